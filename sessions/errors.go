@@ -1,0 +1,93 @@
+package sessions
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What callers branch on. Text that a person reads comes from the errors that wrap these.
+var (
+	ErrNotRecorded  = errors.New("no such session")
+	ErrNotRunning   = errors.New("session is not running")
+	ErrReplaced     = errors.New("the session was deleted and made again under the same name")
+	ErrPaneGone     = errors.New("no pane belongs to the session")
+	ErrPaneDead     = errors.New("the agent in the pane has ended")
+	ErrSilent       = errors.New("tmux did not answer")
+	ErrInDoubt      = errors.New("cannot tell whether it arrived")
+	ErrNameTaken    = errors.New("a tmux session of that name exists")
+	ErrCannotResume = errors.New("this harness cannot resume a conversation")
+	ErrEmptyText    = errors.New("there is no text to send")
+	ErrRefused      = errors.New("refused")
+)
+
+// Refusal is an error that tells a person what to do about it. It is the core's own words on every surface.
+type Refusal struct {
+	Cause  error  // one of the sentinels above
+	What   string // what is wrong, naming it
+	Remedy string // what to do; may be empty
+}
+
+func (e *Refusal) Error() string {
+	if e.Remedy == "" {
+		return e.What
+	}
+	return e.What + ": " + e.Remedy
+}
+
+func (e *Refusal) Unwrap() error { return e.Cause }
+
+// HeldError says that a text was not typed now because the agent's screen would not take it as text. It can be tried
+// again later.
+type HeldError struct {
+	State ViewState
+	Draft bool     // somebody's unsubmitted text stands in the box
+	Lines []string // of the dialog
+}
+
+func (e *HeldError) Error() string {
+	switch {
+	case e.Draft:
+		return "unsent text stands in the agent's input box"
+	case e.State == ViewStarting:
+		return "the agent is still starting"
+	case e.State == ViewMenu:
+		return "the agent shows a menu"
+	}
+	return "the agent asks a question in its terminal"
+}
+
+// LockedError says who holds a session's lock.
+type LockedError struct {
+	Key  string
+	PID  int
+	Verb string
+}
+
+func (e *LockedError) Error() string {
+	return fmt.Sprintf("%s is busy: process %d has been at %q for more than %s", e.Key, e.PID, e.Verb, LockWait)
+}
+
+// UnreadableError names a state file that exists and cannot be used. It is left as it is.
+type UnreadableError struct {
+	Path string
+	Ref  Ref // the session it belongs to, when that is known from its name
+	Err  error
+}
+
+func (e *UnreadableError) Error() string {
+	return fmt.Sprintf("%s cannot be used: %v; mend it or move it away", e.Path, e.Err)
+}
+
+func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// notRunning is the refusal of every verb that needs a live session.
+func notRunning(ref Ref) error {
+	return &Refusal{Cause: ErrNotRunning, What: fmt.Sprintf("%s is not running", ref),
+		Remedy: "the-loop standing start " + ref.Name()}
+}
+
+// notRecorded is the refusal of a name that nothing knows.
+func notRecorded(ref Ref) error {
+	return &Refusal{Cause: ErrNotRecorded, What: fmt.Sprintf("there is no session %s", ref),
+		Remedy: "the-loop standing list shows those there are"}
+}

@@ -1,0 +1,85 @@
+package sessions
+
+import (
+	"context"
+	"time"
+)
+
+// Harness is one kind of agent program. An implementation may also be a [Witness] and a [Looker].
+type Harness interface {
+	// Name is the key under which the configuration knows it.
+	Name() string
+	// Traits are the facts of the program that typing into it depends on.
+	Traits() Traits
+	// Command is the program and its arguments for a new conversation, or with l.Resume for a recorded one.
+	// [ErrCannotResume] when the program has no way to continue one.
+	Command(l Launch) (Command, error)
+}
+
+// Witness is a harness that can show that a text was taken.
+type Witness interface {
+	// Place is the end of the agent's record now: evidence counts from there, so that an equal earlier text proves
+	// nothing. It is an opaque string that may be stored.
+	Place(ctx context.Context, c Conversation) (string, error)
+	// Taken reports whether the record shows, after place, a text with that sum.
+	Taken(ctx context.Context, c Conversation, place string, sum Sum) (bool, error)
+}
+
+// Looker is a harness whose screen can be read.
+type Looker interface {
+	Look(s Screen) View
+}
+
+// Launch is what a harness's argv is made of.
+type Launch struct {
+	Conversation string // its id; pre-assigned for a new one
+	Resume       bool
+	Args         []string // the operator's
+	Prompt       string   // the first message; may be empty
+	Cwd          string
+}
+
+// Command is a program with its arguments and the variables that it needs beside the operator's.
+type Command struct {
+	Argv []string
+	Env  map[string]string
+}
+
+// Conversation is where a witness looks.
+type Conversation struct {
+	ID  string
+	Cwd string
+}
+
+// Traits are facts of an agent program.
+type Traits struct {
+	Submit          string        // bytes of the submit key
+	SubmitDelay     time.Duration // between paste and submit
+	CommandPrefixes []string      // a text that begins so (after white space) is a command of the program
+	CommandWords    []string      // a text that is just this word is a command of the program
+	Resumes         bool
+	AcceptTimeout   time.Duration // how long evidence may take before the box is looked at; 0: DefaultAcceptTimeout
+}
+
+// DefaultAcceptTimeout is how long a witness is given for one attempt.
+const DefaultAcceptTimeout = 2 * time.Second
+
+// ViewState says what an agent's screen is good for.
+type ViewState string
+
+// The states of a screen. Only Ready and Working take text; a paste into the others is lost or answers a question.
+const (
+	ViewUnknown  ViewState = "unknown"  // cannot be read: nothing is concluded from it
+	ViewReady    ViewState = "ready"    // the box waits for text
+	ViewWorking  ViewState = "working"  // a turn runs; what is submitted is queued by the agent
+	ViewStarting ViewState = "starting" // text lands, the submit key is lost
+	ViewDialog   ViewState = "dialog"   // a question is open: Enter would answer it
+	ViewMenu     ViewState = "menu"     // a menu or a viewer is open: pastes are dropped
+)
+
+// View is a screen as its harness reads it.
+type View struct {
+	State ViewState
+	Box   string   // what stands unsubmitted in the input box
+	Lines []string // of the dialog, when there is one
+}

@@ -1,0 +1,82 @@
+package sessions
+
+import (
+	"slices"
+	"time"
+)
+
+// Status is what a record says of its session. Whether the pane lives is tmux's word, not the record's.
+type Status string
+
+// The statuses of a record.
+const (
+	StatusStarting Status = "starting" // written before the spawn: a pane with this id may or may not exist
+	StatusRunning  Status = "running"
+	StatusStopped  Status = "stopped"
+)
+
+// Source says where a definition comes from.
+type Source string
+
+// The sources of a definition.
+const (
+	SourceDeclared Source = "declared" // in the config
+	SourceCreated  Source = "created"  // made at run time; the record holds it
+)
+
+// Definition is what a session is.
+type Definition struct {
+	Name        string          `json:"name"`
+	Description string          `json:"description,omitempty"`
+	Source      Source          `json:"source"`
+	Harness     string          `json:"harness"`
+	HarnessArgs []string        `json:"harnessArgs"`
+	Cwd         string          `json:"cwd"` // absolute
+	Prompt      string          `json:"prompt,omitempty"`
+	PromptFile  string          `json:"promptFile,omitempty"`
+	AutoStart   bool            `json:"autoStart"`
+	Slack       SlackDefinition `json:"slack"`
+}
+
+// SlackDefinition says whether and where a session is announced.
+type SlackDefinition struct {
+	Enabled bool   `json:"enabled"`
+	Channel string `json:"channel,omitempty"` // C…; resolved when the session is started
+}
+
+// Clone is a copy that shares nothing.
+func (d Definition) Clone() Definition {
+	d.HarnessArgs = slices.Clone(d.HarnessArgs)
+	return d
+}
+
+// Record is what the-loop knows of a session. One file holds one record.
+type Record struct {
+	Version      int        `json:"version"`
+	ID           string     `json:"id"` // UUID, new at each create: the identity of the session
+	Ref          Ref        `json:"ref"`
+	Definition   Definition `json:"definition"`
+	Conversation string     `json:"conversation"` // the harness's own id of the conversation
+	Status       Status     `json:"status"`
+	Server       Server     `json:"server"`
+	Pane         string     `json:"pane"`        // "%3"
+	TmuxSession  string     `json:"tmuxSession"` // "$1"
+	Created      time.Time  `json:"created"`
+	Changed      time.Time  `json:"changed"`
+}
+
+// RecordVersion is the version that this program writes and reads.
+const RecordVersion = 1
+
+// Target is the address of the session's pane.
+func (r Record) Target() Target { return Target{Pane: r.Pane, Mark: r.ID} }
+
+// Talk is where the agent's own record of the conversation is found.
+func (r Record) Talk() Conversation { return Conversation{ID: r.Conversation, Cwd: r.Definition.Cwd} }
+
+// at records where the session lives now.
+func (r Record) at(p Pane, s Status, now time.Time) Record {
+	r.Server, r.Pane, r.TmuxSession = p.Server, p.ID, p.SessionID
+	r.Status, r.Changed = s, now
+	return r
+}

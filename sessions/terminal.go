@@ -1,0 +1,100 @@
+package sessions
+
+import (
+	"context"
+	"time"
+)
+
+// Terminal is what the core needs of tmux. Every call has a deadline of its own below ctx; one that ends without an
+// answer returns an error for which errors.Is(err, [ErrSilent]) holds, and silence is never read as absence.
+type Terminal interface {
+	Spawner
+	Typist
+	Viewer
+}
+
+// Spawner starts and ends agents in panes.
+type Spawner interface {
+	// Spawn makes a detached tmux session of its own around one pane, marks the pane, and runs the command in it.
+	// [ErrNameTaken] when a tmux session of that name exists; nothing was started then.
+	Spawn(ctx context.Context, s Spawn) (Pane, error)
+	// End ends the pane's process tree (TERM, grace, KILL) and then the pane. A pane that is gone is no error.
+	End(ctx context.Context, t Target, grace time.Duration) error
+}
+
+// Typist types into panes. Each call is one guarded tmux invocation: the pane must carry the target's mark and be
+// alive at the very moment, or nothing is typed.
+type Typist interface {
+	// Deliver pastes the text, bracketed and whole, and submits it. Errors: [ErrPaneGone], [ErrPaneDead] and any
+	// other error mean that nothing was typed; one that is [ErrInDoubt] means that it may have been.
+	Deliver(ctx context.Context, d Delivery) error
+	// Press pastes the bytes of keys, unbracketed, e.g. "\r" or "\x1b". Errors as for Deliver.
+	Press(ctx context.Context, t Target, keys string) error
+}
+
+// Viewer looks at panes.
+type Viewer interface {
+	// Panes lists every pane of the server with one invocation. No server is an empty list; no answer is [ErrSilent].
+	Panes(ctx context.Context) ([]Pane, error)
+	// Capture reads the visible screen of a pane as text. [ErrPaneGone] when there is none with the target's mark.
+	Capture(ctx context.Context, t Target) (Screen, error)
+	// AttachCommand is the argv that shows the pane's session to a person; inside says that we run inside tmux.
+	AttachCommand(t Pane, readOnly, inside bool) []string
+}
+
+// Target addresses a pane: by its tmux id, and only while it carries the mark, the id of the session it belongs to.
+type Target struct {
+	Pane string // "%3"; empty: look it up by the mark
+	Mark string // Record.ID
+}
+
+// Pane is one tmux pane.
+type Pane struct {
+	ID          string // "%3"; survives respawn-pane
+	SessionID   string // "$1"; survives a rename
+	SessionName string
+	Mark        string // the pane option that carries Record.ID; empty: not ours
+	PID         int    // of the pane's first process; 0 unknown
+	Dead        bool   // kept by remain-on-exit after its process ended
+	ExitStatus  int    // when Dead; -1 unknown or killed by a signal
+	ExitSignal  string // when Dead and killed by a signal
+	Server      Server
+}
+
+// Server identifies a tmux server: pane ids start over with each.
+type Server struct {
+	Socket string `json:"socket"`
+	PID    int    `json:"pid"`
+	Start  int64  `json:"start"` // Unix seconds
+}
+
+// Target is the address of the pane.
+func (p Pane) Target() Target { return Target{Pane: p.ID, Mark: p.Mark} }
+
+// Spawn is a request for a new pane.
+type Spawn struct {
+	Name         string // of the tmux session
+	Mark         string // Record.ID
+	Argv         []string
+	Cwd          string            // absolute; must exist
+	Env          map[string]string // values travel on tmux's standard input, never in an argv
+	RemainOnExit bool
+	Width        int // columns; 0: 200
+	Height       int // lines; 0: 50
+}
+
+// Delivery is one text for one pane.
+type Delivery struct {
+	Target
+	Text   string        // cleaned, see [Clean]
+	Submit string        // the bytes of the submit key, e.g. "\r"; empty: do not submit
+	Delay  time.Duration // between paste and submit; kept by the tmux server, not by us
+}
+
+// Screen is what a pane shows.
+type Screen struct {
+	Text    string // the visible lines
+	CursorX int
+	CursorY int
+	InMode  bool // copy-mode, clock or a menu of tmux lies over the program
+}
