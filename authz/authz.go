@@ -1,0 +1,68 @@
+// Package authz decides who may do what. It is pure, and it fails closed: an empty list lets nobody in, and what is not
+// known of an actor counts against it. Every door (replies, commands, buttons, modals, shortcuts) asks [Policy.Judge].
+package authz
+
+import "slices"
+
+// Actor is who did something, as far as the surface knows.
+type Actor struct {
+	User       string // member id, U… or W…; a name is never used
+	Team       string // the team the person belongs to; empty: not known
+	Enterprise string // the person's Enterprise Grid organisation; may be empty
+	Bot        bool   // a bot or an app spoke, also one that used a person's token
+}
+
+// Policy is who is let in now.
+type Policy struct {
+	Users      []string // member ids; empty: nobody
+	Team       string   // our own team
+	Enterprise string   // our own organisation; empty: none
+	// Suspended holds every decision: the configuration that has the list does not validate at the moment.
+	Suspended bool
+}
+
+// Verdict is what a policy says of an actor.
+type Verdict int
+
+// The verdicts. Only Allowed lets anything happen.
+const (
+	Denied  Verdict = iota
+	Allowed         // on the list, of our team, a person
+	Waiting         // cannot be decided while the policy is suspended
+)
+
+// Reason says why an actor is not let in, in a few words for the bot's log. It is never shown in Slack.
+type Reason string
+
+// The reasons of a denial.
+const (
+	ReasonNone       Reason = ""
+	ReasonEmptyList  Reason = "nobody is on the list"
+	ReasonNotListed  Reason = "not on the list"
+	ReasonBot        Reason = "a bot or an app"
+	ReasonOtherTeam  Reason = "of another team"
+	ReasonNoTeam     Reason = "of no known team"
+	ReasonNoIdentity Reason = "no member id"
+	ReasonSuspended  Reason = "the configuration is not valid"
+)
+
+// Judge decides. A guest is let in when he is listed; nobody else is ever let in for being in the channel.
+func (p Policy) Judge(a Actor) (Verdict, Reason) {
+	switch {
+	case p.Suspended:
+		return Waiting, ReasonSuspended
+	case a.Bot:
+		return Denied, ReasonBot
+	case a.User == "":
+		return Denied, ReasonNoIdentity
+	case len(p.Users) == 0:
+		return Denied, ReasonEmptyList
+	case !slices.Contains(p.Users, a.User):
+		return Denied, ReasonNotListed
+	case a.Team == "" && a.Enterprise == "":
+		return Denied, ReasonNoTeam
+	case a.Team != "" && a.Team == p.Team, p.Enterprise != "" && a.Enterprise == p.Enterprise:
+		return Allowed, ReasonNone
+	}
+	return Denied, ReasonOtherTeam
+}

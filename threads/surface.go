@@ -1,0 +1,109 @@
+package threads
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"the-loop/authz"
+)
+
+// History reads bound threads.
+type History interface {
+	// Replies reads one page of the thread under root: the replies after oldest (exclusive), oldest first. It is
+	// lenient: a message with a malformed part is still returned. Errors: [*RateLimitedError], [ErrThreadGone] when
+	// the root was deleted or the channel is gone, [ErrUnavailable] when the bot may not read there.
+	Replies(ctx context.Context, channel, root, oldest, cursor string) (Page, error)
+	// Reply reads the one reply ts of the thread anew. [ErrReplyGone] when it was deleted.
+	Reply(ctx context.Context, channel, root, ts string) (Reply, error)
+	// FindPost looks for a message of ours that carries the nonce, posted at or after since: in the thread under root,
+	// or with an empty root among the channel's own messages of the two minutes from since. Empty ts: there is none.
+	FindPost(ctx context.Context, channel, root, nonce string, since time.Time) (ts string, err error)
+}
+
+// Page is a part of a thread.
+type Page struct {
+	Replies []Reply
+	Next    string    // cursor of the next page; empty: this was the last
+	Now     time.Time // Slack's clock: the Date of the response
+}
+
+// Receipts shows one reaction of ours on a reply. Adding one that is there, and removing one that is not, is no error.
+// Errors as for [History], with [ErrReplyGone].
+type Receipts interface {
+	AddReaction(ctx context.Context, channel, ts, emoji string) error
+	RemoveReaction(ctx context.Context, channel, ts, emoji string) error
+}
+
+// Speaker posts.
+type Speaker interface {
+	// Post posts and returns the message's ts. [ErrUnknown] when Slack may have it and did not say so.
+	Post(ctx context.Context, p Post) (ts string, err error)
+	// Update replaces the content of a message of ours. [ErrReplyGone] when it was deleted.
+	Update(ctx context.Context, ts string, p Post) error
+}
+
+// Post is a message of ours. The surface renders it.
+type Post struct {
+	Channel string   `json:"channel"`
+	Root    string   `json:"root,omitempty"` // ts of the thread's root; empty: a message of the channel itself
+	Text    string   `json:"text"`           // plain text with Slack's mrkdwn marks; not yet escaped parts are escaped by who wrote it
+	Buttons []Button `json:"buttons,omitempty"`
+	Nonce   string   `json:"nonce"`             // travels as message metadata, so that the message is found again
+	Session string   `json:"session,omitempty"` // Record.ID, travels as message metadata
+}
+
+// Button is a choice under a post.
+type Button struct {
+	Label  string `json:"label"`
+	Action string `json:"action"` // one of the Action… constants
+	Value  string `json:"value"`  // opaque; names the question
+	Style  string `json:"style,omitempty"`
+}
+
+// The actions of buttons, as they travel in Slack's action_id.
+const (
+	ActionSend = "reply_send" // type a reply that is in doubt, or replies that are offered
+	ActionSkip = "reply_skip" // leave them untyped
+)
+
+// Reply is one message of a bound thread, or of one that may be.
+type Reply struct {
+	Channel string
+	Root    string // ts of the thread's root
+	TS      string // of the message: identity and order
+	Actor   authz.Actor
+	Command *Command // set when the text begins with a mention of the bot
+	// Load completes the reply: it may ask Slack for the people named in it. A reply that holds no text for a person to
+	// read has an empty text.
+	Load func(ctx context.Context) (Content, error)
+}
+
+// Content is what a reply says.
+type Content struct {
+	Actor   authz.Actor // with the team looked up when the event did not tell it
+	Speaker string      // the author's display name
+	Text    string      // as the person typed it: tokens resolved, entities decoded once
+}
+
+// Command is a reply that speaks to the bot and not to the agent.
+type Command struct {
+	Verb string   // lower case; empty: a bare mention
+	Args []string // the words after it
+	Rest string   // the text after the verb, as typed
+}
+
+// Errors of the surface that this package branches on.
+var (
+	ErrThreadGone  = errors.New("the thread is gone")
+	ErrReplyGone   = errors.New("the message is gone")
+	ErrUnavailable = errors.New("the bot cannot read or write in this channel")
+	ErrUnknown     = errors.New("Slack did not say whether it was done")
+)
+
+// RateLimitedError says how long Slack wants us to wait.
+type RateLimitedError struct{ After time.Duration }
+
+func (e *RateLimitedError) Error() string {
+	return "Slack asks to wait " + e.After.String()
+}
