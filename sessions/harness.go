@@ -57,6 +57,7 @@ type Traits struct {
 	SubmitDelay     time.Duration // between paste and submit
 	CommandPrefixes []string      // a text that begins so (after white space) is a command of the program
 	CommandWords    []string      // a text that is just this word is a command of the program
+	Interrupt       string        // bytes that stop a running turn; empty: Escape
 	Resumes         bool
 	AcceptTimeout   time.Duration // how long evidence may take before the box is looked at; 0: DefaultAcceptTimeout
 }
