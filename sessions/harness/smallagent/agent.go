@@ -1,0 +1,489 @@
+package smallagent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"golang.org/x/sys/unix"
+)
+
+// escapeAfter is how long an ESC waits for the rest of a sequence before it is the Escape key.
+const escapeAfter = 100 * time.Millisecond
+
+// logMost is how many paragraphs the view keeps.
+const logMost = 300
+
+// alarm is a timer that is not always set; its zero value never rings.
+type alarm struct {
+	timer *time.Timer
+	C     <-chan time.Time
+}
+
+func (a *alarm) set(d time.Duration) {
+	a.stop()
+	a.timer = time.NewTimer(d)
+	a.C = a.timer.C
+}
+
+func (a *alarm) stop() {
+	if a.timer != nil {
+		a.timer.Stop()
+	}
+	a.C = nil
+}
+
+// message is something that was submitted.
+type message struct {
+	kind, text, how string
+}
+
+// agent is the state of the program. Its fields belong to the goroutine that runs it.
+type agent struct {
+	opts    options
+	conv    *conversation
+	term    *terminal
+	chunks  <-chan chunk
+	signals <-chan os.Signal
+
+	decoder  decoder
+	box      box
+	pastedAt time.Time
+	chord    bool // C-x was the last key
+	warned   bool // C-c was the last key
+	lost     int  // Enters lost to --lose-enters
+
+	startedAt time.Time
+	starting  bool
+	turn      *message
+	dialog    *dialog
+	queue     []message
+	log       []said
+	family    *family
+
+	startAlarm, turnAlarm, escapeAlarm alarm
+
+	ended  bool
+	status int
+	why    string
+}
+
+// run begins, goes from event to event, and records the end.
+func (a *agent) run(ctx context.Context) (int, error) {
+	if err := a.begin(); err != nil {
+		return StatusFailed, err
+	}
+	defer a.startAlarm.stop()
+	defer a.turnAlarm.stop()
+	defer a.escapeAlarm.stop()
+	for !a.ended {
+		a.draw()
+		a.wait(ctx)
+	}
+	if a.status == StatusOK {
+		a.family.end()
+	} else {
+		a.family.leave()
+	}
+	return a.status, a.conv.add(Entry{Type: TypeEnd, Text: a.why, Status: a.status})
+}
+
+func (a *agent) begin() error {
+	a.recall()
+	how := HowNew
+	if a.opts.resume != "" {
+		how = HowResume
+		a.say("note", fmt.Sprintf("resumed, %s so far", plural(a.conv.turns, "turn")))
+	}
+	if err := a.conv.add(Entry{Type: TypeStart, How: how, Pid: os.Getpid()}); err != nil {
+		return err
+	}
+	if err := a.fork(); err != nil {
+		return err
+	}
+	a.startedAt = time.Now().Add(a.opts.startDelay)
+	if a.starting = a.opts.startDelay > 0; a.starting {
+		a.startAlarm.set(a.opts.startDelay)
+	}
+	if a.opts.prompt != "" {
+		a.submit(a.opts.prompt, HowPrompt)
+	}
+	return nil
+}
+
+func (a *agent) fork() (err error) {
+	if !a.opts.fork {
+		return nil
+	}
+	if a.family, err = startFamily(a.opts.ignoreTerm); err != nil {
+		return err
+	}
+	return a.conv.add(Entry{Type: TypeFork, Pids: a.family.pids})
+}
+
+// recall shows what the record holds.
+func (a *agent) recall() {
+	for _, e := range a.conv.entries {
+		switch e.Type {
+		case TypeUser, TypeShell, TypeCommand:
+			a.say("you", e.Text)
+		case TypeAgent:
+			a.say("agent", e.Text)
+		}
+	}
+	a.conv.entries = nil
+}
+
+func (a *agent) say(who, text string) {
+	a.log = append(a.log, said{who, text})
+	if len(a.log) > 2*logMost {
+		a.log = append([]said(nil), a.log[logMost:]...)
+	}
+}
+
+func (a *agent) draw() {
+	p := picture{log: a.log, hint: a.hint(), box: &a.box, dialog: a.dialog, state: a.state(), id: a.conv.id}
+	p.columns, p.rows = a.term.size()
+	a.term.draw(p.frame())
+}
+
+func (a *agent) state() State {
+	switch {
+	case a.starting:
+		return StateStarting
+	case a.dialog != nil:
+		return StateAsking
+	case a.turn != nil:
+		return StateWorking
+	}
+	return StateReady
+}
+
+func (a *agent) hint() string {
+	switch {
+	case a.warned:
+		return "C-c again ends the agent"
+	case len(a.queue) > 0 && a.turn != nil:
+		return plural(len(a.queue), "message") + " waiting for this turn to end"
+	case a.turn != nil && a.dialog == nil:
+		return "working; Escape interrupts"
+	}
+	return ""
+}
+
+func (a *agent) wait(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+		a.end("the caller ended it", 128+int(unix.SIGTERM))
+	case s := <-a.signals:
+		a.signalled(s)
+	case c, ok := <-a.chunks:
+		a.arrived(c, ok)
+	case <-a.startAlarm.C:
+		a.starting = false
+		a.next()
+	case <-a.turnAlarm.C:
+		a.turnAlarm.stop()
+		a.answer()
+	case <-a.escapeAlarm.C:
+		a.escapeAlarm.stop()
+		a.escapeDue()
+	}
+}
+
+func (a *agent) end(why string, status int) {
+	a.ended, a.why, a.status = true, why, status
+}
+
+func (a *agent) signalled(s os.Signal) {
+	switch s {
+	case unix.SIGWINCH:
+		a.term.drawn = nil
+	case unix.SIGCHLD:
+		a.family.reap()
+	case unix.SIGHUP:
+		a.hungUp()
+	case unix.SIGTERM:
+		if !a.opts.ignoreTerm {
+			a.end("terminated", 128+int(unix.SIGTERM))
+		}
+	case unix.SIGINT:
+		a.end("interrupted", 128+int(unix.SIGINT))
+	}
+}
+
+func (a *agent) hungUp() {
+	if !a.opts.ignoreHup {
+		a.end("hung up", 128+int(unix.SIGHUP))
+	}
+}
+
+func (a *agent) arrived(c chunk, ok bool) {
+	if !ok {
+		a.chunks = nil
+		a.hungUp()
+		return
+	}
+	a.escapeAlarm.stop()
+	a.handleAll(a.decoder.feed(c.data), c.at)
+	if a.decoder.waiting() {
+		a.escapeAlarm.set(escapeAfter)
+	}
+}
+
+// escapeDue takes a waiting ESC for the key, unless its rest has come and only we are late.
+func (a *agent) escapeDue() {
+	select {
+	case c, ok := <-a.chunks:
+		a.arrived(c, ok)
+	default:
+		a.handleAll(a.decoder.flush(), time.Now())
+	}
+}
+
+func (a *agent) handleAll(events []event, at time.Time) {
+	for _, e := range events {
+		if a.ended {
+			return
+		}
+		a.handle(e, at)
+	}
+}
+
+func (a *agent) handle(e event, at time.Time) {
+	chord, warned := a.chord, a.warned
+	a.chord, a.warned = e.key == keyChord, false
+	switch {
+	case e.key == keyRedraw:
+		a.term.drawn = nil
+	case a.dialog != nil:
+		a.dialogKey(e)
+	case e.key == keyEnter, e.key == keySubmit && chord:
+		a.enter(at)
+	case e.key == keyEscape:
+		a.interrupt()
+	case e.key == keyBreak:
+		a.breakKey(warned)
+	case e.key == keyEOF:
+		if a.box.empty() {
+			a.end("its user ended it", StatusOK)
+		}
+	default:
+		a.edit(e, at)
+	}
+}
+
+func (a *agent) edit(e event, at time.Time) {
+	if e.key == keyPaste {
+		a.pastedAt = at
+	}
+	a.box.edit(e)
+}
+
+func (a *agent) breakKey(warned bool) {
+	if warned {
+		a.end("its user ended it", StatusOK)
+		return
+	}
+	a.warned = true
+	if a.turn != nil {
+		a.interrupt()
+		return
+	}
+	a.box.clear()
+}
+
+func (a *agent) enter(at time.Time) {
+	text := a.box.text()
+	if strings.TrimSpace(text) == "" || a.enterIsLost(at) {
+		return
+	}
+	if a.submit(text, a.box.how()) {
+		a.box.clear()
+	}
+}
+
+func (a *agent) enterIsLost(at time.Time) bool {
+	if at.Before(a.startedAt) || at.Sub(a.pastedAt) < a.opts.enterGap {
+		return true
+	}
+	if a.lost < a.opts.loseEnters {
+		a.lost++
+		return true
+	}
+	return false
+}
+
+// submit records a text before anything else is done with it. What cannot be recorded is not taken.
+func (a *agent) submit(text, how string) bool {
+	m := message{kindOf(text), text, how}
+	if !a.record(Entry{Type: m.kind, Text: text, How: how}) {
+		return false
+	}
+	a.queue = append(a.queue, m)
+	a.next()
+	return true
+}
+
+func (a *agent) record(e Entry) bool {
+	if err := a.conv.add(e); err != nil {
+		a.say("note", err.Error())
+		return false
+	}
+	return true
+}
+
+func kindOf(text string) string {
+	switch bare := strings.TrimSpace(text); {
+	case strings.HasPrefix(text, "!"):
+		return TypeShell
+	case strings.HasPrefix(bare, "/"), bare == "exit", bare == "quit":
+		return TypeCommand
+	}
+	return TypeUser
+}
+
+// next takes what waits until a turn runs.
+func (a *agent) next() {
+	for !a.ended && !a.starting && a.turn == nil && len(a.queue) > 0 {
+		m := a.queue[0]
+		a.queue = a.queue[1:]
+		a.say("you", m.text)
+		switch m.kind {
+		case TypeShell:
+			a.say("note", "a command for the shell; this agent runs none")
+		case TypeCommand:
+			a.command(strings.TrimSpace(m.text))
+		default:
+			a.startTurn(m)
+		}
+	}
+}
+
+func (a *agent) command(text string) {
+	switch text {
+	case "exit", "quit":
+		a.end("its user ended it", StatusOK)
+	case "/clear":
+		a.clear()
+	case "/help":
+		a.say("note", help)
+	default:
+		a.say("note", "unknown command; /help says which there are")
+	}
+}
+
+const help = `Enter sends, C-j is a new line, Escape interrupts, C-c C-c or exit ends.
+/clear begins a new conversation; !TEXT would be a shell command.
+ask: TEXT asks for permission, menu opens a menu, slow: 2s takes its time.`
+
+// clear goes on in a new conversation with a new id, as some agents do when they are asked to forget.
+func (a *agent) clear() {
+	c, err := createConversation(a.conv.dir, newID())
+	if err != nil {
+		a.say("note", err.Error())
+		return
+	}
+	a.record(Entry{Type: TypeClear, Conversation: c.id})
+	old := a.conv
+	a.conv, a.log = c, nil
+	a.record(Entry{Type: TypeStart, How: HowClear, Pid: os.Getpid(), Conversation: old.id})
+	if err := old.close(); err != nil {
+		a.say("note", err.Error())
+	}
+	a.say("note", "a new conversation; the one before is kept as "+old.id)
+}
+
+func (a *agent) startTurn(m message) {
+	a.turn = &m
+	if a.dialog = a.opts.dialogFor(m.text); a.dialog == nil {
+		a.turnAlarm.set(a.opts.delayFor(m.text))
+	}
+}
+
+// dialogFor is the dialog that a message opens, or nil.
+func (o *options) dialogFor(text string) *dialog {
+	if strings.TrimSpace(text) == "menu" {
+		return &dialog{title: "Menu", choices: []string{"Go on", "Go on, but carefully"}, menu: true}
+	}
+	line, _, _ := strings.Cut(text, "\n")
+	if what, ok := strings.CutPrefix(line, "ask:"); ok {
+		return permission(strings.TrimSpace(what))
+	}
+	for _, word := range o.ask {
+		if strings.Contains(text, word) {
+			return permission(word)
+		}
+	}
+	return nil
+}
+
+func permission(what string) *dialog {
+	return &dialog{title: "Allow " + what + "?", choices: []string{"Yes", "No"}}
+}
+
+func (o *options) delayFor(text string) time.Duration {
+	rest, ok := strings.CutPrefix(text, "slow:")
+	if words := strings.Fields(rest); ok && len(words) > 0 {
+		if d, err := time.ParseDuration(words[0]); err == nil {
+			return d
+		}
+	}
+	return o.replyDelay
+}
+
+func (a *agent) dialogKey(e event) {
+	switch {
+	case e.key == keyEnter:
+		a.decide(a.dialog.selected)
+	case e.key == keyEscape, e.key == keyBreak:
+		a.decide(-1)
+	case e.key == keyText && (e.text == "1" || e.text == "2"):
+		a.decide(int(e.text[0] - '1'))
+	case e.key == keyUp:
+		a.dialog.selected = 0
+	case e.key == keyDown:
+		a.dialog.selected = len(a.dialog.choices) - 1
+	}
+}
+
+func (a *agent) decide(choice int) {
+	d := a.dialog
+	decision := d.decision(choice)
+	a.record(Entry{Type: TypeDialog, Text: d.title, Decision: decision})
+	a.say("note", d.title+" "+decision)
+	a.dialog = nil
+	a.turnAlarm.set(a.opts.replyDelay)
+}
+
+func (a *agent) interrupt() {
+	if a.turn == nil {
+		return
+	}
+	a.turn = nil
+	a.turnAlarm.stop()
+	a.record(Entry{Type: TypeInterrupt})
+	a.say("agent", "interrupted")
+	a.next()
+}
+
+func (a *agent) answer() {
+	text := a.turn.text
+	a.turn = nil
+	a.conv.turns++
+	reply := fmt.Sprintf("Turn %d. You said (%s, %s): %s", a.conv.turns,
+		plural(utf8.RuneCountInString(text), "character"), plural(strings.Count(text, "\n")+1, "line"), shorten(text, 60))
+	a.record(Entry{Type: TypeAgent, Text: reply, Turn: a.conv.turns})
+	a.say("agent", reply)
+	a.next()
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

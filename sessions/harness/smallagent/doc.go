@@ -1,0 +1,43 @@
+// Package smallagent is the small agent that comes with the binary: a real terminal program that behaves like the
+// coding agents people run, without a model behind it. It keeps a conversation, resumes it, asks for permission, loses
+// an Enter that comes too soon, and writes down what it was sent, so that everything the product promises about typing
+// into an agent can be tried and shown.
+//
+// # The screen
+//
+// A program that reads the screen can rely on the following, at 40×10 and larger; ParseScreen reads it.
+//
+//	small agent — type a message, Enter sends it; /help says more
+//	you    hello
+//	agent  Turn 1. You said (5 characters, 1 line): hello
+//	                                             (a hint, or empty)
+//	──────────────────────────────────────────── a rule
+//	> the text in the box                        or the lines of a dialog
+//	──────────────────────────────────────────── a rule
+//	small agent · ready · <conversation id>      always the last line
+//
+// Only the box begins a line with ">", only a rule with "─", only the last line with "small agent ·". The state is
+// starting, ready, working or asking. While it asks, the dialog takes the place of the box, and a draft comes back
+// after it. A paste that has a line feed or more than PasteShownWhole characters is shown as
+// "[Pasted text #1 +N lines]" or "[Pasted text #1 +N characters]"; other text is wrapped over at most BoxRows rows, the
+// last of which ends in "…" when there is more. Shown says how a paste looks.
+//
+// # Keys
+//
+// Enter (CR) submits, outside of a paste; so does C-x C-y, which does nothing in a dialog. LF (C-j) is a new line.
+// Backspace, C-w, C-u, the arrows, Home and End edit; C-s puts the draft aside until after the next submit. Escape
+// interrupts a turn. C-c twice in a row, C-d on an empty box, "exit" and "quit" end it. While it works, what is
+// submitted is recorded at once and waits for its turn.
+//
+// # Words
+//
+//	ask: TEXT    asks "Allow TEXT?" with "Yes" preselected: Enter approves, 2 or Escape denies, a paste is dropped
+//	menu         opens a menu, which drops a paste too
+//	slow: 2s     makes this turn take that long
+//	!TEXT        is a command for the shell: recorded as such, never run
+//	/TEXT        is a command of the agent, also after leading blanks: /help, /clear (a new conversation id)
+//
+// # Files
+//
+// DIR/ID.jsonl is the record of a conversation (Entry), DIR/ID.bytes with --log-bytes what came from the terminal.
+package smallagent
