@@ -1,0 +1,200 @@
+package config
+
+import (
+	"context"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// Snapshot is what a [Watcher] knows at a moment.
+type Snapshot struct {
+	Config *Config   // the last valid one
+	Err    error     // why the file as it is now is refused, naming the key; nil when Config is the file
+	At     time.Time // when this became so
+}
+
+// WatchOptions sets a [Watcher]'s pace. The zero value is what a bot wants.
+type WatchOptions struct {
+	Quiet time.Duration    // how long a changed file must be left alone before it is read; 500 ms
+	Poll  time.Duration    // how often to look without being told, for file systems and folders that tell nothing; 2 s
+	Now   func() time.Time // time.Now
+	Log   *slog.Logger     // none
+}
+
+func (o WatchOptions) complete() WatchOptions {
+	if o.Quiet <= 0 {
+		o.Quiet = 500 * time.Millisecond
+	}
+	if o.Poll <= 0 {
+		o.Poll = 2 * time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+// Watcher follows a configuration's file. While the file is not valid, the last valid configuration stays and the
+// snapshot carries the error. Run owns all that it starts and has ended it when it returns; the other methods may be
+// called from anywhere at any time.
+type Watcher struct {
+	loader  Loader
+	path    string
+	options WatchOptions
+	current atomic.Pointer[Snapshot]
+	changes chan struct{}
+	asked   chan struct{}
+}
+
+// NewWatcher makes a watcher of the file at path, from which first was loaded. The loader should have its Workdir set, so
+// that a later change of the current folder changes no path.
+func NewWatcher(l Loader, path string, first *Config, o WatchOptions) *Watcher {
+	w := &Watcher{loader: l, path: path, options: o.complete(), changes: make(chan struct{}, 1), asked: make(chan struct{}, 1)}
+	w.current.Store(&Snapshot{Config: first, At: w.options.Now()})
+	return w
+}
+
+// Current is the newest snapshot.
+func (w *Watcher) Current() Snapshot { return *w.current.Load() }
+
+// Changes has a value whenever there is a newer snapshot than the reader has seen. It is for one reader; several changes
+// may come as one.
+func (w *Watcher) Changes() <-chan struct{} { return w.changes }
+
+// Reload asks for the file to be read again, after the usual quiet, because what [Loader.Check] looks at has changed.
+func (w *Watcher) Reload() {
+	select {
+	case w.asked <- struct{}{}:
+	default: // one is asked for already
+	}
+}
+
+// Run follows the file until ctx ends.
+func (w *Watcher) Run(ctx context.Context) {
+	n, err := fsnotify.NewWatcher()
+	if err != nil { // out of inotify instances: looking now and then is enough
+		w.options.Log.Warn("cannot be told of changes of the configuration, looking instead", "every", w.options.Poll, "err", err)
+		w.loop(ctx, nil, nil, func() {})
+		return
+	}
+	defer n.Close()
+	f := &folder{path: filepath.Dir(w.path), notifier: n}
+	f.follow()
+	w.loop(ctx, n.Events, n.Errors, f.follow)
+}
+
+// folder keeps the notification on a folder that may go away and come back as another one.
+type folder struct {
+	path     string
+	notifier *fsnotify.Watcher
+	watched  fs.FileInfo // nil: none
+}
+
+// follow watches the folder that is there now. Failing is no harm: the next look tries again.
+func (f *folder) follow() {
+	now, err := os.Stat(f.path)
+	if err != nil {
+		f.watched = nil
+		return
+	}
+	if f.watched != nil && os.SameFile(f.watched, now) {
+		return
+	}
+	if f.watched = nil; f.notifier.Add(f.path) == nil {
+		f.watched = now
+	}
+}
+
+// loop waits for signs of a change and reads the file once they have stopped for a while.
+func (w *Watcher) loop(ctx context.Context, events <-chan fsnotify.Event, failures <-chan error, follow func()) {
+	poll := time.NewTicker(w.options.Poll)
+	defer poll.Stop()
+	quiet := time.NewTimer(w.options.Quiet) // the file may have changed between its first reading and now
+	defer quiet.Stop()
+	seen := stampOf(w.path)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-events:
+			if filepath.Base(e.Name) == filepath.Base(w.path) || filepath.Clean(e.Name) == filepath.Dir(w.path) {
+				quiet.Reset(w.options.Quiet)
+			}
+		case err := <-failures: // an overflow, for instance: something was missed
+			w.options.Log.Warn("missed changes of files", "err", err)
+			quiet.Reset(w.options.Quiet)
+		case <-poll.C:
+			follow()
+			if now := stampOf(w.path); !now.equal(seen) {
+				seen = now
+				quiet.Reset(w.options.Quiet)
+			}
+		case <-quiet.C:
+			if seen = stampOf(w.path); !w.reload(seen) {
+				quiet.Reset(w.options.Quiet)
+			}
+		case <-w.asked:
+			quiet.Reset(w.options.Quiet)
+		}
+	}
+}
+
+// stamp is by what a changed file is known without reading it.
+type stamp struct{ info fs.FileInfo } // nil: there is none
+
+func stampOf(path string) stamp {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{info}
+}
+
+func (s stamp) equal(o stamp) bool {
+	if s.info == nil || o.info == nil {
+		return s.info == nil && o.info == nil
+	}
+	return os.SameFile(s.info, o.info) && s.info.Size() == o.info.Size() && s.info.Mode() == o.info.Mode() &&
+		s.info.ModTime().Equal(o.info.ModTime())
+}
+
+// reload reads the file and publishes what is new. It reports false, and publishes nothing, when the file changed while
+// it was read.
+func (w *Watcher) reload(before stamp) bool {
+	c, err := w.loader.Load(w.path)
+	if !stampOf(w.path).equal(before) {
+		return false
+	}
+	old := w.Current()
+	next := Snapshot{Config: c, Err: err, At: w.options.Now()}
+	switch {
+	case err == nil && old.Err == nil && old.Config != nil && old.Config.sum == c.sum:
+		return true
+	case err != nil && old.Err != nil && old.Err.Error() == err.Error():
+		return true
+	case err != nil:
+		next.Config = old.Config
+		w.options.Log.Error("the configuration is refused, the last valid one stays", "err", err)
+	default:
+		w.options.Log.Info("the configuration was read again", "path", w.path)
+	}
+	w.publish(next)
+	return true
+}
+
+func (w *Watcher) publish(s Snapshot) {
+	w.current.Store(&s)
+	select {
+	case w.changes <- struct{}{}:
+	default: // the reader has not taken the last one yet and will find this
+	}
+}
