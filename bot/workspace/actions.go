@@ -1,0 +1,155 @@
+package workspace
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Click presses a button or chooses in a menu of a message that the app posted, also of an ephemeral one. value is
+// what is chosen in a menu; a button has its own. A button may be in a modal too: then channel is "" and ts the view's
+// id. It returns when the app acked.
+func (p *Person) Click(ctx context.Context, channel, ts, actionID string, value ...string) error {
+	w := p.w
+	w.mu.Lock()
+	pl, err := p.clickPayload(channel, ts, actionID, value)
+	w.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	_, err = w.interaction(ctx, &delivery{kind: "interactive", payload: w.encode(pl)})
+	return err
+}
+
+func (p *Person) clickPayload(channel, ts, actionID string, value []string) (reply, error) {
+	if channel == "" {
+		return p.clickInView(ts, actionID, value)
+	}
+	w := p.w
+	if e := w.ephemeral(p.ID, ts); e != nil {
+		return p.clickEphemeral(e, actionID, value)
+	}
+	ch, m, err := p.message(channel, ts)
+	if err != nil {
+		return nil, err
+	}
+	if m.BotID != w.botID {
+		return nil, refused("the message is not the app's")
+	}
+	action, err := findAction(m.Blocks, actionID, value)
+	if err != nil {
+		return nil, err
+	}
+	pl := w.interactive("block_actions", p)
+	container := reply{"type": "message", "message_ts": m.TS, "channel_id": ch.id, "is_ephemeral": false}
+	if m.ThreadTS != "" {
+		container["thread_ts"] = m.ThreadTS
+	}
+	pl["container"], pl["message"] = container, m.clone()
+	pl["channel"] = reply{"id": ch.id, "name": ch.name}
+	pl["response_url"] = w.newResponseURL(&responseURL{channel: ch.id, user: p.ID, ts: m.TS, replace: true})
+	return w.withAction(pl, p, action), nil
+}
+
+func (w *Workspace) withAction(pl reply, p *Person, action block) reply {
+	action["action_ts"] = w.newTS()
+	pl["actions"], pl["trigger_id"] = []block{action}, w.newTrigger(p.ID, "")
+	if pl["state"] == nil {
+		pl["state"] = reply{"values": reply{}}
+	}
+	return pl
+}
+
+func (w *Workspace) ephemeral(user, ts string) *Ephemeral {
+	list := w.ephemerals[user]
+	for i := range list {
+		if list[i].TS == ts && !list[i].Deleted {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+func (p *Person) clickEphemeral(e *Ephemeral, actionID string, value []string) (reply, error) {
+	w := p.w
+	action, err := findAction(e.Blocks, actionID, value)
+	if err != nil {
+		return nil, err
+	}
+	pl := w.interactive("block_actions", p)
+	container := reply{"type": "message", "message_ts": e.TS, "channel_id": e.Channel, "is_ephemeral": true}
+	if e.ThreadTS != "" {
+		container["thread_ts"] = e.ThreadTS
+	}
+	pl["container"] = container
+	pl["channel"] = reply{"id": e.Channel, "name": w.channels[e.Channel].name}
+	pl["response_url"] = w.newResponseURL(&responseURL{channel: e.Channel, user: p.ID, ts: e.TS, ephemeral: true, replace: true})
+	return w.withAction(pl, p, action), nil
+}
+
+func (p *Person) clickInView(id, actionID string, value []string) (reply, error) {
+	w := p.w
+	v := w.views[id]
+	if v == nil || v.User != p.ID {
+		return nil, refused("there is no view %s open", id)
+	}
+	action, err := findAction(v.Blocks, actionID, value)
+	if err != nil {
+		return nil, err
+	}
+	pl := w.interactive("block_actions", p)
+	pl["container"], pl["view"] = reply{"type": "view", "view_id": v.ID}, v.wire(w)
+	pl = w.withAction(pl, p, action)
+	w.triggers[pl["trigger_id"].(string)].viewID = v.ID
+	return pl, nil
+}
+
+// findAction returns the action that pressing an element makes.
+func findAction(blocks json.RawMessage, actionID string, value []string) (block, error) {
+	var list []block
+	if err := json.Unmarshal(blocks, &list); err != nil {
+		return nil, refused("the message has no buttons")
+	}
+	for _, bl := range list {
+		for _, el := range elementsOf(bl) {
+			if str(el["action_id"]) == actionID {
+				return act(bl, el, value)
+			}
+		}
+	}
+	return nil, refused("there is nothing with action_id %s to press", actionID)
+}
+
+func elementsOf(bl block) []block {
+	var out []block
+	list, _ := bl["elements"].([]any)
+	for _, e := range append(list[:len(list):len(list)], bl["accessory"], bl["element"]) {
+		if el, ok := e.(block); ok {
+			out = append(out, el)
+		}
+	}
+	return out
+}
+
+func act(bl, el block, value []string) (block, error) {
+	action := block{"action_id": el["action_id"], "block_id": bl["block_id"], "type": el["type"]}
+	if str(el["type"]) == "button" {
+		action["text"] = el["text"]
+		for _, key := range []string{"value", "style"} {
+			if el[key] != nil {
+				action[key] = el[key]
+			}
+		}
+		return action, nil
+	}
+	if len(value) == 0 {
+		return nil, refused("a %s needs a value", el["type"])
+	}
+	chosen, err := choose(el, value[0])
+	if err != nil {
+		return nil, err
+	}
+	for k, v := range chosen {
+		action[k] = v
+	}
+	return action, nil
+}

@@ -1,0 +1,297 @@
+package workspace
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxText       = 40_000 // chat.postMessage cuts what is longer
+	maxUpdateText = 4_000
+	maxMetadata   = 16_000 // bytes of metadata; the documented error is metadata_too_large
+)
+
+// content is what the app says in a message, checked.
+type content struct {
+	text        string
+	blocks      json.RawMessage
+	attachments json.RawMessage
+	metadata    json.RawMessage
+	truncated   bool
+}
+
+// content checks text, blocks, markdown_text, attachments and metadata. most is the limit of the text; when hard, a
+// longer one is msg_too_long, otherwise it is cut at maxText.
+func (c *call) content(hard bool) (content, error) {
+	var out content
+	md, hasBlocks := c.arg("markdown_text"), filled(c.arg("blocks"))
+	out.text = c.arg("text")
+	switch {
+	case md != "" && (out.text != "" || hasBlocks):
+		return out, fail("markdown_text_conflict")
+	case utf8.RuneCountInString(md) > maxMarkdown:
+		return out, fail("msg_too_long")
+	case md != "":
+		raw, _ := json.Marshal([]block{{"type": "markdown", "text": md}})
+		out.text, out.blocks = md, finishBlocks(string(raw))
+	case hasBlocks:
+		if err := checkBlocks(c.arg("blocks"), false); err != nil {
+			return out, err
+		}
+		out.blocks = finishBlocks(c.arg("blocks"))
+	}
+	if filled(c.arg("attachments")) {
+		out.attachments = json.RawMessage(c.arg("attachments"))
+		if !json.Valid(out.attachments) {
+			return out, fail("invalid_attachments")
+		}
+	}
+	if strings.TrimSpace(out.text) == "" && out.blocks == nil && out.attachments == nil {
+		return out, fail("no_text")
+	}
+	if err := out.fit(hard); err != nil {
+		return out, err
+	}
+	var err error
+	out.metadata, err = c.metadata()
+	return out, err
+}
+
+// filled says whether a JSON list argument holds something; Slack ignores [] and an empty string.
+func filled(list string) bool {
+	t := strings.TrimSpace(list)
+	return t != "" && t != "[]" && t != "null"
+}
+
+func (k *content) fit(hard bool) error {
+	n := utf8.RuneCountInString(k.text)
+	switch {
+	case hard && n > maxUpdateText:
+		return fail("msg_too_long")
+	case n > maxText:
+		k.text, k.truncated = string([]rune(k.text)[:maxText]), true
+	}
+	return nil
+}
+
+func (c *call) metadata() (json.RawMessage, error) {
+	raw := c.arg("metadata")
+	if raw == "" {
+		return nil, nil
+	}
+	var m struct {
+		EventType    string         `json:"event_type"`
+		EventPayload map[string]any `json:"event_payload"`
+	}
+	if json.Unmarshal([]byte(raw), &m) != nil {
+		return nil, fail("invalid_metadata_format")
+	}
+	if strings.TrimSpace(raw) == "{}" {
+		return json.RawMessage("{}"), nil
+	}
+	if m.EventType == "" || m.EventPayload == nil {
+		return nil, fail("invalid_metadata_schema")
+	}
+	if len(raw) > maxMetadata {
+		return nil, fail("metadata_too_large")
+	}
+	return json.RawMessage(raw), nil
+}
+
+// postable finds the channel to post to. A member's id opens the direct message.
+func (c *call) postable() (*channelState, error) {
+	w, ref := c.w, c.arg("channel")
+	if ref == "" {
+		return nil, failArg("invalid_arguments", "[ERROR] missing required field: channel")
+	}
+	if p := w.people[ref]; p != nil && !p.bot && !p.deleted {
+		return w.im(p.ID), nil
+	}
+	ch, err := c.visible(ref)
+	switch {
+	case err != nil:
+		return nil, err
+	case ch.archived:
+		return nil, fail("is_archived")
+	case !ch.has(w.botUser):
+		return nil, fail("not_in_channel")
+	}
+	return ch, nil
+}
+
+// visible finds a channel that the bot may know of: a private one only as a member.
+func (c *call) visible(ref string) (*channelState, error) {
+	ch := c.w.channels[ref]
+	if ch == nil && strings.HasPrefix(ref, "#") {
+		ch = c.w.channel(ref)
+	}
+	if ch == nil || ch.kind != PublicChannel && !ch.has(c.w.botUser) {
+		return nil, fail("channel_not_found")
+	}
+	return ch, nil
+}
+
+// thread checks thread_ts: a message of the channel that is not a reply itself.
+func (c *call) thread(ch *channelState) (*Message, error) {
+	ts := c.arg("thread_ts")
+	if ts == "" {
+		return nil, nil
+	}
+	root := ch.byTS[ts]
+	switch {
+	case root == nil:
+		return nil, fail("thread_not_found")
+	case root.IsReply(), root.Subtype == "channel_join":
+		return nil, fail("cannot_reply_to_message")
+	}
+	return root, nil
+}
+
+func postMessage(c *call) (reply, error) {
+	w := c.w
+	ch, err := c.postable()
+	if err != nil {
+		return nil, err
+	}
+	k, err := c.content(false)
+	if err != nil {
+		return nil, err
+	}
+	root, err := c.thread(ch)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.limitPost(ch.id); err != nil {
+		return nil, err
+	}
+	m := w.botMessage(k)
+	if root != nil {
+		m.ThreadTS, m.ParentUserID = root.TS, root.User
+		m.broadcast = c.flag("reply_broadcast")
+	}
+	w.post(ch, m)
+	out := reply{"channel": ch.id, "ts": m.TS, "message": m.clone()}
+	if k.truncated {
+		out["warning"] = "message_truncated"
+		out["response_metadata"] = reply{"warnings": []string{"message_truncated"}}
+	}
+	return out, nil
+}
+
+// botMessage is a message of the app's bot user. The caller holds mu.
+func (w *Workspace) botMessage(k content) *Message {
+	blocks := k.blocks
+	if blocks == nil {
+		blocks = richText(k.text)
+	}
+	return &Message{Type: "message", User: w.botUser, BotID: w.botID, AppID: w.appID, Team: w.opts.TeamID,
+		Text: k.text, Blocks: blocks, Attachments: k.attachments, Metadata: k.metadata, TS: w.newTS()}
+}
+
+// own finds a message by ts that the app wrote itself.
+func (c *call) own(ch *channelState, refusal string) (*Message, error) {
+	m := ch.byTS[c.arg("ts")]
+	switch {
+	case m == nil || m.Subtype == "tombstone":
+		return nil, fail("message_not_found")
+	case m.BotID != c.w.botID:
+		return nil, fail(refusal)
+	}
+	return m, nil
+}
+
+func updateMessage(c *call) (reply, error) {
+	ch, err := c.visible(c.arg("channel"))
+	if err != nil {
+		return nil, err
+	}
+	if ch.archived {
+		return nil, fail("is_inactive")
+	}
+	m, err := c.own(ch, "cant_update_message")
+	if err != nil {
+		return nil, err
+	}
+	k, err := c.content(true)
+	if err != nil {
+		return nil, err
+	}
+	c.w.edit(ch, m, c.w.botUser, func(m *Message) {
+		m.Text, m.Blocks, m.Attachments = k.text, k.blocks, k.attachments
+		if k.blocks == nil {
+			m.Blocks = richText(k.text)
+		}
+		switch {
+		case string(k.metadata) == "{}":
+			m.Metadata = nil
+		case k.metadata != nil:
+			m.Metadata = k.metadata
+		}
+	})
+	return reply{"channel": ch.id, "ts": m.TS, "text": m.Text, "message": m.clone()}, nil
+}
+
+func deleteMessage(c *call) (reply, error) {
+	ch, err := c.visible(c.arg("channel"))
+	if err != nil {
+		return nil, err
+	}
+	m, err := c.own(ch, "cant_delete_message")
+	if err != nil {
+		return nil, err
+	}
+	c.w.delete(ch, m)
+	return reply{"channel": ch.id, "ts": m.TS}, nil
+}
+
+func postEphemeral(c *call) (reply, error) {
+	w := c.w
+	ch, err := c.postable()
+	if err != nil {
+		return nil, err
+	}
+	user := c.arg("user")
+	switch {
+	case w.people[user] == nil:
+		return nil, fail("user_not_found")
+	case !ch.has(user):
+		return nil, fail("user_not_in_channel")
+	}
+	k, err := c.content(false)
+	if err != nil {
+		return nil, err
+	}
+	e := Ephemeral{Channel: ch.id, User: user, ThreadTS: c.arg("thread_ts"), Text: k.text, Blocks: k.blocks,
+		Source: "chat.postEphemeral"}
+	return reply{"message_ts": w.showEphemeral(e)}, nil
+}
+
+// showEphemeral shows a message to one member. The caller holds mu.
+func (w *Workspace) showEphemeral(e Ephemeral) (ts string) {
+	e.TS = w.newTS()
+	w.ephemerals[e.User] = append(w.ephemerals[e.User], e)
+	w.notify()
+	return e.TS
+}
+
+func getPermalink(c *call) (reply, error) {
+	ch, err := c.visible(c.arg("channel"))
+	if err != nil {
+		return nil, err
+	}
+	m := ch.byTS[c.arg("message_ts")]
+	if m == nil {
+		return nil, fail("message_not_found")
+	}
+	return reply{"channel": ch.id, "permalink": c.w.permalink(ch, m)}, nil
+}
+
+func (w *Workspace) permalink(ch *channelState, m *Message) string {
+	link := "https://" + w.opts.TeamDomain + ".slack.com/archives/" + ch.id + "/p" + strings.ReplaceAll(m.TS, ".", "")
+	if m.IsReply() {
+		link += "?" + url.Values{"thread_ts": {m.ThreadTS}, "cid": {ch.id}}.Encode()
+	}
+	return link
+}

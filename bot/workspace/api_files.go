@@ -1,0 +1,166 @@
+package workspace
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+const signIn = "<!DOCTYPE html><html><head><title>Sign in to Slack | Slack</title></head><body><h1>Sign in to your workspace</h1></body></html>"
+
+// storedFile is a file and, before completeUploadExternal, an upload under way. The workspace's mu guards it.
+type storedFile struct {
+	File
+	complete bool
+}
+
+// storeFiles gives the files of a message ids and URLs. The caller holds mu.
+func (w *Workspace) storeFiles(m *Message) {
+	m.Files = slices.Clone(m.Files)
+	for i := range m.Files {
+		f := &m.Files[i]
+		f.User = m.User
+		w.storeFile(f)
+	}
+}
+
+func (w *Workspace) storeFile(f *File) {
+	if f.ID == "" {
+		f.ID = w.newID("F")
+	}
+	f.Created, f.Size = w.clock.Now().Unix(), max(f.Size, len(f.Content))
+	f.Filetype = strings.TrimPrefix(path.Ext(f.Name), ".")
+	setDefault(&f.Title, f.Name)
+	setDefault(&f.Mimetype, "text/plain")
+	setDefault(&f.Mode, "hosted")
+	setDefault(&f.URLPrivate, w.base+"/files/"+f.ID+"/"+path.Base("/"+f.Name))
+	setDefault(&f.URLPrivateDownload, f.URLPrivate)
+	w.files[f.ID] = &storedFile{File: *f, complete: true}
+}
+
+// serveFile is url_private: without a token that may read files, a sign-in page with status 200.
+func (w *Workspace) serveFile(rw http.ResponseWriter, r *http.Request) {
+	seq := w.logRequest("file", map[string]string{"id": r.PathValue("id")})
+	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
+	w.mu.Lock()
+	f := w.files[r.PathValue("id")]
+	allowed := token == w.opts.BotToken && w.tokenErrors[token] == "" && slices.Contains(w.opts.Scopes, "files:read")
+	w.mu.Unlock()
+	switch {
+	case !allowed:
+		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = rw.Write([]byte(signIn)) // the client may be gone
+		w.settleRequest(seq, http.StatusOK, false, "sign_in", "")
+	case f == nil:
+		http.NotFound(rw, r)
+		w.settleRequest(seq, http.StatusNotFound, false, "file_not_found", "")
+	default:
+		rw.Header().Set("Content-Type", f.Mimetype)
+		_, _ = rw.Write(f.Content) // the client may be gone
+		w.settleRequest(seq, http.StatusOK, true, "", "")
+	}
+}
+
+func filesGetUploadURL(c *call) (reply, error) {
+	w := c.w
+	size, err := strconv.Atoi(c.arg("length"))
+	if err != nil || size <= 0 || c.arg("filename") == "" {
+		return nil, failArg("invalid_arguments", "[ERROR] missing required field: filename or length")
+	}
+	f := &storedFile{File: File{ID: w.newID("F"), Name: c.arg("filename"), User: w.botUser, Size: size}}
+	w.files[f.ID] = f
+	return reply{"upload_url": w.base + "/upload/" + f.ID, "file_id": f.ID}, nil
+}
+
+// serveUpload takes the bytes of an upload, raw or as a multipart form.
+func (w *Workspace) serveUpload(rw http.ResponseWriter, r *http.Request) {
+	data, err := uploaded(r)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.files[r.PathValue("id")]
+	switch {
+	case err != nil || f == nil || f.complete:
+		http.Error(rw, "invalid upload", http.StatusBadRequest)
+	case len(data) != f.Size:
+		http.Error(rw, "the size is not what was announced", http.StatusBadRequest)
+	default:
+		f.Content = data
+		_, _ = rw.Write([]byte("OK - " + strconv.Itoa(len(data)))) // the client may be gone
+	}
+}
+
+func uploaded(r *http.Request) ([]byte, error) {
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
+		return io.ReadAll(r.Body)
+	}
+	mr, err := r.MultipartReader()
+	if err != nil {
+		return nil, err
+	}
+	for {
+		part, err := mr.NextPart()
+		if err != nil {
+			return nil, err
+		}
+		if part.FileName() != "" {
+			return io.ReadAll(part)
+		}
+	}
+}
+
+func filesCompleteUpload(c *call) (reply, error) {
+	w := c.w
+	var list []struct{ ID, Title string }
+	if json.Unmarshal([]byte(c.arg("files")), &list) != nil || len(list) == 0 {
+		return nil, failArg("invalid_arguments", "[ERROR] missing required field: files")
+	}
+	var files []File
+	for _, item := range list {
+		f := w.files[item.ID]
+		if f == nil || f.complete || f.Content == nil {
+			return nil, fail("file_not_found")
+		}
+		f.Title, f.Mimetype = item.Title, http.DetectContentType(f.Content)
+		stored := f.File
+		w.storeFile(&stored)
+		files = append(files, stored)
+	}
+	if c.arg("channel_id") != "" {
+		if err := c.share(files); err != nil {
+			return nil, err
+		}
+	}
+	return reply{"files": files}, nil
+}
+
+// share posts uploaded files in a channel or thread.
+func (c *call) share(files []File) error {
+	c.args["channel"] = c.arg("channel_id")
+	ch, err := c.postable()
+	if err != nil {
+		return err
+	}
+	root, err := c.thread(ch)
+	if err != nil {
+		return err
+	}
+	m := c.w.botMessage(content{text: c.arg("initial_comment")})
+	m.Files, m.Subtype, m.Upload = files, "file_share", true
+	if root != nil {
+		m.ThreadTS, m.ParentUserID = root.TS, root.User
+	}
+	c.w.post(ch, m)
+	return nil
+}
+
+func filesInfo(c *call) (reply, error) {
+	f := c.w.files[c.arg("file")]
+	if f == nil || !f.complete {
+		return nil, fail("file_not_found")
+	}
+	return reply{"file": f.File, "content": nil}, nil
+}

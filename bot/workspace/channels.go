@@ -1,0 +1,144 @@
+package workspace
+
+import (
+	"slices"
+)
+
+// ChannelOption makes a channel other than public.
+type ChannelOption func(*channelState)
+
+// Private makes a private channel: it does not exist for a bot that is not in it.
+func Private() ChannelOption { return func(c *channelState) { c.kind = PrivateChannel } }
+
+// Mpim makes a direct message of several people.
+func Mpim() ChannelOption { return func(c *channelState) { c.kind = GroupMessage } }
+
+// ExtShared shares the channel with other teams (Slack Connect).
+func ExtShared(teams ...string) ChannelOption {
+	return func(c *channelState) { c.extShared, c.shared = true, append(c.shared, teams...) }
+}
+
+// Archived makes a channel that nobody can post in.
+func Archived() ChannelOption { return func(c *channelState) { c.archived = true } }
+
+// Members puts members in from the beginning, by id.
+func Members(users ...string) ChannelOption {
+	return func(c *channelState) { c.members = append(c.members, users...) }
+}
+
+// AddChannel adds a channel, a public one unless an option says otherwise. Nobody is in it.
+func (w *Workspace) AddChannel(name string, opts ...ChannelOption) Channel {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := &channelState{name: name, kind: PublicChannel}
+	for _, o := range opts {
+		o(c)
+	}
+	prefix := "C"
+	if c.kind == GroupMessage {
+		prefix = "G"
+	}
+	c.shared = append(c.shared, w.opts.TeamID)
+	return w.newChannel(prefix, c).public()
+}
+
+// OpenIM returns the direct message between somebody and the bot.
+func (w *Workspace) OpenIM(user string) Channel {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if p := w.person(user); p != nil {
+		user = p.ID
+	}
+	return w.im(user).public()
+}
+
+// Invite puts people into a channel by id or name, the bot too. Once the workspace has started, joining shows: a
+// channel_join message and a member_joined_channel event.
+func (w *Workspace) Invite(channel string, users ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ch := w.channel(channel)
+	for _, user := range users {
+		p := w.person(user)
+		if ch == nil || p == nil || ch.has(p.ID) {
+			continue
+		}
+		ch.members = append(ch.members, p.ID)
+		w.notify()
+		if w.started {
+			w.joined(ch, p)
+		}
+	}
+}
+
+// Join is Invite.
+func (w *Workspace) Join(channel string, users ...string) { w.Invite(channel, users...) }
+
+func (w *Workspace) joined(ch *channelState, p *Person) {
+	if ch.kind == PublicChannel || ch.kind == PrivateChannel {
+		w.post(ch, &Message{Type: "message", Subtype: "channel_join", User: p.ID, TS: w.newTS(),
+			Text: "<@" + p.ID + "> has joined the channel"})
+	}
+	w.emit(ch, "member_joined_channel", w.memberEvent("member_joined_channel", ch, p))
+}
+
+func (w *Workspace) memberEvent(kind string, ch *channelState, p *Person) reply {
+	letter := "C"
+	if ch.kind == PrivateChannel {
+		letter = "G"
+	}
+	return reply{"type": kind, "user": p.ID, "channel": ch.id, "channel_type": letter, "team": p.TeamID, "event_ts": w.newTS()}
+}
+
+// Leave takes people out of a channel; the bot is told of it when it is still there or was the one.
+func (w *Workspace) Leave(channel string, users ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ch := w.channel(channel)
+	for _, user := range users {
+		p := w.person(user)
+		if ch == nil || p == nil || !ch.has(p.ID) {
+			continue
+		}
+		w.emit(ch, "member_left_channel", w.memberEvent("member_left_channel", ch, p))
+		ch.members = remove(ch.members, p.ID)
+		w.notify()
+	}
+}
+
+// Archive archives a channel; the event is channel_archive or group_archive.
+func (w *Workspace) Archive(channel string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ch := w.channel(channel)
+	if ch == nil || ch.archived {
+		return
+	}
+	kind := "channel_archive"
+	if ch.kind == PrivateChannel {
+		kind = "group_archive"
+	}
+	ch.archived = true
+	w.emit(ch, kind, reply{"type": kind, "channel": ch.id, "user": w.peopleOrder[0], "event_ts": w.newTS()})
+	w.notify()
+}
+
+// Unarchive makes a channel usable again.
+func (w *Workspace) Unarchive(channel string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ch := w.channel(channel); ch != nil {
+		ch.archived = false
+		w.notify()
+	}
+}
+
+// ShareChannel connects a channel with other teams while it is in use.
+func (w *Workspace) ShareChannel(channel string, teams ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if ch := w.channel(channel); ch != nil {
+		ExtShared(slices.Clone(teams)...)(ch)
+		w.notify()
+	}
+}

@@ -1,0 +1,189 @@
+package workspace
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Faults is the script of what goes wrong. A fault is used up after the given number of times; a negative number means
+// always. Clear ends all of them.
+type Faults struct {
+	w *Workspace
+
+	mu         sync.Mutex // guards the fields that follow
+	api        []*scripted[APIFault]
+	connects   []*scripted[ConnectFault]
+	deliveries []*scripted[DeliveryFault]
+	shuffle    int
+	ignoreAcks int
+	ackDelay   time.Duration
+	closeAfter int // frames until the socket is closed; 0: never
+	noClosing  bool
+	pingEvery  time.Duration
+}
+
+// scripted is a fault with how often it still plays and what it is for.
+type scripted[T any] struct {
+	times int
+	match string
+	what  T
+}
+
+func newFaults(w *Workspace) *Faults { return &Faults{w: w} }
+
+// take returns the first fault of a list that matches, and counts it.
+func take[T any](list *[]*scripted[T], match string) *T {
+	for i, s := range *list {
+		if s.match != "" && s.match != "*" && s.match != match {
+			continue
+		}
+		if s.times > 0 {
+			s.times--
+		}
+		if s.times == 0 {
+			*list = append((*list)[:i:i], (*list)[i+1:]...)
+		}
+		return &s.what
+	}
+	return nil
+}
+
+// Clear ends every fault that is still to come. Sockets that were stalled stay so.
+func (f *Faults) Clear() {
+	f.Unshuffle()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.api, f.connects, f.deliveries = nil, nil, nil
+	f.ignoreAcks, f.closeAfter, f.noClosing, f.pingEvery = 0, 0, false, 0
+}
+
+// APIFault is what a call of the Web API gets instead of its answer.
+type APIFault struct {
+	name   string
+	code   string
+	status int
+	header http.Header
+	body   string
+	delay  time.Duration
+	play   apiPlay
+}
+
+type apiPlay int
+
+const (
+	playAnswer    apiPlay = iota // answer with status and body, nothing is done
+	playHang                     // never answer, nothing is done
+	playHangAfter                // never answer, but it is done
+	playCut                      // close the connection, nothing is done
+	playCutAfter                 // close the connection, but it is done
+	playDelay                    // wait, then as usual
+)
+
+const maintenance = "<!DOCTYPE html><html><head><title>Server Error | Slack</title></head><body><h1>Something went wrong</h1></body></html>"
+
+// Error answers with a Slack error such as internal_error, fatal_error or token_revoked.
+func Error(code string) APIFault {
+	return APIFault{name: "error " + code, code: code, status: http.StatusOK, body: `{"ok":false,"error":"` + code + `"}`,
+		header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}}
+}
+
+// RateLimited answers 429. Zero seconds leave Retry-After out.
+func RateLimited(retryAfter string) APIFault {
+	f := Error("ratelimited")
+	f.name, f.status = "429", http.StatusTooManyRequests
+	if retryAfter != "" {
+		f.header.Set("Retry-After", retryAfter)
+	}
+	return f
+}
+
+// HTML answers with a page and this status; 503 is Slack in trouble, 200 a proxy or a sign-in page.
+func HTML(status int) APIFault {
+	return APIFault{name: "html", status: status, body: maintenance, header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}}
+}
+
+// BadJSON answers 200 with JSON that ends in the middle.
+func BadJSON() APIFault {
+	return APIFault{name: "bad json", status: http.StatusOK, body: `{"ok":true,"ts":"17`, header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}}
+}
+
+// Hang never answers and does nothing.
+func Hang() APIFault { return APIFault{name: "hang", play: playHang} }
+
+// HangAfter does what was asked and never answers: the client cannot know.
+func HangAfter() APIFault { return APIFault{name: "hang after", play: playHangAfter} }
+
+// CutBefore closes the connection and does nothing.
+func CutBefore() APIFault { return APIFault{name: "cut before", play: playCut} }
+
+// CutAfter does what was asked and closes the connection without an answer: the client cannot know.
+func CutAfter() APIFault { return APIFault{name: "cut after", play: playCutAfter} }
+
+// Delay answers as usual after d of the workspace's time.
+func Delay(d time.Duration) APIFault { return APIFault{name: "delay", play: playDelay, delay: d} }
+
+// API makes the next calls of a method ("*" for any) fail. Faults of one method play in the order they were given.
+func (f *Faults) API(method string, times int, fault APIFault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.api = append(f.api, &scripted[APIFault]{times: times, match: method, what: fault})
+}
+
+func (f *Faults) takeAPI(method string) *APIFault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return take(&f.api, method)
+}
+
+func (f *APIFault) title() string {
+	if f == nil {
+		return ""
+	}
+	return f.name
+}
+
+// before plays what happens instead of the call; it says whether the call is over.
+func (f *APIFault) before(w *Workspace, rw http.ResponseWriter, r *http.Request) bool {
+	switch f.play {
+	case playHang:
+		<-r.Context().Done()
+	case playCut:
+		cut(rw)
+	case playDelay:
+		select {
+		case <-w.clock.After(f.delay):
+			return false
+		case <-r.Context().Done():
+		}
+	case playAnswer:
+		for k, v := range f.header {
+			rw.Header()[k] = v
+		}
+		rw.WriteHeader(f.status)
+		_, _ = rw.Write([]byte(f.body)) // the client may be gone
+	default:
+		return false
+	}
+	return true
+}
+
+// after plays what happens once the call was done; it says whether the answer is swallowed.
+func (f *APIFault) after(r *http.Request, rw http.ResponseWriter) bool {
+	switch f.play {
+	case playHangAfter:
+		<-r.Context().Done()
+	case playCutAfter:
+		cut(rw)
+	default:
+		return false
+	}
+	return true
+}
+
+// cut closes the connection under a response.
+func cut(rw http.ResponseWriter) {
+	if c, _, err := http.NewResponseController(rw).Hijack(); err == nil {
+		_ = c.Close()
+	}
+}

@@ -1,0 +1,178 @@
+package workspace
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+)
+
+const (
+	responseUses = 5
+	responseLife = 30 * time.Minute
+)
+
+// responseURL answers a command or a click later: five times within half an hour.
+type responseURL struct {
+	channel, user, ts  string
+	ephemeral, replace bool
+	uses               int
+	until              time.Time
+}
+
+// newResponseURL registers a response URL. The caller holds mu.
+func (w *Workspace) newResponseURL(r *responseURL) string {
+	id := randomHex(16)
+	r.until = w.clock.Now().Add(responseLife)
+	w.responseURLs[id] = r
+	return w.base + "/response/" + id
+}
+
+// laterAnswer is the body of a post to a response URL, and of a command's ack.
+type laterAnswer struct {
+	Text            string          `json:"text"`
+	Blocks          json.RawMessage `json:"blocks"`
+	ResponseType    string          `json:"response_type"`
+	ReplaceOriginal *bool           `json:"replace_original"`
+	DeleteOriginal  bool            `json:"delete_original"`
+	ThreadTS        string          `json:"thread_ts"`
+}
+
+func (w *Workspace) serveResponseURL(rw http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	seq := w.logRequest("response_url", map[string]string{"body": string(body)})
+	fault := w.fault.takeAPI("response_url")
+	if fault != nil && fault.before(w, rw, r) {
+		w.settleRequest(seq, fault.status, false, fault.code, fault.name)
+		return
+	}
+	if err == nil {
+		err = w.answerLater(r.PathValue("id"), body)
+	}
+	if fault != nil && fault.after(r, rw) {
+		w.settleRequest(seq, 0, err == nil, "", fault.name)
+		return
+	}
+	status := http.StatusOK
+	switch code := errorCode(err); code {
+	case "":
+		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = rw.Write([]byte("ok")) // the client may be gone
+	case "used_url", "expired_url", "no_such_url":
+		status = writeJSON(rw, http.StatusNotFound, reply{"ok": false, "error": code})
+	default:
+		status = writeJSON(rw, http.StatusBadRequest, reply{"ok": false, "error": code})
+	}
+	w.settleRequest(seq, status, err == nil, errorCode(err), fault.title())
+}
+
+func (w *Workspace) answerLater(id string, body []byte) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	u := w.responseURLs[id]
+	switch {
+	case u == nil:
+		return fail("no_such_url")
+	case w.clock.Now().After(u.until):
+		return fail("expired_url")
+	case u.uses >= responseUses:
+		return fail("used_url")
+	}
+	var a laterAnswer
+	if json.Unmarshal(body, &a) != nil {
+		return fail("invalid_payload")
+	}
+	if err := a.check(); err != nil {
+		return err
+	}
+	u.uses++
+	w.notify()
+	switch {
+	case a.DeleteOriginal:
+		return w.replaceOriginal(u, a)
+	case u.replace && (a.ReplaceOriginal != nil && *a.ReplaceOriginal):
+		return w.replaceOriginal(u, a)
+	}
+	return w.show(w.channels[u.channel], u.user, a, "response_url")
+}
+
+func (a laterAnswer) check() error {
+	if a.DeleteOriginal {
+		return nil
+	}
+	if a.Text == "" && !filled(string(a.Blocks)) {
+		return fail("no_text")
+	}
+	if filled(string(a.Blocks)) {
+		return checkBlocks(string(a.Blocks), false)
+	}
+	return nil
+}
+
+// replaceOriginal changes or deletes the message that the click was on. The caller holds mu.
+func (w *Workspace) replaceOriginal(u *responseURL, a laterAnswer) error {
+	if u.ephemeral {
+		e := w.ephemeral(u.user, u.ts)
+		if e == nil {
+			return fail("message_not_found")
+		}
+		e.Deleted = a.DeleteOriginal
+		if !a.DeleteOriginal {
+			e.Text, e.Blocks = a.Text, finishBlocks(string(a.Blocks))
+		}
+		return nil
+	}
+	ch := w.channels[u.channel]
+	m := ch.byTS[u.ts]
+	if m == nil {
+		return fail("message_not_found")
+	}
+	if a.DeleteOriginal {
+		w.delete(ch, m)
+		return nil
+	}
+	w.edit(ch, m, w.botUser, func(m *Message) {
+		m.Text, m.Blocks = a.Text, finishBlocks(string(a.Blocks))
+		if m.Blocks == nil {
+			m.Blocks = richText(a.Text)
+		}
+	})
+	return nil
+}
+
+// show is an answer as an ephemeral message, or to everybody when it says in_channel. The caller holds mu.
+func (w *Workspace) show(ch *channelState, user string, a laterAnswer, source string) error {
+	if a.ResponseType == "in_channel" {
+		m := w.botMessage(content{text: a.Text, blocks: finishBlocks(string(a.Blocks))})
+		if root := ch.byTS[a.ThreadTS]; root != nil {
+			m.ThreadTS, m.ParentUserID = root.TS, root.User
+		}
+		w.post(ch, m)
+		return nil
+	}
+	w.showEphemeral(Ephemeral{Channel: ch.id, User: user, ThreadTS: a.ThreadTS, Text: a.Text,
+		Blocks: finishBlocks(string(a.Blocks)), Source: source})
+	return nil
+}
+
+// say shows what an ack carries, if it carries something to be shown. The caller holds mu.
+func (w *Workspace) say(ch *channelState, user, thread, source string, ack json.RawMessage) error {
+	var a laterAnswer
+	if len(ack) == 0 || string(ack) == "null" {
+		return nil
+	}
+	var text string
+	if json.Unmarshal(ack, &text) == nil {
+		a.Text = text
+	} else if err := json.Unmarshal(ack, &a); err != nil {
+		return err
+	}
+	if a.Text == "" && !filled(string(a.Blocks)) {
+		return nil
+	}
+	if err := a.check(); err != nil {
+		return err
+	}
+	a.ThreadTS = thread
+	return w.show(ch, user, a, source)
+}
