@@ -1,7 +1,9 @@
 package smallagent
 
 import (
+	"context"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -623,6 +625,28 @@ func TestAStalledTerminalDoesNotKeepItFromEnding(t *testing.T) {
 	}
 }
 
+func TestTheEndOfItsContextEndsIt(t *testing.T) {
+	t.Parallel()
+	master, slave, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer master.Close()
+	defer slave.Close()
+	l := &live{t: t, display: newDisplay(), dir: t.TempDir(), id: "c1"}
+	ctx, cancel := context.WithCancel(t.Context())
+	status := make(chan int, 1)
+	go func() {
+		status <- Main(ctx, []string{"--session-id", "c1"}, slave, slave, io.Discard,
+			func(name string) string { return map[string]string{DirEnv: l.dir}[name] })
+	}()
+	l.records(1, TypeStart)
+	cancel()
+	if got := <-status; got != 143 {
+		t.Errorf("exit status %d", got)
+	}
+}
+
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -636,15 +660,15 @@ func TestTheFamilyOutlivesASignalAndGoesWithTheUser(t *testing.T) {
 	t.Parallel()
 	l := start(t, "--fork")
 	pids := l.records(1, TypeFork).Pids
-	own, err := unix.Getsid(pids[1])
-	if err != nil || own != pids[1] || len(pids) != 2 {
-		t.Fatalf("the grandchild %v has session %d: %v", pids, own, err)
-	}
 	defer func() {
 		for _, pid := range pids {
 			_ = unix.Kill(pid, unix.SIGKILL)
 		}
 	}()
+	own, err := unix.Getsid(pids[1])
+	if err != nil || own != pids[1] || len(pids) != 2 {
+		t.Fatalf("the grandchild %v has session %d: %v", pids, own, err)
+	}
 	_ = l.cmd.Process.Signal(unix.SIGHUP)
 	l.exits()
 	for _, pid := range pids {

@@ -27,7 +27,8 @@
 // Enter (CR) submits, outside of a paste; so does C-x C-y, which does nothing in a dialog. LF (C-j) is a new line.
 // Backspace, C-w, C-u, the arrows, Home and End edit; C-s puts the draft aside until after the next submit. Escape
 // interrupts a turn. C-c twice in a row, C-d on an empty box, "exit" and "quit" end it. While it works, what is
-// submitted is recorded at once and waits for its turn.
+// submitted is recorded at once, in the conversation of that moment, and waits for its turn. A CR that comes before the
+// agent has made its terminal raw arrives as a new line, as the terminal turns it into one.
 //
 // # Words
 //
