@@ -98,7 +98,7 @@ var (
 	ErrThreadGone  = errors.New("the thread is gone")
 	ErrReplyGone   = errors.New("the message is gone")
 	ErrUnavailable = errors.New("the bot cannot read or write in this channel")
-	ErrUnknown     = errors.New("Slack did not say whether it was done")
+	ErrUnknown     = errors.New("no word from Slack whether it was done")
 )
 
 // RateLimitedError says how long Slack wants us to wait.

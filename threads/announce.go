@@ -1,0 +1,199 @@
+package threads
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// Announcing asks for a session to be announced, and for its announcement to show what is true.
+type Announcing struct {
+	ID      string // Record.ID
+	Ref     sessions.Ref
+	Channel string
+	Started time.Time // of the run that is announced: an announcement that somebody deleted stays away until a later one
+	Post    Post      // Channel, Root, Nonce and Session are filled in here
+}
+
+// Announce posts the root of a session's thread and binds the thread, once: the intent is on disk before the post, and
+// after a crash or a silence the message is looked for before another one is posted. For a session that is announced it
+// brings the message up to date where it shows something else. One caller at a time.
+func (m *Manager) Announce(ctx context.Context, a Announcing) error {
+	t, err := m.thread(a)
+	if err != nil {
+		return err
+	}
+	b := t.snapshot(ctx)
+	switch {
+	case b.Root != "":
+		return m.refresh(ctx, t, b, a.Post)
+	case !b.Announcement.Dismissed.IsZero() && !a.Started.After(b.Announcement.Dismissed):
+		return nil
+	case b.Announcement.Tried:
+		return m.settleRoot(ctx, t, b, a)
+	}
+	return m.postRoot(ctx, t, a)
+}
+
+// thread returns the session's thread, and makes an unbound one when there is none.
+func (m *Manager) thread(a Announcing) (*thread, error) {
+	if t := m.of(a.ID); t != nil {
+		return t, nil
+	}
+	for _, broken := range m.broken {
+		if broken.Path == m.store.path(a.ID) {
+			return nil, broken
+		}
+	}
+	t := newThread(m, Binding{ID: a.ID, Ref: a.Ref, Channel: a.Channel})
+	m.index(t)
+	return t, nil
+}
+
+// settleRoot finds out whether an earlier try to post came through, and posts only when it did not.
+func (m *Manager) settleRoot(ctx context.Context, t *thread, b Binding, a Announcing) error {
+	ts, err := m.o.History.FindPost(ctx, b.Channel, "", b.Announcement.Nonce, b.Announcement.Since)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look for an earlier announcement of %s: %w", a.Ref, err)
+	case ts == "":
+		return m.postRoot(ctx, t, a)
+	}
+	t.call(ctx, func(ctx context.Context) { t.bound(ctx, ts, "") })
+	return nil
+}
+
+// postRoot stores the intent, posts, and binds the thread to what was posted.
+func (m *Manager) postRoot(ctx context.Context, t *thread, a Announcing) error {
+	p := a.Post
+	p.Channel, p.Root, p.Nonce, p.Session = a.Channel, "", rand.Text(), t.id
+	var err error
+	t.call(ctx, func(context.Context) {
+		t.b.Channel = a.Channel
+		t.b.Announcement = Announcement{Nonce: p.Nonce, Since: m.now().Add(-clockSlack), Tried: true}
+		err = t.save()
+	})
+	if err != nil {
+		return fmt.Errorf("store the intent to announce %s: %w", a.Ref, err)
+	}
+	ts, err := m.o.Speaker.Post(ctx, p)
+	switch {
+	case err == nil:
+		t.call(ctx, func(ctx context.Context) { t.bound(ctx, ts, fingerprint(a.Post)) })
+		return nil
+	case !errors.Is(err, ErrUnknown) && ctx.Err() == nil:
+		t.call(ctx, func(context.Context) { t.b.Announcement.Tried = false; t.keep() })
+	}
+	return fmt.Errorf("announce %s: %w", a.Ref, err)
+}
+
+// refresh edits an announcement that no longer shows what is true.
+func (m *Manager) refresh(ctx context.Context, t *thread, b Binding, p Post) error {
+	shows := fingerprint(p)
+	if b.Announcement.Shown == shows {
+		return nil
+	}
+	p.Channel, p.Root, p.Nonce, p.Session = b.Channel, "", b.Announcement.Nonce, t.id
+	err := m.o.Speaker.Update(ctx, b.Root, p)
+	switch {
+	case errors.Is(err, ErrReplyGone):
+		t.call(ctx, t.dismiss)
+		return nil
+	case err != nil:
+		return fmt.Errorf("update the announcement of %s: %w", b.Ref, err)
+	}
+	t.call(ctx, func(context.Context) { t.b.Announcement.Shown = shows; t.keep() })
+	return nil
+}
+
+// bound makes the message ts the root of the thread.
+func (t *thread) bound(ctx context.Context, ts, shown string) {
+	if t.b.Root == ts {
+		return
+	}
+	t.b.Root, t.b.Cursor, t.b.Announcement.Shown, t.b.Active = ts, ts, shown, t.m.now()
+	t.stale = true // somebody may have replied before we knew it
+	t.keep()
+	t.mu.Lock()
+	t.where = place{t.b.Channel, ts}
+	t.mu.Unlock()
+	t.m.index(t)
+	t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventAnnounced, Level: slog.LevelInfo, ID: t.id, Ref: t.ref,
+		Fields: map[string]any{"channel": t.b.Channel, "thread": ts}})
+	t.next(ctx)
+}
+
+// intended reports whether an announcement in that channel may have been posted without our knowing.
+func (t *thread) intended(ctx context.Context, channel string) (a Announcement, ok bool) {
+	t.call(ctx, func(context.Context) {
+		a, ok = t.b.Announcement, t.b.Root == "" && t.b.Announcement.Tried && t.b.Channel == channel
+	})
+	return a, ok
+}
+
+// dismiss unbinds the thread since somebody deleted its root. The binding stays, so that it is not announced again
+// before the next start.
+func (t *thread) dismiss(ctx context.Context) {
+	t.m.unlink(t)
+	t.abandon(ctx)
+	t.b = newThread(t.m, Binding{ID: t.id, Ref: t.ref, Channel: t.b.Channel, Announcement: Announcement{Dismissed: t.m.now()}}).b
+	t.keep()
+}
+
+// abandon drops what waits: there is no thread any more to answer in.
+func (t *thread) abandon(ctx context.Context) {
+	for _, it := range t.queue.items {
+		t.m.dropped(ctx, t.id, t.ref, it.reply, ReasonUnmapped)
+	}
+	t.queue = queue{}
+	if t.pause != nil {
+		t.pause.Stop()
+	}
+	t.paused = false
+	t.m.reader.forget(t)
+}
+
+// Unbind ends the thread of a session that was deleted: the thread is told, and nothing that is written there goes
+// anywhere.
+func (m *Manager) Unbind(ctx context.Context, id string) error {
+	t := m.of(id)
+	if t == nil {
+		return nil
+	}
+	var err error
+	t.call(ctx, func(ctx context.Context) {
+		if t.b.Root != "" {
+			t.post("This session was deleted. What is written here goes nowhere.")
+		}
+		m.forget(t)
+		t.abandon(ctx)
+		t.gone = true
+		err = m.store.remove(t.id)
+	})
+	return err
+}
+
+// IDs are the sessions that have a thread, bound or still to be bound.
+func (m *Manager) IDs() []string {
+	var ids []string
+	for _, t := range m.threads() {
+		ids = append(ids, t.id)
+	}
+	return ids
+}
+
+// fingerprint is a short sum of what a message shows.
+func fingerprint(p Post) string {
+	p.Channel, p.Root, p.Nonce, p.Session = "", "", "", ""
+	data, _ := json.Marshal(p) // a struct of strings always encodes
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}

@@ -1,0 +1,198 @@
+package threads
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"the-loop/sessions"
+)
+
+// Binding is what is stored of one thread: whose it is, and how far it is settled. It holds no text of anybody.
+type Binding struct {
+	Version      int          `json:"version"`
+	ID           string       `json:"id"` // Record.ID of the session
+	Ref          sessions.Ref `json:"ref"`
+	Channel      string       `json:"channel"`
+	Root         string       `json:"root,omitempty"` // ts of the announcement; empty: not bound yet
+	Announcement Announcement `json:"announcement"`
+	Cursor       string       `json:"cursor,omitempty"` // everything up to this ts is settled
+	Active       time.Time    `json:"active"`           // when somebody last spoke in it
+
+	Replies   map[string]Entry    `json:"replies,omitempty"`   // by ts, all after Cursor
+	Questions map[string]Question `json:"questions,omitempty"` // by token
+}
+
+// bindingVersion is the version that this program writes and reads.
+const bindingVersion = 1
+
+// Announcement is the intent of a thread's root: it is on disk before the message is posted.
+type Announcement struct {
+	Nonce     string    `json:"nonce"`
+	Since     time.Time `json:"since,omitzero"`     // when it was tried
+	Tried     bool      `json:"tried,omitempty"`    // a message with the nonce may be there
+	Shown     string    `json:"shown,omitempty"`    // fingerprint of what the message shows
+	Dismissed time.Time `json:"dismissed,omitzero"` // when somebody deleted it: only a later start announces anew
+}
+
+// State says how far a reply is.
+type State string
+
+// The stored states of a reply. One that waits in the queue for the first time is not stored: Slack has it.
+const (
+	StateHeld     State = "held"     // the pane would not take it yet
+	StateInflight State = "inflight" // it may be in the pane
+	StateDoubt    State = "doubt"    // after a crash or a silence: the operator is asked
+	StateOffered  State = "offered"  // too old to be typed unasked
+	StateApproved State = "approved" // somebody chose to have it typed; it waits again
+	StateSettled  State = "settled"
+)
+
+// Outcome says how a reply was settled.
+type Outcome string
+
+// The outcomes of a reply.
+const (
+	OutcomeAccepted  Outcome = "accepted"
+	OutcomeTyped     Outcome = "typed"
+	OutcomeFailed    Outcome = "failed"
+	OutcomeDropped   Outcome = "dropped"   // by authorization
+	OutcomeWithdrawn Outcome = "withdrawn" // deleted before it was typed
+	OutcomeSkipped   Outcome = "skipped"   // by choice
+	OutcomeCommand   Outcome = "command"   // it spoke to the bot
+)
+
+// Entry is what is stored of one reply.
+type Entry struct {
+	State   State           `json:"state"`
+	Outcome Outcome         `json:"outcome,omitempty"`
+	At      time.Time       `json:"at"`
+	User    string          `json:"user,omitempty"`
+	Attempt int             `json:"attempt,omitempty"`
+	Raw     bool            `json:"raw,omitempty"`
+	Intent  sessions.Intent `json:"intent,omitzero"`
+
+	Tell string `json:"tell,omitempty"` // what the thread is still to be told of it, in our words
+
+	Wanted Mark   `json:"wanted,omitempty"` // the receipt that should be seen
+	Shown  []Mark `json:"shown,omitempty"`  // the receipts that are there
+}
+
+// settledShown reports whether nothing is left to do for the entry.
+func (e Entry) settledShown() bool {
+	if e.State != StateSettled {
+		return false
+	}
+	if e.Wanted == "" {
+		return len(e.Shown) == 0
+	}
+	return len(e.Shown) == 1 && e.Shown[0] == e.Wanted
+}
+
+// QuestionKind says what is asked.
+type QuestionKind string
+
+// The kinds of questions.
+const (
+	QuestionDoubt QuestionKind = "doubt" // may have been typed
+	QuestionOffer QuestionKind = "offer" // missed, or held for too long
+)
+
+// Question is a choice that was put to the operator.
+type Question struct {
+	Kind    QuestionKind `json:"kind"`
+	Replies []string     `json:"replies"` // ts
+	TS      string       `json:"ts,omitempty"`
+	Choice  string       `json:"choice,omitempty"` // the action; empty: open
+	By      string       `json:"by,omitempty"`     // member id
+	At      time.Time    `json:"at,omitzero"`
+}
+
+// clone is a copy that shares nothing that may be changed.
+func (b Binding) clone() Binding {
+	b.Replies = maps.Clone(b.Replies)
+	b.Questions = maps.Clone(b.Questions)
+	return b
+}
+
+// bindings keeps the bindings as files in dir, one a session.
+type bindings struct{ dir string }
+
+func (s bindings) path(id string) string { return filepath.Join(s.dir, id+".json") }
+
+// load reads all bindings. A file that cannot be used is returned as an error of its own, and left alone.
+func (s bindings) load() ([]Binding, []*sessions.UnreadableError, error) {
+	names, err := os.ReadDir(s.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the bindings: %w", err)
+	}
+	var all []Binding
+	var broken []*sessions.UnreadableError
+	for _, n := range names {
+		id, ok := strings.CutSuffix(n.Name(), ".json")
+		if !ok || strings.HasPrefix(id, ".") {
+			continue
+		}
+		b, err := s.read(id)
+		if err != nil {
+			broken = append(broken, &sessions.UnreadableError{Path: s.path(id), Err: err})
+			continue
+		}
+		all = append(all, b)
+	}
+	return all, broken, nil
+}
+
+func (s bindings) read(id string) (Binding, error) {
+	data, err := os.ReadFile(s.path(id))
+	if err != nil {
+		return Binding{}, err
+	}
+	var b Binding
+	if err := json.Unmarshal(data, &b); err != nil {
+		return Binding{}, err
+	}
+	switch {
+	case b.Version != bindingVersion:
+		return Binding{}, fmt.Errorf("it has version %d, and this program reads %d", b.Version, bindingVersion)
+	case b.ID != id:
+		return Binding{}, fmt.Errorf("it is about another session, %q", b.ID)
+	}
+	return b, nil
+}
+
+func (s bindings) save(b Binding) error {
+	b.Version = bindingVersion
+	return writeJSON(s.path(b.ID), b)
+}
+
+func (s bindings) remove(id string) error {
+	err := os.Remove(s.path(id))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// writeJSON writes atomically and durably, 0600 in a folder of 0700.
+func writeJSON(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return renameio.WriteFile(path, append(data, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(path)))
+}

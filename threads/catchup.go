@@ -1,0 +1,365 @@
+package threads
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Reading is bounded by Slack's tier 3 (at least 50 calls a minute); a small burst is allowed.
+const (
+	readsEvery  = 1200 * time.Millisecond
+	readsBurst  = 20
+	readsAtOnce = 4
+)
+
+// Threads that were active within sweepActive are read every sweepEvery, so that a reply whose event never came is found.
+const (
+	sweepEvery  = 10 * time.Minute
+	sweepActive = time.Hour
+)
+
+// cursorLag is how far behind Slack's clock the cursor stays: Slack delivers an event again for about five minutes.
+const cursorLag = 15 * time.Minute
+
+// reader reads threads from their cursors, the urgent ones first, within Slack's rate.
+type reader struct {
+	m     *Manager
+	limit *rate.Limiter
+	wake  chan struct{}
+
+	mu    sync.Mutex // guards the fields that follow
+	order map[*thread]*reading
+}
+
+// reading is a thread that waits to be read, or is being read.
+type reading struct {
+	urgent  bool // a live reply waits for it
+	again   bool // it was wanted anew while it was being read
+	active  time.Time
+	after   time.Time // not before
+	fails   int
+	running bool
+}
+
+func newReader(m *Manager) *reader {
+	return &reader{m: m, limit: rate.NewLimiter(rate.Every(readsEvery), readsBurst), wake: make(chan struct{}, 1),
+		order: map[*thread]*reading{}}
+}
+
+// want has a thread read, soon when urgent. The thread's goroutine calls it.
+func (r *reader) want(t *thread, urgent bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	w := r.order[t]
+	if w == nil {
+		w = &reading{}
+		r.order[t] = w
+	}
+	w.urgent, w.active = w.urgent || urgent, t.b.Active
+	poke(r.wake)
+}
+
+// anew has a thread read from now on: a read that is under way does not count.
+func (r *reader) anew(t *thread, urgent bool) {
+	r.want(t, urgent)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w := r.order[t]; w != nil && w.running {
+		w.again = true
+	}
+}
+
+func (r *reader) forget(t *thread) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.order, t)
+}
+
+func (r *reader) waiting() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.order)
+}
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// run reads until ctx ends.
+func (r *reader) run(ctx context.Context) {
+	sweep := time.NewTicker(sweepEvery)
+	defer sweep.Stop()
+	slots := make(chan struct{}, readsAtOnce)
+	for {
+		t, wait := r.pick()
+		if t == nil {
+			if !r.rest(ctx, wait, sweep.C) {
+				return
+			}
+			continue
+		}
+		select {
+		case slots <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		if !r.m.start(func(work context.Context) {
+			defer func() { <-slots }()
+			r.read(ctx, work, t)
+		}) {
+			return
+		}
+	}
+}
+
+// rest waits until there may be something to read. False: ctx ended.
+func (r *reader) rest(ctx context.Context, wait time.Duration, sweep <-chan time.Time) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-sweep:
+		r.sweep()
+	case <-r.wake:
+	case <-timer.C:
+	}
+	return true
+}
+
+// pick takes the most urgent thread that may be read now; without one, how long to wait.
+func (r *reader) pick() (*thread, time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now, wait := r.m.o.Now(), time.Hour
+	var best *thread
+	for t, w := range r.order {
+		switch {
+		case w.running:
+		case w.after.After(now):
+			wait = min(wait, w.after.Sub(now))
+		case best == nil || w.before(r.order[best]):
+			best = t
+		}
+	}
+	if best != nil {
+		r.order[best].running = true
+	}
+	return best, wait
+}
+
+func (w *reading) before(o *reading) bool {
+	if w.urgent != o.urgent {
+		return w.urgent
+	}
+	return w.active.After(o.active)
+}
+
+func (r *reader) sweep() {
+	for _, t := range r.m.threads() {
+		t.do(func(context.Context) {
+			if t.b.Root != "" && t.m.now().Sub(t.b.Active) < sweepActive {
+				r.anew(t, false)
+			}
+		})
+	}
+}
+
+// read reads one thread from its cursor to its end and hands the replies over.
+func (r *reader) read(ctx, work context.Context, t *thread) {
+	var from Binding
+	var number int
+	if !t.call(work, func(context.Context) { from, number = t.b, t.reading }) {
+		return
+	}
+	if from.Root == "" {
+		r.done(t, nil)
+		return
+	}
+	replies, now, err := r.pages(ctx, from)
+	r.m.Clock(now)
+	switch {
+	case errors.Is(err, ErrThreadGone):
+		t.do(t.dismiss)
+	case err == nil:
+		t.do(func(ctx context.Context) { t.merge(ctx, number, from.Cursor, replies, now) })
+	case ctx.Err() == nil:
+		r.m.o.Log.Warn("could not read a thread; it is tried again", "ref", t.ref, "channel", from.Channel, "err", err)
+	}
+	r.done(t, err)
+}
+
+func (r *reader) pages(ctx context.Context, b Binding) (all []Reply, now time.Time, err error) {
+	for cursor := ""; ; {
+		if err := r.limit.Wait(ctx); err != nil {
+			return nil, now, err
+		}
+		page, err := r.m.o.History.Replies(ctx, b.Channel, b.Root, b.Cursor, cursor)
+		if err != nil {
+			return nil, now, err
+		}
+		all = append(all, page.Replies...)
+		if now.IsZero() {
+			now = page.Now // of the first page: what comes after it may not have been read
+		}
+		if cursor = page.Next; cursor == "" {
+			return all, now, nil
+		}
+	}
+}
+
+// done takes a thread off the list, or puts it back for later.
+func (r *reader) done(t *thread, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer poke(r.wake)
+	w := r.order[t]
+	switch {
+	case w == nil:
+	case w.again:
+		w.again, w.running = false, false
+	case err == nil || errors.Is(err, ErrThreadGone):
+		delete(r.order, t)
+	default:
+		w.running = false
+		w.after = r.m.o.Now().Add(w.pause(err))
+		w.fails++
+		var limited *RateLimitedError
+		if errors.As(err, &limited) {
+			r.holdAll(w.after)
+		}
+	}
+}
+
+// holdAll rests every thread: Slack's limit is on the method, not on the thread.
+func (r *reader) holdAll(until time.Time) {
+	for _, w := range r.order {
+		if w.after.Before(until) {
+			w.after = until
+		}
+	}
+}
+
+func (w *reading) pause(err error) time.Duration {
+	var limited *RateLimitedError
+	switch {
+	case errors.As(err, &limited):
+		return limited.After
+	case errors.Is(err, ErrUnavailable):
+		return time.Minute
+	}
+	return min(time.Second<<min(w.fails, 6), time.Minute)
+}
+
+// doubtful has the thread read before anything of it is typed: events may have been missed.
+func (t *thread) doubtful(context.Context) {
+	if t.b.Root == "" {
+		return
+	}
+	t.stale = true
+	t.reading++
+	t.m.reader.anew(t, len(t.queue.items) > 0)
+}
+
+// merge takes a complete read of the thread from a cursor.
+func (t *thread) merge(ctx context.Context, number int, from string, replies []Reply, now time.Time) {
+	if t.gone || t.b.Cursor != from {
+		return
+	}
+	if number == t.reading {
+		t.stale = false
+	}
+	there := make(map[string]bool, len(replies))
+	newest := from
+	for _, r := range replies {
+		there[r.TS] = true
+		newest = maxTS(newest, r.TS)
+	}
+	t.takeBack(ctx, there, newest)
+	for _, r := range replies {
+		t.heard(ctx, r, false)
+	}
+	t.advance(replies, now)
+	t.next(ctx)
+}
+
+// takeBack withdraws what waits and is not in the thread any more.
+func (t *thread) takeBack(ctx context.Context, there map[string]bool, newest string) {
+	for _, it := range slices.Clone(t.queue.items) {
+		if ts := it.reply.TS; !there[ts] && compareTS(ts, newest) < 0 {
+			t.drop(ctx, it)
+		}
+	}
+}
+
+// advance moves the cursor over what is settled, up to the first reply that is not, and forgets what lies behind it.
+func (t *thread) advance(replies []Reply, now time.Time) {
+	limit := timeTS(now.Add(-cursorLag))
+	cursor := t.b.Cursor
+	read := slices.SortedFunc(slices.Values(replies), func(a, b Reply) int { return compareTS(a.TS, b.TS) })
+	for _, r := range read {
+		e, ok := t.b.Replies[r.TS]
+		if compareTS(r.TS, limit) > 0 || !ok || !e.settledShown() || e.Tell != "" {
+			break
+		}
+		cursor = maxTS(cursor, r.TS)
+	}
+	for ts, e := range t.b.Replies { // one that was deleted from the thread, and is still open, holds the cursor too
+		if compareTS(ts, cursor) <= 0 && !e.settledShown() {
+			return
+		}
+	}
+	t.forgetTo(cursor)
+}
+
+func (t *thread) forgetTo(cursor string) {
+	if cursor == t.b.Cursor {
+		return
+	}
+	t.b.Cursor = cursor
+	for ts := range t.b.Replies {
+		if compareTS(ts, cursor) <= 0 {
+			delete(t.b.Replies, ts)
+		}
+	}
+	for token, q := range t.b.Questions {
+		if q.Choice != "" && compareTS(timeTS(q.At), cursor) <= 0 {
+			delete(t.b.Questions, token)
+		}
+	}
+	t.keep()
+}
+
+func maxTS(a, b string) string {
+	if compareTS(a, b) >= 0 {
+		return a
+	}
+	return b
+}
+
+// anew is a reply that is read from Slack again when it is due.
+func (t *thread) anew(ts string) Reply {
+	r := Reply{Channel: t.b.Channel, Root: t.b.Root, TS: ts}
+	r.Actor.User = t.b.Replies[ts].User
+	r.Load = func(ctx context.Context) (Content, error) {
+		fresh, err := t.m.o.History.Reply(ctx, r.Channel, r.Root, ts)
+		if err != nil {
+			return Content{}, err
+		}
+		c, err := fresh.Load(ctx)
+		if err == nil && fresh.Command != nil {
+			c.Text = cmp.Or(fresh.Command.Rest, c.Text)
+		}
+		return c, err
+	}
+	return r
+}

@@ -1,0 +1,396 @@
+package threads
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"the-loop/authz"
+	"the-loop/sessions"
+)
+
+// Agent is what a thread asks of the core.
+type Agent interface {
+	Say(ctx context.Context, q sessions.SayRequest) (sessions.Receipt, error)
+	Witnessed(ctx context.Context, q sessions.WitnessRequest) (bool, error)
+}
+
+// Commander runs what a reply tells the bot to do, and answers in the thread.
+type Commander interface {
+	Command(ctx context.Context, q CommandRequest) (answer string)
+}
+
+// CommandRequest is a command, from a member who may give it.
+type CommandRequest struct {
+	ID      string // of the session
+	Ref     sessions.Ref
+	Channel string
+	Root    string
+	User    string
+	Command Command
+}
+
+// Settings are what the configuration says of replies.
+type Settings struct {
+	MaxAge time.Duration // older replies are offered, not typed
+	Emoji  map[Mark]string
+}
+
+// Options are what a [Manager] is made of. All fields but the marked ones are required.
+type Options struct {
+	Root      string // the state's root folder
+	Agent     Agent
+	Commander Commander
+	History   History
+	Receipts  Receipts
+	Speaker   Speaker
+	Sink      sessions.Sink
+	Policy    func() authz.Policy
+	Settings  func() Settings
+	Now       func() time.Time // optional: time.Now
+	Log       *slog.Logger     // optional: silent
+}
+
+// Names of the events that this package emits.
+const (
+	EventReceived    = "channel.reply_received"
+	EventDropped     = "channel.dropped"
+	EventPosted      = "channel.posted"
+	EventPostFailed  = "channel.post_failed"
+	EventAnnounced   = "standing.announced"
+	EventAnnounceErr = "standing.announce_failed"
+)
+
+// Reasons of [EventDropped].
+const (
+	ReasonUnmapped     = "unmapped"
+	ReasonUnauthorized = "unauthorized-actor"
+	ReasonWithdrawn    = "withdrawn"
+)
+
+// grace is how long replies that are on their way may take to settle when the manager is told to stop. What is not
+// settled by then is found, stored as in flight, by the next start.
+const grace = 500 * time.Millisecond
+
+// Manager owns all threads. [Manager.Run] must run for anything to happen.
+type Manager struct {
+	o        Options
+	store    bindings
+	outbox   *outbox
+	receipts *receipts
+	reader   *reader
+
+	work   context.Context // outlives Run's context by the grace
+	cancel context.CancelFunc
+	idle   chan struct{} // closed when the last goroutine ended after closing
+	broken []*sessions.UnreadableError
+
+	mu       sync.Mutex // guards the fields that follow
+	closing  bool
+	busy     int // goroutines that Run waits for
+	byID     map[string]*thread
+	byThread map[place]*thread
+	offset   time.Duration // Slack's clock minus ours
+}
+
+// place is where a thread is.
+type place struct{ channel, root string }
+
+// New makes a manager and reads the bindings. It starts nothing.
+func New(o Options) (*Manager, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	m := &Manager{o: o, store: bindings{dir: filepath.Join(o.Root, "threads")}, idle: make(chan struct{}),
+		byID: map[string]*thread{}, byThread: map[place]*thread{}}
+	m.work, m.cancel = context.WithCancel(context.Background())
+	all, broken, err := m.store.load()
+	if err != nil {
+		return nil, err
+	}
+	m.broken = broken
+	for _, b := range broken {
+		o.Log.Error("a binding cannot be used; its thread is left alone", "err", b)
+	}
+	for _, b := range all {
+		m.index(newThread(m, b))
+	}
+	m.receipts, m.reader = newReceipts(m), newReader(m)
+	m.outbox, err = newOutbox(m, filepath.Join(o.Root, "outbox"))
+	return m, err
+}
+
+// Run settles what a crash left in flight, then works until ctx ends, and returns when every goroutine has.
+func (m *Manager) Run(ctx context.Context) {
+	for _, t := range m.threads() {
+		t.do(t.recover)
+		m.receipts.want(t)
+	}
+	loops, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	for _, loop := range []func(context.Context){m.receipts.run, m.reader.run, m.outbox.run} {
+		wg.Go(func() { loop(loops) })
+	}
+	<-ctx.Done()
+	stop()
+	wg.Wait()
+	late := time.AfterFunc(grace, m.cancel)
+	defer late.Stop()
+	if m.close() > 0 {
+		<-m.idle
+	}
+	m.cancel()
+}
+
+// close lets nothing new begin and returns how many goroutines are still at work.
+func (m *Manager) close() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closing = true
+	return m.busy
+}
+
+// start runs f in a goroutine that Run waits for. It reports false, and does nothing, when the manager has come to rest
+// after closing. While others still work, it goes on: they may need it to settle.
+func (m *Manager) start(f func(ctx context.Context)) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closing && m.busy == 0 {
+		return false
+	}
+	m.busy++
+	go func() {
+		defer m.done()
+		f(m.work)
+	}()
+	return true
+}
+
+func (m *Manager) done() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.busy--
+	if m.closing && m.busy == 0 {
+		close(m.idle)
+	}
+}
+
+// stopping reports whether nothing new should be begun.
+func (m *Manager) stopping() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.closing
+}
+
+func (m *Manager) index(t *thread) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.byID[t.id] = t
+	if at := t.place(); at.root != "" {
+		m.byThread[at] = t
+	}
+}
+
+func (m *Manager) forget(t *thread) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byID, t.id)
+	delete(m.byThread, t.place())
+}
+
+// unlink forgets where a thread was, and keeps the session.
+func (m *Manager) unlink(t *thread) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.byThread, t.place())
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.where.root = ""
+}
+
+func (m *Manager) threads() []*thread {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]*thread, 0, len(m.byID))
+	for _, t := range m.byID {
+		all = append(all, t)
+	}
+	return all
+}
+
+func (m *Manager) at(channel, root string) *thread {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.byThread[place{channel, root}]
+}
+
+func (m *Manager) of(id string) *thread {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.byID[id]
+}
+
+// now is the time by Slack's clock, as far as it is known.
+func (m *Manager) now() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.o.Now().Add(m.offset)
+}
+
+// Clock tells what time it is by Slack's clock: the Date of a response. Ages and searches go by it.
+func (m *Manager) Clock(slack time.Time) {
+	if slack.IsZero() {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.offset = slack.Sub(m.o.Now())
+}
+
+// Heard takes a live reply. It never blocks.
+func (m *Manager) Heard(r Reply) {
+	if t := m.at(r.Channel, r.Root); t != nil {
+		t.do(func(ctx context.Context) { t.heard(ctx, r, true) })
+		return
+	}
+	m.start(func(ctx context.Context) { m.orphan(ctx, r) })
+}
+
+// orphan handles a reply in a thread that is bound to nothing: a crash between the announcement's post and its binding
+// may have left it so. That one root is looked at, and bound if it is ours.
+func (m *Manager) orphan(ctx context.Context, r Reply) {
+	for _, t := range m.threads() {
+		a, ok := t.intended(ctx, r.Channel)
+		if !ok {
+			continue
+		}
+		ts, err := m.o.History.FindPost(ctx, r.Channel, r.Root, a.Nonce, a.Since)
+		if err != nil {
+			m.o.Log.Warn("could not look whether a thread is ours", "channel", r.Channel, "root", r.Root, "err", err)
+			continue
+		}
+		if ts == r.Root {
+			t.call(ctx, func(ctx context.Context) { t.bound(ctx, ts, "") })
+			t.do(func(ctx context.Context) { t.heard(ctx, r, true) })
+			return
+		}
+	}
+	if t := m.at(r.Channel, r.Root); t != nil { // bound by the announcer in the meantime
+		t.do(func(ctx context.Context) { t.heard(ctx, r, true) })
+		return
+	}
+	m.dropped(ctx, "", "", r, ReasonUnmapped)
+}
+
+// Edited takes a reply whose text was changed by its author.
+func (m *Manager) Edited(r Reply) {
+	if t := m.at(r.Channel, r.Root); t != nil {
+		t.do(func(ctx context.Context) { t.edited(ctx, r) })
+	}
+}
+
+// Withdrawn takes the deletion of a reply.
+func (m *Manager) Withdrawn(channel, root, ts string) {
+	if t := m.at(channel, root); t != nil {
+		t.do(func(ctx context.Context) { t.withdrawn(ctx, ts) })
+	}
+}
+
+// RootGone takes the deletion of an announcement: its thread is unbound, and the next announcement is a new one.
+func (m *Manager) RootGone(channel, root string) {
+	if t := m.at(channel, root); t != nil {
+		t.do(t.dismiss)
+	}
+}
+
+// Connected says that events flow (again): each thread is read before a live reply of it is typed.
+func (m *Manager) Connected() { m.CatchUpAll() }
+
+// CatchUpAll has every bound thread read: something may have been missed.
+func (m *Manager) CatchUpAll() {
+	for _, t := range m.threads() {
+		t.do(t.doubtful)
+	}
+}
+
+// CatchUp has one thread read.
+func (m *Manager) CatchUp(channel, root string) {
+	if t := m.at(channel, root); t != nil {
+		t.do(t.doubtful)
+	}
+}
+
+// Broken are the files of bindings that could not be used.
+func (m *Manager) Broken() []*sessions.UnreadableError { return m.broken }
+
+// Status is what there is to say of the threads now.
+type Status struct {
+	Bound    int `json:"bound"`
+	Unread   int `json:"unread"`   // threads that wait to be read
+	Unposted int `json:"unposted"` // messages of ours that wait to be posted
+}
+
+// Status counts.
+func (m *Manager) Status() Status {
+	m.mu.Lock()
+	bound := len(m.byThread)
+	m.mu.Unlock()
+	return Status{Bound: bound, Unread: m.reader.waiting(), Unposted: m.outbox.waiting()}
+}
+
+func (m *Manager) dropped(ctx context.Context, id string, ref sessions.Ref, r Reply, reason string) {
+	m.o.Sink.Emit(ctx, sessions.Event{Name: EventDropped, Level: slog.LevelInfo, ID: id, Ref: ref, Fields: map[string]any{
+		"reason": reason, "channel": r.Channel, "thread": r.Root, "ts": r.TS, "user": r.Actor.User}})
+}
+
+// Decision is a click on a button of a question.
+type Decision struct {
+	Token  string // the button's value
+	Action string // [ActionSend] or [ActionSkip]
+	Actor  authz.Actor
+	TS     string // of the message with the button
+}
+
+// ErrDenied says that an actor may not do what he tried. Nothing of it is shown to him.
+var ErrDenied = errors.New("not allowed")
+
+// Decide settles a question, once. The answer is for the one who clicked, and true also for a second click and for one
+// after a restart.
+func (m *Manager) Decide(ctx context.Context, d Decision) (answer string, err error) {
+	switch verdict, _ := m.o.Policy().Judge(d.Actor); verdict {
+	case authz.Denied:
+		return "", ErrDenied
+	case authz.Waiting:
+		return suspendedText, nil
+	}
+	id, _, _ := cutToken(d.Token)
+	t := m.of(id)
+	if t == nil {
+		return "This session is gone, and the question with it.", nil
+	}
+	if !t.call(ctx, func(ctx context.Context) { answer = t.decide(d) }) {
+		return "", fmt.Errorf("decide: %w", context.Canceled)
+	}
+	return answer, nil
+}
+
+// token is an opaque, unguessable name of a question that leads to its thread.
+func token(id string) string { return id + "." + rand.Text() }
+
+func cutToken(token string) (id, secret string, ok bool) {
+	for i := len(token) - 1; i >= 0; i-- {
+		if token[i] == '.' {
+			return token[:i], token[i+1:], true
+		}
+	}
+	return "", token, false
+}

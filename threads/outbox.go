@@ -1,0 +1,304 @@
+package threads
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"the-loop/sessions"
+)
+
+// Slack takes one message a second in a channel, with a short burst.
+const (
+	postEvery   = 1100 * time.Millisecond
+	postTimeout = 20 * time.Second
+	postRetry   = time.Second
+	postRetries = time.Minute // the longest pause between two tries
+)
+
+// letter is one message that is still to be posted, or one of ours that is to be changed.
+type letter struct {
+	Seq     int64     `json:"seq"` // order
+	Post    Post      `json:"post"`
+	Change  bool      `json:"change,omitempty"` // the message with the post's nonce is to show the post
+	TS      string    `json:"ts,omitempty"`     // of that message, when it is known
+	Since   time.Time `json:"since,omitzero"`   // not posted before; zero: not known
+	Tried   bool      `json:"tried,omitempty"`  // Slack may have it: look before posting
+	fails   int
+	notTill time.Time
+}
+
+// outbox posts what threads have to say, in order for each channel, once: a letter is on disk before it is posted, and
+// one that may have been posted is looked for by its nonce first.
+type outbox struct {
+	m    *Manager
+	dir  string
+	wake chan struct{}
+
+	mu      sync.Mutex // guards the fields that follow
+	seq     int64
+	letters []*letter
+	limits  map[string]*rate.Limiter // by channel
+}
+
+func newOutbox(m *Manager, dir string) (*outbox, error) {
+	o := &outbox{m: m, dir: dir, wake: make(chan struct{}, 1), limits: map[string]*rate.Limiter{}}
+	names, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read the outbox: %w", err)
+	}
+	for _, n := range names {
+		if !strings.HasSuffix(n.Name(), ".json") || strings.HasPrefix(n.Name(), ".") {
+			continue
+		}
+		l, err := o.load(n.Name())
+		if err != nil {
+			m.o.Log.Error("a message in the outbox cannot be used; it is left alone", "file", n.Name(), "err", err)
+			continue
+		}
+		o.letters = append(o.letters, l)
+		o.seq = max(o.seq, l.Seq)
+	}
+	slices.SortFunc(o.letters, func(a, b *letter) int { return int(a.Seq - b.Seq) })
+	return o, nil
+}
+
+func (o *outbox) load(name string) (*letter, error) {
+	data, err := os.ReadFile(filepath.Join(o.dir, name))
+	if err != nil {
+		return nil, err
+	}
+	var l letter
+	if err := json.Unmarshal(data, &l); err != nil {
+		return nil, err
+	}
+	return &l, nil
+}
+
+func (o *outbox) file(l *letter) string {
+	return filepath.Join(o.dir, fmt.Sprintf("%012d.json", l.Seq))
+}
+
+// add puts a message into the outbox. With maybePosted an earlier run may have posted it already.
+func (o *outbox) add(p Post, maybePosted bool) {
+	l := &letter{Post: p, Tried: maybePosted}
+	if !maybePosted {
+		l.Since = o.m.now().Add(-clockSlack)
+	}
+	o.put(l)
+}
+
+// clockSlack is how far our idea of Slack's clock may be off.
+const clockSlack = 10 * time.Second
+
+// update has a message of ours show something else. Its ts may not be known yet, when it is still in the outbox itself:
+// then it is posted as it is now.
+func (o *outbox) update(p Post, ts string) {
+	if ts == "" && o.replace(p) {
+		return
+	}
+	o.put(&letter{Post: p, Change: true, TS: ts})
+}
+
+// replace changes a letter that was not posted yet.
+func (o *outbox) replace(p Post) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range o.letters {
+		if l.Post.Nonce == p.Nonce && !l.Change && !l.Tried {
+			l.Post = p
+			o.write(l)
+			return true
+		}
+	}
+	return false
+}
+
+// put stores a letter, unless the very message is there already.
+func (o *outbox) put(l *letter) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, have := range o.letters {
+		if have.Post.Nonce == l.Post.Nonce && have.Change == l.Change && have.Post.Text == l.Post.Text {
+			return
+		}
+	}
+	o.seq++
+	l.Seq = o.seq
+	o.letters = append(o.letters, l)
+	o.write(l)
+	poke(o.wake)
+}
+
+// write stores a letter; when that fails it is still posted as long as we run.
+func (o *outbox) write(l *letter) {
+	if err := writeJSON(o.file(l), l); err != nil {
+		o.m.o.Log.Error("could not store a message that is to be posted", "channel", l.Post.Channel, "err", err)
+	}
+}
+
+func (o *outbox) waiting() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.letters)
+}
+
+// run posts until ctx ends.
+func (o *outbox) run(ctx context.Context) {
+	for {
+		l, wait := o.pick()
+		if l == nil {
+			timer := time.NewTimer(wait)
+			select {
+			case <-ctx.Done():
+				timer.Stop()
+				return
+			case <-o.wake:
+			case <-timer.C:
+			}
+			timer.Stop()
+			continue
+		}
+		o.send(ctx, l)
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// pick finds the oldest letter of a channel that takes one now; without one, how long to wait.
+func (o *outbox) pick() (*letter, time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now, wait := o.m.o.Now(), time.Hour
+	held := map[string]bool{}
+	for _, l := range o.letters {
+		c := l.Post.Channel
+		if held[c] {
+			continue
+		}
+		held[c] = true // order within the channel
+		if d := l.notTill.Sub(now); d > 0 {
+			wait = min(wait, d)
+			continue
+		}
+		permit := o.limit(c).Reserve()
+		if d := permit.Delay(); d > 0 {
+			permit.Cancel()
+			wait = min(wait, d)
+			continue
+		}
+		return l, 0
+	}
+	return nil, wait
+}
+
+func (o *outbox) limit(channel string) *rate.Limiter {
+	l := o.limits[channel]
+	if l == nil {
+		l = rate.NewLimiter(rate.Every(postEvery), 3)
+		o.limits[channel] = l
+	}
+	return l
+}
+
+// send posts one letter and takes it off the outbox, or leaves it for later.
+func (o *outbox) send(ctx context.Context, l *letter) {
+	calling, cancel := context.WithTimeout(ctx, postTimeout)
+	defer cancel()
+	ts, err := o.deliver(calling, l)
+	var limited *RateLimitedError
+	switch {
+	case err == nil:
+		o.remove(l)
+		o.m.posted(ctx, l.Post, ts)
+	case errors.As(err, &limited):
+		o.later(l, limited.After)
+	case errors.Is(err, ErrThreadGone), errors.Is(err, ErrReplyGone):
+		o.remove(l)
+		o.m.unposted(ctx, l.Post, err)
+	case ctx.Err() == nil:
+		o.m.o.Log.Warn("could not post a message; it is tried again", "channel", l.Post.Channel, "err", err)
+		if l.fails == 0 {
+			o.m.unposted(ctx, l.Post, err)
+		}
+		o.later(l, min(postRetry<<min(l.fails, 6), postRetries))
+	}
+}
+
+func (o *outbox) deliver(ctx context.Context, l *letter) (ts string, err error) {
+	ts = l.TS
+	if ts == "" && (l.Change || l.Tried) {
+		ts, err = o.m.o.History.FindPost(ctx, l.Post.Channel, l.Post.Root, l.Post.Nonce, l.Since)
+		if err != nil {
+			return "", fmt.Errorf("look whether it was posted: %w", err)
+		}
+	}
+	switch {
+	case ts != "" && l.Change:
+		return ts, o.m.o.Speaker.Update(ctx, ts, l.Post)
+	case ts != "":
+		return ts, nil
+	}
+	o.mark(l, true)
+	ts, err = o.m.o.Speaker.Post(ctx, l.Post)
+	if err != nil && !errors.Is(err, ErrUnknown) && ctx.Err() == nil {
+		o.mark(l, false)
+	}
+	return ts, err
+}
+
+func (o *outbox) mark(l *letter, tried bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	l.Tried = tried
+	o.write(l)
+}
+
+func (o *outbox) later(l *letter, d time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	l.fails++
+	l.notTill = o.m.o.Now().Add(d)
+}
+
+func (o *outbox) remove(l *letter) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.letters = slices.DeleteFunc(o.letters, func(have *letter) bool { return have == l })
+	if err := os.Remove(o.file(l)); err != nil && !errors.Is(err, os.ErrNotExist) {
+		o.m.o.Log.Error("could not take a posted message off the outbox", "err", err)
+	}
+}
+
+// posted records that a message of ours is there. A question learns where it stands.
+func (m *Manager) posted(ctx context.Context, p Post, ts string) {
+	m.o.Sink.Emit(ctx, sessions.Event{Name: EventPosted, Level: slog.LevelInfo, ID: p.Session,
+		Fields: map[string]any{"channel": p.Channel, "thread": p.Root, "ts": ts}})
+	t := m.of(p.Session)
+	if t == nil {
+		return
+	}
+	t.do(func(context.Context) {
+		if q, ok := t.b.Questions[p.Nonce]; ok && q.TS == "" {
+			q.TS = ts
+			t.b.Questions[p.Nonce] = q
+			t.keep()
+		}
+	})
+}
+
+func (m *Manager) unposted(ctx context.Context, p Post, err error) {
+	m.o.Sink.Emit(ctx, sessions.Event{Name: EventPostFailed, Level: slog.LevelWarn, ID: p.Session,
+		Fields: map[string]any{"channel": p.Channel, "thread": p.Root, "reason": err.Error()}})
+}

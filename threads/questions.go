@@ -1,0 +1,142 @@
+package threads
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// ask puts a question about replies to the operator. It is stored before it is posted.
+func (t *thread) ask(kind QuestionKind, replies []string) {
+	name := token(t.id)
+	q := Question{Kind: kind, Replies: replies}
+	t.b.Questions[name] = q
+	t.keep()
+	t.m.outbox.add(t.question(name, q), false)
+}
+
+// question is the message that asks, or that says how it was answered.
+func (t *thread) question(name string, q Question) Post {
+	p := t.message(t.questionText(q), name)
+	if q.Choice == "" {
+		send, skip := "Send again", "Skip"
+		if q.Kind == QuestionOffer {
+			send = "Send now"
+		}
+		p.Buttons = []Button{{Label: send, Action: ActionSend, Value: name, Style: "primary"}, {Label: skip, Action: ActionSkip, Value: name}}
+	}
+	return p
+}
+
+func (t *thread) questionText(q Question) string {
+	text := fmt.Sprintf("I cannot tell whether %s reached the agent. Look at the agent, then choose.", t.naming(q.Replies))
+	if q.Kind == QuestionOffer {
+		text = fmt.Sprintf("I did not type %s: too much time has passed. Choose what to do.", t.naming(q.Replies))
+	}
+	if q.Choice != "" {
+		text = strings.TrimSuffix(text, " Look at the agent, then choose.")
+		text = strings.TrimSuffix(text, " Choose what to do.") + "\n" + decided(q)
+	}
+	return text
+}
+
+// naming names replies by their number, their author and their time.
+func (t *thread) naming(replies []string) string {
+	if len(replies) == 0 {
+		return "a reply"
+	}
+	first := fmt.Sprintf("from %s", moment(replies[0]))
+	if len(replies) == 1 {
+		if user := t.b.Replies[replies[0]].User; user != "" {
+			return fmt.Sprintf("the reply of <@%s> %s", user, first)
+		}
+		return "the reply " + first
+	}
+	return fmt.Sprintf("%d replies %s to %s", len(replies), first, moment(replies[len(replies)-1]))
+}
+
+// moment is a time that each reader sees in his own time zone.
+func moment(ts string) string {
+	at := tsTime(ts)
+	return fmt.Sprintf("<!date^%d^{date_short_pretty} {time_secs}|%s>", at.Unix(), at.UTC().Format("2006-01-02 15:04:05 UTC"))
+}
+
+func decided(q Question) string {
+	did := "skipped"
+	if q.Choice == ActionSend {
+		did = "sent"
+	}
+	return fmt.Sprintf("%s by <@%s> at %s.", strings.ToUpper(did[:1])+did[1:], q.By, moment(timeTS(q.At)))
+}
+
+// decide settles a question by a click, once, and returns what is true for the one who clicked.
+func (t *thread) decide(d Decision) string {
+	q, ok := t.b.Questions[d.Token]
+	switch {
+	case t.gone || !ok:
+		return "This question is no longer open."
+	case q.Choice != "":
+		return "Already decided. " + decided(q)
+	case d.Action != ActionSend && d.Action != ActionSkip:
+		return "There is no such choice."
+	}
+	q.Choice, q.By, q.At = d.Action, d.Actor.User, t.m.now()
+	if d.TS != "" {
+		q.TS = d.TS
+	}
+	t.b.Questions[d.Token] = q
+	again := t.choose(q)
+	if err := t.save(); err != nil {
+		t.m.o.Log.Error("could not store a decision", "ref", t.ref, "err", err)
+	}
+	t.m.outbox.update(t.question(d.Token, q), q.TS)
+	for _, ts := range again {
+		t.queue.put(&item{reply: t.anew(ts), approved: true, raw: t.b.Replies[ts].Raw, heard: true})
+	}
+	return decided(q)
+}
+
+// choose changes the replies that a question is about, as long as they are still open, and returns those to be typed.
+func (t *thread) choose(q Question) (again []string) {
+	for _, ts := range q.Replies {
+		e := t.b.Replies[ts]
+		if e.State != StateDoubt && e.State != StateOffered {
+			continue
+		}
+		e.At = q.At
+		if q.Choice == ActionSkip {
+			e.State, e.Outcome, e.Wanted = StateSettled, OutcomeSkipped, ""
+		} else {
+			e.State, e.Wanted = StateApproved, MarkReceived
+			again = append(again, ts)
+		}
+		t.put(ts, e)
+	}
+	return again
+}
+
+// offerOld takes the replies that wait and are too old to be typed unasked out of the queue, and offers them in one
+// message. It reports whether there were any.
+func (t *thread) offerOld() bool {
+	oldest := t.m.now().Add(-t.m.o.Settings().MaxAge)
+	var old []string
+	for _, it := range t.queue.items {
+		if !it.approved && tsTime(it.reply.TS).Before(oldest) {
+			old = append(old, it.reply.TS)
+			e := t.b.Replies[it.reply.TS]
+			e.State, e.At, e.User, e.Raw, e.Wanted = StateOffered, t.m.now(), it.reply.Actor.User, it.raw, MarkHeld
+			t.put(it.reply.TS, e)
+		}
+	}
+	if len(old) == 0 {
+		return false
+	}
+	t.queue.items = slices.DeleteFunc(t.queue.items, func(it *item) bool { return slices.Contains(old, it.reply.TS) })
+	t.ask(QuestionOffer, old)
+	return true
+}
+
+// escape makes text safe in a message of Slack, where only these three characters mean something.
+func escape(text string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
+}

@@ -1,0 +1,59 @@
+package threads
+
+import (
+	"slices"
+	"time"
+)
+
+// item is a reply that waits.
+type item struct {
+	reply    Reply
+	live     bool      // heard as an event, not found by reading
+	approved bool      // somebody chose to have it typed: its age is not asked
+	raw      bool      // a command of the agent's own
+	heard    bool      // it passed authorization once, and the event log has it
+	held     bool      // the pane did not take it; it is tried again
+	since    time.Time // since when it is held
+	version  int       // counts edits while it waits
+}
+
+// queue holds the replies of one thread that wait, in the order of their ts.
+type queue struct{ items []*item }
+
+// put adds an item, or replaces what an item that waits already says.
+func (q *queue) put(it *item) {
+	i, found := q.search(it.reply.TS)
+	if !found {
+		q.items = slices.Insert(q.items, i, it)
+		return
+	}
+	old := q.items[i]
+	old.reply = it.reply
+	old.approved = old.approved || it.approved
+	old.version++
+}
+
+func (q *queue) search(ts string) (int, bool) {
+	return slices.BinarySearchFunc(q.items, ts, func(it *item, ts string) int { return compareTS(it.reply.TS, ts) })
+}
+
+func (q *queue) get(ts string) *item {
+	if i, found := q.search(ts); found {
+		return q.items[i]
+	}
+	return nil
+}
+
+func (q *queue) remove(ts string) {
+	if i, found := q.search(ts); found {
+		q.items = slices.Delete(q.items, i, i+1)
+	}
+}
+
+// head is the oldest that waits; nil when none does.
+func (q *queue) head() *item {
+	if len(q.items) == 0 {
+		return nil
+	}
+	return q.items[0]
+}

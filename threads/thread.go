@@ -1,0 +1,617 @@
+package threads
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"the-loop/authz"
+	"the-loop/sessions"
+)
+
+// thread owns one bound thread. Everything that concerns it runs, one after the other, in one goroutine that lives only
+// while there is something to do; [thread.do] hands it work. The typing itself runs beside it, one reply at a time, so
+// that an edit or a deletion is heard while a reply is on its way.
+type thread struct {
+	m   *Manager
+	id  string
+	ref sessions.Ref
+
+	mu      sync.Mutex // guards the fields that follow
+	inbox   []func(context.Context)
+	running bool
+	where   place // b.Channel and b.Root, for readers outside
+
+	// What follows belongs to the goroutine that empties the inbox.
+
+	b       Binding
+	queue   queue
+	current *item // on its way into the pane
+	pause   *time.Timer
+	paused  bool
+	said    string // why replies are held, as the thread was last told
+	stale   bool   // the thread has to be read before anything of it is typed
+	reading int    // the read that will make it fresh; later reads have higher numbers
+	gone    bool   // unbound
+}
+
+func newThread(m *Manager, b Binding) *thread {
+	if b.Replies == nil {
+		b.Replies = map[string]Entry{}
+	}
+	if b.Questions == nil {
+		b.Questions = map[string]Question{}
+	}
+	return &thread{m: m, id: b.ID, ref: b.Ref, b: b, where: place{b.Channel, b.Root}}
+}
+
+// do has f run by the thread's goroutine. It never blocks.
+func (t *thread) do(f func(context.Context)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.inbox = append(t.inbox, f)
+	if t.running {
+		return
+	}
+	t.running = t.m.start(t.drain)
+}
+
+// call has f run by the thread's goroutine and waits for it. False: it will not run any more.
+func (t *thread) call(ctx context.Context, f func(context.Context)) bool {
+	done := make(chan struct{})
+	t.do(func(ctx context.Context) { defer close(done); f(ctx) })
+	select {
+	case <-done:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (t *thread) drain(ctx context.Context) {
+	for {
+		t.mu.Lock()
+		work := t.inbox
+		t.inbox = nil
+		if len(work) == 0 {
+			t.running = false
+			t.mu.Unlock()
+			return
+		}
+		t.mu.Unlock()
+		for _, f := range work {
+			f(ctx)
+		}
+	}
+}
+
+func (t *thread) place() place {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.where
+}
+
+// snapshot is the binding as it is now.
+func (t *thread) snapshot(ctx context.Context) (b Binding) {
+	t.call(ctx, func(context.Context) { b = t.b.clone() })
+	return b
+}
+
+// save stores the binding. That it cannot be stored is said once in the log by who needs it to be; what is in memory
+// goes on being true, and the next save has it.
+func (t *thread) save() error {
+	if t.gone {
+		return nil
+	}
+	return t.m.store.save(t.b)
+}
+
+// keep saves where nothing depends on it at once.
+func (t *thread) keep() {
+	if err := t.save(); err != nil {
+		t.m.o.Log.Error("could not store a binding", "ref", t.ref, "err", err)
+	}
+}
+
+// heard takes a reply, live or found by reading.
+func (t *thread) heard(ctx context.Context, r Reply, live bool) {
+	if t.gone {
+		t.m.dropped(ctx, t.id, t.ref, r, ReasonUnmapped)
+		return
+	}
+	if compareTS(r.TS, t.b.Cursor) <= 0 || t.known(r.TS) {
+		return
+	}
+	t.b.Active = t.m.now()
+	verdict, reason := t.m.o.Policy().Judge(r.Actor)
+	if verdict == authz.Denied && reason != authz.ReasonNoTeam { // whose team is not known is looked up first
+		t.deny(ctx, r, reason)
+		return
+	}
+	entry := t.b.Replies[r.TS]
+	if r.Command != nil && r.Command.Verb != verbRaw {
+		t.command(ctx, r, live)
+		return
+	}
+	t.queue.put(&item{reply: r, live: live, approved: entry.State == StateApproved,
+		raw: r.Command != nil, held: entry.State == StateHeld, since: entry.At, heard: entry.State != ""})
+	if live {
+		t.receiveLater(r.TS)
+	}
+	t.next(ctx)
+}
+
+// verbRaw is the one command that goes through the queue, since it goes to the agent.
+const verbRaw = "raw"
+
+// known reports whether the reply needs nothing more: it is settled, on its way, or put to the operator.
+func (t *thread) known(ts string) bool {
+	if t.current != nil && t.current.reply.TS == ts {
+		return true
+	}
+	switch t.b.Replies[ts].State {
+	case StateSettled, StateInflight, StateDoubt, StateOffered:
+		return true
+	}
+	return false
+}
+
+// deny drops a reply for good. Nothing is answered in Slack; the log names the member, so that a forgotten entry of the
+// list is found.
+func (t *thread) deny(ctx context.Context, r Reply, reason authz.Reason) {
+	t.m.o.Log.Warn("dropped a reply", "member", r.Actor.User, "team", r.Actor.Team, "because", reason, "ref", t.ref)
+	t.m.dropped(ctx, t.id, t.ref, r, ReasonUnauthorized)
+	t.queue.remove(r.TS)
+	t.settle(r.TS, OutcomeDropped, "")
+}
+
+// settle stores that nothing more will happen to a reply, and what its receipt shows.
+func (t *thread) settle(ts string, o Outcome, m Mark) {
+	e := t.b.Replies[ts]
+	e.State, e.Outcome, e.At, e.Wanted = StateSettled, o, t.m.now(), m
+	t.put(ts, e)
+	t.keep()
+}
+
+// settleSaying settles a reply and tells the thread why. What is to be told is stored with it, so that a crash in between
+// does not leave a reply without a word.
+func (t *thread) settleSaying(ts string, o Outcome, m Mark, text string) {
+	e := t.b.Replies[ts]
+	e.Tell = text
+	t.b.Replies[ts] = e
+	t.settle(ts, o, m)
+	t.tell(ts, false)
+}
+
+// tell hands what is still to be told of a reply to the outbox.
+func (t *thread) tell(ts string, maybePosted bool) {
+	e := t.b.Replies[ts]
+	t.m.outbox.add(t.message(e.Tell, t.id+"."+ts), maybePosted)
+	e.Tell = ""
+	t.b.Replies[ts] = e
+}
+
+// message is a message for this thread.
+func (t *thread) message(text, nonce string) Post {
+	return Post{Channel: t.b.Channel, Root: t.b.Root, Text: text, Nonce: nonce, Session: t.id}
+}
+
+// post tells the thread something that nothing depends on.
+func (t *thread) post(text string) { t.m.outbox.add(t.message(text, rand.Text()), false) }
+
+// put changes an entry and has its receipt shown.
+func (t *thread) put(ts string, e Entry) {
+	t.b.Replies[ts] = e
+	if !e.settledShown() {
+		t.m.receipts.want(t)
+	}
+}
+
+// receiveLater shows, when a reply takes long, that it was heard.
+func (t *thread) receiveLater(ts string) {
+	time.AfterFunc(receivedAfter, func() {
+		t.do(func(context.Context) {
+			if it := t.queue.get(ts); it == nil && (t.current == nil || t.current.reply.TS != ts) {
+				return
+			}
+			if e := t.b.Replies[ts]; e.Wanted == "" && e.State != StateSettled {
+				e.Wanted = MarkReceived
+				t.b.Replies[ts] = e
+				t.m.receipts.want(t)
+			}
+		})
+	})
+}
+
+// receivedAfter is how long a reply may take before its receipt says that it was received.
+const receivedAfter = 2 * time.Second
+
+// next sends the oldest reply on its way, unless one is, or the thread has to be read first.
+func (t *thread) next(ctx context.Context) {
+	if t.gone || t.current != nil || t.paused || t.m.stopping() {
+		return
+	}
+	if t.stale {
+		t.m.reader.want(t, len(t.queue.items) > 0)
+		return
+	}
+	it := t.queue.head()
+	if it == nil {
+		return
+	}
+	if t.offerOld() {
+		t.next(ctx)
+		return
+	}
+	t.current = it
+	a := attempt{it: it, reply: it.reply, raw: it.raw, version: it.version}
+	if !t.m.start(func(ctx context.Context) {
+		res := t.send(ctx, a)
+		t.do(func(ctx context.Context) { t.finish(ctx, it, res) })
+	}) {
+		t.current = nil
+	}
+}
+
+// attempt is an item as it was when it was sent on its way.
+type attempt struct {
+	it      *item
+	reply   Reply
+	raw     bool
+	version int
+}
+
+// result is what became of one attempt.
+type result struct {
+	receipt sessions.Receipt
+	err     error
+	denied  authz.Reason
+	wait    time.Duration // try again after it; nothing was typed
+}
+
+// errChanged says that a reply was edited or deleted before its intent was written: what waits now is looked at again.
+var errChanged = errors.New("the reply was changed while it waited")
+
+// loadTimeout bounds what is asked of Slack to complete one reply.
+const loadTimeout = 15 * time.Second
+
+// send takes one reply through authorization into the pane. It runs beside the thread's goroutine.
+func (t *thread) send(ctx context.Context, a attempt) result {
+	loading, cancel := context.WithTimeout(ctx, loadTimeout)
+	content, err := a.reply.Load(loading)
+	cancel()
+	if err != nil {
+		return result{err: err, wait: retryAfter(err)}
+	}
+	switch verdict, reason := t.m.o.Policy().Judge(content.Actor); verdict {
+	case authz.Denied:
+		return result{denied: reason}
+	case authz.Waiting:
+		return result{wait: suspendedRetry}
+	}
+	text := content.Text
+	if a.raw && a.reply.Command != nil {
+		text = a.reply.Command.Rest
+	}
+	receipt, err := t.m.o.Agent.Say(ctx, sessions.SayRequest{Ref: t.ref, ID: t.id, Text: text, Speaker: content.Speaker,
+		Raw: a.raw, Intend: func(ctx context.Context, i sessions.Intent) error { return t.intend(ctx, a, i) }})
+	return result{receipt: receipt, err: err}
+}
+
+// suspendedRetry is how often the policy is asked again while the configuration is not valid.
+const suspendedRetry = time.Second
+
+func retryAfter(err error) time.Duration {
+	var limited *RateLimitedError
+	switch {
+	case errors.As(err, &limited):
+		return limited.After
+	case errors.Is(err, ErrReplyGone):
+		return 0
+	}
+	return 5 * time.Second
+}
+
+// intend stores that the reply is about to be typed. What was edited or deleted up to now is not.
+func (t *thread) intend(ctx context.Context, a attempt, i sessions.Intent) (err error) {
+	ok := t.call(ctx, func(ctx context.Context) { err = t.inflight(ctx, a, i) })
+	if !ok {
+		return ctx.Err()
+	}
+	return err
+}
+
+func (t *thread) inflight(ctx context.Context, a attempt, i sessions.Intent) error {
+	ts := a.reply.TS
+	if a.it.version != a.version || t.queue.get(ts) != a.it {
+		return errChanged
+	}
+	before, known := t.b.Replies[ts]
+	e := before
+	e.State, e.At, e.Intent, e.Raw, e.User = StateInflight, t.m.now(), i, a.raw, a.reply.Actor.User
+	e.Attempt++
+	t.b.Replies[ts] = e
+	if err := t.save(); err != nil {
+		if t.b.Replies[ts] = before; !known {
+			delete(t.b.Replies, ts)
+		}
+		return &unstoredError{err}
+	}
+	t.received(ctx, a.it)
+	t.queue.remove(ts)
+	return nil
+}
+
+// unstoredError says that an intent could not be stored, so that nothing was typed.
+type unstoredError struct{ error }
+
+func (e *unstoredError) Unwrap() error { return e.error }
+
+// received records, once, that an authorized reply is on its way to the session.
+func (t *thread) received(ctx context.Context, it *item) {
+	if it.heard {
+		return
+	}
+	it.heard = true
+	t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventReceived, Level: slog.LevelInfo, ID: t.id, Ref: t.ref, Fields: map[string]any{
+		"channel": it.reply.Channel, "thread": it.reply.Root, "ts": it.reply.TS, "user": it.reply.Actor.User}})
+}
+
+// finish settles an attempt, and sends the next reply on its way.
+func (t *thread) finish(ctx context.Context, it *item, res result) {
+	t.current = nil
+	if t.gone {
+		return
+	}
+	t.outcome(ctx, it, res)
+	t.next(ctx)
+}
+
+func (t *thread) outcome(ctx context.Context, it *item, res result) {
+	ts := it.reply.TS
+	var held *sessions.HeldError
+	var locked *sessions.LockedError
+	var refusal *sessions.Refusal
+	var unstored *unstoredError
+	switch err := res.err; {
+	case err != nil && t.m.work.Err() != nil:
+		// The bot is stopping. What was written down as in flight stays so, and the next start settles it.
+	case res.denied != authz.ReasonNone:
+		t.deny(ctx, it.reply, res.denied)
+	case err == nil && res.receipt == sessions.ReceiptAccepted:
+		t.said = ""
+		t.settle(ts, OutcomeAccepted, MarkAccepted)
+	case err == nil && res.receipt == sessions.ReceiptTyped:
+		t.said = ""
+		t.settle(ts, OutcomeTyped, MarkTyped)
+	case errors.Is(err, errChanged):
+	case errors.Is(err, ErrReplyGone):
+		t.drop(ctx, it)
+	case errors.Is(err, sessions.ErrInDoubt):
+		t.doubt(ts, err)
+	case errors.As(err, &held):
+		t.hold(it, heldText(held))
+	case errors.As(err, &locked):
+		t.hold(it, "")
+	case errors.As(err, &unstored):
+		t.m.o.Log.Error("could not store that a reply is about to be typed; it waits", "ref", t.ref, "err", err)
+		t.wait(holdEvery)
+	case errors.Is(err, sessions.ErrSilent):
+		t.hold(it, "tmux does not answer on this machine.")
+	case errors.As(err, &refusal):
+		t.refuse(ts, refusal.Error())
+	case res.wait > 0:
+		t.wait(res.wait)
+	case err != nil:
+		t.refuse(ts, err.Error())
+	}
+}
+
+// drop settles a reply that was deleted before it was typed.
+func (t *thread) drop(ctx context.Context, it *item) {
+	t.queue.remove(it.reply.TS)
+	t.m.dropped(ctx, t.id, t.ref, it.reply, ReasonWithdrawn)
+	t.settle(it.reply.TS, OutcomeWithdrawn, "")
+}
+
+// refuse settles a reply that was not typed and will not be, and says why in the thread.
+func (t *thread) refuse(ts, why string) {
+	t.queue.remove(ts)
+	t.settleSaying(ts, OutcomeFailed, MarkFailed, "Not delivered: "+escape(why))
+}
+
+// hold keeps a reply for later, and says why in the thread, once for each cause.
+func (t *thread) hold(it *item, why string) {
+	ts := it.reply.TS
+	if !it.held {
+		it.held, it.since = true, t.m.now()
+	}
+	e := t.b.Replies[ts]
+	if e.State == StateInflight { // it was written down, but certainly not typed
+		t.queue.put(it)
+	}
+	if e.State != StateHeld || e.Wanted != MarkHeld {
+		e.State, e.At, e.Wanted = StateHeld, it.since, MarkHeld
+		t.put(ts, e)
+		t.keep()
+	}
+	if why != "" && t.said != why {
+		t.said = why
+		t.post("Held, and typed as soon as it can be: " + why)
+	}
+	t.wait(holdEvery)
+}
+
+// holdEvery is how often a pane that does not take text is looked at again.
+const holdEvery = time.Second
+
+// wait lets the queue rest.
+func (t *thread) wait(d time.Duration) {
+	t.paused = true
+	t.pause = time.AfterFunc(d, func() {
+		t.do(func(ctx context.Context) {
+			t.paused = false
+			t.next(ctx)
+		})
+	})
+}
+
+func heldText(h *sessions.HeldError) string {
+	switch {
+	case h.Draft:
+		return "somebody's unsent text stands in the agent's input box. Send it or clear it in the terminal."
+	case h.State == sessions.ViewStarting:
+		return "" // it takes a moment; the receipt says enough
+	case h.State == sessions.ViewMenu:
+		return "the agent shows a menu. Close it in the terminal."
+	}
+	return "the agent asks a question, and a reply would answer it. Answer it in the terminal."
+}
+
+// doubt puts a reply that may or may not have arrived to the operator. A command of the agent's own is never repeated.
+func (t *thread) doubt(ts string, cause error) {
+	t.m.o.Log.Warn("cannot tell whether a reply arrived", "ref", t.ref, "ts", ts, "err", cause)
+	t.queue.remove(ts)
+	e := t.b.Replies[ts]
+	if e.Raw {
+		t.settleSaying(ts, OutcomeFailed, MarkInDoubt,
+			"I cannot tell whether this command arrived. It is not repeated: look at the agent, and give it again if it did not.")
+		return
+	}
+	e.State, e.At, e.Wanted = StateDoubt, t.m.now(), MarkInDoubt
+	t.put(ts, e)
+	t.ask(QuestionDoubt, []string{ts})
+}
+
+// edited replaces a reply that waits. One that is on its way, or through, stays as it was, and the thread says so.
+func (t *thread) edited(ctx context.Context, r Reply) {
+	if it := t.queue.get(r.TS); it != nil && r.Command != nil && r.Command.Verb != verbRaw {
+		t.queue.remove(r.TS)
+		t.command(ctx, r, true)
+		return
+	} else if it != nil {
+		it.reply.Load, it.reply.Command, it.raw = r.Load, r.Command, r.Command != nil && r.Command.Verb == verbRaw
+		it.version++
+		return
+	}
+	e, ok := t.b.Replies[r.TS]
+	onItsWay := t.current != nil && t.current.reply.TS == r.TS
+	switch {
+	case onItsWay, ok && (e.State == StateInflight || e.Outcome == OutcomeAccepted || e.Outcome == OutcomeTyped):
+		t.post("An edit came too late: the agent has the reply as it was before. Write a new reply to correct it.")
+	case !ok && compareTS(r.TS, t.b.Cursor) > 0:
+		t.heard(ctx, r, true) // the event of the reply itself was missed
+	}
+}
+
+// withdrawn takes back a reply that waits.
+func (t *thread) withdrawn(ctx context.Context, ts string) {
+	if it := t.queue.get(ts); it != nil {
+		t.drop(ctx, it)
+		return
+	}
+	e, ok := t.b.Replies[ts]
+	switch {
+	case ok && (e.State == StateDoubt || e.State == StateOffered):
+		t.settle(ts, OutcomeWithdrawn, "")
+	case t.current != nil && t.current.reply.TS == ts, ok && e.State == StateInflight,
+		ok && (e.Outcome == OutcomeAccepted || e.Outcome == OutcomeTyped) && t.m.now().Sub(e.At) < deletedSoon:
+		t.post("The deletion came too late: the agent has the reply.")
+	}
+}
+
+// deletedSoon is how long after a reply was typed its deletion still looks like an attempt to stop it.
+const deletedSoon = time.Minute
+
+// recover settles what a crash left. A reply that was in flight is looked for in the agent's record; without evidence it
+// is in doubt.
+func (t *thread) recover(ctx context.Context) {
+	for _, ts := range t.inState(StateInflight) {
+		e := t.b.Replies[ts]
+		t.m.start(func(ctx context.Context) {
+			ok, err := t.m.o.Agent.Witnessed(ctx, sessions.WitnessRequest{Ref: t.ref, ID: t.id, Intent: e.Intent})
+			if t.m.work.Err() != nil {
+				return
+			}
+			t.do(func(ctx context.Context) { t.recovered(ctx, ts, ok, err) })
+		})
+	}
+	for ts, e := range t.b.Replies {
+		if e.Tell != "" {
+			t.tell(ts, true)
+		}
+	}
+	for token, q := range t.b.Questions {
+		if q.Choice == "" && q.TS == "" {
+			t.m.outbox.add(t.question(token, q), true)
+		}
+	}
+}
+
+func (t *thread) recovered(ctx context.Context, ts string, arrived bool, err error) {
+	switch {
+	case t.b.Replies[ts].State != StateInflight:
+	case arrived:
+		t.settle(ts, OutcomeAccepted, MarkAccepted)
+	default:
+		t.doubt(ts, fmt.Errorf("found in flight at the start: %w", errors.Join(sessions.ErrInDoubt, err)))
+	}
+}
+
+// inState lists the replies in a state, oldest first.
+func (t *thread) inState(s State) []string {
+	var all []string
+	for ts, e := range t.b.Replies {
+		if e.State == s {
+			all = append(all, ts)
+		}
+	}
+	slices.SortFunc(all, compareTS)
+	return all
+}
+
+// command runs what the reply tells the bot to do, past everything that waits. It is settled first: it is never repeated
+// by us.
+func (t *thread) command(ctx context.Context, r Reply, live bool) {
+	if !live && t.m.now().Sub(tsTime(r.TS)) > commandAge {
+		t.settleSaying(r.TS, OutcomeSkipped, "", "I was away when this command came, and did not run it. Give it again if it is still wanted.")
+		return
+	}
+	t.settle(r.TS, OutcomeCommand, "")
+	t.m.start(func(ctx context.Context) { t.run(ctx, r) })
+}
+
+// commandAge is how old a command may be that was found by reading the thread.
+const commandAge = time.Minute
+
+func (t *thread) run(ctx context.Context, r Reply) {
+	loading, cancel := context.WithTimeout(ctx, loadTimeout)
+	defer cancel()
+	content, err := r.Load(loading)
+	if err != nil {
+		t.do(func(context.Context) { t.post("I could not run this command: " + err.Error()) })
+		return
+	}
+	switch verdict, reason := t.m.o.Policy().Judge(content.Actor); verdict {
+	case authz.Denied:
+		t.do(func(ctx context.Context) { t.deny(ctx, r, reason) })
+		return
+	case authz.Waiting:
+		t.do(func(context.Context) { t.post(suspendedText) })
+		return
+	}
+	t.do(func(ctx context.Context) { t.received(ctx, &item{reply: r}) })
+	answer := t.m.o.Commander.Command(ctx, CommandRequest{ID: t.id, Ref: t.ref, Channel: r.Channel, Root: r.Root,
+		User: content.Actor.User, Command: *r.Command})
+	if answer != "" {
+		t.do(func(context.Context) { t.post(answer) })
+	}
+}
+
+// suspendedText answers who would act while the list cannot be read.
+const suspendedText = "The configuration is not valid at the moment, so nobody is let in. Try again when it is mended."

@@ -1,0 +1,35 @@
+package threads
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// compareTS orders Slack's message timestamps, "seconds.microseconds". They are identities too: no float is made of one.
+func compareTS(a, b string) int {
+	as, af, _ := strings.Cut(a, ".")
+	bs, bf, _ := strings.Cut(b, ".")
+	if c := cmp.Compare(len(as), len(bs)); c != 0 {
+		return c
+	}
+	return cmp.Or(cmp.Compare(as, bs), cmp.Compare(af, bf))
+}
+
+// tsTime is the moment of a message by Slack's clock; zero when ts is not one.
+func tsTime(ts string) time.Time {
+	s, f, _ := strings.Cut(ts, ".")
+	sec, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return time.Time{}
+	}
+	micro, _ := strconv.ParseInt(f, 10, 64)
+	return time.Unix(sec, micro*int64(time.Microsecond))
+}
+
+// timeTS is the ts of a moment.
+func timeTS(t time.Time) string {
+	return fmt.Sprintf("%d.%06d", t.Unix(), t.Nanosecond()/int(time.Microsecond))
+}
