@@ -1,0 +1,31 @@
+package harness
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"the-loop/sessions"
+)
+
+// Set holds the harnesses that can be used, by name.
+type Set map[string]sessions.Harness
+
+// NewSet makes a set. Of two with one name the later one counts, so that the configuration's come after the built-ins.
+func NewSet(all ...sessions.Harness) Set {
+	s := Set{}
+	for _, h := range all {
+		s[h.Name()] = h
+	}
+	return s
+}
+
+// Get finds a harness. One that is not known is a refusal that names those that are.
+func (s Set) Get(name string) (sessions.Harness, error) {
+	if h, ok := s[name]; ok {
+		return h, nil
+	}
+	return nil, &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("there is no harness %q", name),
+		Remedy: fmt.Sprintf("use one of %s, or describe it under harnesses in the config", strings.Join(slices.Sorted(maps.Keys(s)), ", "))}
+}

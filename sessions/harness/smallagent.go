@@ -1,0 +1,120 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"the-loop/sessions"
+	"the-loop/sessions/harness/smallagent"
+)
+
+// SmallAgentName is the small agent's name in the configuration.
+const SmallAgentName = "small-agent"
+
+// SmallAgent is the agent that comes with the binary. Its own record proves what it took, and its screen can be read.
+type SmallAgent struct {
+	Argv []string          // the program and what comes before its own flags, e.g. {"/usr/bin/the-loop", "small-agent"}
+	Dir  string            // where its conversations are
+	Env  map[string]string // variables that it needs to be that program
+}
+
+// Name is [SmallAgentName].
+func (a SmallAgent) Name() string { return SmallAgentName }
+
+// Traits are those of the program: "!" and "/" begin commands, and so do two words alone.
+func (a SmallAgent) Traits() sessions.Traits {
+	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"},
+		CommandWords: []string{"exit", "quit"}, Resumes: true, AcceptTimeout: time.Second}
+}
+
+// Command starts it in its folder of conversations.
+func (a SmallAgent) Command(l sessions.Launch) (sessions.Command, error) {
+	flag := "--session-id"
+	if l.Resume {
+		flag = "--resume"
+	}
+	argv := append(slices.Clone(a.Argv), "--dir", a.Dir, flag, l.Conversation)
+	argv = append(argv, l.Args...)
+	if l.Prompt != "" {
+		argv = append(argv, "--", l.Prompt)
+	}
+	return sessions.Command{Argv: argv, Env: a.Env}, nil
+}
+
+// Look reads its screen.
+func (a SmallAgent) Look(s sessions.Screen) sessions.View {
+	screen, ok := smallagent.ParseScreen(s.Text)
+	if !ok {
+		return sessions.View{State: sessions.ViewStarting}
+	}
+	view := sessions.View{State: sessions.ViewReady, Box: screen.Box, Lines: screen.Dialog}
+	switch screen.State {
+	case smallagent.StateStarting:
+		view.State = sessions.ViewStarting
+	case smallagent.StateWorking:
+		view.State = sessions.ViewWorking
+	case smallagent.StateAsking:
+		view.State = sessions.ViewDialog
+	}
+	return view
+}
+
+// Place is the end of the record, as "conversation@offset". A conversation that /clear ended goes on in another one.
+func (a SmallAgent) Place(_ context.Context, c sessions.Conversation) (string, error) {
+	id, offset, err := a.follow(c.ID, 0, func(smallagent.Entry) {})
+	if err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%s@%d", id, offset), nil
+}
+
+// Taken looks for a message with that sum after place.
+func (a SmallAgent) Taken(_ context.Context, _ sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
+	id, at, ok := strings.Cut(place, "@")
+	offset, err := strconv.ParseInt(at, 10, 64)
+	if !ok || err != nil || !sessions.ValidConversation(id) {
+		return false, fmt.Errorf("%q is no place in a record", place)
+	}
+	found := false
+	_, _, err = a.follow(id, offset, func(e smallagent.Entry) {
+		switch e.Type {
+		case smallagent.TypeUser, smallagent.TypeCommand, smallagent.TypeShell:
+			found = found || sessions.Fingerprint(e.Text) == sum
+		}
+	})
+	return found, err
+}
+
+// maxClears bounds how many conversations are followed from one to the next.
+const maxClears = 1000
+
+// follow reads a conversation from an offset, and those that /clear began after it, and returns where it ends.
+func (a SmallAgent) follow(id string, offset int64, see func(smallagent.Entry)) (string, int64, error) {
+	for range maxClears {
+		entries, end, err := smallagent.ReadRecord(smallagent.RecordPath(a.Dir, id), offset)
+		if errors.Is(err, fs.ErrNotExist) {
+			return id, 0, nil // it has not written anything yet
+		}
+		if err != nil {
+			return "", 0, fmt.Errorf("read the conversation %s: %w", id, err)
+		}
+		next := ""
+		for _, e := range entries {
+			see(e)
+			if e.Type == smallagent.TypeClear && sessions.ValidConversation(e.Conversation) {
+				next = e.Conversation
+			}
+		}
+		if next == "" {
+			return id, end, nil
+		}
+		id, offset = next, 0
+	}
+	return "", 0, fmt.Errorf("the conversation goes on in more than %d others", maxClears)
+}

@@ -1,0 +1,59 @@
+package harness
+
+import (
+	"slices"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// DefaultSubmitDelay lies between the paste and the submit key of a program that nothing more is known of. Some agents
+// lose a submit that comes with the paste (Gemini CLI 0.61 lost all of 8 at 0 ms and none at 80 ms).
+const DefaultSubmitDelay = 100 * time.Millisecond
+
+// Template is an agent program that the configuration describes: an argv with the placeholders {sessionId} and {prompt},
+// one argument each, and {harnessArgs}, spliced in as many as there are. It gives no proof that it took a text, and its
+// screen is not read.
+type Template struct {
+	Title           string // its name in the configuration
+	Binary          string // a path, or a name that is looked up in the pane's PATH
+	Args            []string
+	ResumeArgs      []string // nil: it cannot resume
+	CommandPrefixes []string
+	SubmitDelay     time.Duration
+}
+
+// Name is the key in the configuration.
+func (t Template) Name() string { return t.Title }
+
+// Traits are what the configuration says of it.
+func (t Template) Traits() sessions.Traits {
+	return sessions.Traits{Submit: "\r", SubmitDelay: t.SubmitDelay, CommandPrefixes: slices.Clone(t.CommandPrefixes), Resumes: t.ResumeArgs != nil}
+}
+
+// Command fills the template in. An argument that is only {prompt} goes away when there is no prompt.
+func (t Template) Command(l sessions.Launch) (sessions.Command, error) {
+	args := t.Args
+	if l.Resume {
+		if t.ResumeArgs == nil {
+			return sessions.Command{}, sessions.ErrCannotResume
+		}
+		args = t.ResumeArgs
+	}
+	argv := []string{t.Binary}
+	for _, a := range args {
+		switch a {
+		case "{harnessArgs}":
+			argv = append(argv, l.Args...)
+		case "{sessionId}":
+			argv = append(argv, l.Conversation)
+		case "{prompt}":
+			if l.Prompt != "" {
+				argv = append(argv, l.Prompt)
+			}
+		default:
+			argv = append(argv, a)
+		}
+	}
+	return sessions.Command{Argv: argv}, nil
+}
