@@ -1,0 +1,160 @@
+package registry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"the-loop/sessions"
+)
+
+// botPatience is how long the bot's lock is tried: as long as somebody who asks [Registry.BotRunning] may have it.
+const botPatience = 100 * time.Millisecond
+
+// BotInfo is what a bot says of itself when it takes the lock.
+type BotInfo struct {
+	Started time.Time
+	App     string // id of the Slack app; may be empty
+}
+
+// BotState is what a bot last said of itself. Whether it is alive is the lock's word, not the file's.
+type BotState struct {
+	PID         int       `json:"pid"`
+	App         string    `json:"app,omitempty"`  // id of the Slack app
+	Team        string    `json:"team,omitempty"` // id of the workspace
+	Started     time.Time `json:"started,omitzero"`
+	Written     time.Time `json:"written,omitzero"` // when this was said
+	Connected   bool      `json:"connected"`
+	LastFrame   time.Time `json:"lastFrame,omitzero"` // of the socket, pings included
+	Connections int       `json:"connections"`        // of the app, as Slack counts them; more than one: another bot has it too
+	ConfigError string    `json:"configError,omitempty"`
+	CatchUp     CatchUp   `json:"catchUp"`
+}
+
+// CatchUp is how far a bot has read what it missed.
+type CatchUp struct {
+	Waiting  int       `json:"waiting"`           // threads that are still to be read
+	Complete time.Time `json:"complete,omitzero"` // when all were read last
+	Error    string    `json:"error,omitempty"`   // of the last read, when it failed
+}
+
+// BotHeldError says that a bot runs on this root already. What the holder has not said is zero.
+type BotHeldError struct {
+	Root    string
+	PID     int
+	Started time.Time
+	App     string
+}
+
+func (e *BotHeldError) Error() string {
+	text := "a bot already runs on " + e.Root
+	if e.PID != 0 {
+		text += fmt.Sprintf(": process %d", e.PID)
+	}
+	if !e.Started.IsZero() {
+		text += ", since " + e.Started.Format(time.RFC3339)
+	}
+	if e.App != "" {
+		text += ", Slack app " + e.App
+	}
+	return text
+}
+
+// botHolder is what stands in the bot's lock file.
+type botHolder struct {
+	PID     int       `json:"pid"`
+	Started time.Time `json:"started,omitzero"`
+	App     string    `json:"app,omitempty"`
+}
+
+// AcquireBot takes the lock that only one bot a root can have, and returns what releases it; it also goes with the
+// process. A [*BotHeldError] names the bot that has it.
+func (r *Registry) AcquireBot(ctx context.Context, info BotInfo) (release func(), err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("take the bot's lock: %w", err)
+	}
+	wait, cancel := context.WithTimeout(ctx, botPatience)
+	defer cancel()
+	release, err = acquire(wait, r.botLock(), botHolder{PID: os.Getpid(), Started: info.Started, App: info.App})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("take the bot's lock: %w", err)
+	case release == nil:
+		state := r.heldBy()
+		return nil, &BotHeldError{Root: r.root, PID: state.PID, Started: state.Started, App: state.App}
+	}
+	sweepTemps(filepath.Dir(r.botFile()), time.Now())
+	return release, nil
+}
+
+// heldBy is what is known of the bot that has the lock. What a bot before it left in the file does not count.
+func (r *Registry) heldBy() BotState {
+	var h botHolder
+	if !readInto(r.botLock(), &h) {
+		return BotState{}
+	}
+	if state, err := r.readBot(); err == nil && state.PID == h.PID && state.Started.Equal(h.Started) {
+		return state
+	}
+	return BotState{PID: h.PID, Started: h.Started, App: h.App}
+}
+
+// WriteBot replaces bot.json. Only the bot that has the lock may call it, with the PID and Started of the lock.
+func (r *Registry) WriteBot(state BotState) error {
+	if err := writeJSON(r.botFile(), state); err != nil {
+		return fmt.Errorf("write the bot's state: %w", err)
+	}
+	return nil
+}
+
+// BotRunning tells whether a bot has the lock of this root, with what it said last; of one that is gone, with its last
+// words. An error means that the lock could not be asked, or that the state of a bot that is gone cannot be read.
+func (r *Registry) BotRunning() (state BotState, alive bool, err error) {
+	alive, err = r.botHeld()
+	switch {
+	case err != nil:
+		return BotState{}, false, fmt.Errorf("ask for the bot: %w", err)
+	case alive:
+		return r.heldBy(), true, nil
+	}
+	state, err = r.readBot()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return state, false, err
+}
+
+// botHeld asks with a shared lock, so that two who ask at once do not take each other for a bot.
+func (r *Registry) botHeld() (bool, error) {
+	probe := flock.New(r.botLock(), flock.SetFlag(os.O_RDONLY))
+	free, err := probe.TryRLock()
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return !free, probe.Unlock()
+}
+
+func (r *Registry) readBot() (BotState, error) {
+	data, err := readFile(r.botFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return BotState{}, err
+	}
+	var state BotState
+	if err == nil {
+		err = json.Unmarshal(data, &state)
+	}
+	if err != nil {
+		return BotState{}, &sessions.UnreadableError{Path: r.botFile(), Err: reason(err)}
+	}
+	return state, nil
+}

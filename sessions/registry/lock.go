@@ -1,0 +1,160 @@
+package registry
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"the-loop/sessions"
+)
+
+// A lock that is held is asked for again after a pause that doubles from the one to the other.
+const (
+	minPause = 5 * time.Millisecond
+	maxPause = 50 * time.Millisecond
+)
+
+// holder is what the holder of a session's lock writes into the lock file. Whether it is held is the lock's word.
+type holder struct {
+	PID  int    `json:"pid"`
+	Verb string `json:"verb"`
+}
+
+// Lock takes the lock named key; see [sessions.Locker]. The error is a [*sessions.LockedError] whose PID is 0 when the
+// holder has not said who it is; when ctx ended it wraps that as well. The release may be called more than once.
+func (r *Registry) Lock(ctx context.Context, key, verb string) (func(), error) {
+	if key == "" {
+		return nil, errors.New("lock: the key is empty")
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("lock %s: %w", key, err)
+	}
+	path := filepath.Join(r.locksDir(), lockName(key))
+	wait, cancel := context.WithTimeout(ctx, r.lockWait)
+	defer cancel()
+	release, err := acquire(wait, path, holder{PID: os.Getpid(), Verb: verb})
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("lock %s: %w", key, err)
+	case release != nil:
+		return release, nil
+	}
+	locked := &sessions.LockedError{Key: key}
+	var h holder
+	if readInto(path, &h) {
+		locked.PID, locked.Verb = h.PID, h.Verb
+	}
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%w (%w)", locked, ctx.Err())
+	}
+	return nil, locked
+}
+
+// acquire takes the lock at path and writes who into it. Without an error and without a release, ctx ended first.
+func acquire(ctx context.Context, path string, who any) (release func(), err error) {
+	note, err := json.Marshal(who)
+	if err != nil {
+		return nil, err
+	}
+	// Each flock.Flock opens the file anew, so that the lock holds between the goroutines of a process as well.
+	file := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW), flock.SetPermissions(fileMode))
+	got, err := poll(ctx, func() (bool, error) { return tryLock(file) })
+	if err != nil || !got {
+		return nil, err
+	}
+	erase := writeNote(path, note)
+	return sync.OnceFunc(func() {
+		erase() // so that nobody takes us for the next holder
+		_ = file.Unlock()
+	}), nil
+}
+
+// noteSize is the size in bytes of every lock file. The note is padded and written in place: ext4 flushes a file that
+// was truncated before it was written, which costs milliseconds.
+const noteSize = 256
+
+// writeNote writes what the holder says into the lock file and returns what blanks it again. It fails silently: on a
+// full disk the lock holds without a name.
+func writeNote(path string, note []byte) (erase func()) {
+	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NOFOLLOW, 0)
+	if err != nil || len(note) >= noteSize {
+		return func() { _ = f.Close() }
+	}
+	blank := bytes.Repeat([]byte(" "), noteSize)
+	blank[noteSize-1] = '\n'
+	padded := bytes.Clone(blank)
+	copy(padded, note)
+	_, _ = f.WriteAt(padded, 0)
+	return func() {
+		_, _ = f.WriteAt(blank, 0)
+		_ = f.Close()
+	}
+}
+
+// tryLock makes the folder when it is missing.
+func tryLock(file *flock.Flock) (bool, error) {
+	got, err := file.TryLock()
+	if !errors.Is(err, fs.ErrNotExist) {
+		return got, err
+	}
+	if err := makeDir(filepath.Dir(file.Path())); err != nil {
+		return false, err
+	}
+	return file.TryLock()
+}
+
+// poll calls try until it succeeds, fails, or ctx ends, with pauses that differ from one waiter to the next.
+func poll(ctx context.Context, try func() (bool, error)) (bool, error) {
+	for pause := minPause; ; pause = min(2*pause, maxPause) {
+		if got, err := try(); got || err != nil {
+			return got, err
+		}
+		timer := time.NewTimer(pause/2 + rand.N(pause))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return false, nil
+		}
+	}
+}
+
+// readInto decodes what a holder wrote, or reports that it cannot: the holder may be about to write it.
+func readInto(path string, who any) bool {
+	data, err := readFile(path)
+	return err == nil && json.Unmarshal(data, who) == nil
+}
+
+// maxLockName is the length above which a file name is a digest of its key; file systems take 255 bytes.
+const maxLockName = 200
+
+// lockName is the file name of a key: small letters, digits and '-' stand for themselves, any other byte is %XX, so that
+// no two keys share a name, not even where case does not count. The "%sha256-" of a digest is no byte.
+func lockName(key string) string {
+	var name strings.Builder
+	for i := range len(key) {
+		c := key[i]
+		if c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' {
+			name.WriteByte(c)
+		} else {
+			fmt.Fprintf(&name, "%%%02X", c)
+		}
+	}
+	if name.Len() > maxLockName {
+		return fmt.Sprintf("%%sha256-%x.lock", sha256.Sum256([]byte(key)))
+	}
+	return name.String() + ".lock"
+}
