@@ -29,6 +29,11 @@ type Found struct {
 	Origin Origin
 }
 
+// Loader is a loader for what was found: the current folder's file stays under suspicion at each reading.
+func (f Found) Loader(workdir, home string) Loader {
+	return Loader{Workdir: workdir, Home: home, OwnedOnly: f.Origin == OriginFolder}
+}
+
 var (
 	// ErrNotFound is that there is no configuration in any of the places.
 	ErrNotFound = errors.New("no configuration found")

@@ -12,7 +12,7 @@ import (
 
 func noEnv(string) string { return "" }
 
-// place is a working folder and a home, each of ours.
+// workdirAndHome makes a working folder and a home, each of ours.
 func workdirAndHome(t *testing.T) (workdir, home string) {
 	t.Helper()
 	dir := folderOfOurs(t)

@@ -20,7 +20,7 @@ func TestInitWritesWhatLoadsAndIsAccepted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := Loader{Workdir: workdir, Home: home, OwnedOnly: true}.Load(found.Path)
+	c, err := found.Loader(workdir, home).Load(found.Path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ func (k tokenKind) check(variable, value string) error {
 	switch {
 	case trimmed == "":
 		return fault("is not set, or is empty — set it to the app's %s (%s…); %s", k.name, k.prefix, k.where)
-	case strings.ContainsAny(trimmed[:1]+trimmed[len(trimmed)-1:], "'\"`“”‘’"):
+	case strings.Trim(trimmed, "'\"`“”‘’") != trimmed:
 		return fault("is in quotes — set it to the token alone")
 	case trimmed != value:
 		return fault("has white space around the token — set it to the token alone")

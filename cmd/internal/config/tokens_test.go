@@ -32,6 +32,7 @@ func TestATokenThatCannotBeUsedIsOneClearLineWithoutItsValue(t *testing.T) {
 		{"rotation", "xoxe.xoxb-" + goodBot[5:], goodApp, "$B holds a token for rotation, not the bot token (xoxb-…) — the app's page OAuth & Permissions shows it"},
 		{"no token", "hunter2hunter2", goodApp, "$B holds something else, not the bot token (xoxb-…) — the app's page OAuth & Permissions shows it"},
 		{"quotes", `"` + goodBot + `"`, goodApp, "$B is in quotes — set it to the token alone"},
+		{"curly quotes", "“" + goodBot + "”", goodApp, "$B is in quotes — set it to the token alone"},
 		{"half a quote", goodBot + "'", goodApp, "$B is in quotes — set it to the token alone"},
 		{"line feed", goodBot + "\n", goodApp, "$B has white space around the token — set it to the token alone"},
 		{"line break inside", goodBot[:20] + "\n" + goodBot[20:], goodApp, "$B holds no complete bot token — copy it again; the app's page OAuth & Permissions shows it"},

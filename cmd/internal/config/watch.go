@@ -120,32 +120,41 @@ func (w *Watcher) loop(ctx context.Context, events <-chan fsnotify.Event, failur
 	defer poll.Stop()
 	quiet := time.NewTimer(w.options.Quiet) // the file may have changed between its first reading and now
 	defer quiet.Stop()
-	seen := stampOf(w.path)
+	waiting, seen := true, stampOf(w.path)
+	wait := func() { waiting = true; quiet.Reset(w.options.Quiet) }
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case e := <-events:
-			if filepath.Base(e.Name) == filepath.Base(w.path) || filepath.Clean(e.Name) == filepath.Dir(w.path) {
-				quiet.Reset(w.options.Quiet)
+			if w.concerns(e) {
+				wait()
 			}
 		case err := <-failures: // an overflow, for instance: something was missed
 			w.options.Log.Warn("missed changes of files", "err", err)
-			quiet.Reset(w.options.Quiet)
+			wait()
 		case <-poll.C:
 			follow()
 			if now := stampOf(w.path); !now.equal(seen) {
 				seen = now
-				quiet.Reset(w.options.Quiet)
-			}
-		case <-quiet.C:
-			if seen = stampOf(w.path); !w.reload(seen) {
-				quiet.Reset(w.options.Quiet)
+				wait()
 			}
 		case <-w.asked:
-			quiet.Reset(w.options.Quiet)
+			if !waiting { // asking again and again puts nothing off
+				wait()
+			}
+		case <-quiet.C:
+			waiting, seen = false, stampOf(w.path)
+			if !w.reload(seen) {
+				wait()
+			}
 		}
 	}
+}
+
+// concerns reports whether an event may mean another content at our path: the file's own, and those of its folder itself.
+func (w *Watcher) concerns(e fsnotify.Event) bool {
+	return filepath.Base(e.Name) == filepath.Base(w.path) || filepath.Clean(e.Name) == filepath.Dir(w.path)
 }
 
 // stamp is by what a changed file is known without reading it.
