@@ -140,7 +140,7 @@ func (c *call) historyPage(msgs []*Message, limit int) reply {
 // shown is a message as the app may read it: metadata only when asked for.
 func (c *call) shown(m *Message) Message {
 	s := m.clone()
-	if !c.flag("include_all_metadata") && m.AppID != c.w.appID {
+	if !c.flag("include_all_metadata") {
 		s.Metadata = nil
 	}
 	if m.broadcast {

@@ -78,5 +78,16 @@ func (w *Workspace) scopeHeaders(h http.Header, have []string, need string) {
 
 // scopeFor names the scope that reads a kind of conversation; what is history or read.
 func scopeFor(kind Kind, what string) string {
-	return map[Kind]string{PublicChannel: "channels", PrivateChannel: "groups", DirectMessage: "im", GroupMessage: "mpim"}[kind] + ":" + what
+	return kindName(kind) + ":" + what
+}
+
+// kindName is how scopes and event names call a kind of conversation.
+func kindName(kind Kind) string {
+	switch kind {
+	case PublicChannel:
+		return "channels"
+	case PrivateChannel:
+		return "groups"
+	}
+	return string(kind)
 }

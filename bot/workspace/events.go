@@ -31,11 +31,11 @@ func (w *Workspace) post(ch *channelState, m *Message) {
 
 func (w *Workspace) emitMessage(ch *channelState, m *Message) {
 	if m.raw != nil {
-		w.emitRaw(ch, m.raw)
+		w.emit(ch, "message", m.raw)
 		return
 	}
 	ev := messageEvent{Message: m.clone(), Channel: ch.id, ChannelType: ch.kind, EventTS: m.TS}
-	ev.ReplyCount, ev.ReplyUsers, ev.LatestReply = 0, nil, ""
+	ev.ReplyCount, ev.ReplyUsers, ev.LatestReply, ev.Metadata = 0, nil, "", nil
 	if m.broadcast {
 		ev.Subtype = "thread_broadcast"
 		if root := ch.byTS[m.ThreadTS]; root != nil {
@@ -76,7 +76,9 @@ func (w *Workspace) edit(ch *channelState, m *Message, editor string, change fun
 	if editor != "" {
 		m.Edited = &Edited{User: editor, TS: ev.TS}
 	}
-	ev.Message, ev.Previous = m.clone(), before
+	after := m.clone()
+	after.Metadata, before.Metadata = nil, nil // metadata has events of its own, which need a scope
+	ev.Message, ev.Previous = after, before
 	w.emit(ch, "message", ev)
 	w.notify()
 }
@@ -125,24 +127,26 @@ func (w *Workspace) emitReaction(kind string, ch *channelState, m *Message, user
 	w.notify()
 }
 
-func (w *Workspace) emitRaw(ch *channelState, raw json.RawMessage) {
-	w.emit(ch, "message", raw)
-}
-
 // emit sends an event that happened in a channel. Nothing leaves a channel that the bot is not in, and nothing that
 // the app has neither subscribed to nor the scope for.
 func (w *Workspace) emit(ch *channelState, kind string, inner any) {
 	if !ch.has(w.botUser) {
 		return
 	}
-	name := kind
-	if kind == "message" {
-		name = "message." + map[Kind]string{PublicChannel: "channels", PrivateChannel: "groups", DirectMessage: "im", GroupMessage: "mpim"}[ch.kind]
-		if !slices.Contains(w.opts.Scopes, scopeFor(ch.kind, "history")) {
-			return
-		}
+	name, scope := kind, ""
+	switch kind {
+	case "message":
+		name, scope = "message."+kindName(ch.kind), scopeFor(ch.kind, "history")
+	case "app_mention":
+		scope = "app_mentions:read"
+	case "reaction_added", "reaction_removed":
+		scope = "reactions:read"
+	case "member_joined_channel", "member_left_channel", "channel_archive", "group_archive":
+		scope = scopeFor(ch.kind, "read")
 	}
-	w.emitEvent(name, inner, ch)
+	if scope == "" || slices.Contains(w.opts.Scopes, scope) {
+		w.emitEvent(name, inner, ch)
+	}
 }
 
 // emitEvent wraps an inner event and sends it off. ch may be nil.
@@ -155,7 +159,11 @@ func (w *Workspace) emitEvent(name string, inner any, ch *channelState) {
 		w.log.Error("an event cannot be written", "event", name, "err", err)
 		return
 	}
-	w.send(&delivery{kind: "events_api", name: name, inner: raw, eventID: w.newID("Ev"), at: w.clock.Now(), channel: ch})
+	d := &delivery{kind: "events_api", name: name, inner: raw, eventID: w.newID("Ev"), at: w.clock.Now(), channel: ch}
+	if m, ok := inner.(messageEvent); ok && m.Type == "message" {
+		w.sent[m.Channel+"/"+m.TS] = d
+	}
+	w.send(d)
 }
 
 // eventPayload is the wrapper around an inner event.

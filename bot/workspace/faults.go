@@ -88,7 +88,7 @@ func Error(code string) APIFault {
 		header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}}
 }
 
-// RateLimited answers 429. Zero seconds leave Retry-After out.
+// RateLimited answers 429 with this Retry-After, in seconds; an empty one leaves the header out.
 func RateLimited(retryAfter string) APIFault {
 	f := Error("ratelimited")
 	f.name, f.status = "429", http.StatusTooManyRequests

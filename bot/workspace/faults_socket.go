@@ -250,6 +250,21 @@ func (w *Workspace) release() {
 	}
 }
 
+// Redeliver sends the event of a message once more, long after it was acked: the same event id in a new envelope, with
+// this retry_attempt. It says whether there was such an event.
+func (f *Faults) Redeliver(channel, ts string, attempt int) bool {
+	w := f.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ch := w.channel(channel)
+	if ch == nil || w.sent[ch.id+"/"+ts] == nil {
+		return false
+	}
+	d := w.sent[ch.id+"/"+ts]
+	w.attempt(&delivery{kind: d.kind, name: d.name, inner: d.inner, eventID: d.eventID, at: d.at, channel: d.channel, attempt: attempt})
+	return true
+}
+
 // UnknownEnvelope sends an envelope of a type that no client knows.
 func (f *Faults) UnknownEnvelope() bool {
 	return f.w.Inject(json.RawMessage(`{"envelope_id":"` + newUUID() + `","type":"brand_new_thing","payload":{"a":1},"accepts_response_payload":false}`))

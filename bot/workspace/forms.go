@@ -171,7 +171,7 @@ func (p *Person) Submit(ctx context.Context, viewID string, values map[string]st
 	w.mu.Unlock()
 	ack, err := w.interaction(ctx, &delivery{kind: "interactive", payload: w.encode(pl), accepts: true})
 	if err != nil {
-		return nil, fmt.Errorf("We had some trouble connecting. Try again? %w", err)
+		return nil, fmt.Errorf("submit the modal: %w", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -27,6 +28,9 @@ type trigger struct {
 
 // newTrigger makes a trigger id. The caller holds mu.
 func (w *Workspace) newTrigger(user, viewID string) string {
+	if len(w.triggers) > 4096 {
+		maps.DeleteFunc(w.triggers, func(_ string, t *trigger) bool { return w.clock.Now().Sub(t.until) > time.Minute })
+	}
 	id := fmt.Sprintf("%d.%d.%s", w.clock.Now().UnixMilli(), w.lastID, randomHex(16))
 	w.triggers[id] = &trigger{user: user, until: w.clock.Now().Add(triggerLife), viewID: viewID}
 	return id
@@ -134,7 +138,11 @@ func (p *Person) slashPayload(ch *channelState, command, text string) (SlashResu
 	if ch.kind == DirectMessage {
 		name = "directmessage"
 	}
-	return res, reply{"token": "verification", "team_id": w.opts.TeamID, "team_domain": w.opts.TeamDomain,
+	domain := w.opts.TeamDomain
+	if p.stranger() {
+		domain = "elsewhere"
+	}
+	return res, reply{"token": "verification", "team_id": p.TeamID, "team_domain": domain,
 		"channel_id": ch.id, "channel_name": name, "user_id": p.ID, "user_name": p.Name, "command": command, "text": text,
 		"api_app_id": w.appID, "is_enterprise_install": "false", "response_url": res.ResponseURL, "trigger_id": res.TriggerID}
 }

@@ -102,6 +102,7 @@ type Workspace struct {
 	connSeq      int
 	pending      map[string]*delivery // envelope id → delivery
 	held         []*delivery          // waiting for Shuffle to have enough
+	sent         map[string]*delivery // channel/ts → the event of that message
 	disabled     bool                 // events turned off by AutoDisable
 	attempts     []attempt
 	rates        map[string]*bucket
@@ -119,13 +120,14 @@ func New(opts Options) *Workspace {
 		people: map[string]*Person{}, channels: map[string]*channelState{}, ephemerals: map[string][]Ephemeral{},
 		views: map[string]*view{}, viewStacks: map[string][]string{}, homes: map[string]*view{},
 		triggers: map[string]*trigger{}, responseURLs: map[string]*responseURL{}, files: map[string]*storedFile{},
-		statuses: map[string]string{}, tickets: map[string]time.Time{}, pending: map[string]*delivery{},
+		statuses: map[string]string{}, tickets: map[string]time.Time{}, pending: map[string]*delivery{}, sent: map[string]*delivery{},
 		rates: map[string]*bucket{}, tokenErrors: map[string]string{},
 		frames: ring[Frame]{max: opts.FrameLog}, requests: ring[Request]{max: opts.RequestLog},
 	}
 	w.fault, w.methods = newFaults(w), methodTable()
 	w.appID, w.botID = appOfToken(opts.AppToken), w.newID("B")
 	bot := &Person{w: w, ID: w.newID("U"), Name: opts.BotName, TeamID: opts.TeamID, bot: true}
+	bot.botID, bot.appID = w.botID, w.appID
 	w.botUser = bot.ID
 	w.people[bot.ID] = bot
 	w.peopleOrder = append(w.peopleOrder, bot.ID)
