@@ -73,7 +73,7 @@ func checkTemplate(d *document, key string, args []string) {
 				d.add(at, "%s is no placeholder — there are %s, %s and %s", shown(p), PlaceholderSession, PlaceholderPrompt, PlaceholderArgs)
 			case seen[p]:
 				d.add(at, "uses %s a second time — once is allowed", p)
-			case p == PlaceholderArgs && arg != p:
+			case arg != p:
 				d.add(at, "mixes %s with other text — make it an argument of its own", p)
 			}
 			seen[p] = true

@@ -58,7 +58,7 @@ type Harness struct {
 	SubmitDelay     time.Duration // between paste and submit (100 ms)
 }
 
-// The placeholders of a harness's arguments. The first two stand inside an argument, the third is one of its own.
+// The placeholders of a harness's arguments. Each is an argument of its own; the third becomes as many as there are.
 const (
 	PlaceholderSession = "{sessionId}"
 	PlaceholderPrompt  = "{prompt}"

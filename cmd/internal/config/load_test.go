@@ -60,6 +60,8 @@ func TestRefusalsNameFileLineAndKey(t *testing.T) {
 			"c.yaml:2: harnesses.mytool.args[1]: uses {prompt} a second time — once is allowed"},
 		{"harnessArgs inside an argument", "version: 1\nharnesses: {mytool: {binary: x, args: [\"-a={harnessArgs}\"]}}\n",
 			"c.yaml:2: harnesses.mytool.args[0]: mixes {harnessArgs} with other text — make it an argument of its own"},
+		{"sessionId inside an argument", "version: 1\nharnesses: {mytool: {binary: x, args: [\"--id={sessionId}\"]}}\n",
+			"c.yaml:2: harnesses.mytool.args[0]: mixes {sessionId} with other text — make it an argument of its own"},
 		{"resume without an id", "version: 1\nharnesses: {mytool: {binary: x, args: [\"{sessionId}\"], resumeArgs: [-c]}}\n",
 			"c.yaml:2: harnesses.mytool.resumeArgs: lacks {sessionId}, without which it cannot be told which conversation is continued — add it, or leave resumeArgs out"},
 		{"resumeArgs without args", "version: 1\nharnesses: {mytool: {binary: x, resumeArgs: [\"{sessionId}\"]}}\n",
