@@ -1,0 +1,39 @@
+package tmux
+
+import (
+	"context"
+	"crypto/rand"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// bufferPrefix begins the names of all our buffers. Names are global in a server: two deliveries that shared one would
+// put one session's text into the other's pane.
+const bufferPrefix = "the-loop-"
+
+// bufferLife is after how long a buffer of ours has been forgotten. It is more than [MaxDelay] and any call's time-out.
+const bufferLife = 2 * time.Minute
+
+func newBuffer() string { return bufferPrefix + strings.ToLower(rand.Text()) }
+
+// staleBuffer reads a line of bufferFormat.
+func staleBuffer(line string, now time.Time) (name string, stale bool) {
+	f := strings.Split(line, "\t")
+	if len(f) != 3 || !strings.HasPrefix(f[1], bufferPrefix) {
+		return "", false
+	}
+	created, err := strconv.ParseInt(f[2], 10, 64)
+	return f[1], err == nil && now.Sub(time.Unix(created, 0)) > bufferLife
+}
+
+// sweep deletes buffers that a client left behind when it died at a bad moment. Failing is no harm: the next look tries
+// again.
+func (t *Tmux) sweep(ctx context.Context, names []string) {
+	for _, name := range names {
+		if _, err := t.run(ctx, call{args: []string{"delete-buffer", "-b", name}}); err != nil {
+			t.log.WarnContext(ctx, "a stale paste buffer stays", "error", err)
+			return
+		}
+	}
+}

@@ -1,0 +1,94 @@
+package tmux
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// kept are the variables that the server is started with; every pane inherits them, so no token is ever among them.
+var kept = []string{"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "SSH_AUTH_SOCK"}
+
+var keptProxies = []string{"http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"}
+
+func keeps(name string) bool {
+	return slices.Contains(kept, name) || strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_") ||
+		slices.Contains(keptProxies, strings.ToLower(name)) && (strings.ToLower(name) == name || strings.ToUpper(name) == name)
+}
+
+// cleanEnviron is what of the base environment a tmux server may have, with a UTF-8 locale in any case.
+func cleanEnviron(base []string) []string {
+	values := map[string]string{}
+	for _, entry := range base {
+		if name, value, ok := strings.Cut(entry, "="); ok && keeps(name) {
+			values[name] = value
+		}
+	}
+	if !unicodeLocale(values) {
+		delete(values, "LC_ALL")
+		values["LC_CTYPE"] = "C.UTF-8"
+		if values["LANG"] == "" {
+			values["LANG"] = "C.UTF-8"
+		}
+	}
+	if values["PATH"] == "" {
+		values["PATH"] = "/usr/local/bin:/usr/bin:/bin"
+	}
+	clean := make([]string, 0, len(values))
+	for name, value := range values {
+		clean = append(clean, name+"="+value)
+	}
+	slices.Sort(clean)
+	return clean
+}
+
+// unicodeLocale reports whether the variable that counts for characters names UTF-8.
+func unicodeLocale(values map[string]string) bool {
+	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
+		if value := values[name]; value != "" {
+			value = strings.ToUpper(value)
+			return strings.Contains(value, "UTF-8") || strings.Contains(value, "UTF8")
+		}
+	}
+	return false
+}
+
+// lookup is the last value of a name in an environment, as programs read it.
+func lookup(environ []string, name string) string {
+	for _, entry := range slices.Backward(environ) {
+		if value, ok := strings.CutPrefix(entry, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+// Reserved reports a name that tmux sets in every pane whatever it is given (3.3a: environ_for_session).
+func Reserved(name string) bool {
+	return slices.Contains([]string{"TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "PWD", "TMUX", "TMUX_PANE"}, name)
+}
+
+// findProgram is the path of a program as its pane would find it: on path, or below dir for a name with a slash.
+func findProgram(name, path, dir string) (string, error) {
+	if strings.Contains(name, "/") {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		if runnable(name) {
+			return name, nil
+		}
+		return "", &NoBinaryError{Name: name}
+	}
+	for _, folder := range filepath.SplitList(path) {
+		if candidate := filepath.Join(folder, name); filepath.IsAbs(candidate) && name != "" && runnable(candidate) {
+			return candidate, nil
+		}
+	}
+	return "", &NoBinaryError{Name: name, Path: path}
+}
+
+func runnable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
+}

@@ -1,0 +1,79 @@
+package tmux
+
+import (
+	"errors"
+	"fmt"
+
+	"the-loop/sessions"
+)
+
+// What callers may branch on beside the errors of package sessions.
+var (
+	ErrNoTmux   = errors.New("tmux is not installed; install it with: apt install tmux, dnf install tmux, or brew install tmux")
+	ErrTooOld   = errors.New("tmux is too old; 3.2 or newer is needed")
+	ErrMismatch = errors.New("the tmux server that runs was started by another version of tmux")
+	ErrInputOff = errors.New("input to the pane is switched off (select-pane -e switches it on)")
+	ErrUnclean  = errors.New("the text holds control characters")
+	ErrTooLong  = errors.New("too long")
+)
+
+// ReservedError names an environment variable that tmux sets itself in every pane.
+type ReservedError struct{ Name string }
+
+func (e *ReservedError) Error() string {
+	return fmt.Sprintf("the variable %s cannot be given to a session: tmux sets it", e.Name)
+}
+
+// NoBinaryError says that a program was not found where its pane would look for it.
+type NoBinaryError struct {
+	Name string
+	Path string // the PATH that was searched; empty for a name with a slash
+}
+
+func (e *NoBinaryError) Error() string {
+	if e.Path == "" {
+		return fmt.Sprintf("%s is not a program that can be run", e.Name)
+	}
+	return fmt.Sprintf("no program %s on the session's PATH (%s)", e.Name, e.Path)
+}
+
+var (
+	errNoServer = errors.New("no tmux server is running")
+	errNoSocket = errors.New("the socket of the tmux server does not exist")
+	errLost     = fmt.Errorf("the tmux server went away: %w", sessions.ErrSilent)
+	errRefused  = errors.New("tmux refused")
+)
+
+// callError is one tmux invocation that did not go well.
+type callError struct {
+	verb      string
+	message   string // tmux's own words; may be empty
+	cause     error  // may be nil
+	untouched bool   // the server never took the command's input, so nothing that follows from it was done
+}
+
+func (e *callError) Error() string {
+	switch {
+	case e.cause == nil:
+		return fmt.Sprintf("tmux %s: %s", e.verb, e.message)
+	case e.message == "":
+		return fmt.Sprintf("tmux %s: %v", e.verb, e.cause)
+	}
+	return fmt.Sprintf("tmux %s: %v (%s)", e.verb, e.cause, e.message)
+}
+
+func (e *callError) Unwrap() error { return e.cause }
+
+// untouched reports that err is certain to have changed nothing.
+func untouched(err error) bool {
+	var call *callError
+	return errors.As(err, &call) && call.untouched
+}
+
+// doubted adds ErrInDoubt to an error after which something may have been done.
+func doubted(err error) error {
+	if err == nil || untouched(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", sessions.ErrInDoubt, err)
+}

@@ -1,0 +1,48 @@
+package tmux
+
+import (
+	"context"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// revive looks for our server when its socket is missing, and has it make the socket again (SIGUSR1). It reports whether
+// there was one. Without /proc none is found.
+func (t *Tmux) revive(ctx context.Context) bool {
+	all, err := t.table.list(ctx)
+	if err != nil {
+		t.log.WarnContext(ctx, "cannot look for a tmux server without its socket", "error", err)
+		return false
+	}
+	for _, p := range all {
+		if p.server && t.started(t.table.words(p.pid)) {
+			t.log.WarnContext(ctx, "the socket of the tmux server was removed; it is made again", "pid", p.pid)
+			if err := t.table.signal(ctx, p, syscall.SIGUSR1); err == nil {
+				t.awaitAnswer(ctx)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// started reports the argv of a server that one of our clients started: a server keeps its client's.
+func (t *Tmux) started(words []string) bool {
+	has := func(flag, value string) bool {
+		at := slices.Index(words, flag)
+		return at >= 0 && at+1 < len(words) && words[at+1] == value
+	}
+	return has(t.socket[0], t.socket[1]) && has("-f", t.configPath())
+}
+
+// awaitAnswer waits until the socket is back, or for one time-out.
+func (t *Tmux) awaitAnswer(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	for wait := time.Millisecond; pause(ctx, wait) == nil; wait = min(2*wait, 50*time.Millisecond) {
+		if _, err := t.run(ctx, call{args: []string{"list-sessions", "-F", "."}}); err == nil {
+			return
+		}
+	}
+}

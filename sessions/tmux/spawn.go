@@ -1,0 +1,234 @@
+package tmux
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"the-loop/sessions"
+)
+
+const (
+	defaultWidth  = 200
+	defaultHeight = 50
+
+	// maxWord is the longest single argument or NAME=value that Linux hands to a program (MAX_ARG_STRLEN).
+	maxWord = 128<<10 - 1
+)
+
+var (
+	sessionName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+)
+
+// Spawn makes a tmux session around one marked pane. What it is made of travels on standard input, so no value shows in
+// an argv, and arguments are limited only by the system (131,071 bytes each; tmux takes about 16 kB in its own argv).
+// PATH and SHELL, which tmux sets itself, go in through env and do show.
+//
+// It refuses with a [ReservedError], a [NoBinaryError], [ErrTooLong] or [sessions.ErrNameTaken] before anything starts.
+// After one that is [sessions.ErrInDoubt] a pane with the mark may be there.
+func (t *Tmux) Spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, error) {
+	pane, err := t.spawn(ctx, s)
+	if err != nil {
+		return sessions.Pane{}, fmt.Errorf("start %s: %w", s.Name, err)
+	}
+	return pane, nil
+}
+
+func (t *Tmux) spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, error) {
+	if err := t.Check(ctx); err != nil {
+		return sessions.Pane{}, err
+	}
+	if err := checkSpawn(s); err != nil {
+		return sessions.Pane{}, err
+	}
+	argv, err := t.paneArgv(s)
+	if err != nil {
+		return sessions.Pane{}, err
+	}
+	if err := t.writeConfig(); err != nil {
+		return sessions.Pane{}, err
+	}
+	if _, err := t.Panes(ctx); err != nil { // a server that lost its socket must not be joined by a second one
+		return sessions.Pane{}, err
+	}
+	pane, err := t.spawnOnce(ctx, s, argv)
+	if !errors.Is(err, errLost) {
+		return pane, err
+	}
+	// The server was going down when we came. Nothing is started twice: a pane with the mark would be seen.
+	if panes, looked := t.Panes(ctx); looked != nil || slices.ContainsFunc(panes, func(p sessions.Pane) bool { return p.Mark == s.Mark }) {
+		return sessions.Pane{}, errors.Join(err, looked)
+	}
+	return t.spawnOnce(ctx, s, argv)
+}
+
+func checkSpawn(s sessions.Spawn) error {
+	switch {
+	case !sessionName.MatchString(s.Name):
+		return fmt.Errorf("tmux: the name %q must consist of letters, digits, - and _", s.Name)
+	case !markText.MatchString(s.Mark):
+		return fmt.Errorf("tmux: %q is no mark of a pane", s.Mark)
+	case len(s.Argv) == 0:
+		return errors.New("tmux: there is no program to run")
+	case !filepath.IsAbs(s.Cwd):
+		return fmt.Errorf("the working folder %q is not an absolute path", s.Cwd)
+	case s.Width < 0 || s.Height < 0 || s.Width > 10000 || s.Height > 10000:
+		return fmt.Errorf("tmux: a pane of %d×%d", s.Width, s.Height)
+	}
+	if info, err := os.Stat(s.Cwd); err != nil {
+		return fmt.Errorf("the working folder: %w", err)
+	} else if !info.IsDir() {
+		return fmt.Errorf("the working folder %s is not a folder", s.Cwd)
+	}
+	return checkWords(s)
+}
+
+func checkWords(s sessions.Spawn) error {
+	for i, word := range s.Argv {
+		if err := checkWord(word); err != nil {
+			return fmt.Errorf("argument %d: %w", i, err)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		switch {
+		case Reserved(name):
+			return &ReservedError{Name: name}
+		case !variableName.MatchString(name):
+			return fmt.Errorf("%q is no name of a variable", name)
+		}
+		if err := checkWord(name + "=" + s.Env[name]); err != nil {
+			return fmt.Errorf("the variable %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func checkWord(word string) error {
+	if len(word) > maxWord {
+		return fmt.Errorf("%d bytes, of at most %d: %w", len(word), maxWord, ErrTooLong)
+	}
+	if strings.Contains(word, "\x00") {
+		return errors.New("holds a NUL")
+	}
+	return nil
+}
+
+// paneArgv is what tmux runs: the program by its path, behind env when PATH or SHELL are given or when there is nothing
+// but the program, because tmux hands a single word to a shell.
+func (t *Tmux) paneArgv(s sessions.Spawn) ([]string, error) {
+	path := t.path
+	if own, ok := s.Env["PATH"]; ok {
+		path = own
+	}
+	program, err := findProgram(s.Argv[0], path, s.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	argv := append([]string{program}, s.Argv[1:]...)
+	var front []string
+	for _, name := range []string{"PATH", "SHELL"} {
+		if value, ok := s.Env[name]; ok {
+			front = append(front, name+"="+value)
+		}
+	}
+	if len(front) == 0 && len(argv) > 1 {
+		return argv, nil
+	}
+	if strings.Contains(program, "=") {
+		return nil, fmt.Errorf("the program's path %s holds a =, which env would take for a variable", program)
+	}
+	env, err := findProgram("env", t.path, "/")
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat([]string{env}, front, argv), nil
+}
+
+// spawnOnce makes one attempt. All commands are one line: if one fails those after it do not run, so that a name which is
+// taken does not put our mark on somebody else's pane.
+func (t *Tmux) spawnOnce(ctx context.Context, s sessions.Spawn, argv []string) (sessions.Pane, error) {
+	at := "=" + s.Name + ":" // the one pane of the session just made
+	script := sequence(
+		command(newSession(s, argv)...),
+		command("set-option", "-p", "-t", at, markOption, s.Mark),
+		command("set-option", "-p", "-t", at, "remain-on-exit", onOff(s.RemainOnExit)),
+		command("set-option", "-w", "-t", at, "window-size", "manual"),
+		command("display-message", "-p", "-t", at, paneFormat)) + "\n"
+	c := call{args: []string{"start-server", ";", "source-file", "-"}, input: []byte(script), start: true}
+	if strings.Contains(s.Cwd, "#") {
+		c.dir = s.Cwd
+	}
+	out, err := t.run(ctx, c)
+	made, rest, _ := strings.Cut(out, "\n")
+	pane, unread := parsePane(strings.TrimSuffix(rest, "\n"))
+	switch {
+	case unread == nil && pane.Mark == s.Mark:
+		return pane, nil
+	case made != "":
+		return sessions.Pane{}, t.unmake(ctx, made, errors.Join(err, unread))
+	}
+	return sessions.Pane{}, spawnError(err, unread)
+}
+
+func newSession(s sessions.Spawn, argv []string) []string {
+	words := []string{"new-session", "-d", "-P", "-F", "#{session_id}", "-s", s.Name,
+		"-x", strconv.Itoa(orDefault(s.Width, defaultWidth)), "-y", strconv.Itoa(orDefault(s.Height, defaultHeight))}
+	if !strings.Contains(s.Cwd, "#") { // tmux takes it for a format; the client's own folder is taken as it is
+		words = append(words, "-c", s.Cwd)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		if name != "PATH" && name != "SHELL" {
+			words = append(words, "-e", name+"="+s.Env[name])
+		}
+	}
+	return slices.Concat(words, []string{"--"}, argv)
+}
+
+func orDefault(n, otherwise int) int {
+	if n == 0 {
+		return otherwise
+	}
+	return n
+}
+
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
+// spawnError reads the failure of an invocation that did not say that it made a session.
+func spawnError(err, unread error) error {
+	var failed *callError
+	switch {
+	case err == nil:
+		return doubted(unread)
+	case !errors.As(err, &failed):
+		return err
+	case strings.Contains(failed.message, "duplicate session: "):
+		return fmt.Errorf("%w: %w", sessions.ErrNameTaken, err)
+	case failed.cause == nil:
+		return err // tmux said what is wrong before it made anything
+	}
+	return doubted(err)
+}
+
+// unmake takes back a session that was made and could not be marked.
+func (t *Tmux) unmake(ctx context.Context, id string, cause error) error {
+	if !isID(id, '$') {
+		return doubted(fmt.Errorf("tmux: unexpected answer %q: %w", id, cause))
+	}
+	if _, err := t.run(ctx, call{args: []string{"kill-session", "-t", id}}); err != nil {
+		return doubted(errors.Join(cause, err))
+	}
+	return fmt.Errorf("tmux made the session and could not mark it: %w", cause)
+}

@@ -1,0 +1,137 @@
+package tmux
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// Options say which tmux and which server. Dir and one of SocketName and SocketPath are required.
+type Options struct {
+	SocketName string        // tmux -L: a name below /tmp/tmux-UID
+	SocketPath string        // tmux -S: a whole path; goes before SocketName
+	Dir        string        // absolute; holds our configuration file, made with 0700 when it is first needed
+	Binary     string        // empty: tmux, from the PATH of Environ
+	Environ    []string      // nil: this process's; what of it reaches the server is a short fixed list
+	Log        *slog.Logger  // nil: nothing is logged
+	Timeout    time.Duration // of each tmux call; 0: 10 s
+}
+
+// Tmux is one tmux server, which runs while there are panes in it. It is safe for concurrent use.
+type Tmux struct {
+	binary  string
+	socket  []string // the arguments that choose the server
+	dir     string
+	environ []string // clean; of every client, and so of the server that one starts
+	path    string   // PATH of environ
+	nested  string   // the socket of the server that we ourselves run in; may be empty
+	log     *slog.Logger
+	timeout time.Duration
+	table   processTable
+
+	mu      sync.Mutex
+	checked bool // guarded by mu: the version was asked and is new enough
+}
+
+var _ sessions.Terminal = (*Tmux)(nil)
+
+const defaultTimeout = 10 * time.Second
+
+var socketName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+
+// New checks the options and starts nothing; whether there is a usable tmux is [Tmux.Check]'s to say.
+func New(o Options) (*Tmux, error) {
+	if !filepath.IsAbs(o.Dir) {
+		return nil, fmt.Errorf("tmux: the folder of its configuration must be an absolute path, not %q", o.Dir)
+	}
+	socket, err := socketArgs(o)
+	if err != nil {
+		return nil, err
+	}
+	if o.Environ == nil {
+		o.Environ = os.Environ()
+	}
+	t := &Tmux{binary: o.Binary, socket: socket, dir: filepath.Clean(o.Dir), log: o.Log, timeout: o.Timeout, table: newProcessTable()}
+	t.environ = cleanEnviron(o.Environ)
+	t.path = lookup(t.environ, "PATH")
+	t.nested, _, _ = strings.Cut(lookup(o.Environ, "TMUX"), ",")
+	if t.log == nil {
+		t.log = slog.New(slog.DiscardHandler)
+	}
+	if t.timeout <= 0 {
+		t.timeout = defaultTimeout
+	}
+	if t.binary == "" {
+		t.binary = "tmux"
+	}
+	return t, nil
+}
+
+func socketArgs(o Options) ([]string, error) {
+	switch {
+	case o.SocketPath != "" && !filepath.IsAbs(o.SocketPath):
+		return nil, fmt.Errorf("tmux: the socket's path must be absolute, not %q", o.SocketPath)
+	case o.SocketPath != "":
+		return []string{"-S", o.SocketPath}, nil
+	case !socketName.MatchString(o.SocketName):
+		return nil, fmt.Errorf("tmux: %q is no name for a socket", o.SocketName)
+	}
+	return []string{"-L", o.SocketName}, nil
+}
+
+// program is the path of the tmux binary; [ErrNoTmux] when there is none.
+func (t *Tmux) program() (string, error) {
+	found, err := findProgram(t.binary, t.path, "/")
+	if err != nil {
+		return "", &callError{verb: "client", message: err.Error(), cause: ErrNoTmux, untouched: true}
+	}
+	return found, nil
+}
+
+// Version is what tmux -V says, e.g. 3.3a. It asks the binary, not the server that runs.
+func (t *Tmux) Version(ctx context.Context) (Version, error) {
+	binary, err := t.program()
+	if err != nil {
+		return Version{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, binary, "-V")
+	cmd.Env = t.environ
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	switch {
+	case ctx.Err() != nil:
+		return Version{}, fmt.Errorf("tmux -V: %w: %w", sessions.ErrSilent, ctx.Err())
+	case err != nil:
+		return Version{}, fmt.Errorf("%s -V: %w", binary, err)
+	}
+	return ParseVersion(string(out))
+}
+
+// Check says whether there is a tmux that can be used: [ErrNoTmux] or [ErrTooOld] when not. A good answer is kept.
+func (t *Tmux) Check(ctx context.Context) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.checked {
+		return nil
+	}
+	v, err := t.Version(ctx)
+	if err != nil {
+		return err
+	}
+	if !v.usable() {
+		return fmt.Errorf("%w: this is %s", ErrTooOld, v.Text)
+	}
+	t.checked = true
+	return nil
+}
