@@ -1,0 +1,413 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	"the-loop/authz"
+	"the-loop/bot/render"
+	"the-loop/threads"
+)
+
+// ClientOptions says how Slack is reached.
+type ClientOptions struct {
+	BotToken string        // xoxb-…
+	AppToken string        // xapp-…
+	APIURL   string        // default https://slack.com/api/
+	HTTP     *http.Client  // nil: one of its own
+	Timeout  time.Duration // of one call; default 15 s
+}
+
+// Self is who we are in Slack.
+type Self struct {
+	Team       string // T…
+	TeamName   string
+	Enterprise string // E…; empty: the workspace belongs to no organisation
+	User       string // the bot's member id, U…
+	Bot        string // the bot's id in messages, B…
+	Name       string // what people type after the @
+	Scopes     []string
+}
+
+// Client talks to Slack's Web API. It implements [threads.History], [threads.Receipts] and [threads.Speaker]. Every
+// call has a deadline, and none is repeated here: what may be tried again, and when, is the caller's to know.
+type Client struct {
+	wire     *wire
+	api      *slack.Client
+	token    string
+	appToken string
+	timeout  time.Duration
+	people   *People
+
+	self   atomic.Pointer[Self]
+	offset atomic.Int64 // Slack's clock less ours, nanoseconds
+}
+
+var (
+	_ threads.History  = (*Client)(nil)
+	_ threads.Receipts = (*Client)(nil)
+	_ threads.Speaker  = (*Client)(nil)
+)
+
+// NewClient makes a client; it calls nothing yet. An API URL that is neither https nor on a loopback address is refused.
+func NewClient(o ClientOptions) (*Client, error) {
+	if o.APIURL == "" {
+		o.APIURL = slack.APIURL
+	}
+	w, err := newWire(o.APIURL, o.HTTP)
+	if err != nil {
+		return nil, err
+	}
+	if o.Timeout == 0 {
+		o.Timeout = 15 * time.Second
+	}
+	c := &Client{wire: w, token: o.BotToken, appToken: o.AppToken, timeout: o.Timeout}
+	c.api = slack.New(o.BotToken, slack.OptionAppLevelToken(o.AppToken), slack.OptionAPIURL(w.base.String()), slack.OptionHTTPClient(w))
+	c.people = newPeople(c)
+	return c, nil
+}
+
+// Close lets go of idle connections.
+func (c *Client) Close() { c.wire.http.CloseIdleConnections() }
+
+// People is what the client knows of members and channels.
+func (c *Client) People() *People { return c.people }
+
+// Self is who we are, as of the last [Client.Identify]; the zero Self before the first.
+func (c *Client) Self() Self {
+	if s := c.self.Load(); s != nil {
+		return *s
+	}
+	return Self{}
+}
+
+// Identify asks Slack who we are and which scopes the token has. A [*FatalError] when it does not let us in, or when a
+// scope is missing that the app uses.
+func (c *Client) Identify(ctx context.Context) (Self, error) {
+	self, err := c.whoAmI(ctx)
+	if err != nil {
+		return Self{}, err
+	}
+	if missing := missingScopes(self.Scopes); len(missing) > 0 {
+		return Self{}, fatal(botTokenName, "missing_scope", strings.Join(missing, ", "))
+	}
+	c.self.Store(&self)
+	return self, nil
+}
+
+func (c *Client) whoAmI(ctx context.Context) (Self, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	who, err := c.api.AuthTestContext(ctx)
+	if err != nil {
+		return Self{}, classify(methodAuthTest, botTokenName, false, err)
+	}
+	return Self{Team: who.TeamID, TeamName: who.Team, Enterprise: who.EnterpriseID, User: who.UserID, Bot: who.BotID,
+		Name: who.User, Scopes: scopesOf(who.Header)}, nil
+}
+
+// scopesOf reads the header in which Slack lists a token's scopes; nil when there is none.
+func scopesOf(h http.Header) []string {
+	var scopes []string
+	for _, s := range strings.Split(h.Get("X-OAuth-Scopes"), ",") {
+		if s = strings.TrimSpace(s); s != "" {
+			scopes = append(scopes, s)
+		}
+	}
+	return scopes
+}
+
+// answer is what a method said, raw, and when by Slack's clock.
+type answer struct {
+	object
+	now time.Time // zero: the answer had no Date
+}
+
+// call calls a reading method with our own decoding.
+func (c *Client) call(ctx context.Context, method string, args url.Values) (answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	resp, err := c.wire.postForm(ctx, method, c.token, args)
+	if err != nil {
+		return answer{}, classify(method, botTokenName, false, err)
+	}
+	a, err := c.read(resp)
+	if err != nil {
+		return answer{}, classify(method, botTokenName, false, err)
+	}
+	return a, nil
+}
+
+func (c *Client) read(resp *http.Response) (answer, error) {
+	a := answer{now: c.clock(resp.Header)}
+	if resp.StatusCode == http.StatusTooManyRequests {
+		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+		return a, errors.Join(err, &slack.RateLimitedError{RetryAfter: time.Duration(after) * time.Second})
+	}
+	if resp.StatusCode != http.StatusOK {
+		return a, slack.StatusCodeError{Code: resp.StatusCode, Status: resp.Status}
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&a.object); err != nil {
+		return a, fmt.Errorf("the answer is not JSON: %w", err)
+	}
+	if !a.is("ok") {
+		return a, slack.SlackErrorResponse{Err: first(a.str("error"), "no_answer"), Needed: a.str("needed")}
+	}
+	return a, nil
+}
+
+// clock reads the Date of an answer and remembers how far Slack's clock is from ours.
+func (c *Client) clock(h http.Header) time.Time {
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return time.Time{}
+	}
+	c.offset.Store(int64(time.Until(now)))
+	return now
+}
+
+// The page sizes that Slack recommends are at most 200.
+const pageSize = "200"
+
+// Replies implements [threads.History]. Only what people wrote is returned: no root, no bots, no joins. Page.Now is
+// zero when the answer had no Date.
+func (c *Client) Replies(ctx context.Context, channel, root, oldest, cursor string) (threads.Page, error) {
+	args := url.Values{"channel": {channel}, "ts": {root}, "limit": {pageSize}}
+	setIf(args, "oldest", oldest)
+	setIf(args, "cursor", cursor)
+	a, err := c.call(ctx, methodReplies, args)
+	if err != nil {
+		return threads.Page{}, err
+	}
+	page := threads.Page{Next: a.obj("response_metadata").str("next_cursor"), Now: a.now}
+	for _, o := range a.objects("messages") {
+		m := message{object: o, channel: channel}
+		if m.ts() == root && m.subtype() == subtypeTombstone {
+			return threads.Page{}, fmt.Errorf("%s: the root was deleted: %w", methodReplies, threads.ErrThreadGone)
+		}
+		if r, drop := c.readReply(m); drop == "" && r.Root == root && later(r.TS, oldest) {
+			page.Replies = append(page.Replies, r)
+		}
+	}
+	slices.SortStableFunc(page.Replies, func(a, b threads.Reply) int { return compareTS(a.TS, b.TS) })
+	return page, nil
+}
+
+// Reply implements [threads.History].
+func (c *Client) Reply(ctx context.Context, channel, root, ts string) (threads.Reply, error) {
+	a, err := c.call(ctx, methodReplies, url.Values{"channel": {channel}, "ts": {root}, "oldest": {ts}, "latest": {ts},
+		"inclusive": {"true"}, "limit": {"10"}})
+	if err != nil {
+		return threads.Reply{}, err
+	}
+	for _, o := range a.objects("messages") {
+		m := message{object: o, channel: channel}
+		if m.ts() != ts {
+			continue
+		}
+		if r, drop := c.readReply(m); drop == "" {
+			return r, nil
+		}
+	}
+	return threads.Reply{}, fmt.Errorf("%s: %w", methodReplies, threads.ErrReplyGone)
+}
+
+// FindPost implements [threads.History]. since is by our clock; the search begins a minute before it, by Slack's.
+func (c *Client) FindPost(ctx context.Context, channel, root, nonce string, since time.Time) (string, error) {
+	method, args := methodHistory, url.Values{"channel": {channel}}
+	if !since.IsZero() {
+		since = since.Add(time.Duration(c.offset.Load()))
+		args.Set("oldest", stamp(since.Add(-time.Minute)))
+	}
+	if root != "" {
+		method = methodReplies
+		args.Set("ts", root)
+	} else if !since.IsZero() {
+		args.Set("latest", stamp(since.Add(3*time.Minute)))
+	}
+	args.Set("include_all_metadata", "true")
+	args.Set("limit", pageSize)
+	return c.findNonce(ctx, method, args, nonce)
+}
+
+func (c *Client) findNonce(ctx context.Context, method string, args url.Values, nonce string) (string, error) {
+	for {
+		a, err := c.call(ctx, method, args)
+		if err != nil {
+			return "", err
+		}
+		for _, o := range a.objects("messages") {
+			if m := (message{object: o}); m.isFrom(c.Self()) && m.nonce() == nonce {
+				return m.ts(), nil
+			}
+		}
+		next := a.obj("response_metadata").str("next_cursor")
+		if next == "" || next == args.Get("cursor") {
+			return "", nil
+		}
+		args.Set("cursor", next)
+	}
+}
+
+// Post implements [threads.Speaker]. A reply whose root was deleted meanwhile would stand in the channel itself: Slack
+// posts it there. It is taken back, and the error is [threads.ErrThreadGone].
+func (c *Client) Post(ctx context.Context, p threads.Post) (string, error) {
+	options, err := messageOptions(p)
+	if err != nil {
+		return "", fmt.Errorf("post in %s: %w", p.Channel, err)
+	}
+	if p.Root != "" {
+		options = append(options, slack.MsgOptionTS(p.Root))
+	}
+	callCtx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	_, ts, posted, err := c.api.PostMessageWithResponseContext(callCtx, p.Channel, options...)
+	if err != nil {
+		return "", classify(methodPost, botTokenName, true, err)
+	}
+	if p.Root != "" && posted.Timestamp != "" && posted.ThreadTimestamp != p.Root {
+		return "", errors.Join(fmt.Errorf("%s: the root was deleted: %w", methodPost, threads.ErrThreadGone), c.Delete(ctx, p.Channel, ts))
+	}
+	return ts, nil
+}
+
+// Update implements [threads.Speaker].
+func (c *Client) Update(ctx context.Context, ts string, p threads.Post) error {
+	options, err := messageOptions(p)
+	if err != nil {
+		return fmt.Errorf("update in %s: %w", p.Channel, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	_, _, _, err = c.api.UpdateMessageContext(ctx, p.Channel, ts, options...)
+	return classify(methodUpdate, botTokenName, false, err)
+}
+
+// Delete takes a message of ours back. One that is gone is no error.
+func (c *Client) Delete(ctx context.Context, channel, ts string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	_, _, err := c.api.DeleteMessageContext(ctx, channel, ts)
+	if err = classify(methodDelete, botTokenName, false, err); errors.Is(err, threads.ErrReplyGone) {
+		return nil
+	}
+	return err
+}
+
+// Whisper posts what only one member sees, in a thread when root is set.
+func (c *Client) Whisper(ctx context.Context, channel, root, user, text string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	options := []slack.MsgOption{slack.MsgOptionText(render.Cut(text, render.MaxText), false)}
+	if root != "" {
+		options = append(options, slack.MsgOptionTS(root))
+	}
+	_, err := c.api.PostEphemeralContext(ctx, channel, user, options...)
+	return classify(methodEphemeral, botTokenName, false, err)
+}
+
+// respond answers through a response URL, for the eyes of the one who acted.
+func (c *Client) respond(ctx context.Context, to, root, text string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	body := map[string]any{"response_type": "ephemeral", "replace_original": false, "text": render.Cut(text, render.MaxText)}
+	if root != "" {
+		body["thread_ts"] = root
+	}
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	return c.wire.respond(ctx, to, raw)
+}
+
+// AddReaction implements [threads.Receipts].
+func (c *Client) AddReaction(ctx context.Context, channel, ts, emoji string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	err := c.api.AddReactionContext(ctx, strings.Trim(emoji, ":"), slack.NewRefToMessage(channel, ts))
+	return unless("already_reacted", classify(methodReact, botTokenName, false, err))
+}
+
+// RemoveReaction implements [threads.Receipts].
+func (c *Client) RemoveReaction(ctx context.Context, channel, ts, emoji string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	err := c.api.RemoveReactionContext(ctx, strings.Trim(emoji, ":"), slack.NewRefToMessage(channel, ts))
+	return unless("no_reaction", classify(methodUnreact, botTokenName, false, err))
+}
+
+func unless(fine string, err error) error {
+	if code(err) == fine {
+		return nil
+	}
+	return err
+}
+
+func messageOptions(p threads.Post) ([]slack.MsgOption, error) {
+	buttons := make([]render.Button, 0, len(p.Buttons))
+	for _, b := range p.Buttons {
+		buttons = append(buttons, render.Button(b))
+	}
+	m, err := render.Post{Text: p.Text, Buttons: buttons, Session: p.Session, Nonce: p.Nonce}.Render()
+	if err != nil {
+		return nil, err
+	}
+	return []slack.MsgOption{slack.MsgOptionText(m.Fallback, false), slack.MsgOptionBlocks(m.Blocks...),
+		slack.MsgOptionMetadata(m.Metadata), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl()}, nil
+}
+
+// readReply reads a message of a thread; drop is the reason when it is none that a person wrote for the thread.
+func (c *Client) readReply(m message) (r threads.Reply, drop string) {
+	self := c.Self()
+	if drop = m.drop(self); drop != "" {
+		return threads.Reply{}, drop
+	}
+	actor := m.actor(self)
+	return threads.Reply{Channel: m.channel, Root: m.thread(), TS: m.ts(), Actor: actor, Command: m.command(self),
+		Load: func(ctx context.Context) (threads.Content, error) { return c.load(ctx, m, actor) }}, ""
+}
+
+// load completes a reply: who wrote it, and what it says with the names of the people and channels in it.
+func (c *Client) load(ctx context.Context, m message, actor authz.Actor) (threads.Content, error) {
+	actor, person, err := c.people.Complete(ctx, actor)
+	if err != nil {
+		return threads.Content{}, err
+	}
+	return threads.Content{Actor: actor, Speaker: first(person.Name, actor.User), Text: m.typed(c.people.names(ctx))}, nil
+}
+
+// stamp is a time as Slack writes it.
+func stamp(t time.Time) string { return fmt.Sprintf("%d.%06d", t.Unix(), t.Nanosecond()/1000) }
+
+// compareTS orders two timestamps of messages. They are fixed-point numbers.
+func compareTS(a, b string) int {
+	sa, fa, _ := strings.Cut(a, ".")
+	sb, fb, _ := strings.Cut(b, ".")
+	if len(sa) != len(sb) {
+		return len(sa) - len(sb)
+	}
+	if d := strings.Compare(sa, sb); d != 0 {
+		return d
+	}
+	return strings.Compare(fa, fb)
+}
+
+func later(ts, oldest string) bool { return oldest == "" || compareTS(ts, oldest) > 0 }
+
+func setIf(v url.Values, key, value string) {
+	if value != "" {
+		v.Set(key, value)
+	}
+}

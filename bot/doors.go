@@ -1,0 +1,263 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"the-loop/authz"
+	"the-loop/bot/render"
+	"the-loop/sessions"
+	"the-loop/threads"
+)
+
+// Act is what somebody did in Slack other than writing: a press, a command, a modal, a shortcut.
+type Act struct {
+	Actor    authz.Actor // allowed already
+	Name     string      // action_id, callback_id or the command with its slash
+	Value    string      // of a button
+	Text     string      // of a command: what follows it, decoded
+	Channel  string
+	Root     string // ts of the thread's root, when it happened in a thread
+	TS       string // of the message that the button or the shortcut belongs to
+	Trigger  string // opens one modal within 3 s
+	Response string // response URL; five answers within 30 minutes
+	Payload  []byte // all of it, raw
+}
+
+// Handler does what an act asks for and returns what the one who acted is told; nothing when that is empty. An error is
+// told too, so it is in words for people.
+type Handler func(ctx context.Context, a Act) (answer string, err error)
+
+// ViewHandler takes a submitted modal. What it returns travels with the ack: nil closes the modal, field errors are
+// {"response_action":"errors","errors":{…}}. It has two seconds.
+type ViewHandler func(ctx context.Context, a Act) (answer any)
+
+// Commands answers slash commands.
+type Commands interface {
+	Command(ctx context.Context, a Act) (answer string, err error)
+}
+
+// Decider settles the questions under which the buttons of package threads stand.
+type Decider interface {
+	Decide(ctx context.Context, d threads.Decision) (answer string, err error)
+}
+
+// DoorsOptions are what [Doors] are made of. Client, Policy and Sink are required.
+type DoorsOptions struct {
+	Client   *Client
+	Policy   func() authz.Policy
+	Sink     sessions.Sink
+	Commands Commands      // nil: [Help]
+	Timeout  time.Duration // of one handler; default one minute
+	Log      *slog.Logger  // nil: silent
+}
+
+// Doors let acts in: each is judged by the one policy, run beside the others, and answered for the eyes of the one who
+// acted. Whoever is not let in gets no answer; the event log has the drop, and the bot's log the member.
+//
+// Handlers are registered before the first envelope comes.
+type Doors struct {
+	o         DoorsOptions
+	actions   map[string]Handler
+	shortcuts map[string]Handler
+	views     map[string]ViewHandler
+	home      Handler
+
+	slots chan struct{}
+	wg    sync.WaitGroup
+}
+
+const (
+	actsAtOnce = 16
+	// viewTime is what a submitted modal may take: Slack waits 3 s for the ack.
+	viewTime = 2 * time.Second
+)
+
+// NewDoors makes doors that answer nothing but commands.
+func NewDoors(o DoorsOptions) *Doors {
+	if o.Commands == nil {
+		o.Commands = Help{}
+	}
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute
+	}
+	o.Log = orSilent(o.Log)
+	return &Doors{o: o, actions: map[string]Handler{}, shortcuts: map[string]Handler{}, views: map[string]ViewHandler{},
+		slots: make(chan struct{}, actsAtOnce)}
+}
+
+// OnAction registers the handler of a button by its action_id.
+func (d *Doors) OnAction(id string, h Handler) { d.actions[id] = h }
+
+// OnShortcut registers the handler of a message or global shortcut by its callback_id.
+func (d *Doors) OnShortcut(callback string, h Handler) { d.shortcuts[callback] = h }
+
+// OnView registers the handler of a submitted modal by its callback_id.
+func (d *Doors) OnView(callback string, h ViewHandler) { d.views[callback] = h }
+
+// OnDecision registers who settles the questions of package threads.
+func (d *Doors) OnDecision(decider Decider) {
+	decide := func(ctx context.Context, a Act) (string, error) {
+		return decider.Decide(ctx, threads.Decision{Token: a.Value, Action: a.Name, Actor: a.Actor, TS: a.TS})
+	}
+	d.OnAction(threads.ActionSend, decide)
+	d.OnAction(threads.ActionSkip, decide)
+}
+
+// Wait returns when every act that was let in has been handled.
+func (d *Doors) Wait() { d.wg.Wait() }
+
+// handle takes an envelope of the dispatcher and does not block.
+func (d *Doors) handle(ctx context.Context, e Envelope) {
+	p := loose(e.Payload)
+	act := actOf(d.o.Client.Self(), e, p)
+	if e.Answer != nil {
+		d.run(ctx, func(ctx context.Context) { e.Answer(d.view(ctx, act)) })
+		return
+	}
+	h := d.handler(e.Type, p.str("type"), act.Name)
+	if h == nil {
+		d.o.Log.Debug("ignored an interaction", "type", first(p.str("type"), e.Type), "name", act.Name)
+		return
+	}
+	d.run(ctx, func(ctx context.Context) { d.perform(ctx, act, h) })
+}
+
+func (d *Doors) handler(envelope, kind, name string) Handler {
+	switch {
+	case envelope == envelopeCommand:
+		return d.o.Commands.Command
+	case kind == "block_actions":
+		return d.actions[name]
+	case kind == "message_action" || kind == "shortcut":
+		return d.shortcuts[name]
+	}
+	return nil
+}
+
+// run runs f beside the dispatcher, a limited number at once.
+func (d *Doors) run(ctx context.Context, f func(context.Context)) {
+	d.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(ctx, d.o.Timeout)
+		defer cancel()
+		select {
+		case d.slots <- struct{}{}:
+			defer func() { <-d.slots }()
+			f(ctx)
+		case <-ctx.Done():
+		}
+	})
+}
+
+// admit judges. The team is looked up when the payload does not tell it.
+func (d *Doors) admit(ctx context.Context, a *Act) bool {
+	if a.Actor.Team == "" {
+		actor, _, err := d.o.Client.People().Complete(ctx, a.Actor)
+		if err != nil {
+			d.o.Log.Warn("cannot tell who acted", "member", a.Actor.User, "error", err)
+		}
+		a.Actor = actor
+	}
+	verdict, reason := d.o.Policy().Judge(a.Actor)
+	if verdict == authz.Allowed {
+		return true
+	}
+	why := dropActor
+	if verdict == authz.Waiting {
+		why = dropWaiting
+	}
+	d.o.Log.Warn("not let in", "member", a.Actor.User, "team", a.Actor.Team, "because", reason, "tried", a.Name)
+	d.refuse(ctx, *a, why)
+	return false
+}
+
+// refuse records that an act was not let in. Nothing is answered.
+func (d *Doors) refuse(ctx context.Context, a Act, why string) {
+	d.o.Sink.Emit(ctx, sessions.Event{Name: threads.EventDropped, Level: slog.LevelInfo, Fields: map[string]any{
+		"reason": why, "channel": a.Channel, "thread": a.Root, "ts": a.TS, "user": a.Actor.User, "act": a.Name}})
+}
+
+func (d *Doors) perform(ctx context.Context, a Act, h Handler) {
+	if !d.admit(ctx, &a) {
+		return
+	}
+	answer, err := h(ctx, a)
+	if errors.Is(err, threads.ErrDenied) { // taken off the list meanwhile
+		d.refuse(ctx, a, dropActor)
+		return
+	}
+	if err != nil {
+		d.o.Log.Warn("an act failed", "name", a.Name, "member", a.Actor.User, "error", err)
+		answer = first(answer, "That did not work: "+render.Escape(err.Error()))
+	}
+	if answer != "" {
+		d.tell(ctx, a, answer)
+	}
+}
+
+// tell answers the one who acted: through the response URL, or in the channel when there is none or it is used up.
+func (d *Doors) tell(ctx context.Context, a Act, text string) {
+	if a.Response != "" {
+		err := d.o.Client.respond(ctx, a.Response, a.Root, text)
+		if err == nil {
+			return
+		}
+		d.o.Log.Info("cannot use the response URL; answering in the channel", "name", a.Name, "error", err)
+	}
+	if err := d.o.Client.Whisper(ctx, a.Channel, a.Root, a.Actor.User, text); err != nil {
+		d.o.Log.Warn("cannot answer", "name", a.Name, "channel", a.Channel, "error", err)
+	}
+}
+
+// view is what a submitted modal is acked with.
+func (d *Doors) view(ctx context.Context, a Act) any {
+	ctx, cancel := context.WithTimeout(ctx, viewTime)
+	defer cancel()
+	h := d.views[a.Name]
+	if h == nil || !d.admit(ctx, &a) {
+		return nil
+	}
+	return h(ctx, a)
+}
+
+// actOf reads the payload of an interaction or a slash command.
+func actOf(self Self, e Envelope, p object) Act {
+	if e.Type == envelopeCommand {
+		return commandAct(self, e, p)
+	}
+	button := object{}
+	if actions := p.objects("actions"); len(actions) > 0 {
+		button = actions[0]
+	}
+	container, msg, view := p.obj("container"), p.obj("message"), p.obj("view")
+	a := Act{
+		Actor:    actorOf(self, p.obj("user")),
+		Name:     first(button.str("action_id"), p.str("callback_id"), view.str("callback_id")),
+		Value:    button.str("value"),
+		Channel:  first(p.obj("channel").str("id"), container.str("channel_id")),
+		Root:     first(container.str("thread_ts"), msg.str("thread_ts")),
+		TS:       first(container.str("message_ts"), p.str("message_ts"), msg.str("ts")),
+		Trigger:  p.str("trigger_id"),
+		Response: p.str("response_url"),
+		Payload:  e.Payload,
+	}
+	return a
+}
+
+// actorOf is who acted. Only the member's own team counts, never the one of the workspace that it happened in.
+func actorOf(self Self, user object) authz.Actor {
+	team := user.str("team_id")
+	if self.Enterprise != "" && team != self.Team {
+		team = ""
+	}
+	return authz.Actor{User: user.str("id"), Team: team, Bot: user.is("is_bot")}
+}
+
+func commandAct(self Self, e Envelope, p object) Act {
+	user := object{"id": p["user_id"], "team_id": p["team_id"]}
+	return Act{Actor: actorOf(self, user), Name: p.str("command"), Text: typedFromText(p.str("text"), lookup{}),
+		Channel: p.str("channel_id"), Trigger: p.str("trigger_id"), Response: p.str("response_url"), Payload: e.Payload}
+}

@@ -1,0 +1,186 @@
+package bot
+
+import (
+	"strings"
+
+	"the-loop/authz"
+	"the-loop/bot/render"
+	"the-loop/threads"
+)
+
+// Subtypes of messages that mean something here.
+const (
+	subtypeChanged   = "message_changed"
+	subtypeDeleted   = "message_deleted"
+	subtypeReplied   = "message_replied"
+	subtypeTombstone = "tombstone"
+	subtypeBot       = "bot_message"
+)
+
+// spoken are the subtypes of what a person wrote. thread_broadcast (a reply that was also sent to the channel) comes
+// instead of the plain event.
+var spoken = map[string]bool{"": true, "file_share": true, "thread_broadcast": true, "me_message": true}
+
+// Reasons for which a message goes no further, as the event log has them.
+const (
+	dropBot      = "bot-authored"
+	dropTopLevel = "top-level"
+	dropUnfurl   = "unfurl"   // a message was changed, but not what it says
+	dropSubtype  = "not-said" // joins, topics and other messages that nobody wrote
+	dropNobody   = "no-author"
+	dropActor    = "unauthorized-actor"
+	dropWaiting  = "config-invalid" // nobody gets in while the configuration does not validate
+	dropBroken   = "unreadable"
+)
+
+// message is one message as Slack wrote it.
+type message struct {
+	object
+	channel string
+}
+
+func (m message) ts() string      { return m.str("ts") }
+func (m message) subtype() string { return m.str("subtype") }
+func (m message) thread() string  { return m.str("thread_ts") }
+func (m message) isReply() bool   { return m.thread() != "" && m.thread() != m.ts() }
+
+// nonce is what our own posts carry as metadata.
+func (m message) nonce() string {
+	meta := m.obj("metadata")
+	if meta.str("event_type") != render.MetadataEvent {
+		return ""
+	}
+	return meta.obj("event_payload").str("nonce")
+}
+
+// isFrom reports a message of our own.
+func (m message) isFrom(self Self) bool {
+	return self.User != "" && m.str("user") == self.User || self.Bot != "" && m.str("bot_id") == self.Bot
+}
+
+// byProgram reports what a bot or an app wrote, also one that used a person's token: then the message looks human but
+// for these fields.
+func (m message) byProgram(self Self) bool {
+	return m.subtype() == subtypeBot || m.str("bot_id") != "" || m.str("app_id") != "" || m.has("bot_profile") || m.isFrom(self)
+}
+
+// drop is the reason for which the message is not a person's reply in a thread, or empty.
+func (m message) drop(self Self) string {
+	switch {
+	case m.byProgram(self):
+		return dropBot
+	case !spoken[m.subtype()] || m.ts() == "":
+		return dropSubtype
+	case !m.isReply():
+		return dropTopLevel
+	case m.str("user") == "":
+		return dropNobody
+	}
+	return ""
+}
+
+// actor is the author as far as the message tells. In a shared channel the fields may name different teams: one that
+// is not ours decides. In an organisation the team alone decides nothing, so another team is left to be looked up.
+func (m message) actor(self Self) authz.Actor {
+	team := homeTeam(self, m.str("user_team"), m.str("source_team"), m.str("team"))
+	if self.Enterprise != "" && team != self.Team {
+		team = ""
+	}
+	return authz.Actor{User: m.str("user"), Team: team, Bot: m.byProgram(self)}
+}
+
+// homeTeam is the team that counts of those that are named: a foreign one before ours, none when none is named.
+func homeTeam(self Self, teams ...string) string {
+	home := ""
+	for _, team := range teams {
+		switch {
+		case team == "":
+		case team != self.Team:
+			return team
+		default:
+			home = team
+		}
+	}
+	return home
+}
+
+// command reads a message that begins with a mention of the bot; nil when it does not.
+func (m message) command(self Self) *threads.Command {
+	text := strings.TrimLeft(m.str("text"), " \t\r\n\u00a0\u200b")
+	inner, ok := strings.CutPrefix(text, "<@"+self.User)
+	if !ok || self.User == "" {
+		return nil
+	}
+	label, rest, ok := strings.Cut(inner, ">")
+	if !ok || label != "" && label[0] != '|' {
+		return nil
+	}
+	return parseCommand(typedFromText(rest, lookup{}))
+}
+
+// parseCommand splits what follows the mention, or a slash command, into a verb and its words.
+func parseCommand(text string) *threads.Command {
+	text = strings.TrimLeft(text, " \t\r\n\u00a0,:")
+	words := splitWords(foldTyping(text))
+	if len(words) == 0 {
+		return &threads.Command{}
+	}
+	rest := ""
+	if i := strings.IndexAny(text, " \t\r\n\u00a0"); i >= 0 {
+		rest = strings.Trim(text[i:], " \t\r\n\u00a0")
+	}
+	return &threads.Command{Verb: strings.ToLower(words[0]), Args: words[1:], Rest: rest}
+}
+
+var typingFolder = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‟", `"`, "‘", "'", "’", "'", "‚", "'", "‛", "'",
+	"\u00a0", " ", "\u2011", "-", "−", "-")
+
+// foldTyping undoes what keyboards make of quotes and dashes (--all arrives as —all). It is for commands only: what
+// goes to an agent stays as it was written.
+func foldTyping(text string) string {
+	text = typingFolder.Replace(text)
+	var b strings.Builder
+	start := true // of a word
+	for _, r := range text {
+		switch dash := r == '—' || r == '–'; {
+		case dash && start:
+			b.WriteString("--")
+		case dash:
+			b.WriteByte('-')
+		default:
+			b.WriteRune(r)
+		}
+		start = r == ' ' || r == '\t' || r == '\n'
+	}
+	return b.String()
+}
+
+// splitWords splits at white space; quotes hold words together. A quote that is not closed is a plain character.
+func splitWords(text string) []string {
+	var words []string
+	var word strings.Builder
+	inWord := false
+	for i := 0; i < len(text); i++ {
+		ch := text[i]
+		switch {
+		case ch == ' ' || ch == '\t' || ch == '\n' || ch == '\r':
+			if inWord {
+				words = append(words, word.String())
+				word.Reset()
+			}
+			inWord = false
+			continue
+		case (ch == '"' || ch == '\'') && !inWord && strings.IndexByte(text[i+1:], ch) >= 0:
+			end := strings.IndexByte(text[i+1:], ch)
+			word.WriteString(text[i+1 : i+1+end])
+			i += end + 1
+		default:
+			word.WriteByte(ch)
+		}
+		inWord = true
+	}
+	if inWord {
+		words = append(words, word.String())
+	}
+	return words
+}

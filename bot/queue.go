@@ -1,0 +1,51 @@
+package bot
+
+import (
+	"context"
+	"sync"
+)
+
+// queue is a first-in-first-out line between goroutines whose push never blocks.
+type queue[T any] struct {
+	max  int
+	wake chan struct{}
+
+	mu    sync.Mutex // guards the fields that follow
+	items []T
+}
+
+func newQueue[T any](limit int) *queue[T] {
+	return &queue[T]{max: limit, wake: make(chan struct{}, 1)}
+}
+
+// push appends v. It reports false, and drops v, when the line is full.
+func (q *queue[T]) push(v T) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.items) >= q.max {
+		return false
+	}
+	q.items = append(q.items, v)
+	select {
+	case q.wake <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// take waits until there is something and takes all of it; ok is false when ctx ended first.
+func (q *queue[T]) take(ctx context.Context) (items []T, ok bool) {
+	for ctx.Err() == nil {
+		q.mu.Lock()
+		items, q.items = q.items, nil
+		q.mu.Unlock()
+		if len(items) > 0 {
+			return items, true
+		}
+		select {
+		case <-q.wake:
+		case <-ctx.Done():
+		}
+	}
+	return nil, false
+}

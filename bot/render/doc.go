@@ -1,0 +1,4 @@
+// Package render turns what the bot says into Slack's Block Kit and text. It is pure: no clock, no network, no state.
+//
+// text.go escapes, splits and tames text; post.go makes messages of it.
+package render

@@ -1,0 +1,102 @@
+package render
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/slack-go/slack"
+)
+
+// Slack's limits on one message.
+const (
+	MaxSection  = 3000  // characters of one section
+	MaxText     = 4000  // characters of the text field: chat.update refuses more
+	MaxMessage  = 12000 // characters of all blocks together, below the 13,200 at which Slack says msg_blocks_too_long
+	maxButtons  = 25    // of one actions block
+	maxLabel    = 75
+	maxValue    = 2000
+	maxActionID = 255
+)
+
+// MetadataEvent is the event type of the metadata that our messages carry.
+const MetadataEvent = "the_loop"
+
+// Post is what a message says: text with Slack's marks, and choices under it.
+type Post struct {
+	Text    string
+	Buttons []Button
+	Session string // Record.ID; travels as metadata
+	Nonce   string // travels as metadata
+}
+
+// Button is a choice under a message. Style is "", "primary" or "danger".
+type Button struct{ Label, Action, Value, Style string }
+
+// Message is a post in Slack's terms.
+type Message struct {
+	Fallback string // what notifications and screen readers show
+	Blocks   []slack.Block
+	Metadata slack.SlackMetadata
+}
+
+// Render makes a message of a post. A text of more than MaxMessage characters is cut, and says so: whoever has that
+// much to say splits it first, with [Split]. It is an error when there is no text or a button does not fit.
+func (p Post) Render() (Message, error) {
+	if strings.TrimSpace(p.Text) == "" {
+		return Message{}, errors.New("a message without text")
+	}
+	m := Message{Fallback: Cut(p.Text, MaxText), Metadata: p.metadata()}
+	for _, part := range sections(p.Text) {
+		m.Blocks = append(m.Blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, part, false, false), nil, nil))
+	}
+	actions, err := actionsOf(p.Buttons)
+	if err != nil {
+		return Message{}, err
+	}
+	if actions != nil {
+		m.Blocks = append(m.Blocks, actions)
+	}
+	return m, nil
+}
+
+const cutNote = "\n… (cut: the message is longer than Slack shows)"
+
+func sections(text string) []string {
+	if units(text) > MaxMessage {
+		text = Split(text, MaxMessage-len(cutNote))[0] + cutNote
+	}
+	var parts []string
+	for _, part := range Split(text, MaxSection) {
+		if strings.TrimSpace(part) != "" {
+			parts = append(parts, part)
+		}
+	}
+	return parts
+}
+
+func (p Post) metadata() slack.SlackMetadata {
+	payload := map[string]any{"nonce": p.Nonce}
+	if p.Session != "" {
+		payload["session"] = p.Session
+	}
+	return slack.SlackMetadata{EventType: MetadataEvent, EventPayload: payload}
+}
+
+func actionsOf(buttons []Button) (slack.Block, error) {
+	if len(buttons) == 0 {
+		return nil, nil
+	}
+	if len(buttons) > maxButtons {
+		return nil, fmt.Errorf("%d buttons: Slack shows at most %d", len(buttons), maxButtons)
+	}
+	elements := make([]slack.BlockElement, 0, len(buttons))
+	for _, b := range buttons {
+		if b.Label == "" || b.Action == "" || units(b.Value) > maxValue || units(b.Action) > maxActionID {
+			return nil, fmt.Errorf("the button %q (%s) does not fit Slack's limits", b.Label, b.Action)
+		}
+		element := slack.NewButtonBlockElement(b.Action, b.Value, slack.NewTextBlockObject(slack.PlainTextType, Cut(b.Label, maxLabel), false, false))
+		elements = append(elements, element.WithStyle(slack.Style(b.Style)))
+	}
+	return slack.NewActionBlock("", elements...), nil
+}

@@ -1,0 +1,255 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"the-loop/sessions"
+	"the-loop/threads"
+)
+
+// SocketOptions are what a [Socket] is made of. Client, Inbound, CatchUps and Sink are required; the durations have
+// defaults.
+type SocketOptions struct {
+	Client   *Client
+	Inbound  *Inbound
+	Doors    *Doors // waited for at the end; may be nil
+	CatchUps CatchUps
+	Sink     sessions.Sink
+	Log      *slog.Logger
+
+	Ping       time.Duration // Slack's pings must come at least this often; default 30 s
+	Silent     time.Duration // without a single byte for so long, a connection is given up; default 75 s
+	Hello      time.Duration // for opening a connection, until its hello; default 30 s
+	Stable     time.Duration // a connection that lived so long is followed by the next one at once; default 10 s
+	BackoffMin time.Duration // after the first failure; doubles with each; default 500 ms
+	BackoffMax time.Duration // default one minute
+}
+
+func (o SocketOptions) withDefaults() SocketOptions {
+	for _, d := range []struct {
+		field *time.Duration
+		value time.Duration
+	}{{&o.Ping, 30 * time.Second}, {&o.Silent, 75 * time.Second}, {&o.Hello, 30 * time.Second}, {&o.Stable, 10 * time.Second},
+		{&o.BackoffMin, 500 * time.Millisecond}, {&o.BackoffMax, time.Minute}} {
+		if *d.field == 0 {
+			*d.field = d.value
+		}
+	}
+	o.Log = orSilent(o.Log)
+	return o
+}
+
+// State is how the connection is. Its health is the age of LastFrame: a connection can look open and be deaf.
+type State struct {
+	Connected   bool      `json:"connected"`
+	Since       time.Time `json:"since"`       // of being connected or not
+	LastFrame   time.Time `json:"lastFrame"`   // when the last byte came in, pings included
+	Connections int       `json:"connections"` // open on this app, by the last hello; more than 1: another bot runs on it
+	Reconnects  int       `json:"reconnects"`
+	App         string    `json:"app"`               // A…, by the last hello
+	Problem     string    `json:"problem,omitempty"` // why it is not connected
+}
+
+// Socket keeps one Socket Mode connection to Slack. Run owns all of its goroutines: one reads a connection's events,
+// acks them and puts them in line; one hands them to the [Inbound], so that their order is kept; and Run itself watches
+// that the connection lives, because the Slack library waits forever when it is stuck. Each connection has a library
+// client of its own, so that when and how often to connect is decided here.
+type Socket struct {
+	o         SocketOptions
+	jobs      *queue[func(context.Context)]
+	lost      atomic.Bool // the line was full
+	lastFrame atomic.Int64
+
+	mu     sync.Mutex // guards the fields that follow
+	state  State
+	hellos int
+}
+
+// maxJobs bounds the line. What does not fit is found by reading the threads.
+const maxJobs = 100_000
+
+// NewSocket makes a socket; Run opens it.
+func NewSocket(o SocketOptions) *Socket {
+	return &Socket{o: o.withDefaults(), jobs: newQueue[func(context.Context)](maxJobs)}
+}
+
+// State is how the connection is now.
+func (s *Socket) State() State {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.state
+	if at := s.lastFrame.Load(); at != 0 {
+		st.LastFrame = time.Unix(0, at)
+	}
+	return st
+}
+
+// Run stays connected until ctx ends (then it returns nil) or Slack refuses us for good (then a [*FatalError]).
+func (s *Socket) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { s.dispatch(ctx) })
+	err := s.keep(ctx)
+	cancel()
+	wg.Wait()
+	if s.o.Doors != nil {
+		s.o.Doors.Wait()
+	}
+	return err
+}
+
+// dispatch does the jobs, one after the other.
+func (s *Socket) dispatch(ctx context.Context) {
+	for {
+		jobs, ok := s.jobs.take(ctx)
+		if !ok {
+			return
+		}
+		for _, job := range jobs {
+			if ctx.Err() != nil {
+				return
+			}
+			job(ctx)
+		}
+		if s.lost.Swap(false) {
+			s.o.Log.Error("too many events at once; reading all threads again", "waiting", maxJobs)
+			s.o.CatchUps.CatchUpAll()
+		}
+	}
+}
+
+func (s *Socket) enqueue(job func(context.Context)) {
+	if !s.jobs.push(job) {
+		s.lost.Store(true)
+	}
+}
+
+// keep connects, again and again.
+func (s *Socket) keep(ctx context.Context) error {
+	for failures := 0; ; {
+		began := time.Now()
+		err := s.once(ctx)
+		if ctx.Err() != nil {
+			s.disconnected(context.WithoutCancel(ctx), errStopped)
+			return nil
+		}
+		var f *FatalError
+		if errors.As(err, &f) {
+			s.disconnected(ctx, f)
+			return f
+		}
+		if time.Since(began) >= s.o.Stable && s.disconnected(ctx, err) {
+			failures = 0
+		} else {
+			s.disconnected(ctx, err)
+			failures++
+		}
+		if !pause(ctx, s.delay(failures, err)) {
+			return nil
+		}
+	}
+}
+
+// once holds one connection and returns why it ended.
+func (s *Socket) once(ctx context.Context) error {
+	if s.o.Client.Self().User == "" {
+		if _, err := s.o.Client.Identify(ctx); err != nil {
+			return err
+		}
+	}
+	return newLink(s).run(ctx)
+}
+
+// delay is how long to wait before the next connection: nothing after one that lived, then more with each failure, and
+// never less than Slack asks for.
+func (s *Socket) delay(failures int, err error) time.Duration {
+	if failures == 0 {
+		return 0
+	}
+	d := s.o.BackoffMax
+	if failures < 16 {
+		d = min(d, s.o.BackoffMin<<(failures-1))
+	}
+	d -= rand.N(d/4 + 1) // so that many bots do not come back at once
+	var limited *threads.RateLimitedError
+	if errors.As(err, &limited) {
+		d = max(d, limited.After)
+	}
+	if failures >= 3 {
+		s.o.Log.Warn("cannot keep a connection to Slack", "tries", failures, "next", d.Round(time.Millisecond), "because", err)
+	}
+	return d
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// connected notes a hello.
+func (s *Socket) connected(ctx context.Context, connections int, app string) {
+	s.mu.Lock()
+	s.state.Reconnects = s.hellos
+	s.hellos++
+	s.state.Connected, s.state.Since, s.state.Problem = true, time.Now(), ""
+	s.state.Connections, s.state.App = connections, first(app, s.state.App)
+	st := s.state
+	s.mu.Unlock()
+	if connections > 1 {
+		s.o.Log.Warn("another bot is connected to the same Slack app, and each gets only a part of the events; "+
+			"end it, or give each its own app", "connections", connections)
+	}
+	s.o.Sink.Emit(ctx, sessions.Event{Name: EventConnected, Level: slog.LevelInfo,
+		Fields: map[string]any{"connections": connections, "app": st.App, "reconnects": st.Reconnects}})
+	s.enqueue(func(context.Context) { s.o.CatchUps.Connected() })
+}
+
+// disconnected notes the end of a connection and reports whether there had been one.
+func (s *Socket) disconnected(ctx context.Context, why error) bool {
+	s.mu.Lock()
+	was, since := s.state.Connected, s.state.Since
+	if was || since.IsZero() {
+		s.state.Since = time.Now()
+	}
+	s.state.Connected, s.state.Problem = false, why.Error()
+	s.mu.Unlock()
+	if was {
+		s.o.Log.Info("disconnected from Slack", "after", time.Since(since).Round(time.Second), "because", why)
+		s.o.Sink.Emit(ctx, sessions.Event{Name: EventDisconnected, Level: slog.LevelInfo,
+			Fields: map[string]any{"reason": why.Error(), "seconds": int(time.Since(since).Seconds())}})
+	}
+	return was
+}
+
+// Why a connection ended, where neither Slack nor the network said so.
+var (
+	errClosed  = errors.New("Slack closed the connection")
+	errNoLife  = errors.New("no answer from Slack while connecting")
+	errStopped = errors.New("the bot stops")
+	errEarly   = errors.New("Slack closed the connection before it said hello; Socket Mode may be switched off for the app, or too many connections (10) are open")
+)
+
+// silentError says that a connection was open and nothing came.
+type silentError struct{ after time.Duration }
+
+func (e silentError) Error() string {
+	return fmt.Sprintf("nothing came from Slack for %s, not even a ping", e.after.Round(time.Second))
+}
+
+// needsAnswer reports an envelope whose ack carries what its handler says.
+func needsAnswer(kind string, payload json.RawMessage) bool {
+	return kind == envelopeInteractive && loose(payload).str("type") == "view_submission"
+}

@@ -1,0 +1,91 @@
+package bot
+
+import (
+	"slices"
+)
+
+// The methods of the Web API that the bot calls with its bot token.
+const (
+	methodAuthTest  = "auth.test"
+	methodPost      = "chat.postMessage"
+	methodUpdate    = "chat.update"
+	methodDelete    = "chat.delete"
+	methodEphemeral = "chat.postEphemeral"
+	methodReplies   = "conversations.replies"
+	methodHistory   = "conversations.history"
+	methodChannel   = "conversations.info"
+	methodUser      = "users.info"
+	methodReact     = "reactions.add"
+	methodUnreact   = "reactions.remove"
+	// methodOpen is called with the app token, which needs connections:write.
+	methodOpen = "apps.connections.open"
+)
+
+// methodScopes are the bot scopes that each method needs for public and private channels.
+var methodScopes = map[string][]string{
+	methodAuthTest:  nil,
+	methodPost:      {"chat:write"},
+	methodUpdate:    {"chat:write"},
+	methodDelete:    {"chat:write"},
+	methodEphemeral: {"chat:write"},
+	methodReplies:   {"channels:history", "groups:history"},
+	methodHistory:   {"channels:history", "groups:history"},
+	methodChannel:   {"channels:read", "groups:read"},
+	methodUser:      {"users:read"},
+	methodReact:     {"reactions:write"},
+	methodUnreact:   {"reactions:write"},
+}
+
+// subscription is an event that the app subscribes to: its name there, the type that it arrives with, and its scopes.
+type subscription struct {
+	event  string
+	inner  string
+	scopes []string
+}
+
+// subscriptions are the events in use. app_mention is not among them: a mention in a channel that the bot is in comes
+// as a message too, with all its fields.
+var subscriptions = []subscription{
+	{"message.channels", "message", []string{"channels:history"}},
+	{"message.groups", "message", []string{"groups:history"}},
+	{"channel_archive", "channel_archive", []string{"channels:read"}},
+	{"group_archive", "group_archive", []string{"groups:read"}},
+	{"member_left_channel", "member_left_channel", []string{"channels:read", "groups:read"}},
+	{"channel_id_changed", "channel_id_changed", []string{"channels:read", "groups:read"}},
+	{"tokens_revoked", "tokens_revoked", nil},
+	{"app_uninstalled", "app_uninstalled", nil},
+}
+
+// featureScopes are the scopes that no method and no event needs.
+var featureScopes = []string{"commands"}
+
+// Scopes are the bot scopes in use, sorted.
+func Scopes() []string {
+	scopes := slices.Clone(featureScopes)
+	for _, s := range methodScopes {
+		scopes = append(scopes, s...)
+	}
+	for _, s := range subscriptions {
+		scopes = append(scopes, s.scopes...)
+	}
+	slices.Sort(scopes)
+	return slices.Compact(scopes)
+}
+
+// Events are the bot events in use, sorted.
+func Events() []string {
+	events := make([]string, 0, len(subscriptions))
+	for _, s := range subscriptions {
+		events = append(events, s.event)
+	}
+	slices.Sort(events)
+	return events
+}
+
+// missingScopes are the scopes in use that a token lacks; none when it is not known which it has.
+func missingScopes(have []string) []string {
+	if have == nil {
+		return nil
+	}
+	return slices.DeleteFunc(Scopes(), func(s string) bool { return slices.Contains(have, s) })
+}

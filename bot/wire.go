@@ -1,0 +1,149 @@
+package bot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// maxAnswer bounds what is read of one answer: a page of 200 messages of 40,000 characters fits.
+	maxAnswer = 32 << 20
+	// defaultRetryAfter is how long to wait when Slack says 429 and not how long.
+	defaultRetryAfter = 30 * time.Second
+)
+
+// wire is the HTTP client that the Slack library and our own calls share. It sends to one host only, reads bounded
+// answers, gives every 429 a Retry-After, and tells whether a failed request may have reached Slack.
+type wire struct {
+	base *url.URL
+	http *http.Client
+}
+
+func newWire(apiURL string, hc *http.Client) (*wire, error) {
+	base, err := url.Parse(apiURL)
+	if err != nil {
+		return nil, fmt.Errorf("read the API URL: %w", err)
+	}
+	if base.Host == "" || base.Scheme != "https" && (base.Scheme != "http" || !loopback(base.Hostname())) {
+		return nil, fmt.Errorf("the API URL %q must be https, or http on a loopback address", apiURL)
+	}
+	if !strings.HasSuffix(base.Path, "/") {
+		base.Path += "/"
+	}
+	if hc == nil {
+		hc = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+	}
+	own := *hc
+	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &wire{base: base, http: &own}, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// transportError is a request that got no usable answer.
+type transportError struct {
+	sent bool // Slack may have read the request
+	err  error
+}
+
+func (e *transportError) Error() string { return e.err.Error() }
+func (e *transportError) Unwrap() error { return e.err }
+
+// Do sends a request that carries a token, and reads the whole answer.
+func (w *wire) Do(req *http.Request) (*http.Response, error) {
+	if req.URL.Scheme != w.base.Scheme || req.URL.Host != w.base.Host {
+		return nil, &transportError{err: fmt.Errorf("refusing to send a token to %s", req.URL.Host)}
+	}
+	return w.send(req)
+}
+
+func (w *wire) send(req *http.Request) (*http.Response, error) {
+	var sent atomic.Bool
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
+	resp, err := w.http.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	if err != nil {
+		return nil, &transportError{sent: sent.Load(), err: err}
+	}
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	err = errors.Join(err, resp.Body.Close())
+	if err == nil && len(body) > maxAnswer {
+		err = fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
+	}
+	if err != nil {
+		return nil, &transportError{sent: true, err: err}
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	mendRetryAfter(resp)
+	return resp, nil
+}
+
+// mendRetryAfter makes a 429 one that the Slack library understands: without a number in Retry-After it would report a
+// plain status.
+func mendRetryAfter(resp *http.Response) {
+	if resp.StatusCode != http.StatusTooManyRequests {
+		return
+	}
+	after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
+	if err != nil {
+		after = int(defaultRetryAfter / time.Second)
+	}
+	resp.Header.Set("Retry-After", strconv.Itoa(max(1, after)))
+}
+
+// postForm calls a method with form arguments and returns the raw answer. The token travels in a header.
+func (w *wire) postForm(ctx context.Context, method, token string, args url.Values) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.base.JoinPath(method).String(), strings.NewReader(args.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Authorization", "Bearer "+token)
+	return w.Do(req)
+}
+
+// respond posts JSON to a response URL. No token goes with it, and only Slack's own hosts and the API's are spoken to.
+func (w *wire) respond(ctx context.Context, to string, body []byte) error {
+	u, err := url.Parse(to)
+	if err != nil || !w.mayRespondTo(u) {
+		return errors.New("refusing to answer to a response URL that is not Slack's")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
+	if err != nil {
+		return errors.New("the response URL cannot be used")
+	}
+	req.Header.Set("Content-Type", "application/json; charset=utf-8")
+	resp, err := w.send(req)
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		err = ue.Err // the URL is a secret of its own
+	}
+	if err != nil {
+		return fmt.Errorf("answer to the response URL: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("answer to the response URL: %s", resp.Status)
+	}
+	return nil
+}
+
+func (w *wire) mayRespondTo(u *url.URL) bool {
+	if u.Scheme == w.base.Scheme && u.Host == w.base.Host {
+		return true
+	}
+	host := u.Hostname()
+	return u.Scheme == "https" && (strings.HasSuffix(host, ".slack.com") || strings.HasSuffix(host, ".slack-gov.com"))
+}
