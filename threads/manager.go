@@ -377,7 +377,7 @@ func (m *Manager) Decide(ctx context.Context, d Decision) (answer string, err er
 	if t == nil {
 		return "This session is gone, and the question with it.", nil
 	}
-	if !t.call(ctx, func(ctx context.Context) { answer = t.decide(d) }) {
+	if !t.call(ctx, func(ctx context.Context) { answer = t.decide(ctx, d) }) {
 		return "", fmt.Errorf("decide: %w", context.Canceled)
 	}
 	return answer, nil

@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,7 +71,7 @@ func decided(q Question) string {
 }
 
 // decide settles a question by a click, once, and returns what is true for the one who clicked.
-func (t *thread) decide(d Decision) string {
+func (t *thread) decide(ctx context.Context, d Decision) string {
 	q, ok := t.b.Questions[d.Token]
 	switch {
 	case t.gone || !ok:
@@ -93,6 +94,7 @@ func (t *thread) decide(d Decision) string {
 	for _, ts := range again {
 		t.queue.put(&item{reply: t.anew(ts), approved: true, raw: t.b.Replies[ts].Raw, heard: true})
 	}
+	t.next(ctx)
 	return decided(q)
 }
 

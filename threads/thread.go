@@ -428,6 +428,7 @@ func (t *thread) refuse(ts, why string) {
 // hold keeps a reply for later, and says why in the thread, once for each cause.
 func (t *thread) hold(it *item, why string) {
 	ts := it.reply.TS
+	told := it.held && t.said == "" // by an earlier run of the bot
 	if !it.held {
 		it.held, it.since = true, t.m.now()
 	}
@@ -440,9 +441,11 @@ func (t *thread) hold(it *item, why string) {
 		t.put(ts, e)
 		t.keep()
 	}
-	if why != "" && t.said != why {
+	if news := why != "" && t.said != why; news {
 		t.said = why
-		t.post("Held, and typed as soon as it can be: " + why)
+		if !told {
+			t.post("Held, and typed as soon as it can be: " + why)
+		}
 	}
 	t.wait(holdEvery)
 }

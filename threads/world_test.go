@@ -1,0 +1,588 @@
+package threads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"the-loop/authz"
+	"the-loop/sessions"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const (
+	channel = "C1"
+	ann     = "U1" // on the list
+	bob     = "U2" // not on it
+	sid     = "id-1"
+)
+
+// world is a thread in Slack, an agent, and a manager between them, in the time of a synctest bubble.
+type world struct {
+	t     *testing.T
+	slack *slack
+	agent *agent
+	root  string
+
+	mu     sync.Mutex
+	users  []string
+	broken bool // the configuration
+	maxAge time.Duration
+	events []sessions.Event
+
+	m    *Manager
+	stop func()
+}
+
+// run plays f in a bubble, with a manager that runs and a session that is announced.
+func run(t *testing.T, f func(w *world)) {
+	t.Helper()
+	t.Parallel()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{t: t, root: dir, users: []string{ann}, maxAge: 15 * time.Minute}
+		w.slack, w.agent = &slack{w: w}, &agent{w: w}
+		t.Cleanup(func() { w.stop() }) // the one that runs by then
+		w.start()
+		w.announce()
+		f(w)
+	})
+}
+
+func (w *world) start() {
+	w.t.Helper()
+	life := &life{}
+	m, err := New(Options{Root: w.root, Agent: alive{life, w}, Commander: commander{w}, History: alive{life, w}, Receipts: alive{life, w},
+		Speaker: alive{life, w}, Sink: w, Policy: w.policy,
+		Settings: func() Settings { return Settings{MaxAge: w.maxAge, Emoji: emoji} }})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { m.Run(ctx) })
+	w.m = m
+	w.stop = func() { cancel(); wg.Wait(); life.end() }
+	m.Connected()
+}
+
+var emoji = map[Mark]string{MarkReceived: "eyes", MarkTyped: "keyboard", MarkAccepted: "white_check_mark", MarkHeld: "hourglass",
+	MarkFailed: "warning", MarkInDoubt: "grey_question"}
+
+func (w *world) policy() authz.Policy {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return authz.Policy{Users: slices.Clone(w.users), Team: "T1", Suspended: w.broken}
+}
+
+func (w *world) set(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+}
+
+func (w *world) Emit(_ context.Context, e sessions.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, e)
+}
+
+func (w *world) announce() {
+	w.t.Helper()
+	err := w.m.Announce(context.Background(), Announcing{ID: sid, Ref: "standing:s", Channel: channel, Started: time.Now(), Post: Post{Text: "I am s"}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.settle()
+}
+
+// settle lets everything that can happen at this moment happen.
+func (w *world) settle() { synctest.Wait() }
+
+// after lets time pass.
+func (w *world) after(d time.Duration) {
+	time.Sleep(d) // the bubble's time
+	synctest.Wait()
+}
+
+// hear delivers the event of a message that is in the thread.
+func (w *world) hear(ts string) {
+	w.m.Heard(w.slack.reply(ts))
+	w.settle()
+}
+
+// say writes a reply in the thread and delivers its event.
+func (w *world) say(text string) string {
+	ts := w.slack.write(ann, text)
+	w.hear(ts)
+	return ts
+}
+
+func (w *world) wantTyped(texts ...string) {
+	w.t.Helper()
+	w.agent.mu.Lock()
+	defer w.agent.mu.Unlock()
+	if !slices.Equal(w.agent.typed, texts) {
+		w.t.Errorf("typed %q; want %q", w.agent.typed, texts)
+	}
+}
+
+func (w *world) wantPosts(parts ...string) {
+	w.t.Helper()
+	posts := w.slack.posted()
+	if len(posts) != len(parts) {
+		w.t.Fatalf("posted %d messages; want %d\n%s", len(posts), len(parts), strings.Join(posts, "\n"))
+	}
+	for i, p := range parts {
+		if !strings.Contains(posts[i], p) {
+			w.t.Errorf("post %d is %q; want %q in it", i, posts[i], p)
+		}
+	}
+}
+
+func (w *world) wantReceipt(ts string, names ...string) {
+	w.t.Helper()
+	w.slack.mu.Lock()
+	defer w.slack.mu.Unlock()
+	if got := w.slack.find(ts).reactions; !slices.Equal(got, names) {
+		w.t.Errorf("the reply shows %q; want %q", got, names)
+	}
+}
+
+func (w *world) dropped() (reasons []string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.events {
+		if e.Name == EventDropped {
+			reasons = append(reasons, e.Fields["reason"].(string))
+		}
+	}
+	return reasons
+}
+
+// life ends: what a manager does after its process was killed reaches nobody.
+type life struct {
+	mu    sync.Mutex
+	ended bool
+}
+
+func (l *life) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = true
+}
+
+func (l *life) err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ended {
+		return context.Canceled
+	}
+	return nil
+}
+
+// kill ends the manager as SIGKILL does: what is on disk at this moment is what the next one finds.
+func (w *world) kill(l *life) {
+	l.end()
+	next := w.t.TempDir()
+	if err := os.CopyFS(next, os.DirFS(w.root)); err != nil {
+		w.t.Error(err)
+	}
+	w.root = next
+}
+
+// alive is Slack and the agent as one run of the manager sees them.
+type alive struct {
+	*life
+	w *world
+}
+
+func (a alive) Say(ctx context.Context, q sessions.SayRequest) (sessions.Receipt, error) {
+	if err := a.err(); err != nil {
+		return "", err
+	}
+	return a.w.agent.say(ctx, a.life, q)
+}
+
+func (a alive) Witnessed(_ context.Context, q sessions.WitnessRequest) (bool, error) {
+	if err := a.err(); err != nil {
+		return false, err
+	}
+	return a.w.agent.witnessed(q), nil
+}
+
+func (a alive) Replies(_ context.Context, channel, root, oldest, cursor string) (Page, error) {
+	if err := errors.Join(a.err(), a.w.slack.fails()); err != nil {
+		return Page{}, err
+	}
+	return a.w.slack.page(channel, root, oldest, cursor)
+}
+
+func (a alive) Reply(_ context.Context, _, _, ts string) (Reply, error) {
+	if err := errors.Join(a.err(), a.w.slack.fails()); err != nil {
+		return Reply{}, err
+	}
+	if m := a.w.slack.get(ts); m == nil {
+		return Reply{}, ErrReplyGone
+	}
+	return a.w.slack.reply(ts), nil
+}
+
+func (a alive) FindPost(_ context.Context, _, root, nonce string, _ time.Time) (string, error) {
+	if err := errors.Join(a.err(), a.w.slack.fails()); err != nil {
+		return "", err
+	}
+	return a.w.slack.nonce(root, nonce), nil
+}
+
+func (a alive) Post(_ context.Context, p Post) (string, error) {
+	if err := a.err(); err != nil {
+		return "", err
+	}
+	return a.w.slack.post(a.life, p)
+}
+
+func (a alive) Update(_ context.Context, ts string, p Post) error {
+	if err := errors.Join(a.err(), a.w.slack.fails()); err != nil {
+		return err
+	}
+	return a.w.slack.update(ts, p)
+}
+
+func (a alive) AddReaction(_ context.Context, _, ts, emoji string) error {
+	if err := errors.Join(a.err(), a.w.slack.fails()); err != nil {
+		return err
+	}
+	return a.w.slack.react(ts, emoji, true)
+}
+
+func (a alive) RemoveReaction(_ context.Context, _, ts, emoji string) error {
+	if err := errors.Join(a.err(), a.w.slack.fails()); err != nil {
+		return err
+	}
+	return a.w.slack.react(ts, emoji, false)
+}
+
+type commander struct{ w *world }
+
+func (c commander) Command(_ context.Context, q CommandRequest) string {
+	return "did " + q.Command.Verb
+}
+
+// slack is one channel in memory.
+type slack struct {
+	w        *world
+	mu       sync.Mutex
+	messages []*message
+	last     time.Time
+	err      error
+	// onPost is called for each post: before says that it was not done yet. It may kill the manager or return an error.
+	onPost func(l *life, before bool, p Post) error
+}
+
+type message struct {
+	ts, root, user, team, text string
+	post                       *Post
+	reactions                  []string
+	deleted                    bool
+}
+
+func (s *slack) fails() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+func (s *slack) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.err = err
+}
+
+func (s *slack) add(m *message) string {
+	now := time.Now()
+	if !now.After(s.last) {
+		now = s.last.Add(time.Microsecond)
+	}
+	s.last = now
+	m.ts = timeTS(now)
+	s.messages = append(s.messages, m)
+	return m.ts
+}
+
+// rootTS is the announcement's.
+func (s *slack) rootTS() string {
+	for _, m := range s.messages {
+		if m.post != nil && m.root == "" && !m.deleted {
+			return m.ts
+		}
+	}
+	return ""
+}
+
+func (s *slack) write(user, text string) string { return s.writeOf("T1", user, text) }
+
+func (s *slack) writeOf(team, user, text string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.add(&message{root: s.rootTS(), user: user, team: team, text: text})
+}
+
+func (s *slack) find(ts string) *message {
+	for _, m := range s.messages {
+		if m.ts == ts && !m.deleted {
+			return m
+		}
+	}
+	return nil
+}
+
+func (s *slack) get(ts string) *message {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.find(ts)
+}
+
+func (s *slack) edit(ts, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.find(ts).text = text
+}
+
+func (s *slack) remove(ts string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.find(ts).deleted = true
+}
+
+// reply is the message as an event tells it: with the text of that moment.
+func (s *slack) reply(ts string) Reply {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.find(ts)
+	r := Reply{Channel: channel, Root: m.root, TS: ts, Actor: authz.Actor{User: m.user, Team: m.team}}
+	text := m.text
+	if rest, ok := strings.CutPrefix(text, "@bot "); ok {
+		verb, rest, _ := strings.Cut(rest, " ")
+		r.Command = &Command{Verb: verb, Rest: rest}
+	}
+	r.Load = func(context.Context) (Content, error) {
+		return Content{Actor: r.Actor, Speaker: "ann", Text: text}, nil
+	}
+	return r
+}
+
+func (s *slack) page(_, root, oldest, cursor string) (Page, error) {
+	s.mu.Lock()
+	if s.find(root) == nil {
+		s.mu.Unlock()
+		return Page{}, ErrThreadGone
+	}
+	var ts []string
+	for _, m := range s.messages {
+		if m.root == root && m.post == nil && !m.deleted && compareTS(m.ts, oldest) > 0 && compareTS(m.ts, cursor) > 0 {
+			ts = append(ts, m.ts)
+		}
+	}
+	s.mu.Unlock()
+	p := Page{Now: time.Now()}
+	for i, t := range ts {
+		if i == 2 { // small pages, so that there are several
+			p.Next = ts[i-1]
+			break
+		}
+		p.Replies = append(p.Replies, s.reply(t))
+	}
+	return p, nil
+}
+
+func (s *slack) nonce(root, nonce string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.messages {
+		if m.post != nil && !m.deleted && m.post.Nonce == nonce && (m.root == root || m.ts == root) {
+			return m.ts
+		}
+	}
+	return ""
+}
+
+func (s *slack) post(l *life, p Post) (string, error) {
+	s.mu.Lock()
+	hook, err := s.onPost, s.err
+	s.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+	if hook != nil {
+		if err := hook(l, true, p); err != nil {
+			return "", err
+		}
+	}
+	s.mu.Lock()
+	ts := s.add(&message{root: p.Root, text: p.Text, post: &p})
+	s.mu.Unlock()
+	if hook != nil {
+		if err := hook(l, false, p); err != nil {
+			return "", err
+		}
+	}
+	return ts, nil
+}
+
+func (s *slack) update(ts string, p Post) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.find(ts)
+	if m == nil {
+		return ErrReplyGone
+	}
+	m.text, m.post = p.Text, &p
+	return nil
+}
+
+func (s *slack) react(ts, emoji string, add bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	m := s.find(ts)
+	if m == nil {
+		return ErrReplyGone
+	}
+	m.reactions = slices.DeleteFunc(m.reactions, func(e string) bool { return e == emoji })
+	if add {
+		m.reactions = append(m.reactions, emoji)
+	}
+	return nil
+}
+
+// posted are the messages of the bot in the thread.
+func (s *slack) posted() (texts []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.messages {
+		if m.post != nil && m.root != "" && !m.deleted {
+			texts = append(texts, m.text)
+		}
+	}
+	return texts
+}
+
+// roots are the announcements.
+func (s *slack) roots() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.messages {
+		if m.post != nil && m.root == "" && !m.deleted {
+			n++
+		}
+	}
+	return n
+}
+
+// buttons are those of the latest question in the thread, with its ts.
+func (s *slack) buttons() (ts string, all []Button) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.messages {
+		if m.post != nil && len(m.post.Buttons) > 0 && !m.deleted {
+			ts, all = m.ts, m.post.Buttons
+		}
+	}
+	return ts, all
+}
+
+// agent is a session that takes texts.
+type agent struct {
+	w     *world
+	mu    sync.Mutex
+	typed []string
+	raws  int
+	sums  map[sessions.Sum]bool
+	takes time.Duration
+	blind bool // it gives no proof
+	// on is called at the steps of a Say; an error ends it there.
+	on func(l *life, step string, q sessions.SayRequest) error
+}
+
+func (a *agent) step(l *life, step string, q sessions.SayRequest) error {
+	a.mu.Lock()
+	on := a.on
+	a.mu.Unlock()
+	if on != nil {
+		if err := on(l, step, q); err != nil {
+			return err
+		}
+	}
+	return l.err()
+}
+
+func (a *agent) handle(on func(l *life, step string, q sessions.SayRequest) error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.on = on
+}
+
+func (a *agent) say(ctx context.Context, l *life, q sessions.SayRequest) (sessions.Receipt, error) {
+	if q.ID != sid {
+		return "", fmt.Errorf("another session: %q", q.ID)
+	}
+	if err := a.step(l, "look", q); err != nil {
+		return "", err
+	}
+	sum := sessions.Fingerprint(fmt.Sprint(q.Text, len(a.sums)))
+	if err := q.Intend(ctx, sessions.Intent{Sum: sum}); err != nil {
+		return "", err
+	}
+	if err := a.step(l, "intended", q); err != nil {
+		return "", err
+	}
+	a.mu.Lock()
+	a.typed = append(a.typed, q.Text)
+	if q.Raw {
+		a.raws++
+	}
+	if a.sums == nil {
+		a.sums = map[sessions.Sum]bool{}
+	}
+	a.sums[sum] = true
+	takes, blind := a.takes, a.blind
+	a.mu.Unlock()
+	if err := a.step(l, "typed", q); err != nil {
+		return "", err
+	}
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+		return "", fmt.Errorf("%w: %w", sessions.ErrInDoubt, ctx.Err())
+	}
+	if blind {
+		return sessions.ReceiptTyped, nil
+	}
+	return sessions.ReceiptAccepted, nil
+}
+
+func (a *agent) witnessed(q sessions.WitnessRequest) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !a.blind && a.sums[q.Intent.Sum]
+}
+
+func bindingFile(t *testing.T, w *world) Binding {
+	t.Helper()
+	b, err := bindings{dir: filepath.Join(w.root, "threads")}.read(sid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
