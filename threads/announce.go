@@ -31,8 +31,10 @@ func (m *Manager) Announce(ctx context.Context, a Announcing) error {
 	if err != nil {
 		return err
 	}
-	b := t.snapshot(ctx)
+	b, ok := t.snapshot(ctx)
 	switch {
+	case !ok:
+		return ctx.Err()
 	case b.Root != "":
 		return m.refresh(ctx, t, b, a.Post)
 	case !b.Announcement.Dismissed.IsZero() && !a.Started.After(b.Announcement.Dismissed):
@@ -75,12 +77,14 @@ func (m *Manager) settleRoot(ctx context.Context, t *thread, b Binding, a Announ
 func (m *Manager) postRoot(ctx context.Context, t *thread, a Announcing) error {
 	p := a.Post
 	p.Channel, p.Root, p.Nonce, p.Session = a.Channel, "", rand.Text(), t.id
-	var err error
-	t.call(ctx, func(context.Context) {
+	err, ok := ask(ctx, t, func(context.Context) error {
 		t.b.Channel = a.Channel
 		t.b.Announcement = Announcement{Nonce: p.Nonce, Since: m.now().Add(-clockSlack), Tried: true}
-		err = t.save()
+		return t.save()
 	})
+	if !ok {
+		return ctx.Err()
+	}
 	if err != nil {
 		return fmt.Errorf("store the intent to announce %s: %w", a.Ref, err)
 	}
@@ -132,11 +136,9 @@ func (t *thread) bound(ctx context.Context, ts, shown string) {
 }
 
 // intended reports whether an announcement in that channel may have been posted without our knowing.
-func (t *thread) intended(ctx context.Context, channel string) (a Announcement, ok bool) {
-	t.call(ctx, func(context.Context) {
-		a, ok = t.b.Announcement, t.b.Root == "" && t.b.Announcement.Tried && t.b.Channel == channel
-	})
-	return a, ok
+func (t *thread) intended(ctx context.Context, channel string) (Announcement, bool) {
+	b, ok := t.snapshot(ctx)
+	return b.Announcement, ok && b.Root == "" && b.Announcement.Tried && b.Channel == channel
 }
 
 // dismiss unbinds the thread since somebody deleted its root. The binding stays, so that it is not announced again
@@ -168,16 +170,18 @@ func (m *Manager) Unbind(ctx context.Context, id string) error {
 	if t == nil {
 		return nil
 	}
-	var err error
-	t.call(ctx, func(ctx context.Context) {
+	err, ok := ask(ctx, t, func(ctx context.Context) error {
 		if t.b.Root != "" {
 			t.post("This session was deleted. What is written here goes nowhere.")
 		}
 		m.forget(t)
 		t.abandon(ctx)
 		t.gone = true
-		err = m.store.remove(t.id)
+		return m.store.remove(t.id)
 	})
+	if !ok {
+		return ctx.Err()
+	}
 	return err
 }
 

@@ -176,9 +176,8 @@ func (r *reader) sweep() {
 
 // read reads one thread from its cursor to its end and hands the replies over.
 func (r *reader) read(ctx, work context.Context, t *thread) {
-	var from Binding
-	var number int
-	if !t.call(work, func(context.Context) { from, number = t.b, t.reading }) {
+	from, number, ok := t.from(work)
+	if !ok {
 		return
 	}
 	if from.Root == "" {
@@ -196,6 +195,16 @@ func (r *reader) read(ctx, work context.Context, t *thread) {
 		r.m.o.Log.Warn("could not read a thread; it is tried again", "ref", t.ref, "channel", from.Channel, "err", err)
 	}
 	r.done(t, err)
+}
+
+// from is where to read from, and the number of the read.
+func (t *thread) from(ctx context.Context) (Binding, int, bool) {
+	type start struct {
+		b      Binding
+		number int
+	}
+	s, ok := ask(ctx, t, func(context.Context) start { return start{t.b.clone(), t.reading} })
+	return s.b, s.number, ok
 }
 
 func (r *reader) pages(ctx context.Context, b Binding) (all []Reply, now time.Time, err error) {
@@ -286,7 +295,7 @@ func (t *thread) merge(ctx context.Context, number int, from string, replies []R
 	}
 	t.takeBack(ctx, there, newest)
 	for _, r := range replies {
-		t.heard(ctx, r, false)
+		t.take(ctx, r, false)
 	}
 	t.advance(replies, now)
 	t.next(ctx)

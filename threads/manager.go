@@ -365,7 +365,7 @@ var ErrDenied = errors.New("not allowed")
 
 // Decide settles a question, once. The answer is for the one who clicked, and true also for a second click and for one
 // after a restart.
-func (m *Manager) Decide(ctx context.Context, d Decision) (answer string, err error) {
+func (m *Manager) Decide(ctx context.Context, d Decision) (string, error) {
 	switch verdict, _ := m.o.Policy().Judge(d.Actor); verdict {
 	case authz.Denied:
 		return "", ErrDenied
@@ -377,8 +377,9 @@ func (m *Manager) Decide(ctx context.Context, d Decision) (answer string, err er
 	if t == nil {
 		return "This session is gone, and the question with it.", nil
 	}
-	if !t.call(ctx, func(ctx context.Context) { answer = t.decide(ctx, d) }) {
-		return "", fmt.Errorf("decide: %w", context.Canceled)
+	answer, ok := ask(ctx, t, func(ctx context.Context) string { return t.decide(ctx, d) })
+	if !ok {
+		return "", fmt.Errorf("decide: %w", ctx.Err())
 	}
 	return answer, nil
 }

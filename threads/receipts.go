@@ -130,7 +130,8 @@ func (r *receipts) changes(ctx context.Context, t *thread) (add, remove *change)
 	r.mu.Lock()
 	delete(r.dirty, t) // before the look, so that what changes after it is seen
 	r.mu.Unlock()
-	t.call(ctx, func(context.Context) { add, remove = t.changes() })
+	c, _ := ask(ctx, t, func(context.Context) [2]*change { add, remove := t.changes(); return [2]*change{add, remove} })
+	add, remove = c[0], c[1]
 	if add != nil || remove != nil {
 		r.mu.Lock()
 		r.dirty[t] = true

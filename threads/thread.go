@@ -61,15 +61,21 @@ func (t *thread) do(f func(context.Context)) {
 	t.running = t.m.start(t.drain)
 }
 
-// call has f run by the thread's goroutine and waits for it. False: it will not run any more.
+// call has f run by the thread's goroutine and waits for it. False: ctx ended first, and f may still run later.
 func (t *thread) call(ctx context.Context, f func(context.Context)) bool {
-	done := make(chan struct{})
-	t.do(func(ctx context.Context) { defer close(done); f(ctx) })
+	_, ok := ask(ctx, t, func(ctx context.Context) struct{} { f(ctx); return struct{}{} })
+	return ok
+}
+
+// ask is call for a question that has an answer.
+func ask[T any](ctx context.Context, t *thread, f func(context.Context) T) (answer T, ok bool) {
+	c := make(chan T, 1) // so that an answer that nobody waits for any more holds nothing up
+	t.do(func(ctx context.Context) { c <- f(ctx) })
 	select {
-	case <-done:
-		return true
+	case answer = <-c:
+		return answer, true
 	case <-ctx.Done():
-		return false
+		return answer, false
 	}
 }
 
@@ -97,9 +103,8 @@ func (t *thread) place() place {
 }
 
 // snapshot is the binding as it is now.
-func (t *thread) snapshot(ctx context.Context) (b Binding) {
-	t.call(ctx, func(context.Context) { b = t.b.clone() })
-	return b
+func (t *thread) snapshot(ctx context.Context) (Binding, bool) {
+	return ask(ctx, t, func(context.Context) Binding { return t.b.clone() })
 }
 
 // save stores the binding. That it cannot be stored is said once in the log by who needs it to be; what is in memory
@@ -118,8 +123,14 @@ func (t *thread) keep() {
 	}
 }
 
-// heard takes a reply, live or found by reading.
+// heard takes a reply, live or found by reading, and sends on its way what can be.
 func (t *thread) heard(ctx context.Context, r Reply, live bool) {
+	t.take(ctx, r, live)
+	t.next(ctx)
+}
+
+// take puts a reply into the queue, unless there is nothing to do for it.
+func (t *thread) take(ctx context.Context, r Reply, live bool) {
 	if t.gone {
 		t.m.dropped(ctx, t.id, t.ref, r, ReasonUnmapped)
 		return
@@ -143,7 +154,6 @@ func (t *thread) heard(ctx context.Context, r Reply, live bool) {
 	if live {
 		t.receiveLater(r.TS)
 	}
-	t.next(ctx)
 }
 
 // verbRaw is the one command that goes through the queue, since it goes to the agent.
@@ -318,8 +328,8 @@ func retryAfter(err error) time.Duration {
 }
 
 // intend stores that the reply is about to be typed. What was edited or deleted up to now is not.
-func (t *thread) intend(ctx context.Context, a attempt, i sessions.Intent) (err error) {
-	ok := t.call(ctx, func(ctx context.Context) { err = t.inflight(ctx, a, i) })
+func (t *thread) intend(ctx context.Context, a attempt, i sessions.Intent) error {
+	err, ok := ask(ctx, t, func(ctx context.Context) error { return t.inflight(ctx, a, i) })
 	if !ok {
 		return ctx.Err()
 	}

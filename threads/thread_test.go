@@ -435,14 +435,14 @@ func TestAKillAroundAPostMakesNoSecondMessage(t *testing.T) {
 					return &sessions.Refusal{Cause: sessions.ErrNotRunning, What: "not running"}
 				})
 				killed := false
-				w.slack.onPost = func(l *life, b bool, _ Post) error {
+				w.slack.hook(func(l *life, b bool, _ Post) error {
 					if b != before || killed {
 						return nil
 					}
 					killed = true
 					w.kill(l)
 					return context.Canceled
-				}
+				})
 				w.say("hello")
 				w.stop()
 				w.start()
@@ -459,13 +459,13 @@ func TestAPostThatSlackDidNotConfirmIsNotPostedAgain(t *testing.T) {
 			run(t, func(w *world) {
 				w.agent.handle(inDoubt)
 				failed := false
-				w.slack.onPost = func(_ *life, b bool, _ Post) error {
+				w.slack.hook(func(_ *life, b bool, _ Post) error {
 					if b != before || failed {
 						return nil
 					}
 					failed = true
 					return fmt.Errorf("connection reset: %w", ErrUnknown)
-				}
+				})
 				w.say("hello")
 				w.after(time.Minute)
 				w.wantPosts("cannot tell")
@@ -490,15 +490,15 @@ func TestAKillWhileAnnouncingMakesNoSecondAnnouncement(t *testing.T) {
 					w.stop()
 					w.slack.messages, w.root = nil, t.TempDir()
 					w.start()
-					w.slack.onPost = func(l *life, b bool, _ Post) error {
+					w.slack.hook(func(l *life, b bool, _ Post) error {
 						if b == before {
 							w.kill(l)
 							return context.Canceled
 						}
 						return nil
-					}
+					})
 					_ = w.m.Announce(context.Background(), Announcing{ID: sid, Ref: "standing:s", Channel: channel, Post: Post{Text: "I am s"}})
-					w.slack.onPost = nil
+					w.slack.hook(nil)
 					w.stop()
 					w.start()
 					if reply {

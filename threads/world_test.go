@@ -310,6 +310,12 @@ func (s *slack) fail(err error) {
 	s.err = err
 }
 
+func (s *slack) hook(f func(l *life, before bool, p Post) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.onPost = f
+}
+
 func (s *slack) add(m *message) string {
 	now := time.Now()
 	if !now.After(s.last) {
