@@ -17,7 +17,6 @@ type Faults struct {
 	deliveries []*scripted[DeliveryFault]
 	shuffle    int
 	ignoreAcks int
-	ackDelay   time.Duration
 	closeAfter int // frames until the socket is closed; 0: never
 	noClosing  bool
 	pingEvery  time.Duration

@@ -19,11 +19,10 @@ const triggerLife = 3 * time.Second
 
 // trigger lets the app open a modal for somebody within three seconds, once.
 type trigger struct {
-	user    string
-	until   time.Time
-	used    bool
-	viewID  string // the modal it came from
-	channel string
+	user   string
+	until  time.Time
+	used   bool
+	viewID string // the modal it came from
 }
 
 // newTrigger makes a trigger id. The caller holds mu.

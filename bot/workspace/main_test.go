@@ -2,10 +2,15 @@ package workspace
 
 import (
 	"context"
+	"encoding/json"
 	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
 	"go.uber.org/goleak"
@@ -104,4 +109,150 @@ func (f *fixture) connect(handle func(*socketmode.Client, socketmode.Event)) {
 		}
 	}()
 	f.t.Cleanup(func() { cancel(); <-done; <-done })
+}
+
+// call speaks to the Web API without a client library.
+func (f *fixture) call(method string, args url.Values) (map[string]any, *http.Response) {
+	f.t.Helper()
+	return f.callAs(f.BotToken(), method, args)
+}
+
+func (f *fixture) callAs(token, method string, args url.Values) (map[string]any, *http.Response) {
+	f.t.Helper()
+	req := must[*http.Request](f.t)(http.NewRequestWithContext(f.ctx, http.MethodPost, f.APIURL()+method, strings.NewReader(args.Encode())))
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return f.do(req)
+}
+
+func (f *fixture) do(req *http.Request) (map[string]any, *http.Response) {
+	f.t.Helper()
+	res := must[*http.Response](f.t)(http.DefaultClient.Do(req))
+	defer res.Body.Close()
+	var out map[string]any
+	if err := json.NewDecoder(res.Body).Decode(&out); err != nil {
+		f.t.Fatalf("%s: %v", req.URL, err)
+	}
+	return out, res
+}
+
+// refuses checks the error that a call gets.
+func (f *fixture) refuses(want, method string, args url.Values) {
+	f.t.Helper()
+	if out, _ := f.call(method, args); out["error"] != want {
+		f.t.Errorf("%s: got %v, want %s", method, out["error"], want)
+	}
+}
+
+func (f *fixture) allows(method string, args url.Values) map[string]any {
+	f.t.Helper()
+	out, _ := f.call(method, args)
+	if out["ok"] != true {
+		f.t.Errorf("%s: got %v", method, out)
+	}
+	return out
+}
+
+// form is url.Values from pairs.
+func form(pairs ...string) url.Values {
+	v := url.Values{}
+	for i := 0; i+1 < len(pairs); i += 2 {
+		v.Set(pairs[i], pairs[i+1])
+	}
+	return v
+}
+
+func noRates(o *Options) { o.Rates = Off }
+
+// rawSocket is a Socket Mode client that does only what it is told.
+type rawSocket struct {
+	f  *fixture
+	ws *websocket.Conn
+}
+
+func (f *fixture) dial() *rawSocket {
+	f.t.Helper()
+	s, err := f.tryDial()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return s
+}
+
+func (f *fixture) tryDial() (*rawSocket, error) {
+	f.t.Helper()
+	out, _ := f.callAs(f.AppToken(), "apps.connections.open", nil)
+	return f.dialURL(str(out["url"]))
+}
+
+func (f *fixture) dialURL(u string) (*rawSocket, error) {
+	ws, _, err := websocket.Dial(f.ctx, u, nil)
+	if err != nil {
+		return nil, err
+	}
+	ws.SetReadLimit(1 << 20)
+	f.t.Cleanup(func() { _ = ws.CloseNow() })
+	return &rawSocket{f: f, ws: ws}, nil
+}
+
+// greeted dials and reads the hello.
+func (f *fixture) greeted() *rawSocket {
+	f.t.Helper()
+	s := f.dial()
+	if h := s.next(); h["type"] != "hello" {
+		f.t.Fatalf("got %v instead of hello", h)
+	}
+	return s
+}
+
+func (s *rawSocket) read() ([]byte, error) {
+	_, data, err := s.ws.Read(s.f.ctx)
+	return data, err
+}
+
+// next is the next frame.
+func (s *rawSocket) next() map[string]any {
+	s.f.t.Helper()
+	data, err := s.read()
+	if err != nil {
+		s.f.t.Fatal(err)
+	}
+	var out map[string]any
+	if err := json.Unmarshal(data, &out); err != nil {
+		s.f.t.Fatalf("%s: %v", data, err)
+	}
+	return out
+}
+
+// event reads an envelope, acks it and returns its payload and inner event.
+func (s *rawSocket) event() (payload, inner map[string]any) {
+	s.f.t.Helper()
+	env := s.next()
+	s.ack(env)
+	payload, _ = env["payload"].(map[string]any)
+	inner, _ = payload["event"].(map[string]any)
+	return payload, inner
+}
+
+func (s *rawSocket) ack(env map[string]any) {
+	s.send(map[string]any{"envelope_id": env["envelope_id"]})
+}
+
+func (s *rawSocket) send(v any) {
+	s.f.t.Helper()
+	data := must[[]byte](s.f.t)(json.Marshal(v))
+	if err := s.ws.Write(s.f.ctx, websocket.MessageText, data); err != nil {
+		s.f.t.Fatal(err)
+	}
+}
+
+// closed reads until the socket is over.
+func (s *rawSocket) closed() {
+	for {
+		if _, err := s.read(); err != nil {
+			return
+		}
+	}
 }
