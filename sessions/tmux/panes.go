@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,15 +27,16 @@ var bufferFormat = strings.Join([]string{"BUFFER", "#{buffer_name}", "#{buffer_c
 // an empty list. A server whose socket was removed (tmux/tmux#4640) is told to make it again before it counts as absent.
 func (t *Tmux) Panes(ctx context.Context) ([]sessions.Pane, error) {
 	list, err := t.list(ctx)
+	if errors.Is(err, errLost) { // it was just ending
+		list, err = t.list(ctx)
+	}
 	if errors.Is(err, errNoSocket) && t.revive(ctx) {
 		if list, err = t.list(ctx); errors.Is(err, errNoSocket) {
 			return nil, fmt.Errorf("the tmux server does not make its socket again: %w", sessions.ErrSilent)
 		}
 	}
-	for wait := 2 * time.Millisecond; err == nil && list.unsettled() && wait < 50*time.Millisecond; wait *= 2 {
-		if err = pause(ctx, wait); err == nil {
-			list, err = t.list(ctx)
-		}
+	if err == nil && t.unsettled(list) {
+		list, err = t.settle(ctx)
 	}
 	switch {
 	case errors.Is(err, errNoServer), errors.Is(err, errNoSocket):
@@ -52,14 +54,51 @@ type listing struct {
 	stale []string // buffers of ours that nobody will use any more
 }
 
-// unsettled reports a dead pane of which tmux does not know yet how it died: the end of its output is noticed first.
-func (l listing) unsettled() bool {
-	for _, p := range l.panes {
-		if p.Dead && p.ExitStatus < 0 && p.ExitSignal == "" {
-			return true
+// settleTime is how long tmux may take to learn how a pane died: it notices the end of the output first, and 3.3a now and
+// then misses the signal, so that the dead process stays a zombie until another child ends. Some never tell: 3.2 does not
+// know signals, and a program can close its terminal and live on.
+const settleTime = 500 * time.Millisecond
+
+// unsettled reports a dead pane of which tmux does not know yet how it died, and which was not waited for before.
+func (t *Tmux) unsettled(l listing) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.ContainsFunc(l.panes, func(p sessions.Pane) bool { return unexplained(p) && !t.settled[p] })
+}
+
+func unexplained(p sessions.Pane) bool { return p.Dead && p.ExitStatus < 0 && p.ExitSignal == "" }
+
+// settle lists again until every death is explained, or for settleTime, and does not wait for the same panes again. A
+// child that ends at once makes the server look at all of them.
+func (t *Tmux) settle(ctx context.Context) (listing, error) {
+	over := time.Now().Add(settleTime)
+	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		if wait > 2*time.Millisecond {
+			if _, err := t.run(ctx, call{args: []string{"run-shell", "-b", "true"}}); err != nil {
+				return listing{}, err
+			}
+		}
+		if err := pause(ctx, wait); err != nil {
+			return listing{}, err
+		}
+		l, err := t.list(ctx)
+		if err != nil || !t.unsettled(l) {
+			return l, err
+		}
+		if time.Now().After(over) {
+			t.giveUp(l)
+			return l, nil
 		}
 	}
-	return false
+}
+
+func (t *Tmux) giveUp(l listing) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.settled = map[sessions.Pane]bool{}
+	for _, p := range l.panes {
+		t.settled[p] = unexplained(p)
+	}
 }
 
 func (t *Tmux) list(ctx context.Context) (listing, error) {

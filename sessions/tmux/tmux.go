@@ -38,8 +38,12 @@ type Tmux struct {
 	timeout time.Duration
 	table   processTable
 
+	// mu guards the fields that follow.
 	mu      sync.Mutex
-	checked bool // guarded by mu: the version was asked and is new enough
+	settled map[sessions.Pane]bool // dead panes of which tmux will not tell how they died
+
+	checking sync.Mutex // held while the version is asked
+	checked  bool       // guarded by checking: it is new enough
 }
 
 var _ sessions.Terminal = (*Tmux)(nil)
@@ -120,8 +124,8 @@ func (t *Tmux) Version(ctx context.Context) (Version, error) {
 
 // Check says whether there is a tmux that can be used: [ErrNoTmux] or [ErrTooOld] when not. A good answer is kept.
 func (t *Tmux) Check(ctx context.Context) error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.checking.Lock()
+	defer t.checking.Unlock()
 	if t.checked {
 		return nil
 	}

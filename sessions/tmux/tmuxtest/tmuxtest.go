@@ -2,8 +2,10 @@
 package tmuxtest
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -88,7 +90,7 @@ func stop(t testing.TB, tm *tmux.Tmux, socket string) {
 
 // awaitEnd waits for the end of the server's process.
 func awaitEnd(ctx context.Context, t testing.TB, pid int) {
-	for pid > 0 && !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
+	for pid > 0 && Alive(pid) {
 		select {
 		case <-ctx.Done():
 			t.Errorf("the tmux server %d did not end", pid)
@@ -96,6 +98,16 @@ func awaitEnd(ctx context.Context, t testing.TB, pid int) {
 		case <-time.After(time.Millisecond):
 		}
 	}
+}
+
+// Alive reports a process that runs. One that ended and waits for its parent's notice does not count.
+func Alive(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
+	}
+	_, state, _ := bytes.Cut(stat, []byte(") "))
+	return !bytes.HasPrefix(state, []byte("Z")) && !bytes.HasPrefix(state, []byte("X"))
 }
 
 // Await polls until ok, and fails the test after ten seconds.
