@@ -26,7 +26,7 @@ type KeysRequest struct {
 // KeyNames are the names of the keys that [Core.Keys] knows.
 func KeyNames() []string { return slices.Sorted(maps.Keys(keyBytes)) }
 
-// Keys presses keys. Enter is refused while the agent asks a question: it would answer it.
+// Keys presses keys. Enter and Space are refused while the agent asks a question: they would answer it.
 func (c *Core) Keys(ctx context.Context, q KeysRequest) error {
 	rec, err := c.running(ctx, q.Ref, q.ID)
 	if err != nil {
@@ -45,8 +45,8 @@ func (c *Core) Keys(ctx context.Context, q KeysRequest) error {
 		return err
 	}
 	defer release()
-	if strings.Contains(bytes, "\r") {
-		if err := c.mayEnter(ctx, h, rec); err != nil {
+	if strings.ContainsAny(bytes, "\r ") {
+		if err := c.mayAnswer(ctx, h, rec); err != nil {
 			return err
 		}
 	}
@@ -78,13 +78,13 @@ func keySequence(q KeysRequest, t Traits) (string, error) {
 	return b.String(), nil
 }
 
-func (c *Core) mayEnter(ctx context.Context, h Harness, rec Record) error {
+func (c *Core) mayAnswer(ctx context.Context, h Harness, rec Record) error {
 	view, err := c.view(ctx, h, rec)
 	if err != nil {
 		return err
 	}
 	if view.State == ViewDialog || view.State == ViewMenu {
-		return &Refusal{Cause: ErrRefused, What: "the agent asks a question, and Enter would answer it",
+		return &Refusal{Cause: ErrRefused, What: "the agent asks a question, and these keys would answer it",
 			Remedy: "answer it in the terminal"}
 	}
 	return nil

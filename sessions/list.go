@@ -63,7 +63,7 @@ func stateOf(r Record, p Pane, there, silent bool) State {
 func rowOf(r Record, s State) Row {
 	row := declaredRow(r.Definition)
 	row.Ref, row.ID, row.State, row.Running = r.Ref, r.ID, s, s == StateRunning
-	row.Pane, row.Conversation = r.Pane, r.Conversation
+	row.Pane, row.Conversation, row.Changed = r.Pane, r.Conversation, r.Changed
 	row.TmuxTarget = r.Ref.TmuxName()
 	return row
 }

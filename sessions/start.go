@@ -43,6 +43,8 @@ type Row struct {
 	Outcome      Outcome `json:"outcome,omitempty"`
 	Detail       string  `json:"detail,omitempty"`
 
+	Changed time.Time `json:"changed,omitzero"` // when it was last started or stopped
+
 	Slack SlackDefinition `json:"slack"`
 }
 
@@ -180,7 +182,7 @@ func (c *Core) launch(ctx context.Context, h Harness, rec Record, fresh bool) (R
 		c.emit(ctx, EventResumeFailed, slog.LevelWarn, rec, map[string]any{"reason": err.Error(), "conversation": rec.Conversation})
 	}
 	row, err := c.begin(ctx, h, rec)
-	if err != nil && fresh {
+	if err != nil && fresh && !errors.Is(err, ErrInDoubt) {
 		if rerr := c.o.Store.Remove(ctx, rec.Ref); rerr != nil {
 			return Row{}, errors.Join(err, rerr)
 		}
@@ -290,9 +292,12 @@ func (c *Core) spawn(ctx context.Context, h Harness, rec Record, l Launch) (Reco
 	return rec, nil
 }
 
-// spawnFailed keeps a known conversation as stopped; whether tmux made a pane after all is seen by the next start,
-// since the pane carries the id.
+// spawnFailed keeps a known conversation as stopped. Where a pane may be there after all, the record stays as starting:
+// the next start finds the pane by the id that it carries.
 func (c *Core) spawnFailed(ctx context.Context, rec Record, cause error) (Record, error) {
+	if errors.Is(cause, ErrInDoubt) {
+		return Record{}, cause
+	}
 	rec.Status, rec.Changed = StatusStopped, c.o.Now()
 	if err := c.o.Store.Save(context.WithoutCancel(ctx), rec); err != nil {
 		return Record{}, errors.Join(cause, err)

@@ -79,7 +79,7 @@ func (m *Manager) postRoot(ctx context.Context, t *thread, a Announcing) error {
 	p.Channel, p.Root, p.Nonce, p.Session = a.Channel, "", rand.Text(), t.id
 	err, ok := ask(ctx, t, func(context.Context) error {
 		t.b.Channel = a.Channel
-		t.b.Announcement = Announcement{Nonce: p.Nonce, Since: m.now().Add(-clockSlack), Tried: true}
+		t.b.Announcement = Announcement{Nonce: p.Nonce, Since: m.o.Now(), Tried: true}
 		return t.save()
 	})
 	if !ok {
@@ -185,13 +185,19 @@ func (m *Manager) Unbind(ctx context.Context, id string) error {
 	return err
 }
 
-// IDs are the sessions that have a thread, bound or still to be bound.
-func (m *Manager) IDs() []string {
-	var ids []string
+// Sessions are the sessions that have a thread, bound or still to be bound, by id.
+func (m *Manager) Sessions() map[string]sessions.Ref {
+	all := map[string]sessions.Ref{}
 	for _, t := range m.threads() {
-		ids = append(ids, t.id)
+		all[t.id] = t.ref
 	}
-	return ids
+	return all
+}
+
+// Bound reports whether the session's thread is there.
+func (m *Manager) Bound(id string) bool {
+	t := m.of(id)
+	return t != nil && t.place().root != ""
 }
 
 // fingerprint is a short sum of what a message shows.

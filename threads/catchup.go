@@ -185,7 +185,7 @@ func (r *reader) read(ctx, work context.Context, t *thread) {
 		return
 	}
 	replies, now, err := r.pages(ctx, from)
-	r.m.Clock(now)
+	r.m.clock(now)
 	switch {
 	case errors.Is(err, ErrThreadGone):
 		t.do(t.dismiss)

@@ -246,8 +246,7 @@ func (m *Manager) now() time.Time {
 	return m.o.Now().Add(m.offset)
 }
 
-// Clock tells what time it is by Slack's clock: the Date of a response. Ages and searches go by it.
-func (m *Manager) Clock(slack time.Time) {
+func (m *Manager) clock(slack time.Time) {
 	if slack.IsZero() {
 		return
 	}

@@ -32,7 +32,7 @@ type letter struct {
 	Post    Post      `json:"post"`
 	Change  bool      `json:"change,omitempty"` // the message with the post's nonce is to show the post
 	TS      string    `json:"ts,omitempty"`     // of that message, when it is known
-	Since   time.Time `json:"since,omitzero"`   // not posted before; zero: not known
+	Since   time.Time `json:"since,omitzero"`   // not posted before, by our clock; zero: not known
 	Tried   bool      `json:"tried,omitempty"`  // Slack may have it: look before posting
 	fails   int
 	notTill time.Time
@@ -93,13 +93,10 @@ func (o *outbox) file(l *letter) string {
 func (o *outbox) add(p Post, maybePosted bool) {
 	l := &letter{Post: p, Tried: maybePosted}
 	if !maybePosted {
-		l.Since = o.m.now().Add(-clockSlack)
+		l.Since = o.m.o.Now()
 	}
 	o.put(l)
 }
-
-// clockSlack is how far our idea of Slack's clock may be off.
-const clockSlack = 10 * time.Second
 
 // update has a message of ours show something else. Its ts may not be known yet, when it is still in the outbox itself:
 // then it is posted as it is now.

@@ -1,0 +1,172 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"the-loop/authz"
+	"the-loop/sessions"
+	"the-loop/threads"
+)
+
+// Core is what the surface asks of the core beside talking to sessions.
+type Core interface {
+	Verbs
+	threads.Agent
+	Keys(ctx context.Context, q sessions.KeysRequest) error
+}
+
+// Verbs are the verbs that the surface offers.
+type Verbs interface {
+	List(ctx context.Context) ([]sessions.Row, error)
+	Start(ctx context.Context, q sessions.StartRequest) (sessions.Row, error)
+	Stop(ctx context.Context, q sessions.StopRequest) (sessions.Row, error)
+}
+
+// Config is what the configuration says of Slack.
+type Config struct {
+	Channel     string   // where sessions without a channel of their own are announced
+	AllowShared bool     // announce also where another organisation can read
+	Users       []string // member ids that are let in
+	Suspended   bool     // the configuration does not validate at the moment: nobody is let in, replies wait
+	Settings    threads.Settings
+}
+
+// Options are what a [Bot] is made of. All fields but the marked ones are required.
+type Options struct {
+	Root    string // the state's root folder
+	Client  *Client
+	Core    Core
+	Sink    sessions.Sink
+	Config  func() Config   // the current configuration
+	Changed <-chan struct{} // optional: says that records or the configuration changed
+	Report  func(Report)    // optional: called every few seconds and when the connection changes
+	Ready   func()          // optional: called once, when replies are being taken
+	Log     *slog.Logger    // optional: silent
+}
+
+// Report is how the bot is.
+type Report struct {
+	Self    Self
+	Socket  State
+	Threads threads.Status
+	Problem string // what keeps sessions from being announced; empty: nothing
+}
+
+// Bot is the Slack surface at work: one connection, the threads, and the announcements.
+type Bot struct {
+	o          Options
+	threads    *threads.Manager
+	socket     *Socket
+	announcer  *announcer
+	identified chan struct{}
+}
+
+// New makes a bot. It reads the bindings and starts nothing.
+func New(o Options) (*Bot, error) {
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	b := &Bot{o: o, identified: make(chan struct{})}
+	var err error
+	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Commander: commander{b}, History: o.Client,
+		Receipts: o.Client, Speaker: o.Client, Sink: o.Sink, Policy: b.Policy, Log: o.Log,
+		Settings: func() threads.Settings { return o.Config().Settings }})
+	if err != nil {
+		return nil, err
+	}
+	b.announcer = newAnnouncer(b)
+	doors := NewDoors(DoorsOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: Help{List: b.list, Status: b.status}})
+	doors.OnDecision(b.threads)
+	in := NewInbound(InboundOptions{Client: o.Client, Threads: b.threads, Sink: o.Sink, Doors: doors, Notice: b.notice, Log: o.Log})
+	b.socket = NewSocket(SocketOptions{Client: o.Client, Inbound: in, Doors: doors, CatchUps: b.threads, Sink: o.Sink, Log: o.Log})
+	return b, nil
+}
+
+// Policy is who is let in now. Until Slack has said which team is ours, nothing is decided.
+func (b *Bot) Policy() authz.Policy {
+	self, cfg := b.o.Client.Self(), b.o.Config()
+	return authz.Policy{Users: cfg.Users, Team: self.Team, Enterprise: self.Enterprise, Suspended: cfg.Suspended || self.Team == ""}
+}
+
+// Run works until ctx ends (then it returns nil) or Slack refuses us for good (then a [*FatalError]). What a crash left
+// is settled first, also while Slack cannot be reached.
+func (b *Bot) Run(ctx context.Context) error {
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	wg.Go(func() { b.threads.Run(running) })
+	wg.Go(func() { b.report(running) })
+	if b.o.Ready != nil {
+		b.o.Ready()
+	}
+	err := b.identify(running)
+	if err == nil {
+		wg.Go(func() { b.announcer.run(running) })
+		err = b.socket.Run(running)
+	}
+	stop()
+	wg.Wait()
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+// How often Slack is asked who we are while it cannot be reached.
+const (
+	identifyRetry    = time.Second
+	identifyRetryMax = time.Minute
+)
+
+func (b *Bot) identify(ctx context.Context) error {
+	for pause := identifyRetry; ; pause = min(2*pause, identifyRetryMax) {
+		_, err := b.o.Client.Identify(ctx)
+		var fatal *FatalError
+		if err == nil || errors.As(err, &fatal) {
+			return err
+		}
+		b.o.Log.Warn("Slack cannot be reached; it is tried again", "err", err, "after", pause)
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// reportEvery is how often the bot says how it is.
+const reportEvery = 5 * time.Second
+
+func (b *Bot) report(ctx context.Context) {
+	if b.o.Report == nil {
+		return
+	}
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	var last time.Time
+	var connected bool
+	for {
+		if s := b.socket.State(); s.Connected != connected || time.Since(last) >= reportEvery {
+			last, connected = time.Now(), s.Connected
+			b.o.Report(Report{Self: b.o.Client.Self(), Socket: s, Threads: b.threads.Status(), Problem: b.announcer.problem()})
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// notice takes what happened to the app or to a channel.
+func (b *Bot) notice(n Notice) {
+	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.Renamed)
+	b.announcer.poke()
+}
