@@ -82,7 +82,8 @@ func (r *Registry) AcquireBot(ctx context.Context, info BotInfo) (release func()
 	}
 	wait, cancel := context.WithTimeout(ctx, botPatience)
 	defer cancel()
-	release, err = acquire(wait, r.botLock(), botHolder{PID: os.Getpid(), Started: info.Started, App: info.App})
+	who := botHolder{PID: os.Getpid(), Started: info.Started, App: info.App}
+	release, err = acquire(wait, r.botLock(), who, minPause)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("take the bot's lock: %w", err)

@@ -45,7 +45,7 @@ func (r *Registry) Lock(ctx context.Context, key, verb string) (func(), error) {
 	path := filepath.Join(r.locksDir(), lockName(key))
 	wait, cancel := context.WithTimeout(ctx, r.lockWait)
 	defer cancel()
-	release, err := acquire(wait, path, holder{PID: os.Getpid(), Verb: verb})
+	release, err := acquire(wait, path, holder{PID: os.Getpid(), Verb: verb}, maxPause)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("lock %s: %w", key, err)
@@ -63,15 +63,16 @@ func (r *Registry) Lock(ctx context.Context, key, verb string) (func(), error) {
 	return nil, locked
 }
 
-// acquire takes the lock at path and writes who into it. Without an error and without a release, ctx ended first.
-func acquire(ctx context.Context, path string, who any) (release func(), err error) {
+// acquire takes the lock at path and writes who into it. It pauses for longest at most between two tries. Without an
+// error and without a release, ctx ended first.
+func acquire(ctx context.Context, path string, who any, longest time.Duration) (release func(), err error) {
 	note, err := json.Marshal(who)
 	if err != nil {
 		return nil, err
 	}
 	// Each flock.Flock opens the file anew, so that the lock holds between the goroutines of a process as well.
 	file := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW), flock.SetPermissions(fileMode))
-	got, err := poll(ctx, func() (bool, error) { return tryLock(file) })
+	got, err := poll(ctx, longest, func() (bool, error) { return tryLock(file) })
 	if err != nil || !got {
 		return nil, err
 	}
@@ -117,8 +118,8 @@ func tryLock(file *flock.Flock) (bool, error) {
 }
 
 // poll calls try until it succeeds, fails, or ctx ends, with pauses that differ from one waiter to the next.
-func poll(ctx context.Context, try func() (bool, error)) (bool, error) {
-	for pause := minPause; ; pause = min(2*pause, maxPause) {
+func poll(ctx context.Context, longest time.Duration, try func() (bool, error)) (bool, error) {
+	for pause := minPause; ; pause = min(2*pause, longest) {
 		if got, err := try(); got || err != nil {
 			return got, err
 		}
