@@ -73,9 +73,18 @@ func NewClient(o ClientOptions) (*Client, error) {
 		o.Timeout = 15 * time.Second
 	}
 	c := &Client{wire: w, token: o.BotToken, appToken: o.AppToken, timeout: o.Timeout}
-	c.api = slack.New(o.BotToken, slack.OptionAppLevelToken(o.AppToken), slack.OptionAPIURL(w.base.String()), slack.OptionHTTPClient(w))
+	c.api = c.apiOver(w)
 	c.people = newPeople(c)
 	return c, nil
+}
+
+// doer is what the Slack library sends requests with.
+type doer interface {
+	Do(*http.Request) (*http.Response, error)
+}
+
+func (c *Client) apiOver(d doer) *slack.Client {
+	return slack.New(c.token, slack.OptionAppLevelToken(c.appToken), slack.OptionAPIURL(c.wire.base.String()), slack.OptionHTTPClient(d))
 }
 
 // Close lets go of idle connections.

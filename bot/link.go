@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -47,7 +48,7 @@ func newLink(s *Socket) *link {
 	l := &link{s: s, acks: newQueue[ack](maxJobs), began: time.Now()}
 	dialer := &websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: s.o.Hello, WriteBufferSize: writeBuffer,
 		NetDialContext: l.dial}
-	l.sm = socketmode.New(s.o.Client.api, socketmode.OptionPingInterval(s.o.Ping), socketmode.OptionReadLimit(maxFrame),
+	l.sm = socketmode.New(s.o.Client.apiOver(&openOnce{wire: s.o.Client.wire}), socketmode.OptionPingInterval(s.o.Ping), socketmode.OptionReadLimit(maxFrame),
 		socketmode.OptionDialer(dialer))
 	return l
 }
@@ -220,6 +221,22 @@ func (l *link) sendAck(ctx context.Context, a ack) {
 	if err != nil {
 		l.s.o.Log.Warn("an event was not acked; Slack will send it again", "error", err)
 	}
+}
+
+// openOnce lets the library open one connection. It would open the next one at once when Slack closes the first, several
+// times a second where Slack refuses; the second try waits here until this link is ended for it.
+type openOnce struct {
+	wire *wire
+	used atomic.Bool
+}
+
+// Do sends the request, or waits for its context to end.
+func (o *openOnce) Do(req *http.Request) (*http.Response, error) {
+	if o.used.Swap(true) {
+		<-req.Context().Done()
+		return nil, req.Context().Err()
+	}
+	return o.wire.Do(req)
 }
 
 // dial opens the TCP connection under a WebSocket, to see when something comes in and to be able to close it.

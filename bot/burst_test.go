@@ -1,0 +1,72 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"strconv"
+	"testing"
+	"time"
+
+	"the-loop/bot/workspace"
+	"the-loop/threads"
+)
+
+// burst posts 1,000 replies as fast as it can and returns how long each envelope was under way until its ack came back.
+func burst(b *testing.B) []time.Duration {
+	b.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	w := workspace.New(workspace.Options{Rates: workspace.Off, FrameLog: 10_000, Log: slog.New(slog.DiscardHandler)})
+	if err := w.Start(ctx); err != nil {
+		b.Fatal(err)
+	}
+	defer w.Close()
+	ann := w.AddUser("ann")
+	ch := w.AddChannel("agents", workspace.Members(ann.ID, w.BotUserID())).ID
+	client, err := NewClient(ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer client.Close()
+	heard := newEar()
+	s := NewSocket(SocketOptions{Client: client, CatchUps: heard, Sink: heard,
+		Inbound: NewInbound(InboundOptions{Client: client, Threads: heard, Sink: heard})})
+	ran := make(chan error, 1)
+	running, stop := context.WithCancel(ctx)
+	go func() { ran <- s.Run(running) }()
+	defer func() { stop(); <-ran }()
+	if err := w.WaitFor(ctx, func() bool { return w.Connections() == 1 }); err != nil {
+		b.Fatal(err)
+	}
+	root, err := client.Post(ctx, threads.Post{Channel: ch, Text: "root", Nonce: "n"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for i := range 1000 {
+		if _, err := ann.Reply(ch, root, strconv.Itoa(i)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := w.WaitFor(ctx, func() bool { return w.Pending() == 0 }); err != nil {
+		b.Fatal(err)
+	}
+	return acked(w.Frames())
+}
+
+// acked pairs envelopes with their acks.
+func acked(frames []workspace.Frame) []time.Duration {
+	sent := map[string]time.Time{}
+	var took []time.Duration
+	for _, f := range frames {
+		id := loose(json.RawMessage(f.Data)).str("envelope_id")
+		switch at, known := sent[id]; {
+		case f.Kind != "text" || id == "":
+		case f.Dir == "out":
+			sent[id] = f.Time
+		case known:
+			took = append(took, f.Time.Sub(at))
+		}
+	}
+	return took
+}

@@ -1,0 +1,201 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"the-loop/authz"
+	"the-loop/bot/workspace"
+	"the-loop/threads"
+)
+
+// judge is a Decider that remembers.
+type judge struct {
+	got    chan threads.Decision
+	answer string
+	err    error
+}
+
+func (j *judge) Decide(_ context.Context, d threads.Decision) (string, error) {
+	j.got <- d
+	return j.answer, j.err
+}
+
+func question(x *world) (root, ts string) {
+	root = x.root()
+	return root, x.post(threads.Post{Root: root, Text: "?", Nonce: "n", Buttons: []threads.Button{
+		{Label: "Send again", Action: threads.ActionSend, Value: "token-1"}, {Label: "Skip", Action: threads.ActionSkip, Value: "token-1"}}})
+}
+
+func (x *world) click(p *workspace.Person, ts, action string) {
+	x.t.Helper()
+	if err := p.Click(x.ctx, x.ch, ts, action); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+func TestAPressOnAButtonIsDecidedAndAnswered(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	j := &judge{got: make(chan threads.Decision, 1), answer: "done"}
+	x.doors.OnDecision(j)
+	x.up()
+	root, ts := question(x)
+	x.click(x.ann, ts, threads.ActionSkip)
+	d := <-j.got
+	if want := (threads.Decision{Token: "token-1", Action: threads.ActionSkip, TS: ts, Actor: authz.Actor{User: x.ann.ID, Team: x.TeamID()}}); d != want {
+		t.Errorf("decided %+v, want %+v", d, want)
+	}
+	x.until("the answer", func() bool { return len(x.Ephemerals(x.ann.ID)) == 1 })
+	if e := x.Ephemerals(x.ann.ID)[0]; e.Text != "done" || e.Source != "response_url" || e.Channel != x.ch {
+		t.Errorf("told %+v in %s", e, root)
+	}
+}
+
+// NousResearch/hermes-agent#36848, openclaw/openclaw#13161: buttons ask the same question as replies.
+func TestAPressOfSomebodyElseGoesNowhere(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	j := &judge{got: make(chan threads.Decision, 9), answer: "done"}
+	x.doors.OnDecision(j)
+	x.up()
+	_, ts := question(x)
+	twin := x.AddUser("ann2", workspace.Named("ann", "ann"))
+	x.Invite(x.ch, twin.ID)
+	x.click(twin, ts, threads.ActionSend)
+	x.until("the drop", func() bool { return x.heard.has("channel.dropped unauthorized-actor") })
+	if f := x.heard.drop(); f["user"] != twin.ID || f["ts"] != ts {
+		t.Errorf("dropped %v", f)
+	}
+	x.until("the log", func() bool { return strings.Contains(x.logs.String(), twin.ID) })
+	if _, err := twin.Slash(x.ctx, x.ch, "/the-loop", "help"); err != nil {
+		t.Fatal(err)
+	}
+	x.until("the second drop", func() bool { return x.heard.count("channel.dropped unauthorized-actor") == 2 })
+	if n := len(x.Ephemerals(twin.ID)); n != 0 || len(j.got) != 0 {
+		t.Errorf("%d answers, %d decisions", n, len(j.got))
+	}
+}
+
+func TestNobodyGetsInWhileTheConfigIsInvalid(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	j := &judge{got: make(chan threads.Decision, 9)}
+	x.doors.o.Policy = func() authz.Policy { return authz.Policy{Users: []string{x.ann.ID}, Team: x.TeamID(), Suspended: true} }
+	x.doors.OnDecision(j)
+	x.up()
+	_, ts := question(x)
+	x.click(x.ann, ts, threads.ActionSend)
+	x.until("the drop", func() bool { return x.heard.has("channel.dropped config-invalid") })
+	if len(j.got) != 0 || len(x.Ephemerals(x.ann.ID)) != 0 {
+		t.Error("somebody got in")
+	}
+}
+
+func TestAPressThatFailsIsToldAndADeniedOneIsNot(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	j := &judge{got: make(chan threads.Decision, 9), err: errors.New("pane <gone>")}
+	x.doors.OnDecision(j)
+	x.up()
+	_, ts := question(x)
+	x.Faults().API("response_url", 1, workspace.HTML(500))
+	x.click(x.ann, ts, threads.ActionSend)
+	x.until("the answer", func() bool { return len(x.Ephemerals(x.ann.ID)) == 1 })
+	if e := x.Ephemerals(x.ann.ID)[0]; e.Text != "That did not work: pane &lt;gone&gt;" || e.Source != "chat.postEphemeral" {
+		t.Errorf("told %+v", e)
+	}
+	<-j.got
+	x.doors.Wait()
+	j.err = threads.ErrDenied
+	x.click(x.ann, ts, threads.ActionSend)
+	x.until("the drop", func() bool { return x.heard.has("channel.dropped unauthorized-actor") })
+	if n := len(x.Ephemerals(x.ann.ID)); n != 1 {
+		t.Errorf("%d answers", n)
+	}
+}
+
+func TestACommandIsAnsweredForItsSpeaker(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	x.doors.o.Commands = Help{List: func(context.Context) (string, error) { return "no sessions", nil }}
+	x.up()
+	for text, want := range map[string]string{"": "`/the-loop list`", "list": "no sessions", "“help”": "What works here", "status": "What works here"} {
+		before := len(x.Ephemerals(x.ann.ID))
+		if _, err := x.ann.Slash(x.ctx, x.ch, "/the-loop", text); err != nil {
+			t.Fatal(err)
+		}
+		x.until("the answer", func() bool { return len(x.Ephemerals(x.ann.ID)) > before })
+		if e := x.Ephemerals(x.ann.ID)[before]; !strings.Contains(e.Text, want) || strings.Contains(e.Text, "status`") {
+			t.Errorf("%q is answered %q", text, e.Text)
+		}
+	}
+}
+
+const formView = `{"type":"modal","callback_id":"form","title":{"type":"plain_text","text":"Form"},"submit":{"type":"plain_text","text":"Go"},
+	"blocks":[{"type":"input","block_id":"name","label":{"type":"plain_text","text":"Name"},"element":{"type":"plain_text_input","action_id":"v"}}]}`
+
+// openForm has Ann press a shortcut whose handler opens a modal, and returns the modal's id.
+func openForm(x *world) string {
+	x.t.Helper()
+	x.doors.OnShortcut("open", func(ctx context.Context, a Act) (string, error) {
+		_, err := x.client.wire.postForm(ctx, "views.open", x.client.token, map[string][]string{"trigger_id": {a.Trigger}, "view": {formView}})
+		return "", err
+	})
+	x.up()
+	if err := x.ann.GlobalShortcut(x.ctx, "open"); err != nil {
+		x.t.Fatal(err)
+	}
+	x.until("the modal", func() bool { return len(x.Views(x.ann.ID)) == 1 })
+	return x.Views(x.ann.ID)[0].ID
+}
+
+func TestAModalIsAnsweredWithItsAck(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	x.doors.OnView("form", func(_ context.Context, a Act) any {
+		if loose(a.Payload).obj("view").obj("state").obj("values").obj("name").obj("v").str("value") == "good" {
+			return nil
+		}
+		return map[string]any{"response_action": "errors", "errors": map[string]string{"name": "not good"}}
+	})
+	id := openForm(x)
+	if errs, err := x.ann.Submit(x.ctx, id, map[string]string{"name": "bad"}); err != nil || errs["name"] != "not good" {
+		t.Errorf("submitted bad: %v, %v", errs, err)
+	}
+	if errs, err := x.ann.Submit(x.ctx, id, map[string]string{"name": "good"}); err != nil || len(errs) != 0 {
+		t.Errorf("submitted good: %v, %v", errs, err)
+	}
+	x.until("closed", func() bool { return len(x.Views(x.ann.ID)) == 0 })
+}
+
+// slack-go#1196: Slack drops an ack of 20 kB or more, and the modal would hang.
+func TestAnAnswerThatIsTooLongForAnAckIsLeftOut(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	x.doors.OnView("form", func(context.Context, Act) any { return map[string]string{"x": strings.Repeat("x", 30_000)} })
+	id := openForm(x)
+	began := time.Now()
+	if _, err := x.ann.Submit(x.ctx, id, map[string]string{"name": "n"}); err != nil || time.Since(began) > 2*time.Second {
+		t.Errorf("after %s: %v", time.Since(began), err)
+	}
+	x.until("the log", func() bool { return strings.Contains(x.logs.String(), "too long for an ack") })
+}
+
+func TestAnActIsReadFromItsPayload(t *testing.T) {
+	t.Parallel()
+	self := Self{Team: "T1"}
+	message := actOf(self, Envelope{Type: envelopeInteractive}, loose(json.RawMessage(`{"type":"message_action","callback_id":"c","user":{"id":"U1","team_id":"T9"},
+		"team":{"id":"T1"},"channel":{"id":"C1"},"message_ts":"2.0","message":{"ts":"2.0","thread_ts":"1.0"},"trigger_id":"t","response_url":"r"}`)))
+	if message.Name != "c" || message.Root != "1.0" || message.TS != "2.0" || message.Channel != "C1" || message.Trigger != "t" || message.Actor.Team != "T9" {
+		t.Errorf("message action: %+v", message)
+	}
+	if a := actOf(self, Envelope{}, loose(json.RawMessage(`{"user":{"id":"U1"},"team":{"id":"T1"}}`))); a.Actor.Team != "" {
+		t.Errorf("the place's team was taken for the member's: %+v", a.Actor)
+	}
+	_ = actOf(self, Envelope{}, nil) // an empty payload is nobody's act
+}

@@ -1,0 +1,90 @@
+package bot
+
+import (
+	"errors"
+	"sync"
+	"testing"
+
+	"the-loop/authz"
+	"the-loop/bot/workspace"
+)
+
+func TestAMemberIsLookedUpOnce(t *testing.T) {
+	t.Parallel()
+	x := start(t).identified()
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if p, err := x.client.People().Person(x.ctx, x.ann.ID); err != nil || p.Name != "ann" || p.Team != x.TeamID() {
+				t.Errorf("Person: %+v, %v", p, err)
+			}
+			if _, err := x.client.People().Person(x.ctx, "U404"); !errors.Is(err, ErrNoPerson) {
+				t.Errorf("nobody: %v", err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := len(x.RequestsOf(methodUser)); n != 2 {
+		t.Errorf("%d look-ups", n)
+	}
+}
+
+func TestWhoSlackDoesNotVouchForIsOfNoTeam(t *testing.T) {
+	t.Parallel()
+	x := start(t).identified()
+	stranger := x.AddUser("eve", workspace.Stranger("T9"))
+	x.AddChannel("shared", workspace.ExtShared("T9"), workspace.Members(stranger.ID, x.BotUserID()))
+	unseen := x.AddUser("unseen", workspace.Stranger("T9"))
+	gone := x.AddUser("old", workspace.Deleted())
+	bot := x.AddUser("beep", workspace.Bot())
+	guest := x.AddUser("guest", workspace.Guest())
+	home := x.TeamID()
+	for _, c := range []struct {
+		name      string
+		in        authz.Actor
+		wantTeam  string
+		wantIsBot bool
+	}{
+		{"a member", authz.Actor{User: x.ann.ID}, home, false},
+		{"a guest", authz.Actor{User: guest.ID}, home, false},
+		{"a stranger", authz.Actor{User: stranger.ID}, "T9", false},
+		{"a stranger whose event names our team", authz.Actor{User: stranger.ID, Team: home}, "T9", false},
+		{"a stranger of a channel that we are not in", authz.Actor{User: unseen.ID, Team: home}, "", false},
+		{"a deactivated member", authz.Actor{User: gone.ID, Team: home}, "", false},
+		{"nobody", authz.Actor{User: "U404", Team: home}, "", false},
+		{"a bot", authz.Actor{User: bot.ID, Team: home}, home, true},
+		{"a member whose event names another team", authz.Actor{User: x.ann.ID, Team: "T9"}, "T9", false},
+	} {
+		got, _, err := x.client.People().Complete(x.ctx, c.in)
+		if err != nil || got.Team != c.wantTeam || got.Bot != c.wantIsBot {
+			t.Errorf("%s: %+v, %v", c.name, got, err)
+		}
+	}
+}
+
+func TestWithoutAnAnswerNobodyDecides(t *testing.T) {
+	t.Parallel()
+	x := start(t).identified()
+	x.Faults().API(methodUser, 2, workspace.HTML(503))
+	if _, _, err := x.client.People().Complete(x.ctx, authz.Actor{User: x.ann.ID}); err == nil {
+		t.Error("a team that is not known was made up")
+	}
+	got, _, err := x.client.People().Complete(x.ctx, authz.Actor{User: x.ann.ID, Team: x.TeamID()})
+	if err != nil || got.Team != x.TeamID() {
+		t.Errorf("a team that the event told: %+v, %v", got, err)
+	}
+	if got, _, err := x.client.People().Complete(x.ctx, authz.Actor{User: x.ann.ID}); err != nil || got.Team != x.TeamID() {
+		t.Errorf("a failure was remembered: %+v, %v", got, err)
+	}
+}
+
+func TestTheCacheIsBounded(t *testing.T) {
+	t.Parallel()
+	var c cache[int]
+	for i := range peopleMax + 100 {
+		c.keep(string(rune(i)), entry[int]{value: i})
+	}
+	if n := len(c.entries); n > peopleMax {
+		t.Errorf("%d entries", n)
+	}
+}
