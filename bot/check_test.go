@@ -1,0 +1,156 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"the-loop/bot/workspace"
+)
+
+func (x *world) check(change ...func(*CheckOptions)) []Finding {
+	x.t.Helper()
+	o := CheckOptions{Client: x.client, Channel: x.ch, Users: []string{x.ann.ID}, Log: x.logs.logger()}
+	for _, c := range change {
+		c(&o)
+	}
+	found := Check(x.ctx, o)
+	if left := x.Messages(x.ch); slices.ContainsFunc(left, func(m workspace.Message) bool { return m.BotID != "" && m.Subtype == "" }) {
+		x.t.Errorf("the check left %+v behind", left)
+	}
+	return found
+}
+
+// wrong are the findings that are not good, in one line each.
+func wrong(found []Finding) string {
+	var lines []string
+	for _, f := range found {
+		if !f.OK {
+			lines = append(lines, f.Name+": "+f.Detail+" → "+f.Remedy)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestTheCheckOfAGoodSetUpFindsNothing(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	found := x.check()
+	if bad := wrong(found); bad != "" {
+		t.Error(bad)
+	}
+	var names []string
+	for _, f := range found {
+		names = append(names, f.Name)
+	}
+	if want := []string{CheckBotToken, CheckAppToken, CheckScopes, CheckChannel, CheckPeople, CheckWayIn}; !slices.Equal(names, want) {
+		t.Errorf("checked %v", names)
+	}
+}
+
+func TestTheCheckNamesWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name   string
+		opts   func(*workspace.Options)
+		break_ func(x *world, o *CheckOptions)
+		want   string // parts, in order, separated by |
+	}{
+		{"a revoked bot token", nil, func(x *world, _ *CheckOptions) { x.RevokeToken(x.BotToken(), "token_revoked") }, "bot token: token_revoked|install the app again"},
+		{"swapped tokens", nil, func(x *world, o *CheckOptions) {
+			o.Client = x.newClient(ClientOptions{BotToken: x.BotToken(), AppToken: x.BotToken()})
+		}, "app token: not_allowed_token_type|xapp-"},
+		{"an app token without its scope", func(o *workspace.Options) { o.AppScopes = []string{} }, nil, "app token: missing_scope connections:write|connections:write"},
+		{"missing scopes", func(o *workspace.Options) {
+			o.Scopes = slices.DeleteFunc(Scopes(), func(s string) bool { return s == "reactions:write" })
+		}, nil, "scopes: missing: reactions:write|reinstall"},
+		{"no such channel", nil, func(_ *world, o *CheckOptions) { o.Channel = "C404" }, "channel: C404 does not exist|/invite @the-loop"},
+		{"a private channel without the bot", nil, func(x *world, o *CheckOptions) { o.Channel = x.AddChannel("secret", workspace.Private()).ID }, "channel|/invite @the-loop"},
+		{"a channel without the bot", nil, func(x *world, _ *CheckOptions) { x.Leave(x.ch, x.BotUserID()) }, "channel: the bot is not in #agents|/invite @the-loop"},
+		{"an archived channel", nil, func(x *world, _ *CheckOptions) { x.Archive(x.ch) }, "channel: #agents is archived|unarchive"},
+		{"a shared channel", nil, func(x *world, _ *CheckOptions) { x.ShareChannel(x.ch, "T9") }, "channel: #agents is shared|allowSharedChannels"},
+		{"an empty list", nil, func(_ *world, o *CheckOptions) { o.Users = nil }, "people: nobody is on the list|authorizedUsers"},
+		{"a wrong member id", nil, func(_ *world, o *CheckOptions) { o.Users = append(o.Users, "U404") }, "people: U404 is no member|authorizedUsers"},
+		{"a deactivated member", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("old", workspace.Deleted()).ID} }, "people|is deactivated"},
+		{"a bot on the list", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("beep", workspace.Bot()).ID} }, "people|is a bot or an app"},
+		{"events that are off", nil, func(x *world, _ *CheckOptions) { x.Faults().Deliver("*", -1, workspace.Suppress) }, "way in: nothing came back|Event Subscriptions|message.channels"},
+		{"messages that are not subscribed", func(o *workspace.Options) { o.Events = []string{"channel_archive"} }, nil, "way in: nothing came back|message.channels"},
+		{"no connection", nil, func(x *world, _ *CheckOptions) { x.Faults().TooManyWebsockets() }, "way in: no connection|Socket Mode may be switched off"},
+		{"posts that fail", nil, func(x *world, _ *CheckOptions) { x.Faults().API(methodPost, 1, workspace.Error("restricted_action")) }, "way in: chat.postMessage: restricted_action"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var opts []func(*workspace.Options)
+			if c.opts != nil {
+				opts = append(opts, c.opts)
+			}
+			x := start(t, opts...)
+			got := wrong(x.check(func(o *CheckOptions) {
+				o.Wait = 700 * time.Millisecond
+				if c.break_ != nil {
+					c.break_(x, o)
+				}
+			}))
+			rest := got
+			for part := range strings.SplitSeq(c.want, "|") {
+				_, after, ok := strings.Cut(rest, part)
+				if !ok {
+					t.Fatalf("found %q, want %q in it", got, part)
+				}
+				rest = after
+			}
+			if strings.Contains(got, "\n") {
+				t.Errorf("found more than one thing:\n%s", got)
+			}
+		})
+	}
+}
+
+func TestASharedChannelMayBeAllowed(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	x.ShareChannel(x.ch, "T9")
+	if bad := wrong(x.check(func(o *CheckOptions) { o.AllowShared = true })); bad != "" {
+		t.Error(bad)
+	}
+}
+
+// A bot that runs already gets the event, so the check watches what that one records.
+func TestTheCheckWatchesTheBotThatRuns(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	x.up()
+	var asked string
+	bad := wrong(x.check(func(o *CheckOptions) {
+		o.Watch = func(_ context.Context, channel, ts string) error {
+			asked = ts
+			x.until("the drop", func() bool {
+				f := x.heard.drop()
+				return f["ts"] == ts && f["channel"] == channel && f["reason"] == dropBot
+			})
+			return nil
+		}
+	}))
+	if bad != "" || asked == "" || x.Connections() != 1 {
+		t.Errorf("%q, watched %q, %d connections", bad, asked, x.Connections())
+	}
+	if bad := wrong(x.check(func(o *CheckOptions) {
+		o.Watch = func(context.Context, string, string) error { return errors.New("nothing in the log") }
+	})); !strings.Contains(bad, "Event Subscriptions") {
+		t.Error(bad)
+	}
+}
+
+func TestAnotherBotOnTheAppIsNamedWhenNothingComes(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	x.up()
+	x.Faults().Deliver("*", -1, workspace.Suppress)
+	bad := wrong(x.check(func(o *CheckOptions) { o.Wait = 500 * time.Millisecond }))
+	if !strings.Contains(bad, "2 connections are open") || !strings.Contains(bad, "end the other bot") {
+		t.Error(bad)
+	}
+}

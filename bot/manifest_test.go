@@ -1,0 +1,104 @@
+package bot
+
+import (
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+
+	"the-loop/bot/workspace"
+)
+
+func TestTheManifestIsWhatIsInUse(t *testing.T) {
+	t.Parallel()
+	got, err := Manifest("/the-loop", "the-loop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden := filepath.Join("testdata", "manifest.yaml")
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", golden, diff)
+	}
+	var back manifest
+	if err := yaml.Unmarshal(got, &back); err != nil || !slices.Equal(back.OAuth.Scopes.Bot, Scopes()) || !back.Settings.SocketMode {
+		t.Errorf("read back as %+v, %v", back, err)
+	}
+	if _, err := Manifest("the-loop", "x"); err == nil {
+		t.Error("a command without its slash was accepted")
+	}
+}
+
+// The scopes in the manifest are those of the methods that are called, and every method works with them alone.
+func TestTheScopesAreThoseOfTheMethodsCalled(t *testing.T) {
+	t.Parallel()
+	x := start(t, func(o *workspace.Options) { o.Scopes, o.Events = Scopes(), Events() })
+	x.up()
+	called := map[string]bool{}
+	for method, call := range everyCall(x.ctx, x.client, x.ch, x.root(), x.ann.ID) {
+		if err := call(); err != nil && method != methodUpdate && method != methodReact && method != methodUnreact && method != methodReplies {
+			t.Errorf("%s: %v", method, err) // the others may find their message deleted by the call of chat.delete
+		} else if f := new(FatalError); errors.As(err, &f) {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	for _, r := range x.Requests() {
+		if _, ok := methodScopes[r.Method]; !ok && r.Method != methodOpen && r.Method != "link" {
+			t.Errorf("%s was called and is not in the table", r.Method)
+		}
+		called[r.Method] = true
+	}
+	for method := range methodScopes {
+		if !called[method] {
+			t.Errorf("%s is in the table and is never called", method)
+		}
+	}
+}
+
+func TestTheEventsAreThoseThatAreHandled(t *testing.T) {
+	t.Parallel()
+	subscribed := map[string]bool{"app_mention": true} // handled by leaving it alone, so that an app that has it does no harm
+	for _, s := range subscriptions {
+		subscribed[s.inner] = true
+	}
+	want, got := slices.Sorted(maps.Keys(subscribed)), slices.Sorted(maps.Keys(innerEvents))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("subscribed and handled differ:\n%s", diff)
+	}
+}
+
+// A token with exactly the scopes of the manifest is let in; each scope that is taken away is missed by name.
+func TestEachMissingScopeIsNamed(t *testing.T) {
+	t.Parallel()
+	if got := missingScopes(Scopes()); len(got) != 0 {
+		t.Errorf("missing %v of all", got)
+	}
+	for _, s := range Scopes() {
+		rest := slices.DeleteFunc(Scopes(), func(o string) bool { return o == s })
+		if got := missingScopes(rest); !slices.Equal(got, []string{s}) {
+			t.Errorf("without %s: %v", s, got)
+		}
+	}
+}
+
+// The events of the manifest are enough to be talked to in public and private channels.
+func TestPrivateChannelsAreHeardToo(t *testing.T) {
+	t.Parallel()
+	x := start(t, func(o *workspace.Options) { o.Scopes, o.Events = Scopes(), Events() })
+	x.up()
+	x.ch = x.AddChannel("private", workspace.Private(), workspace.Members(x.ann.ID, x.BotUserID())).ID
+	x.nextReplyArrives(x.root())
+	x.Archive(x.ch)
+	x.until("the notice", func() bool { return x.heard.has("notice archived " + x.ch + " ") })
+	other := x.AddChannel("other", workspace.Members(x.BotUserID())).ID
+	x.Leave(other, x.BotUserID())
+	x.until("the notice", func() bool { return x.heard.has("notice left " + other + " ") })
+}
