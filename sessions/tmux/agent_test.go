@@ -19,7 +19,7 @@ import (
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
-// TestMain is the tests, or the program in a pane when it is called as "agent".
+// TestMain is the tests, or the program in a pane when it is called as "agent", or one that delivers.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "agent" {
 		if err := agent(os.Args[2:]); err != nil {
@@ -27,6 +27,12 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if len(os.Args) > 1 && os.Args[1] == "deliverer" {
+		if err := deliverer(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 	}
 	goleak.VerifyTestMain(m)
 }
@@ -164,16 +170,6 @@ func (f *fixture) pid(name, process string) int {
 		f.t.Fatal(err)
 	}
 	return pid
-}
-
-// log is what the agent got so far.
-func (f *fixture) log(name string) string {
-	f.t.Helper()
-	b, err := os.ReadFile(filepath.Join(f.dir, name, "log"))
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return string(b)
 }
 
 // got waits until the agent got exactly want.

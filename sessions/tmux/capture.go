@@ -10,7 +10,7 @@ import (
 )
 
 // Capture reads what the target's pane shows, below any mode that lies over it. A dead pane that is kept shows its last
-// screen. [sessions.ErrPaneGone] when no pane carries the mark.
+// screen, moved up by a line of tmux's own that says so. [sessions.ErrPaneGone] when no pane carries the mark.
 func (t *Tmux) Capture(ctx context.Context, target sessions.Target) (sessions.Screen, error) {
 	screen, err := onPane(ctx, t, target, func(pane string) (sessions.Screen, error) { return t.captureFrom(ctx, target.Mark, pane) })
 	if err != nil {

@@ -98,7 +98,8 @@ func (t *Tmux) failure(ctx context.Context, verb, message string, err error) *ca
 		failed.cause, failed.untouched = errNoSocket, true
 	case message == "no current target": // it runs and has no session, or is just ending
 		failed.cause, failed.untouched = errNoServer, true
-	case strings.HasPrefix(message, "error connecting to "), strings.HasPrefix(message, "error creating "):
+	case strings.HasPrefix(message, "error connecting to "), strings.HasPrefix(message, "error creating "),
+		strings.HasPrefix(message, "no buffer "): // the first paste found nothing to paste
 		failed.untouched = true
 	case strings.HasPrefix(message, "protocol version mismatch"):
 		failed.cause, failed.untouched = ErrMismatch, true

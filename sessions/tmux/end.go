@@ -58,9 +58,6 @@ func (t *Tmux) remove(ctx context.Context, p sessions.Pane) error {
 	_, killed := t.run(ctx, call{args: []string{"if-shell", "-F", "-t", p.ID, isOurs(p.Mark),
 		sequence(command("display-message", "-p", answerDone), command("kill-pane", "-t", p.ID)), refusal(p.Mark, p.ID)}})
 	panes, err := t.Panes(ctx)
-	if errors.Is(err, errLost) {
-		panes, err = t.Panes(ctx)
-	}
 	if err != nil {
 		return errors.Join(killed, err)
 	}

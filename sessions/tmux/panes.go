@@ -27,8 +27,10 @@ var bufferFormat = strings.Join([]string{"BUFFER", "#{buffer_name}", "#{buffer_c
 // an empty list. A server whose socket was removed (tmux/tmux#4640) is told to make it again before it counts as absent.
 func (t *Tmux) Panes(ctx context.Context) ([]sessions.Pane, error) {
 	list, err := t.list(ctx)
-	if errors.Is(err, errLost) { // it was just ending
-		list, err = t.list(ctx)
+	for wait := time.Millisecond; errors.Is(err, errLost) && wait < 100*time.Millisecond; wait *= 2 { // it is just ending
+		if err = pause(ctx, wait); err == nil {
+			list, err = t.list(ctx)
+		}
 	}
 	if errors.Is(err, errNoSocket) && t.revive(ctx) {
 		if list, err = t.list(ctx); errors.Is(err, errNoSocket) {
