@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"the-loop/sessions"
 )
@@ -48,8 +49,8 @@ func checkDelivery(d sessions.Delivery) error {
 	switch {
 	case d.Text == "":
 		return sessions.ErrEmptyText
-	case strings.ContainsFunc(d.Text, forbidden):
-		return fmt.Errorf("tmux: %w that could leave the paste or submit it", ErrUnclean)
+	case !utf8.ValidString(d.Text) || strings.ContainsFunc(d.Text, forbidden):
+		return fmt.Errorf("tmux: %w: it could leave the paste", ErrUnclean)
 	case len(d.Submit) > maxKeys, strings.Contains(d.Submit, "\x00"):
 		return fmt.Errorf("tmux: %q is no submit key", d.Submit)
 	case d.Delay < 0 || d.Delay > MaxDelay:

@@ -293,7 +293,7 @@ func TestTextThatCouldLeaveThePasteIsRefused(t *testing.T) {
 	t.Parallel()
 	f := start(t)
 	pane := f.spawn("a")
-	for _, text := range []string{"\x1b[201~rm", "a\rb", "a\x00", "\x7f", "\u009b201~"} {
+	for _, text := range []string{"\x1b[201~rm", "a\rb", "a\x00", "\x7f", "\u009b201~", "\x9b201~"} {
 		if err := f.deliver(pane, text); !errors.Is(err, tmux.ErrUnclean) {
 			t.Errorf("%q: %v", text, err)
 		}

@@ -13,7 +13,7 @@ var (
 	ErrTooOld   = errors.New("tmux is too old; 3.2 or newer is needed")
 	ErrMismatch = errors.New("the tmux server that runs was started by another version of tmux")
 	ErrInputOff = errors.New("input to the pane is switched off (select-pane -e switches it on)")
-	ErrUnclean  = errors.New("the text holds control characters")
+	ErrUnclean  = errors.New("the text holds control characters or is not UTF-8")
 	ErrTooLong  = errors.New("too long")
 )
 

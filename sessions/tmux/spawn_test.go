@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
 	"the-loop/sessions"
@@ -344,6 +345,50 @@ func TestTwoSpawnsStartOneServer(t *testing.T) {
 	for _, p := range panes {
 		if p.Server != panes[0].Server {
 			t.Errorf("two servers: %+v and %+v", p.Server, panes[0].Server)
+		}
+	}
+}
+
+// imbue-ai/mngr#1154: base-index of the user's configuration breaks targets; destroy-unattached ends detached sessions.
+func TestTheUsersConfigurationIsNotRead(t *testing.T) {
+	t.Parallel()
+	home := tmuxtest.Dir(t)
+	conf := "set -g base-index 1\nset -g destroy-unattached on\nset -g window-size manual\nnonsense\n"
+	if err := os.WriteFile(filepath.Join(home, ".tmux.conf"), []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f := startWith(t, tmux.Options{Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}})
+	pane := f.spawn("a")
+	if got := f.tmux("display-message", "-p", "-t", pane.ID, "#{window_index} #{pane_in_mode} #{destroy-unattached}"); got != "0 0 0" {
+		t.Errorf("%q", got)
+	}
+}
+
+// gastownhall/gascity#1174: what reaches our process group must not reach the server.
+func TestTheServerIsASessionOfItsOwn(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	server := f.spawn("a").Server.PID
+	if id, err := unix.Getsid(server); err != nil || id != server {
+		t.Errorf("the server %d is in session %d, %v", server, id, err)
+	}
+}
+
+func TestReservedNamesAreThoseThatTmuxOverrides(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	f.spawn("a")
+	names := []string{"TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "PWD", "TMUX", "TMUX_PANE"}
+	args := []string{"new-session", "-d", "-s", "x"}
+	for _, name := range names {
+		args = append(args, "-e", name+"=mine")
+	}
+	out := filepath.Join(f.dir, "env")
+	f.tmux(append(args, "sh", "-c", "env > "+out+"~; mv "+out+"~ "+out)...)
+	environ := strings.Split(tmuxtest.AwaitFile(t, out, func(s string) bool { return s != "" }), "\n")
+	for _, name := range names {
+		if got := value(environ, name); got == "mine" || got == "" || !tmux.Reserved(name) {
+			t.Errorf("%s is %q", name, got)
 		}
 	}
 }

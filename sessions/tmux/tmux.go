@@ -17,7 +17,7 @@ import (
 
 // Options say which tmux and which server. Dir and one of SocketName and SocketPath are required.
 type Options struct {
-	SocketName string        // tmux -L: a name below /tmp/tmux-UID
+	SocketName string        // tmux -L: a name below /tmp/tmux-UID, whatever TMUX_TMPDIR says
 	SocketPath string        // tmux -S: a whole path; goes before SocketName
 	Dir        string        // absolute; holds our configuration file, made with 0700 when it is first needed
 	Binary     string        // empty: tmux, from the PATH of Environ
