@@ -59,12 +59,15 @@ func (e *HeldError) Error() string {
 // LockedError says who holds a session's lock.
 type LockedError struct {
 	Key  string
-	PID  int
-	Verb string
+	PID  int    // 0: not known
+	Verb string // what the holder is at
 }
 
 func (e *LockedError) Error() string {
-	return fmt.Sprintf("%s is busy: process %d has been at %q for more than %s", e.Key, e.PID, e.Verb, LockWait)
+	if e.PID == 0 {
+		return e.Key + " is busy: another process works on it"
+	}
+	return fmt.Sprintf("%s is busy: process %d is at %q", e.Key, e.PID, e.Verb)
 }
 
 // UnreadableError names a state file that exists and cannot be used. It is left as it is.

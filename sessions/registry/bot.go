@@ -35,14 +35,10 @@ type BotState struct {
 	LastFrame   time.Time `json:"lastFrame,omitzero"` // of the socket, pings included
 	Connections int       `json:"connections"`        // of the app, as Slack counts them; more than one: another bot has it too
 	ConfigError string    `json:"configError,omitempty"`
-	CatchUp     CatchUp   `json:"catchUp"`
-}
-
-// CatchUp is how far a bot has read what it missed.
-type CatchUp struct {
-	Waiting  int       `json:"waiting"`           // threads that are still to be read
-	Complete time.Time `json:"complete,omitzero"` // when all were read last
-	Error    string    `json:"error,omitempty"`   // of the last read, when it failed
+	Problem     string    `json:"problem,omitempty"` // what keeps it from doing its work, in words
+	Bound       int       `json:"bound"`             // threads that are bound to a session
+	Unposted    int       `json:"unposted"`          // messages that wait to be posted
+	Unread      int       `json:"unread"`            // threads that are still to be read
 }
 
 // BotHeldError says that a bot runs on this root already. What the holder has not said is zero.

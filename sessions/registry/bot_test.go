@@ -75,7 +75,7 @@ func TestStateOfABotBeforeIsNotThatOfThisOne(t *testing.T) {
 	}
 	want.Team, want.Connected, want.LastFrame, want.Written = "T1", true, started, started
 	want.ConfigError = "cli-config.yaml:3: authorizedUsers"
-	want.CatchUp = CatchUp{Waiting: 2, Complete: started, Error: "ratelimited"}
+	want.Unread, want.Problem = 2, "ratelimited"
 	if err := r.WriteBot(want); err != nil {
 		t.Fatal(err)
 	}

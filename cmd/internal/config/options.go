@@ -1,0 +1,77 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+
+	"the-loop/bot"
+	"the-loop/sessions"
+	"the-loop/sessions/envstate"
+	"the-loop/sessions/eventlog"
+	"the-loop/sessions/harness"
+	"the-loop/threads"
+)
+
+// Sessions is what the core asks of the configuration. own are the variables that every pane gets whatever the env file
+// says.
+func (c *Config) Sessions(own map[string]string) sessions.Config {
+	t := c.Routing.Tmux
+	s := sessions.Config{Enabled: c.Standing.Enabled, RemainOnExit: t.RemainOnExit, Resume: t.ResumeOnRespawn,
+		Probe: t.ResumeProbe, KillGrace: t.HarnessKillGrace, Env: c.environment, OwnEnv: own}
+	for _, d := range c.Standing.Sessions {
+		s.Declared = append(s.Declared, d.definition())
+	}
+	return s
+}
+
+func (s Session) definition() sessions.Definition {
+	return sessions.Definition{Name: s.Name, Description: s.Description, Source: sessions.SourceDeclared, Harness: s.Harness,
+		HarnessArgs: s.HarnessArgs, Cwd: s.Cwd, Prompt: s.Prompt, PromptFile: s.PromptFile, AutoStart: s.AutoStart,
+		Slack: sessions.SlackDefinition{Enabled: s.Slack.Enabled, Channel: s.Slack.Channel}}
+}
+
+// environment is what the env file declares now, less what no pane may get: the names that tmux owns, and the names of
+// our own tokens and secrets.
+func (c *Config) environment() (map[string]string, error) {
+	file, err := envstate.Declared(c.EnvFile)
+	if errors.Is(err, envstate.ErrNotConfigured) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("env.file: %w", err)
+	}
+	pass, _ := envstate.Split(file.Values(), c.secretNames()...)
+	return pass, nil
+}
+
+// secretNames are the variables that hold our own tokens and secrets.
+func (c *Config) secretNames() []string {
+	return []string{c.Slack.BotTokenEnv, c.Slack.AppTokenEnv, c.GitHubWebhook.SecretEnv}
+}
+
+// HarnessSet holds the built-in harnesses and those that the configuration describes.
+func (c *Config) HarnessSet(builtin ...sessions.Harness) harness.Set {
+	all := builtin
+	for name, h := range c.Harnesses {
+		if h.Args == nil {
+			continue // it replaces the binary of a built-in one
+		}
+		all = append(all, harness.Template{Title: name, Binary: h.Binary, Args: h.Args, ResumeArgs: h.ResumeArgs,
+			CommandPrefixes: h.CommandPrefixes, SubmitDelay: h.SubmitDelay})
+	}
+	return harness.NewSet(all...)
+}
+
+// EventLogOptions is how the event log is kept.
+func (c *Config) EventLogOptions() eventlog.Options {
+	return eventlog.Options{MaxBytes: c.EventLog.MaxBytes}
+}
+
+// Bot is what the Slack surface asks of the configuration. suspended says that the file as it is now does not validate.
+func (c *Config) Bot(suspended bool) bot.Config {
+	r := c.Slack.Receipts
+	return bot.Config{Channel: c.Slack.Channel, AllowShared: c.Slack.AllowSharedChannels, Users: c.Slack.AuthorizedUsers,
+		Suspended: suspended, Settings: threads.Settings{MaxAge: c.Slack.CatchUpMaxAge, Emoji: map[threads.Mark]string{
+			threads.MarkReceived: r.Received, threads.MarkTyped: r.Typed, threads.MarkAccepted: r.Accepted,
+			threads.MarkHeld: r.Held, threads.MarkFailed: r.Failed, threads.MarkInDoubt: r.InDoubt}}}
+}

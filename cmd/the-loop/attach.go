@@ -1,0 +1,43 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"the-loop/sessions"
+)
+
+func (c *cli) attachCommand() *cobra.Command {
+	var readOnly, printOnly bool
+	cmd := &cobra.Command{Use: "attach NAME", Short: "Show a session's terminal", Args: cobra.ExactArgs(1),
+		Long: `Show a session's terminal, here or, inside the-loop's own tmux server, by switching to it. Detach with C-b d.`}
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "only watch: nothing that is typed here reaches the agent")
+	cmd.Flags().BoolVar(&printOnly, "print", false, "print the command instead of running it")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return c.standing(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
+			argv, err := a.core.Attach(cmd.Context(), sessions.AttachRequest{Ref: ref, ReadOnly: readOnly, Inside: c.env.getenv("TMUX") != ""})
+			if err != nil {
+				return err
+			}
+			if printOnly {
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), shellWords(argv))
+				return err
+			}
+			return replace(argv)
+		})
+	}
+	return cmd
+}
+
+// replace becomes the program, so that the terminal is its own.
+func replace(argv []string) error {
+	path, err := exec.LookPath(argv[0])
+	if err != nil {
+		return fmt.Errorf("attach: %w", err)
+	}
+	return fmt.Errorf("attach: run %s: %w", path, syscall.Exec(path, argv, os.Environ()))
+}

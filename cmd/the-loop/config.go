@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"the-loop/cmd/internal/config"
+)
+
+func (c *cli) configCommand() *cobra.Command {
+	return group("config", "Write, check and accept the configuration", c.configInit(), c.configValidate(), c.configSchema(), c.configTrust())
+}
+
+func (c *cli) configInit() *cobra.Command {
+	var here bool
+	cmd := &cobra.Command{Use: "init", Short: "Write a first configuration, with its schema beside it", Args: cobra.NoArgs,
+		Long: `Write a first configuration to ~/.the-loop/cli-config.yaml, or with --here to ./.the-loop/cli-config.yaml, with the schema
+beside it so that editors complete it. An existing file is left alone.`}
+	cmd.Flags().BoolVar(&here, "here", false, "write it to the working folder")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		path := config.HomePath(c.env.home)
+		switch {
+		case c.config != "":
+			path = c.env.abs(c.config)
+		case here:
+			path = config.FolderPath(c.env.workdir)
+		}
+		if err := config.Init(path, config.InitOptions{Home: c.env.home}); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "wrote %s and its schema\n", path)
+		return err
+	}
+	return cmd
+}
+
+func (c *cli) configValidate() *cobra.Command {
+	return &cobra.Command{Use: "validate", Short: "Check the configuration and say which one is used", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, _, err := c.load()
+			if err != nil {
+				return err
+			}
+			for _, w := range cfg.Warnings() {
+				_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "warning: %s\n", w)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is valid\n", cfg.Path)
+			return err
+		}}
+}
+
+func (c *cli) configSchema() *cobra.Command {
+	return &cobra.Command{Use: "schema", Short: "Print the configuration's JSON Schema", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			_, err := cmd.OutOrStdout().Write(config.Schema())
+			return err
+		}}
+}
+
+func (c *cli) configTrust() *cobra.Command {
+	return &cobra.Command{Use: "trust [FILE]", Short: "Accept a configuration that is found in the working folder", Args: cobra.MaximumNArgs(1),
+		Long: `Accept the configuration FILE (./.the-loop/cli-config.yaml without one) for use when it is found in the working folder. Read it
+first: it names programs that are run with your rights.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path := config.FolderPath(c.env.workdir)
+			if len(args) == 1 {
+				path = c.env.abs(args[0])
+			}
+			if err := config.Trust(c.env.home, path); err != nil {
+				return err
+			}
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is accepted\n", path)
+			return err
+		}}
+}

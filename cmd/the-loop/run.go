@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"the-loop/cmd/internal/config"
+	"the-loop/sessions"
+)
+
+// Exit codes; README.md promises them.
+const (
+	exitOK       = 0
+	exitFailed   = 1 // something failed or is not as it should be
+	exitUsage    = 2 // the command line or the configuration was refused
+	exitNoBot    = 3 // the bot is not running where the verb needs it
+	exitInternal = exitFailed
+)
+
+// environment is what a command works with instead of the process's own.
+type environment struct {
+	in       *os.File
+	out, err io.Writer
+	outFile  *os.File // the terminal, for the small agent
+	getenv   func(string) string
+	workdir  string
+	home     string
+	self     string // this program
+}
+
+// system is the environment of this process.
+func system() environment {
+	workdir, _ := os.Getwd() // empty: relative paths are refused where they are used
+	home, _ := os.UserHomeDir()
+	self, _ := os.Executable()
+	return environment{in: os.Stdin, out: os.Stdout, err: os.Stderr, outFile: os.Stdout, getenv: os.Getenv,
+		workdir: workdir, home: home, self: self}
+}
+
+// exitError is an error with an exit code of its own.
+type exitError struct {
+	code int
+	err  error // nil: everything was said already
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return "failed"
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usage marks an error of the command line or of the configuration.
+func usage(err error) error { return &exitError{exitUsage, err} }
+
+// run runs one command line and returns its exit code. Results go to out, everything else to err.
+func run(ctx context.Context, args []string, env environment) int {
+	root := newRoot(env)
+	root.SetArgs(args)
+	root.SetIn(env.in)
+	root.SetOut(env.out)
+	root.SetErr(env.err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	code := codeOf(err)
+	var exit *exitError
+	if !errors.As(err, &exit) || exit.err != nil {
+		_, _ = fmt.Fprintf(env.err, "the-loop: %v\n", err)
+	}
+	return code
+}
+
+func codeOf(err error) int {
+	var exit *exitError
+	var refused *config.Error
+	var token *config.TokenError
+	var ref *sessions.RefError
+	switch {
+	case errors.As(err, &exit):
+		return exit.code
+	case errors.As(err, &refused), errors.As(err, &token), errors.As(err, &ref),
+		errors.Is(err, config.ErrUntrusted), errors.Is(err, config.ErrNotOurs), errors.Is(err, config.ErrNotFound):
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// cli is what the commands share.
+type cli struct {
+	env    environment
+	config string // --config
+}
+
+func newRoot(env environment) *cobra.Command {
+	c := &cli{env: env}
+	root := &cobra.Command{
+		Use:   "the-loop",
+		Short: "Keep AI coding agents running in tmux and talk to them from Slack threads",
+		Long: `the-loop keeps AI coding agents running in tmux. Each session announces itself in a Slack channel; the thread under
+the announcement is the session: what an authorized member writes there is typed into the agent's terminal, once, and the
+thread shows what became of it.
+
+Exit codes: 0 ok, 1 something failed or is not as it should be, 2 usage or refused configuration, 3 the bot is not running
+where the command needs it.`,
+		SilenceErrors: true, SilenceUsage: true, Version: version(), Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetVersionTemplate("the-loop {{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
+	root.PersistentFlags().StringVar(&c.config, "config", "", "the configuration `FILE`, instead of the one that is searched for")
+	root.AddCommand(c.serveCommand(), c.statusCommand(), c.standingCommand(), c.attachCommand(), c.eventsCommand(),
+		c.configCommand(), c.slackCommand(), c.demoCommand(), c.versionCommand(), c.smallAgentCommand())
+	for _, cmd := range allCommands(root) {
+		strict(cmd)
+	}
+	return root
+}
+
+func allCommands(c *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{c}
+	for _, sub := range c.Commands() {
+		all = append(all, allCommands(sub)...)
+	}
+	return all
+}
+
+// strict makes wrong arguments an error of usage, with the words of the check.
+func strict(cmd *cobra.Command) {
+	check := cmd.Args
+	if check == nil {
+		return
+	}
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+		}
+		return nil
+	}
+}
+
+// group is a command that only holds others.
+func group(use, short string, subs ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	cmd.AddCommand(subs...)
+	return cmd
+}
+
+// version is the module's version, or the commit it was built from.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	v := info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" && (v == "" || v == "(devel)") {
+			v = s.Value[:min(12, len(s.Value))]
+		}
+	}
+	if v == "" || v == "(devel)" {
+		v = "development"
+	}
+	return v + " " + info.GoVersion
+}
+
+func (c *cli) versionCommand() *cobra.Command {
+	return &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, Run: func(cmd *cobra.Command, _ []string) {
+		_, _ = fmt.Fprintln(cmd.OutOrStdout(), "the-loop", version())
+	}}
+}
+
+// abs is a path from the working folder.
+func (e environment) abs(path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(e.workdir, path)
+}

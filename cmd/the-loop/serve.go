@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/spf13/cobra"
+
+	"the-loop/bot"
+	"the-loop/cmd/internal/config"
+	"the-loop/sessions/registry"
+)
+
+func (c *cli) serveCommand() *cobra.Command {
+	return &cobra.Command{Use: "serve", Short: "Run the Slack bot in the foreground", Args: cobra.NoArgs,
+		Long: `Run the Slack bot in the foreground until it is interrupted. It announces running sessions, takes replies to them, and reads
+what was written while it was away. One bot runs on a state root, and one on a Slack app. Sessions go on without it.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return c.serve(cmd.Context(), func(line string) { _, _ = fmt.Fprintln(cmd.OutOrStdout(), line) })
+		}}
+}
+
+// serve runs the bot until ctx ends. say is told when it is ready.
+func (c *cli) serve(ctx context.Context, say func(line string)) error {
+	cfg, loader, err := c.load()
+	if err != nil {
+		return err
+	}
+	if !cfg.Slack.Enabled {
+		return usage(fmt.Errorf("%s: channels.slack.enabled: it is false, so there is nothing to serve — set it to true", cfg.Path))
+	}
+	client, err := c.slackClient(cfg)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	log, closeLog, err := botLog(cfg.StateRoot, c.env.err)
+	if err != nil {
+		return fmt.Errorf("open the bot's log: %w", err)
+	}
+	defer closeLog()
+	watcher := config.NewWatcher(loader, cfg.Path, cfg, config.WatchOptions{Log: log})
+	a, err := c.build(func() *config.Config { return watcher.Current().Config }, log)
+	if err != nil {
+		return err
+	}
+	defer a.close()
+	if err := a.tmux.Check(ctx); err != nil {
+		return err
+	}
+	return a.bot(ctx, client, watcher, say)
+}
+
+// slackClient makes the client from the variables that the configuration names. They are read once and never passed on.
+func (c *cli) slackClient(cfg *config.Config) (*bot.Client, error) {
+	botToken, appToken, err := config.Tokens(cfg, c.env.getenv)
+	if err != nil {
+		return nil, err
+	}
+	return bot.NewClient(bot.ClientOptions{BotToken: botToken, AppToken: appToken, APIURL: cfg.Slack.APIURL})
+}
+
+// bot runs the bot as the only one of this root.
+func (a *app) bot(ctx context.Context, client *bot.Client, watcher *config.Watcher, say func(string)) error {
+	started := time.Now()
+	release, err := a.registry.AcquireBot(ctx, registry.BotInfo{Started: started})
+	if err != nil {
+		return err
+	}
+	defer release()
+	if err := undumpable(); err != nil {
+		a.log.Warn("another program of this user may read the bot's memory", "err", err)
+	}
+	for _, w := range a.cfg().Warnings() {
+		a.log.Warn("configuration", "warning", w.String())
+	}
+	changed := make(chan struct{}, 1)
+	b, err := bot.New(bot.Options{Root: a.cfg().StateRoot, Client: client, Core: a.core, Sink: a.events, Log: a.log, Changed: changed,
+		Config: func() bot.Config { s := watcher.Current(); return s.Config.Bot(s.Err != nil) },
+		Report: func(r bot.Report) { a.report(started, watcher.Current().Err, r) },
+		Ready:  func() { say(fmt.Sprintf("ready: process %d serves %s", os.Getpid(), a.cfg().StateRoot)) }})
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { watcher.Run(running) })
+	wg.Go(func() { a.follow(running, watcher.Changes(), changed) })
+	defer wg.Wait()
+	defer stop()
+	err = b.Run(running)
+	if err == nil {
+		say("stopped")
+	}
+	return err
+}
+
+// report says in bot.json how the bot is.
+func (a *app) report(started time.Time, invalid error, r bot.Report) {
+	state := registry.BotState{PID: os.Getpid(), Started: started, Written: time.Now(), App: r.Socket.App, Team: r.Self.Team,
+		Connected: r.Socket.Connected, LastFrame: r.Socket.LastFrame, Connections: r.Socket.Connections,
+		Bound: r.Threads.Bound, Unread: r.Threads.Unread, Unposted: r.Threads.Unposted, Problem: r.Problem}
+	if r.Socket.Problem != "" {
+		state.Problem = r.Socket.Problem
+	}
+	if invalid != nil {
+		state.ConfigError = invalid.Error()
+	}
+	if err := a.registry.WriteBot(state); err != nil {
+		a.log.Error("could not write how the bot is", "err", err)
+	}
+}
+
+// follow pokes changed when the configuration or a record changes.
+func (a *app) follow(ctx context.Context, config <-chan struct{}, changed chan<- struct{}) {
+	records := make(chan struct{}, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() { watchRecords(ctx, filepath.Join(a.cfg().StateRoot, "local", "standing"), records, a.log) })
+	defer wg.Wait()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-config:
+		case <-records:
+		}
+		poke(changed)
+	}
+}
+
+// watchRecords tells of changes in the folder of records. Where it cannot be watched, the bot's timer is enough.
+func watchRecords(ctx context.Context, dir string, records chan<- struct{}, log *slog.Logger) {
+	w, err := fsnotify.NewWatcher()
+	if err == nil {
+		defer func() { _ = w.Close() }()
+		err = errors.Join(os.MkdirAll(dir, 0o700), w.Add(dir))
+	}
+	if err != nil {
+		log.Warn("the records' folder cannot be watched; changes are seen a few seconds later", "err", err)
+		return
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-w.Events:
+			if !ok {
+				return
+			}
+			poke(records)
+		case err := <-w.Errors:
+			log.Warn("watching the records' folder", "err", err)
+		}
+	}
+}
+
+func poke(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

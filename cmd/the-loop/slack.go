@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"the-loop/bot"
+	"the-loop/sessions/eventlog"
+	"the-loop/threads"
+)
+
+func (c *cli) slackCommand() *cobra.Command {
+	return group("slack", "Set the Slack app up and try it", c.slackManifest(), c.slackCheck())
+}
+
+func (c *cli) slackManifest() *cobra.Command {
+	var name, command string
+	cmd := &cobra.Command{Use: "manifest", Short: "Print the manifest from which Slack makes the app", Args: cobra.NoArgs,
+		Long: `Print the manifest from which Slack makes the app, with exactly the scopes, events, commands and shortcuts that are in use:
+at api.slack.com/apps choose "Create New App", "From a manifest", and paste it as YAML.`}
+	cmd.Flags().StringVar(&name, "name", "the-loop", "what the bot is called in Slack")
+	cmd.Flags().StringVar(&command, "command", "", "the slash command (default: channels.slack.command, or /the-loop)")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if command == "" {
+			command = c.slashCommand()
+		}
+		manifest, err := bot.Manifest(command, name)
+		if err != nil {
+			return usage(err)
+		}
+		_, err = cmd.OutOrStdout().Write(manifest)
+		return err
+	}
+	return cmd
+}
+
+// slashCommand is the configured one. The manifest is wanted before there is a configuration, too.
+func (c *cli) slashCommand() string {
+	if cfg, _, err := c.load(); err == nil {
+		return cfg.Slack.Command
+	}
+	return "/the-loop"
+}
+
+func (c *cli) slackCheck() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{Use: "check", Short: "Try the tokens, their scopes, the channel, the people and the way in", Args: cobra.NoArgs,
+		Long: `Try the tokens, their scopes, the channel, the people on the list, and the way in: a message of the bot's own, in a thread of
+its own, has to come back over the connection. What is wrong is said with what to do about it. The messages are deleted again.`}
+	formatFlag(cmd, &format)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		a, err := c.open()
+		if err != nil {
+			return err
+		}
+		defer a.close()
+		client, err := c.slackClient(a.cfg())
+		if err != nil {
+			return err
+		}
+		defer client.Close()
+		o := bot.CheckOptions{Client: client, Channel: a.cfg().Slack.Channel, AllowShared: a.cfg().Slack.AllowSharedChannels,
+			Users: a.cfg().Slack.AuthorizedUsers, Log: a.log}
+		if _, alive, err := a.registry.BotRunning(); err != nil {
+			return err
+		} else if alive {
+			if o.Watch, err = a.watchDrop(); err != nil {
+				return err
+			}
+		}
+		return c.printFindings(cmd, format, bot.Check(cmd.Context(), o))
+	}
+	return cmd
+}
+
+// errSeen ends the watch.
+var errSeen = errors.New("seen")
+
+// watchDrop waits, from now on, for the running bot to record that it heard a message of its own.
+func (a *app) watchDrop() (func(ctx context.Context, channel, ts string) error, error) {
+	path := a.cfg().EventLog.Path
+	from, err := eventlog.End(path)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, channel, ts string) error {
+		err := eventlog.Follow(ctx, path, from, func(e eventlog.Entry) error {
+			if e.Name == threads.EventDropped && e.Fields["channel"] == channel && e.Fields["ts"] == ts {
+				return errSeen
+			}
+			return nil
+		})
+		if errors.Is(err, errSeen) {
+			return nil
+		}
+		return err
+	}, nil
+}
+
+func (c *cli) printFindings(cmd *cobra.Command, format string, findings []bot.Finding) error {
+	ok := true
+	for _, f := range findings {
+		ok = ok && f.OK
+		if format == "json" {
+			continue
+		}
+		mark := "ok  "
+		if !f.OK {
+			mark = "FAIL"
+		}
+		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", mark, f.Name, f.Detail)
+		if f.Remedy != "" {
+			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "      %s\n", f.Remedy)
+		}
+	}
+	if format == "json" {
+		if err := printJSON(cmd.OutOrStdout(), findings); err != nil {
+			return err
+		}
+	}
+	if !ok {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}

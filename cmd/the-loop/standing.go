@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"the-loop/sessions"
+)
+
+func (c *cli) standingCommand() *cobra.Command {
+	return group("standing", "Start, stop, list and talk to standing sessions",
+		c.standingVerb("start", "Start a session; one that runs is left untouched", func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+			return a.core.Start(cmd.Context(), sessions.StartRequest{Ref: ref})
+		}),
+		c.standingVerb("stop", "Stop a session; its conversation stays", func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+			return a.core.Stop(cmd.Context(), sessions.StopRequest{Ref: ref})
+		}),
+		c.standingList(), c.standingSay())
+}
+
+func (c *cli) standingVerb(use, short string, verb func(*cobra.Command, *app, sessions.Ref) (sessions.Row, error)) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{Use: use + " NAME", Short: short, Args: cobra.ExactArgs(1)}
+	formatFlag(cmd, &format)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return c.standing(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
+			row, err := verb(cmd, a, ref)
+			if err != nil {
+				return err
+			}
+			return printRows(cmd.OutOrStdout(), format, []sessions.Row{row})
+		})
+	}
+	return cmd
+}
+
+func (c *cli) standingList() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{Use: "list", Short: "List the sessions that are declared or recorded", Args: cobra.NoArgs}
+	formatFlag(cmd, &format)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		a, err := c.open()
+		if err != nil {
+			return err
+		}
+		defer a.close()
+		rows, err := a.core.List(cmd.Context())
+		if err != nil {
+			return err
+		}
+		return printRows(cmd.OutOrStdout(), format, rows)
+	}
+	return cmd
+}
+
+func (c *cli) standingSay() *cobra.Command {
+	var text string
+	cmd := &cobra.Command{Use: "say NAME --text TEXT", Short: "Type a text into a session and submit it", Args: cobra.ExactArgs(1),
+		Long: `Type a text into a running session and submit it, once. With --text - the text is read from standard input.
+
+What is printed is what is known: "accepted" when the agent's own record shows the text, "typed" when it gives no proof. A text
+that the agent would take as a command (for most, one that begins with ! or /) gets a name in front, so that it is plain text.
+Nothing is typed while the agent asks a question or while unsent text stands in its input box.`}
+	cmd.Flags().StringVar(&text, "text", "", "the text; - reads standard input")
+	if err := cmd.MarkFlagRequired("text"); err != nil {
+		panic(err) // the flag is defined in the line above
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if text == "-" {
+			data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxText+1))
+			if err != nil {
+				return fmt.Errorf("read standard input: %w", err)
+			}
+			text = string(data)
+		}
+		if len(text) > maxText {
+			return usage(fmt.Errorf("the text is longer than %d bytes", maxText))
+		}
+		return c.standing(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
+			receipt, err := a.core.Say(cmd.Context(), sessions.SayRequest{Ref: ref, Text: text})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", ref, receipt)
+			return err
+		})
+	}
+	return cmd
+}
+
+// maxText is the longest text that is typed, in bytes.
+const maxText = 4 << 20
+
+func formatFlag(cmd *cobra.Command, format *string) {
+	cmd.Flags().StringVar(format, "format", "text", "text or json")
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		if *format != "text" && *format != "json" {
+			return usage(fmt.Errorf("--format is text or json, not %q", *format))
+		}
+		return nil
+	}
+}
+
+func printRows(w io.Writer, format string, rows []sessions.Row) error {
+	if format == "json" {
+		return printJSON(w, rows)
+	}
+	return printTable(w, rows)
+}
+
+func printJSON(w io.Writer, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}
+
+func printTable(w io.Writer, rows []sessions.Row) error {
+	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	_, _ = fmt.Fprintln(t, "SESSION\tSTATE\tHARNESS\tTMUX\tCONVERSATION\tDETAIL")
+	for _, r := range rows {
+		state := string(r.State)
+		if r.Outcome != "" {
+			state += " (" + string(r.Outcome) + ")"
+		}
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Ref, state, dash(r.Harness), dash(r.TmuxTarget), dash(r.Conversation), dash(r.Detail))
+	}
+	return t.Flush()
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"the-loop/sessions"
+	"the-loop/sessions/registry"
+)
+
+// What counts as silence. Slack pings an open connection about every ten seconds, and the bot says how it is every five.
+const (
+	silentAfter = 75 * time.Second
+	staleAfter  = 20 * time.Second
+)
+
+// status is what there is to say of everything at one moment.
+type status struct {
+	OK       bool           `json:"ok"`
+	Config   string         `json:"config"`
+	Root     string         `json:"root"`
+	Bot      botStatus      `json:"bot"`
+	Sessions []sessions.Row `json:"sessions"`
+}
+
+// botStatus is how the bot is.
+type botStatus struct {
+	Wanted   bool              `json:"wanted"` // channels.slack.enabled
+	Running  bool              `json:"running"`
+	Problems []string          `json:"problems"`
+	State    registry.BotState `json:"state"`
+}
+
+func (c *cli) statusCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{Use: "status", Short: "Say whether the bot and the sessions are as they should be", Args: cobra.NoArgs,
+		Long: `Say whether the bot and the sessions are as they should be. The exit code is 0 when they are and 1 when they are not: when
+Slack is enabled and the bot does not run, is not connected or hears nothing, or when a session that should be running is not.`}
+	formatFlag(cmd, &format)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		a, err := c.open()
+		if err != nil {
+			return err
+		}
+		defer a.close()
+		s, err := a.status(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if format == "json" {
+			err = printJSON(cmd.OutOrStdout(), s)
+		} else {
+			err = s.print(cmd.OutOrStdout())
+		}
+		if err == nil && !s.OK {
+			return &exitError{code: exitFailed}
+		}
+		return err
+	}
+	return cmd
+}
+
+func (a *app) status(ctx context.Context) (status, error) {
+	cfg := a.cfg()
+	s := status{Config: cfg.Path, Root: cfg.StateRoot}
+	rows, err := a.core.List(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Sessions = rows
+	state, alive, err := a.registry.BotRunning()
+	s.Bot = botStatus{Wanted: cfg.Slack.Enabled, Running: alive, State: state, Problems: []string{}}
+	if err != nil {
+		s.Bot.Problems = append(s.Bot.Problems, err.Error())
+	}
+	s.Bot.Problems = append(s.Bot.Problems, botProblems(s.Bot, time.Now())...)
+	s.OK = len(s.Bot.Problems) == 0
+	for _, r := range rows {
+		if cfg.Standing.Enabled && r.AutoStart && !r.Running && r.Source == sessions.SourceDeclared {
+			s.OK = false
+		}
+	}
+	return s, nil
+}
+
+// botProblems are what is not as it should be with the bot, each with what to do.
+func botProblems(b botStatus, now time.Time) (all []string) {
+	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
+	s := b.State
+	switch {
+	case !b.Running && b.Wanted:
+		say("the bot is not running: the-loop serve")
+		return all
+	case !b.Running:
+		return nil
+	case now.Sub(s.Written) > staleAfter:
+		say("the bot has not said how it is for %s: it may hang; see logs/bot.log", now.Sub(s.Written).Round(time.Second))
+	case !s.Connected:
+		say("the bot is not connected to Slack: replies wait in Slack until it is")
+	case now.Sub(s.LastFrame) > silentAfter:
+		say("the connection is open and silent: nothing came for %s", now.Sub(s.LastFrame).Round(time.Second))
+	}
+	if s.Connections > 1 {
+		say("%d connections are open on this Slack app: another bot takes some of its events; stop it, or give it an app of its own", s.Connections)
+	}
+	if s.ConfigError != "" {
+		say("the configuration is not valid, so nobody is let in and replies wait: %s", s.ConfigError)
+	}
+	if s.Problem != "" {
+		say("%s", s.Problem)
+	}
+	return all
+}
+
+func (s status) print(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "config    %s\nstate     %s\nbot       %s\n", s.Config, s.Root, s.Bot.words())
+	for _, p := range s.Bot.Problems {
+		fmt.Fprintf(&b, "          ! %s\n", p)
+	}
+	if _, err := io.WriteString(w, b.String()); err != nil {
+		return err
+	}
+	if len(s.Sessions) == 0 {
+		_, err := fmt.Fprintln(w, "sessions  none: declare one under standingSessions in the config")
+		return err
+	}
+	return printTable(w, s.Sessions)
+}
+
+func (b botStatus) words() string {
+	switch {
+	case !b.Running && !b.Wanted:
+		return "not wanted (channels.slack.enabled is false)"
+	case !b.Running:
+		return "not running"
+	case !b.State.Connected:
+		return fmt.Sprintf("process %d, not connected", b.State.PID)
+	}
+	return fmt.Sprintf("process %d, connected, %d threads, last frame %s ago", b.State.PID, b.State.Bound,
+		time.Since(b.State.LastFrame).Round(time.Second))
+}
