@@ -43,7 +43,7 @@ func (w *Workspace) emitMessage(ch *channelState, m *Message) {
 		}
 	}
 	w.emit(ch, "message", ev)
-	if m.BotID == "" && strings.Contains(m.Text, "<@"+w.botUser) {
+	if m.BotID == "" && m.Subtype != "channel_join" && strings.Contains(m.Text, "<@"+w.botUser) {
 		ev.Type, ev.ChannelType, ev.Subtype = "app_mention", "", ""
 		w.emit(ch, "app_mention", ev)
 	}

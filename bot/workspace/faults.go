@@ -161,23 +161,25 @@ func (f *APIFault) before(w *Workspace, rw http.ResponseWriter, r *http.Request)
 		}
 		rw.WriteHeader(f.status)
 		_, _ = rw.Write([]byte(f.body)) // the client may be gone
-	default:
-		return false
 	}
 	return true
 }
 
-// after plays what happens once the call was done; it says whether the answer is swallowed.
-func (f *APIFault) after(r *http.Request, rw http.ResponseWriter) bool {
-	switch f.play {
-	case playHangAfter:
+// swallows says whether the call is done and its answer is not sent.
+func (f *APIFault) swallows() bool {
+	return f != nil && (f.play == playHangAfter || f.play == playCutAfter)
+}
+
+// preempts says whether something happens before the call.
+func (f *APIFault) preempts() bool { return f != nil && !f.swallows() }
+
+// after plays what happens once the call was done.
+func (f *APIFault) after(r *http.Request, rw http.ResponseWriter) {
+	if f.play == playHangAfter {
 		<-r.Context().Done()
-	case playCutAfter:
-		cut(rw)
-	default:
-		return false
+		return
 	}
-	return true
+	cut(rw)
 }
 
 // cut closes the connection under a response.

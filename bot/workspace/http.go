@@ -99,9 +99,11 @@ func (w *Workspace) serveAPI(rw http.ResponseWriter, r *http.Request) {
 	err := c.readArgs(r, m.json)
 	seq := w.logRequest(c.method, c.args)
 	fault := w.fault.takeAPI(c.method)
-	if fault != nil && fault.before(w, rw, r) {
+	if fault.preempts() {
 		w.settleRequest(seq, fault.status, false, fault.code, fault.name)
-		return
+		if fault.before(w, rw, r) {
+			return
+		}
 	}
 	var out reply
 	switch {
@@ -111,8 +113,9 @@ func (w *Workspace) serveAPI(rw http.ResponseWriter, r *http.Request) {
 	default:
 		out, err = w.dispatch(c, m)
 	}
-	if fault != nil && fault.after(r, rw) {
-		w.settleRequest(seq, 0, err == nil, "", fault.name)
+	if fault.swallows() {
+		w.settleRequest(seq, 0, err == nil, errorCode(err), fault.name)
+		fault.after(r, rw)
 		return
 	}
 	status := writeReply(rw, out, err)

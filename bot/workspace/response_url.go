@@ -42,15 +42,18 @@ func (w *Workspace) serveResponseURL(rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	seq := w.logRequest("response_url", map[string]string{"body": string(body)})
 	fault := w.fault.takeAPI("response_url")
-	if fault != nil && fault.before(w, rw, r) {
+	if fault.preempts() {
 		w.settleRequest(seq, fault.status, false, fault.code, fault.name)
-		return
+		if fault.before(w, rw, r) {
+			return
+		}
 	}
 	if err == nil {
 		err = w.answerLater(r.PathValue("id"), body)
 	}
-	if fault != nil && fault.after(r, rw) {
-		w.settleRequest(seq, 0, err == nil, "", fault.name)
+	if fault.swallows() {
+		w.settleRequest(seq, 0, err == nil, errorCode(err), fault.name)
+		fault.after(r, rw)
 		return
 	}
 	status := http.StatusOK
