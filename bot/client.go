@@ -115,6 +115,16 @@ func (c *Client) Identify(ctx context.Context) (Self, error) {
 	return self, nil
 }
 
+// known makes sure that we know who we are before anything is read that must be judged by it: without our own team
+// every author would look like a stranger.
+func (c *Client) known(ctx context.Context) error {
+	if c.self.Load() != nil {
+		return nil
+	}
+	_, err := c.Identify(ctx)
+	return err
+}
+
 func (c *Client) whoAmI(ctx context.Context) (Self, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -192,6 +202,9 @@ const pageSize = "200"
 // Replies implements [threads.History]. Only what people wrote is returned: no root, no bots, no joins. Page.Now is
 // zero when the answer had no Date.
 func (c *Client) Replies(ctx context.Context, channel, root, oldest, cursor string) (threads.Page, error) {
+	if err := c.known(ctx); err != nil {
+		return threads.Page{}, err
+	}
 	args := url.Values{"channel": {channel}, "ts": {root}, "limit": {pageSize}}
 	setIf(args, "oldest", oldest)
 	setIf(args, "cursor", cursor)
@@ -215,6 +228,9 @@ func (c *Client) Replies(ctx context.Context, channel, root, oldest, cursor stri
 
 // Reply implements [threads.History].
 func (c *Client) Reply(ctx context.Context, channel, root, ts string) (threads.Reply, error) {
+	if err := c.known(ctx); err != nil {
+		return threads.Reply{}, err
+	}
 	a, err := c.call(ctx, methodReplies, url.Values{"channel": {channel}, "ts": {root}, "oldest": {ts}, "latest": {ts},
 		"inclusive": {"true"}, "limit": {"10"}})
 	if err != nil {
@@ -234,6 +250,9 @@ func (c *Client) Reply(ctx context.Context, channel, root, ts string) (threads.R
 
 // FindPost implements [threads.History]. since is by our clock; the search begins a minute before it, by Slack's.
 func (c *Client) FindPost(ctx context.Context, channel, root, nonce string, since time.Time) (string, error) {
+	if err := c.known(ctx); err != nil {
+		return "", err
+	}
 	method, args := methodHistory, url.Values{"channel": {channel}}
 	if !since.IsZero() {
 		since = since.Add(time.Duration(c.offset.Load()))

@@ -226,6 +226,28 @@ func TestAPageWithAMalformedMessageIsReadWhole(t *testing.T) {
 	}
 }
 
+// Before we know our own team every author would look like a stranger, and a drop is final.
+func TestNothingIsReadBeforeWeKnowWhoWeAre(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	root := x.root()
+	ts := x.reply(root, "hi")
+	x.Faults().API(methodAuthTest, 3, workspace.HTML(503))
+	if _, err := x.client.Replies(x.ctx, x.ch, root, "", ""); err == nil {
+		t.Error("a page was read")
+	}
+	if _, err := x.client.Reply(x.ctx, x.ch, root, ts); err == nil {
+		t.Error("a reply was read")
+	}
+	if _, err := x.client.FindPost(x.ctx, x.ch, "", "n-root", time.Now()); err == nil {
+		t.Error("a post was looked for")
+	}
+	page, err := x.client.Replies(x.ctx, x.ch, root, "", "")
+	if err != nil || len(page.Replies) != 1 || page.Replies[0].Actor.Team != x.TeamID() {
+		t.Errorf("page %+v, %v", page, err)
+	}
+}
+
 func TestALongThreadIsReadPageByPage(t *testing.T) {
 	t.Parallel()
 	x := start(t).identified()

@@ -98,6 +98,9 @@ func (d *Doors) OnShortcut(callback string, h Handler) { d.shortcuts[callback] =
 // OnView registers the handler of a submitted modal by its callback_id.
 func (d *Doors) OnView(callback string, h ViewHandler) { d.views[callback] = h }
 
+// OnHome registers who is told that somebody opened the app's Home tab. The event app_home_opened must be subscribed to.
+func (d *Doors) OnHome(h Handler) { d.home = h }
+
 // OnDecision registers who settles the questions of package threads.
 func (d *Doors) OnDecision(decider Decider) {
 	decide := func(ctx context.Context, a Act) (string, error) {
@@ -124,6 +127,14 @@ func (d *Doors) handle(ctx context.Context, e Envelope) {
 		return
 	}
 	d.run(ctx, func(ctx context.Context) { d.perform(ctx, act, h) })
+}
+
+// opened takes the event app_home_opened, which tells no team.
+func (d *Doors) opened(ctx context.Context, event object) {
+	act := Act{Actor: authz.Actor{User: event.str("user")}, Name: event.str("type"), Value: event.str("tab"), Channel: event.str("channel")}
+	if d.home != nil {
+		d.run(ctx, func(ctx context.Context) { d.perform(ctx, act, d.home) })
+	}
 }
 
 func (d *Doors) handler(envelope, kind, name string) Handler {

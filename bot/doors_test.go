@@ -199,3 +199,21 @@ func TestAnActIsReadFromItsPayload(t *testing.T) {
 	}
 	_ = actOf(self, Envelope{}, nil) // an empty payload is nobody's act
 }
+
+func TestTheHomeTabIsOpenToThoseOnTheList(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	got := make(chan Act, 9)
+	x.doors.OnHome(func(_ context.Context, a Act) (string, error) { got <- a; return "", nil })
+	x.up()
+	if err := x.AddUser("eve").OpenHome(x.ctx); err != nil {
+		t.Fatal(err)
+	}
+	x.until("the drop", func() bool { return x.heard.has("channel.dropped unauthorized-actor") })
+	if err := x.ann.OpenHome(x.ctx); err != nil {
+		t.Fatal(err)
+	}
+	if a := <-got; a.Actor.User != x.ann.ID || a.Actor.Team != x.TeamID() || a.Value != "home" {
+		t.Errorf("opened by %+v", a)
+	}
+}

@@ -172,6 +172,11 @@ var innerEvents = map[string]func(in *Inbound, ctx context.Context, event object
 	"member_left_channel": (*Inbound).memberLeft,
 	"channel_id_changed":  (*Inbound).channelID,
 	"tokens_revoked":      (*Inbound).revoked,
+	"app_home_opened": func(in *Inbound, ctx context.Context, event object) {
+		if in.o.Doors != nil {
+			in.o.Doors.opened(ctx, event)
+		}
+	},
 	"app_uninstalled": func(in *Inbound, _ context.Context, _ object) {
 		in.o.Notice(Notice{Kind: NoticeUninstalled})
 	},

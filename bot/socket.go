@@ -160,10 +160,8 @@ func (s *Socket) keep(ctx context.Context) error {
 
 // once holds one connection and returns why it ended.
 func (s *Socket) once(ctx context.Context) error {
-	if s.o.Client.Self().User == "" {
-		if _, err := s.o.Client.Identify(ctx); err != nil {
-			return err
-		}
+	if err := s.o.Client.known(ctx); err != nil {
+		return err
 	}
 	return newLink(s).run(ctx)
 }
@@ -236,10 +234,10 @@ func (s *Socket) disconnected(ctx context.Context, why error) bool {
 
 // Why a connection ended, where neither Slack nor the network said so.
 var (
-	errClosed  = errors.New("Slack closed the connection")
+	errClosed  = errors.New("the connection was closed by Slack")
 	errNoLife  = errors.New("no answer from Slack while connecting")
 	errStopped = errors.New("the bot stops")
-	errEarly   = errors.New("Slack closed the connection before it said hello; Socket Mode may be switched off for the app, or too many connections (10) are open")
+	errEarly   = errors.New("the connection was closed by Slack before its hello; Socket Mode may be switched off for the app, or too many connections (10) are open")
 )
 
 // silentError says that a connection was open and nothing came.
