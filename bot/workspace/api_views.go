@@ -237,6 +237,9 @@ func viewsUpdate(c *call) (reply, error) {
 
 func viewsPublish(c *call) (reply, error) {
 	w := c.w
+	if w.opts.NoHome {
+		return nil, fail("not_enabled")
+	}
 	raw := json.RawMessage(c.arg("view"))
 	body, err := parseView(raw, "home")
 	if err != nil {

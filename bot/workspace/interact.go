@@ -41,6 +41,9 @@ func (w *Workspace) interaction(ctx context.Context, d *delivery) (json.RawMessa
 		payload json.RawMessage
 		failure string
 	}
+	if d.kind == "interactive" && w.opts.NoInteractivity {
+		return nil, refused("This app is not configured to handle interactive responses.")
+	}
 	got := make(chan answer, 1)
 	d.onAck = func(p json.RawMessage) { got <- answer{payload: p} }
 	d.onFail = func(reason string) { got <- answer{failure: reason} }
@@ -146,33 +149,30 @@ func (p *Person) slashPayload(ch *channelState, command, text string) (SlashResu
 		"api_app_id": w.appID, "is_enterprise_install": "false", "response_url": res.ResponseURL, "trigger_id": res.TriggerID}
 }
 
-// escapeCommand writes names in a command's text as tokens, with labels, as should_escape asks for. Nothing else is
-// escaped in commands.
+// escapeCommand writes names and URLs in a command's text as tokens, and escapes the rest, as should_escape asks for.
 func (w *Workspace) escapeCommand(text string) string {
 	words := strings.Split(text, " ")
 	for i, word := range words {
-		if len(word) < 2 {
-			continue
-		}
-		switch el := w.commandToken(word); el["type"] {
-		case "user":
-			words[i] = "<@" + str(el["user_id"]) + "|" + w.people[str(el["user_id"])].Name + ">"
-		case "channel", "broadcast", "usergroup":
-			words[i] = wireElement(el)
-		}
+		words[i] = w.escapeWord(word)
 	}
 	return strings.Join(words, " ")
 }
 
-func (w *Workspace) commandToken(word string) element {
-	if word[0] != '@' && word[0] != '#' {
-		return nil
+func (w *Workspace) escapeWord(word string) string {
+	if word == "" || word[0] != '@' && word[0] != '#' && !strings.Contains(word, "://") {
+		return escape(word)
 	}
 	el, used := w.token(word)
-	if used != len(word) {
-		return nil
+	switch {
+	case el == nil:
+		return escape(word)
+	case el["type"] == "user":
+		id := str(el["user_id"])
+		return "<@" + id + "|" + w.people[id].Name + ">" + escape(word[used:])
+	case el["type"] == "link" && !strings.HasPrefix(word, "http"):
+		return escape(word)
 	}
-	return el
+	return wireElement(el) + escape(word[used:])
 }
 
 // person as payloads of interactions name them.

@@ -78,9 +78,9 @@ func TestACommandReachesTheRealClient(t *testing.T) {
 		}
 	})
 	f.wait("connected", func() bool { return f.Connections() == 1 })
-	res := must[SlashResult](t)(f.ann.Slash(f.ctx, f.ch, "/agent", "say @ann in #general a <b>"))
+	res := must[SlashResult](t)(f.ann.Slash(f.ctx, f.ch, "/agent", "say @ann in #general a <b> https://a.example/"))
 	cmd := <-got
-	want := "say <@" + f.ann.ID + "|ann> in <#" + f.ch + "|general> a <b>"
+	want := "say <@" + f.ann.ID + "|ann> in <#" + f.ch + "|general> a &lt;b&gt; <https://a.example/>"
 	if cmd.Text != want || cmd.UserID != f.ann.ID || cmd.ChannelID != f.ch || cmd.ResponseURL != res.ResponseURL {
 		t.Errorf("got %+v", cmd)
 	}

@@ -35,6 +35,7 @@ type Message struct {
 	Inviter      string          `json:"inviter,omitempty"`
 
 	broadcast bool
+	literal   bool            // starts with a slash and is no command
 	raw       json.RawMessage // a hand-made inner event
 }
 

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
+	"strings"
 )
 
 // Person is a member, a guest or a stranger, and acts as one does in a Slack client.
@@ -20,6 +22,15 @@ type Person struct {
 	deleted, restricted, ultra, bot bool
 	botID, appID                    string // of another app's bot
 }
+
+// IsStranger says whether somebody belongs to another team.
+func (p *Person) IsStranger() bool { return p.stranger() }
+
+// IsGuest says whether somebody is a guest of either kind.
+func (p *Person) IsGuest() bool { return p.restricted }
+
+// IsDeleted says whether the account is deactivated.
+func (p *Person) IsDeleted() bool { return p.deleted }
 
 func (p *Person) stranger() bool { return p.TeamID != p.w.opts.TeamID }
 
@@ -128,6 +139,9 @@ func AsBotMessage(username string) PostOption {
 // Me is /me: subtype me_message.
 func Me() PostOption { return func(m *Message) { m.Subtype = "me_message" } }
 
+// Literally sends a text that starts with a slash and would be a command: mobile clients and other apps can.
+func Literally() PostOption { return func(m *Message) { m.literal = true } }
+
 // Post writes a message in a channel, as typed: Slack escapes it, finds links and mentions and adds rich_text.
 func (p *Person) Post(channel, text string, opts ...PostOption) (ts string, err error) {
 	return p.say(channel, "", text, opts)
@@ -140,6 +154,9 @@ func (p *Person) Reply(channel, thread, text string, opts ...PostOption) (ts str
 	}
 	return p.say(channel, thread, text, opts)
 }
+
+// commandWord is what a Slack client takes for a command.
+var commandWord = regexp.MustCompile(`^/[a-zA-Z][\w\-]*(\s|$)`)
 
 func (p *Person) say(channel, thread, text string, opts []PostOption) (string, error) {
 	w := p.w
@@ -159,6 +176,9 @@ func (p *Person) say(channel, thread, text string, opts []PostOption) (string, e
 	}
 	for _, o := range opts {
 		o(m)
+	}
+	if word := commandWord.FindString(text); word != "" && !m.literal {
+		return "", refused("%s is not a valid command. In Slack, all messages that start with the \"/\" character are interpreted as commands.", strings.TrimSpace(word))
 	}
 	if m.Text == "" && len(m.Files) == 0 && m.raw == nil {
 		return "", refused("an empty message cannot be sent")

@@ -49,6 +49,8 @@ type Options struct {
 	MessageReplied bool
 	// AutoDisable turns events off as Slack does when under 5 % of at least 20 deliveries within an hour were acked.
 	AutoDisable bool
+	// NoHome has no Home tab: views.publish answers not_enabled. NoInteractivity sends no clicks, modals and shortcuts.
+	NoHome, NoInteractivity bool
 	// NoAssistant answers assistant.threads.* with feature_disabled, as workspaces without AI features do.
 	NoAssistant bool
 
