@@ -60,7 +60,7 @@ func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 	a := &app{cfg: cfg, registry: registry.New(first.StateRoot), log: log}
 	a.events = eventlog.New(first.EventLog.Path, func() eventlog.Options { return cfg().EventLogOptions() }, log)
 	var err error
-	a.tmux, err = tmux.New(tmux.Options{SocketName: first.Routing.Tmux.SocketName, Dir: filepath.Join(first.StateRoot, "run"), Log: log})
+	a.tmux, err = tmux.New(tmux.Options{SocketName: first.Routing.Tmux.SocketName, SocketPath: c.socket, Dir: filepath.Join(first.StateRoot, "run"), Log: log})
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,176 @@
 package main
 
-import "github.com/spf13/cobra"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"the-loop/bot"
+	"the-loop/bot/workspace"
+	"the-loop/cmd/internal/config"
+	"the-loop/sessions"
+)
+
+// demoTimeout bounds the whole of "demo --once".
+const demoTimeout = 2 * time.Minute
 
 func (c *cli) demoCommand() *cobra.Command {
-	return &cobra.Command{Use: "demo"}
+	var once bool
+	cmd := &cobra.Command{Use: "demo --once", Short: "See it at work, without Slack: a workspace, the bot and an agent on this machine", Args: cobra.NoArgs,
+		Long: `See it at work without a Slack account: a local workspace, the bot and a small agent in tmux are started on this machine, a
+conversation is played, and what happened is printed. It needs tmux and nothing else, talks to nobody outside this machine,
+and leaves nothing behind.`}
+	cmd.Flags().BoolVar(&once, "once", false, "play one conversation, print it and end")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !once {
+			return usage(errors.New("say demo --once"))
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), demoTimeout)
+		defer cancel()
+		return c.demo(ctx, cmd.OutOrStdout())
+	}
+	return cmd
 }
+
+// demo is everything on this machine: Slack, the bot, the core and its tmux.
+type demo struct {
+	app     *app
+	dir     string
+	slack   *workspace.Workspace
+	channel string
+	ann     *workspace.Person // on the list
+	bob     *workspace.Person // not on it
+	stopBot func() error
+}
+
+// demo plays the conversation and takes everything down again, also when it goes wrong or is interrupted.
+func (c *cli) demo(ctx context.Context, out io.Writer) (err error) {
+	dir, err := os.MkdirTemp("", "the-loop-demo-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	d := &demo{dir: dir, stopBot: func() error { return nil }}
+	if err := d.workspace(ctx); err != nil {
+		return fmt.Errorf("start the local workspace: %w", err)
+	}
+	defer func() { err = errors.Join(err, d.slack.Close()) }()
+	if err := c.demoApp(ctx, d); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.takeDown(context.WithoutCancel(ctx))) }()
+	return (&story{demo: d, out: out}).tell(ctx)
+}
+
+func (d *demo) workspace(ctx context.Context) error {
+	d.slack = workspace.New(workspace.Options{BotName: "the-loop"})
+	if err := d.slack.Start(ctx); err != nil {
+		return err
+	}
+	d.ann, d.bob = d.slack.AddUser("ann"), d.slack.AddUser("bob")
+	d.channel = d.slack.AddChannel("agents").ID
+	d.slack.Join(d.channel, d.ann.ID, d.bob.ID)
+	d.slack.Invite(d.channel, d.slack.BotUserID())
+	return nil
+}
+
+// demoConfig is the configuration of the demo, as an operator would write it.
+const demoConfig = `version: 1
+routing: {defaultHarness: small-agent, spawnWorkdir: %q, tmux: {harnessKillGraceSeconds: 1}}
+standingSessions:
+  enabled: true
+  sessions:
+    - {name: helper, description: A small agent that comes with the-loop}
+channels:
+  slack: {enabled: true, channel: %s, authorizedUsers: [%s], apiUrl: %q}
+`
+
+// demoApp loads the demo's configuration and makes core and bot from it.
+func (c *cli) demoApp(ctx context.Context, d *demo) error {
+	path := filepath.Join(d.dir, "cli-config.yaml")
+	if err := os.WriteFile(path, fmt.Appendf(nil, demoConfig, d.dir, d.channel, d.ann.ID, d.slack.APIURL()), 0o600); err != nil {
+		return err
+	}
+	loader := config.Loader{Workdir: d.dir, Home: d.dir}
+	cfg, err := loader.Load(path)
+	if err != nil {
+		return err
+	}
+	silent := slog.New(slog.DiscardHandler)
+	inDemo := *c
+	inDemo.socket = filepath.Join(d.dir, "tmux")
+	if d.app, err = inDemo.build(func() *config.Config { return cfg }, silent); err != nil {
+		return err
+	}
+	return d.app.tmux.Check(ctx)
+}
+
+// serve starts the bot, until ctx ends or it is stopped, and returns when it is connected.
+func (d *demo) serve(ctx context.Context) error {
+	client, err := bot.NewClient(bot.ClientOptions{BotToken: d.slack.BotToken(), AppToken: d.slack.AppToken(), APIURL: d.slack.APIURL()})
+	if err != nil {
+		return err
+	}
+	b, err := bot.New(bot.Options{Root: d.dir, Client: client, Core: d.app.core, Sink: d.app.events, Log: d.app.log,
+		Config: func() bot.Config { return d.app.cfg().Bot(false) }})
+	if err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	var failed error
+	wg.Go(func() { failed = b.Run(running) })
+	d.stopBot = func() error {
+		stop()
+		wg.Wait()
+		client.Close()
+		return failed
+	}
+	waiting, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	return d.slack.WaitFor(waiting, func() bool { return d.slack.Connections() == 1 })
+}
+
+// takeDown ends the bot and the session, and waits until the tmux server has ended with its last session.
+func (d *demo) takeDown(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	err := d.stopBot()
+	defer d.app.close()
+	rec, loadErr := d.app.registry.Load(ctx, demoRef)
+	if errors.Is(loadErr, sessions.ErrNotRecorded) {
+		return err // it was never started
+	}
+	_, stopErr := d.app.core.Stop(ctx, sessions.StopRequest{Ref: demoRef})
+	err = errors.Join(err, loadErr, stopErr)
+	for running(rec.Server.PID) {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return errors.Join(err, fmt.Errorf("the demo's tmux server, process %d, did not end", rec.Server.PID))
+		}
+	}
+	return err
+}
+
+// running reports whether a process is there and has not ended: one that its parent has not asked after yet has no
+// command line any more.
+func running(pid int) bool {
+	if pid <= 0 || syscall.Kill(pid, 0) != nil {
+		return false
+	}
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	return err != nil || len(line) > 0
+}
+
+// demoRef is the demo's session.
+var demoRef = sessions.StandingRef("helper")

@@ -100,6 +100,7 @@ func codeOf(err error) int {
 type cli struct {
 	env    environment
 	config string // --config
+	socket string // of a tmux server that is not the configured one; empty: the configured one
 }
 
 func newRoot(env environment) *cobra.Command {
