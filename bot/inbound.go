@@ -218,7 +218,7 @@ func (in *Inbound) message(ctx context.Context, event object) {
 	case subtypeDeleted:
 		in.deleted(ctx, m)
 	case subtypeTombstone:
-		in.o.Threads.RootGone(m.channel, m.ts())
+		in.tombstone(m)
 	default:
 		in.heard(ctx, m)
 	}
@@ -239,7 +239,7 @@ func (in *Inbound) changed(ctx context.Context, event message) {
 	now := message{object: event.obj("message"), channel: event.channel}
 	before := message{object: event.obj("previous_message"), channel: event.channel}
 	if now.subtype() == subtypeTombstone {
-		in.o.Threads.RootGone(event.channel, now.ts())
+		in.tombstone(now)
 		return
 	}
 	r, drop := in.o.Client.readReply(now)
@@ -251,6 +251,15 @@ func (in *Inbound) changed(ctx context.Context, event message) {
 	default:
 		in.o.Threads.Edited(r)
 	}
+}
+
+// tombstone is what is left of a deleted root that has replies; data loss prevention makes one of a reply, too.
+func (in *Inbound) tombstone(m message) {
+	if m.isReply() {
+		in.o.Threads.Withdrawn(m.channel, m.thread(), m.ts())
+		return
+	}
+	in.o.Threads.RootGone(m.channel, m.ts())
 }
 
 // rewritten reports whether a person changed what a message says. A preview leaves the text as it was. Where Slack does

@@ -17,6 +17,9 @@ const (
 	subtypeBot       = "bot_message"
 )
 
+// slackbot is Slack's own voice. It has no bot_id.
+const slackbot = "USLACKBOT"
+
 // spoken are the subtypes of what a person wrote. thread_broadcast (a reply that was also sent to the channel) comes
 // instead of the plain event.
 var spoken = map[string]bool{"": true, "file_share": true, "thread_broadcast": true, "me_message": true}
@@ -61,7 +64,7 @@ func (m message) isFrom(self Self) bool {
 // byProgram reports what a bot or an app wrote, also one that used a person's token: then the message looks human but
 // for these fields.
 func (m message) byProgram(self Self) bool {
-	return m.subtype() == subtypeBot || m.str("bot_id") != "" || m.str("app_id") != "" || m.has("bot_profile") || m.isFrom(self)
+	return m.subtype() == subtypeBot || m.str("user") == slackbot || m.str("bot_id") != "" || m.str("app_id") != "" || m.has("bot_profile") || m.isFrom(self)
 }
 
 // drop is the reason for which the message is not a person's reply in a thread, or empty.

@@ -63,7 +63,7 @@ func personOf(id string, u object) Person {
 		Name:       first(profile.str("display_name"), profile.str("real_name"), u.str("real_name"), u.str("name")),
 		Team:       u.str("team_id"),
 		Enterprise: first(grid.str("enterprise_id"), u.str("enterprise_id")),
-		Bot:        u.is("is_bot") || id == "USLACKBOT",
+		Bot:        u.is("is_bot") || id == slackbot,
 		Deleted:    u.is("deleted"),
 		Stranger:   u.is("is_stranger"),
 		Guest:      u.is("is_restricted") || u.is("is_ultra_restricted"),

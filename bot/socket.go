@@ -207,8 +207,8 @@ func (s *Socket) connected(ctx context.Context, connections int, app string) {
 	st := s.state
 	s.mu.Unlock()
 	if connections > 1 {
-		s.o.Log.Warn("another bot is connected to the same Slack app, and each gets only a part of the events; "+
-			"end it, or give each its own app", "connections", connections)
+		s.o.Log.Warn("Slack counts more than one connection on this app: another bot runs on it, and each gets a part of the "+
+			"events (end it, or give each its own app), or Slack has not let go of an old one yet", "connections", connections)
 	}
 	s.o.Sink.Emit(ctx, sessions.Event{Name: EventConnected, Level: slog.LevelInfo,
 		Fields: map[string]any{"connections": connections, "app": st.App, "reconnects": st.Reconnects}})

@@ -240,7 +240,7 @@ func TestTheSocketStopsAtOnce(t *testing.T) {
 	}
 }
 
-// 1. What the library cannot read is acked all the same, read by us where that can be done, and starts a catch-up.
+// What the library cannot read is acked all the same, read by us where that can be done, and starts a catch-up.
 func TestWhatCannotBeReadStartsACatchUp(t *testing.T) {
 	t.Parallel()
 	x := start(t)
@@ -347,7 +347,7 @@ func TestAnotherBotOnTheAppIsNoticed(t *testing.T) {
 	x := start(t)
 	x.up()
 	s := x.up()
-	if n := s.State().Connections; n != 2 || !strings.Contains(x.logs.String(), "another bot is connected") {
+	if n := s.State().Connections; n != 2 || !strings.Contains(x.logs.String(), "another bot runs on it") {
 		t.Errorf("%d connections; log:\n%s", n, x.logs)
 	}
 }
