@@ -30,13 +30,27 @@ type Looker interface {
 	Look(s Screen) View
 }
 
+// Preparer is a harness that needs something in place before it can start without a person: the folder's trust, say.
+// Nothing is widened that the operator did not ask for, and a file that does not parse is reported and left alone.
+type Preparer interface {
+	Prepare(ctx context.Context, l Launch) error
+}
+
+// Follower is a harness whose conversation id cannot be given in advance, or changes while it runs.
+type Follower interface {
+	// Follow returns the id of the conversation that the pane is in now. Empty: it cannot be told yet.
+	Follow(ctx context.Context, c Conversation) (id string, err error)
+}
+
 // Launch is what a harness's argv is made of.
 type Launch struct {
+	Session      string // Record.ID
 	Conversation string // its id; pre-assigned for a new one
 	Resume       bool
 	Args         []string // the operator's
 	Prompt       string   // the first message; may be empty
 	Cwd          string
+	Env          map[string]string // what the pane will have beside the clean environment, e.g. HOME and the agent's own settings
 }
 
 // Command is a program with its arguments and the variables that it needs beside the operator's.
@@ -47,8 +61,10 @@ type Command struct {
 
 // Conversation is where a witness looks.
 type Conversation struct {
-	ID  string
-	Cwd string
+	Session string // Record.ID
+	ID      string
+	Cwd     string
+	Started time.Time // of the run that is looked at
 }
 
 // Traits are facts of an agent program.

@@ -72,7 +72,9 @@ const RecordVersion = 1
 func (r Record) Target() Target { return Target{Pane: r.Pane, Mark: r.ID} }
 
 // Talk is where the agent's own record of the conversation is found.
-func (r Record) Talk() Conversation { return Conversation{ID: r.Conversation, Cwd: r.Definition.Cwd} }
+func (r Record) Talk() Conversation {
+	return Conversation{Session: r.ID, ID: r.Conversation, Cwd: r.Definition.Cwd, Started: r.Changed}
+}
 
 // at records where the session lives now.
 func (r Record) at(p Pane, s Status, now time.Time) Record {

@@ -189,19 +189,30 @@ func (s *speech) recheck(ctx context.Context) error {
 	return nil
 }
 
-// look holds the text back while the screen would not take it as text.
+// look holds the text back while the screen would not take it as text. The last screen of an agent that has ended says
+// nothing: there is nobody to wait for.
 func (s *speech) look(ctx context.Context) error {
 	view, err := s.c.view(ctx, s.harness, s.rec)
 	if err != nil {
 		return err
 	}
+	var held *HeldError
 	switch {
 	case view.State == ViewStarting, view.State == ViewDialog, view.State == ViewMenu:
-		return &HeldError{State: view.State, Lines: view.Lines}
+		held = &HeldError{State: view.State, Lines: view.Lines}
 	case view.Box != "":
-		return &HeldError{State: view.State, Draft: true}
+		held = &HeldError{State: view.State, Draft: true}
+	default:
+		return nil
 	}
-	return nil
+	panes, err := s.c.o.Terminal.Panes(ctx)
+	if err != nil {
+		return s.c.typingFailed(s.rec, fmt.Errorf("look whether the agent lives: %w", err))
+	}
+	if p, ok := paneOf(panes, s.rec.ID); ok && p.Dead {
+		return s.c.typingFailed(s.rec, ErrPaneDead)
+	}
+	return held
 }
 
 // view reads the pane's screen, when the harness can be read.

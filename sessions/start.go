@@ -267,7 +267,7 @@ func (c *Core) survived(ctx context.Context, rec Record, probe time.Duration) er
 // spawn writes the record as starting, makes the pane, and writes the record as running.
 func (c *Core) spawn(ctx context.Context, h Harness, rec Record, l Launch) (Record, error) {
 	cfg := c.o.Config()
-	l.Conversation, l.Args, l.Cwd = rec.Conversation, rec.Definition.HarnessArgs, rec.Definition.Cwd
+	l.Session, l.Conversation, l.Args, l.Cwd = rec.ID, rec.Conversation, rec.Definition.HarnessArgs, rec.Definition.Cwd
 	cmd, err := h.Command(l)
 	if err != nil {
 		return Record{}, err
