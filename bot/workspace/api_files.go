@@ -19,21 +19,37 @@ type storedFile struct {
 }
 
 // storeFiles gives the files of a message ids and URLs. The caller holds mu.
-func (w *Workspace) storeFiles(m *Message) {
+func (w *Workspace) storeFiles(ch *channelState, m *Message) {
 	m.Files = slices.Clone(m.Files)
 	for i := range m.Files {
 		f := &m.Files[i]
 		f.User = m.User
+		f.sharedIn(ch)
 		w.storeFile(f)
 	}
 }
 
+// sharedIn notes where a file can be seen.
+func (f *File) sharedIn(ch *channelState) {
+	switch ch.kind {
+	case PublicChannel:
+		f.IsPublic, f.Channels = true, append(f.Channels, ch.id)
+	case DirectMessage:
+		f.IMs = append(f.IMs, ch.id)
+	default:
+		f.Groups = append(f.Groups, ch.id)
+	}
+}
+
 func (w *Workspace) storeFile(f *File) {
+	f.Channels, f.Groups, f.IMs = append([]string{}, f.Channels...), append([]string{}, f.Groups...), append([]string{}, f.IMs...)
 	if f.ID == "" {
 		f.ID = w.newID("F")
 	}
 	f.Created, f.Size = w.clock.Now().Unix(), max(f.Size, len(f.Content))
 	f.Filetype = strings.TrimPrefix(path.Ext(f.Name), ".")
+	f.PrettyType = strings.ToUpper(f.Filetype)
+	setDefault(&f.Permalink, "https://"+w.opts.TeamDomain+".slack.com/files/"+f.User+"/"+f.ID+"/"+path.Base("/"+f.Name))
 	setDefault(&f.Title, f.Name)
 	setDefault(&f.Mimetype, "text/plain")
 	setDefault(&f.Mode, "hosted")
@@ -147,6 +163,9 @@ func (c *call) share(files []File) error {
 	root, err := c.thread(ch)
 	if err != nil {
 		return err
+	}
+	for i := range files {
+		files[i].sharedIn(ch)
 	}
 	m := c.w.botMessage(content{text: c.arg("initial_comment")})
 	m.Files, m.Subtype, m.Upload = files, "file_share", true

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 )
 
@@ -15,12 +14,7 @@ const boltDir = "../../testdata/bolt"
 // bolt runs Slack's own framework against the workspace until the test ends.
 func (f *fixture) bolt() {
 	f.t.Helper()
-	if testing.Short() {
-		f.t.Skip("Bolt takes seconds")
-	}
-	if _, err := os.Stat(filepath.Join(boltDir, "node_modules", "@slack", "bolt")); err != nil {
-		f.t.Fatal("Bolt is missing; install it with: npm ci --prefix testdata/bolt")
-	}
+	needBolt(f.t)
 	ctx, cancel := context.WithCancel(f.ctx)
 	cmd := exec.CommandContext(ctx, "node", "conversation.js")
 	cmd.Dir = boltDir

@@ -76,8 +76,8 @@ func (w *Workspace) Join(channel string, users ...string) { w.Invite(channel, us
 
 func (w *Workspace) joined(ch *channelState, p *Person) {
 	if ch.kind == PublicChannel || ch.kind == PrivateChannel {
-		w.post(ch, &Message{Type: "message", Subtype: "channel_join", User: p.ID, TS: w.newTS(),
-			Text: "<@" + p.ID + "> has joined the channel"})
+		w.post(ch, &Message{Type: "message", Subtype: "channel_join", User: p.ID, TS: w.newTS(), Team: p.TeamID,
+			Inviter: ch.members[0], Text: "<@" + p.ID + "> has joined the channel"})
 	}
 	w.emit(ch, "member_joined_channel", w.memberEvent("member_joined_channel", ch, p))
 }

@@ -35,7 +35,7 @@ func (w *Workspace) emitMessage(ch *channelState, m *Message) {
 		return
 	}
 	ev := messageEvent{Message: m.clone(), Channel: ch.id, ChannelType: ch.kind, EventTS: m.TS}
-	ev.ReplyCount, ev.ReplyUsers, ev.LatestReply, ev.Metadata = 0, nil, "", nil
+	ev.ReplyCount, ev.ReplyUsers, ev.ReplyUsersN, ev.LatestReply, ev.Metadata = 0, nil, 0, "", nil
 	if m.broadcast {
 		ev.Subtype = "thread_broadcast"
 		if root := ch.byTS[m.ThreadTS]; root != nil {

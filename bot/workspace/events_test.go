@@ -1,7 +1,9 @@
 package workspace
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -238,6 +240,33 @@ func TestAutoUnfurlEditsWhatHasALink(t *testing.T) {
 	_, ev := got.event()
 	if own["bot_id"] != f.BotID() || replied["subtype"] != "message_replied" || ev["message"].(map[string]any)["bot_id"] != f.BotID() {
 		t.Errorf("nearform/slack-knowledgebase-chatgpt-responder#983: %v, %v, %v", own, replied, ev)
+	}
+}
+
+func TestWaitingEndsWithTheMessageOrTheContext(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	root := f.post("root")
+	got := make(chan Message, 2)
+	go func() {
+		m, _ := f.WaitForReply(f.ctx, f.ch, root, func(m Message) bool { return m.Text == "b" })
+		got <- m
+	}()
+	go func() {
+		m, _ := f.WaitForMessage(f.ctx, f.ch, func(m Message) bool { return m.Text == "b" })
+		got <- m
+	}()
+	f.reply(root, "a")
+	ts := f.reply(root, "b")
+	for range 2 {
+		if m := <-got; m.TS != ts {
+			t.Errorf("got %+v", m)
+		}
+	}
+	ctx, cancel := context.WithCancel(f.ctx)
+	cancel()
+	if _, err := f.WaitForMessage(ctx, f.ch, func(Message) bool { return false }); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
 	}
 }
 

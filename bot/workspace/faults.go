@@ -31,6 +31,12 @@ type scripted[T any] struct {
 
 func newFaults(w *Workspace) *Faults { return &Faults{w: w} }
 
+func add[T any](list *[]*scripted[T], times int, match string, what T) {
+	if times != 0 {
+		*list = append(*list, &scripted[T]{times: times, match: match, what: what})
+	}
+}
+
 // take returns the first fault of a list that matches, and counts it.
 func take[T any](list *[]*scripted[T], match string) *T {
 	for i, s := range *list {
@@ -126,7 +132,7 @@ func Delay(d time.Duration) APIFault { return APIFault{name: "delay", play: play
 func (f *Faults) API(method string, times int, fault APIFault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.api = append(f.api, &scripted[APIFault]{times: times, match: method, what: fault})
+	add(&f.api, times, method, fault)
 }
 
 func (f *Faults) takeAPI(method string) *APIFault {

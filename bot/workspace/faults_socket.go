@@ -26,7 +26,7 @@ func NoHello() ConnectFault { return ConnectFault{noHello: true} }
 func (f *Faults) Connect(times int, fault ConnectFault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.connects = append(f.connects, &scripted[ConnectFault]{times: times, what: fault})
+	add(&f.connects, times, "", fault)
 }
 
 // TooManyWebsockets refuses every new socket from now on as if ten were open.
@@ -60,6 +60,11 @@ func (f *Faults) Cut() {
 // Drop closes TCP under every open socket, without a close frame.
 func (f *Faults) Drop() {
 	f.each(func(c *conn) { c.wire.sever() })
+}
+
+// GoAway closes every open socket as a server that restarts does: a close frame with code 1001.
+func (f *Faults) GoAway() {
+	f.each(func(c *conn) { _, _ = c.wire.Write([]byte{0x88, 2, 0x03, 0xe9}) }) // the reader sees the end
 }
 
 // DropAfter closes TCP under the socket that sends the nth text frame from now, in the middle of a burst.
@@ -146,7 +151,7 @@ const suppress = Suppress
 func (f *Faults) Deliver(event string, times int, fault DeliveryFault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.deliveries = append(f.deliveries, &scripted[DeliveryFault]{times: times, match: event, what: fault})
+	add(&f.deliveries, times, event, fault)
 }
 
 type deliveryFault struct{ kind DeliveryFault }

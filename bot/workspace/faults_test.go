@@ -156,6 +156,7 @@ func TestTheRealClientComesBack(t *testing.T) {
 			f.post("burst")
 		}
 	})
+	recovers(t, "closed with a close frame", func(f *fixture) { f.Faults().GoAway() })
 	recovers(t, "refresh", func(f *fixture) { f.Disconnect("refresh_requested") })
 	recovers(t, "slackapi/bolt-js#1061: the upgrade gives 408 twice", func(f *fixture) {
 		f.Faults().Connect(2, RejectUpgrade(http.StatusRequestTimeout))

@@ -172,7 +172,7 @@ func (w *Workspace) escapeWord(word string) string {
 	case el["type"] == "link" && !strings.HasPrefix(word, "http"):
 		return escape(word)
 	}
-	return wireElement(el) + escape(word[used:])
+	return w.wireElement(el) + escape(word[used:])
 }
 
 // person as payloads of interactions name them.
@@ -198,6 +198,7 @@ func (p *Person) Shortcut(ctx context.Context, channel, ts, callbackID string) e
 		return err
 	}
 	pl := w.interactive("message_action", p)
+	delete(pl, "api_app_id") // shortcuts come without
 	pl["action_ts"], pl["callback_id"], pl["trigger_id"] = w.newTS(), callbackID, w.newTrigger(p.ID, "")
 	pl["channel"] = reply{"id": ch.id, "name": ch.name}
 	pl["message_ts"], pl["message"] = m.TS, m.clone()
@@ -212,6 +213,8 @@ func (p *Person) GlobalShortcut(ctx context.Context, callbackID string) error {
 	w := p.w
 	w.mu.Lock()
 	pl := w.interactive("shortcut", p)
+	delete(pl, "api_app_id")
+	pl["user"] = reply{"id": p.ID, "username": p.Name, "team_id": p.TeamID}
 	pl["action_ts"], pl["callback_id"], pl["trigger_id"] = w.newTS(), callbackID, w.newTrigger(p.ID, "")
 	w.mu.Unlock()
 	_, err := w.interaction(ctx, &delivery{kind: "interactive", payload: w.encode(pl)})

@@ -30,6 +30,7 @@ type Message struct {
 	Edited       *Edited         `json:"edited,omitempty"`
 	ReplyCount   int             `json:"reply_count,omitempty"`
 	ReplyUsers   []string        `json:"reply_users,omitempty"`
+	ReplyUsersN  int             `json:"reply_users_count,omitempty"`
 	LatestReply  string          `json:"latest_reply,omitempty"`
 	Reactions    []Reaction      `json:"reactions,omitempty"`
 	Inviter      string          `json:"inviter,omitempty"`
@@ -57,19 +58,29 @@ type Reaction struct {
 
 // File is a file in a message. Content is served at URLPrivate to whoever shows the bot token.
 type File struct {
-	ID                 string `json:"id"`
-	Created            int64  `json:"created,omitempty"`
-	Name               string `json:"name"`
-	Title              string `json:"title"`
-	Mimetype           string `json:"mimetype"`
-	Filetype           string `json:"filetype,omitempty"`
-	User               string `json:"user,omitempty"`
-	Size               int    `json:"size"`
-	Mode               string `json:"mode"`
-	IsExternal         bool   `json:"is_external"`
-	URLPrivate         string `json:"url_private"`
-	URLPrivateDownload string `json:"url_private_download"`
-	Permalink          string `json:"permalink,omitempty"`
+	ID                 string   `json:"id"`
+	Created            int64    `json:"created"`
+	Name               string   `json:"name"`
+	Title              string   `json:"title"`
+	Mimetype           string   `json:"mimetype"`
+	Filetype           string   `json:"filetype"`
+	PrettyType         string   `json:"pretty_type"`
+	User               string   `json:"user,omitempty"`
+	Username           string   `json:"username"`
+	Editable           bool     `json:"editable"`
+	IsPublic           bool     `json:"is_public"`
+	PublicURLShared    bool     `json:"public_url_shared"`
+	DisplayAsBot       bool     `json:"display_as_bot"`
+	ExternalType       string   `json:"external_type"`
+	Channels           []string `json:"channels"`
+	Groups             []string `json:"groups"`
+	IMs                []string `json:"ims"`
+	Size               int      `json:"size"`
+	Mode               string   `json:"mode"`
+	IsExternal         bool     `json:"is_external"`
+	URLPrivate         string   `json:"url_private"`
+	URLPrivateDownload string   `json:"url_private_download"`
+	Permalink          string   `json:"permalink"`
 
 	Content []byte `json:"-"`
 }

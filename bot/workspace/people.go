@@ -103,7 +103,10 @@ func Broadcast() PostOption { return func(m *Message) { m.broadcast = true } }
 
 // WithFiles attaches files; only Name and Content are needed. The event is a file_share.
 func WithFiles(files ...File) PostOption {
-	return func(m *Message) { m.Files, m.Subtype, m.Upload = files, "file_share", true }
+	return func(m *Message) {
+		m.Files, m.Subtype, m.Upload = files, "file_share", true
+		m.ClientMsgID, m.Team = "", "" // this event comes without
+	}
 }
 
 // WithoutBlocks leaves the rich_text out, as old clients and some integrations do.
@@ -137,7 +140,9 @@ func AsBotMessage(username string) PostOption {
 }
 
 // Me is /me: subtype me_message.
-func Me() PostOption { return func(m *Message) { m.Subtype = "me_message" } }
+func Me() PostOption {
+	return func(m *Message) { m.Subtype, m.ClientMsgID, m.Blocks, m.Team = "me_message", "", nil, "" }
+}
 
 // Literally sends a text that starts with a slash and would be a command: mobile clients and other apps can.
 func Literally() PostOption { return func(m *Message) { m.literal = true } }
@@ -183,7 +188,7 @@ func (p *Person) say(channel, thread, text string, opts []PostOption) (string, e
 	if m.Text == "" && len(m.Files) == 0 && m.raw == nil {
 		return "", refused("an empty message cannot be sent")
 	}
-	w.storeFiles(m)
+	w.storeFiles(ch, m)
 	w.post(ch, m)
 	return m.TS, nil
 }

@@ -41,7 +41,7 @@ func (c *channelState) countReplies(root *Message) {
 	replies := c.threads[root.TS]
 	root.ReplyCount = len(replies)
 	if len(replies) == 0 {
-		root.ReplyUsers, root.LatestReply = nil, ""
+		root.ReplyUsers, root.ReplyUsersN, root.LatestReply = nil, 0, ""
 		return
 	}
 	last := replies[len(replies)-1]
@@ -49,6 +49,7 @@ func (c *channelState) countReplies(root *Message) {
 	if !slices.Contains(root.ReplyUsers, last.User) {
 		root.ReplyUsers = append(slices.Clip(root.ReplyUsers), last.User)
 	}
+	root.ReplyUsersN = len(root.ReplyUsers)
 }
 
 func (c *channelState) remove(m *Message) {

@@ -49,7 +49,7 @@ func (w *Workspace) typed(text string) (wire string, blocks json.RawMessage) {
 		inner := strings.TrimPrefix(text[m[2]:m[3]], "\n")
 		elements := links(strings.TrimSuffix(inner, "\n"), nil)
 		parts = append(parts, element{"type": "rich_text_preformatted", "elements": elements, "border": 0})
-		b.WriteString("```" + wireOf(links(text[m[2]:m[3]], nil)) + "```")
+		b.WriteString("```" + w.wireOf(links(text[m[2]:m[3]], nil)) + "```")
 		if strings.HasSuffix(text[m[0]:m[1]], "\n") {
 			b.WriteString("\n")
 		}
@@ -72,7 +72,7 @@ func (w *Workspace) section(text string, b *strings.Builder, parts *[]element) {
 		at = m[1]
 	}
 	elements = append(elements, w.tokens(text[at:])...)
-	b.WriteString(wireOf(elements))
+	b.WriteString(w.wireOf(elements))
 	*parts = append(*parts, element{"type": "rich_text_section", "elements": elements})
 }
 
@@ -103,7 +103,7 @@ func (w *Workspace) token(word string) (el element, used int) {
 		return w.mention(trimmed), len(trimmed)
 	case word[0] == '#':
 		if ch := w.channel(trimmed); ch != nil && ch.kind == PublicChannel {
-			return element{"type": "channel", "channel_id": ch.id, "name": ch.name}, len(trimmed)
+			return element{"type": "channel", "channel_id": ch.id}, len(trimmed)
 		}
 	case word[0] == ':':
 		for _, e := range emojis {
@@ -130,10 +130,19 @@ func (w *Workspace) mention(word string) element {
 	}
 	for _, g := range w.groups {
 		if g.Handle == name {
-			return element{"type": "usergroup", "usergroup_id": g.ID, "handle": g.Handle}
+			return element{"type": "usergroup", "usergroup_id": g.ID}
 		}
 	}
 	return nil
+}
+
+func (w *Workspace) handle(group string) string {
+	for _, g := range w.groups {
+		if g.ID == group {
+			return g.Handle
+		}
+	}
+	return ""
 }
 
 // plain is text without tokens, apart from emoji.
@@ -179,7 +188,7 @@ func links(text string, style element) []element {
 }
 
 // wireOf writes elements as message text.
-func wireOf(elements []element) string {
+func (w *Workspace) wireOf(elements []element) string {
 	var b strings.Builder
 	code := false
 	for _, el := range elements {
@@ -188,7 +197,7 @@ func wireOf(elements []element) string {
 			b.WriteByte('`')
 			code = now
 		}
-		b.WriteString(wireElement(el))
+		b.WriteString(w.wireElement(el))
 	}
 	if code {
 		b.WriteByte('`')
@@ -196,14 +205,15 @@ func wireOf(elements []element) string {
 	return b.String()
 }
 
-func wireElement(el element) string {
+func (w *Workspace) wireElement(el element) string {
 	switch el["type"] {
 	case "user":
 		return "<@" + str(el["user_id"]) + ">"
 	case "channel":
-		return "<#" + str(el["channel_id"]) + "|" + str(el["name"]) + ">"
+		id := str(el["channel_id"])
+		return "<#" + id + "|" + w.channels[id].name + ">"
 	case "usergroup":
-		return "<!subteam^" + str(el["usergroup_id"]) + "|@" + str(el["handle"]) + ">"
+		return "<!subteam^" + str(el["usergroup_id"]) + "|@" + w.handle(str(el["usergroup_id"])) + ">"
 	case "broadcast":
 		return "<!" + str(el["range"]) + ">"
 	case "emoji":

@@ -27,7 +27,8 @@ func plainOf(t *testing.T, f *fixture, blocks json.RawMessage) string {
 				b.WriteString("@" + f.people[str(el["user_id"])].Name)
 				f.mu.Unlock()
 			case "channel":
-				b.WriteString("#" + str(el["name"]))
+				ch, _ := f.Channel(str(el["channel_id"]))
+				b.WriteString("#" + ch.Name)
 			case "broadcast":
 				b.WriteString("@" + str(el["range"]))
 			case "emoji":

@@ -34,6 +34,34 @@ func (w *Workspace) WaitFor(ctx context.Context, cond func() bool) error {
 	}
 }
 
+// WaitForMessage returns the first message of a channel that matches, as soon as there is one.
+func (w *Workspace) WaitForMessage(ctx context.Context, channel string, match func(Message) bool) (found Message, err error) {
+	err = w.WaitFor(ctx, func() bool {
+		for _, m := range w.Messages(channel) {
+			if match(m) {
+				found = m
+				return true
+			}
+		}
+		return false
+	})
+	return found, err
+}
+
+// WaitForReply returns the first message below a root that matches, as soon as there is one.
+func (w *Workspace) WaitForReply(ctx context.Context, channel, root string, match func(Message) bool) (found Message, err error) {
+	err = w.WaitFor(ctx, func() bool {
+		for _, m := range w.Thread(channel, root) {
+			if m.TS != root && match(m) {
+				found = m
+				return true
+			}
+		}
+		return false
+	})
+	return found, err
+}
+
 // Messages returns everything in a channel, replies included, oldest first.
 func (w *Workspace) Messages(channel string) []Message {
 	w.mu.Lock()

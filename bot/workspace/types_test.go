@@ -1,0 +1,285 @@
+package workspace
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+)
+
+// literals collects what the workspace says, each with the name of Slack's own TypeScript type for it.
+type literals struct {
+	t    *testing.T
+	code strings.Builder
+	used map[string]string // type → module
+	n    int
+}
+
+func (l *literals) is(module, typ string, value any) {
+	l.t.Helper()
+	raw := must[[]byte](l.t)(json.MarshalIndent(tame(value, module), "", " "))
+	name, _, _ := strings.Cut(typ, "<")
+	l.used[name] = module
+	if _, arg, ok := strings.Cut(typ, "<"); ok {
+		l.used[strings.TrimSuffix(arg, ">")] = module
+	}
+	l.n++
+	code := strings.ReplaceAll(string(raw), `"`+undefined+`"`, "undefined")
+	fmt.Fprintf(&l.code, "export const v%d: %s = %s;\n", l.n, typ, code)
+}
+
+// behind lists what Slack sends and its types do not know: they are generated from samples, or kept by hand.
+var behind = map[string][]string{
+	"@slack/web-api": {"blocks", "parent_user_id", "edited", "client_msg_id", "close",
+		"submit", "title", "previous_view_id", "thread_ts", "metadata", "subtype", "ts"},
+	"@slack/types": {"attachments", "source_team", "user_team", "ims"},
+	"@slack/bolt":  {"enterprise", "context_enterprise_id"},
+}
+
+// tame leaves out what the types are behind in.
+func tame(v any, module string) any {
+	switch t := v.(type) {
+	case map[string]any:
+		out := map[string]any{}
+		for k, e := range t {
+			if !slices.Contains(behind[module], k) {
+				out[k] = tame(e, module)
+			}
+		}
+		return out
+	case []any:
+		out := []any{}
+		for _, e := range t {
+			out = append(out, tame(e, module))
+		}
+		return out
+	}
+	return v
+}
+
+// changed checks a message within a change apart: the types want it to have a channel, which Slack leaves out.
+func (l *literals) changed(inner map[string]any) {
+	for _, key := range []string{"message", "previous_message"} {
+		m, ok := inner[key].(map[string]any)
+		if !ok {
+			continue
+		}
+		typ := "GenericMessageEvent"
+		if m["subtype"] == "thread_broadcast" {
+			typ = "ThreadBroadcastMessageEvent"
+		}
+		for _, k := range []string{"channel", "channel_type", "event_ts"} {
+			m[k] = inner[k]
+		}
+		l.event(typ, m)
+	}
+}
+
+// undefined stands where the types want a key without a value.
+const undefined = "(undefined)"
+
+func (l *literals) event(typ string, inner map[string]any) {
+	switch typ {
+	case "GenericMessageEvent":
+		inner["subtype"] = undefined
+		for _, k := range []string{"latest_reply", "reply_count", "reply_users", "reply_users_count"} {
+			delete(inner, k)
+		}
+	case "ThreadBroadcastMessageEvent":
+		delete(inner, "parent_user_id")
+		delete(inner, "team")
+		root := inner["root"].(map[string]any)
+		root["subtype"], root["channel"], root["channel_type"], root["event_ts"] = undefined, inner["channel"], inner["channel_type"], inner["event_ts"]
+	case "BotMessageEvent", "MeMessageEvent":
+		delete(inner, "parent_user_id")
+	}
+	l.is("@slack/types", typ, inner)
+}
+func (l *literals) bolt(typ string, payload any) { l.is("@slack/bolt", typ, payload) }
+func (l *literals) answer(typ string, body any)  { l.is("@slack/web-api", typ, body) }
+
+// compile lets TypeScript check every literal strictly: keys that Slack does not know are errors too. It returns what
+// TypeScript says.
+func (l *literals) compile() (string, error) {
+	l.t.Helper()
+	tsc := filepath.Join(boltDir, "node_modules", "typescript", "bin", "tsc")
+	dir := l.t.TempDir()
+	modules := must[string](l.t)(filepath.Abs(filepath.Join(boltDir, "node_modules")))
+	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+		l.t.Fatal(err)
+	}
+	var names []string
+	for name := range l.used {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	var file strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&file, "import type { %s } from '%s';\n", name, l.used[name])
+	}
+	file.WriteString(l.code.String())
+	path := filepath.Join(dir, "said.ts")
+	if err := os.WriteFile(path, []byte(file.String()), 0o600); err != nil {
+		l.t.Fatal(err)
+	}
+	cmd := exec.CommandContext(l.t.Context(), "node", must[string](l.t)(filepath.Abs(tsc)), "--strict", "--noEmit",
+		"--skipLibCheck", "--target", "es2022", "--module", "nodenext", "--moduleResolution", "nodenext", path)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func needBolt(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("Bolt takes seconds")
+	}
+	for _, part := range []string{"@slack/bolt", "typescript"} {
+		if _, err := os.Stat(filepath.Join(boltDir, "node_modules", part)); err != nil {
+			t.Fatal("Bolt is missing; install it with: npm ci --prefix testdata/bolt")
+		}
+	}
+}
+
+func TestBoltTypesFitWhatTheWorkspaceSays(t *testing.T) {
+	t.Parallel()
+	needBolt(t)
+	l := &literals{t: t, used: map[string]string{}}
+	f := start(t, noRates)
+	f.sayEvents(l)
+	f.sayInteractions(l)
+	f.sayAnswers(l)
+	if out, err := l.compile(); err != nil {
+		t.Errorf("Slack's types do not fit: %v\n%s", err, out)
+	}
+}
+
+func TestBoltTypesFindATypo(t *testing.T) {
+	t.Parallel()
+	needBolt(t)
+	l := &literals{t: t, used: map[string]string{}}
+	l.bolt("SlashCommand", map[string]any{"comand": "/agent"})
+	if out, err := l.compile(); err == nil || !strings.Contains(out, "comand") {
+		t.Errorf("it was not found: %v, %s", err, out)
+	}
+}
+
+func (f *fixture) sayEvents(l *literals) {
+	s := f.greeted()
+	eve := f.AddUser("eve", Stranger("T0OTHERCO1"))
+	shared := f.AddChannel("shared", ExtShared("T0OTHERCO1"), Members(eve.ID, f.BotUserID()))
+	next := func(typ string) {
+		f.t.Helper()
+		payload, inner := s.event()
+		l.changed(inner)
+		l.event(typ, inner)
+		payload["event"] = map[string]any{"type": inner["type"]}
+		l.bolt("EnvelopedEvent", payload)
+	}
+	root := f.post("see https://a.example/ 🚀 @ann `code` README.md @here #general")
+	next("GenericMessageEvent")
+	f.reply(root, "reply")
+	next("GenericMessageEvent")
+	must[string](f.t)(eve.Post(shared.ID, "from elsewhere"))
+	next("GenericMessageEvent")
+	loud := f.reply(root, "loud", Broadcast())
+	next("ThreadBroadcastMessageEvent")
+	f.reply(root, "file", WithFiles(File{Name: "a.txt", Content: []byte("x")}))
+	next("FileShareMessageEvent")
+	f.reply(root, "hook", AsBotMessage("hook"))
+	next("BotMessageEvent")
+	f.post("me", Me())
+	next("MeMessageEvent")
+	f.post("@the-loop hi")
+	next("GenericMessageEvent")
+	next("AppMentionEvent")
+	_ = f.Unfurl(f.ch, root)
+	next("MessageChangedEvent")
+	_ = f.ann.Edit(f.ch, loud, "changed")
+	next("MessageChangedEvent")
+	_ = f.ann.Delete(f.ch, loud)
+	next("MessageDeletedEvent")
+	_ = f.ann.React(f.ch, root, "eyes")
+	next("ReactionAddedEvent")
+	_ = f.ann.Unreact(f.ch, root, "eyes")
+	next("ReactionRemovedEvent")
+	_ = f.ann.OpenHome(f.ctx)
+	next("AppHomeOpenedEvent")
+	f.Join(f.ch, eve.ID)
+	next("ChannelJoinMessageEvent")
+	next("MemberJoinedChannelEvent")
+	f.Leave(f.ch, eve.ID)
+	next("MemberLeftChannelEvent")
+	f.Archive(shared.ID)
+	next("ChannelArchiveEvent")
+	_ = s.ws.CloseNow()
+	f.wait("closed", func() bool { return f.Connections() == 0 })
+}
+
+func (f *fixture) sayInteractions(l *literals) {
+	got := make(chan map[string]any, 1)
+	s := f.answering(func(p map[string]any) any {
+		if p["event"] == nil {
+			got <- p
+		}
+		return nil
+	})
+	ts := str(f.allows("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
+	res := must[SlashResult](f.t)(f.ann.Slash(f.ctx, f.ch, "/agent", "x"))
+	l.bolt("SlashCommand", <-got)
+	f.allows("views.open", form("trigger_id", res.TriggerID, "view", formView))
+	must[map[string]string](f.t)(f.ann.Submit(f.ctx, f.Views("ann")[0].ID, map[string]string{"name": "x"}))
+	l.bolt("ViewSubmitAction", nameless(<-got))
+	res = must[SlashResult](f.t)(f.ann.Slash(f.ctx, f.ch, "/agent", "x"))
+	<-got
+	f.allows("views.open", form("trigger_id", res.TriggerID, "view", formView))
+	_ = f.ann.CloseView(f.ctx, f.Views("ann")[0].ID)
+	l.bolt("ViewClosedAction", nameless(<-got))
+	_ = f.ann.Click(f.ctx, f.ch, ts, "go")
+	l.bolt("BlockAction<ButtonAction>", <-got)
+	_ = f.ann.Shortcut(f.ctx, f.ch, ts, "menu")
+	l.bolt("MessageShortcut", <-got)
+	_ = f.ann.GlobalShortcut(f.ctx, "menu")
+	l.bolt("GlobalShortcut", <-got)
+	_ = s.ws.CloseNow()
+}
+
+// nameless takes the username out, which the types of views do not know.
+func nameless(payload map[string]any) map[string]any {
+	delete(payload["user"].(map[string]any), "username")
+	return payload
+}
+
+func (f *fixture) sayAnswers(l *literals) {
+	ask := func(typ, method string, args ...string) map[string]any {
+		f.t.Helper()
+		out := f.allows(method, form(args...))
+		l.answer(typ, out)
+		return out
+	}
+	root := f.post("root")
+	f.reply(root, "with a file", WithFiles(File{Name: "a.txt", Content: []byte("x")}))
+	ask("AuthTestResponse", "auth.test")
+	ts := str(ask("ChatPostMessageResponse", "chat.postMessage", "channel", f.ch, "text", "x", "thread_ts", root, "metadata", `{"event_type":"a","event_payload":{}}`)["ts"])
+	ask("ChatUpdateResponse", "chat.update", "channel", f.ch, "ts", ts, "text", "y")
+	ask("ChatPostEphemeralResponse", "chat.postEphemeral", "channel", f.ch, "user", f.ann.ID, "text", "y")
+	ask("ChatGetPermalinkResponse", "chat.getPermalink", "channel", f.ch, "message_ts", ts)
+	ask("ReactionsAddResponse", "reactions.add", "channel", f.ch, "timestamp", ts, "name", "eyes")
+	ask("ReactionsGetResponse", "reactions.get", "channel", f.ch, "timestamp", ts)
+	ask("ConversationsInfoResponse", "conversations.info", "channel", f.ch, "include_num_members", "true")
+	ask("ConversationsHistoryResponse", "conversations.history", "channel", f.ch)
+	ask("ConversationsRepliesResponse", "conversations.replies", "channel", f.ch, "ts", root, "include_all_metadata", "true")
+	ask("ConversationsMembersResponse", "conversations.members", "channel", f.ch)
+	ask("ConversationsListResponse", "conversations.list", "types", "public_channel,private_channel")
+	ask("UsersInfoResponse", "users.info", "user", f.ann.ID)
+	f.AddGroup("admins", f.ann.ID)
+	ask("UsergroupsListResponse", "usergroups.list", "include_users", "true")
+	ask("ViewsPublishResponse", "views.publish", "user_id", f.ann.ID, "view", homeView)
+	ask("FilesGetUploadURLExternalResponse", "files.getUploadURLExternal", "filename", "a", "length", "1")
+	ask("ChatDeleteResponse", "chat.delete", "channel", f.ch, "ts", ts)
+}
