@@ -78,7 +78,7 @@ func TestTheCheckNamesWhatIsWrong(t *testing.T) {
 		{"a bot on the list", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("beep", workspace.Bot()).ID} }, "people|is a bot or an app"},
 		{"events that are off", nil, func(x *world, _ *CheckOptions) { x.Faults().Deliver("*", -1, workspace.Suppress) }, "way in: nothing came back|Event Subscriptions|message.channels"},
 		{"messages that are not subscribed", func(o *workspace.Options) { o.Events = []string{"channel_archive"} }, nil, "way in: nothing came back|message.channels"},
-		{"no connection", nil, func(x *world, _ *CheckOptions) { x.Faults().TooManyWebsockets() }, "way in: no connection|Socket Mode may be switched off"},
+		{"no connection", nil, func(x *world, _ *CheckOptions) { x.Faults().TooManyWebsockets() }, "way in: no connection|too_many_websockets"},
 		{"posts that fail", nil, func(x *world, _ *CheckOptions) { x.Faults().API(methodPost, 1, workspace.Error("restricted_action")) }, "way in: chat.postMessage: restricted_action"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

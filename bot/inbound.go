@@ -57,16 +57,8 @@ type Envelope struct {
 	Type    string // events_api, slash_commands, interactive
 	ID      string
 	Payload json.RawMessage
-	// Broken says that the Slack library could not read it.
-	Broken bool
 	// Answer sends the ack with a payload. It is set when the ack is left to whoever handles the envelope.
 	Answer func(payload any)
-}
-
-// readEnvelope reads a raw frame leniently.
-func readEnvelope(raw json.RawMessage) Envelope {
-	o := loose(raw)
-	return Envelope{Type: o.str("type"), ID: o.str("envelope_id"), Payload: o["payload"]}
 }
 
 // Envelope types.
@@ -148,19 +140,6 @@ func (in *Inbound) event(ctx context.Context, e Envelope) {
 		return
 	}
 	handle(in, ctx, event)
-	if e.Broken {
-		in.reread(event)
-	}
-}
-
-// reread has the thread of a malformed event read again, or all of them when it does not say which.
-func (in *Inbound) reread(event object) {
-	switch channel, root := event.str("channel"), first(event.str("thread_ts"), event.obj("message").str("thread_ts")); {
-	case channel != "" && root != "":
-		in.o.Threads.CatchUp(channel, root)
-	case event.str("type") == "message":
-		in.o.Threads.CatchUpAll()
-	}
 }
 
 // innerEvents are the handlers of inner events by type. What is not here is ignored.

@@ -4,39 +4,36 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
-	"github.com/slack-go/slack"
-	"github.com/slack-go/slack/socketmode"
 )
 
 const (
 	// maxFrame bounds one frame from Slack.
 	maxFrame = 16 << 20
+	// maxAck is where Slack drops an ack without a word (slack-go#1196).
+	maxAck = 20 << 10
 	// writeBuffer holds the largest ack: Slack does not put fragments together.
 	writeBuffer = 32 << 10
-	// ackTime is how long an ack waits for a connection that does not take it; Slack sends the envelope again.
-	ackTime = 5 * time.Second
-	// abandonAfter is how long the Slack library gets to notice that it was told to stop.
-	abandonAfter = 3 * time.Second
+	// writeTime is how long a write may take before the connection is given up.
+	writeTime = 10 * time.Second
 )
 
-// link is one connection. run owns its goroutines.
+// link is one connection. run owns its goroutines: this one reads, another one sends acks, a third watches.
 type link struct {
-	s     *Socket
-	sm    *socketmode.Client
-	acks  *queue[ack]
-	end   context.CancelCauseFunc
-	began time.Time
+	s    *Socket
+	acks *queue[ack]
+	end  context.CancelCauseFunc
 
 	mu    sync.Mutex // guards the fields that follow
+	began time.Time
 	hello bool
-	conns []net.Conn
+	pings time.Time // when the last ping came
 }
 
 type ack struct {
@@ -44,60 +41,95 @@ type ack struct {
 	payload any
 }
 
-func newLink(s *Socket) *link {
-	l := &link{s: s, acks: newQueue[ack](maxJobs), began: time.Now()}
-	dialer := &websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: s.o.Hello, WriteBufferSize: writeBuffer,
-		NetDialContext: l.dial}
-	l.sm = socketmode.New(s.o.Client.apiOver(&openOnce{wire: s.o.Client.wire}), socketmode.OptionPingInterval(s.o.Ping), socketmode.OptionReadLimit(maxFrame),
-		socketmode.OptionDialer(dialer))
-	return l
-}
+func newLink(s *Socket) *link { return &link{s: s, acks: newQueue[ack](maxJobs), began: time.Now()} }
 
 // run holds the connection until it ends, and returns why.
 func (l *link) run(parent context.Context) error {
 	ctx, end := context.WithCancelCause(parent)
 	defer end(nil)
 	l.end = end
-	ended := make(chan error, 1)
-	go func() { ended <- l.sm.RunContext(ctx) }() // waited for below, unless it hangs
-	pumped := make(chan struct{})
-	stop := make(chan struct{})
-	go func() { defer close(pumped); l.pump(ctx, stop) }()
-	var acker sync.WaitGroup
-	acker.Go(func() { l.sendAcks(ctx) })
-
-	err, returned := l.watch(ctx, ended)
-	end(err)
-	l.closeAll()
-	if !returned {
-		select {
-		case <-ended:
-		case <-time.After(abandonAfter):
-			l.s.o.Log.Error("the Slack library does not stop; leaving it behind")
-		}
+	var wg sync.WaitGroup
+	wg.Go(func() { l.watch(ctx) })
+	conn, err := l.open(ctx)
+	if err == nil {
+		stop := context.AfterFunc(ctx, func() { _ = conn.Close() }) // a second close is harmless
+		wg.Go(func() { l.sendAcks(ctx, conn) })
+		err = l.read(ctx, conn)
+		stop()
+		_ = conn.Close()
 	}
-	close(stop)
-	<-pumped
-	acker.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	end(err)
+	wg.Wait()
 	return err
 }
 
-// watch returns when the connection has ended or should; returned says that the library's loop is over already.
-func (l *link) watch(ctx context.Context, ended <-chan error) (err error, returned bool) {
-	tick := time.NewTicker(max(time.Millisecond, min(time.Second, l.s.o.Silent/8, l.s.o.Hello/8)))
+// open asks Slack for a connection and makes it.
+func (l *link) open(ctx context.Context) (*websocket.Conn, error) {
+	_, to, err := l.s.o.Client.api.StartSocketModeContext(ctx)
+	if err = classify(methodOpen, appTokenName, false, err); err != nil {
+		return nil, err
+	}
+	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: l.s.o.Hello, WriteBufferSize: writeBuffer, NetDialContext: l.dial}
+	conn, resp, err := dialer.DialContext(ctx, to, nil)
+	if err != nil && resp != nil {
+		err = fmt.Errorf("%w (%s)", err, resp.Status)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the connection: %w", err)
+	}
+	conn.SetReadLimit(maxFrame)
+	conn.SetPingHandler(func(data string) error {
+		l.mu.Lock()
+		l.pings = time.Now()
+		l.mu.Unlock()
+		return conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTime))
+	})
+	return conn, nil
+}
+
+// read takes frames until the connection ends.
+func (l *link) read(ctx context.Context, conn *websocket.Conn) error {
+	for {
+		_, data, err := conn.ReadMessage()
+		if err != nil {
+			return fmt.Errorf("%w: %w", errClosed, err)
+		}
+		if err := l.frame(ctx, data); err != nil {
+			return err
+		}
+	}
+}
+
+func (l *link) frame(ctx context.Context, data []byte) error {
+	o := loose(data)
+	switch e := (Envelope{Type: o.str("type"), ID: o.str("envelope_id"), Payload: o["payload"]}); e.Type {
+	case "hello":
+		l.mu.Lock()
+		l.hello, l.pings = true, time.Now()
+		l.mu.Unlock()
+		l.s.connected(ctx, o.num("num_connections"), o.obj("connection_info").str("app_id"))
+	case "disconnect":
+		return closedError{reason: o.str("reason")}
+	default:
+		l.take(e)
+	}
+	return nil
+}
+
+// watch ends the connection when it does not come up or falls silent.
+func (l *link) watch(ctx context.Context) {
+	tick := time.NewTicker(max(time.Millisecond, min(time.Second, l.s.o.Silent/8, l.s.o.Hello/8, l.s.o.Ping/8)))
 	defer tick.Stop()
 	for {
 		select {
-		case err := <-ended:
-			if cause := context.Cause(ctx); cause != nil {
-				return cause, true
-			}
-			return classify(methodOpen, appTokenName, false, err), true
 		case <-ctx.Done():
-			return context.Cause(ctx), false
+			return
 		case <-tick.C:
 			if err := l.health(); err != nil {
-				return err, false
+				l.end(err)
 			}
 		}
 	}
@@ -106,74 +138,17 @@ func (l *link) watch(ctx context.Context, ended <-chan error) (err error, return
 // health is an error when the connection should be given up.
 func (l *link) health() error {
 	l.mu.Lock()
-	hello := l.hello
+	hello, pings := l.hello, l.pings
 	l.mu.Unlock()
-	if !hello {
-		if time.Since(l.began) > l.s.o.Hello {
-			return errNoLife
-		}
-		return nil
-	}
-	if quiet := time.Since(time.Unix(0, l.s.lastFrame.Load())); quiet > l.s.o.Silent {
-		return silentError{after: quiet}
+	switch {
+	case !hello && time.Since(l.began) > l.s.o.Hello:
+		return errNoLife
+	case hello && time.Since(pings) > l.s.o.Ping:
+		return silentError{what: "no ping", after: time.Since(pings)}
+	case hello && time.Since(time.Unix(0, l.s.lastFrame.Load())) > l.s.o.Silent:
+		return silentError{what: "nothing", after: l.s.o.Silent}
 	}
 	return nil
-}
-
-// pump takes the library's events. It never blocks: a stalled reader of these would stop the library for good.
-func (l *link) pump(ctx context.Context, stop <-chan struct{}) {
-	for {
-		select {
-		case e := <-l.sm.Events:
-			l.event(ctx, e)
-		case <-stop:
-			return
-		}
-	}
-}
-
-func (l *link) event(ctx context.Context, e socketmode.Event) {
-	switch data := e.Data.(type) {
-	case *slack.ConnectingEvent:
-		if data.ConnectionCount > 0 {
-			l.end(l.whyClosed())
-		}
-	case *slack.ConnectionErrorEvent:
-		l.end(classify(methodOpen, appTokenName, false, data.ErrorObj))
-	case *slack.IncomingEventError:
-		l.incomingError(data.ErrorObj)
-	case *socketmode.ErrorBadMessage:
-		envelope := readEnvelope(data.Message)
-		envelope.Broken = true
-		l.take(envelope)
-	case *socketmode.ErrorWriteFailed:
-		l.s.o.Log.Warn("an ack was not sent; Slack will send the event again", "error", data.Cause)
-	default:
-		l.request(ctx, e)
-	}
-}
-
-func (l *link) request(ctx context.Context, e socketmode.Event) {
-	switch {
-	case e.Request == nil:
-	case e.Type == socketmode.EventTypeHello:
-		l.mu.Lock()
-		l.hello = true
-		l.mu.Unlock()
-		l.s.connected(ctx, e.Request.NumConnections, e.Request.ConnectionInfo.AppID)
-	default:
-		l.take(Envelope{Type: e.Request.Type, ID: e.Request.EnvelopeID, Payload: e.Request.Payload})
-	}
-}
-
-// whyClosed is what can be said of a connection that Slack closed: the library keeps Slack's reason to itself.
-func (l *link) whyClosed() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.hello {
-		return errClosed
-	}
-	return errEarly
 }
 
 // take puts an envelope in line and acks it.
@@ -187,76 +162,42 @@ func (l *link) take(e Envelope) {
 	}
 }
 
-// incomingError has threads read again after a frame that was no JSON. Errors of the connection itself end it anyway.
-func (l *link) incomingError(err error) {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &syntax) || errors.As(err, &kind) {
-		l.s.o.Log.Warn("a frame from Slack was not JSON; reading all threads again", "error", err)
-		l.s.enqueue(func(context.Context) { l.s.o.CatchUps.CatchUpAll() })
-	}
-}
-
-// sendAcks sends acks in order. A connection that takes none costs Slack's redelivery, never a standstill.
-func (l *link) sendAcks(ctx context.Context) {
+// sendAcks sends acks in order.
+func (l *link) sendAcks(ctx context.Context, conn *websocket.Conn) {
 	for {
 		acks, ok := l.acks.take(ctx)
 		if !ok {
 			return
 		}
 		for _, a := range acks {
-			l.sendAck(ctx, a)
+			if err := l.sendAck(conn, a); err != nil {
+				l.end(fmt.Errorf("send an ack: %w", err))
+				return
+			}
 		}
 	}
 }
 
-func (l *link) sendAck(ctx context.Context, a ack) {
-	ctx, cancel := context.WithTimeout(ctx, ackTime)
-	defer cancel()
-	err := l.sm.AckCtx(ctx, a.id, a.payload)
-	if err != nil && a.payload != nil && ctx.Err() == nil {
-		l.s.o.Log.Error("an answer was too long for an ack", "error", err)
-		err = l.sm.AckCtx(ctx, a.id, nil)
+func (l *link) sendAck(conn *websocket.Conn, a ack) error {
+	frame := map[string]any{"envelope_id": a.id}
+	if a.payload != nil {
+		frame["payload"] = a.payload
 	}
-	if err != nil {
-		l.s.o.Log.Warn("an event was not acked; Slack will send it again", "error", err)
+	raw, err := json.Marshal(frame)
+	if err != nil || len(raw) >= maxAck {
+		l.s.o.Log.Error("an answer was too long for an ack, or is no JSON", "bytes", len(raw), "error", err)
+		return l.sendAck(conn, ack{id: a.id})
 	}
+	return errors.Join(conn.SetWriteDeadline(time.Now().Add(writeTime)), conn.WriteMessage(websocket.TextMessage, raw))
 }
 
-// openOnce lets the library open one connection. It would open the next one at once when Slack closes the first, several
-// times a second where Slack refuses; the second try waits here until this link is ended for it.
-type openOnce struct {
-	wire *wire
-	used atomic.Bool
-}
-
-// Do sends the request, or waits for its context to end.
-func (o *openOnce) Do(req *http.Request) (*http.Response, error) {
-	if o.used.Swap(true) {
-		<-req.Context().Done()
-		return nil, req.Context().Err()
-	}
-	return o.wire.Do(req)
-}
-
-// dial opens the TCP connection under a WebSocket, to see when something comes in and to be able to close it.
+// dial opens the TCP connection under a WebSocket, to see when something comes in.
 func (l *link) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	l.mu.Lock()
-	l.conns = append(l.conns, conn)
-	l.mu.Unlock()
 	return &watchedConn{Conn: conn, seen: func() { l.s.lastFrame.Store(time.Now().UnixNano()) }}, nil
-}
-
-func (l *link) closeAll() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range l.conns {
-		_ = c.Close() // closed before, in most cases
-	}
 }
 
 // watchedConn tells of everything that comes in.

@@ -59,9 +59,10 @@ type State struct {
 }
 
 // Socket keeps one Socket Mode connection to Slack. Run owns all of its goroutines: one reads a connection's events,
-// acks them and puts them in line; one hands them to the [Inbound], so that their order is kept; and Run itself watches
-// that the connection lives, because the Slack library waits forever when it is stuck. Each connection has a library
-// client of its own, so that when and how often to connect is decided here.
+// puts them in line and has them acked; one hands them to the [Inbound], so that their order is kept; one watches that the
+// connection lives. The Slack library opens connections and does not keep them: it parses every event before it can be
+// acked, which takes four fifths of the time until the ack in a burst, keeps Slack's reason for a disconnect to itself,
+// and waits forever when its reader stalls.
 type Socket struct {
 	o         SocketOptions
 	jobs      *queue[func(context.Context)]
@@ -232,19 +233,35 @@ func (s *Socket) disconnected(ctx context.Context, why error) bool {
 	return was
 }
 
-// Why a connection ended, where neither Slack nor the network said so.
+// Why a connection ended, where Slack did not say so.
 var (
-	errClosed  = errors.New("the connection was closed by Slack")
+	errClosed  = errors.New("the connection to Slack broke")
 	errNoLife  = errors.New("no answer from Slack while connecting")
 	errStopped = errors.New("the bot stops")
-	errEarly   = errors.New("the connection was closed by Slack before its hello; Socket Mode may be switched off for the app, or too many connections (10) are open")
 )
 
-// silentError says that a connection was open and nothing came.
-type silentError struct{ after time.Duration }
+// closedError is a connection that Slack closed, with Slack's reason.
+type closedError struct{ reason string }
+
+func (e closedError) Error() string {
+	text := "Slack closed the connection: " + first(e.reason, "it gave no reason")
+	switch e.reason {
+	case "link_disabled":
+		return text + "; Socket Mode is switched off in the app's settings"
+	case "too_many_websockets":
+		return text + "; ten connections are open on this app: end the other bots that run on it"
+	}
+	return text
+}
+
+// silentError says that a connection was open and something did not come.
+type silentError struct {
+	what  string
+	after time.Duration
+}
 
 func (e silentError) Error() string {
-	return fmt.Sprintf("nothing came from Slack for %s, not even a ping", e.after.Round(time.Second))
+	return fmt.Sprintf("%s came from Slack for %s", e.what, e.after.Round(time.Millisecond))
 }
 
 // needsAnswer reports an envelope whose ack carries what its handler says.
