@@ -47,13 +47,18 @@ func (m message) subtype() string { return m.str("subtype") }
 func (m message) thread() string  { return m.str("thread_ts") }
 func (m message) isReply() bool   { return m.thread() != "" && m.thread() != m.ts() }
 
-// nonce is what our own posts carry as metadata.
+// nonce is what our own posts carry: as metadata, and as the id of their first block where Slack keeps the metadata back.
 func (m message) nonce() string {
 	meta := m.obj("metadata")
-	if meta.str("event_type") != render.MetadataEvent {
-		return ""
+	if meta.str("event_type") == render.MetadataEvent {
+		return meta.obj("event_payload").str("nonce")
 	}
-	return meta.obj("event_payload").str("nonce")
+	for _, b := range m.objects("blocks") {
+		if nonce, ok := strings.CutPrefix(b.str("block_id"), render.NoncePrefix); ok {
+			return nonce
+		}
+	}
+	return ""
 }
 
 // isFrom reports a message of our own.

@@ -11,8 +11,9 @@ import (
 // History reads bound threads.
 type History interface {
 	// Replies reads one page of the thread under root: the replies after oldest (exclusive), oldest first. It is
-	// lenient: a message with a malformed part is still returned. Errors: [*RateLimitedError], [ErrThreadGone] when
-	// the root was deleted or the channel is gone, [ErrUnavailable] when the bot may not read there.
+	// lenient: a message with a malformed part is still returned. What bots wrote is left out. Errors:
+	// [*RateLimitedError], [ErrThreadGone] when the root was deleted, [ErrUnavailable] when the bot may not read there or
+	// there is no such channel (Slack says the same of both).
 	Replies(ctx context.Context, channel, root, oldest, cursor string) (Page, error)
 	// Reply reads the one reply ts of the thread anew. [ErrReplyGone] when it was deleted.
 	Reply(ctx context.Context, channel, root, ts string) (Reply, error)

@@ -22,6 +22,10 @@ const (
 // MetadataEvent is the event type of the metadata that our messages carry.
 const MetadataEvent = "the_loop"
 
+// NoncePrefix begins the id of a message's first block; the nonce follows. It travels there as well as in the metadata,
+// which Slack may keep from an app that has no scope to read metadata.
+const NoncePrefix = "the_loop."
+
 // Post is what a message says: text with Slack's marks, and choices under it.
 type Post struct {
 	Text    string
@@ -47,8 +51,12 @@ func (p Post) Render() (Message, error) {
 		return Message{}, errors.New("a message without text")
 	}
 	m := Message{Fallback: Cut(p.Text, MaxText), Metadata: p.metadata()}
-	for _, part := range sections(p.Text) {
-		m.Blocks = append(m.Blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, part, false, false), nil, nil))
+	for i, part := range sections(p.Text) {
+		block := slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, part, false, false), nil, nil)
+		if i == 0 && p.Nonce != "" {
+			block.BlockID = NoncePrefix + p.Nonce
+		}
+		m.Blocks = append(m.Blocks, block)
 	}
 	actions, err := actionsOf(p.Buttons)
 	if err != nil {
