@@ -218,10 +218,17 @@ func updateMessage(c *call) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.w.edit(ch, m, c.w.botUser, func(m *Message) {
-		m.Text, m.Blocks, m.Attachments = k.text, k.blocks, k.attachments
+	editor := c.w.botUser
+	if k.blocks != nil {
+		editor = "" // an update of blocks leaves no mark of an edit
+	}
+	c.w.edit(ch, m, editor, func(m *Message) {
+		m.Text, m.Blocks = k.text, k.blocks
 		if k.blocks == nil {
-			m.Blocks = richText(k.text)
+			m.Blocks = richText(k.text) // a text without blocks takes the place of blocks, buttons included
+		}
+		if _, given := c.args["attachments"]; given {
+			m.Attachments = k.attachments
 		}
 		switch {
 		case string(k.metadata) == "{}":

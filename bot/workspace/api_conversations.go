@@ -149,7 +149,8 @@ func (c *call) shown(m *Message) Message {
 	return s
 }
 
-// conversationsReplies pages from the oldest to the newest. The root comes first on every page, whatever the bounds.
+// conversationsReplies pages from the oldest to the newest, as documented. The root comes first on every page, whatever
+// the bounds.
 func conversationsReplies(c *call) (reply, error) {
 	ch, err := c.readable("history")
 	if err != nil {
@@ -158,12 +159,9 @@ func conversationsReplies(c *call) (reply, error) {
 	if !ch.has(c.w.botUser) {
 		return nil, fail("not_in_channel")
 	}
-	root := ch.byTS[c.arg("ts")]
-	if root == nil {
-		return nil, fail("thread_not_found")
-	}
-	if root.IsReply() { // Slack answers a reply's own ts with that reply alone
-		return reply{"messages": []Message{c.shown(root)}, "has_more": false}, nil
+	root, err := c.rootOf(ch)
+	if err != nil {
+		return nil, err
 	}
 	limit, err := c.limit(1000, 1000)
 	if err != nil {
@@ -173,24 +171,56 @@ func conversationsReplies(c *call) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	msgs := between(ch.threads[root.TS], oldest, latest, inclusive)
-	from, err := c.cursorArg("next_ts")
+	at, err := c.cursorArg("next_ts")
 	if err != nil {
 		return nil, err
 	}
-	if from != "" {
-		micro, _ := strconv.ParseInt(from, 10, 64)
-		msgs = between(msgs, micro, 0, true)
+	micro, _ := strconv.ParseInt(at, 10, 64)
+	msgs := between(ch.threads[root.TS], oldest, latest, inclusive)
+	if c.w.opts.RepliesNewestFirst {
+		msgs, micro = lastOf(between(msgs, 0, micro, true), limit-1)
+	} else {
+		msgs, micro = firstOf(between(msgs, micro, 0, true), limit-1)
 	}
-	return c.repliesPage(root, msgs, limit), nil
+	return c.repliesPage(root, msgs, micro), nil
 }
 
-func (c *call) repliesPage(root *Message, msgs []*Message, limit int) reply {
+// rootOf finds the root of the thread that the ts argument is in: the root's own, or that of any reply.
+func (c *call) rootOf(ch *channelState) (*Message, error) {
+	m := ch.byTS[c.arg("ts")]
+	if m != nil && m.IsReply() {
+		m = ch.byTS[m.ThreadTS]
+	}
+	if m == nil || m.Subtype == "channel_join" {
+		return nil, fail("thread_not_found")
+	}
+	return m, nil
+}
+
+// firstOf returns the oldest replies and where the next page starts; 0 when there is none.
+func firstOf(msgs []*Message, room int) ([]*Message, int64) {
+	room = max(room, 1)
+	if len(msgs) <= room {
+		return msgs, 0
+	}
+	next, _ := parseTS(msgs[room].TS)
+	return msgs[:room], next
+}
+
+// lastOf returns the newest replies and where the page before them ends; 0 when there is none.
+func lastOf(msgs []*Message, room int) ([]*Message, int64) {
+	cut := len(msgs) - max(room, 1)
+	if cut <= 0 {
+		return msgs, 0
+	}
+	next, _ := parseTS(msgs[cut-1].TS)
+	return msgs[cut:], next
+}
+
+func (c *call) repliesPage(root *Message, msgs []*Message, micro int64) reply {
 	out, next := []Message{c.shown(root)}, ""
-	room := max(limit-1, 1)
-	if len(msgs) > room {
-		micro, _ := parseTS(msgs[room].TS)
-		next, msgs = cursor("next_ts", strconv.FormatInt(micro, 10)), msgs[:room]
+	if micro > 0 {
+		next = cursor("next_ts", strconv.FormatInt(micro, 10))
 	}
 	for _, m := range msgs {
 		out = append(out, c.shown(m))

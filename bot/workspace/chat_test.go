@@ -52,6 +52,22 @@ func TestALongPostIsCutAndALongUpdateIsRefused(t *testing.T) {
 	f.refuses("msg_too_long", "chat.update", form("channel", f.ch, "ts", ts, "text", strings.Repeat("é", 4_001)))
 }
 
+func TestAnUpdateWithTextAloneTakesButtonsAway(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	ts := str(f.allows("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go"), "attachments", `[{"text":"a"}]`))["ts"])
+	f.allows("chat.update", form("channel", f.ch, "ts", ts, "text", "y", "blocks", button("stop")))
+	m, _ := f.Message(f.ch, ts)
+	if m.Edited != nil || !strings.Contains(string(m.Blocks), `"stop"`) || m.Attachments == nil {
+		t.Errorf("with blocks: %+v", m)
+	}
+	f.allows("chat.update", form("channel", f.ch, "ts", ts, "text", "z", "attachments", "[]"))
+	m, _ = f.Message(f.ch, ts)
+	if m.Edited == nil || strings.Contains(string(m.Blocks), `"stop"`) || m.Attachments != nil {
+		t.Errorf("with text alone: %+v", m)
+	}
+}
+
 func TestOnlyOnesOwnMessagesCanBeChanged(t *testing.T) {
 	t.Parallel()
 	f := start(t)

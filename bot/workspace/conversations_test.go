@@ -61,6 +61,25 @@ func TestRepliesStartWithTheRootOnEveryPage(t *testing.T) {
 	same(t, "nothing new", texts(page), []string{"root"})
 }
 
+func TestRepliesCanComeNewestPagesFirst(t *testing.T) {
+	t.Parallel()
+	f := start(t, func(o *Options) { o.RepliesNewestFirst = true })
+	root := f.post("root")
+	var last string
+	for i := range 5 {
+		last = f.reply(root, fmt.Sprint(i))
+	}
+	next := ""
+	for _, want := range [][]string{{"root", "3", "4"}, {"root", "1", "2"}, {"root", "0"}} {
+		msgs, more, cursor, err := f.api.GetConversationRepliesContext(f.ctx, &slack.GetConversationRepliesParameters{ChannelID: f.ch, Timestamp: last, Limit: 3, Cursor: next})
+		if err != nil || more != (want[1] != "0") {
+			t.Fatalf("more %v, %v", more, err)
+		}
+		same(t, "page", texts(msgs), want)
+		next = cursor
+	}
+}
+
 func TestRepliesOfNothing(t *testing.T) {
 	t.Parallel()
 	f := start(t)

@@ -15,7 +15,7 @@ func methodTable() map[string]method {
 
 		"conversations.info":    {fn: conversationsInfo, tier: tier3},
 		"conversations.history": {fn: conversationsHistory, tier: tier3},
-		"conversations.replies": {fn: conversationsReplies, tier: tier3},
+		"conversations.replies": {fn: conversationsReplies, tier: tier3, json: true},
 		"conversations.members": {fn: conversationsMembers, tier: tier4},
 		"conversations.list":    {fn: conversationsList, tier: tier2},
 		"conversations.open":    {fn: conversationsOpen, scope: "im:write", tier: tier3, json: true},

@@ -47,6 +47,9 @@ type Options struct {
 	AutoUnfurl bool
 	// MessageReplied also sends the hidden message_replied event on a thread's parent. Slack does so at times.
 	MessageReplied bool
+	// RepliesNewestFirst pages conversations.replies from the newest replies to the oldest, which clients have met; Slack
+	// documents the other way round. Within a page the order is the same: the root, then the replies as they were written.
+	RepliesNewestFirst bool
 	// AutoDisable turns events off as Slack does when under 5 % of at least 20 deliveries within an hour were acked.
 	AutoDisable bool
 	// NoHome has no Home tab: views.publish answers not_enabled. NoInteractivity sends no clicks, modals and shortcuts.
