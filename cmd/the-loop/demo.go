@@ -54,7 +54,7 @@ type demo struct {
 
 // demo plays the conversation and takes everything down again, also when it goes wrong or is interrupted.
 func (c *cli) demo(ctx context.Context, out io.Writer) (err error) {
-	dir, err := os.MkdirTemp("", "the-loop-demo-")
+	dir, err := demoFolder()
 	if err != nil {
 		return err
 	}
@@ -69,6 +69,21 @@ func (c *cli) demo(ctx context.Context, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.takeDown(context.WithoutCancel(ctx))) }()
 	return (&story{demo: d, out: out}).tell(ctx)
+}
+
+// maxSocketPath is the longest path of a Unix socket (unix(7): 108 bytes, macOS 104).
+const maxSocketPath = 103
+
+// demoFolder makes the demo's folder, in /tmp where the usual place has too long a name for tmux's socket.
+func demoFolder() (string, error) {
+	dir, err := os.MkdirTemp("", "the-loop-demo-")
+	if err == nil && len(filepath.Join(dir, "tmux")) > maxSocketPath {
+		if err := os.Remove(dir); err != nil {
+			return "", err
+		}
+		return os.MkdirTemp("/tmp", "the-loop-demo-")
+	}
+	return dir, err
 }
 
 func (d *demo) workspace(ctx context.Context) error {

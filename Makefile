@@ -1,0 +1,33 @@
+# Targets for people who change the-loop. "make test" is the one command that says whether it works.
+
+GO      ?= go
+STATIC  := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+VULN    := golang.org/x/vuln/cmd/govulncheck@v1.9.0
+VULNDB  := v0.0.0-20261105234957-e22db6528018
+SCANNER := go1.27.3
+
+.PHONY: test quick heavy lint vuln bench node
+
+test: quick heavy ## everything
+
+quick: ## what needs tmux and nothing else, under the race detector
+	$(GO) test -race -shuffle=on -short -timeout 20m ./...
+
+heavy: node ## what needs npm, or takes long: once, without the race detector
+	$(GO) test -timeout 40m ./...
+
+node: ## Slack's own Bolt, which judges the local workspace
+	npm ci --prefix testdata/bolt --no-audit --no-fund
+
+lint:
+	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATIC) ./...
+
+vuln: ## known vulnerabilities, with the database as a module, so that a mirror of modules is all it takes
+	dir=$$($(GO) mod download -json golang.org/x/vulndb@$(VULNDB) | sed -n 's/.*"Dir": "\(.*\)".*/\1/p') && out=$$(mktemp -d) && \
+	$(GO) run golang.org/x/vulndb/cmd/indexdb@$(VULNDB) -vulns "$$dir/data/osv" -out "$$out" && \
+	GOTOOLCHAIN=$(SCANNER) $(GO) run $(VULN) -db "file://$$out" ./... ; code=$$?; rm -rf "$$out"; exit $$code
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchtime 1x ./...
