@@ -3,16 +3,24 @@ package main
 import (
 	"context"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain makes the test binary the program itself: for the scripts under the name the-loop, and for panes that it starts
-// from within a test as "<test binary> small-agent …".
+// runVariable makes the test binary the program itself, with the arguments it was given.
+const runVariable = "THE_LOOP_TEST_RUN"
+
+// TestMain makes the test binary the program itself: for the scripts under the name the-loop, for tests that start it with
+// runVariable set, and for panes that it starts from within a test as "<test binary> small-agent …".
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "small-agent" {
-		os.Exit(run(context.Background(), os.Args[1:], system()))
+	if os.Getenv(runVariable) != "" || len(os.Args) > 1 && os.Args[1] == "small-agent" {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		code := run(ctx, os.Args[1:], system())
+		stop()
+		os.Exit(code)
 	}
 	testscript.Main(m, map[string]func(){"the-loop": main})
 }

@@ -1,0 +1,439 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"the-loop/bot/workspace"
+	"the-loop/sessions"
+	"the-loop/sessions/registry"
+)
+
+// patience bounds every wait. Nothing is said about speed by it.
+const patience = 30 * time.Second
+
+// site is an operator's machine: a home folder with a configuration, and a Slack workspace.
+type site struct {
+	t       *testing.T
+	dir     string
+	slack   *workspace.Workspace
+	channel string
+	ann     *workspace.Person
+	env     []string
+}
+
+const siteConfig = `version: 1
+routing:
+  defaultHarness: small-agent
+  spawnWorkdir: %[1]q
+  tmux: {socketName: %[5]s, harnessKillGraceSeconds: 1, resumeProbeSeconds: 0}
+standingSessions:
+  enabled: true
+  sessions: [{name: helper}]
+channels:
+  slack: {enabled: true, channel: %[2]s, authorizedUsers: [%[3]s], apiUrl: %[4]q}
+`
+
+func newSite(t *testing.T, o workspace.Options) *site {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "tl") // short: sockets lie below it
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.BotToken, o.AppToken = "xoxb-1111-2222-"+rand.Text(), "xapp-1-A0000-3333-"+rand.Text() // canaries
+	s := &site{t: t, dir: dir, slack: workspace.New(o)}
+	if err := s.slack.Start(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	s.ann = s.slack.AddUser("ann")
+	s.channel = s.slack.AddChannel("agents").ID
+	s.slack.Join(s.channel, s.ann.ID)
+	s.slack.Invite(s.channel, s.slack.BotUserID())
+	s.configure(fmt.Sprintf(siteConfig, dir, s.channel, s.ann.ID, s.slack.APIURL(), filepath.Base(dir)))
+	s.env = append(os.Environ(), runVariable+"=1", "HOME="+dir, "TMUX=", "THE_LOOP_CLI_CONFIG="+s.config(),
+		"THE_LOOP_SLACK_BOT_TOKEN="+s.slack.BotToken(), "THE_LOOP_SLACK_APP_TOKEN="+s.slack.AppToken())
+	t.Cleanup(func() {
+		s.run(context.Background(), "standing", "stop", "helper")
+		_ = s.slack.Close()
+		_ = os.RemoveAll(dir)
+		_ = os.Remove(fmt.Sprintf("/tmp/tmux-%d/%s", os.Getuid(), filepath.Base(dir))) // tmux leaves its socket
+	})
+	return s
+}
+
+func (s *site) config() string { return filepath.Join(s.dir, "cli-config.yaml") }
+
+func (s *site) configure(text string) {
+	s.t.Helper()
+	if err := os.WriteFile(s.config(), []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, os.Args[0], args...)
+	cmd.Env, cmd.Dir = s.env, s.dir
+	return cmd
+}
+
+// run runs a command to its end and returns its exit code and what it printed.
+func (s *site) run(ctx context.Context, args ...string) (code int, out, errOut string) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	cmd := s.command(ctx, args...)
+	var o, e bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &o, &e
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		s.t.Fatalf("the-loop %s: %v", strings.Join(args, " "), err)
+	}
+	return cmd.ProcessState.ExitCode(), o.String(), e.String()
+}
+
+// must is run for a command that has to succeed.
+func (s *site) must(args ...string) string {
+	s.t.Helper()
+	code, out, errOut := s.run(context.Background(), args...)
+	if code != exitOK {
+		s.t.Fatalf("the-loop %s: exit code %d\n%s%s", strings.Join(args, " "), code, out, errOut)
+	}
+	return out
+}
+
+// server is a "the-loop serve" that runs.
+type server struct {
+	s     *site
+	cmd   *exec.Cmd
+	lines chan string
+	errs  *bytes.Buffer
+}
+
+// serve starts the bot and waits until it says that it is ready and is connected.
+func (s *site) serve() *server {
+	s.t.Helper()
+	b := &server{s: s, cmd: s.command(context.Background(), "serve"), lines: make(chan string, 16), errs: &bytes.Buffer{}}
+	out, err := b.cmd.StdoutPipe()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	b.cmd.Stderr = b.errs
+	if err := b.cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	go b.read(out)
+	s.t.Cleanup(func() { _ = b.cmd.Process.Kill() })
+	if line := b.line(); !regexp.MustCompile(`^ready: process \d+ serves `).MatchString(line) {
+		s.t.Fatalf("serve says %q first", line)
+	}
+	s.until("the bot is connected", func() bool { return s.slack.Connections() == 1 })
+	return b
+}
+
+// read ends with the process, which every test ends.
+func (b *server) read(out io.Reader) {
+	defer close(b.lines)
+	for scan := bufio.NewScanner(out); scan.Scan(); {
+		b.lines <- scan.Text()
+	}
+}
+
+func (b *server) line() string {
+	b.s.t.Helper()
+	select {
+	case line := <-b.lines:
+		return line
+	case <-time.After(patience):
+		b.s.t.Fatalf("serve says nothing\n%s", b.errs)
+		return ""
+	}
+}
+
+// end sends a signal and returns the exit code.
+func (b *server) end(sig os.Signal) int {
+	b.s.t.Helper()
+	if err := b.cmd.Process.Signal(sig); err != nil {
+		b.s.t.Fatal(err)
+	}
+	for range b.lines {
+	}
+	_ = b.cmd.Wait()
+	return b.cmd.ProcessState.ExitCode()
+}
+
+// until waits for a condition of the workspace.
+func (s *site) until(what string, cond func() bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.slack.WaitFor(ctx, cond); err != nil {
+		s.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// poll waits for a condition that nothing tells of.
+func (s *site) poll(what string, cond func() bool) {
+	s.t.Helper()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(patience); !cond(); {
+		select {
+		case <-tick.C:
+		case <-end:
+			s.t.Fatalf("%s: it did not come", what)
+		}
+	}
+}
+
+func (s *site) root() (ts string) {
+	s.t.Helper()
+	s.until("the announcement", func() bool {
+		for _, m := range s.slack.Messages(s.channel) {
+			if m.User == s.slack.BotUserID() && m.Subtype == "" && !m.IsReply() {
+				ts = m.TS
+			}
+		}
+		return ts != ""
+	})
+	return ts
+}
+
+func (s *site) status() (code int, st status) {
+	s.t.Helper()
+	code, out, errOut := s.run(context.Background(), "status", "--format", "json")
+	if err := json.Unmarshal([]byte(out), &st); err != nil {
+		s.t.Fatalf("status: %v\n%s%s", err, out, errOut)
+	}
+	return code, st
+}
+
+func TestServeCarriesARepliesWayAndStopsOnASignal(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, workspace.Options{})
+	b := s.serve()
+	s.must("standing", "start", "helper")
+	root := s.root()
+	ts, err := s.ann.Reply(s.channel, root, "hello from Slack")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.until("the receipt", func() bool { return s.slack.HasReaction(s.channel, ts, "white_check_mark") })
+
+	s.poll("status is ok", func() bool { code, st := s.status(); return code == exitOK && st.OK && st.Bot.State.Connected })
+	if out := s.must("status"); !strings.Contains(out, "connected, 1 threads") || !strings.Contains(out, "standing:helper") {
+		t.Errorf("status says\n%s", out)
+	}
+	if out := s.must("events"); !strings.Contains(out, `"event":"channel.reply_received"`) || strings.Contains(out, "hello from Slack") {
+		t.Errorf("the events are\n%s", out)
+	}
+
+	code, _, errOut := s.run(context.Background(), "serve")
+	if code != exitFailed || !strings.Contains(errOut, fmt.Sprintf("process %d", b.cmd.Process.Pid)) {
+		t.Errorf("a second serve: exit code %d, %q; want the holder named", code, errOut)
+	}
+
+	begin := time.Now()
+	if code := b.end(syscall.SIGTERM); code != exitOK {
+		t.Errorf("SIGTERM: exit code %d\n%s", code, b.errs)
+	}
+	t.Logf("stopped in %v", time.Since(begin))
+	if code, st := s.status(); code != exitFailed || st.Bot.Running || len(st.Bot.Problems) == 0 {
+		t.Errorf("status after the stop: exit code %d, %+v", code, st.Bot)
+	}
+	if rows := s.must("standing", "list"); !strings.Contains(rows, "running") {
+		t.Errorf("the session did not outlive the bot:\n%s", rows)
+	}
+	for _, secret := range []string{s.slack.BotToken(), s.slack.AppToken()} {
+		s.nowhere(secret)
+	}
+}
+
+// nowhere looks through everything that was written for a secret.
+func (s *site) nowhere(secret string) {
+	s.t.Helper()
+	err := filepath.WalkDir(s.dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte(secret)) {
+			s.t.Errorf("%s holds a token", path)
+		}
+		return err
+	})
+	if err != nil {
+		s.t.Error(err)
+	}
+}
+
+func TestServeIsInterruptedWhileSlackIsAway(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, workspace.Options{})
+	s.slack.Faults().API("*", -1, workspace.HTML(503))
+	cmd := s.command(context.Background(), "serve")
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || !strings.HasPrefix(line, "ready:") {
+		t.Fatalf("serve says %q, %v", line, err)
+	}
+	s.poll("status knows", func() bool {
+		_, st := s.status()
+		return st.Bot.Running && !st.OK && strings.Contains(strings.Join(st.Bot.Problems, "\n"), "not connected")
+	})
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.Copy(io.Discard, out)
+	if err := cmd.Wait(); err != nil {
+		t.Errorf("SIGINT: %v", err)
+	}
+}
+
+func TestServeRefusesTokensWithOneLineThatNamesTheVariable(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, workspace.Options{})
+	bot, app := s.slack.BotToken(), s.slack.AppToken()
+	for name, c := range map[string]struct {
+		bot, app string
+		want     string
+	}{
+		"missing":      {"", app, "THE_LOOP_SLACK_BOT_TOKEN"},
+		"a user token": {"xoxp-1-2-3", app, "THE_LOOP_SLACK_BOT_TOKEN"},
+		"swapped":      {app, bot, "THE_LOOP_SLACK_BOT_TOKEN"},
+		"no app token": {bot, "", "THE_LOOP_SLACK_APP_TOKEN"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one := *s
+			one.env = append(s.env, "THE_LOOP_SLACK_BOT_TOKEN="+c.bot, "THE_LOOP_SLACK_APP_TOKEN="+c.app)
+			code, out, errOut := one.run(context.Background(), "serve")
+			if code != exitUsage || out != "" || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, c.want) {
+				t.Errorf("exit code %d, %q, %q", code, out, errOut)
+			}
+			for _, token := range []string{"xoxp-1-2-3", bot, app} {
+				if strings.Contains(errOut, token) {
+					t.Error("the line shows a token")
+				}
+			}
+		})
+	}
+}
+
+// Abilityai/trinity#215: a bad token made a busy loop.
+func TestServeEndsWithTheRemedyWhenSlackRefusesItForGood(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		options workspace.Options
+		break_  func(*workspace.Workspace)
+		want    string
+	}{
+		"a revoked token": {workspace.Options{}, func(w *workspace.Workspace) { w.RevokeToken(w.BotToken(), "token_revoked") }, "token_revoked"},
+		"a bad app token": {workspace.Options{}, func(w *workspace.Workspace) { w.RevokeToken(w.AppToken(), "invalid_auth") }, "app token"},
+		"a missing scope": {workspace.Options{Scopes: []string{"chat:write"}}, func(*workspace.Workspace) {}, "channels:history"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, c.options)
+			c.break_(s.slack)
+			code, _, errOut := s.run(context.Background(), "serve")
+			last := strings.TrimSpace(errOut[strings.LastIndex(strings.TrimSpace(errOut), "\n")+1:])
+			if code != exitFailed || !strings.HasPrefix(last, "the-loop: ") || !strings.Contains(last, c.want) {
+				t.Errorf("exit code %d\n%s", code, errOut)
+			}
+		})
+	}
+}
+
+func TestAConfigurationThatBreaksWhileServingIsNamedAndRepliesWait(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, workspace.Options{})
+	s.serve()
+	s.must("standing", "start", "helper")
+	root := s.root()
+	good, err := os.ReadFile(s.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.configure(strings.Replace(string(good), "channels:", "chanels:", 1))
+	s.poll("bot.json names the key", func() bool {
+		state, _, err := registry.New(s.dir).BotRunning()
+		return err == nil && strings.Contains(state.ConfigError, "chanels")
+	})
+	ts, err := s.ann.Reply(s.channel, root, "while it is broken")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.until("the reply is heard", func() bool { return s.slack.HasReaction(s.channel, ts, "eyes") })
+	s.configure(string(good))
+	s.until("the reply goes in", func() bool { return s.slack.HasReaction(s.channel, ts, "white_check_mark") })
+}
+
+func TestSlackCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, workspace.Options{})
+	if out := s.must("slack", "check"); strings.Contains(out, "FAIL") || !strings.Contains(out, "way in") {
+		t.Errorf("a good set-up:\n%s", out)
+	}
+	s.serve()
+	if out := s.must("slack", "check"); strings.Contains(out, "FAIL") || !strings.Contains(out, "way in") {
+		t.Errorf("a good set-up while the bot runs:\n%s", out)
+	}
+	s.slack.Leave(s.channel, s.slack.BotUserID())
+	code, out, _ := s.run(context.Background(), "slack", "check")
+	if code != exitFailed || !strings.Contains(out, "/invite @the-loop") {
+		t.Errorf("a bot that is not in the channel: exit code %d\n%s", code, out)
+	}
+}
+
+func TestWithoutSlackThereIsNothingToServe(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, workspace.Options{})
+	s.configure("version: 1\nrouting: {defaultHarness: small-agent}\n")
+	code, _, errOut := s.run(context.Background(), "serve")
+	if code != exitUsage || !strings.Contains(errOut, "channels.slack.enabled") || strings.Count(errOut, "\n") != 1 {
+		t.Errorf("exit code %d, %q", code, errOut)
+	}
+}
+
+func TestSayReadsStandardInputAndTellsWhatIsKnown(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, workspace.Options{})
+	code, _, errOut := s.run(context.Background(), "standing", "say", "helper", "--text", "x")
+	if code != exitFailed || !strings.Contains(errOut, "the-loop standing start helper") {
+		t.Errorf("to a session that does not run: exit code %d, %q", code, errOut)
+	}
+	s.must("standing", "start", "helper")
+	s.poll("the agent takes text", func() bool {
+		cmd := s.command(context.Background(), "standing", "say", "helper", "--text", "-")
+		cmd.Stdin = strings.NewReader("several\nlines\n")
+		out, err := cmd.Output()
+		return err == nil && string(out) == "standing:helper accepted\n"
+	})
+	code, out, _ := s.run(context.Background(), "attach", "helper", "--print", "--read-only")
+	if code != exitOK || !strings.Contains(out, " -r") {
+		t.Errorf("attach --print --read-only: exit code %d, %q", code, out)
+	}
+	var rows []sessions.Row
+	if err := json.Unmarshal([]byte(s.must("standing", "list", "--format", "json")), &rows); err != nil || len(rows) != 1 || !rows[0].Running {
+		t.Errorf("list: %v, %+v", err, rows)
+	}
+}
