@@ -42,11 +42,12 @@ type Options struct {
 	Client  *Client
 	Core    Core
 	Sink    sessions.Sink
-	Config  func() Config   // the current configuration
-	Changed <-chan struct{} // optional: says that records or the configuration changed
-	Report  func(Report)    // optional: called every few seconds and when the connection changes
-	Ready   func()          // optional: called once, when replies are being taken
-	Log     *slog.Logger    // optional: silent
+	Config  func() Config        // the current configuration
+	Changed <-chan struct{}      // optional: says that records or the configuration changed
+	Report  func(Report)         // optional: called every few seconds and when the connection changes
+	Ready   func()               // optional: called once, when replies are being taken
+	Socket  func(*SocketOptions) // optional: changes how long the connection waits for what
+	Log     *slog.Logger         // optional: silent
 }
 
 // Report is how the bot is.
@@ -83,7 +84,11 @@ func New(o Options) (*Bot, error) {
 	doors := NewDoors(DoorsOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: Help{List: b.list, Status: b.status}})
 	doors.OnDecision(b.threads)
 	in := NewInbound(InboundOptions{Client: o.Client, Threads: b.threads, Sink: o.Sink, Doors: doors, Notice: b.notice, Log: o.Log})
-	b.socket = NewSocket(SocketOptions{Client: o.Client, Inbound: in, Doors: doors, CatchUps: b.threads, Sink: o.Sink, Log: o.Log})
+	socket := SocketOptions{Client: o.Client, Inbound: in, Doors: doors, CatchUps: b.threads, Sink: o.Sink, Log: o.Log}
+	if o.Socket != nil {
+		o.Socket(&socket)
+	}
+	b.socket = NewSocket(socket)
 	return b, nil
 }
 

@@ -284,8 +284,9 @@ type result struct {
 	wait    time.Duration // try again after it; nothing was typed
 }
 
-// errChanged says that a reply was edited or deleted before its intent was written: what waits now is looked at again.
-var errChanged = errors.New("the reply was changed while it waited")
+// errChanged says that a reply was edited or deleted, or that an older one came, before its intent was written: what
+// waits now is looked at again.
+var errChanged = errors.New("what waits was changed meanwhile")
 
 // loadTimeout bounds what is asked of Slack to complete one reply.
 const loadTimeout = 15 * time.Second
@@ -327,7 +328,8 @@ func retryAfter(err error) time.Duration {
 	return 5 * time.Second
 }
 
-// intend stores that the reply is about to be typed. What was edited or deleted up to now is not.
+// intend stores that the reply is about to be typed. What was edited or deleted up to now is not, and neither is one
+// before which another has to go that came meanwhile: Slack delivers events out of order.
 func (t *thread) intend(ctx context.Context, a attempt, i sessions.Intent) error {
 	err, ok := ask(ctx, t, func(ctx context.Context) error { return t.inflight(ctx, a, i) })
 	if !ok {
@@ -338,7 +340,7 @@ func (t *thread) intend(ctx context.Context, a attempt, i sessions.Intent) error
 
 func (t *thread) inflight(ctx context.Context, a attempt, i sessions.Intent) error {
 	ts := a.reply.TS
-	if a.it.version != a.version || t.queue.get(ts) != a.it {
+	if a.it.version != a.version || t.queue.head() != a.it {
 		return errChanged
 	}
 	before, known := t.b.Replies[ts]

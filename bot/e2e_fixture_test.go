@@ -1,0 +1,630 @@
+package bot_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"the-loop/bot"
+	"the-loop/bot/workspace"
+	"the-loop/sessions"
+	"the-loop/sessions/eventlog"
+	"the-loop/sessions/eventlog/eventlogtest"
+	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/smallagent"
+	"the-loop/sessions/registry"
+	"the-loop/sessions/tmux"
+	"the-loop/sessions/tmux/tmuxtest"
+	"the-loop/threads"
+)
+
+// patience is how long a test waits for what should happen soon.
+const patience = 60 * time.Second
+
+// The receipts that the tests look for.
+const (
+	received = "eyes"
+	typed    = "keyboard"
+	accepted = "white_check_mark"
+	held     = "hourglass_flowing_sand"
+	failed   = "warning"
+	inDoubt  = "grey_question"
+)
+
+// The programs that the test binary is when it is called as one of these.
+const (
+	roleAgent = "small-agent"
+	roleBytes = "byte-log"
+	roleBot   = "the-bot"
+)
+
+func init() {
+	if len(os.Args) < 2 {
+		return
+	}
+	switch os.Args[1] {
+	case roleAgent:
+		os.Exit(smallagent.Main(context.Background(), os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	case roleBytes:
+		os.Exit(logBytes(os.Args[2]))
+	case roleBot:
+		os.Exit(beBot(os.Args[2]))
+	}
+}
+
+// plan is all that a bot needs to know, so that one in a process of its own is the same as one in the test.
+type plan struct {
+	Root, APIURL, BotToken, AppToken string
+	TmuxDir                          string
+	TmuxTimeout                      time.Duration
+	Agents                           string // folder of conversations
+	Harnesses                        []harness.Template
+	Channel                          string
+	AllowShared, Suspended           bool
+	Users                            []string
+	Declared                         []sessions.Definition
+	MaxAge                           time.Duration
+}
+
+func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, error) {
+	tm, err := tmux.New(tmux.Options{SocketPath: tmuxtest.Socket(p.TmuxDir), Dir: filepath.Join(p.TmuxDir, "c"), Timeout: p.TmuxTimeout})
+	if err != nil {
+		return nil, err
+	}
+	find := func(name string) (sessions.Harness, error) {
+		all := []sessions.Harness{harness.SmallAgent{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents}}
+		for _, h := range config().Harnesses {
+			all = append(all, h)
+		}
+		return harness.NewSet(all...).Get(name)
+	}
+	return sessions.New(sessions.Options{Terminal: tm, Store: registry.New(p.Root), Sink: sink, Harnesses: find,
+		Config: func() sessions.Config {
+			return sessions.Config{Enabled: true, Declared: config().Declared, RemainOnExit: true, Resume: true}
+		}}), nil
+}
+
+func (p plan) settings() threads.Settings {
+	return threads.Settings{MaxAge: p.MaxAge, Emoji: map[threads.Mark]string{threads.MarkReceived: received, threads.MarkTyped: typed,
+		threads.MarkAccepted: accepted, threads.MarkHeld: held, threads.MarkFailed: failed, threads.MarkInDoubt: inDoubt}}
+}
+
+// bot makes one, with its client.
+func (p plan) bot(core *sessions.Core, sink sessions.Sink, config func() plan, change func(*bot.Options)) (*bot.Bot, *bot.Client, error) {
+	client, err := bot.NewClient(bot.ClientOptions{BotToken: p.BotToken, AppToken: p.AppToken, APIURL: p.APIURL})
+	if err != nil {
+		return nil, nil, err
+	}
+	o := bot.Options{Root: p.Root, Client: client, Core: core, Sink: sink, Socket: fastSocket, Config: func() bot.Config {
+		c := config()
+		return bot.Config{Channel: c.Channel, AllowShared: c.AllowShared, Users: c.Users, Suspended: c.Suspended, Settings: c.settings()}
+	}}
+	if change != nil {
+		change(&o)
+	}
+	b, err := bot.New(o)
+	return b, client, err
+}
+
+// fastSocket has connections come back soon, so that a fault does not cost a test its time.
+func fastSocket(o *bot.SocketOptions) {
+	o.BackoffMin, o.BackoffMax, o.Stable = 5*time.Millisecond, 50*time.Millisecond, time.Hour
+}
+
+// beBot runs a bot in this process until it is killed, as the plan in the file says.
+func beBot(file string) int {
+	data, err := os.ReadFile(file)
+	var p plan
+	if err = errors.Join(err, json.Unmarshal(data, &p)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	config := func() plan { return p }
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	sink := eventlog.New(eventlog.DefaultPath(p.Root), func() eventlog.Options { return eventlog.Options{} }, log)
+	core, err := p.core(sink, config)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	b, _, err := p.bot(core, sink, config, func(o *bot.Options) { o.Log = log })
+	if err == nil {
+		err = b.Run(context.Background())
+	}
+	fmt.Fprintln(os.Stderr, err)
+	return 1
+}
+
+// world is a workspace, a tmux server, a state root and a bot.
+type world struct {
+	*workspace.Workspace
+	t       testing.TB
+	ctx     context.Context
+	ann     *workspace.Person // on the list
+	bob     *workspace.Person // not on it
+	ch      string
+	tm      *tmux.Tmux
+	core    *sessions.Core
+	events  *eventlogtest.Recorder
+	changed chan struct{}
+	logs    *logbook
+	options func(*bot.Options)
+
+	mu   sync.Mutex // guards the field that follows
+	plan plan
+
+	stopBot func() error // of the bot that runs; nil: none does
+}
+
+// setup changes a world before it is made.
+type setup struct {
+	workspace workspace.Options
+	plan      func(*plan)
+	options   func(*bot.Options)
+	noBot     bool
+}
+
+// newWorld makes a world with Ann, who is on the list, and starts the bot.
+func newWorld(t testing.TB, changes ...func(*setup)) *world {
+	t.Helper()
+	s := setup{workspace: workspace.Options{PingEvery: 200 * time.Millisecond}}
+	for _, c := range changes {
+		c(&s)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	w := &world{t: t, ctx: ctx, Workspace: workspace.New(s.workspace), events: &eventlogtest.Recorder{}, logs: &logbook{},
+		changed: make(chan struct{}, 1), options: s.options}
+	if err := w.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	w.ann = w.AddUser("ann", workspace.Named("Ann Smith", "Ann"))
+	w.bob = w.AddUser("bob")
+	w.ch = w.AddChannel("agents", workspace.Members(w.ann.ID, w.bob.ID, w.BotUserID())).ID
+	dir := tmuxtest.Dir(t)
+	w.tm = tmuxtest.StartIn(t, dir, tmux.Options{})
+	w.plan = plan{Root: filepath.Join(dir, "root"), APIURL: w.APIURL(), BotToken: w.BotToken(), AppToken: w.AppToken(),
+		TmuxDir: dir, Agents: filepath.Join(dir, "agents"), Channel: w.ch, Users: []string{w.ann.ID}, MaxAge: 15 * time.Minute}
+	if s.plan != nil {
+		s.plan(&w.plan)
+	}
+	core, err := w.plan.core(w.events, w.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.core = core
+	t.Cleanup(w.threadsOnly)
+	t.Cleanup(w.stop)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the bot's log:\n%s", w.logs)
+		}
+	})
+	if !s.noBot {
+		w.start()
+	}
+	return w
+}
+
+// threadsOnly fails when the bot said anything about a session outside of its thread (openclaw/openclaw#10837, #17716).
+func (w *world) threadsOnly() {
+	for _, m := range w.Messages(w.ch) {
+		if m.User == w.BotUserID() && m.ThreadTS == "" && m.Subtype == "" && !strings.Contains(m.Text, "in `"+w.plan.TmuxDir) {
+			w.t.Errorf("said in the channel and not in a thread: %q", m.Text)
+		}
+	}
+}
+
+// passed waits until the bot has taken everything in that happened before.
+func (w *world) passed() {
+	w.t.Helper()
+	ts, err := w.bob.Post(w.ch, "something else")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.dropped(ts, "top-level")
+}
+
+func bulk(s *setup)       { s.workspace.Rates = workspace.Off }
+func unattended(s *setup) { s.noBot = true }
+
+func (w *world) config() plan {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p := w.plan
+	p.Users, p.Declared = slices.Clone(p.Users), slices.Clone(p.Declared)
+	return p
+}
+
+// change changes the configuration.
+func (w *world) change(f func(*plan)) {
+	w.mu.Lock()
+	f(&w.plan)
+	w.mu.Unlock()
+	w.reconcile()
+}
+
+// reconcile has the bot compare now and not with its next tick.
+func (w *world) reconcile() {
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// start runs a bot in this process until stop.
+func (w *world) start() {
+	w.t.Helper()
+	b, client, err := w.config().bot(w.core, w.events, w.config, func(o *bot.Options) {
+		o.Changed, o.Log = w.changed, w.logs.logger()
+		if w.options != nil {
+			w.options(o)
+		}
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- b.Run(ctx) }()
+	w.stopBot = func() error {
+		cancel()
+		err := <-ran
+		client.Close()
+		return err
+	}
+}
+
+// stop ends the bot in this process, if there is one.
+func (w *world) stop() {
+	w.t.Helper()
+	if w.stopBot == nil {
+		return
+	}
+	stop := w.stopBot
+	w.stopBot = nil
+	if err := stop(); err != nil {
+		w.t.Errorf("the bot ended with %v", err)
+	}
+	w.until("its socket to be gone", func() bool { return w.Connections() == 0 })
+}
+
+// back starts the bot again and waits for its connection.
+func (w *world) back() {
+	w.t.Helper()
+	w.stop()
+	w.start()
+	w.until("a connection", func() bool { return w.Connections() == 1 })
+}
+
+// until polls for what the workspace, a file or a screen shows.
+func (w *world) until(what string, cond func() bool) {
+	w.t.Helper()
+	for {
+		changed := w.Changed()
+		if cond() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-time.After(5 * time.Millisecond): // files and screens tell nobody
+		case <-w.ctx.Done():
+			w.t.Fatalf("waited in vain for %s; events: %s; thread: %s", what, w.eventLines(), w.said())
+		}
+	}
+}
+
+// eventLines are the events so far, for a person.
+func (w *world) eventLines() string {
+	var b strings.Builder
+	for _, e := range w.events.Events() {
+		fmt.Fprintf(&b, "\n\t%s %s %v", e.Name, e.Ref, e.Fields)
+	}
+	return b.String()
+}
+
+// said is everything in the channel, for a person.
+func (w *world) said() string {
+	var b strings.Builder
+	for _, m := range w.Messages(w.ch) {
+		fmt.Fprintf(&b, "\n\t%s %s %.200q %v", m.TS, m.User, m.Text, m.Reactions)
+	}
+	return b.String()
+}
+
+// agent is one session with its thread.
+type agent struct {
+	w    *world
+	ref  sessions.Ref
+	id   string
+	conv string
+	root string // ts of the announcement
+}
+
+// definition of a session with the small agent, which keeps the bytes it gets.
+func (w *world) definition(name string, flags ...string) sessions.Definition {
+	return sessions.Definition{Name: name, Source: sessions.SourceDeclared, Harness: harness.SmallAgentName, Cwd: w.config().TmuxDir,
+		HarnessArgs: append([]string{"--log-bytes", "--reply-delay", "10ms"}, flags...), Slack: sessions.SlackDefinition{Enabled: true}}
+}
+
+// agent starts a session with the small agent and waits for its announcement and its readiness.
+func (w *world) agent(name string, flags ...string) *agent {
+	w.t.Helper()
+	a := w.launch(w.definition(name, flags...))
+	a.announced()
+	a.ready()
+	return a
+}
+
+// launch declares a session and starts it.
+func (w *world) launch(d sessions.Definition) *agent {
+	w.t.Helper()
+	w.change(func(p *plan) {
+		p.Declared = slices.DeleteFunc(slices.Clone(p.Declared), func(o sessions.Definition) bool { return o.Name == d.Name })
+		p.Declared = append(p.Declared, d)
+	})
+	row, err := w.core.Start(w.ctx, sessions.StartRequest{Ref: sessions.StandingRef(d.Name)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.reconcile()
+	return &agent{w: w, ref: row.Ref, id: row.ID, conv: row.Conversation}
+}
+
+// announced waits for the announcement.
+func (a *agent) announced() {
+	a.w.t.Helper()
+	a.w.until("the announcement of "+string(a.ref), func() bool {
+		b, ok := a.binding()
+		a.root = b.Root
+		return ok && b.Root != ""
+	})
+}
+
+// ready waits until the agent has answered the prompt that it began with.
+func (a *agent) ready() {
+	a.w.t.Helper()
+	a.w.until("the first turn's end", func() bool { return len(a.entries(smallagent.TypeAgent)) > 0 })
+	a.until(smallagent.StateReady)
+}
+
+// until waits for a state of the agent's screen.
+func (a *agent) until(state smallagent.State) smallagent.Screen {
+	a.w.t.Helper()
+	var s smallagent.Screen
+	a.w.until("the agent to be "+string(state), func() bool {
+		s = a.screen()
+		return s.State == state
+	})
+	return s
+}
+
+func (a *agent) screen() smallagent.Screen {
+	screen, err := a.w.tm.Capture(a.w.ctx, sessions.Target{Mark: a.id})
+	if err != nil {
+		return smallagent.Screen{}
+	}
+	s, _ := smallagent.ParseScreen(screen.Text)
+	return s
+}
+
+// entries are those of the agent's record with one of the types.
+func (a *agent) entries(types ...string) []smallagent.Entry {
+	a.w.t.Helper()
+	all, _, err := smallagent.ReadRecord(smallagent.RecordPath(a.w.plan.Agents, a.conv), 0)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a.w.t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(e smallagent.Entry) bool { return !slices.Contains(types, e.Type) })
+}
+
+// got is what the agent was told, in order, without the prompt that it began with.
+func (a *agent) got() []string {
+	a.w.t.Helper()
+	texts := []string{}
+	for _, e := range a.entries(smallagent.TypeUser, smallagent.TypeShell, smallagent.TypeCommand) {
+		if e.How != smallagent.HowPrompt {
+			texts = append(texts, e.Text)
+		}
+	}
+	return texts
+}
+
+// wants fails unless the agent was told these texts and nothing else.
+func (a *agent) wants(texts ...string) {
+	a.w.t.Helper()
+	if got := a.got(); !slices.Equal(got, append([]string{}, texts...)) {
+		a.w.t.Errorf("%s was told %.300q; want %.300q", a.ref, got, texts)
+	}
+}
+
+// bytes is what the terminal gave to the agent.
+func (a *agent) bytes() string {
+	a.w.t.Helper()
+	data, err := os.ReadFile(smallagent.BytesPath(a.w.plan.Agents, a.conv))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		a.w.t.Fatal(err)
+	}
+	return string(data)
+}
+
+// wantsBytes fails unless the terminal gave the agent exactly these texts, each pasted whole and submitted.
+func (a *agent) wantsBytes(texts ...string) {
+	a.w.t.Helper()
+	want := ""
+	for _, text := range texts {
+		want += framed(text)
+	}
+	if got := a.bytes(); got != want {
+		same := 0
+		for same < min(len(got), len(want)) && got[same] == want[same] {
+			same++
+		}
+		a.w.t.Errorf("the pane of %s got %d bytes, want %d; from byte %d on got %.200q, want %.200q", a.ref, len(got), len(want),
+			same, got[same:], want[same:])
+	}
+}
+
+// framed is a text as it comes out of the terminal.
+func framed(text string) string { return "\x1b[200~" + text + "\x1b[201~\r" }
+
+// reply writes into the thread as Ann.
+func (a *agent) reply(text string, opts ...workspace.PostOption) string {
+	a.w.t.Helper()
+	return a.replyBy(a.w.ann, text, opts...)
+}
+
+func (a *agent) replyBy(p *workspace.Person, text string, opts ...workspace.PostOption) string {
+	a.w.t.Helper()
+	ts, err := p.Reply(a.w.ch, a.root, text, opts...)
+	if err != nil {
+		a.w.t.Fatal(err)
+	}
+	return ts
+}
+
+// receipt waits for a reaction of the bot on a reply.
+func (a *agent) receipt(ts, emoji string) {
+	a.w.t.Helper()
+	a.w.until(fmt.Sprintf("the receipt %s on %s", emoji, ts), func() bool { return a.w.HasReaction(a.w.ch, ts, emoji) })
+}
+
+// tells writes a reply and waits for it to be accepted.
+func (a *agent) tells(text string, opts ...workspace.PostOption) string {
+	a.w.t.Helper()
+	ts := a.reply(text, opts...)
+	a.receipt(ts, accepted)
+	return ts
+}
+
+// dropped waits for the event that says why a message went no further.
+func (w *world) dropped(ts, reason string) {
+	w.t.Helper()
+	w.until(fmt.Sprintf("the drop of %s as %s", ts, reason), func() bool {
+		return slices.ContainsFunc(w.events.Events(), func(e sessions.Event) bool {
+			return e.Name == threads.EventDropped && e.Fields["ts"] == ts && e.Fields["reason"] == reason
+		})
+	})
+}
+
+// answer waits for a message of the bot in the thread that has all of the parts.
+func (a *agent) answer(parts ...string) workspace.Message {
+	a.w.t.Helper()
+	var found workspace.Message
+	a.w.until(fmt.Sprintf("a message with %q", parts), func() bool {
+		for _, m := range a.answers() {
+			if contains(m.Text, parts...) {
+				found = m
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+func contains(text string, parts ...string) bool {
+	return !slices.ContainsFunc(parts, func(p string) bool { return !strings.Contains(text, p) })
+}
+
+// answers are the bot's messages in the thread, but for the root.
+func (a *agent) answers() []workspace.Message {
+	all := a.w.Thread(a.w.ch, a.root)
+	if len(all) > 0 {
+		all = all[1:]
+	}
+	return slices.DeleteFunc(all, func(m workspace.Message) bool { return m.User != a.w.BotUserID() })
+}
+
+// count is how many of the bot's messages in the thread have the part.
+func (a *agent) count(part string) int {
+	n := 0
+	for _, m := range a.answers() {
+		if strings.Contains(m.Text, part) {
+			n++
+		}
+	}
+	return n
+}
+
+// binding is what is stored of the thread.
+func (a *agent) binding() (threads.Binding, bool) {
+	data, err := os.ReadFile(filepath.Join(a.w.plan.Root, "threads", a.id+".json"))
+	var b threads.Binding
+	return b, err == nil && json.Unmarshal(data, &b) == nil
+}
+
+// state is what is stored of one reply.
+func (a *agent) state(ts string) threads.Entry {
+	b, _ := a.binding()
+	return b.Replies[ts]
+}
+
+// pane is the session's pane.
+func (a *agent) pane() sessions.Pane { return tmuxtest.Pane(a.w.t, a.w.tm, a.id) }
+
+// keys types in the terminal as a person does.
+func (a *agent) keys(keys ...string) {
+	a.w.t.Helper()
+	a.w.tmux(append([]string{"send-keys", "-t", a.pane().ID}, keys...)...)
+}
+
+// tmux runs a command as an operator would.
+func (w *world) tmux(args ...string) string {
+	w.t.Helper()
+	cmd := exec.CommandContext(w.ctx, "tmux", append([]string{"-u", "-N", "-S", tmuxtest.Socket(w.plan.TmuxDir)}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Fatalf("tmux %q: %v: %s", args, err, out)
+	}
+	return strings.TrimSuffix(string(out), "\n")
+}
+
+// server is the tmux server's process.
+func (w *world) server() int {
+	w.t.Helper()
+	pid, err := strconv.Atoi(w.tmux("display-message", "-p", "#{pid}"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return pid
+}
+
+// logbook is a log that a failed test shows.
+type logbook struct {
+	mu sync.Mutex // guards the field that follows
+	b  strings.Builder
+}
+
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *logbook) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
