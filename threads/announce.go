@@ -126,9 +126,7 @@ func (t *thread) bound(ctx context.Context, ts, shown string) {
 	t.b.Root, t.b.Cursor, t.b.Announcement.Shown, t.b.Active = ts, ts, shown, t.m.now()
 	t.stale = true // somebody may have replied before we knew it
 	t.keep()
-	t.mu.Lock()
-	t.where = place{t.b.Channel, ts}
-	t.mu.Unlock()
+	t.moved(place{t.b.Channel, ts})
 	t.m.index(t)
 	t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventAnnounced, Level: slog.LevelInfo, ID: t.id, Ref: t.ref,
 		Fields: map[string]any{"channel": t.b.Channel, "thread": ts}})

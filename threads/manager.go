@@ -91,7 +91,7 @@ type Manager struct {
 	idle   chan struct{} // closed when the last goroutine ended after closing
 	broken []*sessions.UnreadableError
 
-	mu       sync.Mutex // guards the fields that follow
+	mu       sync.Mutex // guards the fields that follow; taken after a thread's, never before
 	closing  bool
 	busy     int // goroutines that Run waits for
 	byID     map[string]*thread
@@ -192,29 +192,29 @@ func (m *Manager) stopping() bool {
 }
 
 func (m *Manager) index(t *thread) {
+	at := t.place() // before m.mu: a thread's lock comes first
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.byID[t.id] = t
-	if at := t.place(); at.root != "" {
+	if at.root != "" {
 		m.byThread[at] = t
 	}
 }
 
 func (m *Manager) forget(t *thread) {
+	at := t.place()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byID, t.id)
-	delete(m.byThread, t.place())
+	delete(m.byThread, at)
 }
 
 // unlink forgets where a thread was, and keeps the session.
 func (m *Manager) unlink(t *thread) {
+	at := t.moved(place{channel: t.b.Channel})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.byThread, t.place())
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.where.root = ""
+	delete(m.byThread, at)
 }
 
 func (m *Manager) threads() []*thread {

@@ -102,6 +102,14 @@ func (t *thread) place() place {
 	return t.where
 }
 
+// moved changes where the thread is, for readers outside, and returns where it was.
+func (t *thread) moved(to place) (from place) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	from, t.where = t.where, to
+	return from
+}
+
 // snapshot is the binding as it is now.
 func (t *thread) snapshot(ctx context.Context) (Binding, bool) {
 	return ask(ctx, t, func(context.Context) Binding { return t.b.clone() })
