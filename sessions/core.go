@@ -15,8 +15,12 @@ import (
 // Core holds the verbs. It is safe for concurrent use: what must not overlap is excluded by the [Store]'s locks, across
 // processes.
 type Core struct {
-	o Options
+	o    Options
+	gate chan struct{} // full while as many calls as tmux is given at once are under way
 }
+
+// atOnce is how many calls that look or spawn one process gives to tmux at the same time.
+const atOnce = 8
 
 // Options are what a core is made of. All fields but the marked ones are required.
 type Options struct {
@@ -24,9 +28,12 @@ type Options struct {
 	Store     Store
 	Sink      Sink
 	Harnesses func(name string) (Harness, error)
-	Config    func() Config    // the current configuration, asked anew by every verb
-	Now       func() time.Time // optional: time.Now
-	Log       *slog.Logger     // optional: silent
+	Config    func() Config // the current configuration, asked anew by every verb
+	// At is optional: the terminal of the server with that socket, for sessions that run on another one than Terminal's
+	// because the configuration has changed since. Nil: it is Terminal's.
+	At  func(socket string) Terminal
+	Now func() time.Time // optional: time.Now
+	Log *slog.Logger     // optional: silent
 }
 
 // Config is what the configuration says of sessions.
@@ -39,6 +46,15 @@ type Config struct {
 	KillGrace    time.Duration                     // between TERM and KILL
 	Env          func() (map[string]string, error) // declared by the env file now; nil: none
 	OwnEnv       map[string]string                 // the product's own names; they win over Env
+	Slack        bool                              // channels.slack.enabled
+	Defaults     Defaults
+}
+
+// Defaults are what a session gets that does not say otherwise, as routing has it.
+type Defaults struct {
+	Harness     string
+	HarnessArgs map[string][]string // by harness
+	Cwd         string
 }
 
 // New makes a core. It starts nothing.
@@ -49,7 +65,56 @@ func New(o Options) *Core {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	return &Core{o: o}
+	return &Core{o: o, gate: make(chan struct{}, atOnce)}
+}
+
+// terminal is where the session's pane is, if it has one. A session that is stopped will start on ours.
+func (c *Core) terminal(r Record) Terminal {
+	if c.o.At != nil && r.Server.Socket != "" && r.Status != StatusStopped {
+		if t := c.o.At(r.Server.Socket); t != nil {
+			return t
+		}
+	}
+	return c.o.Terminal
+}
+
+// look lists the panes of our server, and of the servers that the records name where those are others.
+func (c *Core) look(ctx context.Context, recs ...Record) ([]Pane, error) {
+	panes, err := c.panes(ctx, c.o.Terminal)
+	if err != nil || c.o.At == nil {
+		return panes, err
+	}
+	seen := map[string]bool{}
+	for _, r := range recs {
+		if r.Status == StatusStopped || seen[r.Server.Socket] {
+			continue
+		}
+		seen[r.Server.Socket] = true
+		if t := c.terminal(r); t != c.o.Terminal {
+			more, err := c.panes(ctx, t)
+			if err != nil {
+				return nil, err
+			}
+			panes = append(panes, more...)
+		}
+	}
+	return panes, nil
+}
+
+func (c *Core) panes(ctx context.Context, t Terminal) (panes []Pane, err error) {
+	err = c.gated(ctx, func() error { panes, err = t.Panes(ctx); return err })
+	return panes, err
+}
+
+// gated keeps many verbs at once from flooding tmux.
+func (c *Core) gated(ctx context.Context, do func() error) error {
+	select {
+	case c.gate <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-c.gate }()
+	return do()
 }
 
 // find returns what is known of the session: its definition, and its record when it has one.
@@ -70,13 +135,22 @@ func (c *Core) find(ctx context.Context, ref Ref) (Definition, *Record, error) {
 }
 
 func (c *Core) declared(ref Ref) (Definition, bool) {
-	for _, d := range c.o.Config().Declared {
+	d, i := c.o.Config().declared(ref)
+	return d, i >= 0
+}
+
+// declared is the definition in the configuration, and its position there; -1: there is none.
+func (cfg Config) declared(ref Ref) (Definition, int) {
+	for i, d := range cfg.Declared {
 		if StandingRef(d.Name) == ref {
-			return d.Clone(), true
+			return d.Clone(), i
 		}
 	}
-	return Definition{}, false
+	return Definition{}, -1
 }
+
+// declaredKey is the place of a declared session in the configuration.
+func declaredKey(i int) string { return fmt.Sprintf("standingSessions.sessions[%d]", i) }
 
 // recorded returns the record of a session that must have one.
 func (c *Core) recorded(ctx context.Context, ref Ref) (Record, error) {
@@ -114,20 +188,25 @@ func (c *Core) emit(ctx context.Context, name string, level slog.Level, r Record
 	c.o.Sink.Emit(ctx, Event{Name: name, Level: level, Ref: r.Ref, ID: r.ID, Fields: fields})
 }
 
-// environment is what a pane of the session starts with.
-func (c *Core) environment(cfg Config, r Record, own map[string]string) (map[string]string, error) {
-	env := map[string]string{}
-	if cfg.Env != nil {
-		declared, err := cfg.Env()
-		if err != nil {
-			return nil, fmt.Errorf("read the env file: %w", err)
-		}
-		maps.Copy(env, declared)
+// declaredEnv is what the env file declares now.
+func (cfg Config) declaredEnv() (map[string]string, error) {
+	if cfg.Env == nil {
+		return nil, nil
 	}
-	maps.Copy(env, own)
-	maps.Copy(env, cfg.OwnEnv)
-	env["THE_LOOP_SESSION"] = r.ID
+	env, err := cfg.Env()
+	if err != nil {
+		return nil, fmt.Errorf("read the env file: %w", err)
+	}
 	return env, nil
+}
+
+// environment is what a pane of the session starts with: later ones win.
+func (cfg Config) environment(id string, declared, harness map[string]string) map[string]string {
+	env := map[string]string{}
+	for _, m := range []map[string]string{declared, harness, cfg.OwnEnv, {"THE_LOOP_SESSION": id}} {
+		maps.Copy(env, m)
+	}
+	return env
 }
 
 func newID() string { return uuid.NewString() }

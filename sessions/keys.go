@@ -50,7 +50,7 @@ func (c *Core) Keys(ctx context.Context, q KeysRequest) error {
 			return err
 		}
 	}
-	if err := c.o.Terminal.Press(ctx, rec.Target(), bytes); err != nil {
+	if err := c.terminal(rec).Press(ctx, rec.Target(), bytes); err != nil {
 		return c.typingFailed(rec, err)
 	}
 	return nil

@@ -15,63 +15,101 @@ func (c *Core) List(ctx context.Context) ([]Row, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the records: %w", err)
 	}
-	panes, err := c.o.Terminal.Panes(ctx)
+	panes, err := c.look(ctx, recs...)
 	silent := errors.Is(err, ErrSilent)
 	if err != nil && !silent {
 		return nil, fmt.Errorf("list the panes: %w", err)
 	}
-	byMark := make(map[string]Pane, len(panes))
-	for _, p := range panes {
-		byMark[p.Mark] = p
-	}
-	rows := make([]Row, 0, len(recs)+len(broken))
-	seen := map[Ref]bool{}
+	l := newListing(c, panes, silent)
 	for _, r := range recs {
-		seen[r.Ref] = true
-		if d, ok := c.declared(r.Ref); ok {
-			r.Definition = d
-		}
-		p, there := byMark[r.ID]
-		rows = append(rows, rowOf(r, stateOf(r, p, there, silent)))
+		l.add(ctx, r)
 	}
 	for _, u := range broken {
-		seen[u.Ref] = true
-		rows = append(rows, Row{Ref: u.Ref, Name: u.Ref.Name(), State: StateBroken, Detail: u.Error(), TmuxTarget: u.Ref.TmuxName()})
+		l.addBroken(u)
 	}
-	for _, d := range c.o.Config().Declared {
-		if !seen[StandingRef(d.Name)] {
-			rows = append(rows, declaredRow(d))
+	for ref, d := range l.declared {
+		if !l.seen[ref] {
+			row := declaredRow(d)
+			row.Expected = l.cfg.expects(d)
+			l.rows = append(l.rows, row)
 		}
 	}
-	slices.SortFunc(rows, func(a, b Row) int { return cmp.Compare(a.Ref, b.Ref) })
-	return rows, nil
+	slices.SortFunc(l.rows, func(a, b Row) int { return cmp.Compare(a.Ref, b.Ref) })
+	return l.rows, nil
 }
 
-// stateOf says how a recorded session is, from its pane.
-func stateOf(r Record, p Pane, there, silent bool) State {
-	switch {
-	case silent:
-		return StateUnknown
-	case there && !p.Dead:
-		return StateRunning
-	case there, r.Status != StatusStopped:
-		return StateEnded
+// expects reports whether "the-loop start" starts a session of that definition.
+func (cfg Config) expects(d Definition) bool { return cfg.Enabled && d.AutoStart }
+
+// listing is a list of sessions in the making. Nothing is looked up twice.
+type listing struct {
+	c         *Core
+	cfg       Config
+	silent    bool
+	panes     map[string]Pane // by mark
+	declared  map[Ref]Definition
+	harnesses map[string]Harness
+	seen      map[Ref]bool
+	rows      []Row
+}
+
+func newListing(c *Core, panes []Pane, silent bool) *listing {
+	l := &listing{c: c, cfg: c.o.Config(), silent: silent, panes: make(map[string]Pane, len(panes)), declared: map[Ref]Definition{},
+		harnesses: map[string]Harness{}, seen: map[Ref]bool{}, rows: []Row{}}
+	for _, p := range panes {
+		l.panes[p.Mark] = p
 	}
-	return StateStopped
+	for _, d := range l.cfg.Declared {
+		l.declared[StandingRef(d.Name)] = d
+	}
+	return l
 }
 
-func rowOf(r Record, s State) Row {
-	row := declaredRow(r.Definition)
-	row.Ref, row.ID, row.State, row.Running = r.Ref, r.ID, s, s == StateRunning
-	row.Pane, row.Conversation, row.Changed = r.Pane, r.Conversation, r.Changed
-	row.TmuxTarget = r.Ref.TmuxName()
-	return row
+// add makes the row of a record. A session that was declared once and is no more is expected by nobody.
+func (l *listing) add(ctx context.Context, r Record) {
+	l.seen[r.Ref] = true
+	p, there := l.panes[r.ID]
+	state := stateOf(r, p, there, l.silent)
+	if state == StateRunning {
+		r.Conversation = l.conversation(ctx, r)
+	}
+	d, declared := l.declared[r.Ref]
+	if declared {
+		r.Definition = d
+	}
+	row := rowOf(r, state)
+	row.Expected = (declared || r.Definition.Source == SourceCreated) && l.cfg.expects(r.Definition)
+	switch {
+	case state == StateEnded && there:
+		row.Detail = "the agent ended, " + p.ending()
+	case !declared && r.Definition.Source == SourceDeclared:
+		row.Detail = "not declared any more"
+	}
+	l.rows = append(l.rows, row)
 }
 
-func declaredRow(d Definition) Row {
-	ref := StandingRef(d.Name)
-	return Row{Ref: ref, Name: d.Name, Description: d.Description, Source: d.Source, Harness: d.Harness, Cwd: d.Cwd,
-		State: StateNew, AutoStart: d.AutoStart, TmuxTarget: ref.TmuxName(), Slack: d.Slack}
+func (l *listing) addBroken(u *UnreadableError) {
+	l.seen[u.Ref] = true
+	row := brokenRow(u)
+	if d, ok := l.declared[u.Ref]; ok {
+		detail := row.Detail
+		row = declaredRow(d)
+		row.State, row.Detail, row.Expected = StateBroken, detail, l.cfg.expects(d)
+	}
+	l.rows = append(l.rows, row)
+}
+
+func (l *listing) conversation(ctx context.Context, r Record) string {
+	name := r.Definition.Harness
+	h, asked := l.harnesses[name]
+	if !asked {
+		h, _ = l.c.o.Harnesses(name) // nil: it is not known any more, and so cannot be asked
+		l.harnesses[name] = h
+	}
+	if h == nil {
+		return r.Conversation
+	}
+	return l.c.conversation(ctx, h, r)
 }
 
 // AttachRequest asks for the command that shows a session to a person.
@@ -83,17 +121,26 @@ type AttachRequest struct {
 
 // Attach returns the argv that shows the session. A dead pane that was kept can be looked at too.
 func (c *Core) Attach(ctx context.Context, q AttachRequest) ([]string, error) {
-	rec, err := c.recorded(ctx, q.Ref)
+	rec, p, err := c.paneFor(ctx, q.Ref)
 	if err != nil {
 		return nil, err
 	}
-	panes, err := c.o.Terminal.Panes(ctx)
+	return c.terminal(rec).AttachCommand(p, q.ReadOnly, q.Inside), nil
+}
+
+// paneFor is the session's pane, alive or dead.
+func (c *Core) paneFor(ctx context.Context, ref Ref) (Record, Pane, error) {
+	rec, err := c.recorded(ctx, ref)
 	if err != nil {
-		return nil, fmt.Errorf("look for the session: %w", err)
+		return Record{}, Pane{}, err
+	}
+	panes, err := c.look(ctx, rec)
+	if err != nil {
+		return Record{}, Pane{}, fmt.Errorf("look for the session: %w", err)
 	}
 	p, ok := paneOf(panes, rec.ID)
 	if !ok {
-		return nil, notRunning(q.Ref)
+		return Record{}, Pane{}, notRunning(ref)
 	}
-	return c.o.Terminal.AttachCommand(p, q.ReadOnly, q.Inside), nil
+	return rec, p, nil
 }

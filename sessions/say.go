@@ -60,6 +60,7 @@ func (c *Core) Say(ctx context.Context, q SayRequest) (Receipt, error) {
 		return "", err
 	}
 	receipt, err := s.run(ctx)
+	c.followed(ctx, s.harness, s.rec)
 	if err != nil {
 		return "", err
 	}
@@ -170,7 +171,7 @@ func (s *speech) typeIn(ctx context.Context) error {
 	if err := s.prepare(ctx); err != nil {
 		return err
 	}
-	err = s.c.o.Terminal.Deliver(ctx, Delivery{Target: s.rec.Target(), Text: s.text,
+	err = s.c.terminal(s.rec).Deliver(ctx, Delivery{Target: s.rec.Target(), Text: s.text,
 		Submit: s.traits.Submit, Delay: s.traits.SubmitDelay})
 	if err != nil {
 		return s.c.typingFailed(s.rec, err)
@@ -205,7 +206,7 @@ func (s *speech) look(ctx context.Context) error {
 	default:
 		return nil
 	}
-	panes, err := s.c.o.Terminal.Panes(ctx)
+	panes, err := s.c.look(ctx, s.rec)
 	if err != nil {
 		return s.c.typingFailed(s.rec, fmt.Errorf("look whether the agent lives: %w", err))
 	}
@@ -221,7 +222,7 @@ func (c *Core) view(ctx context.Context, h Harness, rec Record) (View, error) {
 	if !ok {
 		return View{State: ViewUnknown}, nil
 	}
-	screen, err := c.o.Terminal.Capture(ctx, rec.Target())
+	screen, err := c.terminal(rec).Capture(ctx, rec.Target())
 	if err != nil {
 		return View{}, c.typingFailed(rec, fmt.Errorf("look at the pane: %w", err))
 	}
@@ -313,7 +314,7 @@ func (s *speech) submitAgain(ctx context.Context, w Witness) error {
 	if taken, err := w.Taken(ctx, s.rec.Talk(), s.intent.Place, s.intent.Sum); err != nil || taken {
 		return err
 	}
-	return s.c.o.Terminal.Press(ctx, s.rec.Target(), s.traits.Submit)
+	return s.c.terminal(s.rec).Press(ctx, s.rec.Target(), s.traits.Submit)
 }
 
 // witnessed looks at the agent's record until it shows the text or the time is up.

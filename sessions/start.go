@@ -7,59 +7,10 @@ import (
 	"log/slog"
 	"os"
 	"strings"
-	"time"
 )
 
 // StartRequest asks for one session to run.
 type StartRequest struct{ Ref Ref }
-
-// Outcome says in one word what a verb did to one session.
-type Outcome string
-
-// The outcomes of start and stop.
-const (
-	OutcomeStarted        Outcome = "started"         // a new conversation
-	OutcomeResumed        Outcome = "resumed"         // the recorded conversation goes on
-	OutcomeAlreadyRunning Outcome = "already-running" // nothing was touched
-	OutcomeStopped        Outcome = "stopped"
-	OutcomeAlreadyStopped Outcome = "already-stopped"
-)
-
-// Row is what a verb did to one session, or what there is to know of it.
-type Row struct {
-	Ref          Ref     `json:"ref"`
-	ID           string  `json:"id,omitempty"`
-	Name         string  `json:"name"`
-	Description  string  `json:"description,omitempty"`
-	Source       Source  `json:"source"`
-	Harness      string  `json:"harness"`
-	Cwd          string  `json:"cwd"`
-	State        State   `json:"state"`
-	Running      bool    `json:"running"`
-	AutoStart    bool    `json:"autoStart"`
-	TmuxTarget   string  `json:"tmuxTarget"`
-	Pane         string  `json:"pane,omitempty"`
-	Conversation string  `json:"conversation,omitempty"`
-	Outcome      Outcome `json:"outcome,omitempty"`
-	Detail       string  `json:"detail,omitempty"`
-
-	Changed time.Time `json:"changed,omitzero"` // when it was last started or stopped
-
-	Slack SlackDefinition `json:"slack"`
-}
-
-// State is how a session is found to be.
-type State string
-
-// The states of a session, as the panes and the record together show it.
-const (
-	StateRunning State = "running"
-	StateEnded   State = "ended"   // the agent has ended on its own; its last screen may still be there
-	StateStopped State = "stopped" // taken down by us
-	StateNew     State = "new"     // declared, never started
-	StateUnknown State = "unknown" // tmux did not answer
-	StateBroken  State = "broken"  // its record cannot be read
-)
 
 // Start brings a session up. A live one is left untouched ([OutcomeAlreadyRunning]); a recorded conversation is
 // resumed, and when the agent does not survive that, a fresh one is started.
@@ -73,65 +24,115 @@ func (c *Core) Start(ctx context.Context, q StartRequest) (Row, error) {
 	if err != nil {
 		return Row{}, err
 	}
-	row, err := c.start(ctx, def, rec)
-	if err != nil {
-		r := Record{Ref: q.Ref}
-		if rec != nil {
-			r = *rec
-		}
-		c.emit(ctx, EventSpawnFailed, slog.LevelError, r, map[string]any{"reason": err.Error()})
-		return Row{}, fmt.Errorf("start %s: %w", q.Ref, err)
-	}
-	return row, nil
+	return c.bring(ctx, def, rec)
 }
 
-func (c *Core) start(ctx context.Context, def Definition, rec *Record) (Row, error) {
-	h, err := c.o.Harnesses(def.Harness)
-	if err != nil {
-		return Row{}, err
-	}
-	fresh := rec == nil
-	if fresh {
-		rec = &Record{Version: RecordVersion, ID: newID(), Ref: StandingRef(def.Name), Created: c.o.Now()}
+// bring starts the session under its lock. The caller has the lock of its name.
+func (c *Core) bring(ctx context.Context, def Definition, known *Record) (Row, error) {
+	rec := c.unborn(def)
+	if known != nil {
+		rec = *known
 	}
 	release, err := c.lockID(ctx, rec.ID, "start")
 	if err != nil {
 		return Row{}, err
 	}
 	defer release()
-	live, err := c.clearWay(ctx, *rec)
+	if known, err = c.reload(ctx, known); err != nil {
+		return Row{}, err
+	}
+	if known != nil {
+		rec = *known
+	}
+	return c.reported(ctx, rec, func() (Row, error) { return c.start(ctx, def, rec, known) })
+}
+
+// unborn is the record of a session that has none yet.
+func (c *Core) unborn(def Definition) Record {
+	return Record{Version: RecordVersion, ID: newID(), Ref: StandingRef(def.Name), Definition: def, Created: c.o.Now()}
+}
+
+// reload reads a record again under the session's lock: who had the lock before may have changed it.
+func (c *Core) reload(ctx context.Context, known *Record) (*Record, error) {
+	if known == nil {
+		return nil, nil
+	}
+	rec, err := c.o.Store.Load(ctx, known.Ref)
+	if err != nil {
+		return nil, fmt.Errorf("read the record of %s: %w", known.Ref, err)
+	}
+	return &rec, nil
+}
+
+// reported records in the event log what came of a start.
+func (c *Core) reported(ctx context.Context, rec Record, start func() (Row, error)) (Row, error) {
+	row, err := start()
+	if err != nil {
+		c.emit(ctx, EventSpawnFailed, slog.LevelError, rec, map[string]any{"reason": err.Error()})
+		return Row{}, fmt.Errorf("start %s: %w", rec.Ref, err)
+	}
+	fields := map[string]any{"pane": row.Pane, "conversation": row.Conversation, "harness": row.Harness}
+	switch {
+	case row.Outcome == OutcomeStarted:
+		c.emit(ctx, EventStarted, slog.LevelInfo, rec, fields)
+	case row.Outcome == OutcomeResumed:
+		c.emit(ctx, EventResumed, slog.LevelInfo, rec, fields)
+	case rec.Status == StatusStarting: // a start before died when it had made the pane and could not say so
+		fields["adopted"] = true
+		c.emit(ctx, EventStarted, slog.LevelInfo, rec, fields)
+	}
+	return row, nil
+}
+
+// start does it. known is the record on disk; nil: there is none, and there will be none if it fails.
+func (c *Core) start(ctx context.Context, def Definition, rec Record, known *Record) (Row, error) {
+	if def.Source == SourceDeclared && known != nil && known.Definition.Source == SourceCreated {
+		return Row{}, conflict(rec.Ref)
+	}
+	own, err := c.occupant(ctx, rec)
 	switch {
 	case err != nil:
 		return Row{}, err
-	case live != nil:
-		return c.adopt(ctx, *rec, *live)
+	case own != nil && !own.Dead:
+		return c.adopt(ctx, rec, *own)
 	}
-	if err := checkFolder(def.Cwd); err != nil {
+	r, err := c.ready(def)
+	if err != nil {
 		return Row{}, err
 	}
-	rec.Definition = def
-	return c.launch(ctx, h, *rec, fresh)
+	if own != nil {
+		if err := c.end(ctx, rec, own.Target()); err != nil {
+			return Row{}, fmt.Errorf("clear the ended agent's pane: %w", err)
+		}
+	}
+	r.rec, r.prior = rec, known
+	r.rec.Definition = def
+	return r.launch(ctx)
 }
 
-// clearWay looks at what holds the session's place in tmux: its own live pane is returned, its own dead one is cleared
-// away, and anything else that lives there is never killed but refused.
-func (c *Core) clearWay(ctx context.Context, rec Record) (*Pane, error) {
-	panes, err := c.o.Terminal.Panes(ctx)
+func conflict(ref Ref) error {
+	return &Refusal{Cause: ErrRefused, What: fmt.Sprintf("%s was created and is now declared in the config too", ref),
+		Remedy: "give one of them another name, or take it out of the config and delete it"}
+}
+
+// occupant looks at what holds the session's place in tmux and returns its own pane, alive or dead, if it has one.
+// Anything else that is there is never killed but refused.
+func (c *Core) occupant(ctx context.Context, rec Record) (*Pane, error) {
+	panes, err := c.look(ctx, rec)
 	if err != nil {
 		return nil, fmt.Errorf("look for a running session: %w", err)
 	}
-	if p, ok := paneOf(panes, rec.ID); ok {
-		if !p.Dead {
-			return &p, nil
-		}
-		if err := c.end(ctx, p.Target()); err != nil {
-			return nil, fmt.Errorf("clear the ended agent's pane: %w", err)
-		}
+	own, there := paneOf(panes, rec.ID)
+	if there && !own.Dead {
+		return &own, nil
 	}
 	for _, p := range panes {
 		if p.SessionName == rec.Ref.TmuxName() && p.Mark != rec.ID {
 			return nil, c.occupied(rec.Ref, p)
 		}
+	}
+	if there {
+		return &own, nil
 	}
 	return nil, nil
 }
@@ -156,6 +157,23 @@ func (c *Core) adopt(ctx context.Context, rec Record, p Pane) (Row, error) {
 	return row, nil
 }
 
+// ready checks everything that a start needs and that can be checked without changing anything.
+func (c *Core) ready(def Definition) (*run, error) {
+	h, err := c.o.Harnesses(def.Harness)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkFolder(def.Cwd); err != nil {
+		return nil, err
+	}
+	cfg := c.o.Config()
+	prompt, err := bootPrompt(def, cfg.Slack)
+	if err != nil {
+		return nil, err
+	}
+	return &run{c: c, cfg: cfg, harness: h, prompt: prompt}, nil
+}
+
 func checkFolder(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -168,164 +186,61 @@ func checkFolder(dir string) error {
 	return nil
 }
 
-// launch resumes the recorded conversation, or starts a fresh one. A session that never ran leaves no record when its
-// start fails.
-func (c *Core) launch(ctx context.Context, h Harness, rec Record, fresh bool) (Row, error) {
-	if !fresh {
-		row, err := c.resume(ctx, h, rec)
-		if err == nil {
-			return row, nil
-		}
-		if !errors.Is(err, errResumeAbandoned) {
-			return Row{}, err
-		}
-		c.emit(ctx, EventResumeFailed, slog.LevelWarn, rec, map[string]any{"reason": err.Error(), "conversation": rec.Conversation})
+// RestartRequest asks for one session to be taken down and brought up again, in its conversation.
+type RestartRequest struct{ Ref Ref }
+
+// Restart stops a session and starts it again under one lock, so that replies wait meanwhile. What a start would refuse
+// is refused before the running agent is touched. One that does not run is started.
+func (c *Core) Restart(ctx context.Context, q RestartRequest) (Row, error) {
+	release, err := c.lockName(ctx, q.Ref, "restart")
+	if err != nil {
+		return Row{}, err
 	}
-	row, err := c.begin(ctx, h, rec)
-	if err != nil && fresh && !errors.Is(err, ErrInDoubt) {
-		if rerr := c.o.Store.Remove(ctx, rec.Ref); rerr != nil {
-			return Row{}, errors.Join(err, rerr)
-		}
+	defer release()
+	def, rec, err := c.find(ctx, q.Ref)
+	switch {
+	case err != nil:
+		return Row{}, err
+	case rec == nil:
+		return c.bring(ctx, def, nil)
 	}
-	return row, err
+	release, err = c.lockID(ctx, rec.ID, "restart")
+	if err != nil {
+		return Row{}, err
+	}
+	defer release()
+	if rec, err = c.reload(ctx, rec); err != nil {
+		return Row{}, err
+	}
+	return c.reported(ctx, *rec, func() (Row, error) { return c.restart(ctx, def, *rec) })
 }
 
-// begin starts a new conversation.
-func (c *Core) begin(ctx context.Context, h Harness, rec Record) (Row, error) {
-	prompt, err := bootPrompt(rec.Definition)
+func (c *Core) restart(ctx context.Context, def Definition, rec Record) (Row, error) {
+	if _, err := c.ready(def); err != nil {
+		return Row{}, err
+	}
+	rec, _, err := c.takeDown(ctx, rec, StatusStarting)
 	if err != nil {
 		return Row{}, err
 	}
-	rec.Conversation = newID()
-	rec, err = c.spawn(ctx, h, rec, Launch{Prompt: prompt})
+	row, err := c.start(ctx, def, rec, &rec)
 	if err != nil {
-		return Row{}, err
+		return Row{}, errors.Join(err, c.settle(context.WithoutCancel(ctx), rec.Ref))
 	}
-	c.emit(ctx, EventStarted, slog.LevelInfo, rec, map[string]any{"pane": rec.Pane, "conversation": rec.Conversation, "harness": h.Name()})
-	row := rowOf(rec, StateRunning)
-	row.Outcome = OutcomeStarted
 	return row, nil
 }
 
-// errResumeAbandoned marks what makes a fresh conversation the right thing, as against what makes a start fail.
-var errResumeAbandoned = errors.New("the conversation cannot be resumed")
-
-// resume continues the recorded conversation and looks after the probe time whether the agent lived through it. An
-// agent that is slower to fail than the probe counts as resumed here; that it ended is seen by whoever looks next.
-func (c *Core) resume(ctx context.Context, h Harness, rec Record) (Row, error) {
-	cfg := c.o.Config()
-	switch {
-	case !cfg.Resume:
-		return Row{}, fmt.Errorf("%w: routing.tmux.resumeOnRespawn is off", errResumeAbandoned)
-	case !ValidConversation(rec.Conversation):
-		return Row{}, fmt.Errorf("%w: the recorded id does not have the shape of one", errResumeAbandoned)
-	case !h.Traits().Resumes:
-		return Row{}, fmt.Errorf("%w: %s has no way to resume", errResumeAbandoned, h.Name())
+// settle records a session as stopped that a restart took down and could not bring up again.
+func (c *Core) settle(ctx context.Context, ref Ref) error {
+	rec, err := c.o.Store.Load(ctx, ref)
+	if err != nil || rec.Status != StatusStarting {
+		return err
 	}
-	rec, err := c.spawn(ctx, h, rec, Launch{Resume: true})
-	if err != nil {
-		return Row{}, err
-	}
-	if err := c.survived(ctx, rec, cfg.Probe); err != nil {
-		return Row{}, err
-	}
-	c.emit(ctx, EventResumed, slog.LevelInfo, rec, map[string]any{"pane": rec.Pane, "conversation": rec.Conversation, "harness": h.Name()})
-	row := rowOf(rec, StateRunning)
-	row.Outcome = OutcomeResumed
-	return row, nil
-}
-
-// survived waits out the probe and then clears a dead agent away. That tmux does not answer is no death.
-func (c *Core) survived(ctx context.Context, rec Record, probe time.Duration) error {
-	if probe > 0 {
-		timer := time.NewTimer(probe)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	panes, err := c.o.Terminal.Panes(ctx)
-	if err != nil {
-		return fmt.Errorf("look whether the resumed agent lives: %w", err)
-	}
-	p, ok := paneOf(panes, rec.ID)
-	switch {
-	case !ok:
-		return fmt.Errorf("%w: the agent ended within %s", errResumeAbandoned, probe)
-	case p.Dead:
-		why := fmt.Errorf("%w: the agent ended within %s with status %d", errResumeAbandoned, probe, p.ExitStatus)
-		if err := c.end(ctx, p.Target()); err != nil {
-			return fmt.Errorf("clear the pane of an agent that did not resume: %w", err)
-		}
-		return why
-	}
-	return nil
-}
-
-// spawn writes the record as starting, makes the pane, and writes the record as running.
-func (c *Core) spawn(ctx context.Context, h Harness, rec Record, l Launch) (Record, error) {
-	cfg := c.o.Config()
-	l.Session, l.Conversation, l.Args, l.Cwd = rec.ID, rec.Conversation, rec.Definition.HarnessArgs, rec.Definition.Cwd
-	cmd, err := h.Command(l)
-	if err != nil {
-		return Record{}, err
-	}
-	env, err := c.environment(cfg, rec, cmd.Env)
-	if err != nil {
-		return Record{}, err
-	}
-	rec.Status, rec.Changed = StatusStarting, c.o.Now()
-	if err := c.o.Store.Save(ctx, rec); err != nil {
-		return Record{}, fmt.Errorf("record the start: %w", err)
-	}
-	pane, err := c.o.Terminal.Spawn(ctx, Spawn{Name: rec.Ref.TmuxName(), Mark: rec.ID, Argv: cmd.Argv,
-		Cwd: rec.Definition.Cwd, Env: env, RemainOnExit: cfg.RemainOnExit})
-	if err != nil {
-		return c.spawnFailed(ctx, rec, err)
-	}
-	rec = rec.at(pane, StatusRunning, c.o.Now())
-	if err := c.o.Store.Save(ctx, rec); err != nil {
-		return Record{}, fmt.Errorf("record the running session: %w", err)
-	}
-	return rec, nil
-}
-
-// spawnFailed keeps a known conversation as stopped. Where a pane may be there after all, the record stays as starting:
-// the next start finds the pane by the id that it carries.
-func (c *Core) spawnFailed(ctx context.Context, rec Record, cause error) (Record, error) {
-	if errors.Is(cause, ErrInDoubt) {
-		return Record{}, cause
+	if panes, err := c.look(ctx, rec); err != nil {
+		return err
+	} else if _, there := paneOf(panes, rec.ID); there {
+		return nil
 	}
 	rec.Status, rec.Changed = StatusStopped, c.o.Now()
-	if err := c.o.Store.Save(context.WithoutCancel(ctx), rec); err != nil {
-		return Record{}, errors.Join(cause, err)
-	}
-	return Record{}, cause
-}
-
-// bootPrompt is the first message of a new conversation: what the session must know of itself, then the operator's
-// brief, appended and never in its place.
-func bootPrompt(d Definition) (string, error) {
-	brief := d.Prompt
-	if d.PromptFile != "" {
-		data, err := os.ReadFile(d.PromptFile)
-		if err != nil {
-			return "", &Refusal{Cause: ErrRefused, What: fmt.Sprintf("the promptFile %s cannot be read: %v", d.PromptFile, err),
-				Remedy: "mend the file or change promptFile"}
-		}
-		brief = string(data)
-	}
-	directive := fmt.Sprintf("You are the standing session %q of the-loop. You own no work item. Never answer a "+
-		"phase-selection gate and never post a control keyword on any ticket. Your operator speaks to you in this "+
-		"terminal", d.Name)
-	if d.Slack.Enabled {
-		directive += ", in your Slack thread"
-	}
-	directive += " and through the-loop's own commands; what arrives here as a message comes from them."
-	if brief = strings.TrimSpace(brief); brief == "" {
-		return directive, nil
-	}
-	return directive + "\n\n" + brief, nil
+	return c.o.Store.Save(ctx, rec)
 }

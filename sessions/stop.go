@@ -26,46 +26,60 @@ func (c *Core) Stop(ctx context.Context, q StopRequest) (Row, error) {
 		row.Outcome = OutcomeAlreadyStopped
 		return row, nil
 	}
-	row, err := c.stop(ctx, *rec)
-	if err != nil {
-		c.emit(ctx, EventStopFailed, slog.LevelError, *rec, map[string]any{"reason": err.Error()})
-		return Row{}, fmt.Errorf("stop %s: %w", q.Ref, err)
-	}
-	return row, nil
-}
-
-func (c *Core) stop(ctx context.Context, rec Record) (Row, error) {
-	release, err := c.lockID(ctx, rec.ID, "stop")
+	release, err = c.lockID(ctx, rec.ID, "stop")
 	if err != nil {
 		return Row{}, err
 	}
 	defer release()
-	panes, err := c.o.Terminal.Panes(ctx)
+	if rec, err = c.reload(ctx, rec); err != nil {
+		return Row{}, err
+	}
+	return c.stop(ctx, *rec)
+}
+
+// stop takes the session down and records it as stopped. The caller has its locks.
+func (c *Core) stop(ctx context.Context, rec Record) (Row, error) {
+	down, outcome, err := c.takeDown(ctx, rec, StatusStopped)
 	if err != nil {
-		return Row{}, fmt.Errorf("look for the running session: %w", err)
+		c.emit(ctx, EventStopFailed, slog.LevelError, rec, map[string]any{"reason": err.Error()})
+		return Row{}, fmt.Errorf("stop %s: %w", rec.Ref, err)
+	}
+	row := rowOf(down, StateStopped)
+	row.Outcome = outcome
+	return row, nil
+}
+
+// takeDown ends the agent and its pane, and leaves the record with that status.
+func (c *Core) takeDown(ctx context.Context, rec Record, as Status) (Record, Outcome, error) {
+	panes, err := c.look(ctx, rec)
+	if err != nil {
+		return rec, "", fmt.Errorf("look for the running session: %w", err)
 	}
 	p, there := paneOf(panes, rec.ID)
 	if there {
-		if err := c.end(ctx, p.Target()); err != nil {
-			return Row{}, err
+		if h, err := c.o.Harnesses(rec.Definition.Harness); err == nil {
+			rec.Conversation = c.conversation(ctx, h, rec)
+		}
+		if err := c.end(ctx, rec, p.Target()); err != nil {
+			return rec, "", err
 		}
 	}
 	outcome := OutcomeAlreadyStopped
 	if there && !p.Dead {
 		outcome = OutcomeStopped
 	}
-	if there || rec.Status != StatusStopped {
-		rec.Status, rec.Changed, rec.Pane, rec.TmuxSession = StatusStopped, c.o.Now(), "", ""
+	if was := rec.Status; there || was != as {
+		rec.Status, rec.Changed, rec.Pane, rec.TmuxSession = as, c.o.Now(), "", ""
 		if err := c.o.Store.Save(ctx, rec); err != nil {
-			return Row{}, fmt.Errorf("record that the session is stopped: %w", err)
+			return rec, "", fmt.Errorf("record that the session is stopped: %w", err)
 		}
-		c.emit(ctx, EventStopped, slog.LevelInfo, rec, map[string]any{"conversation": rec.Conversation})
+		if there || was != StatusStopped {
+			c.emit(ctx, EventStopped, slog.LevelInfo, rec, map[string]any{"conversation": rec.Conversation})
+		}
 	}
-	row := rowOf(rec, StateStopped)
-	row.Outcome = outcome
-	return row, nil
+	return rec, outcome, nil
 }
 
-func (c *Core) end(ctx context.Context, t Target) error {
-	return c.o.Terminal.End(ctx, t, c.o.Config().KillGrace)
+func (c *Core) end(ctx context.Context, rec Record, t Target) error {
+	return c.terminal(rec).End(ctx, t, c.o.Config().KillGrace)
 }

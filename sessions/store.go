@@ -51,6 +51,9 @@ type Event struct {
 
 // Names of the events that this package emits.
 const (
+	EventCreated      = "standing.created"
+	EventCreateFailed = "standing.create_failed"
+	EventDeleted      = "standing.deleted"
 	EventStarted      = "standing.started"
 	EventResumed      = "standing.resumed"
 	EventResumeFailed = "standing.resume_failed"

@@ -1,0 +1,76 @@
+package sessions_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"the-loop/sessions"
+	"the-loop/sessions/eventlog/eventlogtest"
+	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/smallagent"
+	"the-loop/sessions/registry"
+	"the-loop/sessions/tmux"
+	"the-loop/sessions/tmux/tmuxtest"
+)
+
+// What makes the test binary another program.
+const (
+	runAsAgent  = "SESSIONS_TEST_AGENT"  // the agent in a pane
+	runAsSecond = "SESSIONS_TEST_SECOND" // a second process on the same state, which starts a session: the JSON of a second
+)
+
+func TestMain(m *testing.M) {
+	switch {
+	case os.Getenv(runAsAgent) != "":
+		os.Exit(smallagent.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	case os.Getenv(runAsSecond) != "":
+		os.Exit(runSecond(os.Getenv(runAsSecond)))
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// second is what the second process works on.
+type second struct {
+	Dir        string
+	Definition sessions.Definition
+}
+
+func runSecond(order string) int {
+	var s second
+	if err := json.Unmarshal([]byte(order), &s); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	tm, err := tmux.New(tmux.Options{SocketPath: tmuxtest.Socket(s.Dir), Dir: s.Dir + "/c"})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 2
+	}
+	core := sessions.New(sessions.Options{Terminal: tm, Store: registry.New(s.Dir + "/state"), Sink: &eventlogtest.Recorder{},
+		Harnesses: harness.NewSet(agentIn(s.Dir)).Get,
+		Config: func() sessions.Config {
+			return sessions.Config{Enabled: true, Declared: []sessions.Definition{s.Definition}, RemainOnExit: true, Resume: true, KillGrace: time.Second}
+		}})
+	row, err := core.Start(context.Background(), sessions.StartRequest{Ref: sessions.StandingRef(s.Definition.Name)})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println(row.Outcome, row.ID)
+	return 0
+}
+
+// agentIn is the small agent with its conversations below dir.
+func agentIn(dir string) harness.SmallAgent {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	return harness.SmallAgent{Argv: []string{self}, Dir: dir + "/agent", Env: map[string]string{runAsAgent: "1"}}
+}

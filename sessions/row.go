@@ -1,0 +1,104 @@
+package sessions
+
+import (
+	"fmt"
+	"time"
+)
+
+// Outcome says in one word what a verb did to one session.
+type Outcome string
+
+// The outcomes of verbs.
+const (
+	OutcomeStarted        Outcome = "started"         // a new conversation
+	OutcomeResumed        Outcome = "resumed"         // the recorded conversation goes on
+	OutcomeAlreadyRunning Outcome = "already-running" // nothing was touched
+	OutcomeStopped        Outcome = "stopped"
+	OutcomeAlreadyStopped Outcome = "already-stopped"
+	OutcomeCreated        Outcome = "created" // recorded, and not started
+	OutcomeDeleted        Outcome = "deleted"
+	OutcomeFailed         Outcome = "failed" // of a verb on many sessions; Detail says why
+)
+
+// Row is what a verb did to one session, or what there is to know of it.
+type Row struct {
+	Ref          Ref     `json:"ref"`
+	ID           string  `json:"id,omitempty"`
+	Name         string  `json:"name"`
+	Description  string  `json:"description,omitempty"`
+	Source       Source  `json:"source"`
+	Harness      string  `json:"harness"`
+	Cwd          string  `json:"cwd"`
+	State        State   `json:"state"`
+	Running      bool    `json:"running"`
+	AutoStart    bool    `json:"autoStart"`
+	Expected     bool    `json:"expected"` // the-loop start would start it, so it should be running
+	TmuxTarget   string  `json:"tmuxTarget"`
+	Pane         string  `json:"pane,omitempty"`
+	Conversation string  `json:"conversation,omitempty"`
+	Outcome      Outcome `json:"outcome,omitempty"`
+	Detail       string  `json:"detail,omitempty"`
+
+	Changed time.Time `json:"changed,omitzero"` // when it was last started or stopped
+
+	Slack SlackDefinition `json:"slack"`
+}
+
+// State is how a session is found to be.
+type State string
+
+// The states of a session, as the panes and the record together show it.
+const (
+	StateRunning State = "running"
+	StateEnded   State = "ended"   // the agent has ended on its own; its last screen may still be there, see [Core.Peek]
+	StateStopped State = "stopped" // taken down by us
+	StateNew     State = "new"     // declared, never started
+	StateUnknown State = "unknown" // tmux did not answer
+	StateBroken  State = "broken"  // its record cannot be read
+)
+
+// stateOf says how a recorded session is, from its pane.
+func stateOf(r Record, p Pane, there, silent bool) State {
+	switch {
+	case silent:
+		return StateUnknown
+	case there && !p.Dead:
+		return StateRunning
+	case there, r.Status != StatusStopped:
+		return StateEnded
+	}
+	return StateStopped
+}
+
+func rowOf(r Record, s State) Row {
+	row := declaredRow(r.Definition)
+	row.Ref, row.ID, row.State, row.Running = r.Ref, r.ID, s, s == StateRunning
+	row.Pane, row.Conversation, row.Changed = r.Pane, r.Conversation, r.Changed
+	row.TmuxTarget = r.Ref.TmuxName()
+	return row
+}
+
+func declaredRow(d Definition) Row {
+	ref := StandingRef(d.Name)
+	return Row{Ref: ref, Name: d.Name, Description: d.Description, Source: d.Source, Harness: d.Harness, Cwd: d.Cwd,
+		State: StateNew, AutoStart: d.AutoStart, TmuxTarget: ref.TmuxName(), Slack: d.Slack}
+}
+
+func brokenRow(u *UnreadableError) Row {
+	row := Row{Ref: u.Ref, Name: u.Ref.Name(), State: StateBroken, Detail: u.Error()}
+	if u.Ref != "" {
+		row.TmuxTarget = u.Ref.TmuxName()
+	}
+	return row
+}
+
+// ending says how the agent in a dead pane ended.
+func (p Pane) ending() string {
+	switch {
+	case p.ExitSignal != "":
+		return "killed by signal " + p.ExitSignal
+	case p.ExitStatus < 0:
+		return "nobody knows how"
+	}
+	return fmt.Sprintf("with status %d", p.ExitStatus)
+}

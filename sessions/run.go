@@ -1,0 +1,184 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+)
+
+// run is one session on its way into a pane.
+type run struct {
+	c       *Core
+	cfg     Config
+	harness Harness
+	prompt  string
+	rec     Record  // as it will be
+	prior   *Record // as it is on disk; nil: there is none
+	detail  string  // what a person should know although it went well
+}
+
+// errResumeAbandoned marks what makes a fresh conversation the right thing, as against what makes a start fail.
+var errResumeAbandoned = errors.New("the conversation cannot be resumed")
+
+// launch resumes the recorded conversation, or starts a fresh one.
+func (r *run) launch(ctx context.Context) (Row, error) {
+	if r.prior != nil && r.prior.Definition.Harness == r.rec.Definition.Harness {
+		r.rec.Conversation = r.c.conversation(ctx, r.harness, *r.prior)
+		r.prior.Conversation = r.rec.Conversation
+	}
+	if r.prior != nil && r.prior.Conversation != "" {
+		row, err := r.resume(ctx)
+		if err == nil || !errors.Is(err, errResumeAbandoned) {
+			return row, err
+		}
+		r.c.emit(ctx, EventResumeFailed, slog.LevelWarn, r.rec, map[string]any{"reason": err.Error(), "conversation": r.prior.Conversation})
+	}
+	r.rec.Conversation = newID()
+	if err := r.spawn(ctx, Launch{Prompt: r.prompt}); err != nil {
+		return Row{}, err
+	}
+	return r.row(OutcomeStarted), nil
+}
+
+func (r *run) row(o Outcome) Row {
+	row := rowOf(r.rec, StateRunning)
+	row.Outcome, row.Detail = o, r.detail
+	return row
+}
+
+// resume continues the recorded conversation and looks after the probe time whether the agent lived through it. An
+// agent that is slower to fail than the probe counts as resumed here; that it ended is seen by whoever looks next.
+func (r *run) resume(ctx context.Context) (Row, error) {
+	switch {
+	case !r.cfg.Resume:
+		return Row{}, fmt.Errorf("%w: routing.tmux.resumeOnRespawn is off", errResumeAbandoned)
+	case !ValidConversation(r.prior.Conversation):
+		return Row{}, fmt.Errorf("%w: the recorded id does not have the shape of one", errResumeAbandoned)
+	case r.prior.Definition.Harness != r.harness.Name():
+		return Row{}, fmt.Errorf("%w: it belongs to the harness %s", errResumeAbandoned, r.prior.Definition.Harness)
+	case !r.harness.Traits().Resumes:
+		return Row{}, fmt.Errorf("%w: %s has no way to resume", errResumeAbandoned, r.harness.Name())
+	}
+	if err := r.spawn(ctx, Launch{Resume: true}); err != nil {
+		if errors.Is(err, ErrCannotResume) {
+			err = fmt.Errorf("%w: %w", errResumeAbandoned, err)
+		}
+		return Row{}, err
+	}
+	if err := r.survived(ctx); err != nil {
+		return Row{}, err
+	}
+	return r.row(OutcomeResumed), nil
+}
+
+// survived waits out the probe and then clears a dead agent away. That tmux does not answer is no death. When ctx ends
+// it looks at once: the agent runs, whoever waits for it.
+func (r *run) survived(ctx context.Context) error {
+	if r.cfg.Probe <= 0 {
+		return nil
+	}
+	began := time.Now()
+	timer := time.NewTimer(r.cfg.Probe)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	ctx = context.WithoutCancel(ctx)
+	panes, err := r.c.look(ctx, r.rec)
+	if err != nil {
+		r.detail = fmt.Sprintf("it cannot be told whether the agent lived through its start: %v", err)
+		return nil
+	}
+	took := time.Since(began).Round(time.Millisecond)
+	p, there := paneOf(panes, r.rec.ID)
+	switch {
+	case !there:
+		return fmt.Errorf("%w: the agent ended within %s", errResumeAbandoned, took)
+	case p.Dead:
+		if err := r.c.end(ctx, r.rec, p.Target()); err != nil {
+			return fmt.Errorf("clear the pane of an agent that did not resume: %w", err)
+		}
+		return fmt.Errorf("%w: the agent ended within %s, %s", errResumeAbandoned, took, p.ending())
+	}
+	return nil
+}
+
+// spawn writes the record as starting, makes the pane, and writes the record as running. When it fails the record is
+// again what it was.
+func (r *run) spawn(ctx context.Context, l Launch) error {
+	s, err := r.order(ctx, l)
+	if err != nil {
+		return err
+	}
+	r.rec.Status, r.rec.Changed, r.rec.Pane, r.rec.TmuxSession, r.rec.Server = StatusStarting, r.c.o.Now(), "", "", Server{}
+	if err := r.c.o.Store.Save(ctx, r.rec); err != nil {
+		return fmt.Errorf("record the start: %w", err)
+	}
+	var pane Pane
+	err = r.c.gated(ctx, func() error { pane, err = r.c.o.Terminal.Spawn(ctx, s); return err })
+	if err != nil {
+		if pane, err = r.failed(context.WithoutCancel(ctx), err); err != nil {
+			return err
+		}
+	}
+	r.rec = r.rec.at(pane, StatusRunning, r.c.o.Now())
+	if err := r.c.o.Store.Save(context.WithoutCancel(ctx), r.rec); err != nil { // it runs, and is found by its mark
+		r.detail = fmt.Sprintf("it runs, but that could not be recorded: %v", err)
+		r.c.o.Log.Error("a session runs and its record could not be completed", "ref", r.rec.Ref, "err", err)
+	}
+	return nil
+}
+
+// order prepares the harness and is what the terminal is asked for.
+func (r *run) order(ctx context.Context, l Launch) (Spawn, error) {
+	d := r.rec.Definition
+	declared, err := r.cfg.declaredEnv()
+	if err != nil {
+		return Spawn{}, err
+	}
+	l.Session, l.Conversation, l.Args, l.Cwd = r.rec.ID, r.rec.Conversation, d.HarnessArgs, d.Cwd
+	l.Env = r.cfg.environment(r.rec.ID, declared, nil)
+	if p, ok := r.harness.(Preparer); ok {
+		if err := p.Prepare(ctx, l); err != nil {
+			return Spawn{}, fmt.Errorf("prepare %s: %w", r.harness.Name(), err)
+		}
+	}
+	cmd, err := r.harness.Command(l)
+	if err != nil {
+		return Spawn{}, err
+	}
+	return Spawn{Name: r.rec.Ref.TmuxName(), Mark: r.rec.ID, Argv: cmd.Argv, Cwd: d.Cwd,
+		Env: r.cfg.environment(r.rec.ID, declared, cmd.Env), RemainOnExit: r.cfg.RemainOnExit}, nil
+}
+
+// failed looks whether a spawn in doubt made the pane after all. If not, the record becomes what it was; when that cannot
+// be told it stays as starting: the next start finds the pane by the id that it carries.
+func (r *run) failed(ctx context.Context, cause error) (Pane, error) {
+	switch {
+	case errors.Is(cause, ErrInDoubt):
+		panes, err := r.c.look(ctx, r.rec)
+		if err != nil {
+			return Pane{}, errors.Join(cause, err)
+		}
+		if p, there := paneOf(panes, r.rec.ID); there {
+			return p, nil
+		}
+	case errors.Is(cause, ErrNameTaken): // by somebody who came in between
+		if _, err := r.c.occupant(ctx, r.rec); errors.Is(err, ErrNameTaken) {
+			cause = err
+		}
+	}
+	return Pane{}, errors.Join(cause, r.undo(ctx))
+}
+
+func (r *run) undo(ctx context.Context) error {
+	if r.prior == nil {
+		return r.c.o.Store.Remove(ctx, r.rec.Ref)
+	}
+	rec := *r.prior
+	rec.Status, rec.Changed, rec.Pane, rec.TmuxSession = StatusStopped, r.c.o.Now(), "", ""
+	return r.c.o.Store.Save(ctx, rec)
+}

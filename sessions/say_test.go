@@ -1,0 +1,582 @@
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"the-loop/sessions"
+	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/smallagent"
+	"the-loop/sessions/registry"
+	"the-loop/sessions/tmux"
+	"the-loop/sessions/tmux/tmuxtest"
+)
+
+// say says something and fails on an error.
+func (w *world) say(name, text string) sessions.Receipt {
+	w.t.Helper()
+	receipt, err := w.Say(w.t.Context(), sessions.SayRequest{Ref: ref(name), Text: text})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return receipt
+}
+
+// tap has the core work through a terminal that counts.
+func tap(spy *counting) func(*world, *sessions.Options) {
+	return func(_ *world, o *sessions.Options) { spy.Terminal = o.Terminal; o.Terminal = spy }
+}
+
+func TestR3_3_ATextIsTypedWholeOnceAndSubmitted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a", HarnessArgs: []string{"--log-bytes"}})
+	w.start("a")
+	w.awaitSaid("a", 1)
+	texts := []string{"hello", "two\nlines", "quote ' \" $(x) `y` #{pane_id} ;", "日本語 👩‍👩‍👧", strings.Repeat("long line\n", 500) + "end"}
+	for _, text := range texts {
+		if receipt := w.say("a", text); receipt != sessions.ReceiptAccepted {
+			t.Errorf("%.20q: %s", text, receipt)
+		}
+	}
+	if got := w.said("a", smallagent.TypeUser)[1:]; !slices.Equal(got, texts) {
+		t.Errorf("the agent took %.60q", got)
+	}
+	bytes := tmuxtest.AwaitFile(t, smallagent.BytesPath(filepath.Join(w.dir, "agent"), w.record("a").Conversation), func(s string) bool { return strings.Contains(s, "end\x1b[201~") })
+	if n := strings.Count(bytes, "\x1b[200~"); n != len(texts) {
+		t.Errorf("%d bracketed pastes for %d texts", n, len(texts))
+	}
+	for _, e := range w.events.Events() {
+		if e.Name == sessions.EventSaid && strings.Contains(fmt.Sprint(e.Fields), "hello") {
+			t.Errorf("the text is in the event log: %v", e.Fields)
+		}
+	}
+	if n := len(slices.DeleteFunc(w.events.Names(), func(n string) bool { return n != sessions.EventSaid })); n != len(texts) {
+		t.Errorf("%d events said", n)
+	}
+}
+
+func TestR3_4_AMessageSpawnsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "new"}, sessions.Definition{Name: "stopped"}, sessions.Definition{Name: "dead"},
+		sessions.Definition{Name: "gone"}, sessions.Definition{Name: "other"})
+	for _, name := range []string{"stopped", "dead", "gone", "other"} {
+		w.start(name)
+	}
+	w.stop("stopped")
+	w.kill("dead")
+	if err := w.tmux.End(t.Context(), w.record("gone").Target(), 0); err != nil {
+		t.Fatal(err)
+	}
+	before := len(w.panes())
+	for _, name := range []string{"new", "stopped", "dead", "gone"} {
+		_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref(name), Text: "hello"})
+		w.refused(err, sessions.ErrNotRunning, "the-loop standing start "+name)
+	}
+	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("unknown"), Text: "hello"})
+	w.refused(err, sessions.ErrNotRecorded, "standing:unknown")
+	if got := len(w.panes()); got != before {
+		t.Errorf("%d panes, %d before", got, before)
+	}
+}
+
+func TestWhatAnAgentWouldTakeAsACommandGoesInAsText(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w.start("a")
+	w.awaitSaid("a", 1)
+	for in, want := range map[string]string{"!rm -rf /": "ann: !rm -rf /", " /clear": "ann: /clear", "exit": "ann: exit", "\u200b!x": "ann: !x", "exit now": "exit now"} {
+		if _, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: in, Speaker: "ann\x1b[31m\n"}); err != nil {
+			t.Fatal(err)
+		}
+		want = strings.Replace(want, "ann", "ann[31m", 1)
+		if said := w.said("a", smallagent.TypeUser); said[len(said)-1] != want {
+			t.Errorf("%q went in as %q, want %q", in, said[len(said)-1], want)
+		}
+	}
+	if _, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "!ls"}); err != nil {
+		t.Fatal(err)
+	}
+	if said := w.said("a", smallagent.TypeUser); said[len(said)-1] != "operator: !ls" {
+		t.Errorf("without a speaker: %q", said[len(said)-1])
+	}
+	if ran := append(w.said("a", smallagent.TypeShell), w.said("a", smallagent.TypeCommand)...); len(ran) != 0 {
+		t.Errorf("commands: %q", ran)
+	}
+}
+
+func TestRawSendsACommandOnPurposeAndNothingElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w.start("a")
+	raw := func(text string) error {
+		_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: text, Raw: true})
+		return err
+	}
+	if err := raw(" /help "); err != nil {
+		t.Error(err)
+	}
+	for _, text := range []string{"!ls", "hello", "/a\n!ls", "/a\r!ls"} {
+		w.refused(raw(text), sessions.ErrRefused, "/")
+	}
+	if said := w.said("a", smallagent.TypeCommand); len(said) != 1 || strings.TrimSpace(said[0]) != "/help" {
+		t.Errorf("commands: %q", said)
+	}
+}
+
+func TestATextOfNothingIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w.start("a")
+	for _, text := range []string{"", " \n\t", "\x1b\x07", "\u200b\u202e"} {
+		_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: text})
+		w.refused(err, sessions.ErrEmptyText)
+	}
+}
+
+func TestAReplyForASessionThatWasMadeAgainIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w.start("a")
+	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), ID: "another", Text: "x"})
+	w.refused(err, sessions.ErrReplaced, "standing:a")
+	w.refused(w.Keys(t.Context(), sessions.KeysRequest{Ref: ref("a"), ID: "another", Keys: []string{"Escape"}}), sessions.ErrReplaced)
+}
+
+func TestATextIsHeldWhileTheScreenWouldNotTakeIt(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		args  []string
+		first string // said before
+		keys  string // pressed before
+		wait  func(smallagent.Screen) bool
+		held  sessions.HeldError
+		says  string
+	}{
+		"a dialog": {first: "ask: rm -rf /", wait: asking, held: sessions.HeldError{State: sessions.ViewDialog}, says: "asks a question"},
+		"a draft": {keys: "half a thought", wait: func(s smallagent.Screen) bool { return s.Box == "half a thought" },
+			held: sessions.HeldError{State: sessions.ViewReady, Draft: true}, says: "unsent text"},
+		"starting": {args: []string{"--start-delay", "1h"}, wait: func(s smallagent.Screen) bool { return s.State == smallagent.StateStarting },
+			held: sessions.HeldError{State: sessions.ViewStarting}, says: "starting"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, nil, sessions.Definition{Name: "a", HarnessArgs: c.args})
+			if _, err := w.Start(t.Context(), sessions.StartRequest{Ref: ref("a")}); err != nil {
+				t.Fatal(err)
+			}
+			if c.first != "" {
+				w.ready("a")
+				w.awaitSaid("a", 1)
+				w.say("a", c.first)
+			}
+			if c.keys != "" {
+				w.ready("a")
+				if err := w.tmux.Press(t.Context(), w.record("a").Target(), c.keys); err != nil {
+					t.Fatal(err)
+				}
+			}
+			w.shows("a", name, c.wait)
+			intended := false
+			_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "yes",
+				Intend: func(context.Context, sessions.Intent) error { intended = true; return nil }})
+			var held *sessions.HeldError
+			if !errors.As(err, &held) || held.State != c.held.State || held.Draft != c.held.Draft || !strings.Contains(err.Error(), c.says) {
+				t.Fatalf("%v", err)
+			}
+			if held.State == sessions.ViewDialog && len(held.Lines) == 0 {
+				t.Error("the dialog's lines are not there")
+			}
+			if intended {
+				t.Error("a text that is held was written down as being typed")
+			}
+			w.shows("a", "an unchanged screen", c.wait)
+		})
+	}
+}
+
+func asking(s smallagent.Screen) bool { return s.State == smallagent.StateAsking }
+
+func TestADeadAgentsLastScreenHoldsNothingBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w.start("a")
+	w.awaitSaid("a", 1)
+	w.say("a", "ask: x")
+	w.shows("a", "the dialog", asking)
+	w.kill("a")
+	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "hello"})
+	w.refused(err, sessions.ErrNotRunning, "has ended")
+	if !errors.Is(err, sessions.ErrPaneDead) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestALostSubmitKeyIsRepeatedAndTheTextIsNot(t *testing.T) {
+	t.Parallel()
+	spy := &counting{}
+	w := newWorld(t, func(w *world, o *sessions.Options) {
+		tap(spy)(w, o)
+		o.Harnesses = harness.NewSet(hasty{agentIn(w.dir)}).Get
+	}, sessions.Definition{Name: "a", HarnessArgs: []string{"--lose-enters", "2"}})
+	w.start("a")
+	w.awaitSaid("a", 1)
+	if receipt := w.say("a", "one\ntwo"); receipt != sessions.ReceiptAccepted {
+		t.Error(receipt)
+	}
+	if said := w.said("a", smallagent.TypeUser); len(said) != 2 || said[1] != "one\ntwo" {
+		t.Errorf("%q", said)
+	}
+	if got := spy.presses(); !slices.Equal(got, []string{"\r", "\r"}) {
+		t.Errorf("pressed %q", got)
+	}
+}
+
+func TestATextThatNeverLeavesTheBoxIsInDoubt(t *testing.T) {
+	t.Parallel()
+	spy := &counting{}
+	w := newWorld(t, func(w *world, o *sessions.Options) {
+		tap(spy)(w, o)
+		o.Harnesses = harness.NewSet(hasty{agentIn(w.dir)}).Get
+	}, sessions.Definition{Name: "a", HarnessArgs: []string{"--lose-enters", "100"}})
+	w.start("a")
+	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "stuck"})
+	if !errors.Is(err, sessions.ErrInDoubt) || !strings.Contains(err.Error(), "4 submit keys") {
+		t.Errorf("%v", err)
+	}
+	if got := spy.presses(); len(got) != 3 {
+		t.Errorf("pressed %q", got)
+	}
+	w.shows("a", "the text once", func(s smallagent.Screen) bool { return s.Box == "stuck" })
+}
+
+// hasty is the small agent with little patience for its proof.
+type hasty struct{ harness.SmallAgent }
+
+func (h hasty) Traits() sessions.Traits {
+	t := h.SmallAgent.Traits()
+	t.AcceptTimeout = 150 * time.Millisecond
+	return t
+}
+
+func TestATextWithoutAnyProofIsTyped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(w *world, o *sessions.Options) {
+		o.Harnesses = harness.NewSet(mute{agentIn(w.dir)}).Get
+	}, sessions.Definition{Name: "a"})
+	w.start("a")
+	w.awaitSaid("a", 1)
+	if receipt := w.say("a", "hello"); receipt != sessions.ReceiptTyped {
+		t.Error(receipt)
+	}
+	w.awaitSaid("a", 2)
+}
+
+// mute is the small agent without proof and without a screen that can be read.
+type mute struct{ a harness.SmallAgent }
+
+func (m mute) Name() string            { return m.a.Name() }
+func (m mute) Traits() sessions.Traits { return m.a.Traits() }
+func (m mute) Command(l sessions.Launch) (sessions.Command, error) {
+	return m.a.Command(l)
+}
+
+func TestADoubtOfTmuxIsADoubt(t *testing.T) {
+	t.Parallel()
+	spy := &counting{}
+	w := newWorld(t, tap(spy), sessions.Definition{Name: "a"})
+	w.start("a")
+	spy.after = fmt.Errorf("%w: %w", sessions.ErrInDoubt, sessions.ErrSilent)
+	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "once"})
+	if !errors.Is(err, sessions.ErrInDoubt) {
+		t.Errorf("%v", err)
+	}
+	spy.after, spy.refuse = nil, sessions.ErrSilent
+	_, err = w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "never"})
+	if !errors.Is(err, sessions.ErrSilent) || errors.Is(err, sessions.ErrInDoubt) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestNothingIsTypedWhenTheIntentCannotBeWrittenDown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w.start("a")
+	full := errors.New("the disk is full")
+	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "never", Intend: func(context.Context, sessions.Intent) error { return full }})
+	if !errors.Is(err, full) || errors.Is(err, sessions.ErrInDoubt) {
+		t.Errorf("%v", err)
+	}
+	w.say("a", "then")
+	if said := w.awaitSaid("a", 2); slices.Contains(said, "never") {
+		t.Errorf("%q", said)
+	}
+}
+
+func TestAnIntentFindsItsEvidenceAfterACrash(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	id := w.start("a").ID
+	w.say("a", "yes") // an equal earlier text proves nothing
+	var intent sessions.Intent
+	keep := func(_ context.Context, i sessions.Intent) error { intent = i; return errors.New("crashed") }
+	_, _ = w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "yes", Intend: keep})
+	ask := func() bool {
+		ok, err := w.Witnessed(t.Context(), sessions.WitnessRequest{Ref: ref("a"), ID: id, Intent: intent})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return ok
+	}
+	if ask() {
+		t.Error("a text that was never typed is witnessed")
+	}
+	w.say("a", "yes")
+	if !ask() {
+		t.Error("the text is not found")
+	}
+}
+
+func TestABusySessionNamesWhoHasIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	id := w.start("a").ID
+	release, err := w.registry.Lock(t.Context(), id, "restart")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer release()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err = w.Say(ctx, sessions.SayRequest{Ref: ref("a"), Text: "x"})
+	var locked *sessions.LockedError
+	if !errors.As(err, &locked) || locked.Verb != "restart" || locked.PID == 0 {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTextsToOneSessionDoNotMix(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w.start("a")
+	w.awaitSaid("a", 1)
+	done := make(chan error)
+	const n = 8
+	for i := range n {
+		go func() {
+			_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: strings.Repeat(fmt.Sprintf("%d-", i), 40)})
+			done <- err
+		}()
+	}
+	for range n {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	said := w.said("a", smallagent.TypeUser)[1:]
+	slices.Sort(said)
+	for i := range n {
+		if i >= len(said) || said[i] != strings.Repeat(fmt.Sprintf("%d-", i), 40) {
+			t.Errorf("%q", said)
+		}
+	}
+}
+
+func TestKeysArePressedByNameAndAnswerNoQuestion(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w.start("a")
+	w.awaitSaid("a", 1)
+	w.say("a", "ask: rm -rf /")
+	w.shows("a", "the dialog", asking)
+	press := func(keys ...string) error {
+		return w.Keys(t.Context(), sessions.KeysRequest{Ref: ref("a"), Keys: keys})
+	}
+	for _, keys := range [][]string{{"Enter"}, {"enter"}, {"Space"}, {"Down", "Enter"}} {
+		w.refused(press(keys...), sessions.ErrRefused, "answer it in the terminal")
+	}
+	w.refused(press("F13"), sessions.ErrRefused, `"F13"`, "escape")
+	w.refused(press(), sessions.ErrRefused)
+	w.shows("a", "the dialog still", asking)
+	if err := press("Escape"); err != nil {
+		t.Fatal(err)
+	}
+	w.ready("a")
+	w.say("a", "slow: 1h")
+	w.shows("a", "working", func(s smallagent.Screen) bool { return s.State == smallagent.StateWorking })
+	if err := w.Keys(t.Context(), sessions.KeysRequest{Ref: ref("a"), Interrupt: true}); err != nil {
+		t.Fatal(err)
+	}
+	w.ready("a")
+	w.stop("a")
+	w.refused(press("Escape"), sessions.ErrNotRunning)
+}
+
+func TestAConversationThatChangesInTheAgentIsFollowed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(w *world, o *sessions.Options) {
+		o.Harnesses = harness.NewSet(following{agentIn(w.dir)}).Get
+	}, sessions.Definition{Name: "a"})
+	first := w.start("a")
+	clear := func() {
+		t.Helper()
+		if _, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "/clear", Raw: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	clear()
+	second := w.record("a").Conversation
+	if second == first.Conversation {
+		t.Error("after a text the record names the conversation before")
+	}
+	byHand := func() { // past us, as somebody does who is attached
+		t.Helper()
+		before := w.row("a").Conversation
+		if err := w.tmux.Deliver(t.Context(), sessions.Delivery{Target: w.record("a").Target(), Text: "/clear", Submit: "\r"}); err != nil {
+			t.Fatal(err)
+		}
+		tmuxtest.Await(t, "another conversation in the list", func() bool { return w.row("a").Conversation != before })
+	}
+	byHand()
+	listed := w.row("a").Conversation
+	if w.stop("a").Conversation != listed || w.record("a").Conversation != listed {
+		t.Errorf("a stop records %s, the agent was in %s", w.record("a").Conversation, listed)
+	}
+	if row := w.start("a"); row.Outcome != sessions.OutcomeResumed || row.Conversation != listed {
+		t.Errorf("%+v", row)
+	}
+	byHand()
+	listed = w.row("a").Conversation
+	w.kill("a")
+	if row := w.start("a"); row.Outcome != sessions.OutcomeResumed || row.Conversation != listed {
+		t.Errorf("after a death in %s: %+v", listed, row)
+	}
+}
+
+// following is the small agent as one whose conversations are followed.
+type following struct{ harness.SmallAgent }
+
+func (f following) Follow(ctx context.Context, c sessions.Conversation) (string, error) {
+	place, err := f.Place(ctx, c)
+	id, _, _ := strings.Cut(place, "@")
+	return id, err
+}
+
+func TestAFollowerThatNamesNoConversationIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	for _, f := range []lying{{id: "--resume"}, {id: ""}, {err: errors.New("cannot read it")}} {
+		w := newWorld(t, func(w *world, o *sessions.Options) {
+			f.SmallAgent = agentIn(w.dir)
+			o.Harnesses = harness.NewSet(f).Get
+		}, sessions.Definition{Name: "a"})
+		row := w.start("a")
+		w.say("a", "x")
+		if w.stop("a"); w.record("a").Conversation != row.Conversation {
+			t.Errorf("%+v: %+v", f, w.record("a"))
+		}
+	}
+}
+
+type lying struct {
+	harness.SmallAgent
+	id  string
+	err error
+}
+
+func (l lying) Follow(context.Context, sessions.Conversation) (string, error) { return l.id, l.err }
+
+func TestAHarnessIsPreparedBeforeItStarts(t *testing.T) {
+	t.Parallel()
+	p := &preparing{}
+	w := newWorld(t, func(w *world, o *sessions.Options) {
+		p.SmallAgent = agentIn(w.dir)
+		o.Harnesses = harness.NewSet(p).Get
+	}, sessions.Definition{Name: "a"})
+	w.reconfigure(func(c *sessions.Config) {
+		c.Env = func() (map[string]string, error) { return map[string]string{"CONFIG_DIR": "/x", "THE_LOOP_SESSION": "forged"}, nil }
+		c.OwnEnv = map[string]string{"OWN": "1"}
+	})
+	p.err = errors.New("/x/settings.json does not parse")
+	if _, err := w.Start(t.Context(), sessions.StartRequest{Ref: ref("a")}); !errors.Is(err, p.err) {
+		t.Errorf("%v", err)
+	}
+	w.noRecord("a")
+	p.err = nil
+	id := w.start("a").ID
+	l := p.last
+	if l.Env["CONFIG_DIR"] != "/x" || l.Env["OWN"] != "1" || l.Env["THE_LOOP_SESSION"] != id || l.Cwd != w.dir || l.Session != id || l.Conversation == "" {
+		t.Errorf("%+v", l)
+	}
+}
+
+type preparing struct {
+	harness.SmallAgent
+	last sessions.Launch
+	err  error
+}
+
+func (p *preparing) Prepare(_ context.Context, l sessions.Launch) error { p.last = l; return p.err }
+
+func TestPeekShowsTheScreenAlsoOfAnAgentThatEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	_, err := w.Peek(t.Context(), sessions.PeekRequest{Ref: ref("a")})
+	w.refused(err, sessions.ErrNotRunning, "the-loop standing start a")
+	w.start("a")
+	w.awaitSaid("a", 1)
+	w.say("a", "a line to see")
+	seen, err := w.Peek(t.Context(), sessions.PeekRequest{Ref: ref("a")})
+	if err != nil || !strings.Contains(seen.Text, "a line to see") || strings.HasSuffix(seen.Text, "\n") || seen.Row.State != sessions.StateRunning {
+		t.Errorf("%+v, %v", seen, err)
+	}
+	w.kill("a")
+	row := w.row("a")
+	if row.State != sessions.StateEnded || !strings.Contains(row.Detail, "signal") {
+		t.Errorf("%+v", row)
+	}
+	seen, err = w.Peek(t.Context(), sessions.PeekRequest{Ref: ref("a")})
+	if err != nil || !strings.Contains(seen.Text, "a line to see") || seen.Row.State != sessions.StateEnded {
+		t.Errorf("%+v, %v", seen, err)
+	}
+}
+
+// A change of routing.tmux.socketName must not make a second agent in the same conversation.
+func TestASessionIsFoundOnTheServerThatItsRecordNames(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"}, sessions.Definition{Name: "b"})
+	w.start("a")
+	elsewhere := tmuxtest.StartIn(t, tmuxtest.Dir(t), tmux.Options{})
+	moved := sessions.New(sessions.Options{Terminal: elsewhere, Store: registry.New(filepath.Join(w.dir, "state")), Sink: w.events,
+		Config: w.config, Harnesses: harness.NewSet(agentIn(w.dir)).Get,
+		At: func(socket string) sessions.Terminal {
+			if socket == tmuxtest.Socket(w.dir) {
+				return w.tmux
+			}
+			return nil
+		}})
+	ctx := t.Context()
+	if row, err := moved.Start(ctx, sessions.StartRequest{Ref: ref("a")}); err != nil || row.Outcome != sessions.OutcomeAlreadyRunning {
+		t.Errorf("%+v, %v", row, err)
+	}
+	if receipt, err := moved.Say(ctx, sessions.SayRequest{Ref: ref("a"), Text: "hello"}); err != nil || receipt != sessions.ReceiptAccepted {
+		t.Errorf("%s, %v", receipt, err)
+	}
+	if seen, err := moved.Peek(ctx, sessions.PeekRequest{Ref: ref("a")}); err != nil || !seen.Row.Running {
+		t.Errorf("%+v, %v", seen, err)
+	}
+	if row, err := moved.Stop(ctx, sessions.StopRequest{Ref: ref("a")}); err != nil || row.Outcome != sessions.OutcomeStopped {
+		t.Errorf("%+v, %v", row, err)
+	}
+	row, err := moved.Start(ctx, sessions.StartRequest{Ref: ref("a")})
+	if err != nil || row.Outcome != sessions.OutcomeResumed {
+		t.Errorf("%+v, %v", row, err)
+	}
+	if panes, err := elsewhere.Panes(ctx); err != nil || len(panes) != 1 || panes[0].Mark != row.ID {
+		t.Errorf("%+v, %v", panes, err)
+	}
+}
