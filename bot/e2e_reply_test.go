@@ -27,7 +27,8 @@ func TestAReplyIsTypedSubmittedAndReceipted(t *testing.T) {
 }
 
 // templated is a session with a harness that the configuration describes: no proof of anything, and no screen.
-func (w *world) templated(name string, delay time.Duration) *agent {
+// start, when given, starts a bot that knows of it.
+func (w *world) templated(name string, delay time.Duration, start ...func()) *agent {
 	w.t.Helper()
 	w.change(func(p *plan) {
 		p.Harnesses = []harness.Template{{Title: "tool", Binary: os.Args[0], SubmitDelay: delay, CommandPrefixes: []string{"!"},
@@ -36,6 +37,9 @@ func (w *world) templated(name string, delay time.Duration) *agent {
 	d := w.definition(name)
 	d.Harness = "tool"
 	a := w.launch(d)
+	for _, s := range start {
+		s()
+	}
 	a.announced()
 	a.until(smallagent.StateReady)
 	return a

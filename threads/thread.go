@@ -37,6 +37,7 @@ type thread struct {
 	said    string // why replies are held, as the thread was last told
 	stale   bool   // the thread has to be read before anything of it is typed
 	reading int    // the read that will make it fresh; later reads have higher numbers
+	unsure  int    // replies that an earlier run left in flight and that are still looked for
 	gone    bool   // unbound
 }
 
@@ -249,9 +250,10 @@ func (t *thread) receiveLater(ts string) {
 // receivedAfter is how long a reply may take before its receipt says that it was received.
 const receivedAfter = 2 * time.Second
 
-// next sends the oldest reply on its way, unless one is, or the thread has to be read first.
+// next sends the oldest reply on its way, unless one is, or the thread has to be read first. While a reply of an earlier
+// run is still looked for, nothing is typed: an equal text would pass for it.
 func (t *thread) next(ctx context.Context) {
-	if t.gone || t.current != nil || t.paused || t.m.stopping() {
+	if t.gone || t.current != nil || t.paused || t.unsure > 0 || t.m.stopping() {
 		return
 	}
 	if t.stale {
@@ -556,6 +558,7 @@ const deletedSoon = time.Minute
 func (t *thread) recover(ctx context.Context) {
 	for _, ts := range t.inState(StateInflight) {
 		e := t.b.Replies[ts]
+		t.unsure++
 		t.m.start(func(ctx context.Context) {
 			ok, err := t.m.o.Agent.Witnessed(ctx, sessions.WitnessRequest{Ref: t.ref, ID: t.id, Intent: e.Intent})
 			if t.m.work.Err() != nil {
@@ -577,6 +580,7 @@ func (t *thread) recover(ctx context.Context) {
 }
 
 func (t *thread) recovered(ctx context.Context, ts string, arrived bool, err error) {
+	t.unsure--
 	switch {
 	case t.b.Replies[ts].State != StateInflight:
 	case arrived:
@@ -584,6 +588,7 @@ func (t *thread) recovered(ctx context.Context, ts string, arrived bool, err err
 	default:
 		t.doubt(ts, fmt.Errorf("found in flight at the start: %w", errors.Join(sessions.ErrInDoubt, err)))
 	}
+	t.next(ctx)
 }
 
 // inState lists the replies in a state, oldest first.

@@ -1,0 +1,313 @@
+package bot_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"the-loop/bot/workspace"
+	"the-loop/sessions"
+	"the-loop/threads"
+)
+
+// child is a bot in a process of its own, which can be killed.
+type child struct {
+	w    *world
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+// spawn starts a bot in a process of its own.
+func (w *world) spawn() *child {
+	w.t.Helper()
+	data, err := json.Marshal(w.config())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	file := filepath.Join(w.plan.TmuxDir, "plan.json")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+	c := &child{w: w, cmd: exec.Command(os.Args[0], roleBot, file), done: make(chan struct{})}
+	c.cmd.Stderr = w.logs
+	c.cmd.WaitDelay = time.Second
+	if err := c.cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	go func() {
+		defer close(c.done)
+		_ = c.cmd.Wait() // it is killed
+	}()
+	w.t.Cleanup(c.kill)
+	return c
+}
+
+// kill ends it as a power cut does.
+func (c *child) kill() {
+	select {
+	case <-c.done:
+		return
+	default:
+	}
+	_ = c.cmd.Process.Kill() // it may have ended by now
+	<-c.done
+}
+
+// after waits for some moment within d.
+func (w *world) after(d time.Duration) {
+	w.t.Helper()
+	select {
+	case <-time.After(rand.N(d)):
+	case <-w.ctx.Done():
+		w.t.Fatal("out of time")
+	}
+}
+
+// busy waits until a reply is on its way into the pane, and then for some moment of that; d at most.
+func (a *agent) busy(d time.Duration) {
+	a.w.t.Helper()
+	late := time.After(d)
+	for {
+		b, _ := a.binding()
+		for _, e := range b.Replies {
+			if e.State == threads.StateInflight {
+				a.w.after(20 * time.Millisecond)
+				return
+			}
+		}
+		select {
+		case <-time.After(300 * time.Microsecond):
+		case <-late:
+			return
+		case <-a.w.ctx.Done():
+			a.w.t.Fatal("out of time")
+		}
+	}
+}
+
+// settled waits until nothing of the replies is under way: each is settled, or put to somebody.
+func (a *agent) settled(replies []string) map[string]threads.Entry {
+	a.w.t.Helper()
+	states := map[string]threads.Entry{}
+	a.w.until("all replies to be settled or asked about", func() bool {
+		b, ok := a.binding()
+		states = b.Replies
+		return ok && !slices.ContainsFunc(replies, func(ts string) bool {
+			s := b.Replies[ts].State
+			return s != threads.StateSettled && s != threads.StateDoubt
+		})
+	})
+	return states
+}
+
+// accounts fails when a reply arrived twice, out of order, or is lost without a word; it returns how many are in doubt.
+func (a *agent) accounts(texts map[string]string) int {
+	a.w.t.Helper()
+	order := slices.Sorted(mapKeys(texts))
+	states := a.settled(order)
+	got := a.got()
+	at, doubts := -1, 0
+	for _, ts := range order {
+		i := slices.Index(got, texts[ts])
+		switch {
+		case i >= 0 && slices.Contains(got[i+1:], texts[ts]):
+			a.w.t.Errorf("%q arrived twice", texts[ts])
+		case i >= 0 && i < at:
+			a.w.t.Errorf("%q arrived out of order", texts[ts])
+		case i < 0 && states[ts].State != threads.StateDoubt:
+			a.w.t.Errorf("%q is lost: %+v", texts[ts], states[ts])
+		}
+		at = max(at, i)
+		if states[ts].State == threads.StateDoubt {
+			doubts++
+		}
+	}
+	if len(got) > len(texts) {
+		a.w.t.Errorf("%d texts arrived of %d", len(got), len(texts))
+	}
+	a.w.until("a question for each in doubt", func() bool { return a.count("I cannot tell whether the reply") == doubts })
+	return doubts
+}
+
+func mapKeys(m map[string]string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// Killed at any moment, the bot types nothing twice and loses nothing without a word.
+func TestABotThatIsKilledAnywhereTypesNothingTwiceAndLosesNothingSilently(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bulk, unattended)
+	bot := w.spawn()
+	a := w.agent("helper")
+	texts := map[string]string{}
+	const rounds = 15
+	for i := range rounds {
+		for j := range 4 {
+			text := fmt.Sprintf("round %d, reply %d", i, j)
+			texts[a.reply(text)] = text
+		}
+		if i%3 == 1 {
+			w.after(300 * time.Millisecond)
+		} else {
+			a.busy(time.Second)
+		}
+		bot.kill()
+		bot = w.spawn()
+		if i%3 == 0 {
+			w.after(100 * time.Millisecond) // killed while it starts
+			bot.kill()
+			bot = w.spawn()
+		}
+	}
+	t.Logf("%d replies, %d kills, %d in doubt", len(texts), rounds+rounds/3, a.accounts(texts))
+	last := a.tells("the end")
+	if a.got()[len(a.got())-1] != "the end" {
+		t.Errorf("the last reply, %s, is not the last", last)
+	}
+}
+
+// A harness without proof: what was on its way at the kill is in doubt, and all else as with one.
+func TestABotThatIsKilledWithAHarnessWithoutProof(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bulk, unattended)
+	var bot *child
+	a := w.templated("tool", 0, func() { bot = w.spawn() })
+	texts := map[string]string{}
+	for i := range 10 {
+		for j := range 3 {
+			text := fmt.Sprintf("round %d, reply %d", i, j)
+			texts[a.reply(text)] = text
+		}
+		a.busy(time.Second)
+		bot.kill()
+		bot = w.spawn()
+	}
+	t.Logf("%d replies, %d in doubt", len(texts), a.accounts(texts))
+}
+
+// Two equal replies are two, also when the bot is killed between them.
+func TestEqualRepliesStayTwoWhenTheBotIsKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bulk, unattended)
+	bot := w.spawn()
+	a := w.agent("helper")
+	var ts []string
+	for range 6 {
+		ts = append(ts, a.reply("yes"), a.reply("yes"))
+		a.busy(time.Second)
+		bot.kill()
+		bot = w.spawn()
+	}
+	doubts := 0
+	for _, e := range a.settled(ts) {
+		if e.State == threads.StateDoubt {
+			doubts++
+		}
+	}
+	if n := len(a.got()); n > len(ts) || n < len(ts)-doubts {
+		t.Errorf("%d equal replies arrived %d times, and %d are in doubt", len(ts), n, doubts)
+	}
+}
+
+// A crash between the post and the binding makes no second announcement and loses no reply.
+func TestAnnouncingSurvivesAKillAnywhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bulk, unattended)
+	d := w.definition("helper")
+	a := w.launch(d)
+	said := map[string]bool{}
+	texts := map[string]string{}
+	for i := range 12 {
+		bot := w.spawn()
+		w.after(150 * time.Millisecond)
+		bot.kill()
+		for _, m := range w.Messages(w.ch) {
+			if m.User == w.BotUserID() && m.ThreadTS == "" && !said[m.TS] {
+				said[m.TS] = true
+				a.root = m.TS
+			}
+		}
+		if a.root != "" {
+			text := fmt.Sprint("reply ", i)
+			texts[a.reply(text)] = text
+		}
+	}
+	w.spawn()
+	a.announced()
+	if len(texts) == 0 {
+		text := "reply at last"
+		texts[a.reply(text)] = text
+	}
+	a.accounts(texts)
+	roots := 0
+	for _, m := range w.Messages(w.ch) {
+		if m.User == w.BotUserID() && m.ThreadTS == "" || m.User == w.BotUserID() && m.ThreadTS == m.TS {
+			roots++
+		}
+	}
+	if roots != 1 || len(said) > 1 {
+		t.Errorf("%d announcements: %s", roots, w.said())
+	}
+}
+
+// Slack took the announcement, and its answer was lost.
+func TestAnAnnouncementWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]workspace.APIFault{"cut": workspace.CutAfter(), "internal error": workspace.Error("internal_error")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.Faults().API("chat.postMessage", 1, fault)
+			a := w.launch(w.definition("helper"))
+			w.until("the try", func() bool { return len(w.RequestsOf("chat.postMessage")) > 0 })
+			w.back()
+			a.announced()
+			a.ready()
+			a.tells("hello")
+			roots := slices.DeleteFunc(w.Messages(w.ch), func(m workspace.Message) bool { return m.User != w.BotUserID() || m.IsReply() })
+			if len(roots) != 1 {
+				t.Errorf("%d announcements: %s", len(roots), w.said())
+			}
+		})
+	}
+}
+
+// What the bot has to say is said once, though it is killed while it says it.
+func TestARefusalIsToldOnceThoughTheBotIsKilled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bulk, unattended)
+	bot := w.spawn()
+	a := w.agent("helper")
+	if _, err := w.core.Stop(w.ctx, sessions.StopRequest{Ref: a.ref}); err != nil {
+		t.Fatal(err)
+	}
+	const replies = 8
+	for range replies {
+		a.reply("anybody?")
+		w.after(80 * time.Millisecond)
+		bot.kill()
+		bot = w.spawn()
+	}
+	w.until("an answer to each", func() bool { return a.count("Not delivered")+a.count("I cannot tell") >= replies })
+	a.w.restart(a)
+	a.tells("the end")
+	if n := a.count("Not delivered"); n != replies {
+		t.Errorf("%d replies were refused %d times: %s", replies, n, w.said())
+	}
+	if got := strings.Join(a.got(), ", "); got != "the end" {
+		t.Errorf("the agent got %s", got)
+	}
+}

@@ -1,0 +1,192 @@
+package bot_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"the-loop/bot"
+	"the-loop/bot/workspace"
+	"the-loop/sessions"
+)
+
+// connected is how often the bot said that it is connected.
+func (w *world) connected() int {
+	n := 0
+	for _, e := range w.events.Events() {
+		if e.Name == bot.EventConnected {
+			n++
+		}
+	}
+	return n
+}
+
+// Whatever becomes of the connection, the next reply arrives, once, and so does one that was written meanwhile.
+func TestTheNextReplyArrivesAfterEveryFaultOfTheConnection(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bulk, func(s *setup) {
+		s.options = func(o *bot.Options) {
+			o.Socket = func(o *bot.SocketOptions) { fastSocket(o); o.Silent, o.Hello = 3*time.Second, 3*time.Second }
+		}
+	})
+	a := w.agent("helper")
+	var want []string
+	for _, c := range []struct {
+		name  string
+		fault func(f *workspace.Faults)
+	}{
+		{"dropped (slackapi/python-slack-sdk#1701)", (*workspace.Faults).Drop},
+		{"cut in the middle of a frame (slack-go/slack#1608)", (*workspace.Faults).Cut},
+		{"silent, with TCP open (slack-go/slack#1093, openclaw/openclaw#17847)", (*workspace.Faults).Stall},
+		{"refreshed", func(*workspace.Faults) { w.Disconnect("refresh_requested") }},
+		{"disconnected before hello (slackapi/bolt-js#2225)", func(f *workspace.Faults) {
+			f.Connect(2, workspace.DisconnectFirst("refresh_requested"))
+			f.Drop()
+		}},
+		{"too many websockets for a while (slackapi/node-slack-sdk#1654)", func(f *workspace.Faults) {
+			f.Connect(4, workspace.DisconnectFirst("too_many_websockets"))
+			f.Drop()
+		}},
+		{"upgrade answered with 408 (slackapi/bolt-js#1061)", func(f *workspace.Faults) {
+			f.Connect(2, workspace.RejectUpgrade(408))
+			f.Drop()
+		}},
+		{"opening fails (slackapi/node-slack-sdk#1495, #1500)", func(f *workspace.Faults) {
+			for _, e := range []workspace.APIFault{workspace.Error("internal_error"), workspace.Error("fatal_error"), workspace.HTML(503),
+				workspace.HTML(200), workspace.BadJSON()} {
+				f.API("apps.connections.open", 1, e)
+			}
+			f.Drop()
+		}},
+		{"a close that never ends (slackapi/node-slack-sdk#2752)", func(f *workspace.Faults) {
+			f.NeverFinishClosing()
+			w.Disconnect("refresh_requested")
+		}},
+		{"closed in the middle of a burst (slack-go/slack#1125)", func(f *workspace.Faults) { f.DropAfter(1) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := w.connected()
+			c.fault(w.Faults())
+			meanwhile := a.reply("during: " + c.name)
+			w.until("another connection", func() bool { return w.connected() > before })
+			w.Faults().Clear()
+			next := a.reply("after: " + c.name)
+			a.receipt(meanwhile, accepted)
+			a.receipt(next, accepted)
+			want = append(want, "during: "+c.name, "after: "+c.name)
+			a.wants(want...)
+		})
+	}
+}
+
+// openclaw/openclaw#128809, #102439: flapping leaves a crowd of ghost sockets, which take a part of the events.
+func TestAStormOfDisconnectsLosesAndDoublesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bulk)
+	a := w.agent("helper")
+	var want, ts []string
+	for i := range 15 {
+		before := w.connected()
+		text := string(rune('a' + i))
+		want, ts = append(want, text), append(ts, a.reply(text))
+		w.Faults().Drop()
+		w.until("another connection", func() bool { return w.connected() > before })
+	}
+	for _, ts := range ts {
+		a.receipt(ts, accepted)
+	}
+	a.wants(want...)
+	w.until("one socket", func() bool { return w.Connections() == 1 })
+}
+
+// Abilityai/trinity#215: a bad token is tried for ever. teleport#67148: so is a missing scope.
+func TestWhatNoRetryMendsEndsTheBotWithTheRemedy(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, code, needed string
+		change             func(*setup)
+		during             func(*world)
+	}{
+		{name: "a bad bot token", code: "invalid_auth", change: func(s *setup) { s.plan = func(p *plan) { p.BotToken += "x" } }},
+		{name: "a bad app token", code: "invalid_auth", change: func(s *setup) { s.plan = func(p *plan) { p.AppToken += "x" } }},
+		{name: "a missing scope", code: "missing_scope", needed: "reactions:write", change: func(s *setup) {
+			s.workspace.Scopes = []string{"chat:write", "commands", "channels:history", "groups:history", "im:history", "mpim:history",
+				"channels:read", "groups:read", "im:read", "mpim:read", "users:read", "app_mentions:read", "files:read"}
+		}},
+		{name: "an app token without its scope", code: "missing_scope", needed: "connections:write",
+			change: func(s *setup) { s.workspace.AppScopes = []string{} }},
+		{name: "a token that is revoked meanwhile", code: "token_revoked", change: func(*setup) {}, during: func(w *world) {
+			w.until("a connection", func() bool { return w.Connections() == 1 })
+			w.RevokeToken(w.AppToken(), "token_revoked")
+			w.Faults().Drop()
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, unattended, c.change)
+			b, client, err := w.config().bot(w.core, w.events, w.config, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			ran := make(chan error, 1)
+			go func() { ran <- b.Run(w.ctx) }()
+			if c.during != nil {
+				c.during(w)
+			}
+			var fatal *bot.FatalError
+			if err := <-ran; !errors.As(err, &fatal) {
+				t.Fatalf("the bot ended with %v; want a FatalError", err)
+			}
+			if fatal.Code != c.code || fatal.Remedy == "" || !contains(fatal.Needed, c.needed) {
+				t.Errorf("%v (%+v)", fatal, fatal)
+			}
+		})
+	}
+}
+
+// Slack can be away when the bot starts: it comes up all the same, and announces when Slack is back.
+func TestABotThatStartsWhileSlackIsAwayWorksWhenItIsBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, unattended)
+	w.Faults().API("auth.test", 1, workspace.HTML(503))
+	w.start()
+	a := w.agent("helper")
+	a.tells("good morning")
+	a.wants("good morning")
+}
+
+// NousResearch/hermes-agent#14326: "running" while it is dead.
+func TestASilentConnectionIsReported(t *testing.T) {
+	t.Parallel()
+	reports := make(chan bot.Report, 100)
+	w := newWorld(t, func(s *setup) {
+		s.options = func(o *bot.Options) {
+			o.Socket = func(o *bot.SocketOptions) { fastSocket(o); o.Silent = 2 * time.Second }
+			o.Report = func(r bot.Report) { reports <- r }
+		}
+	})
+	await := func(what string, ok func(bot.Report) bool) {
+		t.Helper()
+		for {
+			select {
+			case r := <-reports:
+				if ok(r) {
+					return
+				}
+			case <-w.ctx.Done():
+				t.Fatal("no report of ", what)
+			}
+		}
+	}
+	await("a connection", func(r bot.Report) bool { return r.Socket.Connected && r.Self.User == w.BotUserID() })
+	w.Faults().Connect(-1, workspace.RejectUpgrade(503))
+	w.Faults().Stall()
+	await("its end, and why", func(r bot.Report) bool { return !r.Socket.Connected && r.Socket.Problem != "" })
+	w.Faults().Clear()
+	await("a connection again", func(r bot.Report) bool { return r.Socket.Connected && r.Socket.Problem == "" })
+	if !slices.ContainsFunc(w.events.Events(), func(e sessions.Event) bool { return e.Name == bot.EventDisconnected }) {
+		t.Error("the event log says nothing of it")
+	}
+}
