@@ -5,7 +5,9 @@
 // program), [Store] (records and locks on disk) and [Sink] (the event log). Their implementations are the packages
 // below this one, which import it and not the other way round.
 //
-// The files, bottom-up: ref.go names sessions; text.go cleans what is typed; record.go and definition.go say what is
-// known of a session; terminal.go, harness.go and store.go declare the outside; errors.go lists what can go wrong, with
-// remedies; core.go, start.go, stop.go, list.go and say.go are the verbs.
+// The files, bottom-up: ref.go names sessions; text.go cleans what is typed; record.go says what is known of a session and
+// row.go what is told of it; terminal.go, harness.go and store.go declare the outside; errors.go lists what can go wrong,
+// with remedies; core.go finds sessions and their panes; run.go brings one into its pane, with prompt.go and follow.go.
+// The verbs are start.go (and restart), stop.go, create.go (and delete), all.go, list.go (and attach), peek.go, say.go and
+// keys.go.
 package sessions

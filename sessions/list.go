@@ -11,16 +11,24 @@ import (
 // List returns a row for every declared or recorded session, by name, with one look at tmux for all of them. When tmux
 // does not answer, the rows are there with [StateUnknown]. A record that cannot be read is a row with [StateBroken].
 func (c *Core) List(ctx context.Context) ([]Row, error) {
+	rows, _, err := c.list(ctx)
+	return rows, err
+}
+
+// list is List, and beside it how tmux was silent.
+func (c *Core) list(ctx context.Context) (rows []Row, silent, err error) {
 	recs, broken, err := c.o.Store.List(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list the records: %w", err)
+		return nil, nil, fmt.Errorf("list the records: %w", err)
 	}
 	panes, err := c.look(ctx, recs...)
-	silent := errors.Is(err, ErrSilent)
-	if err != nil && !silent {
-		return nil, fmt.Errorf("list the panes: %w", err)
+	if errors.Is(err, ErrSilent) {
+		silent, err = err, nil
 	}
-	l := newListing(c, panes, silent)
+	if err != nil {
+		return nil, nil, fmt.Errorf("list the panes: %w", err)
+	}
+	l := newListing(c, panes, silent != nil)
 	for _, r := range recs {
 		l.add(ctx, r)
 	}
@@ -35,7 +43,7 @@ func (c *Core) List(ctx context.Context) ([]Row, error) {
 		}
 	}
 	slices.SortFunc(l.rows, func(a, b Row) int { return cmp.Compare(a.Ref, b.Ref) })
-	return l.rows, nil
+	return l.rows, silent, nil
 }
 
 // expects reports whether "the-loop start" starts a session of that definition.

@@ -1,0 +1,206 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// CreateRequest makes a session that the configuration does not declare. What is left out comes from
+// [Config.Defaults].
+type CreateRequest struct {
+	Name        string
+	Description string
+	Harness     string
+	HarnessArgs []string // nil: the default ones; empty: none
+	Cwd         string   // absolute
+	Prompt      string   // never together with PromptFile
+	PromptFile  string   // absolute; read at each start
+	NoAutoStart bool     // "the-loop start" does not bring it back
+	Slack       SlackDefinition
+	NoStart     bool // record it only
+}
+
+// Create records the whole definition of a session and starts it. A name that is declared or recorded is refused: a name
+// is one session. When the start fails there is no record.
+func (c *Core) Create(ctx context.Context, q CreateRequest) (Row, error) {
+	ref := StandingRef(q.Name)
+	if !ValidName(q.Name) {
+		err := &Refusal{Cause: ErrRefused, What: fmt.Sprintf("%q cannot name a session", q.Name),
+			Remedy: fmt.Sprintf("use one that matches %s", namePattern)}
+		return Row{}, c.uncreated(ctx, Record{}, err)
+	}
+	release, err := c.lockName(ctx, ref, "create")
+	if err != nil {
+		return Row{}, err
+	}
+	defer release()
+	rec := c.unborn(q.definition(c.o.Config().Defaults))
+	row, err := c.create(ctx, q, rec)
+	if err != nil {
+		return Row{}, c.uncreated(ctx, rec, err)
+	}
+	return row, nil
+}
+
+// uncreated records that there is no new session, and why.
+func (c *Core) uncreated(ctx context.Context, rec Record, why error) error {
+	c.emit(ctx, EventCreateFailed, slog.LevelError, rec, map[string]any{"reason": why.Error()})
+	if rec.Ref == "" {
+		return fmt.Errorf("create a session: %w", why)
+	}
+	return fmt.Errorf("create %s: %w", rec.Ref, why)
+}
+
+func (q CreateRequest) definition(d Defaults) Definition {
+	def := Definition{Name: q.Name, Description: q.Description, Source: SourceCreated, Harness: q.Harness, HarnessArgs: slices.Clone(q.HarnessArgs),
+		Cwd: q.Cwd, Prompt: q.Prompt, PromptFile: q.PromptFile, AutoStart: !q.NoAutoStart, Slack: q.Slack}
+	if def.Harness == "" {
+		def.Harness = d.Harness
+	}
+	if q.HarnessArgs == nil {
+		def.HarnessArgs = slices.Clone(d.HarnessArgs[def.Harness])
+	}
+	if def.Cwd == "" {
+		def.Cwd = d.Cwd
+	}
+	return def
+}
+
+func (c *Core) create(ctx context.Context, q CreateRequest, rec Record) (Row, error) {
+	def := rec.Definition
+	if err := c.free(ctx, rec.Ref); err != nil {
+		return Row{}, err
+	}
+	if err := def.check(); err != nil {
+		return Row{}, err
+	}
+	release, err := c.lockID(ctx, rec.ID, "create")
+	if err != nil {
+		return Row{}, err
+	}
+	defer release()
+	if q.NoStart {
+		return c.record(ctx, rec)
+	}
+	row, err := c.start(ctx, def, rec, nil)
+	if err != nil {
+		return Row{}, err
+	}
+	c.created(ctx, rec)
+	c.emit(ctx, EventStarted, slog.LevelInfo, rec, map[string]any{"pane": row.Pane, "conversation": row.Conversation, "harness": row.Harness})
+	return row, nil
+}
+
+func (c *Core) created(ctx context.Context, rec Record) {
+	c.emit(ctx, EventCreated, slog.LevelInfo, rec, map[string]any{"harness": rec.Definition.Harness, "cwd": rec.Definition.Cwd})
+}
+
+// record keeps a new session without starting it.
+func (c *Core) record(ctx context.Context, rec Record) (Row, error) {
+	if _, err := c.ready(rec.Definition); err != nil {
+		return Row{}, err
+	}
+	rec.Status, rec.Changed = StatusStopped, c.o.Now()
+	if err := c.o.Store.Save(ctx, rec); err != nil {
+		return Row{}, fmt.Errorf("record the session: %w", err)
+	}
+	c.created(ctx, rec)
+	row := rowOf(rec, StateStopped)
+	row.Outcome = OutcomeCreated
+	return row, nil
+}
+
+// free refuses a name that is declared or recorded.
+func (c *Core) free(ctx context.Context, ref Ref) error {
+	if _, i := c.o.Config().declared(ref); i >= 0 {
+		return &Refusal{Cause: ErrNameTaken, What: fmt.Sprintf("%s is declared in the config (%s)", ref, declaredKey(i)),
+			Remedy: "the-loop standing start " + ref.Name() + " starts it; a new one needs another name"}
+	}
+	_, err := c.o.Store.Load(ctx, ref)
+	switch {
+	case errors.Is(err, ErrNotRecorded):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read the record of %s: %w", ref, err)
+	}
+	return &Refusal{Cause: ErrNameTaken, What: fmt.Sprintf("there is a session %s already", ref),
+		Remedy: "delete it first (the-loop standing delete " + ref.Name() + "), or use another name"}
+}
+
+// check refuses what the configuration's schema refuses of a declared session.
+func (d Definition) check() error {
+	refuse := func(what, remedy string) error { return &Refusal{Cause: ErrRefused, What: what, Remedy: remedy} }
+	switch {
+	case d.Prompt != "" && d.PromptFile != "":
+		return refuse("there are a prompt and a promptFile, and no order between them", "give one of the two")
+	case !filepath.IsAbs(d.Cwd):
+		return refuse(fmt.Sprintf("the folder %q is not an absolute path", d.Cwd), "write the whole path")
+	case d.PromptFile != "" && !filepath.IsAbs(d.PromptFile):
+		return refuse(fmt.Sprintf("the promptFile %q is not an absolute path", d.PromptFile), "write the whole path")
+	case strings.ContainsRune(d.Prompt+d.Description+strings.Join(d.HarnessArgs, ""), 0):
+		return refuse("there is a NUL in it", "leave it out")
+	}
+	return nil
+}
+
+// DeleteRequest asks for a session to be gone.
+type DeleteRequest struct{ Ref Ref }
+
+// Delete stops a session and removes its record, so that it does not come back. A declared one is refused: the
+// configuration would make it again.
+func (c *Core) Delete(ctx context.Context, q DeleteRequest) (Row, error) {
+	release, err := c.lockName(ctx, q.Ref, "delete")
+	if err != nil {
+		return Row{}, err
+	}
+	defer release()
+	if _, i := c.o.Config().declared(q.Ref); i >= 0 {
+		return Row{}, &Refusal{Cause: ErrRefused, What: fmt.Sprintf("%s is declared in the config (%s), which would make it again", q.Ref, declaredKey(i)),
+			Remedy: "take it out of there first, or stop it: the-loop standing stop " + q.Ref.Name()}
+	}
+	rec, err := c.o.Store.Load(ctx, q.Ref)
+	switch {
+	case errors.Is(err, ErrNotRecorded):
+		return Row{}, notRecorded(q.Ref)
+	case err != nil:
+		return Row{}, fmt.Errorf("read the record of %s: %w", q.Ref, err)
+	}
+	return c.remove(ctx, rec)
+}
+
+func (c *Core) remove(ctx context.Context, rec Record) (Row, error) {
+	release, err := c.lockID(ctx, rec.ID, "delete")
+	if err != nil {
+		return Row{}, err
+	}
+	defer release()
+	now, err := c.reload(ctx, &rec)
+	if err != nil {
+		return Row{}, err
+	}
+	row, err := c.stop(ctx, *now)
+	if err != nil {
+		return Row{}, fmt.Errorf("delete %s: %w", rec.Ref, err)
+	}
+	if err := c.o.Store.Remove(ctx, rec.Ref); err != nil {
+		return Row{}, fmt.Errorf("delete %s, which is stopped: %w", rec.Ref, err)
+	}
+	c.emit(ctx, EventDeleted, slog.LevelInfo, *now, nil)
+	row.Outcome = OutcomeDeleted
+	return row, nil
+}
+
+// Created reports whether the record of that name, if there is one, is of a session that was created. A configuration
+// that declares the name too is not valid.
+func Created(ctx context.Context, r Records, name string) (bool, error) {
+	rec, err := r.Load(ctx, StandingRef(name))
+	if errors.Is(err, ErrNotRecorded) {
+		return false, nil
+	}
+	return err == nil && rec.Definition.Source == SourceCreated, err
+}
