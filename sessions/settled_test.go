@@ -28,7 +28,6 @@ func TestASettledSessionIsLookedAtBetweenVerbs(t *testing.T) {
 		t.Errorf("looked at while a verb was at work: %+v", r)
 	default:
 	}
-	w.edit("a", func(r *sessions.Record) { r.Status = sessions.StatusRunning })
 	release()
 	if r := <-got; r.State != sessions.StateEnded || r.ID != row.ID || !strings.Contains(r.Detail, "signal") {
 		t.Errorf("settled as %+v", r)
