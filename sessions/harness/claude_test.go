@@ -1,0 +1,297 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"the-loop/sessions"
+)
+
+const (
+	sessionA = "5e551011-0000-4000-8000-000000000001"
+	talkA    = "aaaaaaaa-0000-4000-8000-000000000001"
+	talkB    = "bbbbbbbb-0000-4000-8000-000000000002"
+)
+
+func TestClaudeIsGivenItsConversationAndThePromptLast(t *testing.T) {
+	t.Parallel()
+	c := Claude{Dir: "/d", Binary: "/opt/claude"}
+	for _, tc := range []struct {
+		name string
+		l    sessions.Launch
+		want []string
+	}{
+		{"new", sessions.Launch{Prompt: "-do it", Args: []string{"--allowedTools", "Bash"}},
+			[]string{"/opt/claude", "--session-id", talkA, "--settings", "/d/" + sessionA + ".json", "--allowedTools", "Bash", "--", "-do it"}},
+		{"resumed", sessions.Launch{Resume: true},
+			[]string{"/opt/claude", "--resume", talkA, "--settings", "/d/" + sessionA + ".json"}},
+		{"with settings of the operator", sessions.Launch{Args: []string{"--settings", "/etc/mine.json", "--model", "x"}},
+			[]string{"/opt/claude", "--session-id", talkA, "--settings", "/d/" + sessionA + ".json", "--model", "x"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			tc.l.Session, tc.l.Conversation = sessionA, talkA
+			got, err := c.Command(tc.l)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got.Argv); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestClaudeRefusesWhatWouldChooseAnotherConversation(t *testing.T) {
+	t.Parallel()
+	c := Claude{Dir: "/d"}
+	for _, args := range [][]string{{"--continue"}, {"-c"}, {"--resume=x"}, {"-p"}, {"--fork-session"}, {"--", "x"}} {
+		_, err := c.Command(sessions.Launch{Session: sessionA, Conversation: talkA, Args: args})
+		if !errors.Is(err, sessions.ErrRefused) {
+			t.Errorf("harnessArgs %v: %v", args, err)
+		}
+	}
+	for _, id := range []string{"", "-x", "a b", "../x", strings.Repeat("x", 200)} {
+		if _, err := c.Command(sessions.Launch{Session: sessionA, Conversation: id, Resume: true}); err == nil {
+			t.Errorf("the conversation %q was taken", id)
+		}
+	}
+}
+
+// settingsOf prepares a session and reads the settings that were written for it.
+func settingsOf(t *testing.T, c Claude, l sessions.Launch) map[string]json.RawMessage {
+	t.Helper()
+	l.Session, l.Conversation = sessionA, talkA
+	if err := c.Prepare(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(c.Dir, sessionA+".json")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the settings file: %v, %v", info.Mode(), err)
+	}
+	var settings map[string]json.RawMessage
+	if err := json.Unmarshal(data, &settings); err != nil {
+		t.Fatal(err)
+	}
+	return settings
+}
+
+func TestClaudeIsGivenHooksBesideTheOperatorsSettings(t *testing.T) {
+	t.Parallel()
+	c := Claude{Dir: filepath.Join(t.TempDir(), "s"), Reports: "/r", Hook: []string{"/opt/it's/the-loop", "report"}}
+	got := settingsOf(t, c, sessions.Launch{Args: []string{"--settings", `{"model":"x","hooks":{"UserPromptSubmit":[{"hooks":[]}],"Stop":[{"matcher":"m"}]}}`}})
+	var hooks map[string][]hookGroup
+	if err := json.Unmarshal(got["hooks"], &hooks); err != nil {
+		t.Fatal(err)
+	}
+	want := `'/opt/it'\''s/the-loop' 'report' '/r/` + sessionA + `.jsonl' >/dev/null 2>&1 || :`
+	for event, n := range map[string]int{EventSessionStart: 1, EventPromptSubmit: 2, EventSessionEnd: 1, "Stop": 1} {
+		if len(hooks[event]) != n {
+			t.Errorf("%s has %d groups of hooks, not %d", event, len(hooks[event]), n)
+		}
+		if event != "Stop" && hooks[event][n-1].Hooks[0].Command != want {
+			t.Errorf("%s calls %s", event, hooks[event][n-1].Hooks[0].Command)
+		}
+	}
+	if string(got["model"]) != `"x"` {
+		t.Error("the operator's own setting is gone")
+	}
+}
+
+func TestClaudesWarningIsAnsweredOnlyAsTheOperatorSaid(t *testing.T) {
+	t.Parallel()
+	asks := []string{"--permission-mode", "bypassPermissions"}
+	for _, tc := range []struct {
+		bypass Bypass
+		args   []string
+		want   bool
+	}{
+		{"", nil, false}, {BypassAuto, asks, true}, {BypassAuto, []string{"--dangerously-skip-permissions"}, true},
+		{BypassAuto, []string{"--permission-mode", "plan"}, false}, {BypassAlways, nil, true}, {BypassNever, asks, false},
+	} {
+		got := settingsOf(t, Claude{Dir: t.TempDir(), Bypass: tc.bypass}, sessions.Launch{Args: tc.args})
+		if _, ok := got["skipDangerousModePermissionPrompt"]; ok != tc.want {
+			t.Errorf("%q with %v: answered is %v", tc.bypass, tc.args, ok)
+		}
+	}
+}
+
+// trusting prepares a session in a folder of a home with that .claude.json, and returns what is in it then.
+func trusting(t *testing.T, content string) (folder string, after string, err error) {
+	t.Helper()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder = filepath.Join(home, "work")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(home, ".claude.json")
+	if content != "" {
+		if err := os.WriteFile(file, []byte(strings.ReplaceAll(content, "FOLDER", folder)), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := Claude{Dir: filepath.Join(home, "d"), Trust: true}
+	err = c.Prepare(t.Context(), sessions.Launch{Session: sessionA, Cwd: folder, Env: map[string]string{"HOME": home}})
+	data, _ := os.ReadFile(file)
+	if _, serr := os.Stat(file + ".lock"); serr == nil {
+		t.Error("the lock is left")
+	}
+	return folder, strings.ReplaceAll(string(data), folder, "FOLDER"), err
+}
+
+func TestClaudesTrustChangesNothingElseInTheOperatorsFile(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, was, want string }{
+		{"no file", "", `{"projects":{"FOLDER":{"hasTrustDialogAccepted":true}}}`},
+		{"empty", "{ }\n", "{\"projects\":{\"FOLDER\":{\"hasTrustDialogAccepted\":true}} }\n"},
+		{"others", "{\n  \"big\": 12345678901234567890.10,\n  \"projects\": {\n    \"/x\": {\"é<\": 1}\n  }\n}",
+			"{\n  \"big\": 12345678901234567890.10,\n  \"projects\": {\"FOLDER\":{\"hasTrustDialogAccepted\":true},\n    \"/x\": {\"é<\": 1}\n  }\n}"},
+		{"refused before", `{"projects":{"FOLDER":{"hasTrustDialogAccepted": false, "allowedTools":[]}}, "z": 1}`,
+			`{"projects":{"FOLDER":{"hasTrustDialogAccepted": true, "allowedTools":[]}}, "z": 1}`},
+		{"accepted before", `{"projects":{"FOLDER":{"hasTrustDialogAccepted":true}}}`, `{"projects":{"FOLDER":{"hasTrustDialogAccepted":true}}}`},
+		{"accepted above", `{"projects":{"/":{"hasTrustDialogAccepted":true}}}`, `{"projects":{"/":{"hasTrustDialogAccepted":true}}}`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			_, got, err := trusting(t, tc.was)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestAFileThatCannotBeUnderstoodIsReportedAndLeftAlone(t *testing.T) {
+	t.Parallel()
+	for _, content := range []string{`{"projects":`, `[]`, `{"projects":[]}`, `{"projects":{"FOLDER":7}}`, "\xff"} {
+		_, after, err := trusting(t, content)
+		if err == nil || !strings.Contains(err.Error(), ".claude.json") {
+			t.Errorf("%q: %v; want an error that names the file", content, err)
+		}
+		if after != content {
+			t.Errorf("%q became %q", content, after)
+		}
+	}
+}
+
+func TestTheHomeFolderIsNeverTrustedForTheOperator(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	c := Claude{Dir: filepath.Join(home, "d"), Trust: true, Home: home}
+	for _, folder := range []string{home, filepath.Dir(home), "/"} {
+		if err := c.Prepare(t.Context(), sessions.Launch{Session: sessionA, Cwd: folder}); err != nil {
+			t.Error(err)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(home, ".claude.json")); err == nil {
+		t.Errorf("it says %s", data)
+	}
+}
+
+func TestManyAtOnceLoseNobodysTrust(t *testing.T) {
+	t.Parallel()
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Claude{Dir: filepath.Join(home, "settings"), Trust: true, Home: home}
+	var all sync.WaitGroup
+	for _, name := range strings.Fields("a b c d e f g h i j") {
+		folder := filepath.Join(home, name)
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			if err := c.Prepare(t.Context(), sessions.Launch{Session: sessionA, Cwd: folder}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	text, err := os.ReadFile(filepath.Join(home, ".claude.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range strings.Fields("a b c d e f g h i j") {
+		if !trusted(text, filepath.Join(home, name)) {
+			t.Errorf("%s is not trusted", name)
+		}
+	}
+}
+
+func TestALockThatItsHolderLeftIsTakenAndALiveOneIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "f")
+	if err := os.Mkdir(file+".lock", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := lockBeside(ctx, file); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a live lock: %v", err)
+	}
+	old := time.Now().Add(-2 * lockStale)
+	if err := os.Chtimes(file+".lock", old, old); err != nil {
+		t.Fatal(err)
+	}
+	release, err := lockBeside(t.Context(), file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+}
+
+func TestClaudeNamesAProjectsFolderAsTheProgramDoes(t *testing.T) {
+	t.Parallel()
+	for cwd, want := range map[string]string{
+		"/srv/my.app_v2":                "-srv-my-app-v2",
+		"/srv/é😀":                       "-srv----",
+		"/" + strings.Repeat("ab/", 80): "-" + strings.Repeat("ab-", 66) + "a-",
+	} {
+		got := claudeProject(cwd)
+		if got != want && !(len(cwd) > maxProject && strings.HasPrefix(got, want)) {
+			t.Errorf("claudeProject(%q) = %q; want %q", cwd, got, want)
+		}
+	}
+}
+
+func TestAConversationIsFollowedThroughWhatBeganAfterIt(t *testing.T) {
+	t.Parallel()
+	start := func(id string) Report { return Report{Event: EventSessionStart, Conversation: id} }
+	end := func(id string) Report { return Report{Event: EventSessionEnd, Conversation: id} }
+	for _, tc := range []struct {
+		name, from, want string
+		reports          []Report
+	}{
+		{"nothing yet", talkA, "", nil},
+		{"an earlier run's", talkA, "", []Report{start("x"), end("x")}},
+		{"the same", talkA, talkA, []Report{start("x"), end("x"), start(talkA)}},
+		{"cleared", talkA, talkB, []Report{start(talkA), end(talkA), start(talkB)}},
+		{"cleared twice", talkA, "c", []Report{start(talkA), start(talkB), start("c")}},
+		{"and back", talkB, talkA, []Report{start(talkA), start(talkB), start(talkA)}},
+		{"a bad id", talkA, talkA, []Report{start(talkA), start("../x")}},
+	} {
+		if got := followReports(tc.reports, tc.from); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf16"
+
+	"the-loop/sessions"
+)
+
+// claudePlace is where evidence begins: in the reports, and in the transcript of one conversation. As a string it is
+// "reports:conversation@transcript".
+type claudePlace struct {
+	reports      int64
+	conversation string
+	transcript   int64
+}
+
+func (p claudePlace) String() string {
+	return fmt.Sprintf("%d:%s@%d", p.reports, p.conversation, p.transcript)
+}
+
+func parseClaudePlace(s string) (claudePlace, error) {
+	reports, rest, ok := strings.Cut(s, ":")
+	id, at, ok2 := strings.Cut(rest, "@")
+	from, err := strconv.ParseInt(reports, 10, 64)
+	offset, err2 := strconv.ParseInt(at, 10, 64)
+	if !ok || !ok2 || err != nil || err2 != nil || from < 0 || offset < 0 || !sessions.ValidConversation(id) {
+		return claudePlace{}, fmt.Errorf("%q is no place in a transcript of claude", s)
+	}
+	return claudePlace{reports: from, conversation: id, transcript: offset}, nil
+}
+
+// Place is the end of the transcript of the conversation that the pane is in now.
+func (c Claude) Place(_ context.Context, talk sessions.Conversation) (string, error) {
+	reports, end, err := c.reports(talk, 0)
+	if err != nil {
+		return "", err
+	}
+	p := claudePlace{reports: end, conversation: talk.ID}
+	if now := followReports(reports, talk.ID); now != "" {
+		p.conversation = now
+	}
+	path, err := c.transcript(talk, p.conversation, reports)
+	if err != nil {
+		return "", err
+	}
+	if p.transcript, err = lineEnd(path); err != nil {
+		return "", fmt.Errorf("read the transcript: %w", err)
+	}
+	return p.String(), nil
+}
+
+// Taken looks in the transcript, where each text is one line: of the queue when a turn runs, of the user otherwise. The
+// UserPromptSubmit report comes when a queued text leaves the queue (2.1.197), so that the one of an earlier equal text
+// would look like the one of this; it counts only where no transcript is kept.
+func (c Claude) Taken(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
+	p, err := parseClaudePlace(place)
+	if err != nil {
+		return false, err
+	}
+	reports, _, err := c.reports(talk, p.reports)
+	if err != nil {
+		return false, err
+	}
+	all, _, err := c.reports(talk, 0)
+	if err != nil {
+		return false, err
+	}
+	found, err := c.inTranscript(talk, all, p.conversation, p.transcript, sum)
+	if found || err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return found, err
+	}
+	kept := err == nil
+	for _, r := range reports {
+		switch {
+		case r.Event == EventSessionStart && startSource(r) == "clear":
+			found, err = c.inTranscript(talk, all, r.Conversation, 0, sum)
+			kept = kept || err == nil
+			if found || err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return found, err
+			}
+		case r.Event == EventPromptSubmit && !kept && time.Since(r.At) > time.Second:
+			if matches(promptOf(r), sum) {
+				return true, nil
+			}
+		}
+	}
+	return false, nil
+}
+
+func (c Claude) inTranscript(talk sessions.Conversation, reports []Report, id string, from int64, sum sessions.Sum) (bool, error) {
+	path, err := c.transcript(talk, id, reports)
+	if err != nil {
+		return false, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return false, err
+	}
+	found := false
+	_, err = readLines(path, from, func(line []byte) {
+		if text, ok := claudeTaken(line); ok && matches(text, sum) {
+			found = true
+		}
+	})
+	return found, err
+}
+
+// transcript is where a conversation is written: as the agent reported it, or by the rule that it follows.
+func (c Claude) transcript(talk sessions.Conversation, id string, reports []Report) (string, error) {
+	if !sessions.ValidConversation(id) {
+		return "", fmt.Errorf("%q is no id of a conversation", id)
+	}
+	for _, r := range reports {
+		var said struct {
+			Path string `json:"transcript_path"`
+		}
+		if r.Conversation == id && json.Unmarshal(r.Payload, &said) == nil && filepath.IsAbs(said.Path) {
+			return said.Path, nil
+		}
+	}
+	dir, err := c.configDir(nil)
+	if err != nil {
+		return "", err
+	}
+	cwd := talk.Cwd
+	if real, err := filepath.EvalSymlinks(cwd); err == nil {
+		cwd = real
+	}
+	return filepath.Join(dir, "projects", claudeProject(cwd), id+".jsonl"), nil
+}
+
+// maxProject is the length from which the name of a project's folder ends in a hash (2.1.197).
+const maxProject = 200
+
+// claudeProject is the name of the folder for the conversations of a working folder: everything but letters and digits
+// becomes a dash, counted in UTF-16 units; what is too long is cut, and ends in the hash that Java has for strings.
+func claudeProject(cwd string) string {
+	units := utf16.Encode([]rune(cwd))
+	name := make([]byte, 0, len(units))
+	var hash int32
+	for _, u := range units {
+		hash = hash<<5 - hash + int32(u)
+		if u < 0x80 && (u >= 'a' && u <= 'z' || u >= 'A' && u <= 'Z' || u >= '0' && u <= '9') {
+			name = append(name, byte(u))
+		} else {
+			name = append(name, '-')
+		}
+	}
+	if len(name) <= maxProject {
+		return string(name)
+	}
+	return string(name[:maxProject]) + "-" + strconv.FormatInt(max(int64(hash), -int64(hash)), 36)
+}
+
+// claudeLine is a line of a transcript, as far as it tells of what was submitted.
+type claudeLine struct {
+	Type         string          `json:"type"`
+	Subtype      string          `json:"subtype"`
+	Operation    string          `json:"operation"`
+	Content      json.RawMessage `json:"content"`
+	PromptSource string          `json:"promptSource"`
+	Meta         bool            `json:"isMeta"`
+	Sidechain    bool            `json:"isSidechain"`
+	Message      struct {
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+}
+
+// claudeTaken is the text that a line shows to have been submitted, at the moment when it was.
+func claudeTaken(line []byte) (string, bool) {
+	var l claudeLine
+	if json.Unmarshal(line, &l) != nil || l.Sidechain || l.Meta {
+		return "", false
+	}
+	switch {
+	case l.Type == "queue-operation" && l.Operation == "enqueue":
+		return blocksText(l.Content), true
+	case l.Type == "user" && l.PromptSource != "queued": // a queued one was counted when it went into the queue
+		text := blocksText(l.Message.Content)
+		return commandText(text), text != ""
+	case l.Type == "system" && l.Subtype == "local_command":
+		text := commandText(blocksText(l.Content))
+		return text, strings.HasPrefix(text, "/")
+	}
+	return "", false
+}
+
+// blocksText is the text of a message's content: a string, or blocks.
+func blocksText(content json.RawMessage) string {
+	var text string
+	if json.Unmarshal(content, &text) == nil {
+		return text
+	}
+	var blocks []struct {
+		Type string `json:"type"`
+		Text string `json:"text"`
+	}
+	if json.Unmarshal(content, &blocks) != nil {
+		return ""
+	}
+	var texts []string
+	for _, b := range blocks {
+		if b.Type == "text" || b.Type == "input_text" {
+			texts = append(texts, b.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+var (
+	commandName = regexp.MustCompile(`(?s)^\s*<command-name>(/[^<]*)</command-name>`)
+	commandArgs = regexp.MustCompile(`(?s)<command-args>(.*?)</command-args>`)
+	pastedTag   = regexp.MustCompile(`</?pasted_content\b[^>]*>`)
+)
+
+// commandText is a command as it was typed, where the text is Claude Code's note of one.
+func commandText(text string) string {
+	name := commandName.FindStringSubmatch(text)
+	if name == nil {
+		return text
+	}
+	if args := commandArgs.FindStringSubmatch(text); args != nil {
+		return name[1] + " " + args[1]
+	}
+	return name[1]
+}
+
+// matches compares words only, with and without the wrapper that newer versions put around long pastes.
+func matches(text string, sum sessions.Sum) bool {
+	return sessions.Fingerprint(text) == sum || sessions.Fingerprint(pastedTag.ReplaceAllString(text, " ")) == sum
+}
+
+func startSource(r Report) string {
+	var said struct {
+		Source string `json:"source"`
+	}
+	_ = json.Unmarshal(r.Payload, &said)
+	return said.Source
+}
+
+func promptOf(r Report) string {
+	var said struct {
+		Prompt string `json:"prompt"`
+	}
+	_ = json.Unmarshal(r.Payload, &said)
+	return said.Prompt
+}

@@ -1,0 +1,212 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// Lines as Claude Code 2.1.197 writes them, shortened.
+const (
+	lineTyped    = `{"parentUuid":null,"isSidechain":false,"promptId":"p1","type":"user","message":{"role":"user","content":%q},"uuid":"u1","permissionMode":"default","origin":{"kind":"human"},"promptSource":"typed","userType":"external","sessionId":"s"}`
+	lineQueue    = `{"type":"queue-operation","operation":"enqueue","timestamp":"2026-03-04T05:06:07.890Z","sessionId":"s","content":%q}`
+	lineDequeue  = `{"type":"queue-operation","operation":"dequeue","timestamp":"2026-03-04T05:06:07.890Z","sessionId":"s"}`
+	lineUnqueued = `{"parentUuid":"u0","isSidechain":false,"promptId":"p2","type":"user","message":{"role":"user","content":%q},"uuid":"u2","origin":{"kind":"human"},"promptSource":"queued","sessionId":"s"}`
+	lineBlocks   = `{"isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"text","text":%q}]},"promptSource":"typed"}`
+	lineCommand  = `{"parentUuid":"u3","isSidechain":false,"type":"system","subtype":"local_command","content":"<command-name>/context</command-name>\n            <command-message>context</command-message>\n            <command-args>all of it</command-args>","level":"info"}`
+	lineClear    = `{"isSidechain":false,"type":"user","message":{"role":"user","content":"<command-name>/clear</command-name>\n            <command-message>clear</command-message>\n            <command-args></command-args>"},"uuid":"u9"}`
+	lineResult   = `{"isSidechain":false,"type":"user","message":{"role":"user","content":[{"tool_use_id":"t1","type":"tool_result","content":%q,"is_error":false}]}}`
+	lineSaid     = `{"isSidechain":false,"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":%q}]}}`
+	lineMeta     = `{"isSidechain":false,"isMeta":true,"type":"user","message":{"role":"user","content":%q}}`
+	lineSub      = `{"isSidechain":true,"type":"user","message":{"role":"user","content":%q}}`
+)
+
+func TestEachTextThatClaudeTookIsShownByOneLine(t *testing.T) {
+	t.Parallel()
+	const text = "do \"this\"\nand  that 日本"
+	for _, tc := range []struct {
+		name, line string
+		want       bool
+	}{
+		{"typed", lineTyped, true}, {"queued while a turn runs", lineQueue, true}, {"in blocks", lineBlocks, true},
+		{"taken from the queue later", lineUnqueued, false}, {"a tool's result", lineResult, false},
+		{"said by the agent", lineSaid, false}, {"written by the program", lineMeta, false}, {"a subagent's", lineSub, false},
+	} {
+		got, ok := claudeTaken(fmt.Appendf(nil, tc.line, text))
+		if taken := ok && matches(got, sessions.Fingerprint(text)); taken != tc.want {
+			t.Errorf("%s: taken is %v", tc.name, taken)
+		}
+	}
+	for line, want := range map[string]string{lineCommand: "/context all of it", lineClear: "/clear"} {
+		if got, ok := claudeTaken([]byte(line)); !ok || !matches(got, sessions.Fingerprint(want)) {
+			t.Errorf("%q, %v; want %q", got, ok, want)
+		}
+	}
+	if _, ok := claudeTaken([]byte(lineDequeue)); ok {
+		t.Error("what leaves the queue is taken for a text")
+	}
+	if !matches("<pasted_content id=\"1\" lines=\"2\">\na\nb\n</pasted_content>", sessions.Fingerprint("a\nb")) {
+		t.Error("the wrapper around a long paste is not taken off")
+	}
+}
+
+// talk is one conversation on disk with its reports.
+type claudeTalk struct {
+	t *testing.T
+	c Claude
+	sessions.Conversation
+}
+
+func newClaudeTalk(t *testing.T) *claudeTalk {
+	home := t.TempDir()
+	return &claudeTalk{t: t, c: Claude{Home: home, Reports: filepath.Join(home, "reports"), Hook: []string{"x"}},
+		Conversation: sessions.Conversation{Session: sessionA, ID: talkA, Cwd: "/srv/a.b"}}
+}
+
+func (k *claudeTalk) path(id string) string {
+	return filepath.Join(k.c.Home, ".claude", "projects", "-srv-a-b", id+".jsonl")
+}
+
+func (k *claudeTalk) writes(id, format, text string) {
+	k.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(k.path(id)), 0o700); err != nil {
+		k.t.Fatal(err)
+	}
+	f, err := os.OpenFile(k.path(id), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	if strings.Contains(format, "%") {
+		format = fmt.Sprintf(format, text)
+	}
+	if _, err := fmt.Fprintln(f, format); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+func (k *claudeTalk) reports(at time.Time, event, id string, payload map[string]string) {
+	k.t.Helper()
+	data, err := json.Marshal(payload)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	path, err := ReportPath(k.c.Reports, sessionA)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	if err := AppendReport(path, Report{At: at, Event: event, Conversation: id, Payload: data}); err != nil {
+		k.t.Fatal(err)
+	}
+}
+
+func (k *claudeTalk) place() string {
+	k.t.Helper()
+	place, err := k.c.Place(k.t.Context(), k.Conversation)
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return place
+}
+
+func (k *claudeTalk) took(place, text string) bool {
+	k.t.Helper()
+	ok, err := k.c.Taken(k.t.Context(), k.Conversation, place, sessions.Fingerprint(text))
+	if err != nil {
+		k.t.Fatal(err)
+	}
+	return ok
+}
+
+func TestClaudesEvidenceCountsFromThePlace(t *testing.T) {
+	t.Parallel()
+	k := newClaudeTalk(t)
+	start := k.place()
+	k.writes(talkA, lineTyped, "yes")
+	if !k.took(start, "yes") || k.took(start, "no") {
+		t.Error("from the beginning")
+	}
+	later := k.place()
+	if k.took(later, "yes") {
+		t.Error("an earlier text proves a later one")
+	}
+	k.writes(talkA, lineTyped, "yes")
+	if !k.took(later, "yes") {
+		t.Error("the later one is not seen")
+	}
+}
+
+// Claude Code 2.1.197 reports a queued text when it leaves the queue, after the next one may have been typed.
+func TestAQueuedTextThatIsReportedLateDoesNotProveAnEqualOne(t *testing.T) {
+	t.Parallel()
+	k := newClaudeTalk(t)
+	k.reports(time.Now(), EventSessionStart, talkA, map[string]string{"source": "startup"})
+	first := k.place()
+	k.writes(talkA, lineQueue, "yes")
+	if !k.took(first, "yes") {
+		t.Fatal("the queued text is not seen")
+	}
+	second := k.place()
+	k.writes(talkA, lineDequeue, "")
+	k.reports(time.Now().Add(-time.Minute), EventPromptSubmit, talkA, map[string]string{"prompt": "yes"})
+	k.writes(talkA, lineUnqueued, "yes")
+	if k.took(second, "yes") {
+		t.Error("the first text proves the second")
+	}
+}
+
+func TestClaudesEvidenceFollowsAClear(t *testing.T) {
+	t.Parallel()
+	k := newClaudeTalk(t)
+	k.reports(time.Now(), EventSessionStart, talkA, map[string]string{"source": "startup"})
+	k.writes(talkA, lineTyped, "before")
+	place := k.place()
+	k.reports(time.Now(), EventSessionEnd, talkA, map[string]string{"reason": "clear"})
+	k.reports(time.Now(), EventSessionStart, talkB, map[string]string{"source": "clear"})
+	k.writes(talkB, lineClear, "")
+	k.writes(talkB, lineTyped, "after")
+	if !k.took(place, "/clear") || !k.took(place, "after") || k.took(place, "before") {
+		t.Error("from before the clear")
+	}
+	if now := k.place(); !strings.Contains(now, talkB) || k.took(now, "after") {
+		t.Errorf("the place is %s", now)
+	}
+}
+
+func TestAConversationThatAPersonReopenedProvesNothingByItsPast(t *testing.T) {
+	t.Parallel()
+	k := newClaudeTalk(t)
+	k.writes(talkB, lineTyped, "yes")
+	k.reports(time.Now(), EventSessionStart, talkA, map[string]string{"source": "startup"})
+	place := k.place()
+	k.reports(time.Now(), EventSessionStart, talkB, map[string]string{"source": "resume"})
+	if k.took(place, "yes") {
+		t.Error("its past is taken for proof")
+	}
+}
+
+func TestReportsAreProofWhereNoTranscriptIsKept(t *testing.T) {
+	t.Parallel()
+	k := newClaudeTalk(t)
+	k.reports(time.Now(), EventSessionStart, talkA, map[string]string{"source": "startup"})
+	place := k.place()
+	k.reports(time.Now(), EventPromptSubmit, talkA, map[string]string{"prompt": "hello"})
+	if k.took(place, "hello") {
+		t.Error("the transcript was not waited for")
+	}
+	k.reports(time.Now().Add(-time.Minute), EventPromptSubmit, talkA, map[string]string{"prompt": "hello"})
+	if !k.took(place, "hello") {
+		t.Error("the report is not counted")
+	}
+	for _, bad := range []string{"", "7", "1:x", "1:../x@0", "-1:c@0", "1:c@x", "x:c@0"} {
+		if _, err := k.c.Taken(t.Context(), k.Conversation, bad, "x"); err == nil {
+			t.Errorf("Taken from %q: no error", bad)
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// Report is one thing that an agent told about itself, a line of its session's report file.
+type Report struct {
+	At           time.Time       `json:"at"`
+	Event        string          `json:"event"`                  // in the agent's own words, e.g. UserPromptSubmit
+	Conversation string          `json:"conversation,omitempty"` // the id at that moment
+	Payload      json.RawMessage `json:"payload,omitempty"`      // all that the agent said
+}
+
+// Events of Claude Code that are asked for; see [Claude].
+const (
+	EventSessionStart = "SessionStart"
+	EventPromptSubmit = "UserPromptSubmit"
+	EventSessionEnd   = "SessionEnd"
+)
+
+// ReportPath is the report file of a session below the folder of reports. The id must have the shape of one.
+func ReportPath(dir, session string) (string, error) {
+	if !sessions.ValidConversation(session) {
+		return "", fmt.Errorf("%q is no id of a session", session)
+	}
+	return filepath.Join(dir, session+".jsonl"), nil
+}
+
+// maxHookInput bounds what is read from an agent: a prompt is at most some 100 kB, a tool's input may be more.
+const maxHookInput = 16 << 20
+
+// RunHook is what an agent's hook runs: it reads what the agent says from in and appends it to the report file. It needs no
+// running bot and is done in milliseconds. Whoever calls it exits with 0 and prints nothing whatever it returns: a hook
+// must not stop the agent.
+func RunHook(path string, in io.Reader, now time.Time) error {
+	data, err := io.ReadAll(io.LimitReader(in, maxHookInput+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("read what the agent reports: %w", err)
+	case len(data) > maxHookInput:
+		return fmt.Errorf("the agent's report is longer than %d bytes", maxHookInput)
+	}
+	var said struct {
+		Event        string `json:"hook_event_name"`
+		Conversation string `json:"session_id"`
+	}
+	if err := json.Unmarshal(data, &said); err != nil {
+		return fmt.Errorf("read what the agent reports: %w", err)
+	}
+	return AppendReport(path, Report{At: now, Event: said.Event, Conversation: said.Conversation, Payload: data})
+}
+
+// AppendReport adds one line with one write, so that several processes may do it at once. A line that an earlier write
+// left torn (a full disk) is ended first, and readers pass over it.
+func AppendReport(path string, r Report) error {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("report %s: %w", r.Event, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return fmt.Errorf("report %s: %w", r.Event, err)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	if err != nil {
+		return fmt.Errorf("report %s: %w", r.Event, err)
+	}
+	if tornEnd(f) {
+		line = append([]byte{'\n'}, line...)
+	}
+	_, err = f.Write(append(line, '\n'))
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("report %s: %w", r.Event, err)
+	}
+	return nil
+}
+
+// tornEnd reports whether the last line of the file has no end.
+func tornEnd(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return false
+	}
+	last := make([]byte, 1)
+	_, err = f.ReadAt(last, info.Size()-1)
+	return err == nil && last[0] != '\n'
+}
+
+// ReadReports reads the whole lines from an offset on and returns where the next one will begin. A file that is not there
+// yet holds none. Lines that are no reports are passed over.
+func ReadReports(path string, from int64) ([]Report, int64, error) {
+	var reports []Report
+	next, err := readLines(path, from, func(line []byte) {
+		var r Report
+		if json.Unmarshal(line, &r) == nil {
+			reports = append(reports, r)
+		}
+	})
+	if err != nil {
+		return nil, from, fmt.Errorf("read the agent's reports: %w", err)
+	}
+	return reports, next, nil
+}
+
+// readLines calls see with each whole line from an offset on and returns where the next one begins. A file that is not
+// there has no lines; of one that is shorter than the offset nothing counts.
+func readLines(path string, from int64, see func(line []byte)) (int64, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return from, nil
+	}
+	if err != nil {
+		return from, err
+	}
+	defer func() { _ = f.Close() }()
+	if _, err := f.Seek(from, io.SeekStart); err != nil {
+		return from, err
+	}
+	data, err := io.ReadAll(f)
+	if err != nil {
+		return from, err
+	}
+	for {
+		line, rest, whole := bytes.Cut(data, []byte{'\n'})
+		if !whole {
+			return from, nil
+		}
+		from, data = from+int64(len(line))+1, rest
+		if len(bytes.TrimSpace(line)) > 0 {
+			see(line)
+		}
+	}
+}
+
+// lineEnd is where the next line of a growing file begins: the offset after its last whole line. It reads only the end.
+func lineEnd(path string) (int64, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	const step = 64 << 10
+	buf := make([]byte, step)
+	for end := info.Size(); end > 0; {
+		start := max(0, end-step)
+		part := buf[:end-start]
+		if _, err := f.ReadAt(part, start); err != nil && !errors.Is(err, io.EOF) {
+			return 0, err
+		}
+		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
+			return start + int64(i) + 1, nil
+		}
+		end = start
+	}
+	return 0, nil
+}
