@@ -26,6 +26,7 @@ type Binding struct {
 	Announcement Announcement `json:"announcement"`
 	Cursor       string       `json:"cursor,omitempty"` // everything up to this ts is settled
 	Active       time.Time    `json:"active"`           // when somebody last spoke in it
+	Told         string       `json:"told,omitempty"`   // the name of what the thread was told last, see [Telling]
 
 	Replies   map[string]Entry    `json:"replies,omitempty"`   // by ts, all after Cursor
 	Questions map[string]Question `json:"questions,omitempty"` // by token
