@@ -183,23 +183,37 @@ func (l *life) end() {
 	l.ended = true
 }
 
-func (l *life) err() error {
+// err holds a call of a manager whose process was killed until somebody clears it away.
+func (l *life) err(ctx context.Context) error {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.ended {
-		return context.Canceled
+	ended := l.ended
+	l.mu.Unlock()
+	if ended {
+		<-ctx.Done()
 	}
-	return nil
+	return ctx.Err()
 }
 
 // kill ends the manager as SIGKILL does: what is on disk at this moment is what the next one finds.
 func (w *world) kill(l *life) {
 	l.end()
-	next := w.t.TempDir()
-	if err := os.CopyFS(next, os.DirFS(w.root)); err != nil {
-		w.t.Error(err)
+	for try := 0; ; try++ { // a file may be replaced, by a write under way, while the folder is copied
+		next := w.t.TempDir()
+		err := os.CopyFS(next, os.DirFS(w.root))
+		if err == nil && missing(w.root) == missing(next) {
+			w.root = next
+			return
+		}
+		if try == 10 {
+			w.t.Errorf("copy what is on disk: %v", err)
+			return
+		}
 	}
-	w.root = next
+}
+
+func missing(root string) bool {
+	_, err := os.Stat(filepath.Join(root, "threads", sid+".json"))
+	return err != nil
 }
 
 // alive is Slack and the agent as one run of the manager sees them.
@@ -209,28 +223,28 @@ type alive struct {
 }
 
 func (a alive) Say(ctx context.Context, q sessions.SayRequest) (sessions.Receipt, error) {
-	if err := a.err(); err != nil {
+	if err := a.err(ctx); err != nil {
 		return "", err
 	}
 	return a.w.agent.say(ctx, a.life, q)
 }
 
-func (a alive) Witnessed(_ context.Context, q sessions.WitnessRequest) (bool, error) {
-	if err := a.err(); err != nil {
+func (a alive) Witnessed(ctx context.Context, q sessions.WitnessRequest) (bool, error) {
+	if err := a.err(ctx); err != nil {
 		return false, err
 	}
 	return a.w.agent.witnessed(q), nil
 }
 
-func (a alive) Replies(_ context.Context, channel, root, oldest, cursor string) (Page, error) {
-	if err := errors.Join(a.err(), a.w.slack.fails()); err != nil {
+func (a alive) Replies(ctx context.Context, channel, root, oldest, cursor string) (Page, error) {
+	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
 		return Page{}, err
 	}
 	return a.w.slack.page(channel, root, oldest, cursor)
 }
 
-func (a alive) Reply(_ context.Context, _, _, ts string) (Reply, error) {
-	if err := errors.Join(a.err(), a.w.slack.fails()); err != nil {
+func (a alive) Reply(ctx context.Context, _, _, ts string) (Reply, error) {
+	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
 		return Reply{}, err
 	}
 	if m := a.w.slack.get(ts); m == nil {
@@ -239,36 +253,36 @@ func (a alive) Reply(_ context.Context, _, _, ts string) (Reply, error) {
 	return a.w.slack.reply(ts), nil
 }
 
-func (a alive) FindPost(_ context.Context, _, root, nonce string, _ time.Time) (string, error) {
-	if err := errors.Join(a.err(), a.w.slack.fails()); err != nil {
+func (a alive) FindPost(ctx context.Context, _, root, nonce string, _ time.Time) (string, error) {
+	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
 		return "", err
 	}
 	return a.w.slack.nonce(root, nonce), nil
 }
 
-func (a alive) Post(_ context.Context, p Post) (string, error) {
-	if err := a.err(); err != nil {
+func (a alive) Post(ctx context.Context, p Post) (string, error) {
+	if err := a.err(ctx); err != nil {
 		return "", err
 	}
 	return a.w.slack.post(a.life, p)
 }
 
-func (a alive) Update(_ context.Context, ts string, p Post) error {
-	if err := errors.Join(a.err(), a.w.slack.fails()); err != nil {
+func (a alive) Update(ctx context.Context, ts string, p Post) error {
+	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
 		return err
 	}
 	return a.w.slack.update(ts, p)
 }
 
-func (a alive) AddReaction(_ context.Context, _, ts, emoji string) error {
-	if err := errors.Join(a.err(), a.w.slack.fails()); err != nil {
+func (a alive) AddReaction(ctx context.Context, _, ts, emoji string) error {
+	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
 		return err
 	}
 	return a.w.slack.react(ts, emoji, true)
 }
 
-func (a alive) RemoveReaction(_ context.Context, _, ts, emoji string) error {
-	if err := errors.Join(a.err(), a.w.slack.fails()); err != nil {
+func (a alive) RemoveReaction(ctx context.Context, _, ts, emoji string) error {
+	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
 		return err
 	}
 	return a.w.slack.react(ts, emoji, false)
@@ -521,7 +535,7 @@ type agent struct {
 	on func(l *life, step string, q sessions.SayRequest) error
 }
 
-func (a *agent) step(l *life, step string, q sessions.SayRequest) error {
+func (a *agent) step(ctx context.Context, l *life, step string, q sessions.SayRequest) error {
 	a.mu.Lock()
 	on := a.on
 	a.mu.Unlock()
@@ -530,7 +544,7 @@ func (a *agent) step(l *life, step string, q sessions.SayRequest) error {
 			return err
 		}
 	}
-	return l.err()
+	return l.err(ctx)
 }
 
 func (a *agent) handle(on func(l *life, step string, q sessions.SayRequest) error) {
@@ -543,14 +557,14 @@ func (a *agent) say(ctx context.Context, l *life, q sessions.SayRequest) (sessio
 	if q.ID != sid {
 		return "", fmt.Errorf("another session: %q", q.ID)
 	}
-	if err := a.step(l, "look", q); err != nil {
+	if err := a.step(ctx, l, "look", q); err != nil {
 		return "", err
 	}
 	sum := sessions.Fingerprint(fmt.Sprint(q.Text, len(a.sums)))
 	if err := q.Intend(ctx, sessions.Intent{Sum: sum}); err != nil {
 		return "", err
 	}
-	if err := a.step(l, "intended", q); err != nil {
+	if err := a.step(ctx, l, "intended", q); err != nil {
 		return "", err
 	}
 	a.mu.Lock()
@@ -564,7 +578,7 @@ func (a *agent) say(ctx context.Context, l *life, q sessions.SayRequest) (sessio
 	a.sums[sum] = true
 	takes, blind := a.takes, a.blind
 	a.mu.Unlock()
-	if err := a.step(l, "typed", q); err != nil {
+	if err := a.step(ctx, l, "typed", q); err != nil {
 		return "", err
 	}
 	select {
