@@ -159,9 +159,8 @@ func (c *Core) Delete(ctx context.Context, q DeleteRequest) (Row, error) {
 		return Row{}, err
 	}
 	defer release()
-	if _, i := c.o.Config().declared(q.Ref); i >= 0 {
-		return Row{}, &Refusal{Cause: ErrRefused, What: fmt.Sprintf("%s is declared in the config (%s), which would make it again", q.Ref, declaredKey(i)),
-			Remedy: "take it out of there first, or stop it: the-loop standing stop " + q.Ref.Name()}
+	if err := c.Deletable(q); err != nil {
+		return Row{}, err
 	}
 	rec, err := c.o.Store.Load(ctx, q.Ref)
 	switch {
@@ -193,6 +192,17 @@ func (c *Core) remove(ctx context.Context, rec Record) (Row, error) {
 	c.emit(ctx, EventDeleted, slog.LevelInfo, *now, nil)
 	row.Outcome = OutcomeDeleted
 	return row, nil
+}
+
+// Deletable is the refusal that [Core.Delete] would have for a session that the configuration declares, or nil. So that
+// nobody is asked whether to do what will not be done.
+func (c *Core) Deletable(q DeleteRequest) error {
+	_, i := c.o.Config().declared(q.Ref)
+	if i < 0 {
+		return nil
+	}
+	return &Refusal{Cause: ErrRefused, What: fmt.Sprintf("%s is declared in the config (%s), which would make it again", q.Ref, declaredKey(i)),
+		Remedy: "take it out of there first, or stop it: the-loop standing stop " + q.Ref.Name()}
 }
 
 // Created reports whether the record of that name, if there is one, is of a session that was created. A configuration
