@@ -6,16 +6,20 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"strconv"
 	"sync"
 	"time"
+
+	"golang.org/x/time/rate"
 
 	"the-loop/bot/render"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
 
-// reconcileEvery is how often records, panes and threads are compared when nothing says that they changed.
-const reconcileEvery = 5 * time.Second
+// reconcileEvery is how often records, panes and threads are compared when nothing says that they changed: so long an
+// agent that ended on its own may stay unnoticed.
+const reconcileEvery = 3 * time.Second
 
 // An announcement that failed is tried again after a pause that doubles.
 const (
@@ -23,14 +27,28 @@ const (
 	announceRetryMax = 5 * time.Minute
 )
 
-// announcer reconciles: it announces running sessions, keeps announcements true, and unbinds the threads of sessions
-// that are gone. One goroutine runs it.
+// Slack takes a message a second in a channel, with a short burst over it, and about 50 edits a minute.
+const (
+	announceEvery = 1100 * time.Millisecond
+	announceBurst = 2
+	editEvery     = 1300 * time.Millisecond
+	editBurst     = 10
+)
+
+// EventEnded says that an agent was found to have ended on its own, and its thread told.
+const EventEnded = "standing.ended"
+
+// announcer reconciles: it announces running sessions, keeps announcements true, tells threads of agents that ended, and
+// unbinds the threads of sessions that are gone. One goroutine runs it.
 type announcer struct {
 	b    *Bot
 	wake chan struct{}
 
 	failed  map[string]*failure  // by session id
 	allowed map[string]time.Time // channels that were looked at, and until when that holds
+	posts   map[string]*rate.Limiter
+	edits   *rate.Limiter
+	again   time.Duration // until what was put off is due; 0: nothing was
 
 	mu  sync.Mutex // guards the field that follows
 	why string
@@ -40,10 +58,12 @@ type announcer struct {
 type failure struct {
 	pause time.Duration
 	until time.Time
+	err   error
 }
 
 func newAnnouncer(b *Bot) *announcer {
-	return &announcer{b: b, wake: make(chan struct{}, 1), failed: map[string]*failure{}, allowed: map[string]time.Time{}}
+	return &announcer{b: b, wake: make(chan struct{}, 1), failed: map[string]*failure{}, allowed: map[string]time.Time{},
+		posts: map[string]*rate.Limiter{}, edits: rate.NewLimiter(rate.Every(editEvery), editBurst)}
 }
 
 // poke has the next comparison made at once.
@@ -62,86 +82,223 @@ func (a *announcer) problem() string {
 }
 
 func (a *announcer) run(ctx context.Context) {
-	tick := time.NewTicker(reconcileEvery)
-	defer tick.Stop()
 	for {
-		why := ""
-		if err := a.reconcile(ctx); err != nil && ctx.Err() == nil {
-			why = err.Error()
+		a.compare(ctx)
+		wait := reconcileEvery
+		if a.again > 0 {
+			wait = min(wait, a.again)
 		}
-		a.mu.Lock()
-		a.why = why
-		a.mu.Unlock()
+		timer := time.NewTimer(wait)
 		select {
 		case <-ctx.Done():
-			return
-		case <-tick.C:
+		case <-timer.C:
 		case <-a.wake:
 		case <-a.b.o.Changed:
+		}
+		timer.Stop()
+		if ctx.Err() != nil {
+			return
 		}
 	}
 }
 
-// reconcile compares once. It returns what could not be done, and has done the rest.
-func (a *announcer) reconcile(ctx context.Context) error {
+// compare compares once, and keeps what could not be done for the status.
+func (a *announcer) compare(ctx context.Context) {
+	a.again = 0
 	rows, err := a.b.o.Core.List(ctx)
 	if err != nil {
 		a.b.o.Log.Warn("could not list the sessions", "err", err)
-		return err
+	} else {
+		err = a.reconcile(ctx, rows)
 	}
+	if ctx.Err() != nil {
+		return
+	}
+	a.mu.Lock()
+	a.why = ""
+	if err != nil {
+		a.why = err.Error()
+	}
+	a.mu.Unlock()
+	if rows != nil {
+		a.b.home.refresh(ctx, rows)
+	}
+}
+
+// reconcile brings Slack in line with the rows. It returns what could not be done, and has done the rest.
+func (a *announcer) reconcile(ctx context.Context, rows []sessions.Row) error {
 	var errs []error
 	for _, r := range rows {
 		if err := a.row(ctx, r); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	return errors.Join(append(errs, a.unbind(ctx, rows))...)
+	return several(append(errs, a.unbind(ctx, rows)...))
 }
 
-// row announces a session that runs, and brings an announcement up to date.
+// several is the first of errors, and how many more there are: a hundred sessions that cannot be announced have one cause.
+func several(errs []error) error {
+	switch len(errs) {
+	case 0:
+		return nil
+	case 1:
+		return errs[0]
+	}
+	return fmt.Errorf("%w (and %d more)", errs[0], len(errs)-1)
+}
+
+// row announces a session that runs, brings an announcement up to date, and tells of an agent that ended.
 func (a *announcer) row(ctx context.Context, r sessions.Row) error {
-	wanted := r.Running && r.Slack.Enabled || a.b.threads.Bound(r.ID)
+	bound := a.b.threads.Bound(r.ID)
+	wanted := r.Running && r.Slack.Enabled || bound
 	if r.ID == "" || r.State == sessions.StateUnknown || r.State == sessions.StateBroken || !wanted {
 		return nil
 	}
-	if f := a.failed[r.ID]; f != nil && time.Now().Before(f.until) {
-		return fmt.Errorf("%s is not announced yet", r.Ref)
+	if r.State == sessions.StateEnded {
+		var sure bool
+		if r, sure = a.ended(ctx, r); !sure {
+			return nil
+		}
 	}
-	err := a.announce(ctx, r)
-	if err == nil || ctx.Err() != nil {
+	if f := a.failed[r.ID]; f != nil && time.Now().Before(f.until) {
+		return f.err
+	}
+	err := a.announce(ctx, r, bound)
+	switch {
+	case errors.Is(err, errPutOff):
+		if f := a.failed[r.ID]; f != nil {
+			return f.err
+		}
+		return nil
+	case err == nil || ctx.Err() != nil:
 		delete(a.failed, r.ID)
 		return nil
 	}
-	a.fail(ctx, r, err)
-	return err
+	return a.fail(ctx, r, bound, err)
+}
+
+// settleTime is how long a session whose agent seems to have ended may be busy before it is looked at the next time.
+const settleTime = 500 * time.Millisecond
+
+// ended makes sure that an agent ended on its own, and tells the thread, once for each run. A session that another verb is
+// just taking down or up is left alone meanwhile: then it returns false.
+func (a *announcer) ended(ctx context.Context, r sessions.Row) (sessions.Row, bool) {
+	once := "ended." + strconv.FormatInt(r.Changed.UnixNano(), 10)
+	if a.b.threads.Knows(ctx, r.ID, once) {
+		return r, true
+	}
+	looking, cancel := context.WithTimeout(ctx, settleTime)
+	defer cancel()
+	now, err := a.b.o.Core.Settled(looking, sessions.SettledRequest{Ref: r.Ref})
+	switch {
+	case err != nil || now.ID != r.ID || now.State == sessions.StateUnknown:
+		return r, false
+	case now.State != sessions.StateEnded || !now.Changed.Equal(r.Changed):
+		return r, false // it was taken down, or up again: the next look shows how it is
+	}
+	screen := ""
+	if p, err := a.b.o.Core.Peek(ctx, sessions.PeekRequest{Ref: r.Ref}); err == nil {
+		screen = a.b.scrubbed(p.Text)
+	}
+	r.Detail = now.Detail
+	if a.b.threads.Tell(ctx, r.ID, threads.Telling{Text: render.Ended(now, screen), Once: once}) {
+		a.b.o.Sink.Emit(ctx, sessions.Event{Name: EventEnded, Level: slog.LevelWarn, Ref: r.Ref, ID: r.ID,
+			Fields: map[string]any{"detail": now.Detail, "harness": r.Harness}})
+	}
+	return r, true
 }
 
 // fail has an announcement tried again later, and records it once.
-func (a *announcer) fail(ctx context.Context, r sessions.Row, err error) {
+func (a *announcer) fail(ctx context.Context, r sessions.Row, bound bool, err error) error {
 	f := a.failed[r.ID]
 	if f == nil {
 		f = &failure{pause: announceRetry}
 		a.failed[r.ID] = f
-		a.b.o.Sink.Emit(ctx, sessions.Event{Name: threads.EventAnnounceErr, Level: slog.LevelWarn, Ref: r.Ref, ID: r.ID,
-			Fields: map[string]any{"reason": err.Error()}})
+		if !bound {
+			a.b.o.Sink.Emit(ctx, sessions.Event{Name: threads.EventAnnounceErr, Level: slog.LevelWarn, Ref: r.Ref, ID: r.ID,
+				Fields: map[string]any{"reason": err.Error()}})
+		}
 	}
-	a.b.o.Log.Warn("could not announce a session; it is tried again", "ref", r.Ref, "err", err, "after", f.pause)
-	f.until = time.Now().Add(f.pause)
-	f.pause = min(2*f.pause, announceRetryMax)
+	var limited *threads.RateLimitedError
+	pause := f.pause
+	if errors.As(err, &limited) {
+		pause = max(limited.After, time.Second)
+	} else {
+		f.pause = min(2*f.pause, announceRetryMax)
+	}
+	a.b.o.Log.Warn("could not announce a session; it is tried again", "ref", r.Ref, "err", err, "after", pause)
+	f.until, f.err = time.Now().Add(pause), fmt.Errorf("%s is not announced as it is: %w", r.Ref, a.advised(err))
+	a.putOff(pause)
+	return f.err
 }
 
-func (a *announcer) announce(ctx context.Context, r sessions.Row) error {
+// advised adds to an error of Slack's what to do about it.
+func (a *announcer) advised(err error) error {
+	switch code(err) {
+	case "not_in_channel", "channel_not_found":
+		return fmt.Errorf("%w: write `/invite @%s` in the channel", err, a.b.o.Client.Self().Name)
+	case "is_archived":
+		return fmt.Errorf("%w: unarchive the channel, or use another one", err)
+	}
+	return err
+}
+
+// putOff has the next comparison made after d at the latest.
+func (a *announcer) putOff(d time.Duration) {
+	if a.again == 0 || d < a.again {
+		a.again = max(d, 10*time.Millisecond)
+	}
+}
+
+func (a *announcer) announce(ctx context.Context, r sessions.Row, bound bool) error {
 	channel := first(r.Slack.Channel, a.b.o.Config().Channel)
 	if channel == "" {
 		return fmt.Errorf("%s has no channel: set channels.slack.channel", r.Ref)
 	}
-	if !a.b.threads.Bound(r.ID) {
+	post := postOf(r)
+	if bound && a.b.threads.Shows(ctx, r.ID, post) {
+		return nil
+	}
+	if !a.permit(channel, bound) {
+		return errPutOff
+	}
+	if !bound {
 		if err := a.mayAnnounce(ctx, channel); err != nil {
 			return err
 		}
 	}
-	return a.b.threads.Announce(ctx, threads.Announcing{ID: r.ID, Ref: r.Ref, Channel: channel, Started: r.Changed,
-		Post: threads.Post{Text: render.Announcement(r)}})
+	return a.b.threads.Announce(ctx, threads.Announcing{ID: r.ID, Ref: r.Ref, Channel: channel, Started: r.Changed, Post: post})
+}
+
+// postOf is the announcement of a session as it is.
+func postOf(r sessions.Row) threads.Post {
+	p := threads.Post{Text: render.Announcement(r)}
+	for _, b := range render.Buttons(r) {
+		p.Buttons = append(p.Buttons, threads.Button(b))
+	}
+	return p
+}
+
+// errPutOff says that Slack takes no more for the moment.
+var errPutOff = errors.New("put off")
+
+// permit reports whether Slack takes another post in the channel, or another edit, now. If not it is put off.
+func (a *announcer) permit(channel string, edit bool) bool {
+	limit := a.edits
+	if !edit {
+		if limit = a.posts[channel]; limit == nil {
+			limit = rate.NewLimiter(rate.Every(announceEvery), announceBurst)
+			a.posts[channel] = limit
+		}
+	}
+	permit := limit.Reserve()
+	wait := permit.Delay()
+	if wait == 0 {
+		return true
+	}
+	permit.Cancel()
+	a.putOff(wait)
+	return false
 }
 
 // channelLook is how long a channel that was found to be our organisation's own is not asked about again.
@@ -165,7 +322,7 @@ func (a *announcer) mayAnnounce(ctx context.Context, channel string) error {
 }
 
 // unbind ends the threads of sessions that are gone. While a record cannot be read, its session may not be.
-func (a *announcer) unbind(ctx context.Context, rows []sessions.Row) error {
+func (a *announcer) unbind(ctx context.Context, rows []sessions.Row) []error {
 	there, broken := map[string]bool{}, map[sessions.Ref]bool{}
 	for _, r := range rows {
 		there[r.ID] = true
@@ -176,9 +333,29 @@ func (a *announcer) unbind(ctx context.Context, rows []sessions.Row) error {
 		if there[id] || broken[ref] {
 			continue
 		}
-		errs = append(errs, a.b.threads.Unbind(ctx, id))
+		if err := a.part(ctx, id, ref); err != nil && ctx.Err() == nil {
+			errs = append(errs, err)
+		}
 	}
-	return errors.Join(errs...)
+	return errs
+}
+
+// part has the announcement say that its session is gone, and ends the thread. Where the announcement cannot be changed
+// any more, the thread ends all the same.
+func (a *announcer) part(ctx context.Context, id string, ref sessions.Ref) error {
+	if f := a.failed[id]; f != nil && time.Now().Before(f.until) {
+		return f.err
+	}
+	err := a.b.threads.Show(ctx, id, threads.Post{Text: render.Deleted(ref)})
+	var limited *threads.RateLimitedError
+	switch {
+	case err == nil, errors.Is(err, threads.ErrUnavailable), errors.Is(err, threads.ErrThreadGone):
+		delete(a.failed, id)
+		return a.b.threads.Unbind(ctx, id)
+	case errors.As(err, &limited):
+		a.putOff(limited.After)
+	}
+	return a.fail(ctx, sessions.Row{ID: id, Ref: ref}, true, err)
 }
 
 // shared reports whether another organisation can read the channel, or was asked to.

@@ -17,14 +17,36 @@ import (
 type Core interface {
 	Verbs
 	threads.Agent
+	Makers
+	Viewers
 	Keys(ctx context.Context, q sessions.KeysRequest) error
 }
 
-// Verbs are the verbs that the surface offers.
+// Verbs are the verbs on the sessions that there are.
 type Verbs interface {
-	List(ctx context.Context) ([]sessions.Row, error)
 	Start(ctx context.Context, q sessions.StartRequest) (sessions.Row, error)
 	Stop(ctx context.Context, q sessions.StopRequest) (sessions.Row, error)
+	Restart(ctx context.Context, q sessions.RestartRequest) (sessions.Row, error)
+}
+
+// Makers make sessions and make them go away.
+type Makers interface {
+	Create(ctx context.Context, q sessions.CreateRequest) (sessions.Row, error)
+	Delete(ctx context.Context, q sessions.DeleteRequest) (sessions.Row, error)
+	Deletable(q sessions.DeleteRequest) error
+}
+
+// Viewers look at sessions.
+type Viewers interface {
+	List(ctx context.Context) ([]sessions.Row, error)
+	Settled(ctx context.Context, q sessions.SettledRequest) (sessions.Row, error)
+	Screens
+}
+
+// Screens show what the terminals of sessions show.
+type Screens interface {
+	Peek(ctx context.Context, q sessions.PeekRequest) (sessions.Peeked, error)
+	PeekANSI(ctx context.Context, q sessions.PeekRequest) (string, error)
 }
 
 // Config is what the configuration says of Slack.
@@ -34,6 +56,11 @@ type Config struct {
 	Users       []string // member ids that are let in
 	Suspended   bool     // the configuration does not validate at the moment: nobody is let in, replies wait
 	Settings    threads.Settings
+
+	Create         Limits   // of what may be created from Slack
+	Harnesses      []string // names of those that are known, in the order in which they are offered
+	DefaultHarness string   // of a session that names none
+	DefaultCwd     string   // absolute; of a session that names none
 }
 
 // Options are what a [Bot] is made of. All fields but the marked ones are required.
@@ -46,6 +73,7 @@ type Options struct {
 	Changed <-chan struct{}      // optional: says that records or the configuration changed
 	Report  func(Report)         // optional: called every few seconds and when the connection changes
 	Ready   func()               // optional: called once, when replies are being taken
+	Scrub   func(string) string  // optional: takes the values of the environment out of a text; what is posted goes through it
 	Socket  func(*SocketOptions) // optional: changes how long the connection waits for what
 	Log     *slog.Logger         // optional: silent
 }
@@ -64,6 +92,7 @@ type Bot struct {
 	threads    *threads.Manager
 	socket     *Socket
 	announcer  *announcer
+	home       *home
 	identified chan struct{}
 }
 
@@ -80,10 +109,14 @@ func New(o Options) (*Bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.announcer = newAnnouncer(b)
-	doors := NewDoors(DoorsOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: Help{List: b.list, Status: b.status}})
-	doors.OnDecision(b.threads)
-	in := NewInbound(InboundOptions{Client: o.Client, Threads: b.threads, Sink: o.Sink, Doors: doors, Notice: b.notice, Log: o.Log})
+	if o.Scrub != nil {
+		o.Client.scrub.Store(&o.Scrub)
+	}
+	b.announcer, b.home = newAnnouncer(b), newHome(b)
+	doors := NewDoors(DoorsOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: slash{b},
+		Closed: b.home.closed, InView: b.inView})
+	b.register(doors)
+	in := NewInbound(InboundOptions{Client: o.Client, Threads: b.threads, Sink: o.Sink, Doors: doors, Notice: b.noticed, Log: o.Log})
 	socket := SocketOptions{Client: o.Client, Inbound: in, Doors: doors, CatchUps: b.threads, Sink: o.Sink, Log: o.Log}
 	if o.Socket != nil {
 		o.Socket(&socket)
@@ -170,8 +203,8 @@ func (b *Bot) report(ctx context.Context) {
 	}
 }
 
-// notice takes what happened to the app or to a channel.
-func (b *Bot) notice(n Notice) {
+// noticed takes what happened to the app or to a channel.
+func (b *Bot) noticed(n Notice) {
 	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.Renamed)
 	b.announcer.poke()
 }

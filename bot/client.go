@@ -50,6 +50,7 @@ type Client struct {
 	timeout  time.Duration
 	people   *People
 
+	scrub  atomic.Pointer[func(string) string] // what is posted goes through it; nil: as it is
 	self   atomic.Pointer[Self]
 	offset atomic.Int64 // Slack's clock less ours, nanoseconds
 }
@@ -291,7 +292,7 @@ func (c *Client) findNonce(ctx context.Context, method string, args url.Values, 
 // Post implements [threads.Speaker]. A reply whose root was deleted meanwhile would stand in the channel itself: Slack
 // posts it there. It is taken back, and the error is [threads.ErrThreadGone].
 func (c *Client) Post(ctx context.Context, p threads.Post) (string, error) {
-	options, err := messageOptions(p)
+	options, err := c.messageOptions(p)
 	if err != nil {
 		return "", fmt.Errorf("post in %s: %w", p.Channel, err)
 	}
@@ -312,7 +313,7 @@ func (c *Client) Post(ctx context.Context, p threads.Post) (string, error) {
 
 // Update implements [threads.Speaker].
 func (c *Client) Update(ctx context.Context, ts string, p threads.Post) error {
-	options, err := messageOptions(p)
+	options, err := c.messageOptions(p)
 	if err != nil {
 		return fmt.Errorf("update in %s: %w", p.Channel, err)
 	}
@@ -334,22 +335,53 @@ func (c *Client) Delete(ctx context.Context, channel, ts string) error {
 }
 
 // Whisper posts what only one member sees, in a thread when root is set.
-func (c *Client) Whisper(ctx context.Context, channel, root, user, text string) error {
+func (c *Client) Whisper(ctx context.Context, channel, root, user, text string, buttons ...render.Button) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	options := []slack.MsgOption{slack.MsgOptionText(render.Cut(text, render.MaxText), false)}
+	m, err := c.spoken(text, buttons)
+	if err != nil {
+		return fmt.Errorf("%s: %w", methodEphemeral, err)
+	}
+	options := []slack.MsgOption{slack.MsgOptionText(m.Fallback, false)}
+	if len(m.Blocks) > 0 {
+		options = append(options, slack.MsgOptionBlocks(m.Blocks...))
+	}
 	if root != "" {
 		options = append(options, slack.MsgOptionTS(root))
 	}
-	_, err := c.api.PostEphemeralContext(ctx, channel, user, options...)
+	_, err = c.api.PostEphemeralContext(ctx, channel, user, options...)
 	return classify(methodEphemeral, botTokenName, false, err)
+}
+
+// spoken is a message without metadata. It has blocks only where a text alone would not do.
+func (c *Client) spoken(text string, buttons []render.Button) (render.Message, error) {
+	text = c.clean(text)
+	if len(buttons) == 0 && render.Cut(text, render.MaxText) == text {
+		return render.Message{Fallback: text}, nil
+	}
+	return render.Post{Text: text, Buttons: buttons}.Render()
+}
+
+// clean takes out of a text what must not be posted.
+func (c *Client) clean(text string) string {
+	if scrub := c.scrub.Load(); scrub != nil {
+		return (*scrub)(text)
+	}
+	return text
 }
 
 // respond answers through a response URL, for the eyes of the one who acted.
 func (c *Client) respond(ctx context.Context, to, root, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	body := map[string]any{"response_type": "ephemeral", "replace_original": false, "text": render.Cut(text, render.MaxText)}
+	m, err := c.spoken(text, nil)
+	if err != nil {
+		return fmt.Errorf("answer to the response URL: %w", err)
+	}
+	body := map[string]any{"response_type": "ephemeral", "replace_original": false, "text": m.Fallback}
+	if len(m.Blocks) > 0 {
+		body["blocks"] = m.Blocks
+	}
 	if root != "" {
 		body["thread_ts"] = root
 	}
@@ -383,12 +415,12 @@ func unless(fine string, err error) error {
 	return err
 }
 
-func messageOptions(p threads.Post) ([]slack.MsgOption, error) {
+func (c *Client) messageOptions(p threads.Post) ([]slack.MsgOption, error) {
 	buttons := make([]render.Button, 0, len(p.Buttons))
 	for _, b := range p.Buttons {
 		buttons = append(buttons, render.Button(b))
 	}
-	m, err := render.Post{Text: p.Text, Buttons: buttons, Session: p.Session, Nonce: p.Nonce}.Render()
+	m, err := render.Post{Text: c.clean(p.Text), Buttons: buttons, Session: p.Session, Nonce: p.Nonce}.Render()
 	if err != nil {
 		return nil, err
 	}

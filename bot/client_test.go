@@ -13,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slack-go/slack"
+
+	"the-loop/bot/render"
 	"the-loop/bot/workspace"
 	"the-loop/threads"
 )
@@ -383,6 +386,16 @@ func everyCall(ctx context.Context, c *Client, ch, ts, user string) map[string]f
 		methodUser:      func() error { _, err := c.People().Person(ctx, user); return err },
 		methodReact:     func() error { return c.AddReaction(ctx, ch, ts, "eyes") },
 		methodUnreact:   func() error { return c.RemoveReaction(ctx, ch, ts, "eyes") },
+
+		methodViewOpen: func() error { _, err := c.openView(ctx, Act{Trigger: "none"}, slack.ModalViewRequest{}); return err },
+		methodViewPush: func() error {
+			_, err := c.openView(ctx, Act{Trigger: "none", View: viewRef{Kind: kindModal}}, slack.ModalViewRequest{})
+			return err
+		},
+		methodViewUpdate: func() error { return c.updateView(ctx, "V1", slack.ModalViewRequest{}) },
+		methodHome:       func() error { return c.publishHome(ctx, user, render.Sentence("t")) },
+		methodUploadURL:  func() error { return c.upload(ctx, ch, "", "n.png", "t", []byte("x")) },
+		methodUpload:     func() error { return c.upload(ctx, ch, "", "n.png", "t", []byte("x")) },
 	}
 }
 

@@ -17,7 +17,9 @@ type commander struct{ b *Bot }
 // threadHelp is what works in a session's thread.
 const threadHelp = "What works in this thread, after a mention of me:\n" +
 	"• `status` – how this session is\n" +
+	"• `peek` – what its terminal shows, for you; `peek --share` for the thread\n" +
 	"• `start`, `stop`, `restart` – bring it up, take it down, or both; the conversation stays\n" +
+	"• `delete` – stop a session that was created and forget it; I ask first\n" +
 	"• `interrupt` – stop what the agent is doing now\n" +
 	"• `keys KEY …` – press keys in its terminal, past everything that waits\n" +
 	"• `raw /COMMAND` – give the agent a command of its own; it waits its turn like a reply\n" +
@@ -28,8 +30,12 @@ func (c commander) Command(ctx context.Context, q threads.CommandRequest) string
 	switch q.Command.Verb {
 	case "status":
 		return c.status(ctx, q)
-	case "start", "stop", "restart":
+	case verbStart, verbStop, verbRestart:
 		return c.change(ctx, q)
+	case "peek":
+		return c.peek(ctx, q)
+	case "delete":
+		return c.delete(ctx, q)
 	case "interrupt":
 		return done(c.b.o.Core.Keys(ctx, sessions.KeysRequest{Ref: q.Ref, ID: q.ID, Interrupt: true}), "Interrupted.")
 	case "keys":
@@ -63,14 +69,9 @@ func (c commander) status(ctx context.Context, q threads.CommandRequest) string 
 
 // change starts, stops or restarts the session, and has its announcement brought up to date.
 func (c commander) change(ctx context.Context, q threads.CommandRequest) string {
-	defer c.b.announcer.poke()
-	var row sessions.Row
-	var err error
-	if q.Command.Verb != "start" {
-		row, err = c.b.o.Core.Stop(ctx, sessions.StopRequest{Ref: q.Ref})
-	}
-	if err == nil && q.Command.Verb != "stop" {
-		row, err = c.b.o.Core.Start(ctx, sessions.StartRequest{Ref: q.Ref})
+	row, err := c.b.find(ctx, q.ID)
+	if err == nil {
+		row, err = c.b.change(ctx, q.Command.Verb, row.Ref)
 	}
 	if err != nil {
 		return done(err, "")
@@ -78,13 +79,39 @@ func (c commander) change(ctx context.Context, q threads.CommandRequest) string 
 	return render.Line(row)
 }
 
-// list answers the slash command of that name.
-func (b *Bot) list(ctx context.Context) (string, error) {
-	rows, err := b.o.Core.List(ctx)
+// peek shows the screen to who asked, and with --share to the thread.
+func (c commander) peek(ctx context.Context, q threads.CommandRequest) string {
+	w, err := readWords(q.Command.Rest, map[string]bool{"share": false})
 	if err != nil {
-		return "", err
+		return done(err, "")
 	}
-	return render.List(rows), nil
+	row, err := c.b.find(ctx, q.ID)
+	if err != nil {
+		return done(err, "")
+	}
+	answer, err := c.b.peek(ctx, row.Ref, q.User, w.has("share"))
+	if err != nil {
+		return done(err, "")
+	}
+	return c.whisper(ctx, q, answer)
+}
+
+// delete asks who wants it, with a button: a mention opens no modal.
+func (c commander) delete(ctx context.Context, q threads.CommandRequest) string {
+	row, err := c.b.deletable(ctx, q.ID)
+	if err != nil {
+		return done(err, "")
+	}
+	return c.whisper(ctx, q, render.DeleteQuestion(row), render.Button{Label: "Delete it", Action: render.ActionDeleteNow,
+		Value: render.Handle(row), Style: "danger"})
+}
+
+// whisper tells only who asked.
+func (c commander) whisper(ctx context.Context, q threads.CommandRequest, text string, buttons ...render.Button) string {
+	if err := c.b.o.Client.Whisper(ctx, q.Channel, q.Root, q.User, text, buttons...); err != nil {
+		return done(err, "")
+	}
+	return ""
 }
 
 // status answers the slash command of that name.

@@ -20,11 +20,14 @@ type Act struct {
 	Value    string      // of a button
 	Text     string      // of a command: what follows it, decoded
 	Channel  string
-	Root     string // ts of the thread's root, when it happened in a thread
-	TS       string // of the message that the button or the shortcut belongs to
-	Trigger  string // opens one modal within 3 s
-	Response string // response URL; five answers within 30 minutes
-	Payload  []byte // all of it, raw
+	Root     string  // ts of the thread's root, when it happened in a thread
+	TS       string  // of the message that the button or the shortcut belongs to
+	Trigger  string  // opens one modal within 3 s
+	Response string  // response URL; five answers within 30 minutes
+	Payload  []byte  // all of it, raw
+	View     viewRef // the modal or Home tab that it happened in, if it did
+
+	later func(func(context.Context)) // runs something beside, longer than the act may take
 }
 
 // Handler does what an act asks for and returns what the one who acted is told; nothing when that is empty. An error is
@@ -50,9 +53,13 @@ type DoorsOptions struct {
 	Client   *Client
 	Policy   func() authz.Policy
 	Sink     sessions.Sink
-	Commands Commands      // nil: [Help]
-	Timeout  time.Duration // of one handler; default one minute
-	Log      *slog.Logger  // nil: silent
+	Commands Commands // nil: commands are not answered
+	// Closed is told of who opened the Home tab and was not let in. It may say one thing that reveals nothing.
+	Closed func(ctx context.Context, a Act)
+	// InView shows an answer to an act in a modal or a Home tab, where there is no channel to answer in.
+	InView  func(ctx context.Context, a Act, text string)
+	Timeout time.Duration // of one handler; default one minute
+	Log     *slog.Logger  // nil: silent
 }
 
 // Doors let acts in: each is judged by the one policy, run beside the others, and answered for the eyes of the one who
@@ -78,9 +85,6 @@ const (
 
 // NewDoors makes doors that answer nothing but commands.
 func NewDoors(o DoorsOptions) *Doors {
-	if o.Commands == nil {
-		o.Commands = Help{}
-	}
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
@@ -117,6 +121,7 @@ func (d *Doors) Wait() { d.wg.Wait() }
 func (d *Doors) handle(ctx context.Context, e Envelope) {
 	p := loose(e.Payload)
 	act := actOf(d.o.Client.Self(), e, p)
+	act.later = func(f func(context.Context)) { d.run(ctx, f) }
 	if e.Answer != nil {
 		d.run(ctx, func(ctx context.Context) { e.Answer(d.view(ctx, act)) })
 		return
@@ -132,14 +137,21 @@ func (d *Doors) handle(ctx context.Context, e Envelope) {
 // opened takes the event app_home_opened, which tells no team.
 func (d *Doors) opened(ctx context.Context, event object) {
 	act := Act{Actor: authz.Actor{User: event.str("user")}, Name: event.str("type"), Value: event.str("tab"), Channel: event.str("channel")}
-	if d.home != nil {
-		d.run(ctx, func(ctx context.Context) { d.perform(ctx, act, d.home) })
+	if d.home == nil {
+		return
 	}
+	d.run(ctx, func(ctx context.Context) {
+		if d.admit(ctx, &act) {
+			d.answer(ctx, act, d.home)
+		} else if d.o.Closed != nil {
+			d.o.Closed(ctx, act)
+		}
+	})
 }
 
 func (d *Doors) handler(envelope, kind, name string) Handler {
 	switch {
-	case envelope == envelopeCommand:
+	case envelope == envelopeCommand && d.o.Commands != nil:
 		return d.o.Commands.Command
 	case kind == "block_actions":
 		return d.actions[name]
@@ -192,9 +204,13 @@ func (d *Doors) refuse(ctx context.Context, a Act, why string) {
 }
 
 func (d *Doors) perform(ctx context.Context, a Act, h Handler) {
-	if !d.admit(ctx, &a) {
-		return
+	if d.admit(ctx, &a) {
+		d.answer(ctx, a, h)
 	}
+}
+
+// answer has an act done that was let in, and tells what came of it.
+func (d *Doors) answer(ctx context.Context, a Act, h Handler) {
 	answer, err := h(ctx, a)
 	if errors.Is(err, threads.ErrDenied) { // taken off the list meanwhile
 		d.refuse(ctx, a, dropActor)
@@ -211,6 +227,12 @@ func (d *Doors) perform(ctx context.Context, a Act, h Handler) {
 
 // tell answers the one who acted: through the response URL, or in the channel when there is none or it is used up.
 func (d *Doors) tell(ctx context.Context, a Act, text string) {
+	if a.View.ID != "" || a.Channel == "" {
+		if d.o.InView != nil {
+			d.o.InView(ctx, a, text)
+		}
+		return
+	}
 	if a.Response != "" {
 		err := d.o.Client.respond(ctx, a.Response, a.Root, text)
 		if err == nil {
@@ -227,11 +249,10 @@ func (d *Doors) tell(ctx context.Context, a Act, text string) {
 func (d *Doors) view(ctx context.Context, a Act) any {
 	ctx, cancel := context.WithTimeout(ctx, viewTime)
 	defer cancel()
-	h := d.views[a.Name]
-	if h == nil || !d.admit(ctx, &a) {
-		return nil
+	if h := d.views[a.Name]; d.admit(ctx, &a) && h != nil {
+		return h(ctx, a)
 	}
-	return h(ctx, a)
+	return nil
 }
 
 // actOf reads the payload of an interaction or a slash command.
@@ -254,6 +275,7 @@ func actOf(self Self, e Envelope, p object) Act {
 		Trigger:  p.str("trigger_id"),
 		Response: p.str("response_url"),
 		Payload:  e.Payload,
+		View:     viewRef{ID: view.str("id"), Kind: view.str("type"), Meta: view.str("private_metadata")},
 	}
 	return a
 }

@@ -21,9 +21,16 @@ type manifestDisplay struct {
 }
 
 type manifestFeatures struct {
+	AppHome       manifestHome       `yaml:"app_home"`
 	BotUser       manifestBot        `yaml:"bot_user"`
 	SlashCommands []manifestCommand  `yaml:"slash_commands"`
 	Shortcuts     []manifestShortcut `yaml:"shortcuts,omitempty"`
+}
+
+type manifestHome struct {
+	Home             bool `yaml:"home_tab_enabled"`
+	Messages         bool `yaml:"messages_tab_enabled"`
+	MessagesReadOnly bool `yaml:"messages_tab_read_only_enabled"`
 }
 
 type manifestBot struct {
@@ -64,7 +71,8 @@ type manifestSettings struct {
 }
 
 // shortcuts are the message and global shortcuts in use.
-var shortcuts []manifestShortcut
+var shortcuts = []manifestShortcut{{Name: "Session", Type: "message", CallbackID: shortcutSession,
+	Description: "What can be done to the session of this thread"}}
 
 // Manifest is the YAML from which api.slack.com/apps makes the app: the scopes, events, command and shortcuts that are
 // in use, and nothing else. command begins with a slash; name is what the bot is called.
@@ -75,9 +83,10 @@ func Manifest(command, name string) ([]byte, error) {
 	m := manifest{
 		Display: manifestDisplay{Name: name, Description: "Talk to the agents that run on your machine"},
 		Features: manifestFeatures{
+			AppHome: manifestHome{Home: true},
 			BotUser: manifestBot{DisplayName: name, AlwaysOnline: false},
 			SlashCommands: []manifestCommand{{Command: command, Description: "What runs, and how it is",
-				UsageHint: "help | list | status", ShouldEscape: true}},
+				UsageHint: usageHint(), ShouldEscape: true}},
 			Shortcuts: shortcuts,
 		},
 	}

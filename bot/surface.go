@@ -17,6 +17,13 @@ const (
 	methodUser      = "users.info"
 	methodReact     = "reactions.add"
 	methodUnreact   = "reactions.remove"
+
+	methodViewOpen   = "views.open"
+	methodViewPush   = "views.push"
+	methodViewUpdate = "views.update"
+	methodHome       = "views.publish"
+	methodUploadURL  = "files.getUploadURLExternal"
+	methodUpload     = "files.completeUploadExternal"
 	// methodOpen is called with the app token, which needs connections:write.
 	methodOpen = "apps.connections.open"
 )
@@ -34,7 +41,20 @@ var methodScopes = map[string][]string{
 	methodUser:      {"users:read"},
 	methodReact:     {"reactions:write"},
 	methodUnreact:   {"reactions:write"},
+
+	methodViewOpen:   nil,
+	methodViewPush:   nil,
+	methodViewUpdate: nil,
+	methodHome:       nil,
+	methodUploadURL:  {scopeUpload},
+	methodUpload:     {scopeUpload},
 }
+
+// scopeUpload is for the pictures of peek --share.
+const scopeUpload = "files:write"
+
+// optionalScopes are asked for, and done without where they are not given.
+var optionalScopes = []string{scopeUpload}
 
 // subscription is an event that the app subscribes to: its name there, the type that it arrives with, and its scopes.
 type subscription struct {
@@ -54,6 +74,7 @@ var subscriptions = []subscription{
 	{"channel_id_changed", "channel_id_changed", []string{"channels:read", "groups:read"}},
 	{"tokens_revoked", "tokens_revoked", nil},
 	{"app_uninstalled", "app_uninstalled", nil},
+	{"app_home_opened", "app_home_opened", nil},
 }
 
 // featureScopes are the scopes that no method and no event needs.
@@ -82,10 +103,10 @@ func Events() []string {
 	return events
 }
 
-// missingScopes are the scopes in use that a token lacks; none when it is not known which it has.
+// missingScopes are the scopes that a token lacks and that nothing works without; none when it is not known which it has.
 func missingScopes(have []string) []string {
 	if have == nil {
 		return nil
 	}
-	return slices.DeleteFunc(Scopes(), func(s string) bool { return slices.Contains(have, s) })
+	return slices.DeleteFunc(Scopes(), func(s string) bool { return slices.Contains(have, s) || slices.Contains(optionalScopes, s) })
 }

@@ -90,3 +90,13 @@ func (m *Manager) Show(ctx context.Context, id string, p Post) error {
 	}
 	return m.refresh(ctx, t, b, p)
 }
+
+// Shows reports whether the announcement of a session shows the post already.
+func (m *Manager) Shows(ctx context.Context, id string, p Post) bool {
+	t := m.of(id)
+	if t == nil {
+		return false
+	}
+	b, ok := t.snapshot(ctx)
+	return ok && b.Root != "" && b.Announcement.Shown == fingerprint(p)
+}

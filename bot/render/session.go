@@ -17,15 +17,100 @@ func Announcement(r sessions.Row) string {
 	if r.Running {
 		lines = append(lines, "Reply in this thread to talk to it. On its machine: "+Code("the-loop attach "+r.Name))
 	} else {
-		lines = append(lines, "To start it: "+Code("the-loop standing start "+r.Name)+", or mention me here with "+Code("start"))
+		lines = append(lines, "To start it: the button, "+Code("the-loop standing start "+r.Name)+" on its machine, or a mention of me here with "+Code("start"))
 	}
 	return strings.Join(lines, "\n")
+}
+
+// Deleted is what is left of the announcement of a session that is gone.
+func Deleted(ref sessions.Ref) string {
+	return fmt.Sprintf(":white_circle: *%s* was deleted", Name(ref.Name()))
+}
+
+// The actions of a session's buttons. Their value is a handle, see [Handle], so that they work as long as their message
+// is there.
+const (
+	ActionPeek    = "session_peek"
+	ActionRestart = "session_restart"
+	ActionStop    = "session_stop"
+	ActionStart   = "session_start"
+	ActionDelete  = "session_delete"
+	// ActionDeleteNow deletes without asking: it stands under the question.
+	ActionDeleteNow = "session_delete_now"
+)
+
+// Handle names a session in a button: by its id, and by its ref as long as it has none.
+func Handle(r sessions.Row) string {
+	if r.ID == "" {
+		return string(r.Ref)
+	}
+	return r.ID
+}
+
+// Buttons are what can be done to a session as it is.
+func Buttons(r sessions.Row) []Button {
+	value := Handle(r)
+	peek := Button{Label: "Peek", Action: ActionPeek, Value: value}
+	start := Button{Label: "Start", Action: ActionStart, Value: value, Style: "primary"}
+	var all []Button
+	switch r.State {
+	case sessions.StateRunning:
+		return []Button{peek, {Label: "Restart", Action: ActionRestart, Value: value}, {Label: "Stop", Action: ActionStop, Value: value, Style: "danger"}}
+	case sessions.StateEnded:
+		all = []Button{start, peek}
+	case sessions.StateStopped, sessions.StateNew:
+		all = []Button{start}
+	default:
+		return nil
+	}
+	if r.Source == sessions.SourceCreated {
+		all = append(all, Button{Label: "Delete", Action: ActionDelete, Value: value, Style: "danger"})
+	}
+	return all
+}
+
+// lastLines is how many lines of a screen a thread is shown of an agent that ended.
+const lastLines = 15
+
+// Ended tells a thread that its agent ended on its own. screen is the last that it showed; it may be empty.
+func Ended(r sessions.Row, screen string) string {
+	text := fmt.Sprintf(":red_circle: *%s* is down: %s.", Name(r.Name), Escape(oneLine(orElse(r.Detail, "the agent ended, and nobody knows how"))))
+	if tail := tailOf(screen); tail != "" {
+		text += " The last lines of its screen:\n" + Preformatted(tail)
+	}
+	return text + "\nStart it again with the button above, or mention me with " + Code("start") + ". Its conversation goes on."
+}
+
+func orElse(s, other string) string {
+	if s == "" {
+		return other
+	}
+	return s
+}
+
+// tailOf is the end of a screen, without empty lines and without what tmux writes below a program that ended.
+func tailOf(screen string) string {
+	var lines []string
+	for line := range strings.SplitSeq(screen, "\n") {
+		if line = strings.TrimRight(line, " "); line != "" && !strings.HasPrefix(line, "Pane is dead") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
+}
+
+// Peeked is what a session's terminal shows.
+func Peeked(r sessions.Row, screen string) string {
+	if strings.TrimSpace(screen) == "" {
+		return Line(r) + "\nIts screen is empty."
+	}
+	return Line(r) + "\n" + Preformatted(screen)
 }
 
 // List is a line for each session.
 func List(rows []sessions.Row) string {
 	if len(rows) == 0 {
-		return "There is no session. Declare one in the config under " + Code("standingSessions") + "."
+		return "There is no session. Create one, or declare it in the config under " + Code("standingSessions") + "."
 	}
 	lines := make([]string, 0, len(rows))
 	for _, r := range rows {

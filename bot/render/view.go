@@ -1,0 +1,183 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"the-loop/sessions"
+)
+
+// Slack's limits on views.
+const (
+	maxTitle    = 24
+	maxHomeRows = 45 // two blocks a session, of at most 100
+	maxChoices  = 100
+	maxBrief    = 3000
+)
+
+// The callback ids of modals.
+const (
+	ViewCreate = "session_create"
+	ViewDelete = "session_delete"
+)
+
+// The block ids of the form that creates a session. What is wrong with a field is shown at its block.
+const (
+	FieldName    = "name"
+	FieldHarness = "harness"
+	FieldCwd     = "cwd"
+	FieldBrief   = "brief"
+	FieldChannel = "channel"
+	FieldStart   = "start"
+	// FieldValue is the action id of every field's element.
+	FieldValue = "value"
+	// StartNow is the one option of FieldStart.
+	StartNow = "now"
+)
+
+func plain(text string) *slack.TextBlockObject {
+	return slack.NewTextBlockObject(slack.PlainTextType, text, false, false)
+}
+
+func marked(text string) []slack.Block {
+	var blocks []slack.Block
+	for _, part := range sections(text) {
+		blocks = append(blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, part, false, false), nil, nil))
+	}
+	return blocks
+}
+
+// Notice is a modal that says something, with choices under it.
+func Notice(title, text string, buttons ...Button) (slack.ModalViewRequest, error) {
+	blocks := marked(text)
+	actions, err := actionsOf(buttons)
+	if err != nil {
+		return slack.ModalViewRequest{}, err
+	}
+	if actions != nil {
+		blocks = append(blocks, actions)
+	}
+	return slack.ModalViewRequest{Type: slack.VTModal, Title: plain(Cut(title, maxTitle)), Close: plain("Close"), Blocks: slack.Blocks{BlockSet: blocks}}, nil
+}
+
+// Confirm is a modal that asks before a session is deleted. handle travels with it.
+func Confirm(r sessions.Row, handle string) slack.ModalViewRequest {
+	return slack.ModalViewRequest{Type: slack.VTModal, Title: plain("Delete a session"), Submit: plain("Delete"), Close: plain("Keep it"),
+		CallbackID: ViewDelete, PrivateMetadata: handle, Blocks: slack.Blocks{BlockSet: marked(DeleteQuestion(r))}}
+}
+
+// DeleteQuestion asks before a session is deleted.
+func DeleteQuestion(r sessions.Row) string {
+	text := fmt.Sprintf("Delete *%s*? ", Name(r.Name))
+	if r.Running {
+		text += "It is stopped first. "
+	}
+	return text + "It does not come back, and its thread ends."
+}
+
+// CreateForm is what the form that creates a session offers.
+type CreateForm struct {
+	Harnesses []string // to choose from; one at least
+	Harness   string   // chosen at first
+	Cwd       string   // used when the field is left empty; shown as a hint
+	Channel   string   // chosen at first; may be empty
+	Meta      string   // travels with the form
+}
+
+// View is the form as a modal.
+func (f CreateForm) View() slack.ModalViewRequest {
+	name := slack.NewPlainTextInputBlockElement(plain("supervisor"), FieldValue)
+	name.MaxLength = 40
+	brief := slack.NewPlainTextInputBlockElement(plain("What it is for, in your words"), FieldValue)
+	brief.Multiline, brief.MaxLength = true, maxBrief
+	cwd := slack.NewPlainTextInputBlockElement(plain(Cut(orElse(f.Cwd, "/home/me/project"), 150)), FieldValue)
+	now := slack.NewOptionBlockObject(StartNow, plain("Start it now"), nil)
+	start := slack.NewCheckboxGroupsBlockElement(FieldValue, now)
+	start.InitialOptions = []*slack.OptionBlockObject{now}
+	return slack.ModalViewRequest{Type: slack.VTModal, Title: plain("Create a session"), Submit: plain("Create"), Close: plain("Cancel"),
+		CallbackID: ViewCreate, PrivateMetadata: f.Meta, Blocks: slack.Blocks{BlockSet: []slack.Block{
+			input(FieldName, "Name", "Lower case letters, digits and hyphens", name, false),
+			input(FieldHarness, "Harness", "", f.harnesses(), false),
+			input(FieldCwd, "Folder", "The whole path, on the machine where it runs. Empty: the one that is shown", cwd, true),
+			input(FieldBrief, "Brief", "Comes after what every session is told of itself", brief, true),
+			input(FieldChannel, "Announce it in", "I must be in that channel", f.channels(), true),
+			input(FieldStart, "Start", "", start, true),
+		}}}
+}
+
+func input(id, label, hint string, element slack.BlockElement, optional bool) slack.Block {
+	var h *slack.TextBlockObject
+	if hint != "" {
+		h = plain(hint)
+	}
+	return slack.NewInputBlock(id, plain(label), h, element).WithOptional(optional)
+}
+
+func (f CreateForm) harnesses() slack.BlockElement {
+	var options []*slack.OptionBlockObject
+	var chosen *slack.OptionBlockObject
+	for _, name := range f.Harnesses[:min(len(f.Harnesses), maxChoices)] {
+		option := slack.NewOptionBlockObject(name, plain(Cut(name, maxLabel)), nil)
+		if options = append(options, option); name == f.Harness {
+			chosen = option
+		}
+	}
+	element := slack.NewOptionsSelectBlockElement(slack.OptTypeStatic, plain("Choose"), FieldValue, options...)
+	element.InitialOption = chosen
+	return element
+}
+
+func (f CreateForm) channels() slack.BlockElement {
+	element := slack.NewOptionsSelectBlockElement(slack.OptTypeConversations, plain("Choose"), FieldValue)
+	element.InitialConversation = f.Channel
+	element.Filter = &slack.SelectBlockElementFilter{Include: []string{"public", "private"}, ExcludeBotUsers: true}
+	return element
+}
+
+// Home is the app's Home tab for who is let in: the sessions with their buttons, what is wrong, and what came of the last
+// press.
+func Home(rows []sessions.Row, problem, notice string) (slack.HomeTabViewRequest, error) {
+	var blocks []slack.Block
+	if notice != "" {
+		blocks = append(blocks, marked(Cut(notice, MaxSection))...)
+		blocks = append(blocks, slack.NewDividerBlock())
+	}
+	if problem != "" {
+		blocks = append(blocks, marked(":warning: "+Cut(Escape(problem), MaxSection-20))...)
+	}
+	if len(rows) == 0 {
+		blocks = append(blocks, marked(List(nil))...)
+	}
+	for _, r := range rows[:min(len(rows), maxHomeRows)] {
+		blocks = append(blocks, marked(homeLine(r))...)
+		actions, err := actionsOf(Buttons(r))
+		if err != nil {
+			return slack.HomeTabViewRequest{}, err
+		}
+		if actions != nil {
+			blocks = append(blocks, actions)
+		}
+	}
+	if more := len(rows) - maxHomeRows; more > 0 {
+		blocks = append(blocks, marked(fmt.Sprintf("… and %d more", more))...)
+	}
+	return slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: blocks}}, nil
+}
+
+func homeLine(r sessions.Row) string {
+	line := Line(r)
+	if r.Cwd != "" {
+		line += " · " + Code(r.Cwd)
+	}
+	if r.Description != "" {
+		line += "\n" + Escape(oneLine(r.Description))
+	}
+	return Cut(strings.TrimSpace(line), MaxSection)
+}
+
+// Sentence is a Home tab that says one thing.
+func Sentence(text string) slack.HomeTabViewRequest {
+	return slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: marked(text)}}
+}

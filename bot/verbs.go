@@ -1,0 +1,154 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"the-loop/bot/render"
+	"the-loop/sessions"
+	"the-loop/threads"
+)
+
+// The verbs that change how a session is.
+const (
+	verbStart   = "start"
+	verbStop    = "stop"
+	verbRestart = "restart"
+)
+
+// errGone answers a press whose session is not there any more.
+var errGone = errors.New("this session was deleted; one that has its name now is another one")
+
+// find is the session that a button's value, or a command, names: by its id, or by its ref.
+func (b *Bot) find(ctx context.Context, handle string) (sessions.Row, error) {
+	rows, err := b.o.Core.List(ctx)
+	if err != nil {
+		return sessions.Row{}, err
+	}
+	ref, isRef := sessions.Ref(handle), strings.Contains(handle, ":")
+	for _, r := range rows {
+		if isRef && r.Ref == ref || !isRef && r.ID == handle && handle != "" {
+			return r, nil
+		}
+	}
+	if isRef {
+		return sessions.Row{}, fmt.Errorf("%w %s", sessions.ErrNotRecorded, ref)
+	}
+	return sessions.Row{}, errGone
+}
+
+// change starts, stops or restarts a session, and has what is shown of it brought up to date.
+func (b *Bot) change(ctx context.Context, verb string, ref sessions.Ref) (sessions.Row, error) {
+	defer b.announcer.poke()
+	switch verb {
+	case verbStart:
+		return b.o.Core.Start(ctx, sessions.StartRequest{Ref: ref})
+	case verbStop:
+		return b.o.Core.Stop(ctx, sessions.StopRequest{Ref: ref})
+	}
+	return b.o.Core.Restart(ctx, sessions.RestartRequest{Ref: ref})
+}
+
+// remove deletes a session. Its thread ends with the next comparison.
+func (b *Bot) remove(ctx context.Context, ref sessions.Ref) (string, error) {
+	defer b.announcer.poke()
+	row, err := b.o.Core.Delete(ctx, sessions.DeleteRequest{Ref: ref})
+	if err != nil {
+		return "", err
+	}
+	return "*" + render.Name(row.Name) + "* was deleted.", nil
+}
+
+// say types a text into a session, as a reply in its thread does, and tells how well it is known to have arrived. It
+// waits for nothing: what cannot be typed now was not typed.
+func (b *Bot) say(ctx context.Context, a Act, ref sessions.Ref, text string) (string, error) {
+	person, err := b.o.Client.People().Person(ctx, a.Actor.User)
+	if err != nil {
+		b.o.Log.Info("cannot tell how a member is called", "member", a.Actor.User, "error", err)
+	}
+	receipt, err := b.o.Core.Say(ctx, sessions.SayRequest{Ref: ref, Text: text, Speaker: first(person.Name, a.Actor.User)})
+	var held *sessions.HeldError
+	switch {
+	case errors.As(err, &held):
+		return fmt.Sprintf("Not typed: %s. Say it again when that is over, or reply in its thread: a reply waits.", render.Escape(held.Error())), nil
+	case err != nil:
+		return "", err
+	case receipt == sessions.ReceiptAccepted:
+		return fmt.Sprintf("*%s* has taken it.", render.Name(ref.Name())), nil
+	}
+	return fmt.Sprintf("It was typed into *%s*. Whether it was taken cannot be told of this agent.", render.Name(ref.Name())), nil
+}
+
+// scrubbed is a text of an agent's, or of its terminal, without the values of the environment.
+func (b *Bot) scrubbed(text string) string {
+	if b.o.Scrub == nil {
+		return text
+	}
+	return b.o.Scrub(text)
+}
+
+// peek shows what a session's terminal shows to who asked, and with share to its thread.
+func (b *Bot) peek(ctx context.Context, ref sessions.Ref, user string, share bool) (string, error) {
+	p, err := b.o.Core.Peek(ctx, sessions.PeekRequest{Ref: ref})
+	if err != nil {
+		return "", err
+	}
+	screen := render.Peeked(p.Row, b.scrubbed(p.Text))
+	if !share {
+		return screen, nil
+	}
+	told := b.threads.Tell(ctx, p.Row.ID, threads.Telling{Text: fmt.Sprintf("Shared by <@%s>: %s", user, screen)})
+	if !told {
+		return "It has no thread to share this in, so only you see it.\n" + screen, nil
+	}
+	return b.picture(ctx, ref, p.Row.ID)
+}
+
+// picture posts a picture of a session's screen in its thread. Where files may not be uploaded there is none.
+func (b *Bot) picture(ctx context.Context, ref sessions.Ref, id string) (string, error) {
+	channel, root, ok := b.threads.Where(id)
+	if !ok || !b.o.Client.mayUpload() {
+		return "Shared in its thread.", nil
+	}
+	err := b.upload(ctx, ref, channel, root)
+	switch {
+	case err == nil:
+		return "Shared in its thread, with a picture.", nil
+	case errors.Is(err, errNoUpload), errors.Is(err, errors.ErrUnsupported):
+		b.o.Log.Info("no picture of a shared screen", "ref", ref, "error", err)
+		return "Shared in its thread.", nil
+	}
+	b.o.Log.Warn("could not post the picture of a screen", "ref", ref, "error", err)
+	return "Shared in its thread as text. The picture could not be posted: " + render.Escape(err.Error()), nil
+}
+
+func (b *Bot) upload(ctx context.Context, ref sessions.Ref, channel, root string) error {
+	ansi, err := b.o.Core.PeekANSI(ctx, sessions.PeekRequest{Ref: ref})
+	if err != nil {
+		return err
+	}
+	data, err := render.ParseScreen(ansi).Scrubbed(b.scrubbed).PNG()
+	if err != nil {
+		return err
+	}
+	return b.o.Client.upload(ctx, channel, root, ref.Name()+".png", "The screen of "+ref.Name(), data)
+}
+
+// list answers the slash command of that name.
+func (b *Bot) list(ctx context.Context) (string, error) {
+	rows, err := b.o.Core.List(ctx)
+	if err != nil {
+		return "", err
+	}
+	return render.List(rows), nil
+}
+
+// capital begins a sentence.
+func capital(text string) string {
+	if text == "" {
+		return ""
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
+}

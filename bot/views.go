@@ -1,0 +1,118 @@
+package bot
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/slack-go/slack"
+)
+
+// viewRef is a modal or a Home tab that is open.
+type viewRef struct {
+	ID   string
+	Kind string // modal or home
+	Meta string // private_metadata
+}
+
+// The kinds of views, as payloads name them.
+const (
+	kindModal = "modal"
+	kindHome  = "home"
+)
+
+// openView opens a modal for whoever the trigger came from, within 3 s of the act. From a modal it goes on top of that.
+func (c *Client) openView(ctx context.Context, a Act, view slack.ModalViewRequest) (id string, err error) {
+	method := methodViewOpen
+	if a.View.Kind == kindModal {
+		method = methodViewPush
+	}
+	return c.view(ctx, method, url.Values{"trigger_id": {a.Trigger}}, view)
+}
+
+// updateView has an open modal show something else.
+func (c *Client) updateView(ctx context.Context, id string, view slack.ModalViewRequest) error {
+	_, err := c.view(ctx, methodViewUpdate, url.Values{"view_id": {id}}, view)
+	return err
+}
+
+// publishHome has a member's Home tab show something else.
+func (c *Client) publishHome(ctx context.Context, user string, view slack.HomeTabViewRequest) error {
+	_, err := c.view(ctx, methodHome, url.Values{"user_id": {user}}, view)
+	return err
+}
+
+func (c *Client) view(ctx context.Context, method string, args url.Values, view any) (id string, err error) {
+	raw, err := json.Marshal(view)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", method, err)
+	}
+	args.Set("view", string(raw))
+	a, err := c.call(ctx, method, args)
+	return a.obj("view").str("id"), err
+}
+
+// errNoUpload says that the bot may not upload files.
+var errNoUpload = errors.New("the bot may not upload files: the token lacks the scope files:write")
+
+// mayUpload reports whether files can be uploaded, as far as Slack said.
+func (c *Client) mayUpload() bool {
+	have := c.Self().Scopes
+	return have == nil || slices.Contains(have, scopeUpload)
+}
+
+// upload posts a file in a thread. errNoUpload when the bot may not.
+func (c *Client) upload(ctx context.Context, channel, root, name, title string, data []byte) error {
+	if !c.mayUpload() {
+		return errNoUpload
+	}
+	a, err := c.call(ctx, methodUploadURL, url.Values{"filename": {name}, "length": {strconv.Itoa(len(data))}, "alt_txt": {title}})
+	if code(err) == "missing_scope" {
+		return errNoUpload
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.send(ctx, a.str("upload_url"), data); err != nil {
+		return err
+	}
+	files, err := json.Marshal([]map[string]string{{"id": a.str("file_id"), "title": title}})
+	if err != nil {
+		return err
+	}
+	_, err = c.call(ctx, methodUpload, url.Values{"files": {string(files)}, "channel_id": {channel}, "thread_ts": {root}})
+	return err
+}
+
+// send puts a file's bytes where Slack said. The address is a secret of its own, and no token goes with it.
+func (c *Client) send(ctx context.Context, to string, data []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+	u, err := url.Parse(to)
+	if err != nil || !c.wire.mayRespondTo(u) {
+		return errors.New("refusing to upload to an address that is not Slack's")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(data))
+	if err != nil {
+		return errors.New("the address for the upload cannot be used")
+	}
+	req.Header.Set("Content-Type", "application/octet-stream")
+	resp, err := c.wire.send(req)
+	var named *url.Error
+	if errors.As(err, &named) {
+		err = named.Err
+	}
+	if err != nil {
+		return fmt.Errorf("upload: %w", err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("upload: %s", resp.Status)
+	}
+	return nil
+}
