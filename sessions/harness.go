@@ -76,6 +76,15 @@ type Traits struct {
 	Interrupt       string        // bytes that stop a running turn; empty: Escape
 	Resumes         bool
 	AcceptTimeout   time.Duration // how long evidence may take before the box is looked at; 0: DefaultAcceptTimeout
+
+	// Completes are the characters with which a last word opens a list of completions: the submit key would take one
+	// of them into the text. White space after the text closes the list.
+	Completes []string
+	// QueuesUnseen says that the program's record shows a text that it queues only when the turn ends: until then
+	// nothing proves it, and it is better held while a turn runs.
+	QueuesUnseen bool
+	// CommandsUnseen says that its record shows no commands: one that is sent on purpose is typed, at best.
+	CommandsUnseen bool
 }
 
 // DefaultAcceptTimeout is how long a witness is given for one attempt.

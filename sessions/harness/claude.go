@@ -106,18 +106,18 @@ func splitClaudeArgs(args []string) (rest []string, settings string, err error) 
 	return rest, settings, nil
 }
 
-// Prepare writes the session's own settings file and, where the operator asked for it, accepts the folder's trust.
+// Prepare writes the session's own settings file, where the operator asked for it accepts the folder's trust, and notes in
+// the reports that an agent is about to start.
 func (c Claude) Prepare(ctx context.Context, l sessions.Launch) error {
 	if err := c.writeSettings(l); err != nil {
 		return fmt.Errorf("write the session's settings: %w", err)
 	}
-	if !c.Trust {
-		return nil
+	if c.Trust {
+		if err := c.acceptTrust(ctx, l); err != nil {
+			return fmt.Errorf("accept the folder's trust: %w", err)
+		}
 	}
-	if err := c.acceptTrust(ctx, l); err != nil {
-		return fmt.Errorf("accept the folder's trust: %w", err)
-	}
-	return nil
+	return c.noteLaunch(l)
 }
 
 // Follow reads the id from the reports: /clear begins another conversation. Empty while the agent has not reported yet, and

@@ -40,11 +40,15 @@ func parseClaudePlace(s string) (claudePlace, error) {
 	return claudePlace{reports: from, conversation: id, transcript: offset}, nil
 }
 
-// Place is the end of the transcript of the conversation that the pane is in now.
+// Place is the end of the transcript of the conversation that the pane is in now. A [sessions.HeldError] while the agent
+// starts.
 func (c Claude) Place(_ context.Context, talk sessions.Conversation) (string, error) {
 	reports, end, err := c.reports(talk, 0)
 	if err != nil {
 		return "", err
+	}
+	if claudeStarts(reports, time.Now()) {
+		return "", &sessions.HeldError{State: sessions.ViewStarting}
 	}
 	p := claudePlace{reports: end, conversation: talk.ID}
 	if now := followReports(reports, talk.ID); now != "" {

@@ -171,3 +171,13 @@ func lineEnd(path string) (int64, error) {
 	}
 	return 0, nil
 }
+
+// firstLine decodes the first line of a file.
+func firstLine(path string, v any) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	return json.NewDecoder(f).Decode(v)
+}

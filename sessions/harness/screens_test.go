@@ -108,3 +108,46 @@ func TestClaudeScreensAreReadAsTheyAre(t *testing.T) {
 		"menu-tasks":       {state: menu},
 	})
 }
+
+func TestCodexScreensAreReadAsTheyAre(t *testing.T) {
+	t.Parallel()
+	const ready, working, dialog, menu = sessions.ViewReady, sessions.ViewWorking, sessions.ViewDialog, sessions.ViewMenu
+	holdGoldens(t, "codex", Codex{}, map[string]seen{
+		"starting":       {state: dialog},
+		"welcome":        {state: ready},
+		"ready":          {state: ready},
+		"status":         {state: ready},
+		"draft":          {state: ready, box: "draft words"},
+		"draft-lines":    {state: ready, box: "para one\n\npara three"},
+		"draft-pasted":   {state: ready, box: "[Pasted Content 2291 chars]"},
+		"slash-menu":     {state: ready, box: "/"},
+		"working":        {state: working},
+		"working-queued": {state: working},
+		"working-draft":  {state: working, box: "dr w"},
+		"permission":     {state: dialog, line: "$ touch /srv/project/c/approved"},
+		"bash-mode":      {state: menu},
+		"file-menu":      {state: ready, box: "@"},
+		"shortcuts":      {state: menu},
+		"menu-model":     {state: menu},
+		"history-search": {state: menu},
+	})
+}
+
+func TestGeminiScreensAreReadAsTheyAre(t *testing.T) {
+	t.Parallel()
+	const ready, working, dialog, menu = sessions.ViewReady, sessions.ViewWorking, sessions.ViewDialog, sessions.ViewMenu
+	holdGoldens(t, "gemini", Gemini{}, map[string]seen{
+		"starting":       {state: sessions.ViewStarting},
+		"ready":          {state: ready},
+		"draft":          {state: ready, box: "draft words"},
+		"draft-lines":    {state: ready, box: "l1\n\nl3"},
+		"draft-pasted":   {state: ready, box: "[Pasted Text: 600 lines]"},
+		"at-popup":       {state: ready, box: "see @approved"},
+		"slash-menu":     {state: ready, box: "/mod"},
+		"working":        {state: working},
+		"working-queued": {state: working},
+		"permission":     {state: dialog, line: "Allow once"},
+		"trust":          {state: dialog, line: "Trust folder"},
+		"bash-mode":      {state: menu},
+	})
+}

@@ -1,0 +1,246 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// CodexName is Codex's name in the configuration.
+const CodexName = "codex"
+
+// Codex is OpenAI's Codex (measured with 0.171.0). It chooses its conversation id itself, at the first message: the id is read
+// from the file of the conversation that the process in the pane has open. Its history, a line for each submitted text,
+// proves what it took.
+type Codex struct {
+	Binary string // empty: codex, from the pane's PATH
+	Home   string // of the agents, where their processes do not say; empty: this process's
+}
+
+var (
+	_ sessions.Witness  = Codex{}
+	_ sessions.Looker   = Codex{}
+	_ sessions.Follower = Codex{}
+)
+
+// Name is [CodexName].
+func (c Codex) Name() string { return CodexName }
+
+// Traits are those of the program: a leading "!" runs a shell command without asking, "/" is a command (one that is not
+// known stays in the box); exit, quit and :q are text.
+func (c Codex) Traits() sessions.Traits {
+	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Resumes: true,
+		Completes: []string{"@", "$"}, CommandsUnseen: true}
+}
+
+// Command runs it without its daemon, which has the environment of the first session and outlives every pane.
+func (c Codex) Command(l sessions.Launch) (sessions.Command, error) {
+	if err := refuseArgs("codex", l.Args, "resume", "fork", "exec", "--remote", "--worktree", "--"); err != nil {
+		return sessions.Command{}, err
+	}
+	argv := []string{orDefault(c.Binary, "codex"), "--no-daemon"}
+	if l.Resume {
+		if !sessions.ValidConversation(l.Conversation) {
+			return sessions.Command{}, fmt.Errorf("codex: %q is no id of a conversation", l.Conversation)
+		}
+		argv = append(argv, "resume")
+	}
+	argv = append(argv, l.Args...)
+	var words []string
+	if l.Resume {
+		words = append(words, l.Conversation)
+	}
+	if l.Prompt != "" {
+		words = append(words, l.Prompt)
+	}
+	if len(words) > 0 {
+		argv = append(append(argv, "--"), words...)
+	}
+	return sessions.Command{Argv: argv}, nil
+}
+
+// refuseArgs refuses operator's arguments that would choose another conversation or another kind of program.
+func refuseArgs(agent string, args []string, refused ...string) error {
+	for _, a := range args {
+		name, _, _ := strings.Cut(a, "=")
+		if slices.Contains(refused, name) {
+			return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("harnessArgs of %s hold %s", agent, name),
+				Remedy: "take it out: the-loop chooses the conversation itself"}
+		}
+	}
+	return nil
+}
+
+// codexStart is how long the first message is waited for after a start: what is typed before goes away with it.
+const codexStart = 15 * time.Second
+
+// rolloutName is the file of a conversation; the id is a UUID at its end.
+var rolloutName = regexp.MustCompile(`^rollout-.*-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl$`)
+
+// codexRun is what the processes of a pane show: where Codex keeps its things, and the files of the conversations that are
+// open, by id. The agent's subagents have files too.
+type codexRun struct {
+	dir   string
+	files map[string]string
+	known bool // false: this system does not show it
+}
+
+func (c Codex) run(session string) (codexRun, error) {
+	processes, known := paneProcesses(session)
+	r := codexRun{files: map[string]string{}, known: known}
+	for _, p := range processes {
+		for _, file := range p.openFiles() {
+			if m := rolloutName.FindStringSubmatch(filepath.Base(file)); m != nil {
+				r.files[m[1]] = file
+			}
+		}
+		if r.dir == "" {
+			r.dir = orDefault(p.env["CODEX_HOME"], filepath.Join(p.env["HOME"], ".codex"))
+		}
+	}
+	if r.dir == "" {
+		home, err := agentHome(nil, c.Home)
+		if err != nil {
+			return codexRun{}, err
+		}
+		r.dir = filepath.Join(home, ".codex")
+	}
+	return r, nil
+}
+
+func (r codexRun) history() string { return filepath.Join(r.dir, "history.jsonl") }
+
+// ours reports whether the conversation is the session's.
+func (r codexRun) ours(id string, talk sessions.Conversation) bool {
+	if r.known {
+		return r.files[id] != ""
+	}
+	return id == talk.ID || r.inFolder(id, talk)
+}
+
+// inFolder reports a conversation that began in the session's folder during its run: the best there is without /proc.
+func (r codexRun) inFolder(id string, talk sessions.Conversation) bool {
+	if !sessions.ValidConversation(id) {
+		return false
+	}
+	files, err := filepath.Glob(filepath.Join(r.dir, "sessions", "*", "*", "*", "rollout-*-"+id+".jsonl"))
+	if err != nil || len(files) != 1 {
+		return false
+	}
+	meta := rolloutMeta(files[0])
+	return meta.Cwd == talk.Cwd && !meta.Timestamp.Before(talk.Started.Add(-time.Minute))
+}
+
+// codexMeta is the head of a conversation's file.
+type codexMeta struct {
+	Cwd       string    `json:"cwd"`
+	Timestamp time.Time `json:"timestamp"`
+	Source    string    `json:"thread_source"` // user, or that of a subagent
+}
+
+func rolloutMeta(path string) codexMeta {
+	var head struct {
+		Type    string    `json:"type"`
+		Payload codexMeta `json:"payload"`
+	}
+	if firstLine(path, &head) != nil {
+		return codexMeta{}
+	}
+	return head.Payload
+}
+
+// Follow returns the conversation in which the last text was said, or the newest that is open: /new and /clear begin another.
+func (c Codex) Follow(_ context.Context, talk sessions.Conversation) (string, error) {
+	r, err := c.run(talk.Session)
+	if err != nil {
+		return "", err
+	}
+	last := ""
+	_, err = readLines(r.history(), 0, func(line []byte) {
+		if h, ok := codexSaid(line); ok && r.files[h.Conversation] != "" {
+			last = h.Conversation
+		}
+	})
+	if err != nil {
+		return "", fmt.Errorf("read codex's history: %w", err)
+	}
+	if last != "" {
+		return last, nil
+	}
+	newest := ""
+	for id, file := range r.files {
+		if source := rolloutMeta(file).Source; (source == "" || source == "user") && file > r.files[newest] {
+			newest = id
+		}
+	}
+	return newest, nil
+}
+
+// codexLine is a line of the history.
+type codexLine struct {
+	Conversation string `json:"session_id"`
+	Text         string `json:"text"`
+}
+
+func codexSaid(line []byte) (codexLine, bool) {
+	var h codexLine
+	err := json.Unmarshal(line, &h)
+	return h, err == nil && h.Conversation != ""
+}
+
+// Place is the end of the history, as "folder@offset". A [sessions.HeldError] until a conversation is open.
+func (c Codex) Place(_ context.Context, talk sessions.Conversation) (string, error) {
+	r, err := c.run(talk.Session)
+	if err != nil {
+		return "", err
+	}
+	if r.known && len(r.files) == 0 && time.Since(talk.Started) < codexStart {
+		return "", &sessions.HeldError{State: sessions.ViewStarting}
+	}
+	end, err := lineEnd(r.history())
+	if err != nil {
+		return "", fmt.Errorf("read codex's history: %w", err)
+	}
+	return r.dir + "@" + strconv.FormatInt(end, 10), nil
+}
+
+// Taken looks in the history after the place for a text that was said in the session's pane. A queued text is there at once;
+// in the conversation's own file it comes only when the turn takes it.
+func (c Codex) Taken(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
+	dir, at, _ := cutLast(place, "@")
+	from, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || from < 0 || !filepath.IsAbs(dir) {
+		return false, fmt.Errorf("%q is no place in codex's history", place)
+	}
+	var in []string // the conversations in which the text was said since
+	_, err = readLines(codexRun{dir: dir}.history(), from, func(line []byte) {
+		if h, ok := codexSaid(line); ok && matches(h.Text, sum) {
+			in = append(in, h.Conversation)
+		}
+	})
+	if err != nil {
+		return false, fmt.Errorf("read codex's history: %w", err)
+	}
+	if len(in) == 0 {
+		return false, nil
+	}
+	r, err := c.run(talk.Session)
+	return slices.ContainsFunc(in, func(id string) bool { return r.ours(id, talk) }), err
+}
+
+// cutLast is strings.Cut at the last separator.
+func cutLast(s, sep string) (before, after string, ok bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}

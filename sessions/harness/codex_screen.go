@@ -1,0 +1,77 @@
+package harness
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"the-loop/sessions"
+)
+
+var (
+	codexWorks  = regexp.MustCompile(`^[•◦] .*esc to interrupt`)
+	codexCloses = regexp.MustCompile(`enter select|esc (back|close)|Press enter|reverse-i-search|enter/tab insert`)
+	codexAsks   = regexp.MustCompile(`^\s*Would you like|Press enter to confirm`)
+)
+
+// Look reads the screen. It says ready only while the cursor stands in the box, above the footer: dialogs and menus hide
+// the cursor in the last corner of the screen (0.171.0).
+func (c Codex) Look(s sessions.Screen) sessions.View {
+	lines := screenLines(s)
+	if blank(lines) {
+		return sessions.View{State: sessions.ViewStarting}
+	}
+	top, bottom, ok := codexBox(lines, s.CursorY)
+	if !ok || anyMatch(after(lines, top), codexAsks) {
+		view := sessions.View{State: sessions.ViewDialog, Lines: lastLines(lines, maxLines)}
+		if anyMatch(lines, codexCloses) && !anyMatch(lines, codexAsks) {
+			view.State = sessions.ViewMenu
+		}
+		return view
+	}
+	if strings.HasPrefix(lines[top], "!") { // what is pasted now would run in a shell
+		return sessions.View{State: sessions.ViewMenu, Lines: lines[top:bottom]}
+	}
+	view := sessions.View{State: sessions.ViewReady, Box: codexDraft(lines[top:bottom], s, top)}
+	if anyMatch(lines[:top], codexWorks) {
+		view.State = sessions.ViewWorking
+	}
+	return view
+}
+
+// codexBox finds the rows of the box around the cursor: from its pointer down to the footer, the last lines of the screen,
+// which a blank one parts from it.
+func codexBox(lines []string, cursor int) (top, bottom int, ok bool) {
+	footer := len(lines)
+	for footer > 0 && strings.TrimSpace(lines[footer-1]) == "" {
+		footer--
+	}
+	end := footer
+	for footer > 0 && strings.TrimSpace(lines[footer-1]) != "" {
+		footer--
+	}
+	if cursor >= footer || end-footer > 3 || anyMatch(lines[footer:end], codexCloses) {
+		return 0, 0, false
+	}
+	for top = cursor; top >= 0; top-- {
+		if strings.HasPrefix(lines[top], "› ") || lines[top] == "›" || lines[top] == "!" || strings.HasPrefix(lines[top], "! ") {
+			return top, footer, true
+		}
+		if lines[top] != "" && !strings.HasPrefix(lines[top], "  ") {
+			break
+		}
+	}
+	return 0, 0, false
+}
+
+// codexDraft is what stands in the box. A suggestion has the cursor before its first character.
+func codexDraft(rows []string, s sessions.Screen, top int) string {
+	if s.CursorY == top && s.CursorX <= 2 && !slices.ContainsFunc(rows[1:], func(r string) bool { return r != "" }) {
+		return ""
+	}
+	text := make([]string, len(rows))
+	for i, row := range rows {
+		text[i] = strings.TrimPrefix(strings.TrimPrefix(row, "›"), "  ")
+	}
+	return strings.TrimSpace(strings.Join(text, "\n"))
+}

@@ -1,0 +1,313 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// fakeModel stands in for the models' APIs on loopback: Anthropic Messages, OpenAI Responses and Gemini, streaming. It
+// answers every turn with a short text. What the newest text of the user holds steers it: [[wait MS]] answers slowly,
+// [[run COMMAND]] asks for the shell tool once, [[fail STATUS]] is an error.
+type fakeModel struct {
+	*httptest.Server
+
+	mu      sync.Mutex // guards the fields that follow
+	texts   []string   // the user's in the newest request that offers tools
+	bodies  [][]byte
+	answers int
+}
+
+func newFakeModel(t *testing.T) *fakeModel {
+	t.Helper()
+	m := &fakeModel{}
+	m.Server = httptest.NewServer(m)
+	t.Cleanup(func() { m.CloseClientConnections(); m.Close() })
+	return m
+}
+
+// heard are the texts of the user in the newest conversation, in order.
+func (m *fakeModel) heard() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]string(nil), m.texts...)
+}
+
+// turn is a request as all three APIs have it.
+type turn struct {
+	n      int
+	model  string
+	texts  []string // the user's, oldest first
+	last   string   // what the user said after the last answer
+	result bool     // the last message is a tool's result
+	tools  []string
+}
+
+func (t turn) order(name string) (string, bool) {
+	if len(t.tools) == 0 || t.result && name == "run" {
+		return "", false
+	}
+	m := regexp.MustCompile(`(?s)\[\[` + name + ` (.*?)\]\]`).FindStringSubmatch(t.last)
+	if m == nil {
+		return "", false
+	}
+	return m[1], true
+}
+
+func (m *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	path := r.URL.Path
+	var speak func(http.ResponseWriter, turn)
+	var t turn
+	switch {
+	case strings.HasSuffix(path, "/count_tokens"), strings.HasSuffix(path, ":countTokens"):
+		answerJSON(w, map[string]any{"input_tokens": 1, "totalTokens": 1})
+		return
+	case strings.HasSuffix(path, "/messages") && r.Method == http.MethodPost:
+		t, speak = anthropicTurn(body), speakAnthropic
+	case strings.HasSuffix(path, "/responses") && r.Method == http.MethodPost:
+		t, speak = openAITurn(body), speakOpenAI
+	case strings.HasSuffix(path, ":streamGenerateContent"):
+		t, speak = geminiTurn(body), speakGemini
+	case strings.HasSuffix(path, ":generateContent"):
+		answerJSON(w, geminiPart(map[string]any{"text": `{"reasoning":"x","model_choice":"flash"}`}))
+		return
+	default:
+		http.NotFound(w, r)
+		return
+	}
+	m.note(&t, body)
+	if status, ok := t.order("fail"); ok {
+		code, _ := strconv.Atoi(status)
+		http.Error(w, `{"type":"error","error":{"type":"api_error","message":"as asked"}}`, code)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	if ms, ok := t.order("wait"); ok && !t.result {
+		n, _ := strconv.Atoi(ms)
+		timer := time.NewTimer(time.Duration(n) * time.Millisecond)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-r.Context().Done():
+			return
+		}
+	}
+	speak(w, t)
+}
+
+func (m *fakeModel) note(t *turn, body []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.answers++
+	t.n = m.answers
+	m.bodies = append(m.bodies, body)
+	if len(t.tools) > 0 {
+		m.texts = t.texts
+	}
+}
+
+func (t turn) reply() string {
+	return fmt.Sprintf("Answer %d to %d texts.", t.n, len(t.texts))
+}
+
+func answerJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func sendEvent(w http.ResponseWriter, name string, v map[string]any) {
+	if name != "" {
+		v["type"] = name
+		_, _ = fmt.Fprintf(w, "event: %s\n", name)
+	}
+	data, _ := json.Marshal(v)
+	_, _ = fmt.Fprintf(w, "data: %s\n\n", data)
+	if f, ok := w.(http.Flusher); ok {
+		f.Flush()
+	}
+}
+
+var reminder = regexp.MustCompile(`(?s)<(system-reminder|environment_context|session_context)>.*?</(system-reminder|environment_context|session_context)>`)
+
+// add adds a text of the user's unless the program wrote it.
+func (t *turn) add(text string, newest bool) {
+	text = strings.TrimSpace(reminder.ReplaceAllString(text, ""))
+	if text == "" || strings.HasPrefix(text, "# AGENTS.md") {
+		return
+	}
+	t.texts = append(t.texts, text)
+	if newest {
+		t.last += text + "\n"
+	}
+}
+
+func anthropicTurn(body []byte) turn {
+	var q struct {
+		Model    string
+		Messages []struct {
+			Role    string
+			Content json.RawMessage
+		}
+		Tools []struct{ Name string }
+	}
+	_ = json.Unmarshal(body, &q)
+	t := turn{model: q.Model}
+	for _, tool := range q.Tools {
+		t.tools = append(t.tools, tool.Name)
+	}
+	for i, msg := range q.Messages {
+		if msg.Role != "user" {
+			continue
+		}
+		var blocks []struct{ Type, Text string }
+		var text string
+		if json.Unmarshal(msg.Content, &text) == nil {
+			blocks = []struct{ Type, Text string }{{"text", text}}
+		} else {
+			_ = json.Unmarshal(msg.Content, &blocks)
+		}
+		for _, b := range blocks {
+			newest := i == len(q.Messages)-1
+			t.result = t.result || newest && b.Type == "tool_result"
+			if b.Type == "text" {
+				t.add(b.Text, newest)
+			}
+		}
+	}
+	return t
+}
+
+func speakAnthropic(w http.ResponseWriter, t turn) {
+	usage := map[string]any{"input_tokens": 1, "output_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
+	sendEvent(w, "message_start", map[string]any{"message": map[string]any{"id": fmt.Sprintf("msg_%d", t.n), "type": "message",
+		"role": "assistant", "model": t.model, "content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": usage}})
+	sendEvent(w, "content_block_start", map[string]any{"index": 0, "content_block": map[string]any{"type": "text", "text": ""}})
+	sendEvent(w, "content_block_delta", map[string]any{"index": 0, "delta": map[string]any{"type": "text_delta", "text": t.reply()}})
+	sendEvent(w, "content_block_stop", map[string]any{"index": 0})
+	stop := "end_turn"
+	if command, ok := t.order("run"); ok {
+		stop = "tool_use"
+		tool, input := shellTool(t.tools, command)
+		sendEvent(w, "content_block_start", map[string]any{"index": 1, "content_block": map[string]any{"type": "tool_use",
+			"id": fmt.Sprintf("toolu_%d", t.n), "name": tool, "input": map[string]any{}}})
+		sendEvent(w, "content_block_delta", map[string]any{"index": 1, "delta": map[string]any{"type": "input_json_delta", "partial_json": input}})
+		sendEvent(w, "content_block_stop", map[string]any{"index": 1})
+	}
+	sendEvent(w, "message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": 1}})
+	sendEvent(w, "message_stop", map[string]any{})
+}
+
+// shellTool is the tool among those offered that runs a command, with its input.
+func shellTool(tools []string, command string) (name, input string) {
+	field := map[string]string{"Bash": "command", "bash": "command", "exec_command": "cmd", "shell_command": "command", "run_shell_command": "command"}
+	for _, tool := range tools {
+		if f := field[tool]; f != "" {
+			data, _ := json.Marshal(map[string]any{f: command, "description": "as asked"})
+			return tool, string(data)
+		}
+	}
+	return "none", "{}"
+}
+
+func openAITurn(body []byte) turn {
+	var q struct {
+		Model string
+		Input []struct {
+			Type, Role string
+			Content    json.RawMessage
+		}
+		Tools []struct{ Type, Name string }
+	}
+	_ = json.Unmarshal(body, &q)
+	t := turn{model: q.Model}
+	for _, tool := range q.Tools {
+		t.tools = append(t.tools, tool.Name)
+	}
+	for i, item := range q.Input {
+		newest := i == len(q.Input)-1
+		t.result = newest && strings.HasSuffix(item.Type, "_output")
+		if item.Type == "additional_tools" { // where Codex 0.171 puts them for the newest models
+			t.tools = append(t.tools, "exec")
+		}
+		var blocks []struct{ Text string }
+		if item.Role != "user" || json.Unmarshal(item.Content, &blocks) != nil {
+			continue
+		}
+		for _, b := range blocks {
+			t.add(b.Text, newest)
+		}
+	}
+	return t
+}
+
+func speakOpenAI(w http.ResponseWriter, t turn) {
+	id := fmt.Sprintf("resp_%d", t.n)
+	item := map[string]any{"type": "message", "role": "assistant", "id": fmt.Sprintf("item_%d", t.n), "status": "completed",
+		"content": []any{map[string]any{"type": "output_text", "text": t.reply(), "annotations": []any{}}}}
+	if command, ok := t.order("run"); ok {
+		script, _ := json.Marshal(map[string]any{"cmd": command, "sandbox_permissions": "require_escalated", "justification": "as asked"})
+		item = map[string]any{"type": "custom_tool_call", "id": fmt.Sprintf("item_%d", t.n), "call_id": fmt.Sprintf("call_%d", t.n),
+			"name": "exec", "input": "text(await tools.exec_command(" + string(script) + "))", "status": "completed"}
+	}
+	sendEvent(w, "response.created", map[string]any{"response": map[string]any{"id": id}})
+	sendEvent(w, "response.output_item.done", map[string]any{"output_index": 0, "item": item})
+	sendEvent(w, "response.completed", map[string]any{"response": map[string]any{"id": id, "output": []any{item},
+		"usage": map[string]any{"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}})
+}
+
+func geminiTurn(body []byte) turn {
+	var q struct {
+		Contents []struct {
+			Role  string
+			Parts []struct {
+				Text             string
+				FunctionResponse json.RawMessage
+			}
+		}
+		Tools []struct{ FunctionDeclarations []struct{ Name string } }
+	}
+	_ = json.Unmarshal(body, &q)
+	var t turn
+	for _, group := range q.Tools {
+		for _, f := range group.FunctionDeclarations {
+			t.tools = append(t.tools, f.Name)
+		}
+	}
+	for i, c := range q.Contents {
+		newest := i == len(q.Contents)-1
+		for _, p := range c.Parts {
+			t.result = t.result || newest && len(p.FunctionResponse) > 0
+			if c.Role == "user" && p.Text != "" {
+				t.add(p.Text, newest)
+			}
+		}
+	}
+	return t
+}
+
+func geminiPart(part map[string]any) map[string]any {
+	return map[string]any{"candidates": []any{map[string]any{"index": 0, "finishReason": "STOP",
+		"content": map[string]any{"role": "model", "parts": []any{part}}}},
+		"usageMetadata": map[string]any{"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}}
+}
+
+func speakGemini(w http.ResponseWriter, t turn) {
+	part := map[string]any{"text": t.reply()}
+	if command, ok := t.order("run"); ok {
+		tool, input := shellTool(t.tools, command)
+		part = map[string]any{"functionCall": map[string]any{"name": tool, "args": json.RawMessage(input)}}
+	}
+	sendEvent(w, "", geminiPart(part))
+}

@@ -1,0 +1,232 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// GeminiName is Gemini CLI's name in the configuration.
+const GeminiName = "gemini"
+
+// Gemini is Google's Gemini CLI (measured with 0.61.0). Its log of a folder, with an entry for each text that was taken,
+// proves it; a text that it queues is there only when the turn ends.
+type Gemini struct {
+	Binary string // empty: gemini, from the pane's PATH
+	Home   string // of the agents, where their processes do not say; empty: this process's
+}
+
+var (
+	_ sessions.Witness  = Gemini{}
+	_ sessions.Looker   = Gemini{}
+	_ sessions.Follower = Gemini{}
+)
+
+// Name is [GeminiName].
+func (g Gemini) Name() string { return GeminiName }
+
+// Traits are those of the program. A submit that comes with the paste is lost (0 of 8 arrived at 0 ms; all did from 80 ms up
+// to 4 kB, from 500 ms at 40 kB). Known commands run, also when they were pasted; "!" is text then, but a mode of the shell
+// when it is typed.
+func (g Gemini) Traits() sessions.Traits {
+	return sessions.Traits{Submit: "\r", SubmitDelay: 300 * time.Millisecond, CommandPrefixes: []string{"/", "!"}, Interrupt: "\x1b",
+		Resumes: true, Completes: []string{"@"}, QueuesUnseen: true}
+}
+
+// Command gives the conversation its id, or resumes it; -i takes the first message and stays. One that ended without a
+// message cannot be resumed (exit 42).
+func (g Gemini) Command(l sessions.Launch) (sessions.Command, error) {
+	if !sessions.ValidConversation(l.Conversation) {
+		return sessions.Command{}, fmt.Errorf("gemini: %q is no id of a conversation", l.Conversation)
+	}
+	err := refuseArgs("gemini", l.Args, "--session-id", "--resume", "-r", "--prompt", "-p", "--prompt-interactive", "-i", "--acp", "--worktree", "-w", "--")
+	if err != nil {
+		return sessions.Command{}, err
+	}
+	flag := "--session-id"
+	if l.Resume {
+		flag = "--resume"
+	}
+	argv := append([]string{orDefault(g.Binary, "gemini"), flag, l.Conversation}, l.Args...)
+	if l.Prompt != "" {
+		argv = append(argv, "-i", l.Prompt)
+	}
+	return sessions.Command{Argv: argv}, nil
+}
+
+// geminiStart is how long the first message is waited for after a start.
+const geminiStart = 20 * time.Second
+
+// geminiRun is what the processes of a pane show. The log names every text by the conversation that the program was started
+// with, also after /clear.
+type geminiRun struct {
+	dir      string // of the working folder's log and conversations
+	started  string // that conversation
+	prompted bool   // a first message was given
+}
+
+func (g Gemini) run(talk sessions.Conversation) (geminiRun, error) {
+	r := geminiRun{started: talk.ID}
+	processes, _ := paneProcesses(talk.Session)
+	home := g.Home
+	for _, p := range processes {
+		if id := p.argument("--session-id", "--resume"); sessions.ValidConversation(id) {
+			r.started, r.prompted, home = id, p.argument("-i") != "", orDefault(p.env["HOME"], home)
+			break
+		}
+	}
+	home, err := agentHome(nil, home)
+	if err != nil {
+		return geminiRun{}, err
+	}
+	var known struct {
+		Projects map[string]string `json:"projects"`
+	}
+	data, err := os.ReadFile(filepath.Join(home, ".gemini", "projects.json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return geminiRun{}, err
+	}
+	_ = json.Unmarshal(data, &known)
+	cwd := talk.Cwd
+	if real, err := filepath.EvalSymlinks(cwd); err == nil {
+		cwd = real
+	}
+	if name := known.Projects[cwd]; name != "" && filepath.IsLocal(name) {
+		r.dir = filepath.Join(home, ".gemini", "tmp", name)
+	}
+	return r, nil
+}
+
+// geminiEntry is one of the log's.
+type geminiEntry struct {
+	Conversation string    `json:"sessionId"`
+	Type         string    `json:"type"`
+	Message      string    `json:"message"`
+	At           time.Time `json:"timestamp"`
+}
+
+// log reads the texts that were taken since the conversation began. There may be no log yet.
+func (r geminiRun) log() ([]geminiEntry, error) {
+	if r.dir == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(filepath.Join(r.dir, "logs.json"))
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
+		return nil, nil
+	}
+	var all, ours []geminiEntry
+	if err == nil {
+		err = json.Unmarshal(data, &all)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read gemini's log: %w", err)
+	}
+	for _, e := range all {
+		if e.Conversation == r.started && e.Type == "user" {
+			ours = append(ours, e)
+		}
+	}
+	return ours, nil
+}
+
+// Place is how many texts the log has, as "conversation@number". A [sessions.HeldError] until the first message is there.
+func (g Gemini) Place(_ context.Context, talk sessions.Conversation) (string, error) {
+	r, err := g.run(talk)
+	if err != nil {
+		return "", err
+	}
+	entries, err := r.log()
+	if err != nil {
+		return "", err
+	}
+	began := len(entries) > 0 && !entries[len(entries)-1].At.Before(talk.Started.Add(-time.Second))
+	if r.prompted && !began && time.Since(talk.Started) < geminiStart {
+		return "", &sessions.HeldError{State: sessions.ViewStarting}
+	}
+	return r.started + "@" + strconv.Itoa(len(entries)), nil
+}
+
+// Taken looks in the log for a text after the place. A log that is just being written is no evidence yet.
+func (g Gemini) Taken(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
+	id, at, _ := strings.Cut(place, "@")
+	n, err := strconv.Atoi(at)
+	if err != nil || n < 0 || !sessions.ValidConversation(id) {
+		return false, fmt.Errorf("%q is no place in gemini's log", place)
+	}
+	r, err := g.run(talk)
+	if err != nil {
+		return false, err
+	}
+	r.started = id
+	entries, err := r.log()
+	if broken := (*json.SyntaxError)(nil); errors.As(err, &broken) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries[min(n, len(entries)):] {
+		if matches(e.Message, sum) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// clearWithin is how soon after a /clear the next conversation begins.
+const clearWithin = 3 * time.Second
+
+// Follow finds the conversation that began when the last /clear of this run was logged. Empty where two sessions of the
+// folder did that at the same moment.
+func (g Gemini) Follow(_ context.Context, talk sessions.Conversation) (string, error) {
+	r, err := g.run(talk)
+	if err != nil {
+		return "", err
+	}
+	entries, err := r.log()
+	if err != nil {
+		return "", err
+	}
+	var cleared time.Time
+	for _, e := range entries {
+		if strings.HasPrefix(strings.TrimSpace(e.Message), "/clear") && e.At.After(talk.Started.Add(-time.Second)) {
+			cleared = e.At
+		}
+	}
+	if cleared.IsZero() {
+		return r.started, nil
+	}
+	return r.beganAt(cleared), nil
+}
+
+// beganAt is the one conversation of the folder that began then.
+func (r geminiRun) beganAt(at time.Time) string {
+	files, err := filepath.Glob(filepath.Join(r.dir, "chats", "session-*.jsonl"))
+	if err != nil {
+		return ""
+	}
+	found := ""
+	for _, file := range files {
+		var head struct {
+			ID    string    `json:"sessionId"`
+			Began time.Time `json:"startTime"`
+		}
+		if firstLine(file, &head) != nil || head.ID == r.started || head.Began.Before(at.Add(-time.Second)) || head.Began.After(at.Add(clearWithin)) {
+			continue
+		}
+		if found != "" && found != head.ID {
+			return ""
+		}
+		found = head.ID
+	}
+	return found
+}

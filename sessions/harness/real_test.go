@@ -1,0 +1,393 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"the-loop/sessions"
+	"the-loop/sessions/eventlog/eventlogtest"
+	"the-loop/sessions/registry"
+	"the-loop/sessions/tmux"
+	"the-loop/sessions/tmux/tmuxtest"
+)
+
+// agentsDir is where npm puts the real agents.
+const agentsDir = "../../testdata/agents"
+
+// realAgent is the path of an agent's program. Without it the test fails with the line that installs it.
+func realAgent(t *testing.T, name string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("the real agents are not run with -short")
+	}
+	path, err := filepath.Abs(filepath.Join(agentsDir, "node_modules", ".bin", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("%s is not installed; from the top folder: npm ci --prefix testdata/agents", name)
+	}
+	return path
+}
+
+// stage is one real agent in a real tmux with a core above it, a home of its own and a model on loopback.
+type stage struct {
+	*testing.T
+	core    *sessions.Core
+	term    *tmux.Tmux
+	store   *registry.Registry
+	model   *fakeModel
+	harness sessions.Harness
+	def     sessions.Definition
+	home    string
+	root    string
+}
+
+// put writes a file below the home.
+func (s *stage) put(name, content string) {
+	s.Helper()
+	path := filepath.Join(s.home, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		s.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// newStage makes the folders and the model; the harness is set by whoever calls, before [stage.raise].
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(tmuxtest.Dir(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stage{T: t, model: newFakeModel(t), home: filepath.Join(dir, "home"), root: filepath.Join(dir, "root")}
+	s.def = sessions.Definition{Name: "real", Cwd: filepath.Join(dir, "work"), Source: sessions.SourceDeclared, AutoStart: true}
+	for _, d := range []string{s.home, s.root, s.def.Cwd} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.term = tmuxtest.StartIn(t, dir, tmux.Options{Environ: []string{"HOME=" + s.home, "LANG=C.UTF-8", "SHELL=/bin/sh",
+		"PATH=" + filepath.Dir(node) + ":/usr/local/bin:/usr/bin:/bin"}})
+	return s
+}
+
+// raise makes the core over the harness.
+func (s *stage) raise(h sessions.Harness, env map[string]string) {
+	s.harness, s.def.Harness = h, h.Name()
+	s.store = registry.New(s.root)
+	s.core = sessions.New(sessions.Options{Terminal: s.term, Store: s.store, Sink: &eventlogtest.Recorder{}, Harnesses: NewSet(h).Get,
+		Config: func() sessions.Config {
+			return sessions.Config{Enabled: true, Declared: []sessions.Definition{s.def}, RemainOnExit: true, Resume: true,
+				Probe: 2 * time.Second, KillGrace: 5 * time.Second, Env: func() (map[string]string, error) { return env, nil }}
+		}})
+}
+
+var realRef = sessions.StandingRef("real")
+
+func (s *stage) start() sessions.Row {
+	s.Helper()
+	row, err := s.core.Start(s.Context(), sessions.StartRequest{Ref: realRef})
+	if err != nil {
+		s.Fatalf("start: %v\n%s", err, s.screen())
+	}
+	return row
+}
+
+func (s *stage) stop() {
+	s.Helper()
+	if _, err := s.core.Stop(s.Context(), sessions.StopRequest{Ref: realRef}); err != nil {
+		s.Fatal(err)
+	}
+}
+
+func (s *stage) record() sessions.Record {
+	s.Helper()
+	rec, err := s.store.Load(s.Context(), realRef)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return rec
+}
+
+// screen is what the pane shows, for a person.
+func (s *stage) screen() string {
+	rec, err := s.store.Load(s.Context(), realRef)
+	if err != nil {
+		return err.Error()
+	}
+	screen, err := s.term.Capture(context.WithoutCancel(s.Context()), rec.Target())
+	if err != nil {
+		return err.Error()
+	}
+	return strings.Join(lastLines(screenLines(screen), 60), "\n")
+}
+
+// view is the screen as the harness reads it.
+func (s *stage) view() sessions.View {
+	s.Helper()
+	screen, err := s.term.Capture(s.Context(), s.record().Target())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return s.harness.(sessions.Looker).Look(screen)
+}
+
+// until waits for a condition, and shows the screen when it does not come.
+func (s *stage) until(what string, ok func() bool) {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(s.Context(), 40*time.Second)
+	defer cancel()
+	for !ok() {
+		select {
+		case <-ctx.Done():
+			s.Fatalf("waited in vain: %s\n%s", what, s.screen())
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+func (s *stage) untilState(want sessions.ViewState) {
+	s.Helper()
+	s.until("the screen is "+string(want), func() bool { return s.view().State == want })
+}
+
+// say sends one text as the bot does, again while it is held, and returns its receipt.
+func (s *stage) say(text string) sessions.Receipt {
+	s.Helper()
+	var receipt sessions.Receipt
+	s.until("the text is taken: "+sessions.Sized(text, 60), func() bool {
+		var err error
+		receipt, err = s.core.Say(s.Context(), sessions.SayRequest{Ref: realRef, Text: text, Speaker: "ann"})
+		if held := (*sessions.HeldError)(nil); errors.As(err, &held) {
+			return false
+		}
+		if err != nil {
+			s.Fatalf("say %q: %v\n%s", sessions.Sized(text, 60), err, s.screen())
+		}
+		return true
+	})
+	return receipt
+}
+
+// words makes texts comparable: agents trim lines and turn tabs into spaces.
+func words(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// heardOnce reports how often the model was told a text.
+func (s *stage) heard(text string) int {
+	n := 0
+	for _, h := range s.model.heard() {
+		if words(pastedTag.ReplaceAllString(h, " ")) == words(text) {
+			n++
+		}
+	}
+	return n
+}
+
+// mixedTexts are replies of every shape that people send.
+func mixedTexts() []string {
+	return []string{
+		"y", "two words", "first line\nsecond line\n\nfourth line", "日本語のテキストと 한국어 and العربية",
+		"family 👩‍👩‍👧‍👦 thumbs 👍🏽 flag 🏴󠁧󠁢󠁥󠁮󠁧󠁿 done", "a\ttab\tand\n\tan indented line", `"double" 'single' ` + "`tick`" + ` \back $(sub) ${var} %s`,
+		"!touch RAN", "  !touch RAN", "/context", "/tmp/file is a path", "exit", ":wq", "ends with a semicolon;", "# a heading\n- a list",
+		"<b>tags</b> & {\"json\": [1, 2]}", strings.Repeat("line of a long paste, with some words in it\n", 950), strings.Repeat("x", 3000),
+		"@nobody look at this", "done.",
+	}
+}
+
+// asTyped is a text as the core types it for an agent with such commands.
+func asTyped(text string, traits sessions.Traits) string {
+	bare := strings.TrimSpace(text)
+	for _, p := range traits.CommandPrefixes {
+		if strings.HasPrefix(bare, p) {
+			return "ann: " + bare
+		}
+	}
+	for _, w := range traits.CommandWords {
+		if bare == w {
+			return "ann: " + bare
+		}
+	}
+	return text
+}
+
+// sayAll sends every shape, each acknowledged as want, and the model must have heard each once.
+func (s *stage) sayAll(want sessions.Receipt) {
+	s.Helper()
+	for _, text := range mixedTexts() {
+		if got := s.say(text); got != want {
+			s.Errorf("%q: %s, want %s", sessions.Sized(text, 40), got, want)
+		}
+	}
+	s.until("the last text reaches the model", func() bool { return s.heard("done.") > 0 })
+	times := map[string]int{}
+	for _, text := range mixedTexts() {
+		times[words(asTyped(text, s.harness.Traits()))]++
+	}
+	for text, want := range times {
+		if n := s.heard(text); n != want {
+			s.Errorf("the model heard %q %d times, not %d", sessions.Sized(text, 60), n, want)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(s.def.Cwd, "RAN")); err == nil {
+		s.Error("a leading ! ran a command")
+	}
+}
+
+// claudeStage is Claude Code at its first start in this home, past what only a person can do there (theme, key).
+func claudeStage(t *testing.T) *stage {
+	binary := realAgent(t, "claude")
+	s := newStage(t)
+	const key = "dummy-not-a-key-0123456789"
+	s.put(".claude.json", `{"hasCompletedOnboarding":true,"lastOnboardingVersion":"2.1.197","theme":"dark","autoUpdates":false,`+
+		`"customApiKeyResponses":{"approved":["`+key[len(key)-20:]+`"],"rejected":[]}}`)
+	test, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.raise(Claude{Binary: binary, Dir: filepath.Join(s.root, "run", "claude"), Reports: filepath.Join(s.root, "reports"),
+		Hook: []string{test, hookRole}, Trust: true, Home: s.home},
+		map[string]string{"ANTHROPIC_BASE_URL": s.model.URL, "ANTHROPIC_API_KEY": key, "DISABLE_TELEMETRY": "1",
+			"DISABLE_ERROR_REPORTING": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"})
+	return s
+}
+
+func TestRealClaudeTakesEveryTextOnce(t *testing.T) {
+	t.Parallel()
+	s := claudeStage(t)
+	s.start()
+	s.untilState(sessions.ViewReady) // no dialog was in the way
+	s.sayAll(sessions.ReceiptAccepted)
+}
+
+func TestRealClaudeQueuesWhileItWorks(t *testing.T) {
+	t.Parallel()
+	s := claudeStage(t)
+	s.start()
+	s.say("[[wait 6000]] think")
+	s.untilState(sessions.ViewWorking)
+	began := time.Now()
+	long := strings.Repeat("a long text for the queue\n", 800)
+	for _, text := range []string{"queued one", "yes", "yes", long, "!touch RAN"} {
+		if got := s.say(text); got != sessions.ReceiptAccepted {
+			t.Errorf("%q: %s", sessions.Sized(text, 40), got)
+		}
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the queue took %s: the turn was waited for", took)
+	}
+	s.until("the queue reaches the model", func() bool { return s.heard("ann: !touch RAN") == 1 })
+	if n := s.heard("yes"); n != 2 {
+		t.Errorf("the model heard the equal texts %d times", n)
+	}
+	if s.heard(long) != 1 || s.heard("queued one") != 1 {
+		t.Error("a queued text did not reach the model once")
+	}
+}
+
+func TestRealClaudesPermissionDialogIsNeverAnsweredByAReply(t *testing.T) {
+	t.Parallel()
+	s := claudeStage(t)
+	s.start()
+	marker := filepath.Join(s.def.Cwd, "APPROVED")
+	s.say("[[run touch " + marker + "]]")
+	s.untilState(sessions.ViewDialog)
+	_, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "is it done?"})
+	var held *sessions.HeldError
+	if !errors.As(err, &held) || !strings.Contains(strings.Join(held.Lines, "\n"), "touch") {
+		t.Fatalf("a reply at a dialog: %v (lines %q)", err, held)
+	}
+	if err := s.core.Keys(t.Context(), sessions.KeysRequest{Ref: realRef, Keys: []string{"enter"}}); err == nil {
+		t.Error("Enter was pressed at a dialog")
+	}
+	s.untilState(sessions.ViewDialog)
+	if _, err := os.Stat(marker); err == nil {
+		t.Fatal("the reply approved the command")
+	}
+	if err := s.core.Keys(t.Context(), sessions.KeysRequest{Ref: realRef, Keys: []string{"escape"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.say("is it done?"); got != sessions.ReceiptAccepted {
+		t.Errorf("after the dialog: %s", got)
+	}
+	s.until("the held reply reaches the model", func() bool { return s.heard("is it done?") == 1 })
+	if _, err := os.Stat(marker); err == nil {
+		t.Fatal("the command ran")
+	}
+}
+
+func TestRealClaudesClearIsFollowedAndItsConversationResumed(t *testing.T) {
+	t.Parallel()
+	s := claudeStage(t)
+	first := s.start().Conversation
+	s.say("before the clear")
+	receipt, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true})
+	if err != nil || receipt != sessions.ReceiptAccepted {
+		t.Errorf("/clear: %s, %v", receipt, err)
+	}
+	s.say("after the clear")
+	s.until("the record has the new conversation", func() bool { return s.record().Conversation != first })
+	second := s.record().Conversation
+	s.until("the answer is there", func() bool { return s.heard("after the clear") == 1 && s.view().State == sessions.ViewReady })
+	s.stop()
+	row := s.start()
+	if row.Outcome != sessions.OutcomeResumed || row.Conversation != second {
+		t.Errorf("start: %s %s, want %s resumed", row.Outcome, row.Conversation, second)
+	}
+	s.say("after the restart")
+	s.until("the resumed conversation goes on", func() bool { return s.heard("after the restart") == 1 })
+	if s.heard("after the clear") != 1 || s.heard("before the clear") != 0 {
+		t.Errorf("the model heard %q", s.model.heard())
+	}
+}
+
+func TestRealClaudeThatCannotResumeEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := claudeStage(t)
+	s.start()
+	s.stop()
+	rec := s.record()
+	rec.Conversation = "00000000-0000-4000-8000-00000000dead"
+	if err := s.store.Save(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
+	row := s.start()
+	if row.Outcome != sessions.OutcomeStarted || row.Conversation == rec.Conversation {
+		t.Errorf("start: %s %s, want a fresh conversation", row.Outcome, row.Conversation)
+	}
+	s.say("hello")
+}
+
+// TestRealClaudesFirstStartIsSeenForWhatItIs has a folder that nobody trusted: the dialog holds every text.
+func TestRealClaudesFirstStartIsSeenForWhatItIs(t *testing.T) {
+	t.Parallel()
+	s := claudeStage(t)
+	c := s.harness.(Claude)
+	c.Trust = false
+	env := map[string]string{"ANTHROPIC_BASE_URL": s.model.URL, "ANTHROPIC_API_KEY": "dummy-not-a-key-0123456789", "DISABLE_AUTOUPDATER": "1"}
+	s.raise(c, env)
+	s.start()
+	s.untilState(sessions.ViewDialog)
+	_, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "hello"})
+	if held := (*sessions.HeldError)(nil); !errors.As(err, &held) {
+		t.Errorf("a text at the trust dialog: %v", err)
+	}
+	data, err := os.ReadFile(filepath.Join(s.home, ".claude.json"))
+	var known struct{ Projects map[string]map[string]any }
+	if err != nil || json.Unmarshal(data, &known) != nil || known.Projects[s.def.Cwd]["hasTrustDialogAccepted"] == true {
+		t.Errorf("the folder was trusted: %s, %v", data, err)
+	}
+}
