@@ -193,6 +193,7 @@ func (t *thread) deny(ctx context.Context, r Reply, reason authz.Reason) {
 func (t *thread) settle(ts string, o Outcome, m Mark) {
 	e := t.b.Replies[ts]
 	e.State, e.Outcome, e.At, e.Wanted = StateSettled, o, t.m.now(), m
+	e.Intent = sessions.Intent{} // nobody asks for it any more, and the file is written at every step
 	t.put(ts, e)
 	t.keep()
 }
