@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
@@ -36,9 +38,30 @@ func (c *cli) load() (*config.Config, config.Loader, error) {
 		return nil, config.Loader{}, err
 	}
 	loader := found.Loader(c.env.workdir, c.env.home)
-	loader.Check = func(cfg *config.Config) error { return cfg.CheckHarnesses(builtinNames) }
+	loader.Check = checkConfig
 	cfg, err := loader.Load(found.Path)
 	return cfg, loader, err
+}
+
+// checkConfig holds a configuration against the harnesses there are and the sessions that were created.
+func checkConfig(cfg *config.Config) error {
+	if err := cfg.CheckHarnesses(builtinNames); err != nil {
+		return err
+	}
+	var conflicts []config.Problem
+	reg := registry.New(cfg.StateRoot)
+	for _, s := range cfg.Standing.Sessions {
+		created, err := sessions.Created(context.Background(), reg, s.Name)
+		if err == nil && created { // a record that cannot be read refuses its session, not the configuration
+			conflicts = append(conflicts, cfg.Problem(s.Position.Key+".name",
+				fmt.Sprintf("%q is the name of a session that was created at run time (%s) — choose another name, or take the entry out and run `the-loop standing delete %s`",
+					s.Name, filepath.Join(cfg.StateRoot, "local", "standing", s.Name+".json"), s.Name)))
+		}
+	}
+	if len(conflicts) > 0 {
+		return &config.Error{Problems: conflicts}
+	}
+	return nil
 }
 
 // builtinNames are the harnesses that need no description.
@@ -50,8 +73,67 @@ func (c *cli) open() (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	log := slog.New(slog.NewTextHandler(c.env.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	return c.build(func() *config.Config { return cfg }, log)
+	return c.build(func() *config.Config { return cfg }, c.warnings())
+}
+
+// openToStop makes the core for a command that takes something down. A configuration that does not validate is no reason
+// to leave agents running: where the state is can be told all the same, and the records say the rest.
+func (c *cli) openToStop() (*app, error) {
+	a, err := c.open()
+	var refused *config.Error
+	if !errors.As(err, &refused) {
+		return a, err
+	}
+	found, ferr := config.Find(c.config, c.env.getenv, c.env.workdir, c.env.home)
+	if ferr != nil {
+		return nil, ferr
+	}
+	cfg, sure := found.Loader(c.env.workdir, c.env.home).Salvage(found.Path)
+	_, _ = fmt.Fprintf(c.env.err, "the-loop: %v\nthe-loop: the configuration is not valid; what the records below %s say is stopped\n", err, cfg.StateRoot)
+	if !sure {
+		_, _ = fmt.Fprintln(c.env.err, "the-loop: state.root cannot be read, so that is the default; --config FILE names another configuration")
+	}
+	return c.build(func() *config.Config { return cfg }, c.warnings())
+}
+
+// warnings is the log of a command: what goes wrong beside its result.
+func (c *cli) warnings() *slog.Logger {
+	return slog.New(slog.NewTextHandler(c.env.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+}
+
+// servers gives the terminals of other tmux servers than ours, which records may name from before the configuration changed.
+type servers struct {
+	own  tmux.Options
+	mu   sync.Mutex // guards the field that follows
+	more map[string]*tmux.Tmux
+}
+
+// at is the terminal of that socket; nil: it is ours, or none.
+func (s *servers) at(socket string) sessions.Terminal {
+	if socket == s.own.SocketPath || s.own.SocketPath == "" && ownSocket(socket, s.own.SocketName) {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t := s.more[socket]; t != nil {
+		return t
+	}
+	other := s.own
+	other.SocketName, other.SocketPath = "", socket
+	t, err := tmux.New(other)
+	if err != nil {
+		return nil
+	}
+	s.more[socket] = t
+	return t
+}
+
+// ownSocket reports whether tmux has a server of that name at that path. What is before tmux-UID is the system's: /tmp, or
+// what that links to.
+func ownSocket(path, name string) bool {
+	rest, ok := strings.CutSuffix(path, fmt.Sprintf("/tmux-%d/%s", os.Getuid(), name))
+	real, err := filepath.EvalSymlinks("/tmp")
+	return ok && (rest == "/tmp" || err == nil && rest == real)
 }
 
 // build makes the core over a configuration that may change.
@@ -60,12 +142,14 @@ func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 	a := &app{cfg: cfg, registry: registry.New(first.StateRoot), log: log}
 	a.events = eventlog.New(first.EventLog.Path, func() eventlog.Options { return cfg().EventLogOptions() }, log)
 	var err error
-	a.tmux, err = tmux.New(tmux.Options{SocketName: first.Routing.Tmux.SocketName, SocketPath: c.socket, Dir: filepath.Join(first.StateRoot, "run"), Log: log})
+	server := tmux.Options{SocketName: first.Routing.Tmux.SocketName, SocketPath: c.socket, Dir: filepath.Join(first.StateRoot, "run"), Log: log}
+	a.tmux, err = tmux.New(server)
 	if err != nil {
 		return nil, err
 	}
 	own := map[string]string{"THE_LOOP_CLI_CONFIG": first.Path, "THE_LOOP_INSTANCE": first.StateRoot}
-	a.core = sessions.New(sessions.Options{Terminal: a.tmux, Store: a.registry, Sink: a.events, Log: log,
+	others := &servers{own: server, more: map[string]*tmux.Tmux{}}
+	a.core = sessions.New(sessions.Options{Terminal: a.tmux, At: others.at, Store: a.registry, Sink: a.events, Log: log,
 		Config: func() sessions.Config { return cfg().Sessions(own) },
 		Harnesses: func(name string) (sessions.Harness, error) {
 			small, err := c.smallAgent(cfg())
@@ -152,10 +236,19 @@ const botLogMax = 16 << 20
 
 // standing opens the core for a verb on one standing session.
 func (c *cli) standing(ctx context.Context, name string, verb func(*app, sessions.Ref) error) error {
+	return c.standingFrom(ctx, name, c.open, verb)
+}
+
+func (c *cli) standingFrom(ctx context.Context, name string, open func() (*app, error), verb func(*app, sessions.Ref) error) error {
 	if !sessions.ValidName(name) {
-		return &sessions.RefError{Got: name}
+		return usage(fmt.Errorf("%q cannot name a session: use small letters, digits and dashes, up to 40, as in supervisor", name))
 	}
-	a, err := c.open()
+	return c.with(ctx, open, func(a *app) error { return verb(a, sessions.StandingRef(name)) })
+}
+
+// with opens the core, makes sure that there is a tmux, and closes it again.
+func (c *cli) with(ctx context.Context, open func() (*app, error), do func(*app) error) error {
+	a, err := open()
 	if err != nil {
 		return err
 	}
@@ -163,5 +256,5 @@ func (c *cli) standing(ctx context.Context, name string, verb func(*app, session
 	if err := a.tmux.Check(ctx); err != nil {
 		return err
 	}
-	return verb(a, sessions.StandingRef(name))
+	return do(a)
 }

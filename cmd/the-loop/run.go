@@ -101,6 +101,8 @@ type cli struct {
 	env    environment
 	config string // --config
 	socket string // of a tmux server that is not the configured one; empty: the configured one
+
+	detached bool // the bot runs without a terminal
 }
 
 func newRoot(env environment) *cobra.Command {
@@ -120,7 +122,7 @@ where the command needs it.`,
 	root.SetVersionTemplate("the-loop {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.PersistentFlags().StringVar(&c.config, "config", "", "the configuration `FILE`, instead of the one that is searched for")
-	root.AddCommand(c.serveCommand(), c.statusCommand(), c.standingCommand(), c.attachCommand(), c.eventsCommand(),
+	root.AddCommand(c.startCommand(), c.stopCommand(), c.restartCommand(), c.statusCommand(), c.serveCommand(), c.standingCommand(), c.attachCommand(), c.eventsCommand(),
 		c.configCommand(), c.slackCommand(), c.demoCommand(), c.versionCommand(), c.smallAgentCommand())
 	for _, cmd := range allCommands(root) {
 		strict(cmd)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -19,13 +20,19 @@ import (
 )
 
 func (c *cli) serveCommand() *cobra.Command {
-	return &cobra.Command{Use: "serve", Short: "Run the Slack bot in the foreground", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "serve", Short: "Run the Slack bot in the foreground", Args: cobra.NoArgs,
 		Long: `Run the Slack bot in the foreground until it is interrupted. It announces running sessions, takes replies to them, and reads
 what was written while it was away. One bot runs on a state root, and one on a Slack app. Sessions go on without it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.serve(cmd.Context(), func(line string) { _, _ = fmt.Fprintln(cmd.OutOrStdout(), line) })
 		}}
+	cmd.Flags().BoolVar(&c.detached, flagDetached, false, "log to the file alone")
+	_ = cmd.Flags().MarkHidden(flagDetached) // it exists
+	return cmd
 }
+
+// flagDetached is how "the-loop start" runs the bot.
+const flagDetached = "detached"
 
 // serve runs the bot until ctx ends. say is told when it is ready.
 func (c *cli) serve(ctx context.Context, say func(line string)) error {
@@ -41,7 +48,11 @@ func (c *cli) serve(ctx context.Context, say func(line string)) error {
 		return err
 	}
 	defer client.Close()
-	log, closeLog, err := botLog(cfg.StateRoot, c.env.err)
+	var also io.Writer = c.env.err
+	if c.detached {
+		also = io.Discard
+	}
+	log, closeLog, err := botLog(cfg.StateRoot, also)
 	if err != nil {
 		return fmt.Errorf("open the bot's log: %w", err)
 	}

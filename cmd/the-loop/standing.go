@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -12,22 +13,25 @@ import (
 )
 
 func (c *cli) standingCommand() *cobra.Command {
-	return group("standing", "Start, stop, list and talk to standing sessions",
-		c.standingVerb("start", "Start a session; one that runs is left untouched", func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+	return group("standing", "Create, start, stop, list, look at and talk to standing sessions",
+		c.standingVerb("start", "Start a session; one that runs is left untouched", c.open, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
 			return a.core.Start(cmd.Context(), sessions.StartRequest{Ref: ref})
 		}),
-		c.standingVerb("stop", "Stop a session; its conversation stays", func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+		c.standingVerb("stop", "Stop a session; its conversation stays", c.openToStop, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
 			return a.core.Stop(cmd.Context(), sessions.StopRequest{Ref: ref})
 		}),
-		c.standingList(), c.standingSay())
+		c.standingVerb("restart", "Stop a session and start it again; its conversation goes on", c.open, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+			return a.core.Restart(cmd.Context(), sessions.RestartRequest{Ref: ref})
+		}),
+		c.standingList(), c.standingCreate(), c.standingDelete(), c.standingSay(), c.standingPeek())
 }
 
-func (c *cli) standingVerb(use, short string, verb func(*cobra.Command, *app, sessions.Ref) (sessions.Row, error)) *cobra.Command {
+func (c *cli) standingVerb(use, short string, open func() (*app, error), verb func(*cobra.Command, *app, sessions.Ref) (sessions.Row, error)) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: use + " NAME", Short: short, Args: cobra.ExactArgs(1)}
 	formatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.standing(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
+		return c.standingFrom(cmd.Context(), args[0], open, func(a *app, ref sessions.Ref) error {
 			row, err := verb(cmd, a, ref)
 			if err != nil {
 				return err
@@ -66,10 +70,10 @@ What is printed is what is known: "accepted" when the agent's own record shows t
 that the agent would take as a command (for most, one that begins with ! or /) gets a name in front, so that it is plain text.
 Nothing is typed while the agent asks a question or while unsent text stands in its input box.`}
 	cmd.Flags().StringVar(&text, "text", "", "the text; - reads standard input")
-	if err := cmd.MarkFlagRequired("text"); err != nil {
-		panic(err) // the flag is defined in the line above
-	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if !cmd.Flags().Changed("text") {
+			return usage(errors.New("there is no --text"))
+		}
 		if text == "-" {
 			data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxText+1))
 			if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,8 @@ type status struct {
 	Config   string         `json:"config"`
 	Root     string         `json:"root"`
 	Bot      botStatus      `json:"bot"`
+	Services []service      `json:"services"`
+	Disabled bool           `json:"sessionsDisabled"` // standingSessions.enabled is false
 	Sessions []sessions.Row `json:"sessions"`
 }
 
@@ -67,7 +70,7 @@ Slack is enabled and the bot does not run, is not connected or hears nothing, or
 
 func (a *app) status(ctx context.Context) (status, error) {
 	cfg := a.cfg()
-	s := status{Config: cfg.Path, Root: cfg.StateRoot}
+	s := status{Config: cfg.Path, Root: cfg.StateRoot, Disabled: !cfg.Standing.Enabled}
 	rows, err := a.core.List(ctx)
 	if err != nil {
 		return s, err
@@ -79,13 +82,21 @@ func (a *app) status(ctx context.Context) (status, error) {
 		s.Bot.Problems = append(s.Bot.Problems, err.Error())
 	}
 	s.Bot.Problems = append(s.Bot.Problems, botProblems(s.Bot, time.Now())...)
-	s.OK = len(s.Bot.Problems) == 0
-	for _, r := range rows {
-		if cfg.Standing.Enabled && r.AutoStart && !r.Running && r.Source == sessions.SourceDeclared {
-			s.OK = false
-		}
-	}
+	s.Services = []service{s.Bot.service()}
+	s.OK = len(s.Bot.Problems) == 0 && !slices.ContainsFunc(rows, amiss)
 	return s, nil
+}
+
+// amiss reports a session that is not as it should be: a start would have started it and it does not run, or its record
+// cannot be read.
+func amiss(r sessions.Row) bool { return r.Expected && !r.Running || r.State == sessions.StateBroken }
+
+func (b botStatus) service() service {
+	s := service{Name: serviceBot, Enabled: b.Wanted, Running: b.Running, Detail: strings.Join(b.Problems, "; ")}
+	if b.Running {
+		s.PID = b.State.PID
+	}
+	return s
 }
 
 // botProblems are what is not as it should be with the bot, each with what to do.
@@ -94,7 +105,7 @@ func botProblems(b botStatus, now time.Time) (all []string) {
 	s := b.State
 	switch {
 	case !b.Running && b.Wanted:
-		say("the bot is not running: the-loop serve")
+		say("the bot is not running: the-loop start")
 		return all
 	case !b.Running:
 		return nil
@@ -126,8 +137,13 @@ func (s status) print(w io.Writer) error {
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err
 	}
+	if s.Disabled {
+		if _, err := fmt.Fprintln(w, "sessions  "+disabledWords); err != nil {
+			return err
+		}
+	}
 	if len(s.Sessions) == 0 {
-		_, err := fmt.Fprintln(w, "sessions  none: declare one under standingSessions in the config")
+		_, err := fmt.Fprintln(w, "sessions  none: declare one under standingSessions in the config, or the-loop standing create NAME")
 		return err
 	}
 	return printTable(w, s.Sessions)

@@ -241,7 +241,7 @@ func newProblem(file string, at place, key, message string) Problem {
 // placeOf is the place of a key, or of the nearest one above it that is written.
 func placeOf(places map[string]place, key string) place {
 	for {
-		if at, ok := places[key]; ok {
+		if at, ok := places[key]; ok || key == "" {
 			return at
 		}
 		key = key[:max(strings.LastIndexAny(key, ".["), 0)]

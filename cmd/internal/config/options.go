@@ -17,7 +17,8 @@ import (
 func (c *Config) Sessions(own map[string]string) sessions.Config {
 	t := c.Routing.Tmux
 	s := sessions.Config{Enabled: c.Standing.Enabled, RemainOnExit: t.RemainOnExit, Resume: t.ResumeOnRespawn,
-		Probe: t.ResumeProbe, KillGrace: t.HarnessKillGrace, Env: c.environment, OwnEnv: own}
+		Probe: t.ResumeProbe, KillGrace: t.HarnessKillGrace, Env: c.environment, OwnEnv: own, Slack: c.Slack.Enabled,
+		Defaults: sessions.Defaults{Harness: c.Routing.DefaultHarness, HarnessArgs: c.Routing.HarnessArgs, Cwd: c.Routing.SpawnWorkdir}}
 	for _, d := range c.Standing.Sessions {
 		s.Declared = append(s.Declared, d.definition())
 	}

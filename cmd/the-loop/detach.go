@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"the-loop/sessions"
+	"the-loop/sessions/registry"
+)
+
+// service is a part of the-loop that runs beside the sessions.
+type service struct {
+	Name    string           `json:"name"`
+	Enabled bool             `json:"enabled"`
+	Running bool             `json:"running"`
+	PID     int              `json:"pid,omitempty"`
+	Outcome sessions.Outcome `json:"outcome,omitempty"`
+	Detail  string           `json:"detail,omitempty"`
+}
+
+// serviceBot is the name of the Slack bot among the services.
+const serviceBot = "bot"
+
+func (s service) words() string {
+	words := "not running"
+	switch {
+	case s.Running:
+		words = fmt.Sprintf("process %d", s.PID)
+	case !s.Enabled && s.Outcome == "":
+		words = "disabled (channels.slack.enabled is false)"
+	}
+	if s.Outcome != "" {
+		words += " (" + string(s.Outcome) + ")"
+	}
+	if s.Detail != "" {
+		words += ": " + s.Detail
+	}
+	return words
+}
+
+func (s service) failed(format string, args ...any) service {
+	s.Outcome, s.Detail = sessions.OutcomeFailed, fmt.Sprintf(format, args...)
+	return s
+}
+
+// bot is how the bot is.
+func (a *app) botService() (service, registry.BotState) {
+	s := service{Name: serviceBot, Enabled: a.cfg().Slack.Enabled}
+	state, alive, err := a.registry.BotRunning()
+	if err != nil && !alive {
+		s.Detail = err.Error()
+	}
+	if alive {
+		s.Running, s.PID = true, state.PID
+	}
+	return s, state
+}
+
+// How long a bot may take to say that it is ready, and to end.
+const (
+	botStartTime = 20 * time.Second
+	botStopTime  = 20 * time.Second
+	botLook      = 20 * time.Millisecond
+)
+
+// startBot starts the bot in the background and waits until it is ready. Slack may be down meanwhile.
+func (c *cli) startBot(ctx context.Context, a *app) service {
+	s, _ := a.botService()
+	switch {
+	case s.Running:
+		s.Outcome = sessions.OutcomeAlreadyRunning
+		return s
+	case !s.Enabled:
+		return s
+	}
+	errPath := filepath.Join(a.cfg().StateRoot, "logs", "bot.err")
+	cmd, err := c.detach(a.cfg().StateRoot, errPath)
+	if err != nil {
+		return s.failed("%v", err)
+	}
+	s.PID = cmd.Process.Pid
+	defer func() { _ = cmd.Process.Release() }()
+	ctx, cancel := context.WithTimeout(ctx, botStartTime)
+	defer cancel()
+	ended := false
+	err = until(ctx, func() bool {
+		var status unix.WaitStatus
+		if pid, _ := unix.Wait4(s.PID, &status, unix.WNOHANG, nil); pid == s.PID {
+			ended = true
+		}
+		state, alive, _ := a.registry.BotRunning()
+		s.Running = alive && state.PID == s.PID && !state.Written.IsZero()
+		return ended || s.Running
+	})
+	switch {
+	case ended:
+		s.Running = false
+		return s.failed("%s", lastLine(errPath))
+	case err != nil:
+		return s.failed("process %d did not say in %s that it is ready: see logs/bot.log", s.PID, botStartTime)
+	}
+	s.Outcome = sessions.OutcomeStarted
+	return s
+}
+
+// detach runs "serve" in a session and a process group of its own, so that no key and no end of our terminal reaches it.
+// What it says when it cannot start goes to the file errPath.
+func (c *cli) detach(root, errPath string) (*exec.Cmd, error) {
+	self, err := stable(c.env.self, filepath.Join(root, "run"))
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Dir(errPath), 0o700); err != nil {
+		return nil, err
+	}
+	errs, err := os.OpenFile(errPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = errs.Close() }()
+	args := []string{"serve", "--" + flagDetached}
+	if c.config != "" {
+		args = append(args, "--config", c.env.abs(c.config))
+	}
+	cmd := exec.Command(self, args...)
+	cmd.Dir, cmd.Stderr = c.env.workdir, errs
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the bot: %w", err)
+	}
+	return cmd, nil
+}
+
+// until looks every few milliseconds, until ok or the end of ctx.
+func until(ctx context.Context, ok func() bool) error {
+	tick := time.NewTicker(botLook)
+	defer tick.Stop()
+	for !ok() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// lastLine is the last line that a bot wrote that could not start.
+func lastLine(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	if last := strings.TrimPrefix(lines[len(lines)-1], "the-loop: "); last != "" {
+		return last
+	}
+	return "it ended at once: see logs/bot.log"
+}
+
+// stopBot asks the process that has the bot's lock to end, and waits until it has let go of it.
+func (a *app) stopBot(ctx context.Context) service {
+	s, state := a.botService()
+	switch {
+	case !s.Running && s.Enabled:
+		s.Outcome = sessions.OutcomeAlreadyStopped
+		return s
+	case !s.Running:
+		return s
+	case s.PID <= 1:
+		return s.failed("it has not said which process it is; try again")
+	}
+	if err := a.askToEnd(state); err != nil {
+		return s.failed("process %d cannot be asked to end: %v", s.PID, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, botStopTime)
+	defer cancel()
+	if err := until(ctx, func() bool { return !a.holds(state) }); err != nil {
+		return s.failed("it has not ended in %s: see logs/bot.log", botStopTime)
+	}
+	s.Running, s.Outcome = false, sessions.OutcomeStopped
+	return s
+}
+
+// askToEnd sends TERM. The process is held by its descriptor before the lock is asked again, so that a number that was
+// given away meanwhile is not signalled.
+func (a *app) askToEnd(state registry.BotState) error {
+	p, err := os.FindProcess(state.PID)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Release() }()
+	if !a.holds(state) {
+		return nil
+	}
+	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	return nil
+}
+
+// holds reports whether that bot has the lock.
+func (a *app) holds(state registry.BotState) bool {
+	now, alive, _ := a.registry.BotRunning()
+	return alive && now.PID == state.PID && now.Started.Equal(state.Started)
+}

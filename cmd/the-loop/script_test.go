@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestScripts plays the scenarios of testdata/script, each with a home, a state and a tmux server of its own. The numbers in
+// their names are those of the acceptance criteria.
+func TestScripts(t *testing.T) {
+	t.Parallel()
+	testscript.Run(t, testscript.Params{Dir: filepath.Join("testdata", "script"), Setup: setUp, RequireExplicitExec: true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"append": appendLine, "eventually": eventually, "sees": sees, "exits": exits, "expand": expand, "tmux": tmuxCommand}})
+}
+
+func setUp(e *testscript.Env) error {
+	socket := "tls-" + strings.ToLower(rand.Text()[:10])
+	e.Setenv("SOCKET", socket)
+	e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
+	e.Setenv("TMUX", "")
+	e.Setenv("THE_LOOP_CLI_CONFIG", filepath.Join(e.WorkDir, "cli-config.yaml"))
+	e.Defer(func() {
+		for _, name := range []string{socket, socket + "-2"} {
+			if left := takeDown(name); left != "" {
+				e.T().Log("left behind on", name+":", left)
+				e.T().FailNow()
+			}
+		}
+	})
+	return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o700)
+}
+
+// takeDown ends what a script left running, its agents first, and returns a word on what should not have been there: a
+// server without panes ends by itself, so only what the script forgot is seen.
+func takeDown(socket string) (left string) {
+	out, err := exec.Command("tmux", "-N", "-L", socket, "list-panes", "-a", "-F", "#{session_name}").CombinedOutput()
+	if err == nil {
+		left = strings.TrimSpace(string(out))
+		_ = exec.Command("tmux", "-N", "-L", socket, "kill-server").Run()
+	}
+	_ = os.Remove(fmt.Sprintf("/tmp/tmux-%d/%s", os.Getuid(), socket)) // tmux leaves its socket
+	return left
+}
+
+// expand writes FILE from FILE.in, with variables filled in.
+func expand(ts *testscript.TestScript, _ bool, args []string) {
+	text := os.Expand(ts.ReadFile(args[0]+".in"), ts.Getenv)
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+// appendLine adds a line to a file.
+func appendLine(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile(args[0]) + args[1] + "\n"
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
+}
+
+// exits runs a command that has to end with that code.
+func exits(ts *testscript.TestScript, _ bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	err = ts.Exec(args[1], args[2:]...)
+	if got := exitCode(err); got != want {
+		ts.Fatalf("it ends with code %d, not %d", got, want)
+	}
+}
+
+func exitCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if exit, ok := err.(*exec.ExitError); ok {
+		return exit.ExitCode()
+	}
+	return -1
+}
+
+// eventually runs a command again until it succeeds.
+func eventually(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := until(ctx, func() bool { return ts.Exec(args[0], args[1:]...) == nil }); err != nil {
+		ts.Fatalf("%s does not succeed", strings.Join(args, " "))
+	}
+}
+
+// sees runs a command again until it prints a text.
+func sees(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	err := until(ctx, func() bool {
+		return ts.Exec(args[1], args[2:]...) == nil && strings.Contains(ts.ReadFile("stdout"), args[0])
+	})
+	if err != nil {
+		ts.Fatalf("%s does not print %q", strings.Join(args[1:], " "), args[0])
+	}
+}
+
+// tmuxCommand asks the script's tmux server.
+func tmuxCommand(ts *testscript.TestScript, _ bool, args []string) {
+	ts.Check(ts.Exec("tmux", append([]string{"-L", ts.Getenv("SOCKET")}, args...)...))
+}

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"the-loop/sessions"
+)
+
+// report is what start and stop did.
+type report struct {
+	OK       bool           `json:"ok"`
+	Config   string         `json:"config"`
+	Root     string         `json:"root"`
+	Services []service      `json:"services"`
+	Disabled bool           `json:"sessionsDisabled"` // standingSessions.enabled is false
+	Problem  string         `json:"problem,omitempty"`
+	Sessions []sessions.Row `json:"sessions"`
+}
+
+func (a *app) newReport() report {
+	return report{Config: a.cfg().Path, Root: a.cfg().StateRoot, Services: []service{}, Sessions: []sessions.Row{}}
+}
+
+// add takes in what became of the sessions.
+func (r *report) add(all sessions.AllRows, err error) {
+	r.Disabled = all.Disabled
+	if all.Rows != nil {
+		r.Sessions = all.Rows
+	}
+	if err != nil {
+		r.Problem = err.Error()
+	}
+	r.OK = err == nil && all.Failed() == 0
+	for _, s := range r.Services {
+		r.OK = r.OK && s.Outcome != sessions.OutcomeFailed
+	}
+}
+
+func (r report) show(w io.Writer, format string) error {
+	if format == "json" {
+		if err := printJSON(w, r); err != nil {
+			return err
+		}
+	} else if err := r.print(w); err != nil {
+		return err
+	}
+	if !r.OK {
+		return &exitError{code: exitFailed}
+	}
+	return nil
+}
+
+func (r report) print(w io.Writer) error {
+	for _, s := range r.Services {
+		if _, err := fmt.Fprintf(w, "%-9s %s\n", s.Name, s.words()); err != nil {
+			return err
+		}
+	}
+	var err error
+	switch {
+	case r.Problem != "":
+		_, err = fmt.Fprintf(w, "sessions  %s\n", r.Problem)
+	case r.Disabled:
+		_, err = fmt.Fprintln(w, "sessions  "+disabledWords)
+	case len(r.Sessions) == 0:
+		_, err = fmt.Fprintln(w, "sessions  none")
+	default:
+		err = printTable(w, r.Sessions)
+	}
+	return err
+}
+
+const disabledWords = "disabled (standingSessions.enabled is false)"
+
+func (c *cli) startCommand() *cobra.Command {
+	var format string
+	var foreground bool
+	cmd := &cobra.Command{Use: "start", Short: "Start the bot and the sessions that should be up", Args: cobra.NoArgs,
+		Long: `Start the bot in the background, when channels.slack.enabled is true, and wait until it is ready; then start every session that
+should be up: those declared with autoStart, and those created without --no-auto-start. What runs already is left untouched.
+Sessions start also when the bot cannot. The exit code is 1 when something could not be started.`}
+	formatFlag(cmd, &format)
+	cmd.Flags().BoolVar(&foreground, "foreground", false, "stay, and run the bot in this process, for a service manager")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return c.with(cmd.Context(), c.open, func(a *app) error {
+			if foreground {
+				return c.foreground(cmd, a, format)
+			}
+			return c.start(cmd.Context(), a).show(cmd.OutOrStdout(), format)
+		})
+	}
+	return cmd
+}
+
+func (c *cli) start(ctx context.Context, a *app) report {
+	r := a.newReport()
+	r.Services = append(r.Services, c.startBot(ctx, a))
+	r.add(a.core.StartAll(ctx))
+	return r
+}
+
+// foreground runs the bot in this process and starts the sessions as soon as it is ready. Without Slack it only stays.
+func (c *cli) foreground(cmd *cobra.Command, a *app, format string) error {
+	sessionsUp := func() {
+		r := a.newReport()
+		r.add(a.core.StartAll(cmd.Context()))
+		_ = r.show(cmd.OutOrStdout(), format) // what failed is in the rows; the bot stays
+	}
+	if !a.cfg().Slack.Enabled {
+		sessionsUp()
+		<-cmd.Context().Done()
+		return nil
+	}
+	var once sync.Once
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	return c.serve(cmd.Context(), func(line string) {
+		_, _ = fmt.Fprintln(cmd.OutOrStdout(), line)
+		once.Do(func() { wg.Go(sessionsUp) }) // its first line says that it is ready
+	})
+}
+
+func (c *cli) stopCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{Use: "stop", Short: "Stop every session, and then the bot", Args: cobra.NoArgs,
+		Long: `Stop every recorded session, whether or not it is declared or enabled, and then the bot. Conversations stay: the next start
+resumes them. It works also while the configuration does not validate.`}
+	formatFlag(cmd, &format)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return c.with(cmd.Context(), c.openToStop, func(a *app) error {
+			return a.stop(cmd.Context()).show(cmd.OutOrStdout(), format)
+		})
+	}
+	return cmd
+}
+
+func (a *app) stop(ctx context.Context) report {
+	r := a.newReport()
+	all, err := a.core.StopAll(ctx)
+	r.Services = append(r.Services, a.stopBot(ctx))
+	r.add(all, err)
+	return r
+}
+
+func (c *cli) restartCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{Use: "restart", Short: "Stop everything and start it again; conversations go on", Args: cobra.NoArgs}
+	formatFlag(cmd, &format)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return c.with(cmd.Context(), c.open, func(a *app) error {
+			if down := a.stop(cmd.Context()); !down.OK {
+				return down.show(cmd.OutOrStdout(), format)
+			}
+			return c.start(cmd.Context(), a).show(cmd.OutOrStdout(), format)
+		})
+	}
+	return cmd
+}
