@@ -65,7 +65,7 @@ func checkConfig(cfg *config.Config) error {
 }
 
 // builtinNames are the harnesses that need no description.
-var builtinNames = []string{harness.SmallAgentName}
+var builtinNames = []string{harness.SmallAgentName, harness.ClaudeName, harness.CodexName, harness.GeminiName}
 
 // open makes the core for one command.
 func (c *cli) open() (*app, error) {
@@ -147,30 +147,22 @@ func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
+	program := sync.OnceValues(func() (string, error) { return stable(c.env.self, filepath.Join(first.StateRoot, "run")) })
 	own := map[string]string{"THE_LOOP_CLI_CONFIG": first.Path, "THE_LOOP_INSTANCE": first.StateRoot}
 	others := &servers{own: server, more: map[string]*tmux.Tmux{}}
 	a.core = sessions.New(sessions.Options{Terminal: a.tmux, At: others.at, Store: a.registry, Sink: a.events, Log: log,
 		Config: func() sessions.Config { return cfg().Sessions(own) },
 		Harnesses: func(name string) (sessions.Harness, error) {
-			small, err := c.smallAgent(cfg())
+			self, err := program()
 			if err != nil {
 				return nil, err
 			}
-			return cfg().HarnessSet(small).Get(name)
+			return cfg().HarnessSet(builtins(cfg(), self, c.env.home)...).Get(name)
 		}})
 	return a, nil
 }
 
 func (a *app) close() { _ = a.events.Close() } // what could not be written was said to the log
-
-// smallAgent is the agent that comes with this binary.
-func (c *cli) smallAgent(cfg *config.Config) (sessions.Harness, error) {
-	self, err := stable(c.env.self, filepath.Join(cfg.StateRoot, "run"))
-	if err != nil {
-		return nil, err
-	}
-	return harness.SmallAgent{Argv: []string{self, "small-agent"}, Dir: filepath.Join(cfg.StateRoot, "small-agent")}, nil
-}
 
 // stable is a path of this program that stays. "go run" removes its binary when the command ends, so that one is copied.
 func stable(self, dir string) (string, error) {

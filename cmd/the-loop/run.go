@@ -123,7 +123,7 @@ where the command needs it.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.PersistentFlags().StringVar(&c.config, "config", "", "the configuration `FILE`, instead of the one that is searched for")
 	root.AddCommand(c.startCommand(), c.stopCommand(), c.restartCommand(), c.statusCommand(), c.serveCommand(), c.standingCommand(), c.attachCommand(), c.eventsCommand(),
-		c.configCommand(), c.slackCommand(), c.demoCommand(), c.versionCommand(), c.smallAgentCommand())
+		c.configCommand(), c.slackCommand(), c.demoCommand(), c.versionCommand(), c.smallAgentCommand(), c.reportCommand())
 	for _, cmd := range allCommands(root) {
 		strict(cmd)
 	}
