@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // List returns a row for every declared or recorded session, by name, with one look at tmux for all of them. When tmux
@@ -59,11 +60,16 @@ type listing struct {
 	harnesses map[string]Harness
 	seen      map[Ref]bool
 	rows      []Row
+	follow    time.Time // until then agents are asked which conversation they are in
 }
+
+// followFor bounds how long a list asks agents which conversation they are in. Those that it does not come to have the
+// recorded one, which each text and each stop brings up to date.
+const followFor = 250 * time.Millisecond
 
 func newListing(c *Core, panes []Pane, silent bool) *listing {
 	l := &listing{c: c, cfg: c.o.Config(), silent: silent, panes: make(map[string]Pane, len(panes)), declared: map[Ref]Definition{},
-		harnesses: map[string]Harness{}, seen: map[Ref]bool{}, rows: []Row{}}
+		harnesses: map[string]Harness{}, seen: map[Ref]bool{}, rows: []Row{}, follow: time.Now().Add(followFor)}
 	for _, p := range panes {
 		l.panes[p.Mark] = p
 	}
@@ -114,7 +120,7 @@ func (l *listing) conversation(ctx context.Context, r Record) string {
 		h, _ = l.c.o.Harnesses(name) // nil: it is not known any more, and so cannot be asked
 		l.harnesses[name] = h
 	}
-	if h == nil {
+	if h == nil || time.Now().After(l.follow) {
 		return r.Conversation
 	}
 	return l.c.conversation(ctx, h, r)

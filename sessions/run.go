@@ -24,7 +24,8 @@ var errResumeAbandoned = errors.New("the conversation cannot be resumed")
 
 // launch resumes the recorded conversation, or starts a fresh one.
 func (r *run) launch(ctx context.Context) (Row, error) {
-	if r.prior != nil && r.prior.Definition.Harness == r.rec.Definition.Harness {
+	if r.prior != nil && r.prior.Status == StatusRunning && r.prior.Definition.Harness == r.rec.Definition.Harness {
+		// It ended on its own: where the run was at its end was not recorded, as a stop does.
 		r.rec.Conversation = r.c.conversation(ctx, r.harness, *r.prior)
 		r.prior.Conversation = r.rec.Conversation
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -489,6 +490,60 @@ type lying struct {
 }
 
 func (l lying) Follow(context.Context, sessions.Conversation) (string, error) { return l.id, l.err }
+
+// Some harnesses find the conversation by the time of the run, which only a record of a run has.
+func TestOnlyARunThatWasNotStoppedIsFollowedAtAStart(t *testing.T) {
+	t.Parallel()
+	f := &dated{}
+	w := newWorld(t, func(w *world, o *sessions.Options) {
+		f.SmallAgent = agentIn(w.dir)
+		o.Harnesses = harness.NewSet(f).Get
+	}, sessions.Definition{Name: "a"})
+	w.start("a")
+	began := w.record("a").Changed
+	w.stop("a")
+	if n := len(f.asked()); n != 1 {
+		t.Errorf("asked %d times before the stop", n)
+	}
+	w.start("a")
+	if got := f.asked(); len(got) != 0 {
+		t.Errorf("a stopped run was followed: %v", got)
+	}
+	again := w.record("a").Changed
+	w.kill("a")
+	w.start("a")
+	if got := f.asked(); len(got) != 1 || !got[0].Equal(again) || !again.After(began) {
+		t.Errorf("asked for the runs of %v, want %v", got, again)
+	}
+	w.edit("a", func(r *sessions.Record) { r.Status, r.Pane = sessions.StatusStarting, "" })
+	before := w.record("a").Changed
+	w.start("a") // adopts
+	if got := w.record("a").Changed; !got.Equal(before) {
+		t.Errorf("an adopted run began at %v, want %v", got, before)
+	}
+}
+
+type dated struct {
+	harness.SmallAgent
+	mu   sync.Mutex
+	runs []time.Time
+}
+
+func (d *dated) Follow(_ context.Context, c sessions.Conversation) (string, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.runs = append(d.runs, c.Started)
+	return "", nil
+}
+
+// asked are the runs that were asked for since the last time.
+func (d *dated) asked() []time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	runs := d.runs
+	d.runs = nil
+	return runs
+}
 
 func TestAHarnessIsPreparedBeforeItStarts(t *testing.T) {
 	t.Parallel()

@@ -147,7 +147,11 @@ func (c *Core) occupied(ref Ref, p Pane) error {
 // adopt records a live pane that carries our id: the bot or a start before may have died before it could say so.
 func (c *Core) adopt(ctx context.Context, rec Record, p Pane) (Row, error) {
 	if rec.Status != StatusRunning || rec.Pane != p.ID || rec.Server != p.Server {
-		rec = rec.at(p, StatusRunning, c.o.Now())
+		since := rec.Changed
+		if rec.Status == StatusStopped { // nobody knows since when
+			since = c.o.Now()
+		}
+		rec = rec.at(p, StatusRunning, since)
 		if err := c.o.Store.Save(ctx, rec); err != nil {
 			return Row{}, fmt.Errorf("record the running session: %w", err)
 		}
