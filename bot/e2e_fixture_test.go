@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -47,6 +49,7 @@ const (
 const (
 	roleAgent = "small-agent"
 	roleBytes = "byte-log"
+	roleTimes = "byte-times"
 	roleBot   = "the-bot"
 )
 
@@ -59,6 +62,8 @@ func init() {
 		os.Exit(smallagent.Main(context.Background(), os.Args[2:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
 	case roleBytes:
 		os.Exit(logBytes(os.Args[2]))
+	case roleTimes:
+		os.Exit(timeBytes(os.Args[2]))
 	case roleBot:
 		os.Exit(beBot(os.Args[2]))
 	}
@@ -139,12 +144,23 @@ func beBot(file string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	b, _, err := p.bot(core, sink, config, func(o *bot.Options) { o.Log = log })
+	b, _, err := p.bot(core, sink, config, func(o *bot.Options) {
+		o.Log, o.Report = log, func(bot.Report) { noteHeap(filepath.Join(p.Root, "heap"), log) }
+	})
 	if err == nil {
 		err = b.Run(context.Background())
 	}
 	fmt.Fprintln(os.Stderr, err)
 	return 1
+}
+
+// noteHeap writes how much of the heap is in use.
+func noteHeap(file string, log *slog.Logger) {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	if err := os.WriteFile(file, []byte(strconv.FormatUint(m.HeapInuse, 10)), 0o600); err != nil {
+		log.Error("cannot note the heap", "err", err)
+	}
 }
 
 // world is a workspace, a tmux server, a state root and a bot.
@@ -174,6 +190,7 @@ type setup struct {
 	plan      func(*plan)
 	options   func(*bot.Options)
 	noBot     bool
+	patience  time.Duration // default [patience]
 }
 
 // newWorld makes a world with Ann, who is on the list, and starts the bot.
@@ -183,7 +200,7 @@ func newWorld(t testing.TB, changes ...func(*setup)) *world {
 	for _, c := range changes {
 		c(&s)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(s.patience, patience))
 	t.Cleanup(cancel)
 	w := &world{t: t, ctx: ctx, Workspace: workspace.New(s.workspace), events: &eventlogtest.Recorder{}, logs: &logbook{},
 		changed: make(chan struct{}, 1), options: s.options}
@@ -226,7 +243,7 @@ func newWorld(t testing.TB, changes ...func(*setup)) *world {
 // threadsOnly fails when the bot said anything about a session outside of its thread (openclaw/openclaw#10837, #17716).
 func (w *world) threadsOnly() {
 	for _, m := range w.Messages(w.ch) {
-		if m.User == w.BotUserID() && m.ThreadTS == "" && m.Subtype == "" && !strings.Contains(m.Text, "in `"+w.plan.TmuxDir) {
+		if m.User == w.BotUserID() && m.ThreadTS == "" && m.Subtype == "" && !strings.Contains(m.Text, "in `"+w.plan.TmuxDir) && !strings.HasSuffix(m.Text, "* was deleted") {
 			w.t.Errorf("said in the channel and not in a thread: %q", m.Text)
 		}
 	}
@@ -355,6 +372,7 @@ type agent struct {
 	ref  sessions.Ref
 	id   string
 	conv string
+	ch   string // where it is announced
 	root string // ts of the announcement
 }
 
@@ -385,7 +403,7 @@ func (w *world) launch(d sessions.Definition) *agent {
 		w.t.Fatal(err)
 	}
 	w.reconcile()
-	return &agent{w: w, ref: row.Ref, id: row.ID, conv: row.Conversation}
+	return &agent{w: w, ref: row.Ref, id: row.ID, conv: row.Conversation, ch: cmp.Or(d.Slack.Channel, w.ch)}
 }
 
 // announced waits for the announcement.
@@ -493,7 +511,7 @@ func (a *agent) reply(text string, opts ...workspace.PostOption) string {
 
 func (a *agent) replyBy(p *workspace.Person, text string, opts ...workspace.PostOption) string {
 	a.w.t.Helper()
-	ts, err := p.Reply(a.w.ch, a.root, text, opts...)
+	ts, err := p.Reply(a.ch, a.root, text, opts...)
 	if err != nil {
 		a.w.t.Fatal(err)
 	}
@@ -503,7 +521,7 @@ func (a *agent) replyBy(p *workspace.Person, text string, opts ...workspace.Post
 // receipt waits for a reaction of the bot on a reply.
 func (a *agent) receipt(ts, emoji string) {
 	a.w.t.Helper()
-	a.w.until(fmt.Sprintf("the receipt %s on %s", emoji, ts), func() bool { return a.w.HasReaction(a.w.ch, ts, emoji) })
+	a.w.until(fmt.Sprintf("the receipt %s on %s", emoji, ts), func() bool { return a.w.HasReaction(a.ch, ts, emoji) })
 }
 
 // tells writes a reply and waits for it to be accepted.
@@ -546,7 +564,7 @@ func contains(text string, parts ...string) bool {
 
 // answers are the bot's messages in the thread, but for the root.
 func (a *agent) answers() []workspace.Message {
-	all := a.w.Thread(a.w.ch, a.root)
+	all := a.w.Thread(a.ch, a.root)
 	if len(all) > 0 {
 		all = all[1:]
 	}
