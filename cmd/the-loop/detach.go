@@ -67,9 +67,10 @@ func (a *app) botService() (service, registry.BotState) {
 
 // How long a bot may take to say that it is ready, and to end.
 const (
-	botStartTime = 20 * time.Second
-	botStopTime  = 20 * time.Second
-	botLook      = 20 * time.Millisecond
+	botStartTime   = 20 * time.Second
+	botConnectTime = 3 * time.Second // how long a start waits for Slack once the bot is ready
+	botStopTime    = 20 * time.Second
+	botLook        = 20 * time.Millisecond
 )
 
 // startBot starts the bot in the background and waits until it is ready. Slack may be down meanwhile.
@@ -82,47 +83,75 @@ func (c *cli) startBot(ctx context.Context, a *app) service {
 	case !s.Enabled:
 		return s
 	}
-	errPath := filepath.Join(a.cfg().StateRoot, "logs", "bot.err")
-	cmd, err := c.detach(a.cfg().StateRoot, errPath)
+	cmd, err := c.detach(a.cfg().StateRoot)
 	if err != nil {
 		return s.failed("%v", err)
 	}
-	s.PID = cmd.Process.Pid
 	defer func() { _ = cmd.Process.Release() }()
-	ctx, cancel := context.WithTimeout(ctx, botStartTime)
-	defer cancel()
-	ended := false
-	err = until(ctx, func() bool {
-		var status unix.WaitStatus
-		if pid, _ := unix.Wait4(s.PID, &status, unix.WNOHANG, nil); pid == s.PID {
-			ended = true
-		}
-		state, alive, _ := a.registry.BotRunning()
-		s.Running = alive && state.PID == s.PID && !state.Written.IsZero()
-		return ended || s.Running
-	})
-	switch {
-	case ended:
-		s.Running = false
-		return s.failed("%s", lastLine(errPath))
+	b := &starting{a: a, pid: cmd.Process.Pid}
+	switch err := b.await(ctx); {
+	case b.ended && b.other: // somebody else started one at the same time
+		s, _ = a.botService()
+		s.Outcome = sessions.OutcomeAlreadyRunning
+		return s
+	case b.ended:
+		return s.failed("%s", lastWords(a.cfg().StateRoot))
 	case err != nil:
-		return s.failed("process %d did not say in %s that it is ready: see logs/bot.log", s.PID, botStartTime)
+		return s.failed("process %d has not said that it is ready (%v): see logs/bot.log", b.pid, err)
 	}
-	s.Outcome = sessions.OutcomeStarted
+	s.Running, s.PID, s.Outcome = true, b.pid, sessions.OutcomeStarted
+	if !b.connected {
+		s.Detail = "not connected to Slack yet"
+	}
 	return s
 }
 
+// starting is a bot that was started and has not said how it is.
+type starting struct {
+	a         *app
+	pid       int
+	ready     bool // it has the lock and its loops run
+	connected bool
+	ended     bool
+	other     bool // another bot has the lock
+}
+
+// await waits until the bot is ready, and then for a moment until it is connected or Slack has refused it.
+func (b *starting) await(ctx context.Context) error {
+	ready, cancel := context.WithTimeout(ctx, botStartTime)
+	defer cancel()
+	if err := until(ready, func() bool { b.look(); return b.ended || b.ready }); err != nil || b.ended {
+		return err
+	}
+	moment, cancel := context.WithTimeout(ctx, botConnectTime)
+	defer cancel()
+	_ = until(moment, func() bool { b.look(); return b.ended || b.connected }) // Slack may be away
+	return nil
+}
+
+func (b *starting) look() {
+	var status unix.WaitStatus
+	if pid, _ := unix.Wait4(b.pid, &status, unix.WNOHANG, nil); pid == b.pid {
+		b.ended = true
+	}
+	state, alive, _ := b.a.registry.BotRunning()
+	ours := alive && state.PID == b.pid
+	b.ready = ours && !state.Written.IsZero()
+	b.connected = b.ready && state.Connected
+	b.other = alive && !ours
+}
+
 // detach runs "serve" in a session and a process group of its own, so that no key and no end of our terminal reaches it.
-// What it says when it cannot start goes to the file errPath.
-func (c *cli) detach(root, errPath string) (*exec.Cmd, error) {
+// What it says when it ends with an error goes to a file of its own.
+func (c *cli) detach(root string) (*exec.Cmd, error) {
 	self, err := stable(c.env.self, filepath.Join(root, "run"))
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(errPath), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(botErr(root)), 0o700); err != nil {
 		return nil, err
 	}
-	errs, err := os.OpenFile(errPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	errs, err := os.OpenFile(botErr(root), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
@@ -154,17 +183,25 @@ func until(ctx context.Context, ok func() bool) error {
 	return nil
 }
 
-// lastLine is the last line that a bot wrote that could not start.
-func lastLine(path string) string {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return err.Error()
-	}
-	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
-	if last := strings.TrimPrefix(lines[len(lines)-1], "the-loop: "); last != "" {
+// botErr is where a bot in the background says why it ended. Each start begins it anew.
+func botErr(root string) string { return filepath.Join(root, "logs", "bot.err") }
+
+// lastWords is why the last bot in the background ended.
+func lastWords(root string) string {
+	if last := lastLine(botErr(root)); last != "" {
 		return last
 	}
 	return "it ended at once: see logs/bot.log"
+}
+
+// lastLine is the last line of a file, without the program's name; empty when there is none.
+func lastLine(path string) string {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return strings.TrimPrefix(lines[len(lines)-1], "the-loop: ")
 }
 
 // stopBot asks the process that has the bot's lock to end, and waits until it has let go of it.

@@ -37,6 +37,8 @@ type botStatus struct {
 	Running  bool              `json:"running"`
 	Problems []string          `json:"problems"`
 	State    registry.BotState `json:"state"`
+
+	LastWords string `json:"lastWords,omitempty"` // why the last one in the background ended
 }
 
 func (c *cli) statusCommand() *cobra.Command {
@@ -78,6 +80,9 @@ func (a *app) status(ctx context.Context) (status, error) {
 	s.Sessions = rows
 	state, alive, err := a.registry.BotRunning()
 	s.Bot = botStatus{Wanted: cfg.Slack.Enabled, Running: alive, State: state, Problems: []string{}}
+	if !alive {
+		s.Bot.LastWords = lastLine(botErr(cfg.StateRoot))
+	}
 	if err != nil {
 		s.Bot.Problems = append(s.Bot.Problems, err.Error())
 	}
@@ -104,6 +109,9 @@ func botProblems(b botStatus, now time.Time) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	s := b.State
 	switch {
+	case !b.Running && b.Wanted && b.LastWords != "":
+		say("the bot has ended: %s; then: the-loop start", b.LastWords)
+		return all
 	case !b.Running && b.Wanted:
 		say("the bot is not running: the-loop start")
 		return all

@@ -119,10 +119,12 @@ func (c *cli) foreground(cmd *cobra.Command, a *app, format string) error {
 	var once sync.Once
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	return c.serve(cmd.Context(), func(line string) {
+	err := c.serve(cmd.Context(), func(line string) {
 		_, _ = fmt.Fprintln(cmd.OutOrStdout(), line)
 		once.Do(func() { wg.Go(sessionsUp) }) // its first line says that it is ready
 	})
+	once.Do(sessionsUp) // a bot that cannot start keeps no session from starting
+	return err
 }
 
 func (c *cli) stopCommand() *cobra.Command {

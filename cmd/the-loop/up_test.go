@@ -97,6 +97,22 @@ func TestR4_5_SessionsStartAlsoWhenSlackOrTheBotDoesNot(t *testing.T) {
 			t.Errorf("status: exit code %d, %+v", code, st)
 		}
 	})
+	t.Run("Slack refuses the token", func(t *testing.T) {
+		t.Parallel()
+		s := newSite(t, workspace.Options{})
+		s.downAtEnd()
+		s.slack.RevokeToken(s.slack.BotToken(), "token_revoked")
+		code, r := s.up("start")
+		if code != exitFailed || r.Services[0].Running || !strings.Contains(r.Services[0].Detail, "token_revoked") || !r.Sessions[0].Running {
+			t.Errorf("exit code %d, %+v", code, r)
+		}
+		if _, st := s.status(); len(st.Bot.Problems) != 1 || !strings.Contains(st.Bot.Problems[0], "token_revoked") {
+			t.Errorf("%+v", st.Bot)
+		}
+		if code, out, _ := s.run(context.Background(), "start", "--foreground"); code != exitFailed || !strings.Contains(out, "already-running") {
+			t.Errorf("in the foreground: exit code %d\n%s", code, out)
+		}
+	})
 	t.Run("the token is missing", func(t *testing.T) {
 		t.Parallel()
 		s := newSite(t, workspace.Options{})
