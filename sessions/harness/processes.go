@@ -2,8 +2,6 @@ package harness
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,10 +78,4 @@ func (p paneProcess) openFiles() []string {
 		}
 	}
 	return open
-}
-
-// exists reports a file or folder that is there.
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist) && err == nil
 }

@@ -35,7 +35,7 @@ func TestRealCodexTakesEveryTextOnce(t *testing.T) {
 	s := codexStage(t)
 	s.start()
 	s.untilState(sessions.ViewReady)
-	s.sayAll(sessions.ReceiptAccepted)
+	s.sayAll(sessions.ReceiptAccepted, mixedTexts())
 }
 
 func TestRealCodexQueuesWhileItWorks(t *testing.T) {

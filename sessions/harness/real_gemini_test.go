@@ -22,7 +22,7 @@ func TestRealGeminiTakesEveryTextOnce(t *testing.T) {
 	s := geminiStage(t)
 	s.start()
 	s.untilState(sessions.ViewReady)
-	s.sayAll(sessions.ReceiptAccepted)
+	s.sayAll(sessions.ReceiptAccepted, mixedTexts())
 }
 
 func TestRealGeminisApprovalIsNeverGivenByAReply(t *testing.T) {

@@ -149,7 +149,7 @@ func (s *stage) view() sessions.View {
 // until waits for a condition, and shows the screen when it does not come.
 func (s *stage) until(what string, ok func() bool) {
 	s.Helper()
-	ctx, cancel := context.WithTimeout(s.Context(), 40*time.Second)
+	ctx, cancel := context.WithTimeout(s.Context(), 90*time.Second)
 	defer cancel()
 	for !ok() {
 		select {
@@ -225,16 +225,16 @@ func asTyped(text string, traits sessions.Traits) string {
 }
 
 // sayAll sends every shape, each acknowledged as want, and the model must have heard each once.
-func (s *stage) sayAll(want sessions.Receipt) {
+func (s *stage) sayAll(want sessions.Receipt, texts []string) {
 	s.Helper()
-	for _, text := range mixedTexts() {
+	for _, text := range texts {
 		if got := s.say(text); got != want {
 			s.Errorf("%q: %s, want %s", sessions.Sized(text, 40), got, want)
 		}
 	}
 	s.until("the last text reaches the model", func() bool { return s.heard("done.") > 0 })
 	times := map[string]int{}
-	for _, text := range mixedTexts() {
+	for _, text := range texts {
 		times[words(asTyped(text, s.harness.Traits()))]++
 	}
 	for text, want := range times {
@@ -270,7 +270,7 @@ func TestRealClaudeTakesEveryTextOnce(t *testing.T) {
 	s := claudeStage(t)
 	s.start()
 	s.untilState(sessions.ViewReady) // no dialog was in the way
-	s.sayAll(sessions.ReceiptAccepted)
+	s.sayAll(sessions.ReceiptAccepted, mixedTexts())
 }
 
 func TestRealClaudeQueuesWhileItWorks(t *testing.T) {

@@ -151,3 +151,23 @@ func TestGeminiScreensAreReadAsTheyAre(t *testing.T) {
 		"bash-mode":      {state: menu},
 	})
 }
+
+func TestOpenCodeScreensAreReadAsTheyAre(t *testing.T) {
+	t.Parallel()
+	const ready, working, dialog, menu = sessions.ViewReady, sessions.ViewWorking, sessions.ViewDialog, sessions.ViewMenu
+	holdGoldens(t, "opencode", OpenCode{}, map[string]seen{
+		"starting":       {state: sessions.ViewStarting},
+		"home":           {state: ready},
+		"ready":          {state: ready},
+		"draft":          {state: ready, box: "draft words"},
+		"draft-lines":    {state: ready, box: "[Pasted ~3 lines]"},
+		"draft-pasted":   {state: ready, box: "[Pasted ~600 lines]"},
+		"slash-menu":     {state: ready, box: "/mod"},
+		"working":        {state: working},
+		"working-queued": {state: working},
+		"working-draft":  {state: working, box: "dr w"},
+		"permission":     {state: dialog, line: "Permission required"},
+		"menu-commands":  {state: menu},
+		"bash-mode":      {state: menu},
+	})
+}

@@ -21,11 +21,27 @@ func NewSet(all ...sessions.Harness) Set {
 	return s
 }
 
-// Get finds a harness. One that is not known is a refusal that names those that are.
+// Get finds a harness. One that is not known is a refusal that names those that are; one that cannot be hosted is a refusal
+// that says why.
 func (s Set) Get(name string) (sessions.Harness, error) {
-	if h, ok := s[name]; ok {
+	h, ok := s[name]
+	if r, refuses := h.(interface{ refusal() error }); refuses {
+		return nil, r.refusal()
+	}
+	if ok {
 		return h, nil
 	}
 	return nil, &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("there is no harness %q", name),
-		Remedy: fmt.Sprintf("use one of %s, or describe it under harnesses in the config", strings.Join(slices.Sorted(maps.Keys(s)), ", "))}
+		Remedy: fmt.Sprintf("use one of %s, or describe it under harnesses in the config", strings.Join(s.Names(), ", "))}
+}
+
+// Names are the names of those that can be used, sorted.
+func (s Set) Names() []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(s)) {
+		if _, refuses := s[name].(interface{ refusal() error }); !refuses {
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -1,0 +1,26 @@
+package harness
+
+import "the-loop/sessions"
+
+// Options are what the built-in harnesses are made of.
+type Options struct {
+	Dir      string            // absolute; ours: what is given to agents at their start, e.g. <root>/run/claude
+	Reports  string            // absolute; the folder of what they report, e.g. <root>/reports
+	Hook     []string          // the program that runs [RunHook], with what comes before the report file's path
+	Trust    bool              // routing.harnessTrust.enabled
+	Bypass   Bypass            // routing.harnessTrust.acceptBypassPermissions
+	Home     string            // of the agents, where nothing else says; empty: this process's
+	Binaries map[string]string // harnesses.<built-in>.binary
+}
+
+// BuiltIns are the agent programs that are known. That one is among them does not mean that it is installed: a missing
+// program is refused before anything is started.
+func BuiltIns(o Options) []sessions.Harness {
+	return []sessions.Harness{
+		Claude{Binary: o.Binaries[ClaudeName], Dir: o.Dir, Reports: o.Reports, Hook: o.Hook, Trust: o.Trust, Bypass: o.Bypass, Home: o.Home},
+		Codex{Binary: o.Binaries[CodexName], Home: o.Home},
+		Gemini{Binary: o.Binaries[GeminiName], Home: o.Home},
+		OpenCode{Binary: o.Binaries[OpenCodeName]},
+		Cursor{},
+	}
+}

@@ -1,0 +1,221 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// OpenCodeName is OpenCode's name in the configuration.
+const OpenCodeName = "opencode"
+
+// OpenCode is OpenCode (measured with 1.18.33). It chooses its conversation id itself. What it took is in its database, which its
+// own command reads: that costs a second or two, so it is asked only once its history has the text.
+type OpenCode struct {
+	Binary string // empty: opencode, from the pane's PATH
+}
+
+var (
+	_ sessions.Witness  = OpenCode{}
+	_ sessions.Looker   = OpenCode{}
+	_ sessions.Follower = OpenCode{}
+)
+
+// Name is [OpenCodeName].
+func (o OpenCode) Name() string { return OpenCodeName }
+
+// Traits are those of the program: "/" is a command also when it was pasted, "!" a mode of the shell when it is typed, and a
+// few words alone end it.
+func (o OpenCode) Traits() sessions.Traits {
+	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"/", "!"}, CommandWords: []string{"exit", "quit", ":q"}, Interrupt: "\x1b",
+		Resumes: true, AcceptTimeout: 10 * time.Second, Completes: []string{"@"}, CommandsUnseen: true}
+}
+
+// Command starts it, or continues a conversation whose id it gave.
+func (o OpenCode) Command(l sessions.Launch) (sessions.Command, error) {
+	err := refuseArgs("opencode", l.Args, "--session", "-s", "--continue", "-c", "--fork", "--prompt", "--mini", "--")
+	if err != nil {
+		return sessions.Command{}, err
+	}
+	argv := []string{orDefault(o.Binary, "opencode")}
+	if l.Resume {
+		if !sessions.ValidConversation(l.Conversation) {
+			return sessions.Command{}, fmt.Errorf("opencode: %q is no id of a conversation", l.Conversation)
+		}
+		argv = append(argv, "--session", l.Conversation)
+	}
+	argv = append(argv, l.Args...)
+	if l.Prompt != "" {
+		argv = append(argv, "--prompt", l.Prompt)
+	}
+	return sessions.Command{Argv: argv}, nil
+}
+
+const (
+	openCodePrefix = "ses_" // of its own ids
+	openCodeStart  = 20 * time.Second
+	openCodeQuery  = 15 * time.Second // a question to the database takes 1–2 s
+)
+
+// openCodeRun is the program in the pane.
+type openCodeRun struct {
+	process paneProcess
+	binary  string
+	prompt  string // the first message that it was given
+}
+
+func (o OpenCode) run(session string) (openCodeRun, bool) {
+	processes, _ := paneProcesses(session)
+	for _, p := range processes {
+		binary, err := os.Readlink(filepath.Join(p.dir, "exe"))
+		if err == nil && strings.HasPrefix(filepath.Base(binary), "opencode") {
+			return openCodeRun{process: p, binary: binary, prompt: p.argument("--prompt")}, true
+		}
+	}
+	return openCodeRun{}, false
+}
+
+// history is where the submitted texts of all its sessions are, without their sessions.
+func (r openCodeRun) history() string {
+	state := orDefault(r.process.env["XDG_STATE_HOME"], filepath.Join(r.process.env["HOME"], ".local", "state"))
+	return filepath.Join(state, "opencode", "prompt-history.jsonl")
+}
+
+// openCodeText is a text of the user's in the database.
+type openCodeText struct {
+	Conversation string `json:"conversation"`
+	At           int64  `json:"at"` // milliseconds
+	Text         string `json:"text"`
+}
+
+// texts asks the database for the user's texts in conversations of a folder, from a moment on, oldest first.
+func (r openCodeRun) texts(ctx context.Context, cwd string, from int64) ([]openCodeText, error) {
+	query := fmt.Sprintf(`select m.session_id as conversation, m.time_created as at, json_extract(p.data,'$.text') as text
+		from message m join part p on p.message_id = m.id join session s on s.id = m.session_id
+		where s.parent_id is null and s.directory = '%s' and m.time_created >= %d
+		and json_extract(m.data,'$.role') = 'user' and json_extract(p.data,'$.type') = 'text'
+		and coalesce(json_extract(p.data,'$.synthetic'), 0) = 0 order by m.time_created, p.id`, strings.ReplaceAll(cwd, "'", "''"), from)
+	ctx, cancel := context.WithTimeout(ctx, openCodeQuery)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, r.binary, "--pure", "db", "--format", "json", query)
+	cmd.Dir, cmd.WaitDelay = cwd, time.Second
+	for name, value := range r.process.env {
+		if name != sessionVariable { // it is none of the pane's processes
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("ask opencode's database: %w", err)
+	}
+	var texts []openCodeText
+	if err := json.Unmarshal(out, &texts); err != nil {
+		return nil, fmt.Errorf("read what opencode's database says: %w", err)
+	}
+	return texts, nil
+}
+
+// Follow finds the conversation that began with the first message that the program was given, or the only one that began
+// since. Once it is known it is kept: another that a person begins with /new is not followed.
+func (o OpenCode) Follow(ctx context.Context, talk sessions.Conversation) (string, error) {
+	if strings.HasPrefix(talk.ID, openCodePrefix) {
+		return talk.ID, nil
+	}
+	r, ok := o.run(talk.Session)
+	if !ok {
+		return "", nil
+	}
+	texts, err := r.texts(ctx, realFolder(talk.Cwd), talk.Started.Add(-openCodeStart).UnixMilli())
+	if err != nil {
+		return "", err
+	}
+	var began []string
+	for _, t := range texts {
+		switch {
+		case r.prompt != "" && matches(t.Text, sessions.Fingerprint(r.prompt)):
+			return t.Conversation, nil
+		case !slices.Contains(began, t.Conversation):
+			began = append(began, t.Conversation)
+		}
+	}
+	if r.prompt == "" && len(began) == 1 {
+		return began[0], nil
+	}
+	return "", nil
+}
+
+func realFolder(dir string) string {
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		return real
+	}
+	return dir
+}
+
+// Place is now, in milliseconds. A [sessions.HeldError] until the first message is there.
+func (o OpenCode) Place(ctx context.Context, talk sessions.Conversation) (string, error) {
+	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
+	r, ok := o.run(talk.Session)
+	if !ok || strings.HasPrefix(talk.ID, openCodePrefix) || r.prompt == "" || time.Since(talk.Started) > openCodeStart {
+		return now, nil
+	}
+	id, err := o.Follow(ctx, talk)
+	if err == nil && id == "" {
+		err = &sessions.HeldError{State: sessions.ViewStarting}
+	}
+	return now, err
+}
+
+// Taken asks the database once the history has the text. The history alone proves nothing: it is common to all sessions, has
+// no times, leaves repetitions out, and has drafts that were cleared.
+func (o OpenCode) Taken(ctx context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
+	from, err := strconv.ParseInt(place, 10, 64)
+	if err != nil {
+		return false, fmt.Errorf("%q is no place in opencode's database", place)
+	}
+	r, ok := o.run(talk.Session)
+	if !ok {
+		return false, nil
+	}
+	found := false
+	if _, err := readLines(r.history(), 0, func(line []byte) { found = found || matches(openCodeInput(line), sum) }); err != nil {
+		return false, fmt.Errorf("read opencode's history: %w", err)
+	}
+	if !found {
+		return false, nil
+	}
+	texts, err := r.texts(ctx, realFolder(talk.Cwd), from)
+	return slices.ContainsFunc(texts, func(t openCodeText) bool { return matches(t.Text, sum) }), err
+}
+
+// openCodeInput is a text of the history, with what was pasted in the place of its stand-in.
+func openCodeInput(line []byte) string {
+	var h struct {
+		Input string `json:"input"`
+		Parts []struct {
+			Text   string `json:"text"`
+			Source struct {
+				Text struct {
+					Value string `json:"value"`
+				} `json:"text"`
+			} `json:"source"`
+		} `json:"parts"`
+	}
+	if json.Unmarshal(line, &h) != nil {
+		return ""
+	}
+	for _, p := range h.Parts {
+		if p.Source.Text.Value != "" {
+			h.Input = strings.Replace(h.Input, p.Source.Text.Value, p.Text, 1)
+		}
+	}
+	return h.Input
+}
