@@ -175,16 +175,18 @@ func (d *Doors) run(ctx context.Context, f func(context.Context)) {
 	})
 }
 
-// admit judges. The team is looked up when the payload does not tell it.
+// admit judges. Whoever the payload does not turn away is looked up: it does not tell of bots and of those who are
+// deactivated, and not always of the team.
 func (d *Doors) admit(ctx context.Context, a *Act) bool {
-	if a.Actor.Team == "" {
+	verdict, reason := d.o.Policy().Judge(a.Actor)
+	if verdict == authz.Allowed || a.Actor.Team == "" {
 		actor, _, err := d.o.Client.People().Complete(ctx, a.Actor)
 		if err != nil {
 			d.o.Log.Warn("cannot tell who acted", "member", a.Actor.User, "error", err)
 		}
 		a.Actor = actor
+		verdict, reason = d.o.Policy().Judge(a.Actor)
 	}
-	verdict, reason := d.o.Policy().Judge(a.Actor)
 	if verdict == authz.Allowed {
 		return true
 	}

@@ -1,0 +1,180 @@
+package bot_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"the-loop/bot/workspace"
+	"the-loop/sessions"
+	"the-loop/threads"
+)
+
+// NousResearch/hermes-agent#36848, PostHog/posthog#43263, openclaw/openclaw#13161: a way in that is not judged. Every way
+// in is tried by everybody who is not let in: nothing changes, nothing is answered, and each try is in the event log.
+func TestNobodyElseGetsInAnywhere(t *testing.T) {
+	t.Parallel()
+	for name, make := range map[string]func(l *life) *workspace.Person{
+		"the list is empty": func(l *life) *workspace.Person {
+			l.change(func(p *plan) { p.Users = nil })
+			return l.ann
+		},
+		"somebody who is not listed": func(l *life) *workspace.Person { return l.bob },
+		"a stranger with a listed id": func(l *life) *workspace.Person {
+			l.ShareChannel(l.ch, "T0ELSEWHERE")
+			return l.join(l.AddUser("eve", workspace.Stranger("T0ELSEWHERE")))
+		},
+		"a bot that is listed": func(l *life) *workspace.Person { return l.join(l.AddUser("robot", workspace.Bot())) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLife(t, func(s *lifeSetup) { s.plan = func(p *plan) { p.AllowShared = true } })
+			a := l.make("safe")
+			views := l.opened(a)
+			who := make(l)
+			everyWayIn(l, a, who, views)
+		})
+	}
+}
+
+// join puts somebody on the list and into the channel.
+func (l *life) join(p *workspace.Person) *workspace.Person {
+	l.Invite(l.ch, p.ID)
+	l.change(func(c *plan) { c.Users = append(c.Users, p.ID) })
+	return p
+}
+
+// opened opens the forms as Ann, so that they are there to be submitted.
+func (l *life) opened(*agent) map[string]workspace.View {
+	l.t.Helper()
+	l.command("create")
+	create := l.view("Announce it in")
+	return map[string]workspace.View{"create": create}
+}
+
+func everyWayIn(l *life, a *agent, who *workspace.Person, views map[string]workspace.View) {
+	t := l.t
+	t.Helper()
+	before, answered, events := l.row("safe"), len(l.Ephemerals(who.ID)), len(l.events.Events())
+	messages := len(l.Messages(l.ch))
+	home, hadHome := l.Home(who.ID)
+	tries := map[string]func() error{
+		"home": func() error { return who.OpenHome(l.ctx) },
+	}
+	for _, text := range []string{"", "help", "list", "status", "create evil", "create", "delete safe", "start safe", "stop safe", "restart safe", "say safe hi", "peek safe", "peek safe --share"} {
+		tries["/the-loop "+text] = func() error { _, err := who.Slash(l.ctx, l.ch, "/the-loop", text); return err }
+	}
+	for _, action := range []string{"session_peek", "session_restart", "session_stop"} {
+		tries[action] = func() error { return who.Click(l.ctx, l.ch, a.root, action) }
+	}
+	tries["shortcut"] = func() error { return who.Shortcut(l.ctx, l.ch, a.root, "session_menu") }
+	if who == l.ann { // only who opened a form can submit it
+		tries["form"] = func() error {
+			_, err := who.Submit(l.ctx, views["create"].ID, map[string]string{"name": "evil"})
+			return err
+		}
+	}
+	for name, try := range tries {
+		if err := try(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	dropped := func() int {
+		n := 0
+		for _, e := range l.events.Events()[events:] {
+			if e.Name == threads.EventDropped && e.Fields["reason"] == threads.ReasonUnauthorized && e.Fields["user"] == who.ID && e.Fields["act"] != nil {
+				n++
+			}
+		}
+		return n
+	}
+	l.until(fmt.Sprintf("%d drops", len(tries)), func() bool { return dropped() >= len(tries) })
+	l.passed()
+	if got := l.row("safe"); got.Changed != before.Changed || !got.Running || l.row("evil").Ref != "" {
+		t.Errorf("something changed: %+v", got)
+	}
+	if n := len(l.Ephemerals(who.ID)); n != answered {
+		t.Errorf("%d answers: %+v", n-answered, l.Ephemerals(who.ID)[answered:])
+	}
+	if n := len(l.Messages(l.ch)); n != messages+1 { // what passed() wrote
+		t.Errorf("%d messages were posted", n-messages-1)
+	}
+	after, hasHome := l.Home(who.ID)
+	switch member := who.TeamID == l.TeamID() && !who.IsBot(); {
+	case member && (!hasHome || !strings.Contains(string(after.Blocks), "operator's list") || strings.Contains(string(after.Blocks), "safe")):
+		t.Errorf("the Home tab of a member shows %s", after.Blocks)
+	case !member && (hasHome != hadHome || string(after.Blocks) != string(home.Blocks)):
+		t.Errorf("the Home tab of a stranger shows %s", after.Blocks)
+	}
+	if len(a.got()) != 0 {
+		t.Errorf("the agent was told %q", a.got())
+	}
+}
+
+// Whoever is taken off the list loses what is open.
+func TestWhoIsTakenOffTheListLosesWhatIsOpen(t *testing.T) {
+	t.Parallel()
+	l := newLife(t)
+	l.make("safe")
+	if err := l.ann.OpenHome(l.ctx); err != nil {
+		t.Fatal(err)
+	}
+	l.until("the Home tab", func() bool { v, _ := l.Home(l.ann.ID); return strings.Contains(string(v.Blocks), "*safe* running") })
+	l.command("delete safe")
+	v := l.view("Delete *safe*?")
+	l.change(func(p *plan) { p.Users = []string{l.bob.ID} })
+	if wrong := l.submit(v, nil); len(wrong) != 0 {
+		t.Errorf("answered %v", wrong)
+	}
+	l.until("the drop", func() bool {
+		return slices.ContainsFunc(l.events.Events(), func(e sessions.Event) bool { return e.Fields["act"] == "session_delete" })
+	})
+	l.until("the Home tab to close", func() bool { v, _ := l.Home(l.ann.ID); return !strings.Contains(string(v.Blocks), "safe") })
+	if !l.row("safe").Running {
+		t.Error("deleted")
+	}
+}
+
+func TestTheHomeTabShowsTheSessionsAndIsKeptTrue(t *testing.T) {
+	t.Parallel()
+	l := newLife(t)
+	a := l.make("one")
+	if err := l.ann.OpenHome(l.ctx); err != nil {
+		t.Fatal(err)
+	}
+	home := func(parts ...string) workspace.View {
+		t.Helper()
+		var v workspace.View
+		l.until("a Home tab with "+strings.Join(parts, ", "), func() bool {
+			v, _ = l.Home(l.ann.ID)
+			return contains(string(v.Blocks), parts...)
+		})
+		return v
+	}
+	v := home("*one* running", "session_stop")
+	if err := l.ann.Click(l.ctx, "", v.ID, "session_peek"); err != nil {
+		t.Fatal(err)
+	}
+	l.view("*one* running", "small agent")
+	if err := l.ann.Click(l.ctx, "", v.ID, "session_stop"); err != nil {
+		t.Fatal(err)
+	}
+	home("*one* stopped · `small-agent` · stopped", "session_start", "session_delete")
+	if _, err := l.core.Start(l.ctx, sessions.StartRequest{Ref: a.ref}); err != nil {
+		t.Fatal(err)
+	}
+	l.reconcile()
+	v = home("*one* running", "session_restart")
+	if err := l.ann.Click(l.ctx, "", v.ID, "session_restart"); err != nil {
+		t.Fatal(err)
+	}
+	v = home("resumed")
+	l.says("stop one", "stopped")
+	v = home("session_delete")
+	if err := l.ann.Click(l.ctx, "", v.ID, "session_delete"); err != nil {
+		t.Fatal(err)
+	}
+	l.submit(l.view("Delete *one*?"), nil)
+	home("There is no session")
+}
