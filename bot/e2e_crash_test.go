@@ -174,7 +174,7 @@ func TestABotThatIsKilledAnywhereTypesNothingTwiceAndLosesNothingSilently(t *tes
 	}
 	t.Logf("%d replies, %d kills, %d in doubt", len(texts), rounds+rounds/3, a.accounts(texts))
 	a.reply("the end")
-	w.until("the end", func() bool { return a.got()[len(a.got())-1] == "the end" })
+	w.until("the end", func() bool { return slices.Contains(a.got(), "the end") })
 }
 
 // A harness without proof: what was on its way at the kill is in doubt, and all else as with one.

@@ -18,6 +18,8 @@ const (
 	maxFrame = 16 << 20
 	// maxAck is where Slack drops an ack without a word (slack-go#1196).
 	maxAck = 20 << 10
+	// readBuffer takes many events of a burst at once.
+	readBuffer = 64 << 10
 	// writeBuffer holds the largest ack: Slack does not put fragments together.
 	writeBuffer = 32 << 10
 	// writeTime is how long a write may take before the connection is given up.
@@ -72,7 +74,8 @@ func (l *link) open(ctx context.Context) (*websocket.Conn, error) {
 	if err = classify(methodOpen, appTokenName, false, err); err != nil {
 		return nil, err
 	}
-	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: l.s.o.Hello, WriteBufferSize: writeBuffer, NetDialContext: l.dial}
+	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: l.s.o.Hello, ReadBufferSize: readBuffer,
+		WriteBufferSize: writeBuffer, NetDialContext: l.dial}
 	conn, resp, err := dialer.DialContext(ctx, to, nil)
 	if err != nil && resp != nil {
 		err = fmt.Errorf("%w (%s)", err, resp.Status)

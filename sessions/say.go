@@ -55,10 +55,7 @@ const (
 //   - [ErrInDoubt]: it may have been typed, and must not be typed again unasked;
 //   - any other: nothing was typed.
 func (c *Core) Say(ctx context.Context, q SayRequest) (Receipt, error) {
-	s, err := c.speech(ctx, q)
-	if err != nil {
-		return "", err
-	}
+	s := &speech{c: c, q: q}
 	receipt, err := s.run(ctx)
 	c.followed(ctx, s.harness, s.rec)
 	if err != nil {
@@ -71,31 +68,28 @@ func (c *Core) Say(ctx context.Context, q SayRequest) (Receipt, error) {
 // speech is one text on its way into one pane.
 type speech struct {
 	c       *Core
+	q       SayRequest
 	rec     Record
 	harness Harness
 	traits  Traits
 	text    string
-	intend  func(context.Context, Intent) error
 	intent  Intent
 }
 
-// speech checks what can be checked without tmux.
-func (c *Core) speech(ctx context.Context, q SayRequest) (*speech, error) {
-	rec, err := c.running(ctx, q.Ref, q.ID)
-	if err != nil {
-		return nil, err
+// compose reads who is spoken to, and makes of what was written what goes into the pane.
+func (s *speech) compose(ctx context.Context, id string) (err error) {
+	if s.rec, err = s.c.running(ctx, s.q.Ref, id); err != nil {
+		return err
 	}
-	h, err := c.o.Harnesses(rec.Definition.Harness)
-	if err != nil {
-		return nil, &Refusal{Cause: ErrRefused, What: err.Error()}
+	if s.harness, err = s.c.o.Harnesses(s.rec.Definition.Harness); err != nil {
+		return &Refusal{Cause: ErrRefused, What: err.Error()}
 	}
-	s := &speech{c: c, rec: rec, harness: h, traits: h.Traits(), intend: q.Intend}
-	s.text, err = wording(q, s.traits)
-	if err != nil {
-		return nil, err
+	s.traits = s.harness.Traits()
+	if s.text, err = wording(s.q, s.traits); err != nil {
+		return err
 	}
-	s.intent = Intent{Sum: Fingerprint(s.text), Conversation: rec.Conversation}
-	return s, nil
+	s.intent = Intent{Sum: Fingerprint(s.text), Conversation: s.rec.Conversation}
+	return nil
 }
 
 // running returns the record of a session that should be running, and is the one that is meant.
@@ -144,7 +138,15 @@ func isCommand(bare string, t Traits) bool {
 }
 
 func (s *speech) run(ctx context.Context) (Receipt, error) {
-	if err := s.typeIn(ctx); err != nil {
+	id := s.q.ID
+	if id == "" {
+		rec, err := s.c.running(ctx, s.q.Ref, "")
+		if err != nil {
+			return "", err
+		}
+		id = rec.ID
+	}
+	if err := s.typeIn(ctx, id); err != nil {
 		return "", err
 	}
 	w, ok := s.harness.(Witness)
@@ -154,39 +156,29 @@ func (s *speech) run(ctx context.Context) (Receipt, error) {
 	return s.prove(ctx, w)
 }
 
-// typeIn looks, writes the intent down, and types: all under the session's lock, so that nobody else's text or a restart
-// comes in between. A submit that is still to come is part of it.
-func (s *speech) typeIn(ctx context.Context) error {
-	release, err := s.c.lockID(ctx, s.rec.ID, "say")
+// typeIn looks, has the intent written down, and types: all under the session's lock, so that nobody else's text or a
+// restart comes in between. A submit that is still to come is part of it.
+func (s *speech) typeIn(ctx context.Context, id string) error {
+	release, err := s.c.lockID(ctx, id, "say")
 	if err != nil {
 		return err
 	}
 	defer release()
-	if err := s.recheck(ctx); err != nil {
+	if err := s.compose(ctx, id); err != nil {
 		return err
 	}
 	if err := s.look(ctx); err != nil {
 		return err
 	}
-	if err := s.prepare(ctx); err != nil {
+	if err := s.place(ctx); err != nil {
 		return err
 	}
 	err = s.c.terminal(s.rec).Deliver(ctx, Delivery{Target: s.rec.Target(), Text: s.text,
-		Submit: s.traits.Submit, Delay: s.traits.SubmitDelay})
+		Submit: s.traits.Submit, Delay: s.traits.SubmitDelay, Commit: s.commit(ctx)})
 	if err != nil {
 		return s.c.typingFailed(s.rec, err)
 	}
 	s.awaitSubmit(ctx)
-	return nil
-}
-
-// recheck reads the record again under the lock: the session may have been restarted while we waited for it.
-func (s *speech) recheck(ctx context.Context) error {
-	rec, err := s.c.running(ctx, s.rec.Ref, s.rec.ID)
-	if err != nil {
-		return err
-	}
-	s.rec, s.intent.Conversation = rec, rec.Conversation
 	return nil
 }
 
@@ -229,22 +221,29 @@ func (c *Core) view(ctx context.Context, h Harness, rec Record) (View, error) {
 	return l.Look(screen), nil
 }
 
-// prepare takes the place from which evidence counts, and has the intent written down.
-func (s *speech) prepare(ctx context.Context) error {
-	if w, ok := s.harness.(Witness); ok {
-		place, err := w.Place(ctx, s.rec.Talk())
-		if err != nil {
-			return fmt.Errorf("read the agent's record: %w", err)
-		}
-		s.intent.Place = place
-	}
-	if s.intend == nil {
+// place takes the place from which evidence counts.
+func (s *speech) place(ctx context.Context) (err error) {
+	w, ok := s.harness.(Witness)
+	if !ok {
 		return nil
 	}
-	if err := s.intend(ctx, s.intent); err != nil {
-		return fmt.Errorf("write down what is about to be typed: %w", err)
+	if s.intent.Place, err = w.Place(ctx, s.rec.Talk()); err != nil {
+		return fmt.Errorf("read the agent's record: %w", err)
 	}
 	return nil
+}
+
+// commit has the intent written down.
+func (s *speech) commit(ctx context.Context) func() error {
+	if s.q.Intend == nil {
+		return nil
+	}
+	return func() error {
+		if err := s.q.Intend(ctx, s.intent); err != nil {
+			return fmt.Errorf("write down what is about to be typed: %w", err)
+		}
+		return nil
+	}
 }
 
 // awaitSubmit stays until the tmux server has pasted the submit key. When ctx ends first, the key still comes.

@@ -89,6 +89,9 @@ type Delivery struct {
 	Text   string        // cleaned, see [Clean]
 	Submit string        // the bytes of the submit key, e.g. "\r"; empty: do not submit
 	Delay  time.Duration // between paste and submit; kept by the tmux server, not by us
+	// Commit is called, at most once, when the way into the pane is being opened and before the text is handed over.
+	// When it fails, nothing is typed, and Deliver returns its error. May be nil.
+	Commit func() error
 }
 
 // Screen is what a pane shows.

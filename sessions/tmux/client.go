@@ -21,6 +21,8 @@ type call struct {
 	input []byte   // nil: none
 	dir   string   // its working folder; empty: /
 	start bool     // may start the server
+	// commit is called before the client is given its input; when it fails, the client gets none. nil: nothing to wait for
+	commit func() error
 }
 
 // run runs one tmux client and returns what it printed, with an error as well as without. Errors are *callError.
@@ -30,13 +32,19 @@ func (t *Tmux) run(ctx context.Context, c call) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	input, err := t.stage(c.input)
+	input, err := t.stage(c)
 	if err != nil {
 		return "", &callError{verb: verb, cause: err, untouched: true}
 	}
 	defer input.close()
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
+	select {
+	case t.slots <- struct{}{}:
+		defer func() { <-t.slots }()
+	case <-ctx.Done():
+		return "", &callError{verb: verb, cause: unstarted(ctx, ctx.Err()), untouched: true}
+	}
 	var stdout, stderr bytes.Buffer
 	cmd := exec.CommandContext(ctx, binary, t.arguments(c)...)
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = t.environ, c.dir, &stdout, &stderr
@@ -51,10 +59,14 @@ func (t *Tmux) run(ctx context.Context, c call) (string, error) {
 	if err := cmd.Start(); err != nil {
 		return "", &callError{verb: verb, cause: unstarted(ctx, err), untouched: true}
 	}
-	if err := cmd.Wait(); err != nil {
+	withheld := input.hand(c)
+	if err := cmd.Wait(); err != nil && withheld == nil {
 		failure := t.failure(ctx, verb, strings.TrimSpace(stderr.String()), err)
 		failure.untouched = failure.untouched || c.input != nil && input.unread()
 		return stdout.String(), failure
+	}
+	if withheld != nil {
+		return "", &callError{verb: verb, cause: withheld, untouched: true}
 	}
 	return stdout.String(), nil
 }
@@ -111,28 +123,60 @@ func (t *Tmux) failure(ctx context.Context, verb, message string, err error) *ca
 	return failed
 }
 
-// staged is a client's standard input. It is complete before the client starts: were it fed, a feeder that died would
-// look like the end of the text, and half of it would be typed and submitted.
+// staged is a client's standard input. Either it is complete before the client starts, or it is handed over with one write
+// into a pipe that takes it at once: were it fed bit by bit, a feeder that died would look like the end of the text, and
+// half of it would be typed and submitted. A client that finds none at all types nothing: an empty load-buffer makes no
+// buffer, and the paste fails (tmux 3.3a).
 type staged struct {
 	file *os.File // nil: none
 	size int
+	gate *os.File // the other end of the pipe, while the input is withheld; nil: it is all there
 }
 
 // pipeSize is what an ordinary pipe takes at once on Linux; on others a write that does not fit is seen.
 const pipeSize = 64 << 10
 
-// stage puts input into a pipe when it fits, and else into a file in our folder that has no name any more.
-func (t *Tmux) stage(input []byte) (staged, error) {
-	if input == nil {
+// stage puts input into a pipe when it fits, and else into a file in our folder that has no name any more. Input that must
+// wait for a commit waits outside of the pipe, so that the client starts meanwhile; one that does not fit waits here.
+func (t *Tmux) stage(c call) (staged, error) {
+	switch {
+	case c.input == nil:
 		return staged{}, nil
-	}
-	if len(input) <= pipeSize {
-		if file, err := filledPipe(input); err == nil {
-			return staged{file, len(input)}, nil
+	case c.commit != nil && len(c.input) <= pipeSize:
+		r, w, err := os.Pipe()
+		if err == nil && takes(w, len(c.input)) {
+			return staged{file: r, size: len(c.input), gate: w}, nil
+		}
+		if err == nil {
+			_, _ = r.Close(), w.Close() // nothing was put into it
+		}
+		fallthrough
+	case c.commit != nil:
+		if err := c.commit(); err != nil {
+			return staged{}, err
+		}
+	case len(c.input) <= pipeSize:
+		if file, err := filledPipe(c.input); err == nil {
+			return staged{file: file, size: len(c.input)}, nil
 		}
 	}
-	file, err := t.filledFile(input)
-	return staged{file, len(input)}, err
+	file, err := t.filledFile(c.input)
+	return staged{file: file, size: len(c.input)}, err
+}
+
+// hand gives the client the input that was withheld, once the commit is done. An error means that it got nothing.
+func (s *staged) hand(c call) error {
+	if s.gate == nil {
+		return nil
+	}
+	defer func() {
+		_ = s.gate.Close() // nothing is buffered in it; the client sees the end
+		s.gate = nil
+	}()
+	if err := c.commit(); err != nil {
+		return err
+	}
+	return writeAtOnce(s.gate, c.input)
 }
 
 var errPipeFull = errors.New("the pipe does not take it at once")
@@ -143,21 +187,25 @@ func filledPipe(input []byte) (*os.File, error) {
 		return nil, err
 	}
 	defer func() { _ = w.Close() }() // nothing is buffered in it
-	n := 0
-	raw, err := w.SyscallConn()
-	if err == nil {
-		// One write without waiting: os.Pipe's ends do not block.
-		failed := raw.Write(func(fd uintptr) bool { n, err = syscall.Write(int(fd), input); return true })
-		err = errors.Join(err, failed)
-	}
-	if err == nil && n < len(input) {
-		err = errPipeFull
-	}
-	if err != nil {
+	if err := writeAtOnce(w, input); err != nil {
 		_ = r.Close() // the error that matters is at hand
 		return nil, err
 	}
 	return r, nil
+}
+
+// writeAtOnce writes without waiting: os.Pipe's ends do not block.
+func writeAtOnce(w *os.File, input []byte) error {
+	raw, err := w.SyscallConn()
+	if err != nil {
+		return err
+	}
+	n := 0
+	failed := raw.Write(func(fd uintptr) bool { n, err = syscall.Write(int(fd), input); return true })
+	if err = errors.Join(err, failed); err == nil && n < len(input) {
+		err = errPipeFull
+	}
+	return err
 }
 
 func (t *Tmux) filledFile(input []byte) (*os.File, error) {
@@ -195,5 +243,8 @@ func (s staged) unread() bool {
 func (s staged) close() {
 	if s.file != nil {
 		_ = s.file.Close() // it was only read
+	}
+	if s.gate != nil {
+		_ = s.gate.Close() // the client was never started
 	}
 }

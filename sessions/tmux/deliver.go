@@ -31,7 +31,12 @@ func (t *Tmux) Deliver(ctx context.Context, d sessions.Delivery) error {
 	if err := checkDelivery(d); err != nil {
 		return err
 	}
-	return t.guarded(ctx, "deliver", d.Target, func(pane string) call { return delivery(d, pane) })
+	commit := d.Commit
+	return t.guarded(ctx, "deliver", d.Target, func(pane string) call {
+		c := delivery(d, pane)
+		c.commit, commit = commit, nil // once, also when the pane turns out to be another one
+		return c
+	})
 }
 
 // Press pastes the bytes of keys as they are, unbracketed. Errors as for [Tmux.Deliver].

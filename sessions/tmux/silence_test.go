@@ -177,7 +177,11 @@ func TestAClientThatIsKilledAtAnyMomentLeavesTheTextWholeOrAbsent(t *testing.T) 
 	for i := range 150 {
 		text := fmt.Sprintf("<%d>%s", i, strings.Repeat("x", []int{10, 30_000, 400_000}[i%3]))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(12*time.Millisecond))))
-		err := f.Deliver(ctx, sessions.Delivery{Target: pane.Target(), Text: text, Submit: "\r"})
+		d := sessions.Delivery{Target: pane.Target(), Text: text, Submit: "\r"}
+		if i%2 == 0 {
+			d.Commit = func() error { return nil }
+		}
+		err := f.Deliver(ctx, d)
 		cancel()
 		switch {
 		case err == nil:

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -37,6 +38,7 @@ type Tmux struct {
 	log     *slog.Logger
 	timeout time.Duration
 	table   processTable
+	slots   chan struct{} // one for each client that runs
 
 	// mu guards the fields that follow.
 	mu      sync.Mutex
@@ -64,7 +66,8 @@ func New(o Options) (*Tmux, error) {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
-	t := &Tmux{binary: o.Binary, socket: socket, dir: filepath.Clean(o.Dir), log: o.Log, timeout: o.Timeout, table: newProcessTable()}
+	t := &Tmux{binary: o.Binary, socket: socket, dir: filepath.Clean(o.Dir), log: o.Log, timeout: o.Timeout, table: newProcessTable(),
+		slots: make(chan struct{}, max(4, 2*runtime.NumCPU()))} // more clients at once would only wait for each other
 	t.environ = cleanEnviron(o.Environ)
 	t.path = lookup(t.environ, "PATH")
 	t.nested, _, _ = strings.Cut(lookup(o.Environ, "TMUX"), ",")

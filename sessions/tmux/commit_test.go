@@ -1,0 +1,109 @@
+package tmux_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"the-loop/sessions"
+	"the-loop/sessions/tmux"
+	"the-loop/sessions/tmux/tmuxtest"
+)
+
+// sizes are texts that go through a pipe and one that does not.
+var sizes = []int{10, 60_000, 400_000}
+
+func TestNothingIsTypedBeforeTheCommitAndAllOfItAfter(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	pane := f.spawn("a")
+	want := ""
+	for _, size := range sizes {
+		text := strings.Repeat("x", size)
+		commits := 0
+		d := sessions.Delivery{Target: pane.Target(), Text: text, Submit: "\r", Commit: func() error {
+			commits++
+			f.got("a", want)
+			return nil
+		}}
+		if err := f.Deliver(t.Context(), d); err != nil {
+			t.Fatal(err)
+		}
+		want += framed(text)
+		f.got("a", want)
+		if commits != 1 {
+			t.Errorf("%d commits", commits)
+		}
+	}
+	f.noBuffers()
+}
+
+func TestNothingIsTypedWhenTheCommitFails(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	pane := f.spawn("a")
+	full := errors.New("the disk is full")
+	for _, size := range sizes {
+		d := sessions.Delivery{Target: pane.Target(), Text: strings.Repeat("x", size), Submit: "\r", Commit: func() error { return full }}
+		if err := f.Deliver(t.Context(), d); !errors.Is(err, full) || errors.Is(err, sessions.ErrInDoubt) {
+			t.Errorf("%d bytes: %v; want the commit's error, and no doubt", size, err)
+		}
+	}
+	if err := f.deliver(pane, "end"); err != nil {
+		t.Fatal(err)
+	}
+	f.got("a", framed("end"))
+	f.noBuffers()
+}
+
+func TestTheCommitIsMadeOnceWhenThePaneIsAnotherThanWasThought(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	a, b := f.spawn("a"), f.spawn("b")
+	commits := 0
+	d := sessions.Delivery{Target: sessions.Target{Pane: b.ID, Mark: a.Mark}, Text: "x", Submit: "\r", Commit: func() error { commits++; return nil }}
+	if err := f.Deliver(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	f.got("a", framed("x"))
+	if commits != 1 {
+		t.Errorf("%d commits", commits)
+	}
+}
+
+// committer delivers a text and is killed, by itself, in the middle of the commit: the client runs and has no text yet.
+func committer(args []string) error {
+	tm, err := tmux.New(tmux.Options{SocketPath: args[0], Dir: args[1]})
+	if err != nil {
+		return err
+	}
+	d := sessions.Delivery{Target: sessions.Target{Mark: args[2]}, Text: strings.Repeat("x", 1000), Submit: "\r", Commit: func() error {
+		self, err := os.FindProcess(os.Getpid())
+		if err == nil {
+			err = self.Kill()
+		}
+		select {} // until the signal is there
+	}}
+	return fmt.Errorf("delivered: %v", tm.Deliver(context.Background(), d))
+}
+
+func TestAProcessThatIsKilledWithinTheCommitTypesNothing(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	pane := f.spawn("a")
+	for range 10 {
+		out, err := exec.CommandContext(t.Context(), os.Args[0], "committer", tmuxtest.Socket(f.dir), filepath.Join(f.dir, "c"), pane.Mark).CombinedOutput()
+		if err == nil || len(out) > 0 {
+			t.Fatalf("it was not killed: %s", out)
+		}
+	}
+	if err := f.deliver(pane, "end"); err != nil {
+		t.Fatal(err)
+	}
+	f.got("a", framed("end"))
+}
