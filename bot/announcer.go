@@ -24,7 +24,7 @@ const reconcileEvery = 3 * time.Second
 // An announcement that failed is tried again after a pause that doubles.
 const (
 	announceRetry    = 5 * time.Second
-	announceRetryMax = 5 * time.Minute
+	announceRetryMax = time.Minute
 )
 
 // Slack takes a message a second in a channel, with a short burst over it, and about 50 edits a minute.
@@ -50,8 +50,9 @@ type announcer struct {
 	edits   *rate.Limiter
 	again   time.Duration // until what was put off is due; 0: nothing was
 
-	mu  sync.Mutex // guards the field that follows
-	why string
+	mu      sync.Mutex // guards the fields that follow
+	why     string
+	healing bool // what failed is tried again at once
 }
 
 // failure is an announcement that did not come through.
@@ -71,6 +72,27 @@ func (a *announcer) poke() {
 	select {
 	case a.wake <- struct{}{}:
 	default:
+	}
+}
+
+// retry has what failed tried again at once: something may be better now.
+func (a *announcer) retry() {
+	a.mu.Lock()
+	a.healing = true
+	a.mu.Unlock()
+	a.poke()
+}
+
+// heal makes what failed due, when something may be better now.
+func (a *announcer) heal() {
+	a.mu.Lock()
+	healing := a.healing
+	a.healing = false
+	a.mu.Unlock()
+	for _, f := range a.failed {
+		if healing {
+			f.until = time.Time{}
+		}
 	}
 }
 
@@ -105,6 +127,7 @@ func (a *announcer) run(ctx context.Context) {
 // compare compares once, and keeps what could not be done for the status.
 func (a *announcer) compare(ctx context.Context) {
 	a.again = 0
+	a.heal()
 	rows, err := a.b.o.Core.List(ctx)
 	if err != nil {
 		a.b.o.Log.Warn("could not list the sessions", "err", err)

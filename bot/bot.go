@@ -117,7 +117,7 @@ func New(o Options) (*Bot, error) {
 		Closed: b.home.closed, InView: b.inView})
 	b.register(doors)
 	in := NewInbound(InboundOptions{Client: o.Client, Threads: b.threads, Sink: o.Sink, Doors: doors, Notice: b.noticed, Log: o.Log})
-	socket := SocketOptions{Client: o.Client, Inbound: in, Doors: doors, CatchUps: b.threads, Sink: o.Sink, Log: o.Log}
+	socket := SocketOptions{Client: o.Client, Inbound: in, Doors: doors, CatchUps: catchUps{b}, Sink: o.Sink, Log: o.Log}
 	if o.Socket != nil {
 		o.Socket(&socket)
 	}
@@ -203,8 +203,19 @@ func (b *Bot) report(ctx context.Context) {
 	}
 }
 
+// catchUps has what was missed made up for: threads are read again, and announcements that failed are tried again.
+type catchUps struct{ b *Bot }
+
+func (c catchUps) Connected() {
+	c.b.threads.Connected()
+	c.b.announcer.retry()
+}
+
+func (c catchUps) CatchUpAll()                  { c.b.threads.CatchUpAll() }
+func (c catchUps) CatchUp(channel, root string) { c.b.threads.CatchUp(channel, root) }
+
 // noticed takes what happened to the app or to a channel.
 func (b *Bot) noticed(n Notice) {
 	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.Renamed)
-	b.announcer.poke()
+	b.announcer.retry()
 }

@@ -47,6 +47,7 @@ type NoticeKind string
 const (
 	NoticeArchived    NoticeKind = "archived"    // nothing can be posted there any more
 	NoticeLeft        NoticeKind = "left"        // the bot is no longer in the channel
+	NoticeJoined      NoticeKind = "joined"      // the bot is in the channel now
 	NoticeChannelID   NoticeKind = "channel_id"  // the channel has another id now
 	NoticeRevoked     NoticeKind = "revoked"     // the bot token is not valid any more
 	NoticeUninstalled NoticeKind = "uninstalled" // the app was taken out of the workspace
@@ -144,13 +145,14 @@ func (in *Inbound) event(ctx context.Context, e Envelope) {
 
 // innerEvents are the handlers of inner events by type. What is not here is ignored.
 var innerEvents = map[string]func(in *Inbound, ctx context.Context, event object){
-	"message":             (*Inbound).message,
-	"app_mention":         func(*Inbound, context.Context, object) {}, // comes as a message too
-	"channel_archive":     (*Inbound).archived,
-	"group_archive":       (*Inbound).archived,
-	"member_left_channel": (*Inbound).memberLeft,
-	"channel_id_changed":  (*Inbound).channelID,
-	"tokens_revoked":      (*Inbound).revoked,
+	"message":               (*Inbound).message,
+	"app_mention":           func(*Inbound, context.Context, object) {}, // comes as a message too
+	"channel_archive":       (*Inbound).archived,
+	"group_archive":         (*Inbound).archived,
+	"member_left_channel":   (*Inbound).memberLeft,
+	"member_joined_channel": (*Inbound).memberJoined,
+	"channel_id_changed":    (*Inbound).channelID,
+	"tokens_revoked":        (*Inbound).revoked,
 	"app_home_opened": func(in *Inbound, ctx context.Context, event object) {
 		if in.o.Doors != nil {
 			in.o.Doors.opened(ctx, event)
@@ -163,6 +165,12 @@ var innerEvents = map[string]func(in *Inbound, ctx context.Context, event object
 
 func (in *Inbound) archived(_ context.Context, event object) {
 	in.o.Notice(Notice{Kind: NoticeArchived, Channel: event.str("channel")})
+}
+
+func (in *Inbound) memberJoined(_ context.Context, event object) {
+	if event.str("user") == in.o.Client.Self().User {
+		in.o.Notice(Notice{Kind: NoticeJoined, Channel: event.str("channel")})
+	}
 }
 
 func (in *Inbound) memberLeft(_ context.Context, event object) {

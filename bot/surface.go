@@ -70,6 +70,7 @@ var subscriptions = []subscription{
 	{"message.groups", "message", []string{"groups:history"}},
 	{"channel_archive", "channel_archive", []string{"channels:read"}},
 	{"group_archive", "group_archive", []string{"groups:read"}},
+	{"member_joined_channel", "member_joined_channel", []string{"channels:read", "groups:read"}},
 	{"member_left_channel", "member_left_channel", []string{"channels:read", "groups:read"}},
 	{"channel_id_changed", "channel_id_changed", []string{"channels:read", "groups:read"}},
 	{"tokens_revoked", "tokens_revoked", nil},

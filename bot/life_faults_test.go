@@ -1,0 +1,144 @@
+package bot_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"the-loop/bot"
+	"the-loop/bot/workspace"
+	"the-loop/sessions"
+	"the-loop/threads"
+)
+
+// R4.5: whatever is wrong with Slack, a session starts; that it could not be announced is said once, status says so, and
+// it is announced when it can be.
+func TestR4_5_ASessionStartsWhateverIsWrongWithSlack(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		harm, heal func(l *life)
+		status     string
+	}{
+		"rate limited": {
+			func(l *life) { l.Faults().API("chat.postMessage", -1, workspace.RateLimited("1")) },
+			func(l *life) { l.Faults().Clear() }, "asks to wait"},
+		"in trouble": {
+			func(l *life) { l.Faults().API("chat.postMessage", -1, workspace.HTML(503)) },
+			func(l *life) { l.Faults().Clear() }, "no word from Slack"},
+		"not reachable": {
+			func(l *life) { l.Faults().API("chat.postMessage", -1, workspace.CutBefore()) },
+			func(l *life) { l.Faults().Clear() }, "chat.postMessage"},
+		"not in the channel": {
+			func(l *life) { l.Leave(l.ch, l.BotUserID()) },
+			func(l *life) { l.Invite(l.ch, l.BotUserID()) }, "/invite @the-loop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLife(t)
+			c.harm(l)
+			l.says("create tough", "started")
+			l.until("the failure", func() bool { return l.count(threads.EventAnnounceErr) == 1 })
+			l.until("the status", func() bool { return contains(l.slash("status"), "*tough* running", ":warning:", c.status) })
+			retried := l.posts()
+			l.until("another try", func() bool { return l.posts() > retried })
+			c.heal(l)
+			l.session("tough").tells("hello")
+			l.until("the status", func() bool { return !strings.Contains(l.slash("status"), ":warning:") })
+			if n := l.count(threads.EventAnnounceErr); n != 1 {
+				t.Errorf("the failure is in the event log %d times", n)
+			}
+		})
+	}
+}
+
+// posts is how often a message was tried to be posted in the channel, or looked for there.
+func (l *life) posts() int {
+	return len(l.RequestsOf("chat.postMessage")) + len(l.RequestsOf("conversations.history"))
+}
+
+func TestR4_5_AnArchivedChannelKeepsNoSessionFromStarting(t *testing.T) {
+	t.Parallel()
+	l := newLife(t)
+	other := l.AddChannel("old", workspace.Members(l.ann.ID, l.BotUserID())).ID
+	l.Archive(other)
+	if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: "late", Slack: sessions.SlackDefinition{Enabled: true, Channel: other}}); err != nil {
+		t.Fatal(err)
+	}
+	l.reconcile()
+	l.until("the status", func() bool { return contains(l.slash("status"), "*late* running", "unarchive the channel") })
+	l.Unarchive(other)
+	l.until("the announcement", func() bool {
+		m := l.Messages(other)
+		return len(m) > 0 && strings.Contains(m[len(m)-1].Text, "*late* is running")
+	})
+	if n := l.count(threads.EventAnnounceErr); n != 1 {
+		t.Errorf("the failure is in the event log %d times", n)
+	}
+}
+
+// Slack cannot be reached at all when the bot starts.
+func TestR4_5_SlackIsAwayWhenTheBotStarts(t *testing.T) {
+	t.Parallel()
+	l := newLife(t, func(s *lifeSetup) { s.late = true })
+	l.Faults().API("*", -1, workspace.CutBefore())
+	l.start()
+	if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: "alone", Slack: sessions.SlackDefinition{Enabled: true}}); err != nil {
+		t.Fatal(err)
+	}
+	l.until("a try", func() bool { return len(l.RequestsOf("auth.test")) > 0 })
+	if !l.row("alone").Running {
+		t.Error("it does not run")
+	}
+	l.Faults().Clear()
+	l.session("alone").tells("hello")
+}
+
+// Many sessions at once: they start side by side, and Slack is told of them at its own pace, without a refusal.
+func TestManySessionsAreAnnouncedAtSlacksPace(t *testing.T) {
+	t.Parallel()
+	l := newLife(t, func(s *lifeSetup) { s.workspace.Rates = workspace.Strict })
+	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	for _, name := range names {
+		if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: name, Slack: sessions.SlackDefinition{Enabled: true}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.reconcile()
+	l.until("all announcements", func() bool { return l.count(threads.EventAnnounced) == len(names) })
+	for _, r := range l.RequestsOf("chat.postMessage") {
+		if r.Error != "" {
+			t.Errorf("Slack refused a post: %s", r.Error)
+		}
+	}
+	if n := l.count(threads.EventAnnounceErr); n != 0 {
+		t.Errorf("%d failures", n)
+	}
+}
+
+// slow is a core that takes its time.
+type slow struct {
+	*sessions.Core
+	takes time.Duration
+}
+
+func (s slow) Create(ctx context.Context, q sessions.CreateRequest) (sessions.Row, error) {
+	time.Sleep(s.takes) // the work itself, not a wait of the test
+	return s.Core.Create(ctx, q)
+}
+
+// A form is acked in time however long its work takes, and shows what came of it.
+func TestAFormIsAckedWhileItsWorkGoesOn(t *testing.T) {
+	t.Parallel()
+	l := newLife(t, func(s *lifeSetup) { s.core = func(c *sessions.Core) bot.Core { return slow{c, 3500 * time.Millisecond} } })
+	l.command("create")
+	v := l.view("Announce it in")
+	if wrong := l.submit(v, map[string]string{"name": "slowly"}); len(wrong) != 0 {
+		t.Errorf("refused: %v", wrong)
+	}
+	l.view("Creating slowly")
+	l.view("*slowly* running", "It is announced in")
+	l.command("create")
+	l.submit(l.view("Announce it in"), map[string]string{"name": "slowly"})
+	l.view("That did not work", "there is a session standing:slowly already")
+}
