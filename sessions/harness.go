@@ -42,6 +42,11 @@ type Follower interface {
 	Follow(ctx context.Context, c Conversation) (id string, err error)
 }
 
+// Keyed is a harness whose submit key depends on how the session was started. Key and delay go before those of [Traits].
+type Keyed interface {
+	SubmitKey(ctx context.Context, c Conversation) (bytes string, delay time.Duration, err error)
+}
+
 // Launch is what a harness's argv is made of.
 type Launch struct {
 	Session      string // Record.ID

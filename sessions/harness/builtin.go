@@ -1,6 +1,14 @@
 package harness
 
-import "the-loop/sessions"
+import (
+	"time"
+
+	"the-loop/sessions"
+)
+
+// acceptTimeout is how long a text is waited for in an agent's record before the submit key is given again. They show it in
+// a fraction of a second; a machine under load was seen to need three.
+const acceptTimeout = 4 * time.Second
 
 // Options are what the built-in harnesses are made of.
 type Options struct {

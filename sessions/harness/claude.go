@@ -51,7 +51,7 @@ func (c Claude) Name() string { return ClaudeName }
 // alone end it. "#", "&" and "?" begin plain text when they are pasted (2.1.197).
 func (c Claude) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Resumes: true,
-		CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
+		AcceptTimeout: acceptTimeout, CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
 }
 
 // Command gives the conversation its id, or resumes it. The id's shape is checked: with anything else --resume opens a
@@ -64,15 +64,18 @@ func (c Claude) Command(l sessions.Launch) (sessions.Command, error) {
 	if err != nil {
 		return sessions.Command{}, err
 	}
-	settings, err := c.settingsPath(l.Session)
-	if err != nil {
-		return sessions.Command{}, err
-	}
 	flag := "--session-id"
 	if l.Resume {
 		flag = "--resume"
 	}
-	argv := []string{orDefault(c.Binary, "claude"), flag, l.Conversation, "--settings", settings}
+	argv := []string{orDefault(c.Binary, "claude"), flag, l.Conversation}
+	if l.Session != "" { // otherwise it is only asked what would run
+		settings, err := c.settingsPath(l.Session)
+		if err != nil {
+			return sessions.Command{}, err
+		}
+		argv = append(argv, "--settings", settings)
+	}
 	argv = append(argv, args...)
 	if l.Prompt != "" {
 		argv = append(argv, "--", l.Prompt)

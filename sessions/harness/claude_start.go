@@ -3,6 +3,7 @@ package harness
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"the-loop/sessions"
@@ -28,7 +29,11 @@ func (c Claude) noteLaunch(l sessions.Launch) error {
 	if err != nil {
 		return err
 	}
-	payload, err := json.Marshal(launchNote{Prompt: l.Prompt != ""})
+	chatKey, err := c.hasChatKey(l.Env)
+	if err != nil {
+		return err
+	}
+	payload, err := json.Marshal(launchNote{Prompt: l.Prompt != "", ChatKey: chatKey})
 	if err != nil {
 		return fmt.Errorf("note the start: %w", err)
 	}
@@ -36,24 +41,29 @@ func (c Claude) noteLaunch(l sessions.Launch) error {
 }
 
 type launchNote struct {
-	Prompt bool `json:"prompt"`
+	Prompt  bool `json:"prompt"`
+	ChatKey bool `json:"chatKey"`
+}
+
+// lastLaunch finds that report; -1: there is none.
+func lastLaunch(reports []Report) (launchNote, int) {
+	for i, r := range slices.Backward(reports) {
+		var note launchNote
+		if r.Event == EventLaunch && json.Unmarshal(r.Payload, &note) == nil {
+			return note, i
+		}
+	}
+	return launchNote{}, -1
 }
 
 // claudeStarts reports whether the agent that was launched last may still lose what is typed. Its box is on the screen for
 // some 300 ms before it takes the prompt that it was started with, and what was pasted until then goes away with that
 // (2.1.197); nothing on the screen tells.
 func claudeStarts(reports []Report, now time.Time) bool {
-	last := -1
-	for i, r := range reports {
-		if r.Event == EventLaunch {
-			last = i
-		}
-	}
+	note, last := lastLaunch(reports)
 	if last < 0 {
 		return false
 	}
-	var note launchNote
-	_ = json.Unmarshal(reports[last].Payload, &note)
 	var began time.Time
 	for _, r := range reports[last+1:] {
 		switch {

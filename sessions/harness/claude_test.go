@@ -295,3 +295,68 @@ func TestAConversationIsFollowedThroughWhatBeganAfterIt(t *testing.T) {
 		}
 	}
 }
+
+func TestTheChatKeyIsAddedToTheOperatorsBindingsOnlyWhenAsked(t *testing.T) {
+	t.Parallel()
+	const group = `{"context":"Chat","bindings":{"ctrl+x ctrl+y":"chat:submit"}}`
+	for _, tc := range []struct {
+		name, was, want string
+		added, fails    bool
+	}{
+		{"no file", "", `{"bindings":[` + group + `]}`, true, false},
+		{"no list", `{"$schema": "x"}`, `{"bindings":[` + group + `],"$schema": "x"}`, true, false},
+		{"others", "{\n \"bindings\": [ {\"context\":\"Chat\",\"bindings\":{\"a\":null}} ]\n}",
+			"{\n \"bindings\": [ {\"context\":\"Chat\",\"bindings\":{\"a\":null}} ," + group + "]\n}", true, false},
+		{"there", `{"bindings":[` + group + `]}`, `{"bindings":[` + group + `]}`, false, false},
+		{"taken", `{"bindings":[{"context":"Chat","bindings":{"ctrl+x ctrl+y":"x"}}]}`, `{"bindings":[{"context":"Chat","bindings":{"ctrl+x ctrl+y":"x"}}]}`, false, true},
+		{"broken", `{"bindings":[`, `{"bindings":[`, false, true},
+		{"another shape", `{"bindings":{}}`, `{"bindings":{}}`, false, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			c := Claude{Home: t.TempDir()}
+			file := filepath.Join(c.Home, ".claude", "keybindings.json")
+			if tc.was != "" {
+				writeLines(t, file, tc.was)
+			}
+			added, err := c.AddChatKey(nil)
+			if added != tc.added || (err != nil) != tc.fails {
+				t.Errorf("added %v, %v", added, err)
+			}
+			data, err := os.ReadFile(file)
+			if err != nil || strings.TrimSpace(string(data)) != tc.want {
+				t.Errorf("the file holds %s, %v; want %s", data, err, tc.want)
+			}
+		})
+	}
+}
+
+func TestTheSubmitKeyIsTheOneThatTheSessionWasStartedWith(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	c := Claude{Home: home, Dir: filepath.Join(home, "d"), Reports: filepath.Join(home, "r"), Hook: []string{"x"}}
+	l := sessions.Launch{Session: sessionA, Conversation: talkA, Cwd: home}
+	key := func() string {
+		t.Helper()
+		bytes, _, err := c.SubmitKey(t.Context(), sessions.Conversation{Session: sessionA, ID: talkA})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes
+	}
+	if err := c.Prepare(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.AddChatKey(nil); err != nil {
+		t.Fatal(err)
+	}
+	if key() != "\r" {
+		t.Error("a session that runs is given a key that it does not know")
+	}
+	if err := c.Prepare(t.Context(), l); err != nil {
+		t.Fatal(err)
+	}
+	if key() != chatKeyBytes {
+		t.Error("a session that was started since is not given the key")
+	}
+}

@@ -38,7 +38,7 @@ func (c Codex) Name() string { return CodexName }
 // known stays in the box); exit, quit and :q are text.
 func (c Codex) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Resumes: true,
-		Completes: []string{"@", "$"}, CommandsUnseen: true}
+		Completes: []string{"@", "$"}, AcceptTimeout: acceptTimeout, CommandsUnseen: true}
 }
 
 // Command runs it without its daemon, which has the environment of the first session and outlives every pane.

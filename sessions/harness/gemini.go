@@ -39,7 +39,7 @@ func (g Gemini) Name() string { return GeminiName }
 // when it is typed.
 func (g Gemini) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", SubmitDelay: 300 * time.Millisecond, CommandPrefixes: []string{"/", "!"}, Interrupt: "\x1b",
-		Resumes: true, Completes: []string{"@"}, QueuesUnseen: true}
+		Resumes: true, Completes: []string{"@"}, AcceptTimeout: acceptTimeout, QueuesUnseen: true}
 }
 
 // Command gives the conversation its id, or resumes it; -i takes the first message and stays. One that ended without a

@@ -42,7 +42,7 @@ func TestRealCodexQueuesWhileItWorks(t *testing.T) {
 	t.Parallel()
 	s := codexStage(t)
 	s.start()
-	s.say("[[wait 6000]] think")
+	s.say("[[wait 12000]] think")
 	s.untilState(sessions.ViewWorking)
 	began := time.Now()
 	for _, text := range []string{"queued one", "yes", "yes", "!touch RAN"} {
@@ -50,7 +50,7 @@ func TestRealCodexQueuesWhileItWorks(t *testing.T) {
 			t.Errorf("%q: %s", text, got)
 		}
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("the queue took %s: the turn was waited for", took)
 	}
 	s.until("the queue reaches the model", func() bool { return s.heard("ann: !touch RAN") == 1 })

@@ -48,6 +48,8 @@ type stage struct {
 	def     sessions.Definition
 	home    string
 	root    string
+	env     map[string]string // of the agents
+	probe   time.Duration     // how long a resumed agent is watched; 0: 2 s
 }
 
 // put writes a file below the home.
@@ -87,12 +89,15 @@ func newStage(t *testing.T) *stage {
 
 // raise makes the core over the harness.
 func (s *stage) raise(h sessions.Harness, env map[string]string) {
-	s.harness, s.def.Harness = h, h.Name()
+	s.harness, s.def.Harness, s.env = h, h.Name(), env
+	if s.probe == 0 {
+		s.probe = 2 * time.Second
+	}
 	s.store = registry.New(s.root)
 	s.core = sessions.New(sessions.Options{Terminal: s.term, Store: s.store, Sink: &eventlogtest.Recorder{}, Harnesses: NewSet(h).Get,
 		Config: func() sessions.Config {
 			return sessions.Config{Enabled: true, Declared: []sessions.Definition{s.def}, RemainOnExit: true, Resume: true,
-				Probe: 2 * time.Second, KillGrace: 5 * time.Second, Env: func() (map[string]string, error) { return env, nil }}
+				Probe: s.probe, KillGrace: 5 * time.Second, Env: func() (map[string]string, error) { return env, nil }}
 		}})
 }
 
@@ -277,7 +282,7 @@ func TestRealClaudeQueuesWhileItWorks(t *testing.T) {
 	t.Parallel()
 	s := claudeStage(t)
 	s.start()
-	s.say("[[wait 6000]] think")
+	s.say("[[wait 15000]] think")
 	s.untilState(sessions.ViewWorking)
 	began := time.Now()
 	long := strings.Repeat("a long text for the queue\n", 800)
@@ -286,7 +291,7 @@ func TestRealClaudeQueuesWhileItWorks(t *testing.T) {
 			t.Errorf("%q: %s", sessions.Sized(text, 40), got)
 		}
 	}
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 12*time.Second {
 		t.Errorf("the queue took %s: the turn was waited for", took)
 	}
 	s.until("the queue reaches the model", func() bool { return s.heard("ann: !touch RAN") == 1 })
@@ -357,6 +362,7 @@ func TestRealClaudesClearIsFollowedAndItsConversationResumed(t *testing.T) {
 func TestRealClaudeThatCannotResumeEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := claudeStage(t)
+	s.probe = 10 * time.Second // it needs 0.3 s on an idle machine
 	s.start()
 	s.stop()
 	rec := s.record()
@@ -377,8 +383,7 @@ func TestRealClaudesFirstStartIsSeenForWhatItIs(t *testing.T) {
 	s := claudeStage(t)
 	c := s.harness.(Claude)
 	c.Trust = false
-	env := map[string]string{"ANTHROPIC_BASE_URL": s.model.URL, "ANTHROPIC_API_KEY": "dummy-not-a-key-0123456789", "DISABLE_AUTOUPDATER": "1"}
-	s.raise(c, env)
+	s.raise(c, s.env)
 	s.start()
 	s.untilState(sessions.ViewDialog)
 	_, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "hello"})
@@ -389,5 +394,52 @@ func TestRealClaudesFirstStartIsSeenForWhatItIs(t *testing.T) {
 	var known struct{ Projects map[string]map[string]any }
 	if err != nil || json.Unmarshal(data, &known) != nil || known.Projects[s.def.Cwd]["hasTrustDialogAccepted"] == true {
 		t.Errorf("the folder was trusted: %s, %v", data, err)
+	}
+}
+
+// keyedClaude is Claude Code with the key that its sessions were started with.
+type keyedClaude struct{ Claude }
+
+func (c keyedClaude) Traits() sessions.Traits {
+	traits := c.Claude.Traits()
+	traits.Submit, traits.SubmitDelay = chatKeyBytes, chatDelay
+	return traits
+}
+
+// TestRealClaudesChatKeyAnswersNoDialog delivers past every look, as if the dialog had opened in between.
+func TestRealClaudesChatKeyAnswersNoDialog(t *testing.T) {
+	t.Parallel()
+	s := claudeStage(t)
+	c := s.harness.(Claude)
+	if added, err := c.AddChatKey(nil); err != nil || !added {
+		t.Fatalf("AddChatKey: %v, %v", added, err)
+	}
+	s.raise(keyedClaude{c}, s.env)
+	s.start()
+	for _, text := range []string{"one", "two\nlines", "!touch RAN", strings.Repeat("a long text ", 500)} {
+		if got := s.say(text); got != sessions.ReceiptAccepted {
+			t.Errorf("%q: %s", sessions.Sized(text, 40), got)
+		}
+	}
+	if key, _, err := c.SubmitKey(t.Context(), s.record().Talk()); err != nil || key != chatKeyBytes {
+		t.Errorf("SubmitKey = %q, %v", key, err)
+	}
+	marker := filepath.Join(s.def.Cwd, "APPROVED")
+	s.say("[[run touch " + marker + "]]")
+	s.untilState(sessions.ViewDialog)
+	for range 3 {
+		err := s.term.Deliver(t.Context(), sessions.Delivery{Target: s.record().Target(), Text: "yes", Submit: chatKeyBytes, Delay: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.untilState(sessions.ViewDialog)
+	if err := s.core.Keys(t.Context(), sessions.KeysRequest{Ref: realRef, Keys: []string{"escape"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.say("and now?")
+	s.until("the next text reaches the model", func() bool { return s.heard("and now?") == 1 })
+	if _, err := os.Stat(marker); err == nil {
+		t.Error("the key approved the command")
 	}
 }
