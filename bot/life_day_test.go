@@ -75,12 +75,7 @@ func TestADayInTheLifeOfASession(t *testing.T) {
 	a.until(smallagent.StateReady)
 	a.tells("good night")
 
-	if err := l.ann.Shortcut(l.ctx, l.ch, a.root, "session_menu"); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.ann.Click(l.ctx, "", l.view("*day* is running").ID, "session_stop"); err != nil {
-		t.Fatal(err)
-	}
+	l.pick(l.menu(a.root, "*day* is running"), "session_stop")
 	a.shows(buttonsCreated, "*day* is stopped")
 	l.command("delete day")
 	l.submit(l.view("Delete *day*?"), nil)

@@ -130,7 +130,9 @@ func (s slow) Create(ctx context.Context, q sessions.CreateRequest) (sessions.Ro
 // A form is acked in time however long its work takes, and shows what came of it.
 func TestAFormIsAckedWhileItsWorkGoesOn(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, func(s *lifeSetup) { s.core = func(c *sessions.Core) bot.Core { return slow{c, 3500 * time.Millisecond} } })
+	l := newLife(t, func(s *lifeSetup) {
+		s.core = func(c *sessions.Core) bot.Core { return slow{c, 3500 * time.Millisecond} }
+	})
 	l.command("create")
 	v := l.view("Announce it in")
 	if wrong := l.submit(v, map[string]string{"name": "slowly"}); len(wrong) != 0 {

@@ -230,19 +230,14 @@ func TestAPressOnASessionThatWasReplacedTouchesNothing(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
 	a := l.make("twin")
-	if err := l.ann.Shortcut(l.ctx, l.ch, a.root, "session_menu"); err != nil {
-		t.Fatal(err)
-	}
-	v := l.view("*twin* is running", "session_stop")
+	v := l.menu(a.root, "*twin* is running", "session_stop")
 	if _, err := l.core.Delete(l.ctx, sessions.DeleteRequest{Ref: a.ref}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: "twin"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.ann.Click(l.ctx, "", v.ID, "session_stop"); err != nil {
-		t.Fatal(err)
-	}
+	l.pick(v, "session_stop")
 	l.view("this session was deleted")
 	if !l.row("twin").Running {
 		t.Error("the new session was stopped by a button of the old one")
@@ -354,48 +349,50 @@ func TestAStoppedSessionIsNotSaidToHaveDied(t *testing.T) {
 	}
 }
 
+// menu picks the shortcut in a message's menu, with no other modal open, and waits for what it shows.
+func (l *life) menu(ts string, parts ...string) workspace.View {
+	l.t.Helper()
+	if open := l.Views(l.ann.ID); len(open) > 0 { // what lies on the first goes with it
+		if err := l.ann.CloseView(l.ctx, open[0].ID); err != nil {
+			l.t.Fatal(err)
+		}
+	}
+	if err := l.ann.Shortcut(l.ctx, l.ch, ts, "session_menu"); err != nil {
+		l.t.Fatal(err)
+	}
+	return l.view(parts...)
+}
+
+// pick presses a button in a modal.
+func (l *life) pick(v workspace.View, action string) {
+	l.t.Helper()
+	if err := l.ann.Click(l.ctx, "", v.ID, action); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
 func TestTheShortcutOffersWhatCanBeDone(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
 	a := l.make("menu")
 	ts := a.tells("hello")
 	for _, at := range []string{a.root, ts} {
-		if err := l.ann.Shortcut(l.ctx, l.ch, at, "session_menu"); err != nil {
-			t.Fatal(err)
-		}
-		v := l.view("*menu* is running")
-		if got := labels(v.Blocks); got != buttonsUp {
+		if got := labels(l.menu(at, "*menu* is running").Blocks); got != buttonsUp {
 			t.Errorf("it offers %q", got)
 		}
 	}
-	v := l.view("*menu* is running")
-	if err := l.ann.Click(l.ctx, "", v.ID, "session_peek"); err != nil {
-		t.Fatal(err)
-	}
+	l.pick(l.menu(ts, "*menu* is running"), "session_peek")
 	l.view("*menu* running", "hello")
-	if err := l.ann.Shortcut(l.ctx, l.ch, ts, "session_menu"); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.ann.Click(l.ctx, "", l.view("*menu* is running").ID, "session_stop"); err != nil {
-		t.Fatal(err)
-	}
+	l.pick(l.menu(ts, "*menu* is running"), "session_stop")
 	l.view("*menu* stopped")
-	if err := l.ann.Shortcut(l.ctx, l.ch, ts, "session_menu"); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.ann.Click(l.ctx, "", l.view("*menu* is stopped").ID, "session_delete"); err != nil {
-		t.Fatal(err)
-	}
+	l.pick(l.menu(ts, "*menu* is stopped"), "session_delete")
 	l.submit(l.view("Delete *menu*?"), nil)
 	a.shows("", "was deleted")
 	elsewhere, err := l.ann.Post(l.ch, "something else")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.ann.Shortcut(l.ctx, l.ch, elsewhere, "session_menu"); err != nil {
-		t.Fatal(err)
-	}
-	l.view("in no session's thread")
+	l.menu(elsewhere, "in no session's thread")
 }
 
 func TestAMentionDeletesOnlyAfterAPress(t *testing.T) {
