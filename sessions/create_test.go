@@ -354,26 +354,53 @@ func TestARestartKeepsTheConversationAndLetsRepliesWait(t *testing.T) {
 
 func TestARestartThatWouldBeRefusedLeavesTheAgentAlone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, sessions.Definition{Name: "a"})
-	w.start("a")
-	pane := w.pane("a")
-	w.reconfigure(func(c *sessions.Config) { c.Declared[0].Cwd = "/nowhere" })
-	_, err := w.Restart(t.Context(), sessions.RestartRequest{Ref: ref("a")})
-	w.refused(err, sessions.ErrRefused, "/nowhere")
-	if w.pane("a") != pane || w.row("a").State != sessions.StateRunning {
-		t.Error("the agent was touched")
+	for name, c := range map[string]struct {
+		change func(*sessions.Config)
+		says   string
+	}{
+		"no folder":  {func(c *sessions.Config) { c.Declared[0].Cwd = "/nowhere" }, "/nowhere"},
+		"no prompt":  {func(c *sessions.Config) { c.Declared[0].PromptFile = "/nowhere/b.md" }, "/nowhere/b.md"},
+		"no harness": {func(c *sessions.Config) { c.Declared[0].Harness = "nope" }, "nope"},
+		"no program": {func(c *sessions.Config) { c.Declared[0].Harness = "missing" }, "no-such-program-here"},
+		"a PATH without it": {func(c *sessions.Config) {
+			c.Declared[0].Harness = "sh"
+			c.Env = func() (map[string]string, error) { return map[string]string{"PATH": "/nowhere:relative"}, nil }
+		}, "PATH (/nowhere:relative)"},
+		"no environment": {func(c *sessions.Config) {
+			c.Env = func() (map[string]string, error) { return nil, errors.New("line 3 is no assignment") }
+		}, "line 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, func(w *world, o *sessions.Options) {
+				o.Harnesses = harness.NewSet(agentIn(w.dir), harness.Template{Title: "missing", Binary: "no-such-program-here", Args: []string{"{prompt}"}},
+					harness.Template{Title: "sh", Binary: "sh", Args: []string{"{prompt}"}}).Get
+			}, sessions.Definition{Name: "a"})
+			w.start("a")
+			pane := w.pane("a")
+			w.reconfigure(c.change)
+			_, err := w.Restart(t.Context(), sessions.RestartRequest{Ref: ref("a")})
+			if err == nil || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%v; want %q", err, c.says)
+			}
+			if w.pane("a") != pane || w.row("a").State != sessions.StateRunning {
+				t.Error("the agent was touched")
+			}
+		})
 	}
 }
 
 func TestARestartThatFailsLeavesAStoppedSession(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	p := &preparing{}
+	w := newWorld(t, func(w *world, o *sessions.Options) {
+		p.SmallAgent = agentIn(w.dir)
+		o.Harnesses = harness.NewSet(p).Get
+	}, sessions.Definition{Name: "a"})
 	first := w.start("a")
-	w.reconfigure(func(c *sessions.Config) {
-		c.Env = func() (map[string]string, error) { return nil, errors.New("line 3") }
-	})
-	if _, err := w.Restart(t.Context(), sessions.RestartRequest{Ref: ref("a")}); err == nil {
-		t.Fatal("it started")
+	p.err = errors.New("settings.json does not parse")
+	if _, err := w.Restart(t.Context(), sessions.RestartRequest{Ref: ref("a")}); !errors.Is(err, p.err) {
+		t.Fatal(err)
 	}
 	if rec := w.record("a"); rec.Status != sessions.StatusStopped || rec.Conversation != first.Conversation {
 		t.Errorf("%+v", rec)

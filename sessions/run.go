@@ -10,13 +10,14 @@ import (
 
 // run is one session on its way into a pane.
 type run struct {
-	c       *Core
-	cfg     Config
-	harness Harness
-	prompt  string
-	rec     Record  // as it will be
-	prior   *Record // as it is on disk; nil: there is none
-	detail  string  // what a person should know although it went well
+	c        *Core
+	cfg      Config
+	harness  Harness
+	prompt   string
+	declared map[string]string // by the env file
+	rec      Record            // as it will be
+	prior    *Record           // as it is on disk; nil: there is none
+	detail   string            // what a person should know although it went well
 }
 
 // errResumeAbandoned marks what makes a fresh conversation the right thing, as against what makes a start fail.
@@ -136,12 +137,8 @@ func (r *run) spawn(ctx context.Context, l Launch) error {
 // order prepares the harness and is what the terminal is asked for.
 func (r *run) order(ctx context.Context, l Launch) (Spawn, error) {
 	d := r.rec.Definition
-	declared, err := r.cfg.declaredEnv()
-	if err != nil {
-		return Spawn{}, err
-	}
 	l.Session, l.Conversation, l.Args, l.Cwd = r.rec.ID, r.rec.Conversation, d.HarnessArgs, d.Cwd
-	l.Env = r.cfg.environment(r.rec.ID, declared, nil)
+	l.Env = r.cfg.environment(r.rec.ID, r.declared, nil)
 	if p, ok := r.harness.(Preparer); ok {
 		if err := p.Prepare(ctx, l); err != nil {
 			return Spawn{}, fmt.Errorf("prepare %s: %w", r.harness.Name(), err)
@@ -152,7 +149,7 @@ func (r *run) order(ctx context.Context, l Launch) (Spawn, error) {
 		return Spawn{}, err
 	}
 	return Spawn{Name: r.rec.Ref.TmuxName(), Mark: r.rec.ID, Argv: cmd.Argv, Cwd: d.Cwd,
-		Env: r.cfg.environment(r.rec.ID, declared, cmd.Env), RemainOnExit: r.cfg.RemainOnExit}, nil
+		Env: r.cfg.environment(r.rec.ID, r.declared, cmd.Env), RemainOnExit: r.cfg.RemainOnExit}, nil
 }
 
 // failed looks whether a spawn in doubt made the pane after all. If not, the record becomes what it was; when that cannot

@@ -84,12 +84,31 @@ func (s *speech) compose(ctx context.Context, id string) (err error) {
 	if s.harness, err = s.c.o.Harnesses(s.rec.Definition.Harness); err != nil {
 		return &Refusal{Cause: ErrRefused, What: err.Error()}
 	}
-	s.traits = s.harness.Traits()
+	if s.traits, err = s.keys(ctx); err != nil {
+		return err
+	}
 	if s.text, err = wording(s.q, s.traits); err != nil {
 		return err
 	}
 	s.intent = Intent{Sum: Fingerprint(s.text), Conversation: s.rec.Conversation}
 	return nil
+}
+
+// keys are the harness's traits, with the submit key of this session.
+func (s *speech) keys(ctx context.Context) (Traits, error) {
+	t := s.harness.Traits()
+	k, ok := s.harness.(Keyed)
+	if !ok {
+		return t, nil
+	}
+	key, delay, err := k.SubmitKey(ctx, s.rec.Talk())
+	if err != nil {
+		return t, fmt.Errorf("find the agent's submit key: %w", err)
+	}
+	if key != "" {
+		t.Submit, t.SubmitDelay = key, delay
+	}
+	return t, nil
 }
 
 // running returns the record of a session that should be running, and is the one that is meant.

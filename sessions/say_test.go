@@ -238,6 +238,45 @@ func TestALostSubmitKeyIsRepeatedAndTheTextIsNot(t *testing.T) {
 	}
 }
 
+func TestTheSubmitKeyIsTheOneOfTheSession(t *testing.T) {
+	t.Parallel()
+	spy, k := &counting{}, &keyed{key: "\x18\x19"}
+	w := newWorld(t, func(w *world, o *sessions.Options) {
+		tap(spy)(w, o)
+		k.hasty = hasty{agentIn(w.dir)}
+		o.Harnesses = harness.NewSet(k).Get
+	}, sessions.Definition{Name: "a", HarnessArgs: []string{"--lose-enters", "1"}})
+	w.start("a")
+	w.awaitSaid("a", 1)
+	if receipt := w.say("a", "with another key"); receipt != sessions.ReceiptAccepted {
+		t.Error(receipt)
+	}
+	for _, got := range spy.presses() {
+		if got != k.key {
+			t.Errorf("pressed %q", got)
+		}
+	}
+	k.err = errors.New("cannot read the bindings")
+	if _, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "never"}); !errors.Is(err, k.err) || errors.Is(err, sessions.ErrInDoubt) {
+		t.Errorf("%v", err)
+	}
+	k.key, k.err = "", nil
+	w.say("a", "with the usual one")
+	if said := w.said("a", smallagent.TypeUser); !slices.Equal(said[1:], []string{"with another key", "with the usual one"}) {
+		t.Errorf("%q", said)
+	}
+}
+
+type keyed struct {
+	hasty
+	key string
+	err error
+}
+
+func (k *keyed) SubmitKey(context.Context, sessions.Conversation) (string, time.Duration, error) {
+	return k.key, 5 * time.Millisecond, k.err
+}
+
 func TestATextThatNeverLeavesTheBoxIsInDoubt(t *testing.T) {
 	t.Parallel()
 	spy := &counting{}

@@ -170,12 +170,14 @@ func (c *Core) ready(def Definition) (*run, error) {
 	if err := checkFolder(def.Cwd); err != nil {
 		return nil, err
 	}
-	cfg := c.o.Config()
-	prompt, err := bootPrompt(def, cfg.Slack)
-	if err != nil {
+	r := &run{c: c, cfg: c.o.Config(), harness: h}
+	if r.prompt, err = bootPrompt(def, r.cfg.Slack); err != nil {
 		return nil, err
 	}
-	return &run{c: c, cfg: cfg, harness: h, prompt: prompt}, nil
+	if r.declared, err = r.cfg.declaredEnv(); err != nil {
+		return nil, err
+	}
+	return r, r.checkProgram(def)
 }
 
 func checkFolder(dir string) error {

@@ -1,0 +1,48 @@
+package sessions
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// checkProgram refuses a harness whose program is not there, before anything is changed: a restart must not take an agent
+// down that it cannot bring up again.
+func (r *run) checkProgram(def Definition) error {
+	cmd, err := r.harness.Command(Launch{Conversation: newID(), Args: def.HarnessArgs, Cwd: def.Cwd, Prompt: r.prompt})
+	if err != nil {
+		return err
+	}
+	if len(cmd.Argv) == 0 {
+		return fmt.Errorf("the harness %s names no program", r.harness.Name())
+	}
+	name, path := cmd.Argv[0], r.cfg.environment("", r.declared, cmd.Env)["PATH"]
+	if path == "" {
+		path = os.Getenv("PATH") // what our tmux server has
+	}
+	refusal := &Refusal{Cause: ErrRefused, Remedy: fmt.Sprintf("install it, or say under harnesses.%s.binary where it is", r.harness.Name())}
+	switch {
+	case strings.Contains(name, "/"):
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(def.Cwd, name)
+		}
+		if runnable(name) {
+			return nil
+		}
+		refusal.What = name + " is not a program that can be run"
+		return refusal
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if filepath.IsAbs(dir) && runnable(filepath.Join(dir, name)) {
+			return nil
+		}
+	}
+	refusal.What = fmt.Sprintf("there is no program %s on the session's PATH (%s)", name, path)
+	return refusal
+}
+
+func runnable(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
+}
