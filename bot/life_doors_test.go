@@ -178,3 +178,37 @@ func TestTheHomeTabShowsTheSessionsAndIsKeptTrue(t *testing.T) {
 	l.submit(l.view("Delete *one*?"), nil)
 	home("There is no session")
 }
+
+// While the configuration does not validate nobody is let in, and nobody is told whether he was on the list.
+func TestNobodyIsLetInWhileTheListCannotBeRead(t *testing.T) {
+	t.Parallel()
+	l := newLife(t)
+	a := l.make("safe")
+	answered := len(l.Ephemerals(l.ann.ID))
+	l.change(func(p *plan) { p.Suspended = true })
+	for _, who := range []*workspace.Person{l.ann, l.bob} {
+		if err := who.OpenHome(l.ctx); err != nil {
+			t.Fatal(err)
+		}
+		l.until("a closed Home tab", func() bool {
+			v, _ := l.Home(who.ID)
+			return strings.Contains(string(v.Blocks), "nothing to be shown at the moment")
+		})
+	}
+	l.command("stop safe")
+	a.press("session_stop")
+	l.until("the drops", func() bool {
+		n := 0
+		for _, e := range l.events.Events() {
+			if e.Name == threads.EventDropped && e.Fields["reason"] == "config-invalid" && e.Fields["user"] == l.ann.ID {
+				n++
+			}
+		}
+		return n == 3
+	})
+	if !l.row("safe").Running || len(l.Ephemerals(l.ann.ID)) != answered {
+		t.Error("somebody got in")
+	}
+	l.change(func(p *plan) { p.Suspended = false })
+	l.says("stop safe", "stopped")
+}

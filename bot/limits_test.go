@@ -111,6 +111,10 @@ func TestEveryVerbOfTheHelpIsThere(t *testing.T) {
 	if len(verbs) != len(usages)-1 {
 		t.Errorf("%d verbs, and %d in the help", len(verbs), len(usages)-1)
 	}
+	want, err := os.ReadFile(filepath.Join("testdata", "help.txt"))
+	if got := helpText("/the-loop") + "\n"; err != nil || got != string(want) {
+		t.Errorf("%v; the help is\n%s", err, got)
+	}
 	if n := len(usageHint()); n > 1000 {
 		t.Errorf("the hint has %d characters", n)
 	}

@@ -97,10 +97,10 @@ var usages = []struct{ verb, words, what string }{
 	{"status", "", "how the bot and the sessions are"},
 	{"list", "", "the sessions"},
 	{"create", "[NAME [--harness HARNESS] [--cwd FOLDER] [--no-start] [-- BRIEF]]", "make a session; without a name a form opens"},
-	{"delete", "NAME", "stop a session that was created and forget it; it is asked first"},
+	{"delete", "NAME", "stop a session that was created and forget it; you are asked first"},
 	{"start", "NAME", "bring a session up, in its conversation"},
 	{"stop", "NAME", "take it down; the conversation stays"},
-	{"restart", "NAME", "both"},
+	{"restart", "NAME", "take it down and bring it up again"},
 	{"say", "NAME TEXT", "tell its agent something, as a reply in its thread does"},
 	{"peek", "NAME [--share]", "what its terminal shows, for you, or for its thread"},
 }
