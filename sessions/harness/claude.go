@@ -51,7 +51,7 @@ func (c Claude) Name() string { return ClaudeName }
 // alone end it. "#", "&" and "?" begin plain text when they are pasted (2.1.197).
 func (c Claude) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Resumes: true,
-		AcceptTimeout: acceptTimeout, CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
+		AcceptTimeout: acceptTimeout, Completes: []string{"@"}, CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
 }
 
 // Command gives the conversation its id, or resumes it. The id's shape is checked: with anything else --resume opens a

@@ -9,7 +9,7 @@ import (
 
 var (
 	geminiWorks = regexp.MustCompile(`^\s*[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] .*esc to cancel`)
-	geminiAsks  = regexp.MustCompile(`^\s*│?\s*● \d+\. `)
+	geminiAsks  = regexp.MustCompile(`^\s*│\s*● \d+\. `)
 	geminiRule  = regexp.MustCompile(`^─+$`)
 )
 

@@ -12,7 +12,7 @@ import (
 )
 
 func codexStage(t *testing.T) *stage {
-	binary := realAgent(t, "codex")
+	binary := realAgent(t, ".bin", "codex")
 	s := newStage(t)
 	s.put(".codex/config.toml", `model_provider = "local"
 check_for_update_on_startup = false

@@ -8,7 +8,7 @@ import (
 )
 
 func geminiStage(t *testing.T) *stage {
-	binary := realAgent(t, "gemini")
+	binary := realAgent(t, ".bin", "gemini")
 	s := newStage(t)
 	s.put(".gemini/settings.json", `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},`+
 		`"general":{"enableAutoUpdate":false,"disableAutoUpdate":true,"disableUpdateNag":true},"telemetry":{"enabled":false},`+

@@ -1,7 +1,6 @@
 package harness
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,14 +9,10 @@ import (
 )
 
 func openCodeStage(t *testing.T) *stage {
-	realAgent(t, "claude") // is anything installed at all
-	binary, err := filepath.Abs(filepath.Join(agentsDir, "node_modules", "opencode-linux-x64", "bin", "opencode"))
-	if err != nil {
-		t.Fatal(err)
+	if npmPlatform() != "linux-x64" {
+		t.Skip("package.json has opencode for linux-x64 only")
 	}
-	if _, err := os.Stat(binary); err != nil {
-		t.Skip("npm has no opencode for this system")
-	}
+	binary := realAgent(t, "opencode-linux-x64", "bin", "opencode")
 	s := newStage(t)
 	s.put(".config/opencode/opencode.json", `{"autoupdate":false,"share":"disabled","model":"anthropic/claude-sonnet-4-5",`+
 		`"provider":{"anthropic":{"options":{"baseURL":"`+s.model.URL+`/v1","apiKey":"dummy"}}},"permission":{"bash":"ask"}}`)

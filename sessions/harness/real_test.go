@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -21,20 +22,25 @@ import (
 // agentsDir is where npm puts the real agents.
 const agentsDir = "../../testdata/agents"
 
-// realAgent is the path of an agent's program. Without it the test fails with the line that installs it.
-func realAgent(t *testing.T, name string) string {
+// realAgent is the path of an agent's program below npm's folder. Without it the test fails with the line that installs it.
+func realAgent(t *testing.T, path ...string) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("the real agents are not run with -short")
 	}
-	path, err := filepath.Abs(filepath.Join(agentsDir, "node_modules", ".bin", name))
+	file, err := filepath.Abs(filepath.Join(append([]string{agentsDir, "node_modules"}, path...)...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("%s is not installed; from the top folder: npm ci --prefix testdata/agents", name)
+	if _, err := os.Stat(file); err != nil {
+		t.Fatalf("%s is not installed; from the top folder: npm ci --prefix testdata/agents", filepath.Join(path...))
 	}
-	return path
+	return file
+}
+
+// npmPlatform is how npm's packages call this system.
+func npmPlatform() string {
+	return runtime.GOOS + "-" + strings.Replace(runtime.GOARCH, "amd64", "x64", 1)
 }
 
 // stage is one real agent in a real tmux with a core above it, a home of its own and a model on loopback.
@@ -254,7 +260,7 @@ func (s *stage) sayAll(want sessions.Receipt, texts []string) {
 
 // claudeStage is Claude Code at its first start in this home, past what only a person can do there (theme, key).
 func claudeStage(t *testing.T) *stage {
-	binary := realAgent(t, "claude")
+	binary := realAgent(t, "@anthropic-ai", "claude-code-"+npmPlatform(), "claude")
 	s := newStage(t)
 	const key = "dummy-not-a-key-0123456789"
 	s.put(".claude.json", `{"hasCompletedOnboarding":true,"lastOnboardingVersion":"2.1.197","theme":"dark","autoUpdates":false,`+
