@@ -470,9 +470,11 @@ func TestAConversationThatChangesInTheAgentIsFollowed(t *testing.T) {
 		}
 	}
 	clear()
-	second := w.record("a").Conversation
-	if second == first.Conversation {
-		t.Error("after a text the record names the conversation before")
+	tmuxtest.Await(t, "another conversation in the list", func() bool { return w.row("a").Conversation != first.Conversation })
+	w.ready("a")
+	w.say("a", "in the new one") // the agent may need a moment for its command; the next text finds it done
+	if second := w.record("a").Conversation; second != w.row("a").Conversation || second == first.Conversation {
+		t.Errorf("after a text the record names %s, the list %s", second, w.row("a").Conversation)
 	}
 	byHand := func() { // past us, as somebody does who is attached
 		t.Helper()

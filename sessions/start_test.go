@@ -97,6 +97,7 @@ func TestAConversationThatDoesNotSurviveGivesWayToAFreshOne(t *testing.T) {
 			first := w.start("a")
 			w.stop("a")
 			c.spoil(w)
+			w.patient()
 			row := w.start("a")
 			if row.Outcome != sessions.OutcomeStarted || row.Conversation == first.Conversation || row.ID != first.ID {
 				t.Errorf("%+v", row)
@@ -186,6 +187,7 @@ func TestACrashBeforeTheSpawnStartsTheSessionLater(t *testing.T) {
 	w.edit("a", func(r *sessions.Record) {
 		r.Status, r.Conversation = sessions.StatusStarting, "0b0e8e3a-0000-4000-8000-000000000000"
 	})
+	w.patient()
 	if row := w.row("a"); row.State != sessions.StateEnded {
 		t.Errorf("%+v", row)
 	}
@@ -379,6 +381,11 @@ func TestAnInterruptedProbeStillSaysWhatIsTrue(t *testing.T) {
 	if row, err := w.Start(ctx, sessions.StartRequest{Ref: ref("a")}); err != nil || row.Outcome != sessions.OutcomeResumed {
 		t.Errorf("%+v, %v", row, err)
 	}
+}
+
+// patient gives an agent that cannot resume the time to say so, on a busy machine too.
+func (w *world) patient() {
+	w.reconfigure(func(c *sessions.Config) { c.Probe = 1500 * time.Millisecond })
 }
 
 // panes are all of the server.
