@@ -16,7 +16,6 @@ import (
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
 	"the-loop/sessions/eventlog"
-	"the-loop/sessions/harness"
 	"the-loop/sessions/registry"
 	"the-loop/sessions/tmux"
 )
@@ -45,7 +44,7 @@ func (c *cli) load() (*config.Config, config.Loader, error) {
 
 // checkConfig holds a configuration against the harnesses there are and the sessions that were created.
 func checkConfig(cfg *config.Config) error {
-	if err := cfg.CheckHarnesses(builtinNames); err != nil {
+	if err := cfg.CheckHarnesses(builtinNames()); err != nil {
 		return err
 	}
 	var conflicts []config.Problem
@@ -63,9 +62,6 @@ func checkConfig(cfg *config.Config) error {
 	}
 	return nil
 }
-
-// builtinNames are the harnesses that need no description.
-var builtinNames = []string{harness.SmallAgentName, harness.ClaudeName, harness.CodexName, harness.GeminiName}
 
 // open makes the core for one command.
 func (c *cli) open() (*app, error) {

@@ -12,12 +12,20 @@ import (
 // is a path of this program that stays, home the operator's home folder.
 func builtins(cfg *config.Config, self, home string) []sessions.Harness {
 	trust := cfg.Routing.HarnessTrust
-	return []sessions.Harness{
-		harness.SmallAgent{Argv: []string{self, "small-agent"}, Dir: filepath.Join(cfg.StateRoot, "small-agent")},
-		harness.Claude{Binary: cfg.Harnesses[harness.ClaudeName].Binary, Dir: filepath.Join(cfg.StateRoot, "run", "claude"),
-			Reports: filepath.Join(cfg.StateRoot, "reports"), Hook: []string{self, "report", "hook"},
-			Trust: trust.Enabled, Bypass: harness.Bypass(trust.AcceptBypassPermissions), Home: home},
-		harness.Codex{Binary: cfg.Harnesses[harness.CodexName].Binary, Home: home},
-		harness.Gemini{Binary: cfg.Harnesses[harness.GeminiName].Binary, Home: home},
+	binaries := map[string]string{}
+	for name, h := range cfg.Harnesses {
+		binaries[name] = h.Binary
 	}
+	small := harness.SmallAgent{Argv: []string{self, "small-agent"}, Dir: filepath.Join(cfg.StateRoot, "small-agent")}
+	return append(harness.BuiltIns(harness.Options{Dir: filepath.Join(cfg.StateRoot, "run", "claude"),
+		Reports: filepath.Join(cfg.StateRoot, "reports"), Hook: []string{self, "report", "hook"}, Trust: trust.Enabled,
+		Bypass: harness.Bypass(trust.AcceptBypassPermissions), Home: home, Binaries: binaries}), small)
+}
+
+// builtinNames are their names.
+func builtinNames() (names []string) {
+	for _, h := range builtins(&config.Config{}, "", "") {
+		names = append(names, h.Name())
+	}
+	return names
 }
