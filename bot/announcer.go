@@ -144,6 +144,7 @@ func (a *announcer) compare(ctx context.Context) {
 	}
 	a.mu.Unlock()
 	if rows != nil {
+		a.b.listener.listed(rows)
 		a.b.home.refresh(ctx, rows)
 	}
 }

@@ -93,6 +93,7 @@ type Bot struct {
 	socket     *Socket
 	announcer  *announcer
 	home       *home
+	listener   *listener
 	identified chan struct{}
 }
 
@@ -104,7 +105,7 @@ func New(o Options) (*Bot, error) {
 	b := &Bot{o: o, identified: make(chan struct{})}
 	var err error
 	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Commander: commander{b}, History: o.Client,
-		Receipts: o.Client, Speaker: o.Client, Sink: o.Sink, Policy: b.Policy, Log: o.Log,
+		Receipts: o.Client, Speaker: o.Client, Sink: o.Sink, Policy: b.Policy, Log: o.Log, Pages: b.pages,
 		Settings: func() threads.Settings { return o.Config().Settings }})
 	if err != nil {
 		return nil, err
@@ -112,7 +113,7 @@ func New(o Options) (*Bot, error) {
 	if o.Scrub != nil {
 		o.Client.scrub.Store(&o.Scrub)
 	}
-	b.announcer, b.home = newAnnouncer(b), newHome(b)
+	b.announcer, b.home, b.listener = newAnnouncer(b), newHome(b), newListener(b)
 	doors := NewDoors(DoorsOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: slash{b},
 		Closed: b.home.closed, InView: b.inView})
 	b.register(doors)
@@ -139,6 +140,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { b.threads.Run(running) })
 	wg.Go(func() { b.report(running) })
+	wg.Go(func() { b.listener.run(running) })
 	if b.o.Ready != nil {
 		b.o.Ready()
 	}

@@ -81,6 +81,8 @@ type plan struct {
 	Users                            []string
 	Declared                         []sessions.Definition
 	MaxAge                           time.Duration
+	Answers                          threads.Answers
+	Probe                            time.Duration // how long a resumed agent must live
 }
 
 func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, error) {
@@ -97,12 +99,12 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, erro
 	}
 	return sessions.New(sessions.Options{Terminal: tm, Store: registry.New(p.Root), Sink: sink, Harnesses: find,
 		Config: func() sessions.Config {
-			return sessions.Config{Enabled: true, Declared: config().Declared, RemainOnExit: true, Resume: true}
+			return sessions.Config{Enabled: true, Declared: config().Declared, RemainOnExit: true, Resume: true, Probe: config().Probe}
 		}}), nil
 }
 
 func (p plan) settings() threads.Settings {
-	return threads.Settings{MaxAge: p.MaxAge, Emoji: map[threads.Mark]string{threads.MarkReceived: received, threads.MarkTyped: typed,
+	return threads.Settings{MaxAge: p.MaxAge, Answers: p.Answers, Emoji: map[threads.Mark]string{threads.MarkReceived: received, threads.MarkTyped: typed,
 		threads.MarkAccepted: accepted, threads.MarkHeld: held, threads.MarkFailed: failed, threads.MarkInDoubt: inDoubt}}
 }
 

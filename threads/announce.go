@@ -56,6 +56,7 @@ func (m *Manager) thread(a Announcing) (*thread, error) {
 		}
 	}
 	t := newThread(m, Binding{ID: a.ID, Ref: a.Ref, Channel: a.Channel})
+	t.level = true
 	m.index(t)
 	return t, nil
 }
@@ -80,6 +81,10 @@ func (m *Manager) postRoot(ctx context.Context, t *thread, a Announcing) error {
 	err, ok := ask(ctx, t, func(context.Context) error {
 		t.b.Channel = a.Channel
 		t.b.Announcement = Announcement{Nonce: p.Nonce, Since: m.o.Now(), Tried: true}
+		t.b.Heard, t.b.HeardSince = "", time.Time{}
+		if m.answers() != AnswersOff {
+			t.b.HeardSince = hearFrom(a.Started, m.o.Now())
+		}
 		return t.save()
 	})
 	if !ok {
@@ -124,7 +129,7 @@ func (t *thread) bound(ctx context.Context, ts, shown string) {
 		return
 	}
 	t.b.Root, t.b.Cursor, t.b.Announcement.Shown, t.b.Active = ts, ts, shown, t.m.now()
-	t.stale = true // somebody may have replied before we knew it
+	t.stale = shown == "" // found again after a crash: somebody may have replied meanwhile
 	t.keep()
 	t.moved(place{t.b.Channel, ts})
 	t.m.index(t)

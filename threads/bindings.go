@@ -28,6 +28,9 @@ type Binding struct {
 	Active       time.Time    `json:"active"`           // when somebody last spoke in it
 	Told         string       `json:"told,omitempty"`   // the name of what the thread was told last, see [Telling]
 
+	Heard      string    `json:"heard,omitempty"`     // how far the agent was listened to, see [sessions.Told]
+	HeardSince time.Time `json:"heardSince,omitzero"` // when there is no such place yet: what was said before is not posted
+
 	Replies   map[string]Entry    `json:"replies,omitempty"`   // by ts, all after Cursor
 	Questions map[string]Question `json:"questions,omitempty"` // by token
 }

@@ -19,6 +19,7 @@ import (
 type Agent interface {
 	Say(ctx context.Context, q sessions.SayRequest) (sessions.Receipt, error)
 	Witnessed(ctx context.Context, q sessions.WitnessRequest) (bool, error)
+	Told(ctx context.Context, q sessions.ToldRequest) (sessions.Told, error)
 }
 
 // Commander runs what a reply tells the bot to do, and answers in the thread.
@@ -38,8 +39,9 @@ type CommandRequest struct {
 
 // Settings are what the configuration says of replies.
 type Settings struct {
-	MaxAge time.Duration // older replies are offered, not typed
-	Emoji  map[Mark]string
+	MaxAge  time.Duration // older replies are offered, not typed
+	Emoji   map[Mark]string
+	Answers Answers // empty: AnswersOff
 }
 
 // Options are what a [Manager] is made of. All fields but the marked ones are required.
@@ -53,6 +55,7 @@ type Options struct {
 	Sink      sessions.Sink
 	Policy    func() authz.Policy
 	Settings  func() Settings
+	Pages     Pages            // optional: each text is one message
 	Now       func() time.Time // optional: time.Now
 	Log       *slog.Logger     // optional: silent
 }

@@ -95,7 +95,7 @@ func (o *outbox) add(p Post, maybePosted bool) {
 	if !maybePosted {
 		l.Since = o.m.o.Now()
 	}
-	o.put(l)
+	_ = o.put(l) // it was logged, and nothing depends on it
 }
 
 // update has a message of ours show something else. Its ts may not be known yet, when it is still in the outbox itself:
@@ -104,7 +104,7 @@ func (o *outbox) update(p Post, ts string) {
 	if ts == "" && o.replace(p) {
 		return
 	}
-	o.put(&letter{Post: p, Change: true, TS: ts})
+	_ = o.put(&letter{Post: p, Change: true, TS: ts}) // it was logged, and nothing depends on it
 }
 
 // replace changes a letter that was not posted yet.
@@ -114,34 +114,36 @@ func (o *outbox) replace(p Post) bool {
 	for _, l := range o.letters {
 		if l.Post.Nonce == p.Nonce && !l.Change && !l.Tried {
 			l.Post = p
-			o.write(l)
+			_ = o.write(l) // as for a new one
 			return true
 		}
 	}
 	return false
 }
 
-// put stores a letter, unless the very message is there already.
-func (o *outbox) put(l *letter) {
+// put stores a letter, unless the very message is there already. When it cannot be stored it is posted as long as we run.
+func (o *outbox) put(l *letter) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, have := range o.letters {
 		if have.Post.Nonce == l.Post.Nonce && have.Change == l.Change && have.Post.Text == l.Post.Text {
-			return
+			return o.write(have)
 		}
 	}
 	o.seq++
 	l.Seq = o.seq
 	o.letters = append(o.letters, l)
-	o.write(l)
 	poke(o.wake)
+	return o.write(l)
 }
 
-// write stores a letter; when that fails it is still posted as long as we run.
-func (o *outbox) write(l *letter) {
-	if err := writeJSON(o.file(l), l); err != nil {
+// write stores a letter, and says so in the log when it cannot.
+func (o *outbox) write(l *letter) error {
+	err := writeJSON(o.file(l), l)
+	if err != nil {
 		o.m.o.Log.Error("could not store a message that is to be posted", "channel", l.Post.Channel, "err", err)
 	}
+	return err
 }
 
 func (o *outbox) waiting() int {
@@ -259,7 +261,7 @@ func (o *outbox) mark(l *letter, tried bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	l.Tried = tried
-	o.write(l)
+	_ = o.write(l) // it was logged; a crash now may post it twice, or look for it in vain
 }
 
 func (o *outbox) later(l *letter, d time.Duration) {

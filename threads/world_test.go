@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -39,6 +40,7 @@ type world struct {
 	users  []string
 	broken bool // the configuration
 	maxAge time.Duration
+	posts  Answers // which of the agent's texts are posted
 	events []sessions.Event
 
 	m    *Manager
@@ -65,7 +67,8 @@ func (w *world) start() {
 	life := &life{}
 	m, err := New(Options{Root: w.root, Agent: alive{life, w}, Commander: commander{w}, History: alive{life, w}, Receipts: alive{life, w},
 		Speaker: alive{life, w}, Sink: w, Policy: w.policy,
-		Settings: func() Settings { return Settings{MaxAge: w.maxAge, Emoji: emoji} }})
+		Pages:    func(_ sessions.Ref, s sessions.Said) []string { return strings.Split(s.Text, "|") },
+		Settings: func() Settings { return Settings{MaxAge: w.maxAge, Emoji: emoji, Answers: w.posts} }})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -234,6 +237,13 @@ func (a alive) Witnessed(ctx context.Context, q sessions.WitnessRequest) (bool, 
 		return false, err
 	}
 	return a.w.agent.witnessed(q), nil
+}
+
+func (a alive) Told(ctx context.Context, q sessions.ToldRequest) (sessions.Told, error) {
+	if err := a.err(ctx); err != nil {
+		return sessions.Told{}, err
+	}
+	return a.w.agent.told(a.life, q)
 }
 
 func (a alive) Replies(ctx context.Context, channel, root, oldest, cursor string) (Page, error) {
@@ -531,6 +541,9 @@ type agent struct {
 	sums  map[sessions.Sum]bool
 	takes time.Duration
 	blind bool // it gives no proof
+	said  []sessions.Said
+	// onTold is called before an answer is given to what it said.
+	onTold func(l *life)
 	// on is called at the steps of a Say; an error ends it there.
 	on func(l *life, step string, q sessions.SayRequest) error
 }
@@ -605,4 +618,32 @@ func bindingFile(t *testing.T, w *world) Binding {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// speaks has the agent say something, as the end of a turn or between two steps.
+func (a *agent) speaks(text string, final bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.said = append(a.said, sessions.Said{Text: text, Final: final, At: time.Now(), Key: fmt.Sprint("key ", len(a.said))})
+}
+
+// told has the number of texts so far as its places.
+func (a *agent) told(l *life, q sessions.ToldRequest) (sessions.Told, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.onTold != nil {
+		a.onTold(l)
+	}
+	var t sessions.Told
+	from := 0
+	if q.Place != "" {
+		from, _ = strconv.Atoi(q.Place)
+	}
+	for _, s := range a.said[from:] {
+		if q.Place != "" || !s.At.Before(q.Since) {
+			t.Said = append(t.Said, s)
+		}
+	}
+	t.Next = strconv.Itoa(len(a.said))
+	return t, nil
 }

@@ -106,7 +106,7 @@ standingSessions:
   sessions:
     - {name: helper, description: A small agent that comes with the-loop}
 channels:
-  slack: {enabled: true, channel: %s, authorizedUsers: [%s], apiUrl: %q}
+  slack: {enabled: true, channel: %s, authorizedUsers: [%s], apiUrl: %q, replies: "off"}
 `
 
 // demoApp loads the demo's configuration and makes core and bot from it.

@@ -378,7 +378,7 @@ func (a *agent) command(text string) {
 
 const help = `Enter sends, C-j is a new line, Escape interrupts, C-c C-c or exit ends.
 /clear begins a new conversation; !TEXT would be a shell command.
-ask: TEXT asks for permission, menu opens a menu, slow: 2s takes its time.`
+ask: TEXT asks for permission, menu opens a menu, slow: 2s takes its time, say: TEXT is answered with TEXT.`
 
 // clear goes on in a new conversation with a new id, as some agents do when they are asked to forget.
 func (a *agent) clear() {
@@ -470,14 +470,20 @@ func (a *agent) interrupt() {
 	a.next()
 }
 
+// shownAnswer is how many characters of an answer the screen shows.
+const shownAnswer = 400
+
 func (a *agent) answer() {
 	text := a.turn.text
 	a.turn = nil
 	a.conv.turns++
 	reply := fmt.Sprintf("Turn %d. You said (%s, %s): %s", a.conv.turns,
 		plural(utf8.RuneCountInString(text), "character"), plural(strings.Count(text, "\n")+1, "line"), shorten(text, 60))
+	if said, ok := strings.CutPrefix(text, "say:"); ok {
+		reply = strings.TrimSpace(said)
+	}
 	a.record(Entry{Type: TypeAgent, Text: reply, Turn: a.conv.turns})
-	a.say("agent", reply)
+	a.say("agent", shorten(reply, shownAnswer))
 	a.next()
 }
 

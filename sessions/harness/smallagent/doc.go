@@ -35,6 +35,7 @@
 //	ask: TEXT    asks "Allow TEXT?" with "Yes" preselected: Enter approves, 2 or Escape denies, a paste is dropped
 //	menu         opens a menu, which drops a paste too
 //	slow: 2s     makes this turn take that long
+//	say: TEXT    is answered with TEXT, whole; the screen shows the beginning of it
 //	!TEXT        is a command for the shell: recorded as such, never run
 //	/TEXT        is a command of the agent, also after leading blanks: /help, /clear (a new conversation id)
 //

@@ -1,0 +1,34 @@
+package bot
+
+import (
+	"fmt"
+	"unicode/utf16"
+
+	"the-loop/bot/render"
+	"the-loop/sessions"
+)
+
+// answerPages is how many messages one text of an agent's may take. Of a longer one the thread gets the beginning.
+const answerPages = 5
+
+// pages makes messages of what an agent said, without the values of the environment: they are taken out before the text is
+// cut, so that none is hidden in two halves.
+func (b *Bot) pages(ref sessions.Ref, said sessions.Said) []string {
+	text := b.scrubbed(said.Text)
+	pages, cut := render.Beginning(text, answerPages)
+	texts := make([]string, 0, len(pages))
+	for _, p := range pages {
+		texts = append(texts, p.Text)
+	}
+	if len(texts) == 0 {
+		return nil
+	}
+	if said.Failed {
+		texts[0] = ":warning: The turn ended with an error:\n" + texts[0]
+	}
+	if cut {
+		texts[len(texts)-1] += fmt.Sprintf("\n\n_This is the beginning of %d characters. All of it, on the agent's machine:_ %s",
+			len(utf16.Encode([]rune(text))), render.Code("the-loop attach "+ref.Name()))
+	}
+	return texts
+}

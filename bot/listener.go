@@ -1,0 +1,213 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"the-loop/sessions"
+	"the-loop/threads"
+)
+
+// How often agents' records are looked at: those in which something happened lately, and the others. Without a change
+// they are read all the same from time to time.
+const (
+	listenEvery  = 100 * time.Millisecond
+	listenIdle   = time.Second
+	listenActive = 5 * time.Minute
+	listenAnyway = 30 * time.Second
+	listenRetry  = 5 * time.Second
+)
+
+// A record is read beside the others, so that a slow disk holds up one session, but not of all at once.
+const (
+	listenAtOnce  = 32
+	listenTimeout = 20 * time.Second
+)
+
+// listener has what agents say posted in their threads. One goroutine owns it; reading goes on beside it.
+type listener struct {
+	b    *Bot
+	all  map[string]*listened // by session id
+	mode threads.Answers
+	gate chan struct{}
+	done chan heard
+
+	mu   sync.Mutex // guards the field that follows
+	runs map[string]runMark
+}
+
+// listened is what is known of the record of one session.
+type listened struct {
+	watch  []string
+	marks  []fileMark // of the files in watch, from before they were read
+	seen   []fileMark // what marks becomes when the reading that is under way is done
+	run    runMark
+	active time.Time // when something was new
+	next   time.Time // when it is looked at again
+	anyway time.Time // when it is read again without a change
+	busy   bool
+	failed bool
+}
+
+// runMark tells one run of a session, in one conversation, from another.
+type runMark struct {
+	conversation string
+	changed      time.Time
+}
+
+// fileMark changes when the file does.
+type fileMark struct {
+	size    int64
+	changed time.Time
+}
+
+// heard is what became of one reading.
+type heard struct {
+	id    string
+	watch []string
+	marks []fileMark
+	err   error
+}
+
+func newListener(b *Bot) *listener {
+	return &listener{b: b, all: map[string]*listened{}, gate: make(chan struct{}, listenAtOnce), done: make(chan heard),
+		runs: map[string]runMark{}}
+}
+
+// listed takes how the sessions are: one that was started again may write elsewhere.
+func (l *listener) listed(rows []sessions.Row) {
+	runs := make(map[string]runMark, len(rows))
+	for _, r := range rows {
+		runs[r.ID] = runMark{conversation: r.Conversation, changed: r.Changed}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.runs = runs
+}
+
+func (l *listener) run(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	tick := time.NewTicker(listenEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case h := <-l.done:
+			l.took(h)
+		case now := <-tick.C:
+			l.look(ctx, &wg, now)
+		}
+	}
+}
+
+// look has the records read in which there may be something new.
+func (l *listener) look(ctx context.Context, wg *sync.WaitGroup, now time.Time) {
+	if mode := l.b.o.Config().Settings.Answers; mode != l.mode {
+		l.mode = mode
+		for _, e := range l.all {
+			e.next, e.anyway = now, now
+		}
+	}
+	there := l.b.threads.Sessions()
+	for id := range l.all {
+		if _, ok := there[id]; !ok && !l.all[id].busy {
+			delete(l.all, id)
+		}
+	}
+	for id := range there {
+		if e := l.due(id, now); e != nil {
+			l.read(ctx, wg, id, e)
+		}
+	}
+}
+
+// due returns what is known of a session's record when it is to be read now; else nil.
+func (l *listener) due(id string, now time.Time) *listened {
+	e := l.all[id]
+	if e == nil {
+		e = &listened{}
+		l.all[id] = e
+	}
+	if e.busy || now.Before(e.next) || !l.b.threads.Bound(id) {
+		return nil
+	}
+	e.next = now.Add(listenIdle)
+	if now.Sub(e.active) < listenActive {
+		e.next = now
+	}
+	marks, run := marksOf(e.watch), l.runOf(id)
+	changed := run != e.run || !slices.Equal(marks, e.marks)
+	if !changed && now.Before(e.anyway) {
+		return nil
+	}
+	if changed && len(e.watch) > 0 && run == e.run {
+		e.active = now
+	}
+	e.seen, e.run, e.anyway, e.busy = marks, run, now.Add(listenAnyway), true
+	return e
+}
+
+func (l *listener) runOf(id string) runMark {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.runs[id]
+}
+
+// read reads one record. A file that changes meanwhile is read again: its mark is from before.
+func (l *listener) read(ctx context.Context, wg *sync.WaitGroup, id string, e *listened) {
+	before, known := e.seen, e.watch
+	wg.Go(func() {
+		h := heard{id: id}
+		select {
+		case l.gate <- struct{}{}:
+			defer func() { <-l.gate }()
+		case <-ctx.Done():
+			return
+		}
+		reading, cancel := context.WithTimeout(ctx, listenTimeout)
+		defer cancel()
+		h.watch, h.err = l.b.threads.Relay(reading, id)
+		if h.marks = before; !slices.Equal(h.watch, known) {
+			h.marks = nil // another file: it is read once more
+		}
+		select {
+		case l.done <- h:
+		case <-ctx.Done():
+		}
+	})
+}
+
+// took keeps what a reading found out.
+func (l *listener) took(h heard) {
+	e := l.all[h.id]
+	e.busy = false
+	now := time.Now()
+	if h.err == nil || errors.Is(h.err, errors.ErrUnsupported) || errors.Is(h.err, sessions.ErrNotRecorded) {
+		e.watch, e.marks, e.failed = h.watch, h.marks, false
+		if h.marks == nil && len(h.watch) > 0 {
+			e.next = now
+		}
+		return
+	}
+	if !e.failed {
+		l.b.o.Log.Warn("could not read what an agent said; it is tried again", "session", h.id, "err", h.err)
+	}
+	e.failed, e.next, e.anyway = true, now.Add(listenRetry), now
+}
+
+// marksOf looks at files. One that is not there has no size.
+func marksOf(files []string) []fileMark {
+	marks := make([]fileMark, len(files))
+	for i, file := range files {
+		if info, err := os.Stat(file); err == nil {
+			marks[i] = fileMark{size: info.Size(), changed: info.ModTime()}
+		}
+	}
+	return marks
+}

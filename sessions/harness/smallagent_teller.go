@@ -1,0 +1,76 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"the-loop/sessions"
+	"the-loop/sessions/harness/smallagent"
+)
+
+var _ sessions.Teller = SmallAgent{}
+
+// Told reads its record. Each of its answers ends a turn.
+func (a SmallAgent) Told(_ context.Context, c sessions.Conversation, place string) (sessions.Told, error) {
+	s, err := spotOf(c, place)
+	if err != nil {
+		return sessions.Told{}, err
+	}
+	var told sessions.Told
+	if err := a.hear(&s, &told); err != nil {
+		return sessions.Told{}, err
+	}
+	if c.ID != s.Talk {
+		from, talk := s.Now, c.ID
+		if s.Talk = talk; !a.reaches(talk, from) { // a fresh conversation, which nothing leads to
+			s.Now, s.At, s.Since = talk, 0, time.Time{}
+			if err := a.hear(&s, &told); err != nil {
+				return sessions.Told{}, err
+			}
+		}
+	}
+	told.Next, told.Watch = s.String(), []string{smallagent.RecordPath(a.Dir, s.Now)}
+	return told, nil
+}
+
+// hear reads on from a spot to the end of what is there, and moves it there.
+func (a SmallAgent) hear(s *spot, told *sessions.Told) error {
+	for range maxClears {
+		entries, end, err := smallagent.ReadRecord(smallagent.RecordPath(a.Dir, s.Now), s.At)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it has not written anything yet
+		}
+		if err != nil {
+			return fmt.Errorf("read the conversation %s: %w", s.Now, err)
+		}
+		next := ""
+		for _, e := range entries {
+			if e.Type == smallagent.TypeAgent && !e.At.Before(s.Since) {
+				told.Said = append(told.Said, sessions.Said{Text: e.Text, Final: true, At: e.At,
+					Key: fmt.Sprintf("%s.%d.%d", s.Now, e.Seq, e.At.UnixNano())})
+			}
+			if e.Type == smallagent.TypeClear && sessions.ValidConversation(e.Conversation) {
+				next = e.Conversation
+			}
+		}
+		if s.At = end; next == "" {
+			return nil
+		}
+		s.Now, s.At = next, 0
+	}
+	return fmt.Errorf("the conversation goes on in more than %d others", maxClears)
+}
+
+// reaches reports whether one conversation became another, or is the same.
+func (a SmallAgent) reaches(from, to string) bool {
+	seen := map[string]bool{from: true}
+	_, _, err := a.follow(from, 0, func(e smallagent.Entry) {
+		if e.Type == smallagent.TypeClear {
+			seen[e.Conversation] = true
+		}
+	})
+	return err == nil && seen[to]
+}

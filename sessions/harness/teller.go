@@ -1,0 +1,44 @@
+package harness
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// spot is how far an agent's answers were read: a conversation, and an offset in bytes in its file. As a string it is JSON.
+type spot struct {
+	Talk    string    `json:"talk"`             // the session's conversation as it was recorded then
+	Now     string    `json:"now"`              // the one that it had become
+	At      int64     `json:"at"`               // offset in its file
+	Reports int64     `json:"reports,omitzero"` // offset in the session's report file
+	File    string    `json:"file,omitempty"`   // where that conversation is written, once it is known
+	Since   time.Time `json:"since,omitzero"`   // what was said before does not count
+}
+
+func (s spot) String() string {
+	data, _ := json.Marshal(s) // strings, numbers and a time always encode
+	return string(data)
+}
+
+func parseSpot(place string) (spot, error) {
+	var s spot
+	err := json.Unmarshal([]byte(place), &s)
+	if err != nil || s.At < 0 || s.Reports < 0 || !sessions.ValidConversation(s.Talk) || !sessions.ValidConversation(s.Now) {
+		return spot{}, fmt.Errorf("%q is no place in an agent's record", place)
+	}
+	return s, nil
+}
+
+// spotOf is where reading goes on: at the place, or at the moment from which on it counts.
+func spotOf(c sessions.Conversation, place string) (spot, error) {
+	if place != "" {
+		return parseSpot(place)
+	}
+	if !sessions.ValidConversation(c.ID) {
+		return spot{}, fmt.Errorf("%q is no id of a conversation", c.ID)
+	}
+	return spot{Talk: c.ID, Now: c.ID, Since: c.Started}, nil
+}

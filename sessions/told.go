@@ -1,0 +1,68 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Teller is a harness whose answers can be read from its own record.
+type Teller interface {
+	// Told reads what the agent said after place, which is opaque and may be stored. An empty place is the moment
+	// c.Started. It follows the conversation into those that it was left for, and across resumes.
+	Told(ctx context.Context, c Conversation, place string) (Told, error)
+}
+
+// Said is one text of an agent's.
+type Said struct {
+	Text   string
+	Final  bool      // it ends a turn; else the agent said it between two steps
+	Failed bool      // it is an error that ended the turn
+	At     time.Time // by this machine's clock; zero: not known
+	Key    string    // unique within the session, and the same whenever it is read
+}
+
+// Told is what an agent said, oldest first.
+type Told struct {
+	Said  []Said
+	Next  string   // the place to go on from
+	Watch []string // files: as long as none of them changes, there is nothing new
+}
+
+// ToldRequest asks what the agent of a session said.
+type ToldRequest struct {
+	Ref   Ref
+	ID    string    // the session that is meant; empty: whichever has the ref now
+	Place string    // [Told.Next] of the last time; empty: from Since on
+	Since time.Time // counts without a place
+}
+
+// Told reads what the agent of a session said, also in a run that has ended. [errors.ErrUnsupported] when its harness
+// does not keep a record that can be read.
+func (c *Core) Told(ctx context.Context, q ToldRequest) (Told, error) {
+	rec, err := c.recorded(ctx, q.Ref)
+	switch {
+	case err != nil:
+		return Told{}, err
+	case q.ID != "" && rec.ID != q.ID:
+		return Told{}, &Refusal{Cause: ErrReplaced, What: fmt.Sprintf("the %s that is meant was deleted, and another one has its name", q.Ref)}
+	}
+	h, err := c.o.Harnesses(rec.Definition.Harness)
+	if err != nil {
+		return Told{}, &Refusal{Cause: ErrRefused, What: err.Error()}
+	}
+	teller, ok := h.(Teller)
+	if !ok {
+		return Told{}, fmt.Errorf("the answers of %s: %w", h.Name(), errors.ErrUnsupported)
+	}
+	talk := rec.Talk()
+	if q.Place == "" {
+		talk.Started = q.Since
+	}
+	told, err := teller.Told(ctx, talk, q.Place)
+	if err != nil {
+		return Told{}, fmt.Errorf("read what %s said: %w", q.Ref, err)
+	}
+	return told, nil
+}

@@ -1,0 +1,137 @@
+package threads
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// Answers says which texts of an agent are posted in its thread.
+type Answers string
+
+// The kinds of [Answers].
+const (
+	AnswersOff   Answers = "off"
+	AnswersFinal Answers = "final" // what ends a turn
+	AnswersAll   Answers = "all"   // also what is said between two steps
+)
+
+// Pages makes messages of what an agent said: the texts of posts, with Slack's marks. None: there is nothing to show.
+type Pages func(ref sessions.Ref, said sessions.Said) []string
+
+// freshRun is how young a run may be for what it said before its announcement to be posted: the answer to the prompt
+// that it was started with.
+const freshRun = time.Minute
+
+// hearFrom is the moment from which on an agent is listened to whose run began then.
+func hearFrom(started, now time.Time) time.Time {
+	if age := now.Sub(started); age >= 0 && age < freshRun {
+		return started
+	}
+	return now
+}
+
+// answers are the texts that are posted now.
+func (m *Manager) answers() Answers {
+	if a := m.o.Settings().Answers; a != "" {
+		return a
+	}
+	return AnswersOff
+}
+
+// Relay has posted what the agent of a session said since the last time: in order, each text once, also across crashes.
+// While [Settings].Answers is off, and before there is a thread, nothing is kept for later. It returns the files that
+// change when there is more. Several calls for one session exclude each other's doubles.
+func (m *Manager) Relay(ctx context.Context, id string) (watch []string, err error) {
+	t := m.of(id)
+	if t == nil {
+		return nil, nil
+	}
+	q, ok := ask(ctx, t, func(context.Context) *sessions.ToldRequest { return t.listening() })
+	switch {
+	case !ok:
+		return nil, ctx.Err()
+	case q == nil:
+		return nil, nil
+	}
+	told, err := m.o.Agent.Told(ctx, *q)
+	if err != nil {
+		return nil, err
+	}
+	err, ok = ask(ctx, t, func(context.Context) error { return t.relay(q.Place, told) })
+	if !ok {
+		return nil, ctx.Err()
+	}
+	return told.Watch, err
+}
+
+// listening is what to ask the agent; nil: nothing.
+func (t *thread) listening() *sessions.ToldRequest {
+	if t.gone || t.b.Root == "" {
+		return nil
+	}
+	if t.m.answers() == AnswersOff {
+		if t.b.Heard != "" || !t.b.HeardSince.IsZero() {
+			t.b.Heard, t.b.HeardSince = "", time.Time{} // when it is on again, nothing old is posted
+			t.keep()
+		}
+		return nil
+	}
+	if t.b.Heard == "" && t.b.HeardSince.IsZero() {
+		t.b.HeardSince = t.m.o.Now()
+		t.keep()
+	}
+	return &sessions.ToldRequest{Ref: t.ref, ID: t.id, Place: t.b.Heard, Since: t.b.HeardSince}
+}
+
+// relay puts what the agent said after place into the outbox, and then stores how far that is. After a crash in between the
+// same texts come again: they are looked for before they are posted.
+func (t *thread) relay(place string, told sessions.Told) error {
+	if t.gone || t.b.Root == "" || t.b.Heard != place {
+		return nil
+	}
+	for _, said := range told.Said {
+		if err := t.answer(said); err != nil {
+			t.level = false
+			return fmt.Errorf("keep what the agent said: %w", err)
+		}
+	}
+	if told.Next == place {
+		t.level = true
+		return nil
+	}
+	t.b.Heard = told.Next
+	err := t.save()
+	if t.level = err == nil; !t.level {
+		t.b.Heard = place
+		return fmt.Errorf("store how far the agent was listened to: %w", err)
+	}
+	return nil
+}
+
+// answer puts one text into the outbox, as one or more messages.
+func (t *thread) answer(said sessions.Said) error {
+	if !said.Final && t.m.answers() != AnswersAll {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(said.Key))
+	for i, text := range t.m.pages(t.ref, said) {
+		l := &letter{Post: t.message(text, t.id+"."+hex.EncodeToString(sum[:12])+"."+strconv.Itoa(i)), Since: said.At, Tried: !t.level}
+		if err := t.m.outbox.put(l); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Manager) pages(ref sessions.Ref, said sessions.Said) []string {
+	if m.o.Pages == nil {
+		return []string{escape(said.Text)}
+	}
+	return m.o.Pages(ref, said)
+}
