@@ -38,7 +38,9 @@ func (t *Tmux) Panes(ctx context.Context) ([]sessions.Pane, error) {
 		}
 	}
 	if err == nil && t.unsettled(list) {
-		list, err = t.settle(ctx)
+		if list, err = t.settle(ctx); errors.Is(err, errLost) { // its last pane was just ended
+			list, err = t.list(ctx)
+		}
 	}
 	switch {
 	case errors.Is(err, errNoServer), errors.Is(err, errNoSocket):

@@ -2,6 +2,7 @@ package tmux
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"syscall"
 	"time"
@@ -17,6 +18,9 @@ func (t *Tmux) revive(ctx context.Context) bool {
 	}
 	for _, p := range all {
 		if p.server && t.started(t.table.words(p.pid)) {
+			if t.comesUp(ctx) {
+				return true
+			}
 			t.log.WarnContext(ctx, "the socket of the tmux server was removed; it is made again", "pid", p.pid)
 			if err := t.table.signal(ctx, p, syscall.SIGUSR1); err == nil {
 				t.awaitAnswer(ctx)
@@ -25,6 +29,24 @@ func (t *Tmux) revive(ctx context.Context) bool {
 		}
 	}
 	return false
+}
+
+// startTime is how long a server that was just started may take until its socket is there.
+const startTime = 500 * time.Millisecond
+
+// comesUp reports whether the socket is there after all. A server that somebody started since we looked must get no signal:
+// it may not handle it yet and die, and one that does drops the clients that it has not accepted.
+func (t *Tmux) comesUp(ctx context.Context) bool {
+	over := time.Now().Add(startTime)
+	for wait := time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
+		_, err := t.run(ctx, call{args: []string{"list-sessions", "-F", "."}})
+		if !errors.Is(err, errNoSocket) {
+			return true
+		}
+		if time.Now().After(over) || pause(ctx, wait) != nil {
+			return false
+		}
+	}
 }
 
 // started reports the argv of a server that one of our clients started: a server keeps its client's.
