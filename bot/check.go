@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -132,6 +133,11 @@ func (c *checker) scopes() bool {
 	if missing := missingScopes(c.self.Scopes); len(missing) > 0 {
 		return c.bad(CheckScopes, "missing: "+strings.Join(missing, ", "),
 			"add them in the app's settings (`the-loop slack manifest` lists them all), then reinstall the app")
+	}
+	for _, s := range optionalScopes {
+		if !slices.Contains(c.self.Scopes, s) {
+			return c.good(CheckScopes, "all that are needed are there; without "+s+" a shared screen has no picture")
+		}
 	}
 	return c.good(CheckScopes, "all that are used are there")
 }

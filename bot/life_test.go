@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"testing"
 
+	"the-loop/bot"
 	"the-loop/bot/workspace"
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
@@ -117,6 +118,41 @@ func TestR6_2_R6_3_RefusalsAreTheCoresOwn(t *testing.T) {
 	if r := l.row("x"); r.Ref != "" {
 		t.Errorf("a refused command left %+v", r)
 	}
+}
+
+// What may be created from Slack ends where the configuration says, whichever way it is asked for.
+func TestTheLimitsHoldForCommandsAndForms(t *testing.T) {
+	t.Parallel()
+	l := newLife(t)
+	in, out := filepath.Join(l.plan.TmuxDir, "in"), filepath.Join(l.plan.TmuxDir, "out")
+	for _, dir := range []string{in, out} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(out, filepath.Join(in, "way-out")); err != nil {
+		t.Fatal(err)
+	}
+	l.limits = bot.Limits{CwdRoots: []string{in}, Harnesses: []string{harness.SmallAgentName}}
+	for _, args := range []string{"", " --cwd " + out, " --cwd " + in + "/way-out", " --cwd " + in + "/../out", " --cwd ~"} {
+		l.says("create x"+args, "create.cwdRoots allows "+in)
+	}
+	l.says("create x --harness other --cwd "+in, "create.harnesses allows "+harness.SmallAgentName)
+	l.command("create")
+	v := l.view("Announce it in", harness.SmallAgentName)
+	if strings.Contains(string(v.Blocks), `"other"`) {
+		t.Error("the form offers a harness that is not allowed")
+	}
+	if wrong := l.submit(v, map[string]string{"name": "x", "cwd": in + "/way-out"}); !strings.Contains(wrong["cwd"], "create.cwdRoots") {
+		t.Errorf("refused: %v", wrong)
+	}
+	if r := l.row("x"); r.Ref != "" {
+		t.Errorf("created %+v", r)
+	}
+	if wrong := l.submit(v, map[string]string{"name": "x", "cwd": in}); len(wrong) != 0 {
+		t.Errorf("refused: %v", wrong)
+	}
+	l.view("*x* running")
 }
 
 func TestR6_4_DeletingAsksFirst(t *testing.T) {

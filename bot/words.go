@@ -82,15 +82,6 @@ func (w words) name() (string, error) {
 	return w.args[0], nil
 }
 
-// afterWord is what stands behind the first word, as it was typed.
-func afterWord(text string) string {
-	text = strings.TrimLeft(text, blanks)
-	if i := strings.IndexAny(text, blanks); i >= 0 {
-		return strings.Trim(text[i:], blanks)
-	}
-	return ""
-}
-
 // usages are the verbs of the slash command, in the order of its help.
 var usages = []struct{ verb, words, what string }{
 	{"help", "", "this text"},
