@@ -235,9 +235,10 @@ func TestServeCarriesARepliesWayAndStopsOnASignal(t *testing.T) {
 	s.until("the receipt", func() bool { return s.slack.HasReaction(s.channel, ts, "white_check_mark") })
 
 	s.poll("status is ok", func() bool { code, st := s.status(); return code == exitOK && st.OK && st.Bot.State.Connected })
-	if out := s.must("status"); !strings.Contains(out, "connected, 1 threads") || !strings.Contains(out, "standing:helper") {
-		t.Errorf("status says\n%s", out)
-	}
+	s.poll("status tells of the thread", func() bool {
+		out := s.must("status")
+		return strings.Contains(out, "connected, 1 threads") && strings.Contains(out, "standing:helper")
+	})
 	if out := s.must("events"); !strings.Contains(out, `"event":"channel.reply_received"`) || strings.Contains(out, "hello from Slack") {
 		t.Errorf("the events are\n%s", out)
 	}
