@@ -11,13 +11,14 @@ SCANNER := go1.27.3
 test: quick heavy ## everything
 
 quick: ## what needs tmux and nothing else, under the race detector
-	$(GO) test -race -shuffle=on -short -timeout 20m ./...
+	$(GO) test -race -shuffle=on -short -p 1 -timeout 20m ./...
 
 heavy: node ## what needs npm, or takes long: once, without the race detector
-	$(GO) test -timeout 40m ./...
+	$(GO) test -p 1 -timeout 40m ./...
 
-node: ## Slack's own Bolt, which judges the local workspace
+node: ## Slack's own Bolt, which judges the local workspace, and the agents' own programs
 	npm ci --prefix testdata/bolt --no-audit --no-fund
+	npm ci --prefix testdata/agents --no-audit --no-fund --ignore-scripts
 
 lint:
 	test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
