@@ -90,6 +90,9 @@ func (s *speech) compose(ctx context.Context, id string) (err error) {
 	if s.text, err = wording(s.q, s.traits); err != nil {
 		return err
 	}
+	if completes(s.text, s.traits) {
+		s.text += " " // so that the submit key submits, and takes nothing from the list that the last word opens
+	}
 	s.intent = Intent{Sum: Fingerprint(s.text), Conversation: s.rec.Conversation}
 	return nil
 }
@@ -147,6 +150,12 @@ func wording(q SayRequest, t Traits) (string, error) {
 	return text, nil
 }
 
+// completes reports whether the text ends in a word that opens a list of completions.
+func completes(text string, t Traits) bool {
+	words := strings.Fields(text)
+	return len(words) > 0 && slices.ContainsFunc(t.Completes, func(mark string) bool { return strings.HasPrefix(words[len(words)-1], mark) })
+}
+
 func isCommand(bare string, t Traits) bool {
 	for _, p := range t.CommandPrefixes {
 		if strings.HasPrefix(bare, p) {
@@ -169,7 +178,7 @@ func (s *speech) run(ctx context.Context) (Receipt, error) {
 		return "", err
 	}
 	w, ok := s.harness.(Witness)
-	if !ok {
+	if !ok || s.q.Raw && s.traits.CommandsUnseen {
 		return ReceiptTyped, nil
 	}
 	return s.prove(ctx, w)
@@ -210,7 +219,8 @@ func (s *speech) look(ctx context.Context) error {
 	}
 	var held *HeldError
 	switch {
-	case view.State == ViewStarting, view.State == ViewDialog, view.State == ViewMenu:
+	case view.State == ViewStarting, view.State == ViewDialog, view.State == ViewMenu,
+		view.State == ViewWorking && s.traits.QueuesUnseen:
 		held = &HeldError{State: view.State, Lines: view.Lines}
 	case view.Box != "":
 		held = &HeldError{State: view.State, Draft: true}

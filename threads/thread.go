@@ -492,8 +492,8 @@ func heldText(h *sessions.HeldError) string {
 	switch {
 	case h.Draft:
 		return "somebody's unsent text stands in the agent's input box. Send it or clear it in the terminal."
-	case h.State == sessions.ViewStarting:
-		return "" // it takes a moment; the receipt says enough
+	case h.State == sessions.ViewStarting, h.State == sessions.ViewWorking:
+		return "" // it passes by itself; the receipt says enough
 	case h.State == sessions.ViewMenu:
 		return "the agent shows a menu. Close it in the terminal."
 	}
