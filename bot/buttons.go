@@ -35,7 +35,7 @@ func (b *Bot) press(verb string) Handler {
 		if err != nil {
 			return "", err
 		}
-		row, err = b.change(ctx, verb, row.Ref)
+		row, err = b.change(ctx, verb, row.Ref, row.ID)
 		if err != nil {
 			return "", err
 		}
@@ -85,7 +85,7 @@ func (b *Bot) submitDelete(ctx context.Context, a Act) any {
 		if err != nil {
 			return "", err
 		}
-		return b.remove(ctx, row.Ref)
+		return b.remove(ctx, row.Ref, row.ID)
 	})
 }
 
@@ -95,7 +95,7 @@ func (b *Bot) pressDelete(ctx context.Context, a Act) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return b.remove(ctx, row.Ref)
+	return b.remove(ctx, row.Ref, row.ID)
 }
 
 // menu is the message shortcut: what can be done to the session whose thread the message is in.

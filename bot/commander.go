@@ -71,7 +71,7 @@ func (c commander) status(ctx context.Context, q threads.CommandRequest) string 
 func (c commander) change(ctx context.Context, q threads.CommandRequest) string {
 	row, err := c.b.find(ctx, q.ID)
 	if err == nil {
-		row, err = c.b.change(ctx, q.Command.Verb, row.Ref)
+		row, err = c.b.change(ctx, q.Command.Verb, row.Ref, row.ID)
 	}
 	if err != nil {
 		return done(err, "")

@@ -48,7 +48,7 @@ func (s slash) change(verb string) slashFunc {
 		if err != nil {
 			return "", err
 		}
-		row, err := s.b.change(ctx, verb, ref)
+		row, err := s.b.change(ctx, verb, ref, "")
 		if err != nil {
 			return "", err
 		}

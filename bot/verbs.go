@@ -39,22 +39,23 @@ func (b *Bot) find(ctx context.Context, handle string) (sessions.Row, error) {
 	return sessions.Row{}, errGone
 }
 
-// change starts, stops or restarts a session, and has what is shown of it brought up to date.
-func (b *Bot) change(ctx context.Context, verb string, ref sessions.Ref) (sessions.Row, error) {
+// change starts, stops or restarts a session, and has what is shown of it brought up to date. id is the one that is meant;
+// empty: whichever has the ref now.
+func (b *Bot) change(ctx context.Context, verb string, ref sessions.Ref, id string) (sessions.Row, error) {
 	defer b.announcer.poke()
 	switch verb {
 	case verbStart:
-		return b.o.Core.Start(ctx, sessions.StartRequest{Ref: ref})
+		return b.o.Core.Start(ctx, sessions.StartRequest{Ref: ref, ID: id})
 	case verbStop:
-		return b.o.Core.Stop(ctx, sessions.StopRequest{Ref: ref})
+		return b.o.Core.Stop(ctx, sessions.StopRequest{Ref: ref, ID: id})
 	}
-	return b.o.Core.Restart(ctx, sessions.RestartRequest{Ref: ref})
+	return b.o.Core.Restart(ctx, sessions.RestartRequest{Ref: ref, ID: id})
 }
 
 // remove deletes a session. Its thread ends with the next comparison.
-func (b *Bot) remove(ctx context.Context, ref sessions.Ref) (string, error) {
+func (b *Bot) remove(ctx context.Context, ref sessions.Ref, id string) (string, error) {
 	defer b.announcer.poke()
-	row, err := b.o.Core.Delete(ctx, sessions.DeleteRequest{Ref: ref})
+	row, err := b.o.Core.Delete(ctx, sessions.DeleteRequest{Ref: ref, ID: id})
 	if err != nil {
 		return "", err
 	}

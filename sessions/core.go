@@ -134,6 +134,15 @@ func (c *Core) find(ctx context.Context, ref Ref) (Definition, *Record, error) {
 	return rec.Definition.Clone(), &rec, nil
 }
 
+// meant is find, and refuses another session that has the ref now. The caller has the lock of the name.
+func (c *Core) meant(ctx context.Context, ref Ref, id string) (Definition, *Record, error) {
+	def, rec, err := c.find(ctx, ref)
+	if err == nil && id != "" && (rec == nil || rec.ID != id) {
+		err = replaced(ref)
+	}
+	return def, rec, err
+}
+
 func (c *Core) declared(ref Ref) (Definition, bool) {
 	d, i := c.o.Config().declared(ref)
 	return d, i >= 0

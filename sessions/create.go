@@ -149,7 +149,10 @@ func (d Definition) check() error {
 }
 
 // DeleteRequest asks for a session to be gone.
-type DeleteRequest struct{ Ref Ref }
+type DeleteRequest struct {
+	Ref Ref
+	ID  string // the session that is meant; empty: whichever has the ref now
+}
 
 // Delete stops a session and removes its record, so that it does not come back. A declared one is refused: the
 // configuration would make it again.
@@ -168,6 +171,8 @@ func (c *Core) Delete(ctx context.Context, q DeleteRequest) (Row, error) {
 		return Row{}, notRecorded(q.Ref)
 	case err != nil:
 		return Row{}, fmt.Errorf("read the record of %s: %w", q.Ref, err)
+	case q.ID != "" && rec.ID != q.ID:
+		return Row{}, replaced(q.Ref)
 	}
 	return c.remove(ctx, rec)
 }

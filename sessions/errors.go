@@ -52,6 +52,8 @@ func (e *HeldError) Error() string {
 		return "the agent is still starting"
 	case e.State == ViewMenu:
 		return "the agent shows a menu"
+	case e.State == ViewWorking:
+		return "the agent is at work, and shows what it took only when its turn ends"
 	}
 	return "the agent asks a question in its terminal"
 }
@@ -87,6 +89,12 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 func notRunning(ref Ref) error {
 	return &Refusal{Cause: ErrNotRunning, What: fmt.Sprintf("%s is not running", ref),
 		Remedy: "the-loop standing start " + ref.Name()}
+}
+
+// replaced is the refusal of what was meant for a session that had the ref before.
+func replaced(ref Ref) error {
+	return &Refusal{Cause: ErrReplaced, What: fmt.Sprintf("the %s that this was meant for was deleted, and another one has its name", ref),
+		Remedy: "use what belongs to the new one"}
 }
 
 // notRecorded is the refusal of a name that nothing knows.

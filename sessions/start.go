@@ -10,7 +10,10 @@ import (
 )
 
 // StartRequest asks for one session to run.
-type StartRequest struct{ Ref Ref }
+type StartRequest struct {
+	Ref Ref
+	ID  string // the session that is meant; empty: whichever has the ref now
+}
 
 // Start brings a session up. A live one is left untouched ([OutcomeAlreadyRunning]); a recorded conversation is
 // resumed, and when the agent does not survive that, a fresh one is started.
@@ -20,7 +23,7 @@ func (c *Core) Start(ctx context.Context, q StartRequest) (Row, error) {
 		return Row{}, err
 	}
 	defer release()
-	def, rec, err := c.find(ctx, q.Ref)
+	def, rec, err := c.meant(ctx, q.Ref, q.ID)
 	if err != nil {
 		return Row{}, err
 	}
@@ -193,7 +196,10 @@ func checkFolder(dir string) error {
 }
 
 // RestartRequest asks for one session to be taken down and brought up again, in its conversation.
-type RestartRequest struct{ Ref Ref }
+type RestartRequest struct {
+	Ref Ref
+	ID  string // the session that is meant; empty: whichever has the ref now
+}
 
 // Restart stops a session and starts it again under one lock, so that replies wait meanwhile. What a start would refuse
 // is refused before the running agent is touched. One that does not run is started.
@@ -203,7 +209,7 @@ func (c *Core) Restart(ctx context.Context, q RestartRequest) (Row, error) {
 		return Row{}, err
 	}
 	defer release()
-	def, rec, err := c.find(ctx, q.Ref)
+	def, rec, err := c.meant(ctx, q.Ref, q.ID)
 	switch {
 	case err != nil:
 		return Row{}, err

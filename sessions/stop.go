@@ -7,7 +7,10 @@ import (
 )
 
 // StopRequest asks for one session to be taken down. Its record and its conversation stay.
-type StopRequest struct{ Ref Ref }
+type StopRequest struct {
+	Ref Ref
+	ID  string // the session that is meant; empty: whichever has the ref now
+}
 
 // Stop ends the session's agent and its pane. One that does not run is [OutcomeAlreadyStopped]. It works from the
 // record alone: the session need not be declared any more.
@@ -17,7 +20,7 @@ func (c *Core) Stop(ctx context.Context, q StopRequest) (Row, error) {
 		return Row{}, err
 	}
 	defer release()
-	def, rec, err := c.find(ctx, q.Ref)
+	def, rec, err := c.meant(ctx, q.Ref, q.ID)
 	if err != nil {
 		return Row{}, err
 	}
