@@ -6,10 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"the-loop/cmd/internal/config"
+	"the-loop/sessions/harness"
 )
 
 func (c *cli) configCommand() *cobra.Command {
-	return group("config", "Write, check and accept the configuration", c.configInit(), c.configValidate(), c.configSchema(), c.configTrust())
+	return group("config", "Write, check and accept the configuration", c.configInit(), c.configValidate(), c.configSchema(), c.configTrust(), c.configClaudeKey())
 }
 
 func (c *cli) configInit() *cobra.Command {
@@ -71,6 +72,25 @@ first: it names programs that are run with your rights.`,
 				return err
 			}
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is accepted\n", path)
+			return err
+		}}
+}
+
+func (c *cli) configClaudeKey() *cobra.Command {
+	return &cobra.Command{Use: "claude-key", Short: "Give Claude Code a submit key that answers no dialog", Args: cobra.NoArgs,
+		Long: `Merge a key binding for Claude Code's input box (C-x C-y) into ~/.claude/keybindings.json. Sessions that start after it
+are submitted with that key, which does nothing in a dialog: a question that opens in the very moment of a reply is then not
+answered by it. What else stands in that file stays; one that cannot be read is left alone.`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			added, err := harness.Claude{Home: c.env.home}.AddChatKey(nil)
+			if err != nil {
+				return err
+			}
+			said := "the key was there already"
+			if added {
+				said = "the key was added; restart running sessions to use it"
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), said)
 			return err
 		}}
 }
