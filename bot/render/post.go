@@ -52,7 +52,8 @@ func (p Post) Render() (Message, error) {
 	}
 	m := Message{Fallback: Cut(p.Text, MaxText), Metadata: p.metadata()}
 	for i, part := range sections(p.Text) {
-		block := slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, part, false, false), nil, nil)
+		block := slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, part, false, true), nil, nil)
+		block.Expand = true // Slack folds long ones otherwise (NousResearch/hermes-agent#95565)
 		if i == 0 && p.Nonce != "" {
 			block.BlockID = NoncePrefix + p.Nonce
 		}
