@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,7 +24,7 @@ const secret = "hunter2hunter2"
 // life is a world in which sessions are made and ended in Slack.
 type life struct {
 	*world
-	limits bot.Limits
+	limits atomic.Pointer[bot.Limits]
 }
 
 // lifeSetup changes a life before its bot starts.
@@ -46,7 +47,8 @@ func newLife(t testing.TB, changes ...func(*lifeSetup)) *life {
 		c(&s)
 	}
 	w := newWorld(t, func(o *setup) { o.workspace, o.plan, o.noBot = s.workspace, s.plan, true })
-	l := &life{world: w, limits: s.limits}
+	l := &life{world: w}
+	l.limits.Store(&s.limits)
 	w.core = l.newCore()
 	w.options = func(o *bot.Options) {
 		if s.core != nil {
@@ -67,7 +69,7 @@ func newLife(t testing.TB, changes ...func(*lifeSetup)) *life {
 }
 
 func (l *life) config(c bot.Config) bot.Config {
-	c.Create, c.Harnesses = l.limits, []string{harness.SmallAgentName, "other"}
+	c.Create, c.Harnesses = *l.limits.Load(), []string{harness.SmallAgentName, "other"}
 	c.DefaultHarness, c.DefaultCwd = harness.SmallAgentName, l.plan.TmuxDir
 	return c
 }

@@ -133,7 +133,7 @@ func TestTheLimitsHoldForCommandsAndForms(t *testing.T) {
 	if err := os.Symlink(out, filepath.Join(in, "way-out")); err != nil {
 		t.Fatal(err)
 	}
-	l.limits = bot.Limits{CwdRoots: []string{in}, Harnesses: []string{harness.SmallAgentName}}
+	l.limits.Store(&bot.Limits{CwdRoots: []string{in}, Harnesses: []string{harness.SmallAgentName}})
 	for _, args := range []string{"", " --cwd " + out, " --cwd " + in + "/way-out", " --cwd " + in + "/../out", " --cwd ~"} {
 		l.says("create x"+args, "create.cwdRoots allows "+in)
 	}
