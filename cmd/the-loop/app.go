@@ -16,6 +16,7 @@ import (
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
 	"the-loop/sessions/eventlog"
+	"the-loop/sessions/harness"
 	"the-loop/sessions/registry"
 	"the-loop/sessions/tmux"
 )
@@ -27,7 +28,9 @@ type app struct {
 	events   *eventlog.Log
 	tmux     *tmux.Tmux
 	core     *sessions.Core
-	log      *slog.Logger
+
+	harnesses func() (harness.Set, error) // those that can be used now
+	log       *slog.Logger
 }
 
 // load finds and reads the configuration.
@@ -144,16 +147,23 @@ func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 		return nil, err
 	}
 	program := sync.OnceValues(func() (string, error) { return stable(c.env.self, filepath.Join(first.StateRoot, "run")) })
+	a.harnesses = func() (harness.Set, error) {
+		self, err := program()
+		if err != nil {
+			return nil, err
+		}
+		return cfg().HarnessSet(builtins(cfg(), self, c.env.home)...), nil
+	}
 	own := map[string]string{"THE_LOOP_CLI_CONFIG": first.Path, "THE_LOOP_INSTANCE": first.StateRoot}
 	others := &servers{own: server, more: map[string]*tmux.Tmux{}}
 	a.core = sessions.New(sessions.Options{Terminal: a.tmux, At: others.at, Store: a.registry, Sink: a.events, Log: log,
 		Config: func() sessions.Config { return cfg().Sessions(own) },
 		Harnesses: func(name string) (sessions.Harness, error) {
-			self, err := program()
+			set, err := a.harnesses()
 			if err != nil {
 				return nil, err
 			}
-			return cfg().HarnessSet(builtins(cfg(), self, c.env.home)...).Get(name)
+			return set.Get(name)
 		}})
 	return a, nil
 }

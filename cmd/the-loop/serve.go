@@ -66,7 +66,19 @@ func (c *cli) serve(ctx context.Context, say func(line string)) error {
 	if err := a.tmux.Check(ctx); err != nil {
 		return err
 	}
-	return a.bot(ctx, client, watcher, say)
+	secrets := newScrubber(func() string { return a.cfg().EnvFile }, a.tmux.Panes, c.tokens(cfg))
+	return a.bot(ctx, client, watcher, secrets.scrub, say)
+}
+
+// tokens are our own secrets by the names of their variables.
+func (c *cli) tokens(cfg *config.Config) map[string]string {
+	own := map[string]string{}
+	for _, name := range []string{cfg.Slack.BotTokenEnv, cfg.Slack.AppTokenEnv, cfg.GitHubWebhook.SecretEnv} {
+		if value := c.env.getenv(name); value != "" {
+			own[name] = value
+		}
+	}
+	return own
 }
 
 // slackClient makes the client from the variables that the configuration names. They are read once and never passed on.
@@ -79,7 +91,7 @@ func (c *cli) slackClient(cfg *config.Config) (*bot.Client, error) {
 }
 
 // bot runs the bot as the only one of this root.
-func (a *app) bot(ctx context.Context, client *bot.Client, watcher *config.Watcher, say func(string)) error {
+func (a *app) bot(ctx context.Context, client *bot.Client, watcher *config.Watcher, scrub func(string) string, say func(string)) error {
 	started := time.Now()
 	release, err := a.registry.AcquireBot(ctx, registry.BotInfo{Started: started})
 	if err != nil {
@@ -94,7 +106,7 @@ func (a *app) bot(ctx context.Context, client *bot.Client, watcher *config.Watch
 	}
 	changed := make(chan struct{}, 1)
 	b, err := bot.New(bot.Options{Root: a.cfg().StateRoot, Client: client, Core: a.core, Sink: a.events, Log: a.log, Changed: changed,
-		Config: func() bot.Config { s := watcher.Current(); return s.Config.Bot(s.Err != nil) },
+		Config: func() bot.Config { return a.botConfig(watcher.Current()) }, Scrub: scrub,
 		Report: func(r bot.Report) { a.report(started, watcher.Current().Err, r) },
 		Ready:  func() { say(fmt.Sprintf("ready: process %d serves %s", os.Getpid(), a.cfg().StateRoot)) }})
 	if err != nil {
@@ -111,6 +123,15 @@ func (a *app) bot(ctx context.Context, client *bot.Client, watcher *config.Watch
 		say("stopped")
 	}
 	return err
+}
+
+// botConfig is what the surface asks of the configuration now.
+func (a *app) botConfig(now config.Snapshot) bot.Config {
+	cfg := now.Config.Bot(now.Err != nil)
+	if set, err := a.harnesses(); err == nil { // without them nothing can be made from a form, and it says so
+		cfg.Harnesses = set.Names()
+	}
+	return cfg
 }
 
 // report says in bot.json how the bot is.
