@@ -134,6 +134,7 @@ func (s bindings) path(id string) string { return filepath.Join(s.dir, id+".json
 
 // load reads all bindings. A file that cannot be used is returned as an error of its own, and left alone.
 func (s bindings) load() ([]Binding, []*sessions.UnreadableError, error) {
+	clearHalves(s.dir)
 	names, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -187,6 +188,14 @@ func (s bindings) remove(id string) error {
 		return nil
 	}
 	return err
+}
+
+// clearHalves removes what writes left behind whose process was killed. There is one bot, so nobody is at it.
+func clearHalves(dir string) {
+	halves, _ := filepath.Glob(filepath.Join(dir, ".*.json*")) // the pattern is well-formed
+	for _, half := range halves {
+		_ = os.Remove(half) // one that stays does no harm
+	}
 }
 
 // writeJSON writes atomically and durably, 0600 in a folder of 0700.

@@ -53,6 +53,7 @@ type outbox struct {
 
 func newOutbox(m *Manager, dir string) (*outbox, error) {
 	o := &outbox{m: m, dir: dir, wake: make(chan struct{}, 1), limits: map[string]*rate.Limiter{}}
+	clearHalves(dir)
 	names, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("read the outbox: %w", err)

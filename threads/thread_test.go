@@ -713,3 +713,24 @@ func TestStoppingDoesNotWaitForAnAgentThatTakesLong(t *testing.T) {
 		w.wantPosts() // the agent's record has it
 	})
 }
+
+func TestWhatAKilledWriteLeftIsClearedAway(t *testing.T) {
+	run(t, func(w *world) {
+		w.stop()
+		for _, dir := range []string{"threads", "outbox"} {
+			if err := os.MkdirAll(filepath.Join(w.root, dir), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(w.root, dir, ".x.json4711"), []byte("{"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.start()
+		left, err := filepath.Glob(filepath.Join(w.root, "*", ".*"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("left: %v, %v", left, err)
+		}
+		w.say("hello")
+		w.wantTyped("hello")
+	})
+}
