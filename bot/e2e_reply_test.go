@@ -59,7 +59,7 @@ func TestAHarnessWithoutProofGetsTheReceiptTyped(t *testing.T) {
 
 // NousResearch/hermes-agent#36848, PostHog#43263, openclaw/openclaw#96487: who is not on the list talks to the agent.
 // openclaw/openclaw#41073, errbot#969: what is no plain message of a member is mistaken for one.
-func TestWhatIsNotForTheAgentReachesNoPane(t *testing.T) {
+func TestR4_4_WhatIsNotForTheAgentReachesNoPane(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(s *setup) { s.plan = func(p *plan) { p.AllowShared = true } })
 	a := w.agent("helper")

@@ -64,11 +64,16 @@ type Options struct {
 const (
 	EventReceived    = "channel.reply_received"
 	EventDropped     = "channel.dropped"
+	EventMirrorSkip  = "channel.mirror_skipped"
 	EventPosted      = "channel.posted"
 	EventPostFailed  = "channel.post_failed"
 	EventAnnounced   = "standing.announced"
 	EventAnnounceErr = "standing.announce_failed"
 )
+
+// ReasonNoWorkItem is the reason of [EventMirrorSkip] for a standing session: there is no ticket to mirror a reply onto, and
+// the event log is the trail.
+const ReasonNoWorkItem = "a standing session owns no work item"
 
 // Reasons of [EventDropped].
 const (

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -382,8 +383,13 @@ func (t *thread) received(ctx context.Context, it *item) {
 		return
 	}
 	it.heard = true
-	t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventReceived, Level: slog.LevelInfo, ID: t.id, Ref: t.ref, Fields: map[string]any{
-		"channel": it.reply.Channel, "thread": it.reply.Root, "ts": it.reply.TS, "user": it.reply.Actor.User}})
+	fields := map[string]any{"channel": it.reply.Channel, "thread": it.reply.Root, "ts": it.reply.TS, "user": it.reply.Actor.User}
+	t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventReceived, Level: slog.LevelInfo, ID: t.id, Ref: t.ref, Fields: fields})
+	if t.ref.Kind() == sessions.KindStanding {
+		skipped := maps.Clone(fields)
+		skipped["reason"] = ReasonNoWorkItem
+		t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventMirrorSkip, Level: slog.LevelInfo, ID: t.id, Ref: t.ref, Fields: skipped})
+	}
 }
 
 // finish settles an attempt, and sends the next reply on its way.

@@ -734,3 +734,42 @@ func TestWhatAKilledWriteLeftIsClearedAway(t *testing.T) {
 		w.wantTyped("hello")
 	})
 }
+
+// named are the events of a name.
+func (w *world) named(name string) (all []sessions.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.events {
+		if e.Name == name {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+func TestR4_2_AReplyOfAMemberIsDeliveredAndRecordedAgainstTheSession(t *testing.T) {
+	run(t, func(w *world) {
+		ts := w.say("hello")
+		w.m.Connected() // read again: recorded once all the same
+		w.after(time.Minute)
+		w.wantTyped("hello")
+		got := w.named(EventReceived)
+		if len(got) != 1 || got[0].Ref != "standing:s" || got[0].ID != sid || got[0].Fields["ts"] != ts || got[0].Fields["user"] != ann {
+			t.Errorf("recorded: %+v", got)
+		}
+	})
+}
+
+func TestR4_3_AReplyToAStandingSessionIsMirroredNowhereAndTheReasonIsRecorded(t *testing.T) {
+	run(t, func(w *world) {
+		ts := w.say("hello")
+		got := w.named(EventMirrorSkip)
+		if len(got) != 1 || got[0].Ref != "standing:s" || got[0].Fields["ts"] != ts || got[0].Fields["reason"] != "a standing session owns no work item" {
+			t.Errorf("recorded: %+v", got)
+		}
+		w.hear(w.slack.write(bob, "nobody's"))
+		if n := len(w.named(EventMirrorSkip)); n != 1 {
+			t.Errorf("%d were skipped; a dropped reply is not among them", n)
+		}
+	})
+}
