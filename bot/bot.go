@@ -137,6 +137,8 @@ func (b *Bot) Policy() authz.Policy {
 func (b *Bot) Run(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
+	b.o.Sink.Emit(ctx, sessions.Event{Name: EventStarted, Level: slog.LevelInfo})
+	defer b.o.Sink.Emit(context.WithoutCancel(ctx), sessions.Event{Name: EventStopped, Level: slog.LevelInfo})
 	var wg sync.WaitGroup
 	wg.Go(func() { b.threads.Run(running) })
 	wg.Go(func() { b.report(running) })

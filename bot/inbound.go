@@ -286,6 +286,8 @@ func (in *Inbound) drop(ctx context.Context, m message, reason string) {
 
 // Names of the events that this package emits.
 const (
+	EventStarted      = "bot.started"
+	EventStopped      = "bot.stopped"
 	EventConnected    = "bot.connected"
 	EventDisconnected = "bot.disconnected"
 )

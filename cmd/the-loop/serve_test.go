@@ -253,6 +253,9 @@ func TestServeCarriesARepliesWayAndStopsOnASignal(t *testing.T) {
 		t.Errorf("SIGTERM: exit code %d\n%s", code, b.errs)
 	}
 	t.Logf("stopped in %v", time.Since(begin))
+	if out := s.must("events"); !strings.Contains(out, `"event":"bot.started"`) || !strings.Contains(out, `"event":"bot.stopped"`) {
+		t.Errorf("the events do not tell when the bot ran:\n%s", out)
+	}
 	if code, st := s.status(); code != exitFailed || st.Bot.Running || len(st.Bot.Problems) == 0 {
 		t.Errorf("status after the stop: exit code %d, %+v", code, st.Bot)
 	}
