@@ -13,11 +13,13 @@ import (
 )
 
 // How often agents' records are looked at: those in which something happened lately, and the others. Without a change
-// they are read all the same from time to time.
+// they are read all the same from time to time. A look is two calls of stat.
 const (
-	listenEvery  = 100 * time.Millisecond
-	listenIdle   = time.Second
+	listenEvery  = 25 * time.Millisecond
+	listenRoll   = 250 * time.Millisecond // which sessions there are
+	listenIdle   = 250 * time.Millisecond
 	listenActive = 5 * time.Minute
+	listenAgain  = 2 * time.Second // after a change: an agent may open its next record a moment later
 	listenAnyway = 30 * time.Second
 	listenRetry  = 5 * time.Second
 )
@@ -32,6 +34,7 @@ const (
 type listener struct {
 	b    *Bot
 	all  map[string]*listened // by session id
+	roll time.Time            // when it is asked which sessions there are
 	mode threads.Answers
 	gate chan struct{}
 	done chan heard
@@ -114,28 +117,36 @@ func (l *listener) look(ctx context.Context, wg *sync.WaitGroup, now time.Time) 
 			e.next, e.anyway = now, now
 		}
 	}
-	there := l.b.threads.Sessions()
-	for id := range l.all {
-		if _, ok := there[id]; !ok && !l.all[id].busy {
-			delete(l.all, id)
-		}
+	if !now.Before(l.roll) {
+		l.roll = now.Add(listenRoll)
+		l.call()
 	}
-	for id := range there {
-		if e := l.due(id, now); e != nil {
+	for id, e := range l.all {
+		if l.due(id, e, now) {
 			l.read(ctx, wg, id, e)
 		}
 	}
 }
 
-// due returns what is known of a session's record when it is to be read now; else nil.
-func (l *listener) due(id string, now time.Time) *listened {
-	e := l.all[id]
-	if e == nil {
-		e = &listened{}
-		l.all[id] = e
+// call brings the sessions in line with those that have a thread.
+func (l *listener) call() {
+	there := l.b.threads.Sessions()
+	for id, e := range l.all {
+		if _, ok := there[id]; !ok && !e.busy {
+			delete(l.all, id)
+		}
 	}
-	if e.busy || now.Before(e.next) || !l.b.threads.Bound(id) {
-		return nil
+	for id := range there {
+		if l.all[id] == nil && l.b.threads.Bound(id) {
+			l.all[id] = &listened{}
+		}
+	}
+}
+
+// due reports whether a session's record is to be read now.
+func (l *listener) due(id string, e *listened, now time.Time) bool {
+	if e.busy || now.Before(e.next) {
+		return false
 	}
 	e.next = now.Add(listenIdle)
 	if now.Sub(e.active) < listenActive {
@@ -144,13 +155,17 @@ func (l *listener) due(id string, now time.Time) *listened {
 	marks, run := marksOf(e.watch), l.runOf(id)
 	changed := run != e.run || !slices.Equal(marks, e.marks)
 	if !changed && now.Before(e.anyway) {
-		return nil
+		return false
 	}
 	if changed && len(e.watch) > 0 && run == e.run {
 		e.active = now
 	}
-	e.seen, e.run, e.anyway, e.busy = marks, run, now.Add(listenAnyway), true
-	return e
+	e.anyway = now.Add(listenAnyway)
+	if changed {
+		e.anyway = now.Add(listenAgain)
+	}
+	e.seen, e.run, e.busy = marks, run, true
+	return true
 }
 
 func (l *listener) runOf(id string) runMark {

@@ -28,10 +28,14 @@ type Pages func(ref sessions.Ref, said sessions.Said) []string
 // that it was started with.
 const freshRun = time.Minute
 
+// startSlack is how long before the recorded beginning of its run an agent may have answered: the record is written when
+// the pane is there.
+const startSlack = 5 * time.Second
+
 // hearFrom is the moment from which on an agent is listened to whose run began then.
 func hearFrom(started, now time.Time) time.Time {
 	if age := now.Sub(started); age >= 0 && age < freshRun {
-		return started
+		return started.Add(-startSlack)
 	}
 	return now
 }

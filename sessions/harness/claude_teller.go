@@ -84,7 +84,7 @@ func (e *claudeEar) hear() error {
 	if err != nil {
 		return err
 	}
-	l := claudeLines{at: e.spot.At, held: -1}
+	l := claudeLines{turnLines{at: e.spot.At, held: -1}}
 	end, err := readLines(path, e.spot.At, l.see)
 	if err != nil {
 		return fmt.Errorf("read the transcript: %w", err)
@@ -128,12 +128,7 @@ func (e *claudeEar) file() (string, error) {
 
 // claudeLines gathers what the lines of a transcript say. A text whose line does not tell yet whether it ends the turn (a
 // stop reason that is null, as older versions write it) waits for the next one.
-type claudeLines struct {
-	said    []sessions.Said
-	waiting []sessions.Said
-	at      int64 // offset of the line
-	held    int64 // offset of the first line that waits; -1: none does
-}
+type claudeLines struct{ turnLines }
 
 func (l *claudeLines) see(line []byte) {
 	start := l.at
@@ -161,20 +156,11 @@ func (l *claudeLines) answer(a claudeAnswer, start int64) {
 	}
 	said := sessions.Said{Text: text, Failed: a.Error, At: a.Timestamp, Key: orDefault(a.UUID, fmt.Sprintf("%s@%d", a.Session, start))}
 	if a.Message.Stop == nil {
-		l.waiting, l.held = append(l.waiting, said), start
+		l.wait(said, start)
 		return
 	}
 	said.Final = *a.Message.Stop != "tool_use" && *a.Message.Stop != "pause_turn"
 	l.said = append(l.said, said)
-}
-
-// settle takes what waits: now it is known whether it ended the turn.
-func (l *claudeLines) settle(final bool) {
-	for _, s := range l.waiting {
-		s.Final = final
-		l.said = append(l.said, s)
-	}
-	l.waiting, l.held = nil, -1
 }
 
 // claudeSynthetic is the model of what Claude Code says itself: errors, and notes that nobody needs to read.

@@ -42,3 +42,31 @@ func spotOf(c sessions.Conversation, place string) (spot, error) {
 	}
 	return spot{Talk: c.ID, Now: c.ID, Since: c.Started}, nil
 }
+
+// turnLines gathers texts from the lines of a growing file. One of which only a later line tells whether it ends the turn
+// waits, and reading goes on from it the next time.
+type turnLines struct {
+	said    []sessions.Said
+	waiting []sessions.Said
+	at      int64 // offset of the line
+	held    int64 // offset of the first line that waits; -1: none does
+}
+
+// wait has a text wait for the next line. start is the offset of its own.
+func (l *turnLines) wait(s sessions.Said, start int64) {
+	if s.Text == "" {
+		return
+	}
+	if l.waiting = append(l.waiting, s); l.held < 0 {
+		l.held = start
+	}
+}
+
+// settle takes what waits: now it is known whether it ended the turn.
+func (l *turnLines) settle(final bool) {
+	for _, s := range l.waiting {
+		s.Final = final
+		l.said = append(l.said, s)
+	}
+	l.waiting, l.held = nil, -1
+}

@@ -1,0 +1,54 @@
+package bot_test
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"the-loop/bot/workspace"
+	"the-loop/sessions/harness/smallagent"
+	"the-loop/threads"
+)
+
+// isSent reports whether the envelope of a message went out.
+func (w *world) isSent(ts string) bool {
+	return slices.ContainsFunc(w.Frames(), func(f workspace.Frame) bool {
+		return f.Dir == "out" && bytes.Contains(f.Data, []byte(`"event_ts":"`+ts+`"`))
+	})
+}
+
+// BenchmarkTurnToThread takes the time from the moment at which the agent writes its answer down to the message on the
+// socket. The sessions take turns, each in a channel of its own: Slack takes one message a second in each.
+func BenchmarkTurnToThread(b *testing.B) {
+	w := newWorld(b, bulk, func(s *setup) {
+		s.patience, s.plan = 10*patience, func(p *plan) { p.Answers = threads.AnswersFinal }
+	})
+	agents := make([]*agent, 12)
+	for i := range agents {
+		d := w.definition(fmt.Sprintf("a%02d", i))
+		d.Slack.Channel = w.AddChannel(d.Name, workspace.Members(w.ann.ID, w.BotUserID())).ID
+		agents[i] = w.launch(d)
+		agents[i].announced()
+		agents[i].ready()
+		agents[i].answer("You are the standing session")
+	}
+	var took []time.Duration
+	for n := 0; b.Loop(); n++ {
+		for range 15 {
+			for _, a := range agents {
+				n++
+				a.reply(fmt.Sprintf("say: answer %05d", n))
+				m := a.answer(fmt.Sprintf("answer %05d", n))
+				w.until("its event", func() bool { return w.isSent(m.TS) })
+				said := a.entries(smallagent.TypeAgent)
+				took = append(took, w.sent(m.TS).Sub(said[len(said)-1].At))
+			}
+		}
+	}
+	for _, percent := range []int{50, 99} {
+		b.ReportMetric(percentile(took, percent)/1e6, fmt.Sprintf("p%d-ms", percent))
+	}
+	b.ReportMetric(0, "ns/op")
+}

@@ -1,0 +1,89 @@
+package harness
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// said reads on from a place until the real agent has said as many texts.
+func (s *stage) said(q *sessions.ToldRequest, n int) []string {
+	s.Helper()
+	var all []string
+	s.until("the agent's texts", func() bool {
+		told, err := s.core.Told(s.Context(), *q)
+		if err != nil {
+			s.Fatal(err)
+		}
+		q.Place = told.Next
+		all = append(all, heard(told)...)
+		return len(all) >= n
+	})
+	return all
+}
+
+func TestRealClaudesAnswersAreReadAlsoAfterAClearAndARestart(t *testing.T) {
+	t.Parallel()
+	s := claudeStage(t)
+	q := &sessions.ToldRequest{Ref: realRef, Since: time.Now()}
+	s.start()
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
+		t.Errorf("to the first prompt: %q", got)
+	}
+	s.say("[[run echo hi]] go")
+	if got := s.said(q, 2); len(got) != 2 || got[0][:2] != "S " || got[1][:2] != "F " {
+		t.Errorf("around a tool: %q", got)
+	}
+	s.say("[[fail 400]]")
+	if got := s.said(q, 1); !slices.Equal(got, []string{"E API Error: 400 as asked"}) {
+		t.Errorf("an error: %q", got)
+	}
+	if _, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
+		t.Fatal(err)
+	}
+	s.say("after the clear")
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
+		t.Errorf("after /clear: %q", got)
+	}
+	s.stop()
+	s.start()
+	s.say("after the restart")
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
+		t.Errorf("after the restart: %q", got)
+	}
+}
+
+func TestRealCodexsAnswersAreReadAlsoAfterANewConversationAndARestart(t *testing.T) {
+	t.Parallel()
+	s := codexStage(t)
+	q := &sessions.ToldRequest{Ref: realRef, Since: time.Now()}
+	s.start()
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
+		t.Errorf("to the first prompt: %q", got)
+	}
+	s.say("hello there")
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
+		t.Errorf("a text: %q", got)
+	}
+	s.say("[[fail 400]]")
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "E " {
+		t.Errorf("an error: %q", got)
+	}
+	s.untilState(sessions.ViewReady)
+	if _, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/new", Raw: true}); err != nil {
+		t.Fatal(err)
+	}
+	s.untilState(sessions.ViewReady)
+	s.say("in the new one")
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
+		t.Errorf("after /new: %q", got)
+	}
+	s.stop()
+	s.start()
+	s.say("after the restart")
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
+		t.Errorf("after the restart: %q", got)
+	}
+}
