@@ -284,3 +284,27 @@ func restart(w *world) {
 	w.start()
 	w.settle()
 }
+
+func TestAnAgentThatSaysALotHoldsUpNoOthersThread(t *testing.T) {
+	answering(t, AnswersAll, func(w *world) {
+		const other = "id-2"
+		err := w.m.Announce(context.Background(), Announcing{ID: other, Ref: "standing:o", Channel: channel, Post: Post{Text: "I am o"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 60 {
+			w.agent.speaks(fmt.Sprint("chatter ", i), false)
+		}
+		w.relay()
+		w.m.Tell(context.Background(), other, Telling{Text: "to the other"})
+		w.after(5 * time.Second)
+		got := w.slack.posted()
+		if !slices.Contains(got, "to the other") || len(got) > 10 {
+			t.Errorf("after five seconds there are %q", got)
+		}
+		w.after(2 * time.Minute)
+		if got := slices.DeleteFunc(w.slack.posted(), func(s string) bool { return s == "to the other" }); len(got) != 60 || got[59] != "chatter 59" {
+			t.Errorf("posted %q", got)
+		}
+	})
+}

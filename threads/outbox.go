@@ -36,9 +36,10 @@ type letter struct {
 	Tried   bool      `json:"tried,omitempty"`  // Slack may have it: look before posting
 	fails   int
 	notTill time.Time
+	limited bool // Slack asked to wait: the whole channel does
 }
 
-// outbox posts what threads have to say, in order for each channel, once: a letter is on disk before it is posted, and
+// outbox posts what threads have to say, in order for each thread, once: a letter is on disk before it is posted, and
 // one that may have been posted is looked for by its nonce first.
 type outbox struct {
 	m    *Manager
@@ -49,10 +50,11 @@ type outbox struct {
 	seq     int64
 	letters []*letter
 	limits  map[string]*rate.Limiter // by channel
+	served  map[place]time.Time      // when a letter of a thread was posted last, while it has more
 }
 
 func newOutbox(m *Manager, dir string) (*outbox, error) {
-	o := &outbox{m: m, dir: dir, wake: make(chan struct{}, 1), limits: map[string]*rate.Limiter{}}
+	o := &outbox{m: m, dir: dir, wake: make(chan struct{}, 1), limits: map[string]*rate.Limiter{}, served: map[place]time.Time{}}
 	clearHalves(dir)
 	names, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -176,32 +178,49 @@ func (o *outbox) run(ctx context.Context) {
 	}
 }
 
-// pick finds the oldest letter of a channel that takes one now; without one, how long to wait.
+// pick finds the letter to post now; without one, how long to wait. Letters of a thread go in order. Of several threads in a
+// channel the one goes first that was served the longest ago: an agent that says a lot holds up no other's thread.
 func (o *outbox) pick() (*letter, time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	now, wait := o.m.o.Now(), time.Hour
-	held := map[string]bool{}
+	var best *letter
+	wait := time.Hour
+	looked, shut := map[place]bool{}, map[string]bool{}
 	for _, l := range o.letters {
-		c := l.Post.Channel
-		if held[c] {
+		at := l.place()
+		if looked[at] || shut[at.channel] {
 			continue
 		}
-		held[c] = true // order within the channel
-		if d := l.notTill.Sub(now); d > 0 {
+		looked[at] = true
+		d, all := o.rests(l)
+		switch {
+		case d > 0:
 			wait = min(wait, d)
-			continue
+			shut[at.channel] = all
+		case best == nil || o.served[at].Before(o.served[best.place()]):
+			best = l
 		}
-		permit := o.limit(c).Reserve()
-		if d := permit.Delay(); d > 0 {
-			permit.Cancel()
-			wait = min(wait, d)
-			continue
-		}
-		return l, 0
 	}
-	return nil, wait
+	if best == nil {
+		return nil, wait
+	}
+	o.limit(best.Post.Channel).Allow()
+	o.served[best.place()] = o.m.o.Now()
+	return best, 0
 }
+
+// rests is how long a letter has to wait, and whether all of its channel have to.
+func (o *outbox) rests(l *letter) (d time.Duration, all bool) {
+	if d := l.notTill.Sub(o.m.o.Now()); d > 0 {
+		return d, l.limited
+	}
+	if missing := 1 - o.limit(l.Post.Channel).Tokens(); missing > 0 {
+		return max(time.Millisecond, time.Duration(missing*float64(postEvery))), true
+	}
+	return 0, false
+}
+
+func (l *letter) place() place { return place{l.Post.Channel, l.Post.Root} }
 
 func (o *outbox) limit(channel string) *rate.Limiter {
 	l := o.limits[channel]
@@ -223,7 +242,7 @@ func (o *outbox) send(ctx context.Context, l *letter) {
 		o.remove(l)
 		o.m.posted(ctx, l.Post, ts)
 	case errors.As(err, &limited):
-		o.later(l, limited.After)
+		o.later(l, limited.After, true)
 	case errors.Is(err, ErrThreadGone), errors.Is(err, ErrReplyGone):
 		o.remove(l)
 		o.m.unposted(ctx, l.Post, err)
@@ -232,7 +251,7 @@ func (o *outbox) send(ctx context.Context, l *letter) {
 		if l.fails == 0 {
 			o.m.unposted(ctx, l.Post, err)
 		}
-		o.later(l, min(postRetry<<min(l.fails, 6), postRetries))
+		o.later(l, min(postRetry<<min(l.fails, 6), postRetries), false)
 	}
 }
 
@@ -265,10 +284,11 @@ func (o *outbox) mark(l *letter, tried bool) {
 	_ = o.write(l) // it was logged; a crash now may post it twice, or look for it in vain
 }
 
-func (o *outbox) later(l *letter, d time.Duration) {
+func (o *outbox) later(l *letter, d time.Duration, limited bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	l.fails++
+	l.limited = limited
 	l.notTill = o.m.o.Now().Add(d)
 }
 
@@ -276,6 +296,9 @@ func (o *outbox) remove(l *letter) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.letters = slices.DeleteFunc(o.letters, func(have *letter) bool { return have == l })
+	if !slices.ContainsFunc(o.letters, func(have *letter) bool { return have.place() == l.place() }) {
+		delete(o.served, l.place())
+	}
 	if err := os.Remove(o.file(l)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		o.m.o.Log.Error("could not take a posted message off the outbox", "err", err)
 	}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,7 +25,7 @@ func (s *stage) said(q *sessions.ToldRequest, n int) []string {
 	return all
 }
 
-func TestRealClaudesAnswersAreReadAlsoAfterAClearAndARestart(t *testing.T) {
+func TestRealClaudesAnswersAreReadAlsoAfterAClearARestartAndAKill(t *testing.T) {
 	t.Parallel()
 	s := claudeStage(t)
 	q := &sessions.ToldRequest{Ref: realRef, Since: time.Now()}
@@ -52,6 +53,24 @@ func TestRealClaudesAnswersAreReadAlsoAfterAClearAndARestart(t *testing.T) {
 	s.say("after the restart")
 	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
 		t.Errorf("after the restart: %q", got)
+	}
+	panes, err := s.term.Panes(t.Context())
+	if err != nil || len(panes) != 1 {
+		t.Fatal(panes, err)
+	}
+	s.say("[[wait 60000]]")
+	s.untilState(sessions.ViewWorking)
+	if err := syscall.Kill(panes[0].PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s.until("it is dead", func() bool {
+		panes, err := s.term.Panes(t.Context())
+		return err == nil && len(panes) == 1 && panes[0].Dead
+	})
+	s.start()
+	s.say("after the kill")
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
+		t.Errorf("after the kill: %q", got)
 	}
 }
 
