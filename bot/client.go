@@ -223,7 +223,7 @@ func (c *Client) Replies(ctx context.Context, channel, root, oldest, cursor stri
 			page.Replies = append(page.Replies, r)
 		}
 	}
-	slices.SortStableFunc(page.Replies, func(a, b threads.Reply) int { return compareTS(a.TS, b.TS) })
+	slices.SortStableFunc(page.Replies, func(a, b threads.Reply) int { return threads.CompareTS(a.TS, b.TS) })
 	return page, nil
 }
 
@@ -257,13 +257,13 @@ func (c *Client) FindPost(ctx context.Context, channel, root, nonce string, sinc
 	method, args := methodHistory, url.Values{"channel": {channel}}
 	if !since.IsZero() {
 		since = since.Add(time.Duration(c.offset.Load()))
-		args.Set("oldest", stamp(since.Add(-time.Minute)))
+		args.Set("oldest", threads.TimeTS(since.Add(-time.Minute)))
 	}
 	if root != "" {
 		method = methodReplies
 		args.Set("ts", root)
 	} else if !since.IsZero() {
-		args.Set("latest", stamp(since.Add(3*time.Minute)))
+		args.Set("latest", threads.TimeTS(since.Add(3*time.Minute)))
 	}
 	args.Set("include_all_metadata", "true")
 	args.Set("limit", pageSize)
@@ -448,23 +448,8 @@ func (c *Client) load(ctx context.Context, m message, actor authz.Actor) (thread
 	return threads.Content{Actor: actor, Speaker: first(person.Name, actor.User), Text: m.typed(c.people.names(ctx))}, nil
 }
 
-// stamp is a time as Slack writes it.
-func stamp(t time.Time) string { return fmt.Sprintf("%d.%06d", t.Unix(), t.Nanosecond()/1000) }
-
-// compareTS orders two timestamps of messages. They are fixed-point numbers.
-func compareTS(a, b string) int {
-	sa, fa, _ := strings.Cut(a, ".")
-	sb, fb, _ := strings.Cut(b, ".")
-	if len(sa) != len(sb) {
-		return len(sa) - len(sb)
-	}
-	if d := strings.Compare(sa, sb); d != 0 {
-		return d
-	}
-	return strings.Compare(fa, fb)
-}
-
-func later(ts, oldest string) bool { return oldest == "" || compareTS(ts, oldest) > 0 }
+// later reports a message after oldest; every one is after none.
+func later(ts, oldest string) bool { return oldest == "" || threads.CompareTS(ts, oldest) > 0 }
 
 func setIf(v url.Values, key, value string) {
 	if value != "" {

@@ -298,7 +298,7 @@ func TestAcksWhileDownDoNotHang(t *testing.T) {
 	}
 	x.until("a new connection", func() bool { return s.State().Reconnects >= 1 && s.State().Connected })
 	x.nextReplyArrives(root)
-	if !slices.IsSortedFunc(all, compareTS) {
+	if !slices.IsSortedFunc(all, threads.CompareTS) {
 		t.Error("timestamps are not in order")
 	}
 }

@@ -304,7 +304,7 @@ func (t *thread) merge(ctx context.Context, number int, from string, replies []R
 // takeBack withdraws what waits and is not in the thread any more.
 func (t *thread) takeBack(ctx context.Context, there map[string]bool, newest string) {
 	for _, it := range slices.Clone(t.queue.items) {
-		if ts := it.reply.TS; !there[ts] && compareTS(ts, newest) < 0 {
+		if ts := it.reply.TS; !there[ts] && CompareTS(ts, newest) < 0 {
 			t.drop(ctx, it)
 		}
 	}
@@ -312,18 +312,18 @@ func (t *thread) takeBack(ctx context.Context, there map[string]bool, newest str
 
 // advance moves the cursor over what is settled, up to the first reply that is not, and forgets what lies behind it.
 func (t *thread) advance(replies []Reply, now time.Time) {
-	limit := timeTS(now.Add(-cursorLag))
+	limit := TimeTS(now.Add(-cursorLag))
 	cursor := t.b.Cursor
-	read := slices.SortedFunc(slices.Values(replies), func(a, b Reply) int { return compareTS(a.TS, b.TS) })
+	read := slices.SortedFunc(slices.Values(replies), func(a, b Reply) int { return CompareTS(a.TS, b.TS) })
 	for _, r := range read {
 		e, ok := t.b.Replies[r.TS]
-		if compareTS(r.TS, limit) > 0 || !ok || !e.settledShown() || e.Tell != "" {
+		if CompareTS(r.TS, limit) > 0 || !ok || !e.settledShown() || e.Tell != "" {
 			break
 		}
 		cursor = maxTS(cursor, r.TS)
 	}
 	for ts, e := range t.b.Replies { // one that was deleted from the thread, and is still open, holds the cursor too
-		if compareTS(ts, cursor) <= 0 && !e.settledShown() {
+		if CompareTS(ts, cursor) <= 0 && !e.settledShown() {
 			return
 		}
 	}
@@ -336,12 +336,12 @@ func (t *thread) forgetTo(cursor string) {
 	}
 	t.b.Cursor = cursor
 	for ts := range t.b.Replies {
-		if compareTS(ts, cursor) <= 0 {
+		if CompareTS(ts, cursor) <= 0 {
 			delete(t.b.Replies, ts)
 		}
 	}
 	for token, q := range t.b.Questions {
-		if q.Choice != "" && compareTS(timeTS(q.At), cursor) <= 0 {
+		if q.Choice != "" && CompareTS(TimeTS(q.At), cursor) <= 0 {
 			delete(t.b.Questions, token)
 		}
 	}
@@ -349,7 +349,7 @@ func (t *thread) forgetTo(cursor string) {
 }
 
 func maxTS(a, b string) string {
-	if compareTS(a, b) >= 0 {
+	if CompareTS(a, b) >= 0 {
 		return a
 	}
 	return b

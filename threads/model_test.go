@@ -116,7 +116,7 @@ func (d *day) some() string {
 	if len(there) == 0 {
 		return ""
 	}
-	slices.SortFunc(there, compareTS)
+	slices.SortFunc(there, CompareTS)
 	return there[max(0, len(there)-1-d.rand.IntN(4))]
 }
 

@@ -67,7 +67,7 @@ func decided(q Question) string {
 	if q.Choice == ActionSend {
 		did = "sent"
 	}
-	return fmt.Sprintf("%s by <@%s> at %s.", strings.ToUpper(did[:1])+did[1:], q.By, moment(timeTS(q.At)))
+	return fmt.Sprintf("%s by <@%s> at %s.", strings.ToUpper(did[:1])+did[1:], q.By, moment(TimeTS(q.At)))
 }
 
 // decide settles a question by a click, once, and returns what is true for the one who clicked.

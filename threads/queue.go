@@ -34,7 +34,7 @@ func (q *queue) put(it *item) {
 }
 
 func (q *queue) search(ts string) (int, bool) {
-	return slices.BinarySearchFunc(q.items, ts, func(it *item, ts string) int { return compareTS(it.reply.TS, ts) })
+	return slices.BinarySearchFunc(q.items, ts, func(it *item, ts string) int { return CompareTS(it.reply.TS, ts) })
 }
 
 func (q *queue) get(ts string) *item {

@@ -146,7 +146,7 @@ func (t *thread) take(ctx context.Context, r Reply, live bool) {
 		t.m.dropped(ctx, t.id, t.ref, r, ReasonUnmapped)
 		return
 	}
-	if compareTS(r.TS, t.b.Cursor) <= 0 || t.known(r.TS) {
+	if CompareTS(r.TS, t.b.Cursor) <= 0 || t.known(r.TS) {
 		return
 	}
 	t.b.Active = t.m.now()
@@ -537,7 +537,7 @@ func (t *thread) edited(ctx context.Context, r Reply) {
 	switch {
 	case onItsWay, ok && (e.State == StateInflight || e.Outcome == OutcomeAccepted || e.Outcome == OutcomeTyped):
 		t.post("An edit came too late: the agent has the reply as it was before. Write a new reply to correct it.")
-	case !ok && compareTS(r.TS, t.b.Cursor) > 0:
+	case !ok && CompareTS(r.TS, t.b.Cursor) > 0:
 		t.heard(ctx, r, true) // the event of the reply itself was missed
 	}
 }
@@ -607,7 +607,7 @@ func (t *thread) inState(s State) []string {
 			all = append(all, ts)
 		}
 	}
-	slices.SortFunc(all, compareTS)
+	slices.SortFunc(all, CompareTS)
 	return all
 }
 

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// compareTS orders Slack's message timestamps, "seconds.microseconds". They are identities too: no float is made of one.
-func compareTS(a, b string) int {
+// CompareTS orders Slack's message timestamps, "seconds.microseconds". They are identities too: no float is made of one.
+func CompareTS(a, b string) int {
 	as, af, _ := strings.Cut(a, ".")
 	bs, bf, _ := strings.Cut(b, ".")
 	if c := cmp.Compare(len(as), len(bs)); c != 0 {
@@ -29,7 +29,7 @@ func tsTime(ts string) time.Time {
 	return time.Unix(sec, micro*int64(time.Microsecond))
 }
 
-// timeTS is the ts of a moment.
-func timeTS(t time.Time) string {
+// TimeTS is the timestamp that a message of that moment would have.
+func TimeTS(t time.Time) string {
 	return fmt.Sprintf("%d.%06d", t.Unix(), t.Nanosecond()/int(time.Microsecond))
 }

@@ -346,7 +346,7 @@ func (s *slack) add(m *message) string {
 		now = s.last.Add(time.Microsecond)
 	}
 	s.last = now
-	m.ts = timeTS(now)
+	m.ts = TimeTS(now)
 	s.messages = append(s.messages, m)
 	return m.ts
 }
@@ -421,7 +421,7 @@ func (s *slack) page(_, root, oldest, cursor string) (Page, error) {
 	}
 	var ts []string
 	for _, m := range s.messages {
-		if m.root == root && m.post == nil && !m.deleted && compareTS(m.ts, oldest) > 0 && compareTS(m.ts, cursor) > 0 {
+		if m.root == root && m.post == nil && !m.deleted && CompareTS(m.ts, oldest) > 0 && CompareTS(m.ts, cursor) > 0 {
 			ts = append(ts, m.ts)
 		}
 	}

@@ -46,16 +46,8 @@ func (t *Tmux) run(ctx context.Context, c call) (string, error) {
 		return "", &callError{verb: verb, cause: unstarted(ctx, ctx.Err()), untouched: true}
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, t.arguments(c)...)
-	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = t.environ, c.dir, &stdout, &stderr
-	if cmd.Dir == "" {
-		cmd.Dir = "/"
-	}
-	if input.file != nil {
-		cmd.Stdin = input.file
-	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a key pressed in our terminal must not end it half-way
-	cmd.WaitDelay = time.Second
+	cmd := t.command(ctx, binary, c, input)
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Start(); err != nil {
 		return "", &callError{verb: verb, cause: unstarted(ctx, err), untouched: true}
 	}
@@ -69,6 +61,20 @@ func (t *Tmux) run(ctx context.Context, c call) (string, error) {
 		return "", &callError{verb: verb, cause: withheld, untouched: true}
 	}
 	return stdout.String(), nil
+}
+
+func (t *Tmux) command(ctx context.Context, binary string, c call, input staged) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, binary, t.arguments(c)...)
+	cmd.Env, cmd.Dir = t.environ, c.dir
+	if cmd.Dir == "" {
+		cmd.Dir = "/"
+	}
+	if input.file != nil {
+		cmd.Stdin = input.file
+	}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a key pressed in our terminal must not end it half-way
+	cmd.WaitDelay = time.Second
+	return cmd
 }
 
 func (t *Tmux) arguments(c call) []string {

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"the-loop/sessions/registry"
+)
+
+// openclaw/openclaw#17847, NousResearch/hermes-agent#14326: "running" while it hears nothing.
+func TestStatusTellsABotThatWorksFromOneThatOnlyRuns(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	good := registry.BotState{Written: now, Connected: true, LastFrame: now, Connections: 1}
+	for name, c := range map[string]struct {
+		change func(*botStatus)
+		want   string // empty: no problem
+	}{
+		"all is well":      {func(*botStatus) {}, ""},
+		"not wanted":       {func(b *botStatus) { b.Wanted, b.Running = false, false }, ""},
+		"not running":      {func(b *botStatus) { b.Running = false }, "not running"},
+		"hanging":          {func(b *botStatus) { b.State.Written = now.Add(-time.Minute) }, "may hang"},
+		"not connected":    {func(b *botStatus) { b.State.Connected = false }, "not connected"},
+		"silent":           {func(b *botStatus) { b.State.LastFrame = now.Add(-2 * time.Minute) }, "silent"},
+		"another bot":      {func(b *botStatus) { b.State.Connections = 2 }, "another bot"},
+		"a broken config":  {func(b *botStatus) { b.State.ConfigError = "x:1: channels" }, "nobody is let in"},
+		"not announceable": {func(b *botStatus) { b.State.Problem = "the channel is archived" }, "archived"},
+	} {
+		b := botStatus{Wanted: true, Running: true, State: good}
+		c.change(&b)
+		got := strings.Join(botProblems(b, now), "\n")
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %q; want %q", name, got, c.want)
+		}
+	}
+}
