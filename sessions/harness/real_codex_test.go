@@ -111,6 +111,7 @@ func TestRealCodexsConversationIsFoundFollowedAndResumed(t *testing.T) {
 	if s.heard("in the first") != 1 {
 		t.Errorf("the model heard %q", s.model.heard())
 	}
+	s.atRest()
 	if _, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
 		t.Logf("/clear: %v", err)
 	}

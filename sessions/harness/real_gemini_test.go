@@ -49,6 +49,7 @@ func TestRealGeminisConversationIsFollowedAndResumed(t *testing.T) {
 	if s.heard("in the first") != 1 {
 		t.Errorf("the model heard %q", s.model.heard())
 	}
+	s.atRest()
 	if receipt, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil || receipt != sessions.ReceiptAccepted {
 		t.Errorf("/clear: %s, %v\n%s", receipt, err, s.screen())
 	}

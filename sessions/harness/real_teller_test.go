@@ -41,6 +41,7 @@ func TestRealClaudesAnswersAreReadAlsoAfterAClearARestartAndAKill(t *testing.T) 
 	if got := s.said(q, 1); !slices.Equal(got, []string{"E API Error: 400 as asked"}) {
 		t.Errorf("an error: %q", got)
 	}
+	s.atRest()
 	if _, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestRealCodexsAnswersAreReadAlsoAfterANewConversationAndARestart(t *testing
 	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "E " {
 		t.Errorf("an error: %q", got)
 	}
-	s.untilState(sessions.ViewReady)
+	s.atRest()
 	if _, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/new", Raw: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -176,6 +176,21 @@ func (s *stage) untilState(want sessions.ViewState) {
 	s.until("the screen is "+string(want), func() bool { return s.view().State == want })
 }
 
+// atRest waits until the screen has been ready for a while: it still is for a moment after a text went to the model, and some
+// commands are refused while a turn runs.
+func (s *stage) atRest() {
+	s.Helper()
+	var since time.Time
+	s.until("the agent is at rest", func() bool {
+		if s.view().State != sessions.ViewReady {
+			since = time.Time{}
+		} else if since.IsZero() {
+			since = time.Now()
+		}
+		return !since.IsZero() && time.Since(since) > 1500*time.Millisecond
+	})
+}
+
 // say sends one text as the bot does, again while it is held, and returns its receipt.
 func (s *stage) say(text string) sessions.Receipt {
 	s.Helper()
