@@ -138,7 +138,8 @@ func (r geminiRun) log() ([]geminiEntry, error) {
 	return ours, nil
 }
 
-// Place is how many texts the log has, as "conversation@number". A [sessions.HeldError] until the first message is there.
+// Place is how many texts the log has, as "conversation@number". A [sessions.HeldError] until the first message is there, and
+// for a moment after /clear: what is pasted then is lost with the old screen.
 func (g Gemini) Place(_ context.Context, talk sessions.Conversation) (string, error) {
 	r, err := g.run(talk)
 	if err != nil {
@@ -152,8 +153,13 @@ func (g Gemini) Place(_ context.Context, talk sessions.Conversation) (string, er
 	if r.prompted && !began && time.Since(talk.Started) < geminiStart {
 		return "", &sessions.HeldError{State: sessions.ViewStarting}
 	}
+	if n := len(entries); n > 0 && clears(entries[n-1]) && time.Since(entries[n-1].At) < clearWithin {
+		return "", &sessions.HeldError{State: sessions.ViewStarting} // it empties the box once more (0.61.0)
+	}
 	return r.started + "@" + strconv.Itoa(len(entries)), nil
 }
+
+func clears(e geminiEntry) bool { return strings.HasPrefix(strings.TrimSpace(e.Message), "/clear") }
 
 // Taken looks in the log for a text after the place. A log that is just being written is no evidence yet.
 func (g Gemini) Taken(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
@@ -198,7 +204,7 @@ func (g Gemini) Follow(_ context.Context, talk sessions.Conversation) (string, e
 	}
 	var cleared time.Time
 	for _, e := range entries {
-		if strings.HasPrefix(strings.TrimSpace(e.Message), "/clear") && e.At.After(talk.Started.Add(-time.Second)) {
+		if clears(e) && e.At.After(talk.Started.Add(-time.Second)) {
 			cleared = e.At
 		}
 	}
