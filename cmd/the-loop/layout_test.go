@@ -25,6 +25,7 @@ var layout = map[string][]string{
 	"sessions/tmux":                  {"sessions"},
 	"sessions/tmux/tmuxtest":         {"sessions", "sessions/tmux"},
 	"sessions/harness":               {"sessions", "sessions/harness/smallagent"},
+	"sessions/harness/harnesstest":   {},
 	"sessions/harness/smallagent":    {},
 	"sessions/registry":              {"sessions"},
 	"sessions/eventlog":              {"sessions"},

@@ -10,5 +10,5 @@
 // processes.go finds the processes of a pane by their environment, jsonedit.go changes one member of somebody else's JSON.
 //
 // The facts in it were measured on the versions that testdata/agents pins; the real programs are tried against a model on
-// loopback (real*_test.go). A screen that is not known is read as a dialog: text is held then, rather than typed into it.
+// loopback (real*_test.go, harnesstest). A screen that is not known is read as a dialog: text is held then, rather than typed into it.
 package harness

@@ -9,24 +9,13 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/harnesstest"
 )
 
 func codexStage(t *testing.T) *stage {
-	binary := realAgent(t, ".bin", "codex")
 	s := newStage(t)
-	s.put(".codex/config.toml", `model_provider = "local"
-check_for_update_on_startup = false
-[analytics]
-enabled = false
-[model_providers.local]
-name = "local"
-base_url = "`+s.model.URL+`/v1"
-env_key = "LOCAL_KEY"
-wire_api = "responses"
-[projects."`+s.def.Cwd+`"]
-trust_level = "trusted"
-`)
-	s.raise(Codex{Binary: binary, Home: s.home}, map[string]string{"LOCAL_KEY": "dummy"})
+	a := harnesstest.Codex(t, s.home, s.def.Cwd, s.model)
+	s.raise(Codex{Binary: a.Binary, Home: s.home}, a.Env)
 	return s
 }
 
@@ -55,7 +44,7 @@ func TestRealCodexQueuesWhileItWorks(t *testing.T) {
 	}
 	s.until("the queue reaches the model", func() bool { return s.heard("ann: !touch RAN") == 1 })
 	if s.heard("yes") != 2 || s.heard("queued one") != 1 {
-		t.Errorf("the model heard %q", s.model.heard())
+		t.Errorf("the model heard %q", s.model.Heard())
 	}
 }
 
@@ -109,7 +98,7 @@ func TestRealCodexsConversationIsFoundFollowedAndResumed(t *testing.T) {
 	s.say("after the restart")
 	s.until("the resumed conversation goes on", func() bool { return s.heard("after the restart") == 1 && s.view().State == sessions.ViewReady })
 	if s.heard("in the first") != 1 {
-		t.Errorf("the model heard %q", s.model.heard())
+		t.Errorf("the model heard %q", s.model.Heard())
 	}
 	s.atRest()
 	if _, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {

@@ -5,15 +5,13 @@ import (
 	"testing"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/harnesstest"
 )
 
 func geminiStage(t *testing.T) *stage {
-	binary := realAgent(t, ".bin", "gemini")
 	s := newStage(t)
-	s.put(".gemini/settings.json", `{"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},`+
-		`"general":{"enableAutoUpdate":false,"disableAutoUpdate":true,"disableUpdateNag":true},"telemetry":{"enabled":false},`+
-		`"privacy":{"usageStatisticsEnabled":false}}`)
-	s.raise(Gemini{Binary: binary, Home: s.home}, map[string]string{"GEMINI_API_KEY": "dummy", "GOOGLE_GEMINI_BASE_URL": s.model.URL})
+	a := harnesstest.Gemini(t, s.home, s.model)
+	s.raise(Gemini{Binary: a.Binary, Home: s.home}, a.Env)
 	return s
 }
 
@@ -47,7 +45,7 @@ func TestRealGeminisConversationIsFollowedAndResumed(t *testing.T) {
 	s.say("after the restart")
 	s.until("the resumed conversation goes on", func() bool { return s.heard("after the restart") == 1 && s.view().State == sessions.ViewReady })
 	if s.heard("in the first") != 1 {
-		t.Errorf("the model heard %q", s.model.heard())
+		t.Errorf("the model heard %q", s.model.Heard())
 	}
 	s.atRest()
 	if receipt, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil || receipt != sessions.ReceiptAccepted {

@@ -6,19 +6,14 @@ import (
 	"testing"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/harnesstest"
 )
 
 func openCodeStage(t *testing.T) *stage {
-	if npmPlatform() != "linux-x64" {
-		t.Skip("package.json has opencode for linux-x64 only")
-	}
-	binary := realAgent(t, "opencode-linux-x64", "bin", "opencode")
 	s := newStage(t)
-	s.put(".config/opencode/opencode.json", `{"autoupdate":false,"share":"disabled","model":"anthropic/claude-sonnet-4-5",`+
-		`"provider":{"anthropic":{"options":{"baseURL":"`+s.model.URL+`/v1","apiKey":"dummy"}}},"permission":{"bash":"ask"}}`)
-	s.def.HarnessArgs = []string{"--pure"} // it would fetch a package at its first start
-	s.raise(OpenCode{Binary: binary}, map[string]string{"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1",
-		"OPENCODE_DISABLE_DEFAULT_PLUGINS": "1", "OPENCODE_DISABLE_LSP_DOWNLOAD": "1"})
+	a := harnesstest.OpenCode(t, s.home, s.model)
+	s.def.HarnessArgs = a.Args
+	s.raise(OpenCode{Binary: a.Binary}, a.Env)
 	return s
 }
 
@@ -68,6 +63,6 @@ func TestRealOpenCodesConversationIsFoundAndResumed(t *testing.T) {
 	s.say("after the restart")
 	s.until("the resumed conversation goes on", func() bool { return s.heard("after the restart") == 1 })
 	if s.heard("in the first") != 1 {
-		t.Errorf("the model heard %q", s.model.heard())
+		t.Errorf("the model heard %q", s.model.Heard())
 	}
 }

@@ -5,43 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"the-loop/sessions"
 	"the-loop/sessions/eventlog/eventlogtest"
+	"the-loop/sessions/harness/harnesstest"
 	"the-loop/sessions/registry"
 	"the-loop/sessions/tmux"
 	"the-loop/sessions/tmux/tmuxtest"
 )
-
-// agentsDir is where npm puts the real agents.
-const agentsDir = "../../testdata/agents"
-
-// realAgent is the path of an agent's program below npm's folder. Without it the test fails with the line that installs it.
-func realAgent(t *testing.T, path ...string) string {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("the real agents are not run with -short")
-	}
-	file, err := filepath.Abs(filepath.Join(append([]string{agentsDir, "node_modules"}, path...)...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(file); err != nil {
-		t.Fatalf("%s is not installed; from the top folder: npm ci --prefix testdata/agents", filepath.Join(path...))
-	}
-	return file
-}
-
-// npmPlatform is how npm's packages call this system.
-func npmPlatform() string {
-	return runtime.GOOS + "-" + strings.Replace(runtime.GOARCH, "amd64", "x64", 1)
-}
 
 // stage is one real agent in a real tmux with a core above it, a home of its own and a model on loopback.
 type stage struct {
@@ -49,7 +24,7 @@ type stage struct {
 	core    *sessions.Core
 	term    *tmux.Tmux
 	store   *registry.Registry
-	model   *fakeModel
+	model   *harnesstest.Model
 	harness sessions.Harness
 	def     sessions.Definition
 	home    string
@@ -58,38 +33,24 @@ type stage struct {
 	probe   time.Duration     // how long a resumed agent is watched; 0: 2 s
 }
 
-// put writes a file below the home.
-func (s *stage) put(name, content string) {
-	s.Helper()
-	path := filepath.Join(s.home, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		s.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-		s.Fatal(err)
-	}
-}
-
 // newStage makes the folders and the model; the harness is set by whoever calls, before [stage.raise].
 func newStage(t *testing.T) *stage {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("the real agents are not run with -short")
+	}
 	dir, err := filepath.EvalSymlinks(tmuxtest.Dir(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{T: t, model: newFakeModel(t), home: filepath.Join(dir, "home"), root: filepath.Join(dir, "root")}
+	s := &stage{T: t, model: harnesstest.NewModel(t), home: filepath.Join(dir, "home"), root: filepath.Join(dir, "root")}
 	s.def = sessions.Definition{Name: "real", Cwd: filepath.Join(dir, "work"), Source: sessions.SourceDeclared, AutoStart: true}
 	for _, d := range []string{s.home, s.root, s.def.Cwd} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.term = tmuxtest.StartIn(t, dir, tmux.Options{Environ: []string{"HOME=" + s.home, "LANG=C.UTF-8", "SHELL=/bin/sh",
-		"PATH=" + filepath.Dir(node) + ":/usr/local/bin:/usr/bin:/bin"}})
+	s.term = tmuxtest.StartIn(t, dir, tmux.Options{Environ: harnesstest.Environ(t, s.home)})
 	return s
 }
 
@@ -215,7 +176,7 @@ func words(text string) string { return strings.Join(strings.Fields(text), " ") 
 // heardOnce reports how often the model was told a text.
 func (s *stage) heard(text string) int {
 	n := 0
-	for _, h := range s.model.heard() {
+	for _, h := range s.model.Heard() {
 		if words(pastedTag.ReplaceAllString(h, " ")) == words(text) {
 			n++
 		}
@@ -275,19 +236,14 @@ func (s *stage) sayAll(want sessions.Receipt, texts []string) {
 
 // claudeStage is Claude Code at its first start in this home, past what only a person can do there (theme, key).
 func claudeStage(t *testing.T) *stage {
-	binary := realAgent(t, "@anthropic-ai", "claude-code-"+npmPlatform(), "claude")
 	s := newStage(t)
-	const key = "dummy-not-a-key-0123456789"
-	s.put(".claude.json", `{"hasCompletedOnboarding":true,"lastOnboardingVersion":"2.1.197","theme":"dark","autoUpdates":false,`+
-		`"customApiKeyResponses":{"approved":["`+key[len(key)-20:]+`"],"rejected":[]}}`)
+	a := harnesstest.Claude(t, s.home, s.model)
 	test, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.raise(Claude{Binary: binary, Dir: filepath.Join(s.root, "run", "claude"), Reports: filepath.Join(s.root, "reports"),
-		Hook: []string{test, hookRole}, Trust: true, Home: s.home},
-		map[string]string{"ANTHROPIC_BASE_URL": s.model.URL, "ANTHROPIC_API_KEY": key, "DISABLE_TELEMETRY": "1",
-			"DISABLE_ERROR_REPORTING": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "DISABLE_AUTOUPDATER": "1"})
+	s.raise(Claude{Binary: a.Binary, Dir: filepath.Join(s.root, "run", "claude"), Reports: filepath.Join(s.root, "reports"),
+		Hook: []string{test, hookRole}, Trust: true, Home: s.home}, a.Env)
 	return s
 }
 
@@ -376,7 +332,7 @@ func TestRealClaudesClearIsFollowedAndItsConversationResumed(t *testing.T) {
 	s.say("after the restart")
 	s.until("the resumed conversation goes on", func() bool { return s.heard("after the restart") == 1 })
 	if s.heard("after the clear") != 1 || s.heard("before the clear") != 0 {
-		t.Errorf("the model heard %q", s.model.heard())
+		t.Errorf("the model heard %q", s.model.Heard())
 	}
 }
 

@@ -1,4 +1,4 @@
-package harness
+package harnesstest
 
 import (
 	"encoding/json"
@@ -14,28 +14,29 @@ import (
 	"time"
 )
 
-// fakeModel stands in for the models' APIs on loopback: Anthropic Messages, OpenAI Responses and Gemini, streaming. It
+// Model stands in for the models' APIs on loopback: Anthropic Messages, OpenAI Responses and Gemini, streaming. It
 // answers every turn with a short text. What the newest text of the user holds steers it: [[wait MS]] answers slowly,
 // [[run COMMAND]] asks for the shell tool once, [[fail STATUS]] is an error.
-type fakeModel struct {
-	*httptest.Server
+type Model struct {
+	URL string
 
 	mu      sync.Mutex // guards the fields that follow
 	texts   []string   // the user's in the newest request that offers tools
-	bodies  [][]byte
 	answers int
 }
 
-func newFakeModel(t *testing.T) *fakeModel {
+// NewModel is a model that is there until the test ends.
+func NewModel(t testing.TB) *Model {
 	t.Helper()
-	m := &fakeModel{}
-	m.Server = httptest.NewServer(m)
-	t.Cleanup(func() { m.CloseClientConnections(); m.Close() })
+	m := &Model{}
+	server := httptest.NewServer(m)
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	m.URL = server.URL
 	return m
 }
 
-// heard are the texts of the user in the newest conversation, in order.
-func (m *fakeModel) heard() []string {
+// Heard are the texts of the user in the newest conversation, in order.
+func (m *Model) Heard() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]string(nil), m.texts...)
@@ -62,7 +63,8 @@ func (t turn) order(name string) (string, bool) {
 	return m[1], true
 }
 
-func (m *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP answers as the API that is asked does.
+func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return
@@ -87,7 +89,7 @@ func (m *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	m.note(&t, body)
+	m.note(&t)
 	if status, ok := t.order("fail"); ok {
 		code, _ := strconv.Atoi(status)
 		http.Error(w, `{"type":"error","error":{"type":"api_error","message":"as asked"}}`, code)
@@ -107,12 +109,11 @@ func (m *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	speak(w, t)
 }
 
-func (m *fakeModel) note(t *turn, body []byte) {
+func (m *Model) note(t *turn) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.answers++
 	t.n = m.answers
-	m.bodies = append(m.bodies, body)
 	if len(t.tools) > 0 {
 		m.texts = t.texts
 	}
