@@ -28,6 +28,7 @@ type Told struct {
 	Said  []Said
 	Next  string   // the place to go on from
 	Watch []string // files: as long as none of them changes, there is nothing new
+	Turn  Turn     // whether a turn runs, as of Next
 }
 
 // ToldRequest asks what the agent of a session said.

@@ -26,7 +26,11 @@ func (c Claude) Told(_ context.Context, talk sessions.Conversation, place string
 		return sessions.Told{}, err
 	}
 	e := &claudeEar{c: c, talk: talk, spot: s}
+	var quiet time.Time
 	for _, r := range reports {
+		if claudeRests(r) && r.Conversation == e.spot.Now {
+			quiet = r.At
+		}
 		if r.Event != EventSessionStart || r.Conversation == e.spot.Now || !sessions.ValidConversation(r.Conversation) {
 			continue
 		}
@@ -39,7 +43,10 @@ func (c Claude) Told(_ context.Context, talk sessions.Conversation, place string
 	if err = errors.Join(err, e.hear(), e.changed()); err != nil {
 		return sessions.Told{}, err
 	}
-	e.told.Next = e.spot.String()
+	if e.spot.Turn.Since.Before(quiet) {
+		e.spot.Turn = e.spot.Turn.End(quiet)
+	}
+	e.told.Next, e.told.Turn = e.spot.String(), e.spot.Turn
 	return e.told, nil
 }
 
@@ -60,7 +67,7 @@ type claudeEar struct {
 
 // enter goes on in another conversation. It may be an old one: what was said in it before does not count.
 func (e *claudeEar) enter(id string, since time.Time) {
-	e.spot.Now, e.spot.At, e.spot.File, e.spot.Since = id, 0, "", since
+	e.spot.Now, e.spot.At, e.spot.File, e.spot.Since, e.spot.Turn = id, 0, "", since, sessions.Turn{}
 }
 
 // changed goes on in the session's recorded conversation, when that is another one than before and nothing was reported
@@ -84,11 +91,12 @@ func (e *claudeEar) hear() error {
 	if err != nil {
 		return err
 	}
-	l := claudeLines{turnLines{at: e.spot.At, held: -1}}
+	l := claudeLines{turnLines{turn: e.spot.Turn, at: e.spot.At, held: -1}}
 	end, err := readLines(path, e.spot.At, l.see)
 	if err != nil {
 		return fmt.Errorf("read the transcript: %w", err)
 	}
+	e.spot.Turn = l.turn
 	if e.spot.At = end; l.held >= 0 {
 		e.spot.At = l.held
 	}
@@ -137,6 +145,7 @@ func (l *claudeLines) see(line []byte) {
 	if json.Unmarshal(line, &a) != nil || a.Sidechain {
 		return
 	}
+	l.turn = a.turn(l.turn)
 	switch {
 	case a.Type == "assistant" && a.Message.Model == claudeSynthetic && !a.Error:
 	case a.Type == "assistant":
@@ -159,7 +168,7 @@ func (l *claudeLines) answer(a claudeAnswer, start int64) {
 		l.wait(said, start)
 		return
 	}
-	said.Final = *a.Message.Stop != "tool_use" && *a.Message.Stop != "pause_turn"
+	said.Final = !a.goesOn()
 	l.said = append(l.said, said)
 }
 
@@ -172,6 +181,8 @@ type claudeAnswer struct {
 	Subtype   string    `json:"subtype"`
 	Sidechain bool      `json:"isSidechain"`
 	Error     bool      `json:"isApiErrorMessage"`
+	Meta      bool      `json:"isMeta"`
+	Compact   bool      `json:"isCompactSummary"`
 	UUID      string    `json:"uuid"`
 	Session   string    `json:"sessionId"`
 	Timestamp time.Time `json:"timestamp"`

@@ -36,7 +36,7 @@ func (c Codex) Told(ctx context.Context, talk sessions.Conversation, place strin
 	if s.Talk = talk.ID; s.File != "" {
 		told.Watch = []string{historyPath(s.File), s.File}
 	}
-	told.Next = s.String()
+	told.Next, told.Turn = s.String(), s.Turn
 	return told, nil
 }
 
@@ -93,16 +93,17 @@ func (r codexRun) enter(s *spot, id string) error {
 	} else {
 		s.At = 0
 	}
-	s.Now, s.File = id, file
+	s.Now, s.File, s.Turn = id, file, sessions.Turn{}
 	return nil
 }
 
 func hearCodex(s *spot, told *sessions.Told) error {
-	l := codexLines{id: s.Now, turnLines: turnLines{at: s.At, held: -1}}
+	l := codexLines{id: s.Now, turnLines: turnLines{turn: s.Turn, at: s.At, held: -1}}
 	end, err := readLines(s.File, s.At, l.see)
 	if err != nil {
 		return fmt.Errorf("read codex's conversation: %w", err)
 	}
+	s.Turn = l.turn
 	if s.At = end; l.held >= 0 {
 		s.At = l.held
 	}
@@ -156,7 +157,10 @@ func (l *codexLines) see(line []byte) {
 		l.wait(sessions.Said{Text: text, At: e.Timestamp, Key: fmt.Sprintf("%s@%d", l.id, start)}, start)
 	case e.Type == "response_item" && p.Type != "reasoning" && p.Role == "":
 		l.settle(false) // a tool
+	case e.Type == "event_msg" && p.Type == "task_started":
+		l.turn = l.turn.Begin(e.Timestamp)
 	case e.Type == "event_msg" && (p.Type == "task_complete" || p.Type == "turn_aborted"):
+		l.turn = l.turn.End(e.Timestamp)
 		l.settle(true)
 		if p.Error != nil && p.Error.Message != "" {
 			l.said = append(l.said, sessions.Said{Text: p.Error.Message, Final: true, Failed: true, At: e.Timestamp,

@@ -26,13 +26,13 @@ func (a SmallAgent) Told(_ context.Context, c sessions.Conversation, place strin
 	if c.ID != s.Talk {
 		from, talk := s.Now, c.ID
 		if s.Talk = talk; !a.reaches(talk, from) { // a fresh conversation, which nothing leads to
-			s.Now, s.At, s.Since = talk, 0, time.Time{}
+			s.Now, s.At, s.Since, s.Queued, s.Turn = talk, 0, time.Time{}, 0, sessions.Turn{}
 			if err := a.hear(&s, &told); err != nil {
 				return sessions.Told{}, err
 			}
 		}
 	}
-	told.Next, told.Watch = s.String(), []string{smallagent.RecordPath(a.Dir, s.Now)}
+	told.Next, told.Watch, told.Turn = s.String(), []string{smallagent.RecordPath(a.Dir, s.Now)}, s.Turn
 	return told, nil
 }
 
@@ -48,6 +48,7 @@ func (a SmallAgent) hear(s *spot, told *sessions.Told) error {
 		}
 		next := ""
 		for _, e := range entries {
+			s.works(e)
 			if e.Type == smallagent.TypeAgent && !e.At.Before(s.Since) {
 				told.Said = append(told.Said, sessions.Said{Text: e.Text, Final: true, At: e.At,
 					Key: fmt.Sprintf("%s.%d.%d", s.Now, e.Seq, e.At.UnixNano())})
@@ -73,4 +74,24 @@ func (a SmallAgent) reaches(from, to string) bool {
 		}
 	})
 	return err == nil && seen[to]
+}
+
+// works moves the turn of a spot on. The record shows a text when it is submitted: one that waits begins its turn when the
+// one before it ends. What waits goes along into the conversation that /clear begins.
+func (s *spot) works(e smallagent.Entry) {
+	switch e.Type {
+	case smallagent.TypeUser:
+		if s.Queued++; s.Queued == 1 {
+			s.Turn = s.Turn.Begin(e.At)
+		}
+	case smallagent.TypeAgent, smallagent.TypeInterrupt:
+		s.Turn = s.Turn.End(e.At)
+		if s.Queued = max(0, s.Queued-1); s.Queued > 0 {
+			s.Turn = s.Turn.Begin(e.At)
+		}
+	case smallagent.TypeStart, smallagent.TypeEnd:
+		if e.How != smallagent.HowClear {
+			s.Turn, s.Queued = s.Turn.End(e.At), 0
+		}
+	}
 }

@@ -16,6 +16,9 @@ type spot struct {
 	Reports int64     `json:"reports,omitzero"` // offset in the session's report file
 	File    string    `json:"file,omitempty"`   // where that conversation is written, once it is known
 	Since   time.Time `json:"since,omitzero"`   // what was said before does not count
+
+	Turn   sessions.Turn `json:"turn,omitzero"`
+	Queued int           `json:"queued,omitzero"` // texts that are still to be answered, where the record does not tell when a turn begins
 }
 
 func (s spot) String() string {
@@ -46,6 +49,7 @@ func spotOf(c sessions.Conversation, place string) (spot, error) {
 // turnLines gathers texts from the lines of a growing file. One of which only a later line tells whether it ends the turn
 // waits, and reading goes on from it the next time.
 type turnLines struct {
+	turn    sessions.Turn
 	said    []sessions.Said
 	waiting []sessions.Said
 	at      int64 // offset of the line

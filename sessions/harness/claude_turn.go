@@ -1,0 +1,52 @@
+package harness
+
+import (
+	"strings"
+
+	"the-loop/sessions"
+)
+
+// claudeRests reports that the program has just begun, or has ended: no turn of before runs any more. It also says that it
+// began when it has compacted a conversation, in the middle of a turn.
+func claudeRests(r Report) bool {
+	switch r.Event {
+	case EventLaunch, EventSessionEnd:
+		return true
+	case EventSessionStart:
+		source := startSource(r)
+		return source == "startup" || source == "resume"
+	}
+	return false
+}
+
+// turn is the turn after a line of the transcript.
+func (a claudeAnswer) turn(t sessions.Turn) sessions.Turn {
+	switch {
+	case a.Type == "system" && a.Subtype == "turn_duration":
+		return t.End(a.Timestamp)
+	case a.Type == "assistant" && a.goesOn():
+		return t.Goes(a.Timestamp)
+	case a.Type == "assistant":
+		return t.End(a.Timestamp)
+	case a.Type != "user" || a.Meta || a.Compact || a.isResult():
+		return t
+	}
+	switch text := blocksText(a.Message.Content); {
+	case strings.HasPrefix(text, claudeInterrupted):
+		return t.End(a.Timestamp)
+	case text == "", strings.HasPrefix(text, "<command-"), strings.HasPrefix(text, "<local-command-"), strings.HasPrefix(text, "<bash-"):
+		return t // a command of its own, or what came of one
+	}
+	return t.Begin(a.Timestamp)
+}
+
+// claudeInterrupted begins what is written when Escape has ended a turn; no hook tells of it.
+const claudeInterrupted = "[Request interrupted by user"
+
+// goesOn reports that the turn does not end with this message. Older versions do not say so.
+func (a claudeAnswer) goesOn() bool {
+	if a.Message.Model == claudeSynthetic {
+		return false
+	}
+	return a.Message.Stop == nil || *a.Message.Stop == "tool_use" || *a.Message.Stop == "pause_turn"
+}
