@@ -98,6 +98,7 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, erro
 		return harness.NewSet(all...).Get(name)
 	}
 	return sessions.New(sessions.Options{Terminal: tm, Store: registry.New(p.Root), Sink: sink, Harnesses: find,
+		Reports: harness.Reports{Dir: filepath.Join(p.Root, "reports"), Asks: filepath.Join(p.Root, "run", "ask")},
 		Config: func() sessions.Config {
 			return sessions.Config{Enabled: true, Declared: config().Declared, RemainOnExit: true, Resume: true, Probe: config().Probe}
 		}}), nil

@@ -31,9 +31,10 @@ type Options struct {
 	Config    func() Config // the current configuration, asked anew by every verb
 	// At is optional: the terminal of the server with that socket, for sessions that run on another one than Terminal's
 	// because the configuration has changed since. Nil: it is Terminal's.
-	At  func(socket string) Terminal
-	Now func() time.Time // optional: time.Now
-	Log *slog.Logger     // optional: silent
+	At      func(socket string) Terminal
+	Reports Reports          // optional: without it nothing is heard of what agents report
+	Now     func() time.Time // optional: time.Now
+	Log     *slog.Logger     // optional: silent
 }
 
 // Config is what the configuration says of sessions.

@@ -8,6 +8,6 @@
 // The files, bottom-up: ref.go names sessions; text.go cleans what is typed; record.go says what is known of a session and
 // row.go what is told of it; terminal.go, harness.go and store.go declare the outside; errors.go lists what can go wrong,
 // with remedies; core.go finds sessions and their panes; run.go brings one into its pane, with prompt.go and follow.go.
-// The verbs are start.go (and restart), stop.go, create.go (and delete), all.go, list.go (and attach), peek.go, say.go and
-// keys.go.
+// The verbs are start.go (and restart), stop.go, create.go (and delete), all.go, list.go (and attach), peek.go, say.go,
+// keys.go and noted.go.
 package sessions

@@ -82,6 +82,9 @@ func (m *Manager) postRoot(ctx context.Context, t *thread, a Announcing) error {
 		t.b.Channel = a.Channel
 		t.b.Announcement = Announcement{Nonce: p.Nonce, Since: m.o.Now(), Tried: true}
 		t.b.Heard, t.b.HeardSince = "", time.Time{}
+		if t.b.Noted == "" {
+			t.b.NotedSince = hearFrom(a.Started, m.o.Now())
+		}
 		if m.answers() != AnswersOff {
 			t.b.HeardSince = hearFrom(a.Started, m.o.Now())
 		}
@@ -149,7 +152,7 @@ func (t *thread) intended(ctx context.Context, channel string) (Announcement, bo
 func (t *thread) dismiss(ctx context.Context) {
 	t.m.unlink(t)
 	t.abandon(ctx)
-	t.b = newThread(t.m, Binding{ID: t.id, Ref: t.ref, Channel: t.b.Channel, Announcement: Announcement{Dismissed: t.m.now()}}).b
+	t.b = newThread(t.m, Binding{ID: t.id, Ref: t.ref, Channel: t.b.Channel, Noted: t.b.Noted, Announcement: Announcement{Dismissed: t.m.now()}}).b
 	t.keep()
 }
 

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -48,14 +50,29 @@ func (m *Manager) answers() Answers {
 	return AnswersOff
 }
 
-// Relay has posted what the agent of a session said since the last time: in order, each text once, also across crashes.
-// While [Settings].Answers is off, and before there is a thread, nothing is kept for later. It returns the files that
-// change when there is more. Several calls for one session exclude each other's doubles.
+// Relay has posted what the agent of a session said and reported since the last time: in order, each text once, also across
+// crashes. While [Settings].Answers is off, and before there is a thread, nothing that it said is kept for later. It returns
+// the files that change when there is more. Several calls for one session exclude each other's doubles.
 func (m *Manager) Relay(ctx context.Context, id string) (watch []string, err error) {
 	t := m.of(id)
 	if t == nil {
 		return nil, nil
 	}
+	watch, err = m.hear(ctx, t)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = nil // what it says cannot be read, but it may report
+	}
+	reports, notErr := m.note(ctx, t)
+	for _, file := range reports {
+		if !slices.Contains(watch, file) {
+			watch = append(watch, file)
+		}
+	}
+	return watch, errors.Join(err, notErr)
+}
+
+// hear has posted what the agent said.
+func (m *Manager) hear(ctx context.Context, t *thread) (watch []string, err error) {
 	q, ok := ask(ctx, t, func(context.Context) *sessions.ToldRequest { return t.listening() })
 	switch {
 	case !ok:

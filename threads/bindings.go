@@ -30,6 +30,8 @@ type Binding struct {
 
 	Heard      string    `json:"heard,omitempty"`     // how far the agent was listened to, see [sessions.Told]
 	HeardSince time.Time `json:"heardSince,omitzero"` // when there is no such place yet: what was said before is not posted
+	Noted      string    `json:"noted,omitempty"`     // how far its reports were read, see [sessions.Noted]
+	NotedSince time.Time `json:"notedSince,omitzero"` // when there is no such place yet
 
 	Replies   map[string]Entry    `json:"replies,omitempty"`   // by ts, all after Cursor
 	Questions map[string]Question `json:"questions,omitempty"` // by token

@@ -55,6 +55,7 @@ type Options struct {
 	Sink      sessions.Sink
 	Policy    func() authz.Policy
 	Settings  func() Settings
+	Noter     Noter            // optional: without it nothing is heard of what agents report
 	Pages     Pages            // optional: each text is one message
 	Now       func() time.Time // optional: time.Now
 	Log       *slog.Logger     // optional: silent

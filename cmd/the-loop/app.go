@@ -157,7 +157,8 @@ func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 	own := map[string]string{"THE_LOOP_CLI_CONFIG": first.Path, "THE_LOOP_INSTANCE": first.StateRoot}
 	others := &servers{own: server, more: map[string]*tmux.Tmux{}}
 	a.core = sessions.New(sessions.Options{Terminal: a.tmux, At: others.at, Store: a.registry, Sink: a.events, Log: log,
-		Config: func() sessions.Config { return cfg().Sessions(own) },
+		Reports: harness.Reports{Dir: filepath.Join(first.StateRoot, "reports"), Asks: filepath.Join(first.StateRoot, "run", "ask")},
+		Config:  func() sessions.Config { return cfg().Sessions(own) },
 		Harnesses: func(name string) (sessions.Harness, error) {
 			set, err := a.harnesses()
 			if err != nil {

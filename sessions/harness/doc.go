@@ -6,7 +6,8 @@
 // them. smallagent.go is the agent that comes with the binary, template.go any program that the configuration describes by an
 // argv.
 //
-// reports.go is what agents tell through hooks: a line in a file of their session, which needs no running bot.
+// reports.go is what agents tell through hooks: a line in a file of their session, which needs no running bot. noted.go reads
+// what concerns others there, whatever the harness; ask*.go are questions that a hook waits for the answer to.
 // processes.go finds the processes of a pane by their environment, jsonedit.go changes one member of somebody else's JSON.
 //
 // The facts in it were measured on the versions that testdata/agents pins; the real programs are tried against a model on

@@ -20,6 +20,7 @@ type Report struct {
 	Event        string          `json:"event"`                  // in the agent's own words, e.g. UserPromptSubmit
 	Conversation string          `json:"conversation,omitempty"` // the id at that moment
 	Payload      json.RawMessage `json:"payload,omitempty"`      // all that the agent said
+	Token        string          `json:"token,omitempty"`        // of a question that a hook waits for an answer to
 }
 
 // Events of Claude Code that are asked for; see [Claude].

@@ -1,0 +1,235 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"the-loop/sessions"
+)
+
+// AskHook is what an agent's hook runs for a question: it reports the question, with a token that cannot be guessed, and waits
+// at a socket of its own for the one answer. It needs no running bot: until somebody answers, the agent's own dialog stays
+// usable, and the hook ends without a word when the agent does not wait for it any more.
+type AskHook struct {
+	Report string     // the report file of the session
+	Dir    string     // of the sockets
+	Out    *os.File   // where the agent reads the answer
+	Parent func() int // the process that started the hook; another one means that the first has ended
+}
+
+// askIdle is how long a connection may take for what it has to say at once, and askLook how often it is seen whether the
+// agent still waits.
+const (
+	askIdle = 5 * time.Second
+	askLook = 200 * time.Millisecond
+)
+
+// maxAskSocket is the longest path of a Unix socket (unix(7): 108 bytes, macOS 104).
+const maxAskSocket = 103
+
+// askSocket is the socket of an ask. Its name tells nobody the token.
+func askSocket(dir, token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return filepath.Join(dir, hex.EncodeToString(sum[:8]))
+}
+
+// reachable is a name of a path that a socket may have: through a descriptor of its folder where it is too long, which
+// works on Linux. The folder is to be closed when the socket was made or dialled.
+func reachable(path string) (name string, dir io.Closer, err error) {
+	if len(path) <= maxAskSocket {
+		return path, io.NopCloser(nil), nil
+	}
+	f, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return "", nil, err
+	}
+	return fmt.Sprintf("/proc/self/fd/%d/%s", f.Fd(), filepath.Base(path)), f, nil
+}
+
+// askLine is what goes over the socket, a JSON object a line. Whoever connects says the token and hears that the ask is open,
+// and by the end of the connection that it is over. A verdict may follow; it is acknowledged.
+type askLine struct {
+	Token   string           `json:"token,omitempty"`
+	Verdict sessions.Verdict `json:"verdict,omitempty"`
+	Reason  string           `json:"reason,omitempty"`
+	Open    bool             `json:"open,omitempty"`
+	Taken   bool             `json:"taken,omitempty"`
+}
+
+// Run waits until the question of the payload is answered, or nobody waits for an answer any more, or ctx ends. What it
+// returns is for tests: a hook must not get in the agent's way.
+func (h AskHook) Run(ctx context.Context, r Report) error {
+	r.Token = rand.Text()
+	w := &askWait{hook: h, token: r.Token, over: make(chan struct{})}
+	if err := w.listen(); err != nil {
+		return errors.Join(err, AppendReport(h.Report, r))
+	}
+	defer w.close()
+	if err := AppendReport(h.Report, r); err != nil {
+		return err // nobody will know of it
+	}
+	w.conns.Go(w.accept)
+	return w.wait(ctx)
+}
+
+// hungUp reports that nobody reads any more what is written to the file. Of one that is no pipe or socket it cannot be told.
+func hungUp(f *os.File) bool {
+	fds := []unix.PollFd{{Fd: int32(f.Fd())}}
+	_, err := unix.Poll(fds, 0)
+	return err == nil && fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
+}
+
+// askWait is one hook that waits. Its goroutines end when the listener and the connections are closed.
+type askWait struct {
+	hook     AskHook
+	token    string
+	listener net.Listener
+	conns    sync.WaitGroup
+	over     chan struct{} // closed when it was answered
+
+	mu       sync.Mutex // guards the fields that follow
+	answered bool
+	open     []net.Conn
+}
+
+func (w *askWait) listen() error {
+	if err := os.MkdirAll(w.hook.Dir, 0o700); err != nil {
+		return fmt.Errorf("make the folder for questions: %w", err)
+	}
+	name, dir, err := reachable(askSocket(w.hook.Dir, w.token))
+	if err != nil {
+		return fmt.Errorf("open the folder for questions: %w", err)
+	}
+	l, err := net.Listen("unix", name)
+	if err != nil {
+		_ = dir.Close()
+		return fmt.Errorf("wait for an answer: %w", err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false) // its name may be one through a descriptor
+	w.listener = l
+	return errors.Join(os.Chmod(name, 0o600), dir.Close())
+}
+
+func (w *askWait) close() {
+	_ = os.Remove(askSocket(w.hook.Dir, w.token))
+	_ = w.listener.Close()
+	w.mu.Lock()
+	for _, c := range w.open {
+		_ = c.Close()
+	}
+	w.mu.Unlock()
+	w.conns.Wait()
+}
+
+func (w *askWait) wait(ctx context.Context) error {
+	parent := w.hook.Parent()
+	tick := time.NewTicker(askLook)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.over:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+			if w.hook.Parent() != parent || hungUp(w.hook.Out) {
+				return errAskerGone
+			}
+		}
+	}
+}
+
+// errAskerGone says that the agent ended, or does not wait any more.
+var errAskerGone = errors.New("nobody waits for the answer")
+
+func (w *askWait) accept() {
+	for {
+		c, err := w.listener.Accept()
+		if err != nil {
+			return
+		}
+		w.mu.Lock()
+		w.open = append(w.open, c)
+		w.mu.Unlock()
+		w.conns.Go(func() {
+			defer func() { _ = c.Close() }()
+			w.serve(c)
+		})
+	}
+}
+
+// serve lets a connection in that knows the token, and takes an answer from it if one comes. One that only attends is held
+// until it, or the hook, ends.
+func (w *askWait) serve(c net.Conn) {
+	in, out := json.NewDecoder(io.LimitReader(c, maxHookInput)), json.NewEncoder(c)
+	var l askLine
+	if c.SetDeadline(time.Now().Add(askIdle)) != nil || in.Decode(&l) != nil ||
+		subtle.ConstantTimeCompare([]byte(l.Token), []byte(w.token)) != 1 {
+		return
+	}
+	if out.Encode(askLine{Open: true}) != nil || c.SetDeadline(time.Time{}) != nil || in.Decode(&l) != nil {
+		return
+	}
+	taken := w.take(l)
+	_ = out.Encode(askLine{Taken: taken}) // who does not hear it finds the report
+	if taken {
+		close(w.over)
+	}
+}
+
+// take hands the first answer to the agent.
+func (w *askWait) take(in askLine) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.answered || in.Verdict != sessions.VerdictLeave && !w.say(in) {
+		return false
+	}
+	w.answered = true
+	return true
+}
+
+// say prints what the agent reads, and reports that it was answered.
+func (w *askWait) say(in askLine) bool {
+	if hungUp(w.hook.Out) {
+		return false
+	}
+	line, err := decisionLine(in)
+	if err != nil {
+		return false
+	}
+	if _, err := w.hook.Out.Write(line); err != nil {
+		return false
+	}
+	note, _ := json.Marshal(answeredNote{Allow: in.Verdict == sessions.VerdictAllow}) // a bool always encodes
+	// It is proof for a bot that ends before it hears of it; without, that bot tells that it does not know.
+	_ = AppendReport(w.hook.Report, Report{At: time.Now(), Event: EventAnswered, Token: w.token, Payload: note})
+	return true
+}
+
+// decisionLine is the answer as Claude Code reads it from a hook (2.1.197).
+func decisionLine(in askLine) ([]byte, error) {
+	decision := map[string]string{"behavior": "allow"}
+	switch in.Verdict {
+	case sessions.VerdictAllow:
+	case sessions.VerdictDeny:
+		decision["behavior"], decision["message"] = "deny", cmp.Or(in.Reason, "The operator denied this.")
+	default:
+		return nil, fmt.Errorf("%q is no answer", in.Verdict)
+	}
+	return json.Marshal(map[string]any{"hookSpecificOutput": map[string]any{"hookEventName": EventPermission, "decision": decision}})
+}

@@ -1,0 +1,328 @@
+package harness
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"the-loop/sessions"
+)
+
+// asking is a hook that waits, with its agent's end of it.
+type asking struct {
+	*testing.T
+	Reports
+	agent  *os.File // the agent reads the answer from it
+	parent atomic.Int64
+	ended  chan error
+	stop   context.CancelFunc
+}
+
+const askSession = "s1"
+
+// newAsking starts a hook with that payload below a folder, and waits until it is reported.
+func newAsking(t *testing.T, root, payload string) (*asking, sessions.Ask) {
+	t.Helper()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &asking{T: t, Reports: Reports{Dir: filepath.Join(root, "reports"), Asks: filepath.Join(root, "run", "ask")}, agent: r, ended: make(chan error, 1)}
+	t.Cleanup(func() { _ = r.Close() })
+	ctx, stop := context.WithCancel(t.Context())
+	a.stop = stop
+	path, err := ReportPath(a.Dir, askSession)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hook := AskHook{Report: path, Dir: a.Asks, Out: w, Parent: func() int { return int(a.parent.Load()) }}
+	go func() {
+		err := hook.Run(ctx, Report{At: time.Now(), Event: EventPermission, Payload: json.RawMessage(payload)})
+		_ = w.Close()
+		a.ended <- err
+	}()
+	t.Cleanup(func() {
+		stop()
+		select {
+		case <-a.ended:
+		case <-time.After(10 * time.Second):
+			t.Error("the hook did not end")
+		}
+	})
+	return a, a.asked()
+}
+
+// asked waits for the ask in the reports.
+func (a *asking) asked() sessions.Ask {
+	a.Helper()
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
+		noted, err := a.Noted(a.Context(), askSession, "", time.Time{})
+		if err != nil {
+			a.Fatal(err)
+		}
+		if len(noted.Asks) > 0 {
+			return noted.Asks[len(noted.Asks)-1]
+		}
+		a.rest()
+	}
+	a.Fatal("nothing is asked")
+	return sessions.Ask{}
+}
+
+func (a *asking) rest() {
+	select {
+	case <-a.Context().Done():
+	case <-time.After(5 * time.Millisecond):
+	}
+}
+
+// attended attends until the ask is open, and returns what tells of its end.
+func (a *asking) attended(token string) <-chan error {
+	a.Helper()
+	open, over := make(chan struct{}), make(chan error, 1)
+	go func() { over <- a.Attend(a.Context(), askSession, token, func() { close(open) }) }()
+	select {
+	case <-open:
+	case err := <-over:
+		a.Fatal("it is over at once", err)
+	case <-time.After(10 * time.Second):
+		a.Fatal("it is not heard that the ask is open")
+	}
+	return over
+}
+
+func (a *asking) isOver(over <-chan error) {
+	a.Helper()
+	select {
+	case err := <-over:
+		if err != nil {
+			a.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		a.Fatal("the end of the ask is not heard")
+	}
+}
+
+// heard is what the agent read from the hook until its end.
+func (a *asking) heard() string {
+	a.Helper()
+	all, err := bufio.NewReader(a.agent).ReadString(0)
+	if err == nil {
+		a.Fatalf("it printed %q", all)
+	}
+	return all
+}
+
+const askTouch = `{"tool_name":"Bash","tool_input":{"command":"touch X","description":"why","timeout":5},"cwd":"/c"}`
+
+func TestAHookThatAsksIsAnsweredOnce(t *testing.T) {
+	t.Parallel()
+	for verdict, want := range map[sessions.Verdict]string{
+		sessions.VerdictAllow: `{"hookSpecificOutput":{"decision":{"behavior":"allow"},"hookEventName":"PermissionRequest"}}`,
+		sessions.VerdictDeny:  `{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"not \"now\""},"hookEventName":"PermissionRequest"}}`,
+		sessions.VerdictLeave: "",
+	} {
+		t.Run(string(verdict), func(t *testing.T) {
+			t.Parallel()
+			a, ask := newAsking(t, t.TempDir(), askTouch)
+			if diff := cmp.Diff(sessions.Ask{Token: ask.Token, At: ask.At, Tool: "Bash", Command: "touch X", Why: "why", Cwd: "/c", Permit: true, Input: "{\n  \"timeout\": 5\n}"}, ask); diff != "" {
+				t.Error(diff)
+			}
+			over := a.attended(ask.Token)
+			answer := sessions.Answer{Token: ask.Token, Verdict: verdict, Reason: `not "now"`}
+			if err := a.Answer(t.Context(), askSession, answer); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.Answer(t.Context(), askSession, answer); !errors.Is(err, sessions.ErrAskOver) {
+				t.Errorf("a second answer: %v", err)
+			}
+			a.isOver(over)
+			if got := a.heard(); got != want {
+				t.Errorf("the agent heard %q", got)
+			}
+			noted, err := a.Noted(t.Context(), askSession, "", time.Time{})
+			wants := 1
+			if verdict == sessions.VerdictLeave {
+				wants = 0
+			}
+			if err != nil || len(noted.Answered) != wants || wants > 0 && (noted.Answered[0].Token != ask.Token || noted.Answered[0].Allow != (verdict == sessions.VerdictAllow)) {
+				t.Errorf("noted %+v, %v", noted, err)
+			}
+			a.nothingLeft()
+		})
+	}
+}
+
+func (a *asking) nothingLeft() {
+	a.Helper()
+	if left, err := os.ReadDir(a.Asks); err != nil || len(left) > 0 {
+		a.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestAHookTakesNoAnswerWithoutItsToken(t *testing.T) {
+	t.Parallel()
+	a, ask := newAsking(t, t.TempDir(), askTouch)
+	path := askSocket(a.Asks, ask.Token)
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Error(info, err)
+	}
+	if info, err := os.Stat(a.Asks); err != nil || info.Mode().Perm() != 0o700 {
+		t.Error(info, err)
+	}
+	if strings.Contains(path, ask.Token) || len(ask.Token) < 26 {
+		t.Errorf("the socket %s, the token %s", path, ask.Token)
+	}
+	for _, say := range []string{`{"verdict":"allow"}`, `{"token":"` + strings.Repeat("A", len(ask.Token)) + `","verdict":"allow"}`, "x"} {
+		c, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Write([]byte(say + "\n")); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(c).ReadString('\n'); err == nil {
+			t.Errorf("%s is answered: %s", say, line)
+		}
+		_ = c.Close()
+	}
+	if err := a.Answer(t.Context(), askSession, sessions.Answer{Token: ask.Token, Verdict: "perhaps"}); !errors.Is(err, sessions.ErrAskOver) {
+		t.Errorf("no verdict: %v", err)
+	}
+	if err := a.Answer(t.Context(), askSession, sessions.Answer{Token: ask.Token, Verdict: sessions.VerdictDeny}); err != nil {
+		t.Errorf("the right one, after all that: %v", err)
+	}
+	if got := a.heard(); !strings.Contains(got, `"deny"`) || strings.Contains(got, `"message":""`) {
+		t.Errorf("the agent heard %q", got)
+	}
+}
+
+// TestAHookEndsWithWhatWaitsForIt has the three ways in which an agent gives a hook up.
+func TestAHookEndsWithWhatWaitsForIt(t *testing.T) {
+	t.Parallel()
+	for name, leave := range map[string]func(a *asking){
+		"a signal":        func(a *asking) { a.stop() },
+		"killed":          func(a *asking) { _ = a.agent.Close() },
+		"its shell ended": func(a *asking) { a.parent.Store(1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, ask := newAsking(t, t.TempDir(), askTouch)
+			over := a.attended(ask.Token)
+			leave(a)
+			a.isOver(over)
+			if err := a.Answer(t.Context(), askSession, sessions.Answer{Token: ask.Token, Verdict: sessions.VerdictAllow}); !errors.Is(err, sessions.ErrAskOver) {
+				t.Errorf("an answer after it: %v", err)
+			}
+			if err := a.Attend(t.Context(), askSession, ask.Token, func() { t.Error("it is open") }); err != nil {
+				t.Error(err)
+			}
+			a.nothingLeft()
+		})
+	}
+}
+
+func TestAnAnswerThatNobodyReadsIsNotTaken(t *testing.T) {
+	t.Parallel()
+	a, ask := newAsking(t, t.TempDir(), askTouch)
+	if err := a.agent.Close(); err != nil {
+		t.Fatal(err)
+	}
+	err := a.Answer(t.Context(), askSession, sessions.Answer{Token: ask.Token, Verdict: sessions.VerdictAllow})
+	if !errors.Is(err, sessions.ErrAskOver) {
+		t.Errorf("Answer: %v", err)
+	}
+}
+
+func TestAskSocketsMayLieDeep(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join(t.TempDir(), strings.Repeat("deep/", 30))
+	a, ask := newAsking(t, root, askTouch)
+	over := a.attended(ask.Token)
+	if err := a.Answer(t.Context(), askSession, sessions.Answer{Token: ask.Token, Verdict: sessions.VerdictAllow}); err != nil {
+		t.Fatal(err)
+	}
+	a.isOver(over)
+	a.nothingLeft()
+}
+
+func TestTheSocketOfAKilledHookIsRemoved(t *testing.T) {
+	t.Parallel()
+	r := Reports{Asks: t.TempDir()}
+	l, err := net.Listen("unix", askSocket(r.Asks, "token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.(*net.UnixListener).SetUnlinkOnClose(false)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Attend(t.Context(), askSession, "token", func() { t.Error("it is open") }); err != nil {
+		t.Error(err)
+	}
+	if left, err := os.ReadDir(r.Asks); err != nil || len(left) > 0 {
+		t.Error(left, err)
+	}
+}
+
+func TestWhatToolsAskIsReadFromTheirInput(t *testing.T) {
+	t.Parallel()
+	for payload, want := range map[string]sessions.Ask{
+		`{"tool_name":"Write","cwd":"/c","tool_input":{"file_path":"/c/x","content":"a\nb"}}`: {Tool: "Write", File: "/c/x", Cwd: "/c", Input: "{\n  \"content\": \"a\\nb\"\n}", Permit: true},
+		`{"tool_name":"mcp__x__y","tool_input":[1]}`:                                          {Tool: "mcp__x__y", Input: "[\n  1\n]", Permit: true},
+		`{"tool_name":"WebFetch","tool_input":{"command":7,"path":""}}`:                       {Tool: "WebFetch", Input: "{\n  \"command\": 7,\n  \"path\": \"\"\n}", Permit: true},
+		`{"tool_name":"AskUserQuestion"}`:                                                     {Tool: "AskUserQuestion"},
+		`{"tool_name":"ExitPlanMode","tool_input":null}`:                                      {Tool: "ExitPlanMode"},
+	} {
+		want.Token = "t"
+		got, ok := askOf(Report{Token: "t", Payload: json.RawMessage(payload)})
+		if diff := cmp.Diff(want, got); !ok || diff != "" {
+			t.Errorf("%s: %v %s", payload, ok, diff)
+		}
+	}
+	for _, payload := range []string{`{}`, `{"tool_name":7}`, ``} {
+		if _, ok := askOf(Report{Token: "t", Payload: json.RawMessage(payload)}); ok {
+			t.Errorf("%q is an ask", payload)
+		}
+	}
+	if _, ok := askOf(Report{Payload: json.RawMessage(askTouch)}); ok {
+		t.Error("an ask without a token, which nobody can answer")
+	}
+}
+
+func TestReportsAreReadOnFromAPlace(t *testing.T) {
+	t.Parallel()
+	r := Reports{Dir: t.TempDir()}
+	path, err := ReportPath(r.Dir, askSession)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	for _, report := range []Report{{At: old, Event: EventPermission, Token: "1", Payload: json.RawMessage(askTouch)}, {At: old, Event: "Other"}} {
+		if err := AppendReport(path, report); err != nil {
+			t.Fatal(err)
+		}
+	}
+	noted, err := r.Noted(t.Context(), askSession, "", time.Now())
+	if err != nil || len(noted.Asks) != 1 || cmp.Diff([]string{path}, noted.Watch) != "" {
+		t.Errorf("what was asked before, and may be open: %+v, %v", noted, err)
+	}
+	if noted, err = r.Noted(t.Context(), askSession, noted.Next, time.Time{}); err != nil || len(noted.Asks) != 0 {
+		t.Errorf("read twice: %+v, %v", noted, err)
+	}
+	for _, place := range []string{"x", "-1"} {
+		if _, err := r.Noted(t.Context(), askSession, place, time.Time{}); err == nil {
+			t.Errorf("Noted from %q: no error", place)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// Reports reads the sessions' report files, and talks to the hooks that wait for an answer. Which harness wrote a report does
+// not matter.
+type Reports struct {
+	Dir  string // absolute; the folder of the report files
+	Asks string // absolute; the folder of the sockets of hooks that wait
+}
+
+var _ sessions.Reports = Reports{}
+
+// Noted reads the reports of a session from a place on: an offset in its file. Those with a token wait for an answer.
+func (r Reports) Noted(_ context.Context, session, place string, since time.Time) (sessions.Noted, error) {
+	path, err := ReportPath(r.Dir, session)
+	if err != nil {
+		return sessions.Noted{}, err
+	}
+	from, err := noteOffset(place)
+	if err != nil {
+		return sessions.Noted{}, err
+	}
+	reports, end, err := ReadReports(path, from)
+	if err != nil {
+		return sessions.Noted{}, err
+	}
+	noted := sessions.Noted{Next: strconv.FormatInt(end, 10), Watch: []string{path}}
+	for _, report := range reports {
+		if place == "" && report.Token == "" && report.At.Before(since) {
+			continue
+		}
+		note(&noted, report)
+	}
+	return noted, nil
+}
+
+func noteOffset(place string) (int64, error) {
+	if place == "" {
+		return 0, nil
+	}
+	from, err := strconv.ParseInt(place, 10, 64)
+	if err != nil || from < 0 {
+		return 0, fmt.Errorf("%q is no place in a session's reports", place)
+	}
+	return from, nil
+}
+
+// note adds what a report says. What does not parse says nothing.
+func note(n *sessions.Noted, r Report) {
+	switch r.Event {
+	case EventPermission:
+		if a, ok := askOf(r); ok {
+			n.Asks = append(n.Asks, a)
+		}
+	case EventAnswered:
+		var a answeredNote
+		if json.Unmarshal(r.Payload, &a) == nil && r.Token != "" {
+			n.Answered = append(n.Answered, sessions.Answered{Token: r.Token, Allow: a.Allow, At: r.At})
+		}
+	}
+}

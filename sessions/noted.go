@@ -1,0 +1,127 @@
+package sessions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Reports is what agents report beyond what their own records hold, whatever their harness: through hooks, and with the
+// program itself.
+type Reports interface {
+	// Noted reads what a session's agent reported after place, which is opaque and may be stored. An empty place is the
+	// beginning: of what was reported before since, only what waits for an answer counts then.
+	Noted(ctx context.Context, session, place string, since time.Time) (Noted, error)
+	// Attend waits until an ask is over, and returns nil then. Open is called as soon as it is known to be open; nil and
+	// no call of open: it was over before. It fails when ctx ends or the ask cannot be reached.
+	Attend(ctx context.Context, session, token string, open func()) error
+	// Answer gives an ask its one answer. [ErrAskOver] when it did not take it, [ErrInDoubt] when it may have.
+	Answer(ctx context.Context, session string, a Answer) error
+}
+
+// ErrAskOver says that a question of an agent's is not open any more.
+var ErrAskOver = errors.New("the agent does not ask this any more")
+
+// Noted is what an agent reported, each oldest first.
+type Noted struct {
+	Asks     []Ask
+	Answered []Answered
+	Next     string   // the place to go on from
+	Watch    []string // files: as long as none of them changes, there is nothing new
+}
+
+// Ask is a question that an agent waits for an answer to.
+type Ask struct {
+	Token   string    // names it; it cannot be guessed, and answers the ask once
+	At      time.Time // by this machine's clock
+	Tool    string    // that the agent would use, in its own word
+	Command string    // that it would run; empty: none
+	File    string    // that it would read or write; empty: none
+	Cwd     string    // the folder that it is in
+	Why     string    // in the agent's words; may be empty
+	Input   string    // what else the tool would be given, as JSON; empty: nothing
+	Permit  bool      // yes or no answers it; else it can only be answered in the terminal
+}
+
+// Verdict is what is decided about an [Ask].
+type Verdict string
+
+// The verdicts.
+const (
+	VerdictAllow Verdict = "allow"
+	VerdictDeny  Verdict = "deny"
+	VerdictLeave Verdict = "leave" // nothing is decided here: the hook need not wait any longer
+)
+
+// Answer is what somebody decided about an [Ask].
+type Answer struct {
+	Token   string
+	Verdict Verdict
+	Reason  string // of a refusal, for the agent; may be empty
+}
+
+// Answered is an [Answer] that the agent was given.
+type Answered struct {
+	Token string
+	Allow bool
+	At    time.Time
+}
+
+// NotedRequest asks what the agent of a session reported.
+type NotedRequest struct {
+	Ref   Ref
+	ID    string    // the session that is meant; empty: whichever has the ref now
+	Place string    // [Noted.Next] of the last time; empty: from Since on
+	Since time.Time // counts without a place, but not for asks: those are open or over
+}
+
+// Noted reads what the agent of a session reported, also in a run that has ended. [errors.ErrUnsupported] when the core was
+// made without [Options].Reports.
+func (c *Core) Noted(ctx context.Context, q NotedRequest) (Noted, error) {
+	rec, err := c.recorded(ctx, q.Ref)
+	switch {
+	case err != nil:
+		return Noted{}, err
+	case q.ID != "" && rec.ID != q.ID:
+		return Noted{}, replaced(q.Ref)
+	case c.o.Reports == nil:
+		return Noted{}, fmt.Errorf("the reports of %s: %w", q.Ref, errors.ErrUnsupported)
+	}
+	noted, err := c.o.Reports.Noted(ctx, rec.ID, q.Place, q.Since)
+	if err != nil {
+		return Noted{}, fmt.Errorf("read what %s reported: %w", q.Ref, err)
+	}
+	return noted, nil
+}
+
+// AttendRequest waits for the end of an ask.
+type AttendRequest struct {
+	ID    string // of the session
+	Token string
+	Open  func() // called as soon as the ask is known to be open
+}
+
+// Attend waits until the ask is over: answered here or in the terminal, given up by the agent, or ended with it. When
+// Open was not called, it was over before. The error is ctx's, or says why the ask cannot be reached.
+func (c *Core) Attend(ctx context.Context, q AttendRequest) error {
+	if c.o.Reports == nil {
+		return fmt.Errorf("attend an ask: %w", errors.ErrUnsupported)
+	}
+	return c.o.Reports.Attend(ctx, q.ID, q.Token, q.Open)
+}
+
+// AnswerRequest answers an ask.
+type AnswerRequest struct {
+	ID string // of the session
+	Answer
+}
+
+// Answer gives an ask its one answer, through the hook that waits for it: no key is pressed. [ErrAskOver] when it was not
+// taken: somebody answered before, or the agent asks no more. [ErrInDoubt] when it may have been.
+func (c *Core) Answer(ctx context.Context, q AnswerRequest) error {
+	if c.o.Reports == nil {
+		return fmt.Errorf("answer an ask: %w", errors.ErrUnsupported)
+	}
+	return c.o.Reports.Answer(ctx, q.ID, q.Answer)
+}
