@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"the-loop/sessions/envstate"
 )
 
 // Core holds the verbs. It is safe for concurrent use: what must not overlap is excluded by the [Store]'s locks, across
@@ -42,12 +44,12 @@ type Config struct {
 	Enabled      bool // standingSessions.enabled
 	Declared     []Definition
 	RemainOnExit bool
-	Resume       bool                              // resumeOnRespawn
-	Probe        time.Duration                     // a resumed agent that dies within it could not resume
-	KillGrace    time.Duration                     // between TERM and KILL
-	Env          func() (map[string]string, error) // declared by the env file now; nil: none
-	OwnEnv       map[string]string                 // the product's own names; they win over Env
-	Slack        bool                              // channels.slack.enabled
+	Resume       bool                    // resumeOnRespawn
+	Probe        time.Duration           // a resumed agent that dies within it could not resume
+	KillGrace    time.Duration           // between TERM and KILL
+	Env          func() (EnvFile, error) // the env file as it is now; nil: none is configured
+	OwnEnv       map[string]string       // the product's own names; they win over Env
+	Slack        bool                    // channels.slack.enabled
 	Defaults     Defaults
 }
 
@@ -198,14 +200,23 @@ func (c *Core) emit(ctx context.Context, name string, level slog.Level, r Record
 	c.o.Sink.Emit(ctx, Event{Name: name, Level: level, Ref: r.Ref, ID: r.ID, Fields: fields})
 }
 
+// EnvFile is what the env file declares. That none is configured is another answer than that one declares nothing.
+type EnvFile struct {
+	Configured bool
+	Values     envstate.Values // what panes are started with
+	Refused    []string        // names that it declares and that no pane gets, in name order
+	Malformed  []int           // numbers of its lines that cannot be used
+	Warning    string          // a sentence when other users may read or write it
+}
+
 // declaredEnv is what the env file declares now.
-func (cfg Config) declaredEnv() (map[string]string, error) {
+func (cfg Config) declaredEnv() (EnvFile, error) {
 	if cfg.Env == nil {
-		return nil, nil
+		return EnvFile{}, nil
 	}
 	env, err := cfg.Env()
 	if err != nil {
-		return nil, fmt.Errorf("read the env file: %w", err)
+		return EnvFile{}, fmt.Errorf("read the env file: %w", err)
 	}
 	return env, nil
 }

@@ -129,12 +129,12 @@ func TestR6_3_EveryRefusalOfAStartAppliesToACreateAndLeavesNoRecord(t *testing.T
 		"a live stranger":           {func(w *world, _ *sessions.CreateRequest) { w.squat("a") }, "does not belong to"},
 		"an unreadable env file": {func(w *world, _ *sessions.CreateRequest) {
 			w.reconfigure(func(c *sessions.Config) {
-				c.Env = func() (map[string]string, error) { return nil, errors.New("line 3 is no assignment") }
+				c.Env = func() (sessions.EnvFile, error) { return sessions.EnvFile{}, errors.New("line 3 is no assignment") }
 			})
 		}, "line 3"},
 		"a reserved name in the environment": {func(w *world, _ *sessions.CreateRequest) {
 			w.reconfigure(func(c *sessions.Config) {
-				c.Env = func() (map[string]string, error) { return map[string]string{"TMUX": "x"}, nil }
+				c.Env = declares(map[string]string{"TMUX": "x"})
 			})
 		}, "TMUX"},
 	} {
@@ -347,7 +347,7 @@ func TestARestartKeepsTheConversationAndLetsRepliesWait(t *testing.T) {
 		t.Errorf("%+v", row)
 	}
 	names := slices.DeleteFunc(w.events.Names(), func(n string) bool { return n == sessions.EventSaid })
-	if !slices.Equal(names, []string{sessions.EventStarted, sessions.EventStopped, sessions.EventResumed}) {
+	if !slices.Equal(names, []string{sessions.EventStarted, sessions.EventResumed}) {
 		t.Errorf("%q", names)
 	}
 }
@@ -364,10 +364,10 @@ func TestARestartThatWouldBeRefusedLeavesTheAgentAlone(t *testing.T) {
 		"no program": {func(c *sessions.Config) { c.Declared[0].Harness = "missing" }, "no-such-program-here"},
 		"a PATH without it": {func(c *sessions.Config) {
 			c.Declared[0].Harness = "sh"
-			c.Env = func() (map[string]string, error) { return map[string]string{"PATH": "/nowhere:relative"}, nil }
+			c.Env = declares(map[string]string{"PATH": "/nowhere:relative"})
 		}, "PATH (/nowhere:relative)"},
 		"no environment": {func(c *sessions.Config) {
-			c.Env = func() (map[string]string, error) { return nil, errors.New("line 3 is no assignment") }
+			c.Env = func() (sessions.EnvFile, error) { return sessions.EnvFile{}, errors.New("line 3 is no assignment") }
 		}, "line 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -390,20 +390,20 @@ func TestARestartThatWouldBeRefusedLeavesTheAgentAlone(t *testing.T) {
 	}
 }
 
-func TestARestartThatFailsLeavesAStoppedSession(t *testing.T) {
+func TestARestartThatCannotBePreparedLeavesTheAgentAlone(t *testing.T) {
 	t.Parallel()
 	p := &preparing{}
 	w := newWorld(t, func(w *world, o *sessions.Options) {
 		p.SmallAgent = agentIn(w.dir)
 		o.Harnesses = harness.NewSet(p).Get
 	}, sessions.Definition{Name: "a"})
-	first := w.start("a")
+	first, pane := w.start("a"), w.pane("a")
 	p.err = errors.New("settings.json does not parse")
 	if _, err := w.Restart(t.Context(), sessions.RestartRequest{Ref: ref("a")}); !errors.Is(err, p.err) {
 		t.Fatal(err)
 	}
-	if rec := w.record("a"); rec.Status != sessions.StatusStopped || rec.Conversation != first.Conversation {
+	if rec := w.record("a"); rec.Status != sessions.StatusRunning || rec.Conversation != first.Conversation || w.pane("a") != pane {
 		t.Errorf("%+v", rec)
 	}
-	w.emitted(sessions.EventStarted, sessions.EventStopped, sessions.EventSpawnFailed)
+	w.emitted(sessions.EventStarted, sessions.EventSpawnFailed)
 }

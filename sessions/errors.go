@@ -18,6 +18,7 @@ var (
 	ErrCannotResume = errors.New("this harness cannot resume a conversation")
 	ErrEmptyText    = errors.New("there is no text to send")
 	ErrRefused      = errors.New("refused")
+	ErrEnvFile      = errors.New("the env file cannot be used")
 )
 
 // Refusal is an error that tells a person what to do about it. It is the core's own words on every surface.

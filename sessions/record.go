@@ -63,6 +63,10 @@ type Record struct {
 	TmuxSession  string     `json:"tmuxSession"` // "$1"
 	Created      time.Time  `json:"created"`
 	Changed      time.Time  `json:"changed"`
+
+	// Replaces is the pid of the pane's process that a restart is about to end, while its status is [StatusStarting]; else 0.
+	// A pane with another process is what came of it.
+	Replaces int `json:"replaces,omitempty"`
 }
 
 // RecordVersion is the version that this program writes and reads.
@@ -79,6 +83,11 @@ func (r Record) Talk() Conversation {
 // at records where the session lives now.
 func (r Record) at(p Pane, s Status, now time.Time) Record {
 	r.Server, r.Pane, r.TmuxSession = p.Server, p.ID, p.SessionID
-	r.Status, r.Changed = s, now
+	r.Status, r.Changed, r.Replaces = s, now, 0
 	return r
+}
+
+// replacing reports that a restart was cut short before it had ended what runs in the pane.
+func (r Record) replacing(p Pane) bool {
+	return r.Status == StatusStarting && r.Replaces != 0 && r.Replaces == p.PID
 }

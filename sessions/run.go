@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -53,15 +55,8 @@ func (r *run) row(o Outcome) Row {
 // resume continues the recorded conversation and looks after the probe time whether the agent lived through it. An
 // agent that is slower to fail than the probe counts as resumed here; that it ended is seen by whoever looks next.
 func (r *run) resume(ctx context.Context) (Row, error) {
-	switch {
-	case !r.cfg.Resume:
-		return Row{}, fmt.Errorf("%w: routing.tmux.resumeOnRespawn is off", errResumeAbandoned)
-	case !ValidConversation(r.prior.Conversation):
-		return Row{}, fmt.Errorf("%w: the recorded id does not have the shape of one", errResumeAbandoned)
-	case r.prior.Definition.Harness != r.harness.Name():
-		return Row{}, fmt.Errorf("%w: it belongs to the harness %s", errResumeAbandoned, r.prior.Definition.Harness)
-	case !r.harness.Traits().Resumes:
-		return Row{}, fmt.Errorf("%w: %s has no way to resume", errResumeAbandoned, r.harness.Name())
+	if err := r.resumable(); err != nil {
+		return Row{}, err
 	}
 	if err := r.spawn(ctx, Launch{Resume: true}); err != nil {
 		if errors.Is(err, ErrCannotResume) {
@@ -75,11 +70,40 @@ func (r *run) resume(ctx context.Context) (Row, error) {
 	return r.row(OutcomeResumed), nil
 }
 
-// survived waits out the probe and then clears a dead agent away. That tmux does not answer is no death. When ctx ends
-// it looks at once: the agent runs, whoever waits for it.
+// resumable says why the recorded conversation cannot be resumed, as far as that can be told without trying.
+func (r *run) resumable() error {
+	switch {
+	case !r.cfg.Resume:
+		return fmt.Errorf("%w: routing.tmux.resumeOnRespawn is off", errResumeAbandoned)
+	case r.prior.Conversation == "":
+		return fmt.Errorf("%w: none is recorded", errResumeAbandoned)
+	case !ValidConversation(r.prior.Conversation):
+		return fmt.Errorf("%w: the recorded id does not have the shape of one", errResumeAbandoned)
+	case r.prior.Definition.Harness != r.harness.Name():
+		return fmt.Errorf("%w: it belongs to the harness %s", errResumeAbandoned, r.prior.Definition.Harness)
+	case !r.harness.Traits().Resumes:
+		return fmt.Errorf("%w: %s has no way to resume", errResumeAbandoned, r.harness.Name())
+	}
+	return nil
+}
+
+// survived waits out the probe and then clears a dead agent away.
 func (r *run) survived(ctx context.Context) error {
+	p, err := r.outlived(ctx)
+	if err == nil || p.ID == "" {
+		return err
+	}
+	if err := r.c.end(context.WithoutCancel(ctx), r.rec, p.Target()); err != nil {
+		return fmt.Errorf("clear the pane of an agent that did not resume: %w", err)
+	}
+	return err
+}
+
+// outlived waits out the probe and says whether the agent lived through it; the pane is that of one that did not, if it was
+// kept. That tmux does not answer is no death. When ctx ends it looks at once: the agent runs, whoever waits for it.
+func (r *run) outlived(ctx context.Context) (Pane, error) {
 	if r.cfg.Probe <= 0 {
-		return nil
+		return Pane{}, nil
 	}
 	began := time.Now()
 	timer := time.NewTimer(r.cfg.Probe)
@@ -88,24 +112,20 @@ func (r *run) survived(ctx context.Context) error {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	ctx = context.WithoutCancel(ctx)
-	panes, err := r.c.look(ctx, r.rec)
+	panes, err := r.c.look(context.WithoutCancel(ctx), r.rec)
 	if err != nil {
 		r.detail = fmt.Sprintf("it cannot be told whether the agent lived through its start: %v", err)
-		return nil
+		return Pane{}, nil
 	}
 	took := time.Since(began).Round(time.Millisecond)
 	p, there := paneOf(panes, r.rec.ID)
 	switch {
 	case !there:
-		return fmt.Errorf("%w: the agent ended within %s", errResumeAbandoned, took)
+		return Pane{}, fmt.Errorf("%w: the agent ended within %s", errResumeAbandoned, took)
 	case p.Dead:
-		if err := r.c.end(ctx, r.rec, p.Target()); err != nil {
-			return fmt.Errorf("clear the pane of an agent that did not resume: %w", err)
-		}
-		return fmt.Errorf("%w: the agent ended within %s, %s", errResumeAbandoned, took, p.ending())
+		return p, fmt.Errorf("%w: the agent ended within %s, %s", errResumeAbandoned, took, p.ending())
 	}
-	return nil
+	return Pane{}, nil
 }
 
 // spawn writes the record as starting, makes the pane, and writes the record as running. When it fails the record is
@@ -116,6 +136,7 @@ func (r *run) spawn(ctx context.Context, l Launch) error {
 		return err
 	}
 	r.rec.Status, r.rec.Changed, r.rec.Pane, r.rec.TmuxSession, r.rec.Server = StatusStarting, r.c.o.Now(), "", "", Server{}
+	r.rec.Replaces = 0
 	if err := r.c.o.Store.Save(ctx, r.rec); err != nil {
 		return fmt.Errorf("record the start: %w", err)
 	}
@@ -148,8 +169,16 @@ func (r *run) order(ctx context.Context, l Launch) (Spawn, error) {
 	if err != nil {
 		return Spawn{}, err
 	}
+	env := r.cfg.environment(r.rec.ID, r.declared, cmd.Env)
 	return Spawn{Name: r.rec.Ref.TmuxName(), Mark: r.rec.ID, Argv: cmd.Argv, Cwd: d.Cwd,
-		Env: r.cfg.environment(r.rec.ID, r.declared, cmd.Env), RemainOnExit: r.cfg.RemainOnExit}, nil
+		Env: env, Declared: slices.Sorted(maps.Keys(passed(r.declared, env))), RemainOnExit: r.cfg.RemainOnExit}, nil
+}
+
+// passed is what of the declared values a pane gets: the product's own names, and those of its harness, win.
+func passed(declared, env map[string]string) map[string]string {
+	values := maps.Clone(declared)
+	maps.DeleteFunc(values, func(name, value string) bool { got, ok := env[name]; return !ok || got != value })
+	return values
 }
 
 // failed looks whether a spawn in doubt made the pane after all. If not, the record becomes what it was; when that cannot
@@ -177,6 +206,6 @@ func (r *run) undo(ctx context.Context) error {
 		return r.c.o.Store.Remove(ctx, r.rec.Ref)
 	}
 	rec := *r.prior
-	rec.Status, rec.Changed, rec.Pane, rec.TmuxSession = StatusStopped, r.c.o.Now(), "", ""
+	rec.Status, rec.Changed, rec.Pane, rec.TmuxSession, rec.Replaces = StatusStopped, r.c.o.Now(), "", "", 0
 	return r.c.o.Store.Save(ctx, rec)
 }

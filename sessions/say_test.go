@@ -594,9 +594,7 @@ func TestAHarnessIsPreparedBeforeItStarts(t *testing.T) {
 		o.Harnesses = harness.NewSet(p).Get
 	}, sessions.Definition{Name: "a"})
 	w.reconfigure(func(c *sessions.Config) {
-		c.Env = func() (map[string]string, error) {
-			return map[string]string{"CONFIG_DIR": "/x", "THE_LOOP_SESSION": "forged"}, nil
-		}
+		c.Env = declares(map[string]string{"CONFIG_DIR": "/x", "THE_LOOP_SESSION": "forged"})
 		c.OwnEnv = map[string]string{"OWN": "1"}
 	})
 	p.err = errors.New("/x/settings.json does not parse")

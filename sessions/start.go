@@ -96,12 +96,15 @@ func (c *Core) start(ctx context.Context, def Definition, rec Record, known *Rec
 	switch {
 	case err != nil:
 		return Row{}, err
-	case own != nil && !own.Dead:
+	case own != nil && !own.Dead && !rec.replacing(*own):
 		return c.adopt(ctx, rec, *own)
 	}
 	r, err := c.ready(def)
 	if err != nil {
 		return Row{}, err
+	}
+	if own != nil && rec.Replaces != 0 { // a restart was cut short
+		return r.inPlace(ctx, def, rec, *own)
 	}
 	if own != nil {
 		if err := c.end(ctx, rec, own.Target()); err != nil {
@@ -166,6 +169,20 @@ func (c *Core) adopt(ctx context.Context, rec Record, p Pane) (Row, error) {
 
 // ready checks everything that a start needs and that can be checked without changing anything.
 func (c *Core) ready(def Definition) (*run, error) {
+	cfg := c.o.Config()
+	env, err := cfg.declaredEnv()
+	if err != nil {
+		return nil, err
+	}
+	prompt, err := bootPrompt(def, cfg.Slack)
+	if err != nil {
+		return nil, err
+	}
+	return c.readyWith(def, cfg, env.Values, prompt)
+}
+
+// readyWith is ready with what the env file was found to declare.
+func (c *Core) readyWith(def Definition, cfg Config, declared map[string]string, prompt string) (*run, error) {
 	h, err := c.o.Harnesses(def.Harness)
 	if err != nil {
 		return nil, err
@@ -173,13 +190,7 @@ func (c *Core) ready(def Definition) (*run, error) {
 	if err := checkFolder(def.Cwd); err != nil {
 		return nil, err
 	}
-	r := &run{c: c, cfg: c.o.Config(), harness: h}
-	if r.prompt, err = bootPrompt(def, r.cfg.Slack); err != nil {
-		return nil, err
-	}
-	if r.declared, err = r.cfg.declaredEnv(); err != nil {
-		return nil, err
-	}
+	r := &run{c: c, cfg: cfg, harness: h, prompt: prompt, declared: declared}
 	return r, r.checkProgram(def)
 }
 
@@ -201,8 +212,9 @@ type RestartRequest struct {
 	ID  string // the session that is meant; empty: whichever has the ref now
 }
 
-// Restart stops a session and starts it again under one lock, so that replies wait meanwhile. What a start would refuse
-// is refused before the running agent is touched. One that does not run is started.
+// Restart ends a session's agent and starts it again under one lock, so that replies wait meanwhile. Where its conversation
+// can be resumed that happens in its pane: the tmux session stays, and with it those who look at it. What a start would
+// refuse is refused before the running agent is touched. One that does not run is started.
 func (c *Core) Restart(ctx context.Context, q RestartRequest) (Row, error) {
 	release, err := c.lockName(ctx, q.Ref, "restart")
 	if err != nil {
@@ -228,10 +240,19 @@ func (c *Core) Restart(ctx context.Context, q RestartRequest) (Row, error) {
 }
 
 func (c *Core) restart(ctx context.Context, def Definition, rec Record) (Row, error) {
-	if _, err := c.ready(def); err != nil {
+	r, err := c.ready(def)
+	if err != nil {
 		return Row{}, err
 	}
-	rec, _, err := c.takeDown(ctx, rec, StatusStarting)
+	panes, err := c.look(ctx, rec)
+	if err != nil {
+		return Row{}, fmt.Errorf("look for the running session: %w", err)
+	}
+	own, there := paneOf(panes, rec.ID)
+	if there && (!own.Dead || rec.Replaces != 0) && c.terminal(rec) == c.o.Terminal {
+		return r.inPlace(ctx, def, rec, own)
+	}
+	rec, _, err = c.takeDown(ctx, rec, StatusStarting)
 	if err != nil {
 		return Row{}, err
 	}

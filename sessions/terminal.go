@@ -18,6 +18,9 @@ type Spawner interface {
 	// Spawn makes a detached tmux session of its own around one pane, marks the pane, and runs the command in it.
 	// [ErrNameTaken] when a tmux session of that name exists; nothing was started then.
 	Spawn(ctx context.Context, s Spawn) (Pane, error)
+	// Respawn ends the pane's process tree as End does, and runs another command in the same pane: its tmux session, its
+	// window, its mark and those who look at it stay. [ErrPaneGone] when there is no such pane.
+	Respawn(ctx context.Context, r Respawn) (Pane, error)
 	// End ends the pane's process tree (TERM, grace, KILL) and then the pane. A pane that is gone is no error.
 	End(ctx context.Context, t Target, grace time.Duration) error
 }
@@ -59,6 +62,7 @@ type Pane struct {
 	ExitStatus  int    // when Dead; -1 unknown or killed by a signal
 	ExitSignal  string // when Dead and killed by a signal
 	Server      Server
+	Declared    string // as [Spawn.Declared] was, for this process; separated by blanks
 }
 
 // Server identifies a tmux server: pane ids start over with each.
@@ -78,9 +82,18 @@ type Spawn struct {
 	Argv         []string
 	Cwd          string            // absolute; must exist
 	Env          map[string]string // values travel on tmux's standard input, never in an argv
+	Declared     []string          // the names in Env that the env file declares; tmux keeps them with the pane
 	RemainOnExit bool
 	Width        int // columns; 0: 200
 	Height       int // lines; 0: 50
+}
+
+// Respawn is a request for another process in a pane that there is. Name, Width and Height do not count.
+type Respawn struct {
+	Spawn
+	Pane  string        // "%3"; empty: look it up by the mark
+	Grace time.Duration // between TERM and KILL
+	Hold  time.Duration // so long the pane is kept if the new process ends, also without RemainOnExit
 }
 
 // Delivery is one text for one pane.

@@ -292,3 +292,8 @@ func impatient(w *world, o *sessions.Options) {
 	}
 	o.Terminal = tm
 }
+
+// declares is an env file with these values.
+func declares(values map[string]string) func() (sessions.EnvFile, error) {
+	return func() (sessions.EnvFile, error) { return sessions.EnvFile{Configured: true, Values: values}, nil }
+}

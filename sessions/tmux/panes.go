@@ -15,11 +15,15 @@ import (
 // markOption is the pane option that carries a session's id.
 const markOption = "@the-loop-id"
 
+// declaredOption is the pane option that carries the names, and no value, of what the env file gave to the pane's process.
+const declaredOption = "@the-loop-env"
+
 // paneFormat prints a pane in one line. A mark that is none of ours (anything in a pane may set the option) is left out,
 // so that a line holds no TAB but ours.
 var paneFormat = strings.Join([]string{"PANE", "#{pane_id}", "#{session_id}", "#{session_name}",
 	"#{?#{m/r:^[A-Za-z0-9._-]+$,#{" + markOption + "}},#{" + markOption + "},}", "#{pane_pid}", "#{pane_dead}",
-	"#{pane_dead_status}", "#{pane_dead_signal}", "#{pid}", "#{start_time}", "#{socket_path}"}, "\t")
+	"#{pane_dead_status}", "#{pane_dead_signal}", "#{pid}", "#{start_time}", "#{socket_path}",
+	"#{?#{m/r:^[A-Za-z0-9_ ]+$,#{" + declaredOption + "}},#{" + declaredOption + "},}"}, "\t")
 
 var bufferFormat = strings.Join([]string{"BUFFER", "#{buffer_name}", "#{buffer_created}"}, "\t")
 
@@ -150,11 +154,11 @@ func number(id string) int {
 // parsePane reads a line of paneFormat and takes nothing that does not look as it should.
 func parsePane(line string) (sessions.Pane, error) {
 	f := strings.Split(line, "\t")
-	if len(f) != 12 || f[0] != "PANE" || !isID(f[1], '%') || !isID(f[2], '$') || f[3] == "" {
+	if len(f) != 13 || f[0] != "PANE" || !isID(f[1], '%') || !isID(f[2], '$') || f[3] == "" {
 		return sessions.Pane{}, fmt.Errorf("tmux: cannot read the pane in %q", line)
 	}
 	p := sessions.Pane{ID: f[1], SessionID: f[2], SessionName: f[3], Mark: f[4], Dead: f[6] == "1", ExitSignal: f[8]}
-	p.Server.Socket = f[11]
+	p.Server.Socket, p.Declared = f[11], f[12]
 	var bad error
 	read := func(text string) int64 {
 		n, err := strconv.ParseInt(text, 10, 64)

@@ -74,14 +74,21 @@ func checkSpawn(s sessions.Spawn) error {
 	switch {
 	case !sessionName.MatchString(s.Name):
 		return fmt.Errorf("tmux: the name %q must consist of letters, digits, - and _", s.Name)
+	case s.Width < 0 || s.Height < 0 || s.Width > 10000 || s.Height > 10000:
+		return fmt.Errorf("tmux: a pane of %d×%d", s.Width, s.Height)
+	}
+	return checkPane(s)
+}
+
+// checkPane checks what a pane is to run.
+func checkPane(s sessions.Spawn) error {
+	switch {
 	case !markText.MatchString(s.Mark):
 		return fmt.Errorf("tmux: %q is no mark of a pane", s.Mark)
 	case len(s.Argv) == 0:
 		return errors.New("tmux: there is no program to run")
 	case !filepath.IsAbs(s.Cwd):
 		return fmt.Errorf("the working folder %q is not an absolute path", s.Cwd)
-	case s.Width < 0 || s.Height < 0 || s.Width > 10000 || s.Height > 10000:
-		return fmt.Errorf("tmux: a pane of %d×%d", s.Width, s.Height)
 	}
 	if info, err := os.Stat(s.Cwd); err != nil {
 		return fmt.Errorf("the working folder: %w", err)
@@ -159,6 +166,7 @@ func (t *Tmux) spawnOnce(ctx context.Context, s sessions.Spawn, argv []string) (
 	script := sequence(
 		command(newSession(s, argv)...),
 		command("set-option", "-p", "-t", at, markOption, s.Mark),
+		command("set-option", "-p", "-t", at, declaredOption, strings.Join(s.Declared, " ")),
 		command("set-option", "-p", "-t", at, "remain-on-exit", onOff(s.RemainOnExit)),
 		command("set-option", "-w", "-t", at, "window-size", "manual"),
 		command("display-message", "-p", "-t", at, paneFormat)) + "\n"

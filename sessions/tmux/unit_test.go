@@ -24,7 +24,7 @@ func TestVersions(t *testing.T) {
 
 func TestListingsAreReadStrictly(t *testing.T) {
 	t.Parallel()
-	good := "PANE\t%3\t$1\tname\tmark\t77\t0\t\t\t12\t1700000000\t/tmp/s"
+	good := "PANE\t%3\t$1\tname\tmark\t77\t0\t\t\t12\t1700000000\t/tmp/s\tA B"
 	l, err := parseListing(good+"\n", time.Now())
 	if err != nil || len(l.panes) != 1 || l.panes[0].PID != 77 || l.panes[0].Server.Start != 1_700_000_000 {
 		t.Errorf("%+v, %v", l, err)

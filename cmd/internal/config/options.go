@@ -33,16 +33,16 @@ func (s Session) definition() sessions.Definition {
 
 // environment is what the env file declares now, less what no pane may get: the names that tmux owns, and the names of
 // our own tokens and secrets.
-func (c *Config) environment() (map[string]string, error) {
+func (c *Config) environment() (sessions.EnvFile, error) {
 	file, err := envstate.Declared(c.EnvFile)
 	if errors.Is(err, envstate.ErrNotConfigured) {
-		return nil, nil
+		return sessions.EnvFile{}, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("env.file: %w", err)
+		return sessions.EnvFile{}, fmt.Errorf("env.file: %w", err)
 	}
-	pass, _ := envstate.Split(file.Values(), c.secretNames()...)
-	return pass, nil
+	pass, refused := envstate.Split(file.Values(), c.secretNames()...)
+	return sessions.EnvFile{Configured: true, Values: pass, Refused: refused, Malformed: file.Malformed, Warning: file.Warning}, nil
 }
 
 // secretNames are the variables that hold our own tokens and secrets.

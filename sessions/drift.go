@@ -1,0 +1,130 @@
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"the-loop/sessions/envstate"
+)
+
+// DriftState says whether a running session holds what the env file declares.
+type DriftState string
+
+// The states of a running session's environment.
+const (
+	DriftCurrent DriftState = "current"
+	DriftStale   DriftState = "stale"
+	DriftUnknown DriftState = "unknown" // what its process holds cannot be read
+)
+
+// Drift is how the environments of the running sessions compare with the env file. It holds names and no value.
+type Drift struct {
+	Configured bool       `json:"configured"` // env.file is set; else nothing is compared
+	Running    int        `json:"running"`
+	Stale      int        `json:"stale"`
+	Unknown    int        `json:"unknown"`
+	Rows       []DriftRow `json:"sessions"`
+	Problem    string     `json:"problem,omitempty"` // why nothing, or not all, could be compared
+	Malformed  []int      `json:"malformedLines,omitempty"`
+	Refused    []string   `json:"refused,omitempty"` // names that the env file declares and that no pane gets
+	Warning    string     `json:"warning,omitempty"` // of who may read the file
+}
+
+// DriftRow is one running session.
+type DriftRow struct {
+	Ref        Ref        `json:"ref"`
+	ID         string     `json:"id"`
+	TmuxTarget string     `json:"tmuxTarget"`
+	State      DriftState `json:"state"`
+	Stale      []string   `json:"stale"` // names, in name order
+}
+
+// Line is the one line that status has of it, and empty while nothing is stale.
+func (d Drift) Line() string {
+	if d.Stale == 0 {
+		return ""
+	}
+	return fmt.Sprintf("sessions %d of %d running with a stale environment — `the-loop sessions restart --all`", d.Stale, d.Running)
+}
+
+// Drift compares what every running session holds with what the env file declares, with one look at tmux. It never fails:
+// what cannot be known is a row that says so, or [Drift.Problem].
+func (c *Core) Drift(ctx context.Context) Drift {
+	d := Drift{Rows: []DriftRow{}}
+	env, err := c.o.Config().declaredEnv()
+	d.Configured, d.Malformed, d.Refused, d.Warning = env.Configured || err != nil, env.Malformed, env.Refused, env.Warning
+	if err == nil && d.Configured {
+		err = d.compare(ctx, c, env.Values)
+	}
+	if err != nil {
+		d.Problem = err.Error()
+	}
+	return d
+}
+
+func (d *Drift) compare(ctx context.Context, c *Core, declared map[string]string) error {
+	recs, broken, err := c.o.Store.List(ctx)
+	if err != nil {
+		return fmt.Errorf("list the records: %w", err)
+	}
+	panes, err := c.look(ctx, recs...)
+	if err != nil {
+		return fmt.Errorf("list the panes: %w", err)
+	}
+	of := make(map[string]Record, len(recs))
+	for _, r := range recs {
+		of[r.ID] = r
+	}
+	for _, p := range panes {
+		if r, ours := of[p.Mark]; ours && !p.Dead {
+			d.add(c.drifted(ctx, r, p, declared))
+		}
+	}
+	slices.SortFunc(d.Rows, func(a, b DriftRow) int { return cmp.Compare(a.Ref, b.Ref) })
+	if len(broken) > 0 {
+		return broken[0]
+	}
+	return nil
+}
+
+func (d *Drift) add(r DriftRow) {
+	d.Rows = append(d.Rows, r)
+	d.Running++
+	switch r.State {
+	case DriftStale:
+		d.Stale++
+	case DriftUnknown:
+		d.Unknown++
+	}
+}
+
+// young is the age of a run below which a difference may be one of a process that is only just being started.
+const young = 2 * time.Second
+
+// drifted compares one session. What its harness gives otherwise is asked only when there is a difference.
+func (c *Core) drifted(ctx context.Context, r Record, p Pane, declared map[string]string) DriftRow {
+	row := DriftRow{Ref: r.Ref, ID: r.ID, TmuxTarget: r.Ref.TmuxName(), State: DriftCurrent, Stale: []string{}}
+	actual, known := envstate.ProcessEnviron(ctx, p.PID)
+	all := wanted{declared}
+	if known && len(all.differ(p, actual)) == 0 {
+		return row
+	}
+	want, limit := c.wanted(ctx, r, declared), time.Duration(0)
+	if c.o.Now().Sub(r.Changed) < young {
+		limit = settling / 4
+	}
+	differ, known := want.settle(ctx, p, limit)
+	switch {
+	case !known:
+		row.State = DriftUnknown
+	case len(differ) > 0:
+		row.State, row.Stale = DriftStale, differ
+	}
+	return row
+}
+
+func declaredIn(p Pane) []string { return strings.Fields(p.Declared) }
