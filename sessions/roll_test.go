@@ -45,7 +45,9 @@ func (w *world) roll(q sessions.RollRequest) sessions.RollRow {
 	return rolled.Rows[0]
 }
 
-func just(name string) sessions.RollRequest { return sessions.RollRequest{Refs: []sessions.Ref{ref(name)}} }
+func just(name string) sessions.RollRequest {
+	return sessions.RollRequest{Refs: []sessions.Ref{ref(name)}}
+}
 
 // holds is what the session's agent was started with.
 func (w *world) holds(name string) map[string]string {
@@ -233,7 +235,7 @@ func TestR1_ARespawnThatTmuxRefusesIsFailedAndSaysTmuxsWords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(w *world, o *sessions.Options) {
 		o.Harnesses = harness.NewSet(harness.Template{Title: "trap", Binary: "/bin/sh", Args: []string{"-c",
-			`trap 'tmux set-option -p -u -t $TMUX_PANE @the-loop-id; exit 0' TERM; echo ready; while :; do read x || sleep 1; done`},
+			`trap 'tmux set-option -p -u -t $TMUX_PANE @the-loop-id; exit 0' TERM; echo ready; while :; do sleep 1000 & wait $!; done`},
 			ResumeArgs: []string{"-c", "sleep 1000"}}).Get
 	}, sessions.Definition{Name: "a", Harness: "trap"})
 	w.envFile("TOKEN=old")
@@ -377,14 +379,20 @@ func TestRepliesWaitWhileASessionIsRolled(t *testing.T) {
 func TestARollThatWasCutShortIsFinished(t *testing.T) {
 	t.Parallel()
 	finish := map[string]func(*world) error{
-		"start": func(w *world) error { _, err := w.Start(w.t.Context(), sessions.StartRequest{Ref: ref("a")}); return err },
+		"start": func(w *world) error {
+			_, err := w.Start(w.t.Context(), sessions.StartRequest{Ref: ref("a")})
+			return err
+		},
 		"roll": func(w *world) error {
 			if row := w.roll(just("a")); row.Outcome != sessions.OutcomeVerified {
 				return fmt.Errorf("%+v", row)
 			}
 			return nil
 		},
-		"restart": func(w *world) error { _, err := w.Restart(w.t.Context(), sessions.RestartRequest{Ref: ref("a")}); return err },
+		"restart": func(w *world) error {
+			_, err := w.Restart(w.t.Context(), sessions.RestartRequest{Ref: ref("a")})
+			return err
+		},
 	}
 	for by, do := range finish {
 		for _, dead := range []bool{false, true} {

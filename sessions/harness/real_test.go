@@ -64,7 +64,9 @@ func (s *stage) raise(h sessions.Harness, env map[string]string) {
 	s.core = sessions.New(sessions.Options{Terminal: s.term, Store: s.store, Sink: &eventlogtest.Recorder{}, Harnesses: NewSet(h).Get,
 		Config: func() sessions.Config {
 			return sessions.Config{Enabled: true, Declared: []sessions.Definition{s.def}, RemainOnExit: true, Resume: true,
-				Probe: s.probe, KillGrace: 5 * time.Second, Env: func() (map[string]string, error) { return env, nil }}
+				Probe: s.probe, KillGrace: 5 * time.Second, Env: func() (sessions.EnvFile, error) {
+					return sessions.EnvFile{Configured: true, Values: s.env}, nil
+				}}
 		}})
 }
 
