@@ -235,7 +235,7 @@ func TestR1_ARespawnThatTmuxRefusesIsFailedAndSaysTmuxsWords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(w *world, o *sessions.Options) {
 		o.Harnesses = harness.NewSet(harness.Template{Title: "trap", Binary: "/bin/sh", Args: []string{"-c",
-			`trap 'tmux set-option -p -u -t $TMUX_PANE @the-loop-id; exit 0' TERM; echo ready; while :; do sleep 1000 & wait $!; done`},
+			`trap 'until tmux set-option -p -u -t $TMUX_PANE @the-loop-id; do :; done; exit 0' TERM; echo ready; while :; do sleep 1000 & wait $!; done`},
 			ResumeArgs: []string{"-c", "sleep 1000"}}).Get
 	}, sessions.Definition{Name: "a", Harness: "trap"})
 	w.envFile("TOKEN=old")

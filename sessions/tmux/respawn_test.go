@@ -152,7 +152,7 @@ func TestARespawnAsksAgainWhoseThePaneIs(t *testing.T) {
 	f := start(t)
 	ready := filepath.Join(f.dir, "trapped")
 	p, err := f.Spawn(t.Context(), sessions.Spawn{Name: "a", Mark: "id-a", Cwd: f.dir, RemainOnExit: true, Argv: []string{"/bin/sh", "-c",
-		`trap 'tmux set-option -p -u -t $TMUX_PANE @the-loop-id; exit 0' TERM; touch "$0"; while :; do sleep 1000 & wait $!; done`, ready}})
+		`trap 'until tmux set-option -p -u -t $TMUX_PANE @the-loop-id; do :; done; exit 0' TERM; touch "$0"; while :; do sleep 1000 & wait $!; done`, ready}})
 	if err != nil {
 		t.Fatal(err)
 	}
