@@ -90,7 +90,8 @@ func codeOf(err error) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &refused), errors.As(err, &token), errors.As(err, &ref),
-		errors.Is(err, config.ErrUntrusted), errors.Is(err, config.ErrNotOurs), errors.Is(err, config.ErrNotFound):
+		errors.Is(err, config.ErrUntrusted), errors.Is(err, config.ErrNotOurs), errors.Is(err, config.ErrNotFound),
+		errors.Is(err, sessions.ErrEnvFile):
 		return exitUsage
 	}
 	return exitFailed
@@ -122,7 +123,7 @@ where the command needs it.`,
 	root.SetVersionTemplate("the-loop {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.PersistentFlags().StringVar(&c.config, "config", "", "the configuration `FILE`, instead of the one that is searched for")
-	root.AddCommand(c.startCommand(), c.stopCommand(), c.restartCommand(), c.statusCommand(), c.serveCommand(), c.standingCommand(), c.attachCommand(), c.eventsCommand(),
+	root.AddCommand(c.startCommand(), c.stopCommand(), c.restartCommand(), c.statusCommand(), c.serveCommand(), c.standingCommand(), c.sessionsCommand(), c.attachCommand(), c.eventsCommand(),
 		c.configCommand(), c.slackCommand(), c.demoCommand(), c.versionCommand(), c.smallAgentCommand(), c.reportCommand())
 	for _, cmd := range allCommands(root) {
 		strict(cmd)

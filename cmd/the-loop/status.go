@@ -29,6 +29,8 @@ type status struct {
 	Services []service      `json:"services"`
 	Disabled bool           `json:"sessionsDisabled"` // standingSessions.enabled is false
 	Sessions []sessions.Row `json:"sessions"`
+
+	Environment sessions.Drift `json:"sessionEnvironment"` // whether the running sessions hold what the env file declares
 }
 
 // botStatus is how the bot is.
@@ -88,6 +90,7 @@ func (a *app) status(ctx context.Context) (status, error) {
 	}
 	s.Bot.Problems = append(s.Bot.Problems, botProblems(s.Bot, time.Now())...)
 	s.Services = []service{s.Bot.service()}
+	s.Environment = a.core.Drift(ctx) // it changes nothing of OK: a rotation is the operator's to finish
 	s.OK = len(s.Bot.Problems) == 0 && !slices.ContainsFunc(rows, amiss)
 	return s, nil
 }
@@ -154,7 +157,14 @@ func (s status) print(w io.Writer) error {
 		_, err := fmt.Fprintln(w, "sessions  none: declare one under standingSessions in the config, or the-loop standing create NAME")
 		return err
 	}
-	return printTable(w, s.Sessions)
+	if err := printTable(w, s.Sessions); err != nil {
+		return err
+	}
+	if line := s.Environment.Line(); line != "" {
+		_, err := fmt.Fprintln(w, line)
+		return err
+	}
+	return nil
 }
 
 func (b botStatus) words() string {
