@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -134,10 +135,14 @@ func (c *checker) scopes() bool {
 		return c.bad(CheckScopes, "missing: "+strings.Join(missing, ", "),
 			"add them in the app's settings (`the-loop slack manifest` lists them all), then reinstall the app")
 	}
-	for _, s := range optionalScopes {
+	without := []string{"all that are needed are there"}
+	for _, s := range slices.Sorted(maps.Keys(optionalScopes)) {
 		if !slices.Contains(c.self.Scopes, s) {
-			return c.good(CheckScopes, "all that are needed are there; without "+s+" a shared screen has no picture")
+			without = append(without, "without "+s+" "+optionalScopes[s])
 		}
+	}
+	if len(without) > 1 {
+		return c.good(CheckScopes, strings.Join(without, "; "))
 	}
 	return c.good(CheckScopes, "all that are used are there")
 }

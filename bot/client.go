@@ -445,7 +445,7 @@ func (c *Client) load(ctx context.Context, m message, actor authz.Actor) (thread
 	if err != nil {
 		return threads.Content{}, err
 	}
-	return threads.Content{Actor: actor, Speaker: first(person.Name, actor.User), Text: m.typed(c.people.names(ctx))}, nil
+	return threads.Content{Actor: actor, Speaker: first(person.Name, actor.User), Text: m.typed(c.people.names(ctx)), Files: m.files()}, nil
 }
 
 // later reports a message after oldest; every one is after none.

@@ -83,6 +83,7 @@ type plan struct {
 	MaxAge                           time.Duration
 	Answers                          threads.Answers
 	Probe                            time.Duration // how long a resumed agent must live
+	MaxFile                          int64         // bytes; 0: 1 MB
 }
 
 func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, error) {
@@ -105,7 +106,7 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, erro
 }
 
 func (p plan) settings() threads.Settings {
-	return threads.Settings{MaxAge: p.MaxAge, Answers: p.Answers, Emoji: map[threads.Mark]string{threads.MarkReceived: received, threads.MarkTyped: typed,
+	return threads.Settings{MaxAge: p.MaxAge, Answers: p.Answers, MaxFile: cmp.Or(p.MaxFile, 1<<20), Emoji: map[threads.Mark]string{threads.MarkReceived: received, threads.MarkTyped: typed,
 		threads.MarkAccepted: accepted, threads.MarkHeld: held, threads.MarkFailed: failed, threads.MarkInDoubt: inDoubt}}
 }
 

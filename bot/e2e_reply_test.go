@@ -226,10 +226,10 @@ func TestCaptionsAndBroadcastRepliesArrive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.agent("helper")
-	a.tells("look at this", workspace.WithFiles(workspace.File{Name: "plan.txt", Content: []byte("a plan")}))
+	plan := a.tells("look at this", workspace.WithFiles(workspace.File{Name: "plan.txt", Content: []byte("a plan")}))
 	a.tells("for all to see", workspace.Broadcast())
-	a.tells("", workspace.WithFiles(workspace.File{Name: "x.png", Content: []byte("x")}))
-	a.wants("look at this\n[attached in Slack: plan.txt]", "for all to see", "[attached in Slack: x.png]")
+	picture := a.tells("", workspace.WithFiles(workspace.File{Name: "x.png", Content: []byte("x")}))
+	a.wants("look at this\nAttached file: "+a.inbox(plan, "plan.txt"), "for all to see", "Attached file: "+a.inbox(picture, "x.png"))
 }
 
 // nearform/slack-knowledgebase-chatgpt-responder#983, slack-go#792: the bot answers itself.

@@ -255,7 +255,7 @@ func rewritten(before, now message) bool {
 	if before.object == nil {
 		return now.has("edited")
 	}
-	return before.typed(lookup{}) != now.typed(lookup{})
+	return before.told(lookup{}) != now.told(lookup{})
 }
 
 // deleted handles message_deleted. A message that was no reply may be the root of a thread.

@@ -24,6 +24,7 @@ const (
 	methodHome       = "views.publish"
 	methodUploadURL  = "files.getUploadURLExternal"
 	methodUpload     = "files.completeUploadExternal"
+	methodFile       = "files.info"
 	// methodOpen is called with the app token, which needs connections:write.
 	methodOpen = "apps.connections.open"
 )
@@ -48,13 +49,20 @@ var methodScopes = map[string][]string{
 	methodHome:       nil,
 	methodUploadURL:  {scopeUpload},
 	methodUpload:     {scopeUpload},
+	methodFile:       {scopeFetch},
 }
 
-// scopeUpload is for the pictures of peek --share.
-const scopeUpload = "files:write"
+// The scopes for files: what the bot posts, and what comes with replies.
+const (
+	scopeUpload = "files:write"
+	scopeFetch  = "files:read"
+)
 
-// optionalScopes are asked for, and done without where they are not given.
-var optionalScopes = []string{scopeUpload}
+// optionalScopes are asked for, and done without where they are not given. They stand with what is missing then.
+var optionalScopes = map[string]string{
+	scopeUpload: "agents post no files, long answers are cut, and a shared screen has no picture",
+	scopeFetch:  "agents get no files of replies",
+}
 
 // subscription is an event that the app subscribes to: its name there, the type that it arrives with, and its scopes.
 type subscription struct {
@@ -109,5 +117,5 @@ func missingScopes(have []string) []string {
 	if have == nil {
 		return nil
 	}
-	return slices.DeleteFunc(Scopes(), func(s string) bool { return slices.Contains(have, s) || slices.Contains(optionalScopes, s) })
+	return slices.DeleteFunc(Scopes(), func(s string) bool { return slices.Contains(have, s) || optionalScopes[s] != "" })
 }

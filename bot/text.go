@@ -28,14 +28,18 @@ func ask(f func(string) string, id string) string {
 	return f(id)
 }
 
-// typed is the message as its author typed it, with a line for each attached file. It comes from the rich text when
-// that is complete, else from the text field.
+// typed is the message as its author typed it. It comes from the rich text when that is complete, else from the text
+// field.
 func (m message) typed(l lookup) string {
-	text, ok := m.typedFromBlocks(l)
-	if !ok {
-		text = typedFromText(m.str("text"), l)
+	if text, ok := m.typedFromBlocks(l); ok {
+		return text
 	}
-	lines := m.fileLines()
+	return typedFromText(m.str("text"), l)
+}
+
+// told is the message as its author typed it, with a line for each attached file.
+func (m message) told(l lookup) string {
+	text, lines := m.typed(l), m.fileLines()
 	if strings.TrimSpace(text) != "" {
 		lines = append([]string{text}, lines...)
 	}

@@ -136,11 +136,11 @@ func TestFilesAreNamedUnderTheCaption(t *testing.T) {
 	t.Parallel()
 	m := message{object: loose(json.RawMessage(`{"text":"look","files":[{"name":"a\nb.png"},{"title":"T"},{"mode":"tombstone"},7]}`))}
 	want := "look\n[attached in Slack: a b.png]\n[attached in Slack: T]\n[attached in Slack: a file]"
-	if diff := cmp.Diff(want, m.typed(lookup{})); diff != "" {
+	if diff := cmp.Diff(want, m.told(lookup{})); diff != "" {
 		t.Error(diff)
 	}
 	bare := message{object: loose(json.RawMessage(`{"text":"","files":[{"name":"a.png"}]}`))}
-	if got := bare.typed(lookup{}); got != "[attached in Slack: a.png]" {
+	if got := bare.told(lookup{}); got != "[attached in Slack: a.png]" {
 		t.Errorf("without a caption: %q", got)
 	}
 }

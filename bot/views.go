@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 
 	"github.com/slack-go/slack"
@@ -63,8 +62,7 @@ var errNoUpload = errors.New("the bot may not upload files: the token lacks the 
 
 // mayUpload reports whether files can be uploaded, as far as Slack said.
 func (c *Client) mayUpload() bool {
-	have := c.Self().Scopes
-	return have == nil || slices.Contains(have, scopeUpload)
+	return !c.lacks(scopeUpload)
 }
 
 // upload posts a file in a thread. errNoUpload when the bot may not.
@@ -95,7 +93,7 @@ func (c *Client) send(ctx context.Context, to string, data []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	u, err := url.Parse(to)
-	if err != nil || !c.wire.mayRespondTo(u) {
+	if err != nil || !c.wire.trusts(u) {
 		return errors.New("refusing to upload to an address that is not Slack's")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(data))

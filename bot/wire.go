@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -118,7 +119,7 @@ func (w *wire) postForm(ctx context.Context, method, token string, args url.Valu
 // respond posts JSON to a response URL. No token goes with it, and only Slack's own hosts and the API's are spoken to.
 func (w *wire) respond(ctx context.Context, to string, body []byte) error {
 	u, err := url.Parse(to)
-	if err != nil || !w.mayRespondTo(u) {
+	if err != nil || !w.trusts(u) {
 		return errors.New("refusing to answer to a response URL that is not Slack's")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
@@ -140,10 +141,16 @@ func (w *wire) respond(ctx context.Context, to string, body []byte) error {
 	return nil
 }
 
-func (w *wire) mayRespondTo(u *url.URL) bool {
-	if u.Scheme == w.base.Scheme && u.Host == w.base.Host {
+// slackDomains are Slack's own, with all of their hosts (the Slack library has the same list).
+var slackDomains = []string{"slack.com", "slack-gov.com"}
+
+// trusts reports an address of Slack's own, or of the API.
+func (w *wire) trusts(u *url.URL) bool {
+	if u.Scheme == w.base.Scheme && strings.EqualFold(u.Host, w.base.Host) {
 		return true
 	}
-	host := u.Hostname()
-	return u.Scheme == "https" && (strings.HasSuffix(host, ".slack.com") || strings.HasSuffix(host, ".slack-gov.com"))
+	host := strings.ToLower(u.Hostname())
+	return u.Scheme == "https" && slices.ContainsFunc(slackDomains, func(domain string) bool {
+		return host == domain || strings.HasSuffix(host, "."+domain)
+	})
 }

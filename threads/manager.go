@@ -42,6 +42,7 @@ type Settings struct {
 	MaxAge  time.Duration // older replies are offered, not typed
 	Emoji   map[Mark]string
 	Answers Answers // empty: AnswersOff
+	MaxFile int64   // bytes of one file, either way; 0: none is fetched or posted
 }
 
 // Options are what a [Manager] is made of. All fields but the marked ones are required.
@@ -52,6 +53,8 @@ type Options struct {
 	History   History
 	Receipts  Receipts
 	Speaker   Speaker
+	Fetcher   Fetcher // optional: files of replies are named only
+	Folders   Folders
 	Sink      sessions.Sink
 	Policy    func() authz.Policy
 	Settings  func() Settings

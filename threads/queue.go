@@ -15,6 +15,7 @@ type item struct {
 	held     bool      // the pane did not take it; it is tried again
 	since    time.Time // since when it is held
 	version  int       // counts edits while it waits
+	haul     *haul     // of the reply's files; the attempt that is under way has it
 }
 
 // queue holds the replies of one thread that wait, in the order of their ts.

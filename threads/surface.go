@@ -86,6 +86,7 @@ type Content struct {
 	Actor   authz.Actor // with the team looked up when the event did not tell it
 	Speaker string      // the author's display name
 	Text    string      // as the person typed it: tokens resolved, entities decoded once
+	Files   []File      // that came with it
 }
 
 // Command is a reply that speaks to the bot and not to the agent.

@@ -3,6 +3,8 @@ package threads
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -213,7 +215,8 @@ func (t *thread) settleSaying(ts string, o Outcome, m Mark, text string) {
 // tell hands what is still to be told of a reply to the outbox.
 func (t *thread) tell(ts string, maybePosted bool) {
 	e := t.b.Replies[ts]
-	t.m.outbox.add(t.message(e.Tell, t.id+"."+ts), maybePosted)
+	sum := sha256.Sum256([]byte(e.Tell)) // a reply may have more than one thing told of it
+	t.m.outbox.add(t.message(e.Tell, t.id+"."+ts+"."+hex.EncodeToString(sum[:6])), maybePosted)
 	e.Tell = ""
 	t.b.Replies[ts] = e
 }
@@ -272,6 +275,9 @@ func (t *thread) next(ctx context.Context) {
 		return
 	}
 	t.current = it
+	if it.haul == nil {
+		it.haul = newHaul()
+	}
 	a := attempt{it: it, reply: it.reply, raw: it.raw, version: it.version}
 	if !t.m.start(func(ctx context.Context) {
 		res := t.send(ctx, a)
@@ -287,6 +293,7 @@ type attempt struct {
 	reply   Reply
 	raw     bool
 	version int
+	missing string // what the thread is to be told of files that the agent does not get
 }
 
 // result is what became of one attempt.
@@ -319,12 +326,29 @@ func (t *thread) send(ctx context.Context, a attempt) result {
 		return result{wait: suspendedRetry}
 	}
 	text := content.Text
-	if a.raw && a.reply.Command != nil {
+	switch {
+	case a.raw && a.reply.Command != nil:
 		text = a.reply.Command.Rest
+	case len(content.Files) > 0:
+		if text, a.missing, err = t.bring(ctx, a, content); err != nil {
+			return fetchFailed(err)
+		}
+		if verdict, _ := t.m.o.Policy().Judge(content.Actor); verdict != authz.Allowed { // that took its time
+			return result{wait: suspendedRetry}
+		}
 	}
 	receipt, err := t.m.o.Agent.Say(ctx, sessions.SayRequest{Ref: t.ref, ID: t.id, Text: text, Speaker: content.Speaker,
 		Raw: a.raw, Intend: func(ctx context.Context, i sessions.Intent) error { return t.intend(ctx, a, i) }})
 	return result{receipt: receipt, err: err}
+}
+
+// fetchFailed is a result without the reply's files. Where the session itself is the reason, waiting does not help.
+func fetchFailed(err error) result {
+	var refusal *sessions.Refusal
+	if errors.As(err, &refusal) {
+		return result{err: err}
+	}
+	return result{err: err, wait: retryAfter(err)}
 }
 
 // suspendedRetry is how often the policy is asked again while the configuration is not valid.
@@ -360,6 +384,7 @@ func (t *thread) inflight(ctx context.Context, a attempt, i sessions.Intent) err
 	e := before
 	e.State, e.At, e.Intent, e.Raw, e.User = StateInflight, t.m.now(), i, a.raw, a.reply.Actor.User
 	e.Attempt++
+	e.Tell = a.missing
 	t.b.Replies[ts] = e
 	if err := t.save(); err != nil {
 		if t.b.Replies[ts] = before; !known {
@@ -369,6 +394,9 @@ func (t *thread) inflight(ctx context.Context, a attempt, i sessions.Intent) err
 	}
 	t.received(ctx, a.it)
 	t.queue.remove(ts)
+	if a.missing != "" {
+		t.tell(ts, e.Attempt > 1)
+	}
 	return nil
 }
 

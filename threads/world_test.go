@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,6 +36,7 @@ type world struct {
 	slack *slack
 	agent *agent
 	root  string
+	cwd   string // the session's folder
 
 	mu     sync.Mutex
 	users  []string
@@ -51,9 +53,9 @@ type world struct {
 func run(t *testing.T, f func(w *world)) {
 	t.Helper()
 	t.Parallel()
-	dir := t.TempDir()
+	dir, cwd := t.TempDir(), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, root: dir, users: []string{ann}, maxAge: 15 * time.Minute}
+		w := &world{t: t, root: dir, cwd: cwd, users: []string{ann}, maxAge: 15 * time.Minute}
 		w.slack, w.agent = &slack{w: w}, &agent{w: w}
 		t.Cleanup(func() { w.stop() }) // the one that runs by then
 		w.start()
@@ -66,9 +68,9 @@ func (w *world) start() {
 	w.t.Helper()
 	life := &life{}
 	m, err := New(Options{Root: w.root, Agent: alive{life, w}, Commander: commander{w}, History: alive{life, w}, Receipts: alive{life, w},
-		Speaker: alive{life, w}, Sink: w, Policy: w.policy,
+		Speaker: alive{life, w}, Fetcher: alive{life, w}, Folders: alive{life, w}, Sink: w, Policy: w.policy,
 		Pages:    func(_ sessions.Ref, s sessions.Said) []string { return strings.Split(s.Text, "|") },
-		Settings: func() Settings { return Settings{MaxAge: w.maxAge, Emoji: emoji, Answers: w.posts} }})
+		Settings: func() Settings { return Settings{MaxAge: w.maxAge, Emoji: emoji, Answers: w.posts, MaxFile: 1 << 20} }})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -246,6 +248,17 @@ func (a alive) Told(ctx context.Context, q sessions.ToldRequest) (sessions.Told,
 	return a.w.agent.told(a.life, q)
 }
 
+func (a alive) Folder(ctx context.Context, _ sessions.FolderRequest) (string, error) {
+	return a.w.cwd, a.err(ctx)
+}
+
+func (a alive) Fetch(ctx context.Context, f File, to io.Writer) error {
+	if err := a.err(ctx); err != nil {
+		return err
+	}
+	return a.w.slack.fetch(f, to)
+}
+
 func (a alive) Replies(ctx context.Context, channel, root, oldest, cursor string) (Page, error) {
 	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
 		return Page{}, err
@@ -313,10 +326,13 @@ type slack struct {
 	err      error
 	// onPost is called for each post: before says that it was not done yet. It may kill the manager or return an error.
 	onPost func(l *life, before bool, p Post) error
+	// onFetch is called for each download.
+	onFetch func(f File) error
 }
 
 type message struct {
 	ts, root, user, team, text string
+	files                      []File
 	post                       *Post
 	reactions                  []string
 	deleted                    bool
@@ -402,15 +418,26 @@ func (s *slack) reply(ts string) Reply {
 	defer s.mu.Unlock()
 	m := s.find(ts)
 	r := Reply{Channel: channel, Root: m.root, TS: ts, Actor: authz.Actor{User: m.user, Team: m.team}}
-	text := m.text
+	text, files := m.text, slices.Clone(m.files)
 	if rest, ok := strings.CutPrefix(text, "@bot "); ok {
 		verb, rest, _ := strings.Cut(rest, " ")
 		r.Command = &Command{Verb: verb, Rest: rest}
 	}
 	r.Load = func(context.Context) (Content, error) {
-		return Content{Actor: r.Actor, Speaker: "ann", Text: text}, nil
+		return Content{Actor: r.Actor, Speaker: "ann", Text: text, Files: files}, nil
 	}
 	return r
+}
+
+// fetch gives a file out: its id is what is in it.
+func (s *slack) fetch(f File, to io.Writer) error {
+	if s.onFetch != nil {
+		if err := s.onFetch(f); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(to, f.ID)
+	return err
 }
 
 func (s *slack) page(_, root, oldest, cursor string) (Page, error) {

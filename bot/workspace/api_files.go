@@ -3,7 +3,9 @@ package workspace
 import (
 	"encoding/json"
 	"io"
+	"mime"
 	"net/http"
+	"net/url"
 	"path"
 	"slices"
 	"strconv"
@@ -49,11 +51,12 @@ func (w *Workspace) storeFile(f *File) {
 	f.Created, f.Size = w.clock.Now().Unix(), max(f.Size, len(f.Content))
 	f.Filetype = strings.TrimPrefix(path.Ext(f.Name), ".")
 	f.PrettyType = strings.ToUpper(f.Filetype)
-	setDefault(&f.Permalink, "https://"+w.opts.TeamDomain+".slack.com/files/"+f.User+"/"+f.ID+"/"+path.Base("/"+f.Name))
+	address := url.PathEscape(path.Base("/" + f.Name))
+	setDefault(&f.Permalink, "https://"+w.opts.TeamDomain+".slack.com/files/"+f.User+"/"+f.ID+"/"+address)
 	setDefault(&f.Title, f.Name)
 	setDefault(&f.Mimetype, "text/plain")
 	setDefault(&f.Mode, "hosted")
-	setDefault(&f.URLPrivate, w.base+"/files/"+f.ID+"/"+path.Base("/"+f.Name))
+	setDefault(&f.URLPrivate, w.base+"/files/"+f.ID+"/"+address)
 	setDefault(&f.URLPrivateDownload, f.URLPrivate)
 	w.files[f.ID] = &storedFile{File: *f, complete: true}
 }
@@ -61,6 +64,13 @@ func (w *Workspace) storeFile(f *File) {
 // serveFile is url_private: without a token that may read files, a sign-in page with status 200.
 func (w *Workspace) serveFile(rw http.ResponseWriter, r *http.Request) {
 	seq := w.logRequest("file", map[string]string{"id": r.PathValue("id")})
+	fault := w.fault.takeAPI("file")
+	if fault.preempts() {
+		w.settleRequest(seq, fault.status, false, fault.code, fault.name)
+		if fault.before(w, rw, r) {
+			return
+		}
+	}
 	token := strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")
 	w.mu.Lock()
 	f := w.files[r.PathValue("id")]
@@ -76,6 +86,7 @@ func (w *Workspace) serveFile(rw http.ResponseWriter, r *http.Request) {
 		w.settleRequest(seq, http.StatusNotFound, false, "file_not_found", "")
 	default:
 		rw.Header().Set("Content-Type", f.Mimetype)
+		rw.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base("/" + f.Name)}))
 		_, _ = rw.Write(f.Content) // the client may be gone
 		w.settleRequest(seq, http.StatusOK, true, "", "")
 	}
@@ -94,6 +105,13 @@ func filesGetUploadURL(c *call) (reply, error) {
 
 // serveUpload takes the bytes of an upload, raw or as a multipart form.
 func (w *Workspace) serveUpload(rw http.ResponseWriter, r *http.Request) {
+	seq := w.logRequest("upload", map[string]string{"id": r.PathValue("id")})
+	if fault := w.fault.takeAPI("upload"); fault.preempts() {
+		w.settleRequest(seq, fault.status, false, fault.code, fault.name)
+		if fault.before(w, rw, r) {
+			return
+		}
+	}
 	data, err := uploaded(r)
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -108,6 +108,11 @@ func HTML(status int) APIFault {
 	return APIFault{name: "html", status: status, body: maintenance, header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}}
 }
 
+// Redirect answers 302 with another address, as Slack does with its sign-in page for a file.
+func Redirect(to string) APIFault {
+	return APIFault{name: "redirect", status: http.StatusFound, header: http.Header{"Location": {to}}}
+}
+
 // BadJSON answers 200 with JSON that ends in the middle.
 func BadJSON() APIFault {
 	return APIFault{name: "bad json", status: http.StatusOK, body: `{"ok":true,"ts":"17`, header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}}
@@ -128,7 +133,7 @@ func CutAfter() APIFault { return APIFault{name: "cut after", play: playCutAfter
 // Delay answers as usual after d of the workspace's time.
 func Delay(d time.Duration) APIFault { return APIFault{name: "delay", play: playDelay, delay: d} }
 
-// API makes the next calls of a method ("*" for any) fail. Faults of one method play in the order they were given.
+// API makes the next calls of a method ("*" for any; "file" is a download, "upload" the bytes of an upload) fail. Faults of one method play in the order they were given.
 func (f *Faults) API(method string, times int, fault APIFault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -117,7 +117,7 @@ type View struct {
 type Request struct {
 	Seq    int
 	Time   time.Time
-	Method string            // chat.postMessage, response_url, file, link (a WebSocket upgrade)
+	Method string            // chat.postMessage, response_url, file, upload, link (a WebSocket upgrade)
 	Args   map[string]string // tokens are left out
 	Status int               // HTTP status; 0 when nothing was answered
 	OK     bool

@@ -74,7 +74,7 @@ func (c *Config) Bot(suspended bool) bot.Config {
 	return bot.Config{Channel: c.Slack.Channel, AllowShared: c.Slack.AllowSharedChannels, Users: c.Slack.AuthorizedUsers,
 		Create:         bot.Limits{CwdRoots: c.Slack.Create.CwdRoots, Harnesses: c.Slack.Create.Harnesses},
 		DefaultHarness: c.Routing.DefaultHarness, DefaultCwd: c.Routing.SpawnWorkdir,
-		Suspended: suspended, Settings: threads.Settings{MaxAge: c.Slack.CatchUpMaxAge, Answers: threads.Answers(c.Slack.Replies), Emoji: map[threads.Mark]string{
+		Suspended: suspended, Settings: threads.Settings{MaxAge: c.Slack.CatchUpMaxAge, Answers: threads.Answers(c.Slack.Replies), MaxFile: c.Slack.FileMaxBytes, Emoji: map[threads.Mark]string{
 			threads.MarkReceived: r.Received, threads.MarkTyped: r.Typed, threads.MarkAccepted: r.Accepted,
 			threads.MarkHeld: r.Held, threads.MarkFailed: r.Failed, threads.MarkInDoubt: r.InDoubt}}}
 }

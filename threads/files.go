@@ -1,0 +1,153 @@
+package threads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// File is a file that came with a reply. Nothing of it is stored.
+type File struct {
+	ID        string
+	Name      string // as its owner wrote it: no name for a disk
+	Type      string // its MIME type, as announced
+	Size      int64  // bytes, as announced; 0: not known
+	URL       string // where the surface fetches it; empty: the surface has to ask
+	Link      string // where people look at it
+	Elsewhere bool   // it lies outside of Slack, so there is nothing but the link
+}
+
+// Fetcher fetches files.
+type Fetcher interface {
+	// Fetch writes the content of a file. Errors: a [*FileError] when no later try does better, [*RateLimitedError], and
+	// any other when one may. What to's Write returns is returned, wrapped.
+	Fetch(ctx context.Context, f File, to io.Writer) error
+}
+
+// Folders knows where sessions work. The core does, see [sessions.Core.Folder].
+type Folders interface {
+	Folder(ctx context.Context, q sessions.FolderRequest) (string, error)
+}
+
+// FileError says, for a person, why a file is not to be had.
+type FileError struct{ Why string }
+
+func (e *FileError) Error() string { return e.Why }
+
+// fetchPatience is for how long a file is tried again whose failure may pass.
+const fetchPatience = 5 * time.Minute
+
+// haul is what has become of the files of one reply so far, by their names on disk. It belongs to the attempt that is
+// under way, and outlives it: nothing is fetched twice, and a text that is composed again is the same.
+type haul struct {
+	here    map[string]bool
+	lost    map[string]string // why
+	failing time.Time         // since when a file could not be fetched; zero: none fails
+}
+
+func newHaul() *haul { return &haul{here: map[string]bool{}, lost: map[string]string{}} }
+
+// bring fetches the files of a reply into the inbox in the session's folder. It returns the text with lines that name
+// them, and what the thread is to be told of those that are missing.
+func (t *thread) bring(ctx context.Context, a attempt, c Content) (text, missing string, err error) {
+	dir, err := t.m.o.Folders.Folder(ctx, sessions.FolderRequest{Ref: t.ref, ID: t.id})
+	if err != nil {
+		return "", "", err
+	}
+	lines, told := []string{}, []string{}
+	if strings.TrimSpace(c.Text) != "" {
+		lines = append(lines, c.Text)
+	}
+	in := inbox{dir: dir, ts: a.reply.TS}
+	for i, name := range safeNames(c.Files) {
+		f := c.Files[i]
+		why, err := t.fetch(ctx, a.it.haul, in, name, f)
+		switch {
+		case err != nil:
+			return "", "", err
+		case f.Elsewhere:
+			lines = append(lines, "Attached link: "+shown(f)+" "+oneLine(f.Link))
+		case why != "":
+			lines = append(lines, fmt.Sprintf("Attached, but not here: %s (%s)", shown(f), why))
+			told = append(told, fmt.Sprintf("The agent did not get the file `%s`: %s.", strings.ReplaceAll(escape(shown(f)), "`", "ˋ"), escape(why)))
+		default:
+			lines = append(lines, "Attached file: "+in.path(name))
+		}
+	}
+	return strings.Join(lines, "\n"), strings.Join(told, "\n"), nil
+}
+
+// fetch brings one file, unless it is there. why says for what reason it never will be; err is one that may pass.
+func (t *thread) fetch(ctx context.Context, h *haul, in inbox, name string, f File) (why string, err error) {
+	if f.Elsewhere || h.here[name] || h.lost[name] != "" {
+		return h.lost[name], nil
+	}
+	err = t.load(ctx, in, name, f)
+	var final *FileError
+	switch {
+	case err == nil:
+		h.here[name], h.failing = true, time.Time{}
+		return "", nil
+	case ctx.Err() != nil:
+		return "", err
+	case errors.As(err, &final):
+		h.lost[name] = final.Why
+	case h.failing.IsZero():
+		h.failing = t.m.o.Now()
+		return "", err
+	case t.m.o.Now().Sub(h.failing) < fetchPatience:
+		return "", err
+	default:
+		h.lost[name], h.failing = "it could not be fetched: "+err.Error(), time.Time{}
+	}
+	t.m.o.Log.Warn("a file of a reply is missing", "ref", t.ref, "ts", in.ts, "file", f.ID, "because", h.lost[name])
+	return h.lost[name], nil
+}
+
+func (t *thread) load(ctx context.Context, in inbox, name string, f File) error {
+	most := t.m.o.Settings().MaxFile
+	switch {
+	case t.m.o.Fetcher == nil || most <= 0:
+		return &FileError{"files are not fetched here: channels.slack.files.maxMB is 0"}
+	case f.Size > most:
+		return tooLarge(most)
+	}
+	return in.keep(name, f.Size, func(to io.Writer) error { return t.m.o.Fetcher.Fetch(ctx, f, &bounded{to: to, left: most, most: most}) })
+}
+
+func tooLarge(most int64) error {
+	return &FileError{fmt.Sprintf("it is larger than %d MB", most>>20)}
+}
+
+// bounded refuses what is longer than it may be, whatever its size was said to be.
+type bounded struct {
+	to         io.Writer
+	left, most int64
+}
+
+func (b *bounded) Write(p []byte) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, tooLarge(b.most)
+	}
+	return b.to.Write(p)
+}
+
+// shown is how a file is called in a text.
+func shown(f File) string {
+	name := oneLine(f.Name)
+	if name == "" {
+		return "a file"
+	}
+	return sessions.Sized(name, 200)
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(sessions.Clean(text)), " ") }
+
+// path is where a file of the reply lies.
+func (in inbox) path(name string) string { return filepath.Join(in.dir, inboxName, in.ts, name) }

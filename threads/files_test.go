@@ -1,0 +1,172 @@
+package threads
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// attach writes a reply with files and delivers its event.
+func (w *world) attach(text string, files ...File) string {
+	ts := w.slack.write(ann, text)
+	w.slack.get(ts).files = files
+	w.hear(ts)
+	return ts
+}
+
+func (w *world) inbox(ts, name string) string { return filepath.Join(w.cwd, inboxName, ts, name) }
+
+func (w *world) wantFile(path, content string) {
+	w.t.Helper()
+	if data, err := os.ReadFile(path); err != nil || string(data) != content {
+		w.t.Errorf("%s holds %.100q, %v; want %.100q", path, data, err, content)
+	}
+}
+
+func TestTheTextNamesTheFilesThatCameWithIt(t *testing.T) {
+	run(t, func(w *world) {
+		ts := w.attach("look", File{ID: "one", Name: "a.txt"}, File{ID: "two", Name: "../a.txt"},
+			File{ID: "three", Name: "plan\n!x", Elsewhere: true, Link: "https://drive.example/x"}, File{ID: "four", Name: "big", Size: 2 << 20})
+		w.wantTyped("look\nAttached file: " + w.inbox(ts, "a.txt") + "\nAttached file: " + w.inbox(ts, "a-2.txt") +
+			"\nAttached link: plan !x https://drive.example/x\nAttached, but not here: big (it is larger than 1 MB)")
+		w.wantFile(w.inbox(ts, "a.txt"), "one")
+		w.wantFile(w.inbox(ts, "a-2.txt"), "two")
+		w.wantPosts("did not get the file `big`: it is larger than 1 MB")
+		bare := w.attach("", File{ID: "five", Name: "b.png"})
+		w.after(time.Second)
+		if got := w.agent.typed[len(w.agent.typed)-1]; got != "Attached file: "+w.inbox(bare, "b.png") {
+			t.Errorf("typed %q", got)
+		}
+	})
+}
+
+// Whatever its size was said to be, no more than the limit is taken.
+func TestAFileIsCutOffAtTheLimit(t *testing.T) {
+	run(t, func(w *world) {
+		ts := w.attach("look", File{ID: strings.Repeat("x", 1<<20+1), Name: "a.txt", Size: 5})
+		w.wantTyped("look\nAttached, but not here: a.txt (it is larger than 1 MB)")
+		if left, _ := os.ReadDir(filepath.Dir(w.inbox(ts, "a.txt"))); len(left) != 0 {
+			t.Errorf("left %v", left)
+		}
+	})
+}
+
+func TestAFileThatCannotBeFetchedNowIsWaitedFor(t *testing.T) {
+	run(t, func(w *world) {
+		tries, failures := 0, 3
+		w.slack.onFetch = func(f File) error {
+			if f.ID != "two" {
+				return nil
+			}
+			if tries++; tries > failures {
+				return nil
+			}
+			return fmt.Errorf("fetch: %w", &RateLimitedError{After: 20 * time.Second})
+		}
+		ts := w.attach("look", File{ID: "one", Name: "a"}, File{ID: "two", Name: "b"})
+		after := w.say("and this")
+		w.wantTyped()
+		w.after(70 * time.Second)
+		w.wantTyped("look\nAttached file: "+w.inbox(ts, "a")+"\nAttached file: "+w.inbox(ts, "b"), "and this")
+		w.wantReceipt(after, "white_check_mark")
+		w.wantPosts()
+	})
+}
+
+func TestAFileIsNotWaitedForWithoutEnd(t *testing.T) {
+	run(t, func(w *world) {
+		w.slack.onFetch = func(File) error { return errors.New("no route") }
+		w.attach("look", File{ID: "one", Name: "a"})
+		w.after(4 * time.Minute)
+		w.wantTyped()
+		w.after(2 * time.Minute)
+		w.wantTyped("look\nAttached, but not here: a (it could not be fetched: no route)")
+		w.wantPosts("did not get the file `a`: it could not be fetched: no route")
+	})
+}
+
+// While a dialog holds a reply, it is tried again and again with the same text, and its files are fetched once.
+func TestFilesAreFetchedOnceForAReplyThatIsHeld(t *testing.T) {
+	run(t, func(w *world) {
+		fetched, texts := 0, map[string]bool{}
+		w.slack.onFetch = func(f File) error {
+			if fetched++; f.Name == "gone" {
+				return &FileError{"it is no longer in Slack"}
+			}
+			return nil
+		}
+		open := false
+		w.agent.handle(func(_ *life, step string, q sessions.SayRequest) error {
+			texts[q.Text] = true
+			if step == "look" && !open {
+				return &sessions.HeldError{State: sessions.ViewDialog}
+			}
+			return nil
+		})
+		ts := w.attach("look", File{ID: "one", Name: "a", Size: 99}, File{ID: "two", Name: "gone"}) // Slack may be wrong about the size
+		w.after(10 * time.Second)
+		w.wantTyped()
+		open = true
+		w.after(2 * time.Second)
+		w.wantTyped("look\nAttached file: " + w.inbox(ts, "a") + "\nAttached, but not here: gone (it is no longer in Slack)")
+		if fetched != 2 || len(texts) != 1 {
+			t.Errorf("fetched %d times, for %d texts", fetched, len(texts))
+		}
+		w.wantPosts("Held", "did not get the file `gone`")
+	})
+}
+
+// A bot that is killed between the fetch and the paste fetches nothing again, and the thread is told once what is missing.
+func TestAKillBetweenFetchAndPaste(t *testing.T) {
+	for _, step := range []string{"look", "intended", "typed"} {
+		t.Run(step, func(t *testing.T) {
+			run(t, func(w *world) {
+				fetched, killed := 0, false
+				w.slack.onFetch = func(f File) error {
+					if f.Name == "gone" {
+						return &FileError{"it is no longer in Slack"}
+					}
+					fetched++
+					return nil
+				}
+				w.agent.handle(func(l *life, at string, _ sessions.SayRequest) error {
+					if at == step && !killed {
+						killed = true
+						w.kill(l)
+					}
+					return nil
+				})
+				w.attach("look", File{ID: "one", Name: "a", Size: 3}, File{ID: "two", Name: "gone"})
+				w.stop()
+				w.start()
+				w.after(time.Minute)
+				if fetched != 1 {
+					t.Errorf("fetched %d times", fetched)
+				}
+				w.agent.mu.Lock()
+				defer w.agent.mu.Unlock()
+				told := strings.Count(strings.Join(w.slack.posted(), "\n"), "did not get the file")
+				if asked := step == "intended"; told != 1 || len(w.agent.typed) != 1 && !asked {
+					t.Errorf("told %d times, typed %q", told, w.agent.typed)
+				}
+			})
+		})
+	}
+}
+
+func TestAFileThatIsTakenBackWhileItIsFetchedIsNotTyped(t *testing.T) {
+	run(t, func(w *world) {
+		w.slack.onFetch = func(File) error { return errors.New("slow") }
+		ts := w.attach("look", File{ID: "one", Name: "a"})
+		w.slack.remove(ts)
+		w.m.Withdrawn(channel, w.slack.rootTS(), ts)
+		w.after(10 * time.Minute)
+		w.wantTyped()
+	})
+}
