@@ -24,7 +24,7 @@ func (a AllRows) Failed() (n int) {
 	return n
 }
 
-// StartAll starts every session that should be up: those that are declared with autoStart, and those that were created
+// StartAll starts every standing session that should be up: those that are declared with autoStart, and those that were created
 // with it. One that fails does not keep the others. When tmux does not answer nothing is tried.
 func (c *Core) StartAll(ctx context.Context) (AllRows, error) {
 	if !c.o.Config().Enabled {
@@ -39,7 +39,7 @@ func (c *Core) StartAll(ctx context.Context) (AllRows, error) {
 	})
 }
 
-// StopAll stops every recorded session, whatever the configuration says of it.
+// StopAll stops every recorded standing session, whatever the configuration says of it.
 func (c *Core) StopAll(ctx context.Context) (AllRows, error) {
 	rows, err := c.heard(ctx)
 	if err != nil {
@@ -54,9 +54,10 @@ func (c *Core) StopAll(ctx context.Context) (AllRows, error) {
 	})
 }
 
-// heard lists the sessions, unless tmux does not answer: each would have to find that out by itself.
+// heard lists the standing sessions, unless tmux does not answer: each would have to find that out by itself.
 func (c *Core) heard(ctx context.Context) ([]Row, error) {
 	rows, silent, err := c.list(ctx)
+	rows = slices.DeleteFunc(rows, func(r Row) bool { return r.Kind != KindStanding })
 	if err == nil && silent != nil {
 		err = fmt.Errorf("nothing was changed: %w", silent)
 	}

@@ -73,7 +73,7 @@ func New(o Options) *Core {
 
 // terminal is where the session's pane is, if it has one. A session that is stopped will start on ours.
 func (c *Core) terminal(r Record) Terminal {
-	if c.o.At != nil && r.Server.Socket != "" && r.Status != StatusStopped {
+	if c.o.At != nil && r.Server.Socket != "" && !r.down() {
 		if t := c.o.At(r.Server.Socket); t != nil {
 			return t
 		}
@@ -89,7 +89,7 @@ func (c *Core) look(ctx context.Context, recs ...Record) ([]Pane, error) {
 	}
 	seen := map[string]bool{}
 	for _, r := range recs {
-		if r.Status == StatusStopped || seen[r.Server.Socket] {
+		if r.down() || seen[r.Server.Socket] {
 			continue
 		}
 		seen[r.Server.Socket] = true
@@ -178,7 +178,11 @@ func (c *Core) recorded(ctx context.Context, ref Ref) (Record, error) {
 
 // lockName excludes other verbs that make, start, stop or delete the session of that name.
 func (c *Core) lockName(ctx context.Context, ref Ref, verb string) (func(), error) {
-	return c.o.Store.Lock(ctx, "name:"+string(ref), verb)
+	key := string(ref)
+	if ref.Kind() == KindWorkItem { // two refs may fall on one name
+		key = ref.Slug()
+	}
+	return c.o.Store.Lock(ctx, "name:"+key, verb)
 }
 
 // lockID excludes everything else that types into, starts or ends the session.
@@ -197,7 +201,7 @@ func paneOf(panes []Pane, id string) (Pane, bool) {
 }
 
 func (c *Core) emit(ctx context.Context, name string, level slog.Level, r Record, fields map[string]any) {
-	c.o.Sink.Emit(ctx, Event{Name: name, Level: level, Ref: r.Ref, ID: r.ID, Fields: fields})
+	c.o.Sink.Emit(ctx, Event{Name: EventName(r.Ref, name), Level: level, Ref: r.Ref, ID: r.ID, Fields: fields})
 }
 
 // EnvFile is what the env file declares. That none is configured is another answer than that one declares nothing.
@@ -222,9 +226,13 @@ func (cfg Config) declaredEnv() (EnvFile, error) {
 }
 
 // environment is what a pane of the session starts with: later ones win.
-func (cfg Config) environment(id string, declared, harness map[string]string) map[string]string {
+func (cfg Config) environment(r Record, declared, harness map[string]string) map[string]string {
+	own := map[string]string{"THE_LOOP_SESSION": r.ID}
+	if r.Ref.Kind() == KindWorkItem {
+		own["THE_LOOP_WORK_ITEM"] = string(r.Ref)
+	}
 	env := map[string]string{}
-	for _, m := range []map[string]string{declared, harness, cfg.OwnEnv, {"THE_LOOP_SESSION": id}} {
+	for _, m := range []map[string]string{declared, harness, cfg.OwnEnv, own} {
 		maps.Copy(env, m)
 	}
 	return env

@@ -154,8 +154,8 @@ type DeleteRequest struct {
 	ID  string // the session that is meant; empty: whichever has the ref now
 }
 
-// Delete stops a session and removes its record, so that it does not come back. A declared one is refused: the
-// configuration would make it again.
+// Delete stops a session and removes its record, so that it does not come back: it closes the one of a work item. A declared
+// one is refused: the configuration would make it again.
 func (c *Core) Delete(ctx context.Context, q DeleteRequest) (Row, error) {
 	release, err := c.lockName(ctx, q.Ref, "delete")
 	if err != nil {
@@ -194,8 +194,11 @@ func (c *Core) remove(ctx context.Context, rec Record) (Row, error) {
 	if err := c.o.Store.Remove(ctx, rec.Ref); err != nil {
 		return Row{}, fmt.Errorf("delete %s, which is stopped: %w", rec.Ref, err)
 	}
-	c.emit(ctx, EventDeleted, slog.LevelInfo, *now, nil)
+	c.emit(ctx, EventDeleted, slog.LevelInfo, *now, map[string]any{"conversation": row.Conversation})
 	row.Outcome = OutcomeDeleted
+	if rec.Ref.Kind() == KindWorkItem {
+		row.Outcome = OutcomeClosed
+	}
 	return row, nil
 }
 

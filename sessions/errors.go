@@ -76,7 +76,8 @@ func (e *LockedError) Error() string {
 // UnreadableError names a state file that exists and cannot be used. It is left as it is.
 type UnreadableError struct {
 	Path string
-	Ref  Ref // the session it belongs to, when that is known from its name
+	Ref  Ref    // the session it belongs to, when that is known from its name
+	Slug string // of that session, when only that is
 	Err  error
 }
 
@@ -88,8 +89,7 @@ func (e *UnreadableError) Unwrap() error { return e.Err }
 
 // notRunning is the refusal of every verb that needs a live session.
 func notRunning(ref Ref) error {
-	return &Refusal{Cause: ErrNotRunning, What: fmt.Sprintf("%s is not running", ref),
-		Remedy: "the-loop standing start " + ref.Name()}
+	return &Refusal{Cause: ErrNotRunning, What: fmt.Sprintf("%s is not running", ref), Remedy: ref.StartCommand()}
 }
 
 // replaced is the refusal of what was meant for a session that had the ref before.
@@ -100,6 +100,9 @@ func replaced(ref Ref) error {
 
 // notRecorded is the refusal of a name that nothing knows.
 func notRecorded(ref Ref) error {
-	return &Refusal{Cause: ErrNotRecorded, What: fmt.Sprintf("there is no session %s", ref),
-		Remedy: "the-loop standing list shows those there are"}
+	remedy := "the-loop standing list shows those there are"
+	if ref.Kind() == KindWorkItem {
+		remedy = "the-loop sessions register " + string(ref) + " makes one"
+	}
+	return &Refusal{Cause: ErrNotRecorded, What: fmt.Sprintf("there is no session %s", ref), Remedy: remedy}
 }

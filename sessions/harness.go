@@ -19,7 +19,7 @@ type Harness interface {
 // Witness is a harness that can show that a text was taken.
 type Witness interface {
 	// Place is the end of the agent's record now: evidence counts from there, so that an equal earlier text proves
-	// nothing. It is an opaque string that may be stored.
+	// nothing. It is an opaque string that may be stored. Without c.Started no agent runs yet that could have begun to start.
 	Place(ctx context.Context, c Conversation) (string, error)
 	// Taken reports whether the record shows, after place, a text with that sum.
 	Taken(ctx context.Context, c Conversation, place string, sum Sum) (bool, error)
@@ -88,6 +88,9 @@ type Traits struct {
 	// QueuesUnseen says that the program's record shows a text that it queues only when the turn ends: until then
 	// nothing proves it, and it is better held while a turn runs.
 	QueuesUnseen bool
+	// BareStart and BareResume say that the program takes no first message when it begins or resumes a conversation: what it
+	// is to be told is typed into it.
+	BareStart, BareResume bool
 	// CommandsUnseen says that its record shows no commands: one that is sent on purpose is typed, at best.
 	CommandsUnseen bool
 }

@@ -6,14 +6,56 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
-// List returns a row for every declared or recorded session, by name, with one look at tmux for all of them. When tmux
+// List returns a row for every session of both kinds, declared or recorded, by ref, with one look at tmux for all of them. When tmux
 // does not answer, the rows are there with [StateUnknown]. A record that cannot be read is a row with [StateBroken].
 func (c *Core) List(ctx context.Context) ([]Row, error) {
 	rows, _, err := c.list(ctx)
 	return rows, err
+}
+
+// ListRequest asks for some of the sessions.
+type ListRequest struct {
+	Kind   string  // [KindStanding] or [KindWorkItem]
+	States []State // empty: all
+}
+
+// Some is [Core.List] for the sessions of one kind: the two are separate, and no verb on one lists the other.
+func (c *Core) Some(ctx context.Context, q ListRequest) ([]Row, error) {
+	rows, err := c.List(ctx)
+	rows = slices.DeleteFunc(rows, func(r Row) bool {
+		return r.Kind != q.Kind || len(q.States) > 0 && !slices.Contains(q.States, r.State)
+	})
+	for i, r := range rows {
+		if doubt := c.doubts(ctx, r); doubt != "" {
+			rows[i].Detail = strings.TrimPrefix(r.Detail+"; "+doubt, "; ")
+		}
+	}
+	return rows, err
+}
+
+// doubts says which deliveries to a work item nobody can tell the fate of.
+func (c *Core) doubts(ctx context.Context, r Row) string {
+	if r.Kind != KindWorkItem || r.State == StateBroken {
+		return ""
+	}
+	l, err := c.o.Store.LoadLedger(ctx, r.Ref)
+	if err != nil {
+		return err.Error()
+	}
+	var ids []string
+	for _, e := range l.Deliveries {
+		if e.State == EntryDoubt || e.abandoned() {
+			ids = append(ids, e.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d in doubt: %s", len(ids), Sized(strings.Join(ids, ", "), 200))
 }
 
 // list is List, and beside it how tmux was silent.

@@ -17,7 +17,7 @@ func (r *run) checkProgram(def Definition) error {
 	if len(cmd.Argv) == 0 {
 		return fmt.Errorf("the harness %s names no program", r.harness.Name())
 	}
-	name, path := cmd.Argv[0], r.cfg.environment("", r.declared, cmd.Env)["PATH"]
+	name, path := cmd.Argv[0], r.cfg.environment(Record{}, r.declared, cmd.Env)["PATH"]
 	if path == "" {
 		path = os.Getenv("PATH") // what our tmux server has
 	}

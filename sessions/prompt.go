@@ -20,9 +20,7 @@ func bootPrompt(d Definition, slack bool) (string, error) {
 				Remedy: "mend the file or change promptFile"}
 		}
 	}
-	directive := fmt.Sprintf("You are the standing session %q of the-loop. You own no work item. Never answer a "+
-		"phase-selection gate and never post a control keyword on any ticket. Your operator speaks to you in this "+
-		"terminal", d.Name)
+	directive := whoYouAre(d) + " Your operator speaks to you in this terminal"
 	if slack && d.Slack.Enabled {
 		directive += ", in your Slack thread"
 	}
@@ -31,6 +29,14 @@ func bootPrompt(d Definition, slack bool) (string, error) {
 		return directive, nil
 	}
 	return directive + "\n\n" + brief, nil
+}
+
+func whoYouAre(d Definition) string {
+	if d.Source == SourceRegistered {
+		return fmt.Sprintf("You are the session of the work item %s. What happens to it arrives here as a message.", d.Ref())
+	}
+	return fmt.Sprintf("You are the standing session %q of the-loop. You own no work item. Never answer a "+
+		"phase-selection gate and never post a control keyword on any ticket.", d.Name)
 }
 
 // maxPrompt is the longest brief in bytes: an argument of a program has at most 128 KiB on Linux.

@@ -13,6 +13,7 @@ const (
 	StatusStarting Status = "starting" // written before the spawn: a pane with this id may or may not exist
 	StatusRunning  Status = "running"
 	StatusStopped  Status = "stopped"
+	StatusNew      Status = "new" // registered, and never started
 )
 
 // Source says where a definition comes from.
@@ -22,6 +23,8 @@ type Source string
 const (
 	SourceDeclared Source = "declared" // in the config
 	SourceCreated  Source = "created"  // made at run time; the record holds it
+
+	SourceRegistered Source = "registered" // of a work item; the record holds it
 )
 
 // Definition is what a session is.
@@ -42,6 +45,14 @@ type Definition struct {
 type SlackDefinition struct {
 	Enabled bool   `json:"enabled"`
 	Channel string `json:"channel,omitempty"` // C…; resolved when the session is started
+}
+
+// Ref is the ref of the session that it defines.
+func (d Definition) Ref() Ref {
+	if d.Source == SourceRegistered {
+		return Ref(KindWorkItem + ":" + d.Name)
+	}
+	return StandingRef(d.Name)
 }
 
 // Clone is a copy that shares nothing.
@@ -79,6 +90,12 @@ func (r Record) Target() Target { return Target{Pane: r.Pane, Mark: r.ID} }
 func (r Record) Talk() Conversation {
 	return Conversation{Session: r.ID, ID: r.Conversation, Cwd: r.Definition.Cwd, Started: r.Changed}
 }
+
+// lived reports whether there was an agent: a pane was made, or the conversation of one that ran elsewhere is known.
+func (r Record) lived() bool { return r.Server != (Server{}) || r.Conversation != "" }
+
+// down reports whether no pane is to be expected.
+func (r Record) down() bool { return r.Status == StatusStopped || r.Status == StatusNew }
 
 // at records where the session lives now.
 func (r Record) at(p Pane, s Status, now time.Time) Record {

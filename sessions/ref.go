@@ -6,17 +6,21 @@ import (
 	"strings"
 )
 
-// Ref names a session: "standing:<name>" for a standing session. It is for people and logs; the identity of a session
-// is its [Record.ID].
+// Ref names a session: "standing:<name>" for a standing session, "github:OWNER/REPO#N" for that of a work item. It is for
+// people and logs; the identity of a session is its [Record.ID].
 type Ref string
 
 // Kinds of session, as [Ref.Kind] returns them.
 const (
 	KindStanding = "standing"
+	KindWorkItem = "github" // a ticket on GitHub, its pull requests included
 )
 
 // namePattern is the shape of a standing session's name: it becomes part of a tmux target and a file name.
 var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+
+// workItemPattern is the shape of a ticket: GitHub's logins have up to 39 characters, names of repositories up to 100.
+var workItemPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,38}/([A-Za-z0-9._-]{1,100})#[1-9][0-9]{0,9}$`)
 
 // conversationPattern is the shape of a conversation id: one that could be read as a flag is never put into an argv.
 var conversationPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
@@ -30,13 +34,28 @@ func ValidConversation(id string) bool { return conversationPattern.MatchString(
 // StandingRef is the ref of the standing session called name.
 func StandingRef(name string) Ref { return Ref(KindStanding + ":" + name) }
 
-// ParseRef reads a ref, or returns a [*RefError] that says which shape is wanted.
+// ValidWorkItem reports whether name may be the ticket of a work item: OWNER/REPO#N, as GitHub spells the parts.
+func ValidWorkItem(name string) bool {
+	m := workItemPattern.FindStringSubmatch(name)
+	return m != nil && m[1] != "." && m[1] != ".."
+}
+
+// ParseRef reads a ref of any kind, or returns a [*RefError] that says which shapes there are.
 func ParseRef(s string) (Ref, error) {
-	name, ok := strings.CutPrefix(s, KindStanding+":")
-	if !ok || !ValidName(name) {
-		return "", &RefError{Got: s}
+	kind, name, _ := strings.Cut(s, ":")
+	if kind == KindStanding && ValidName(name) || kind == KindWorkItem && ValidWorkItem(name) {
+		return Ref(s), nil
 	}
-	return Ref(s), nil
+	return "", &RefError{Got: s}
+}
+
+// ParseWorkItem reads the ref of a work item. No standing session has one.
+func ParseWorkItem(s string) (Ref, error) {
+	ref, err := ParseRef(s)
+	if err != nil || ref.Kind() != KindWorkItem {
+		return "", &RefError{Got: s, Want: KindWorkItem}
+	}
+	return ref, nil
 }
 
 // Kind is the part before the first colon, e.g. [KindStanding].
@@ -45,18 +64,67 @@ func (r Ref) Kind() string {
 	return kind
 }
 
-// Name is the part after the first colon: the name of a standing session.
+// Name is the part after the first colon: the name of a standing session, the ticket of a work item.
 func (r Ref) Name() string {
 	_, name, _ := strings.Cut(string(r), ":")
 	return name
 }
 
+// Slug is the ref as a file and a tmux session may be called: small letters, digits, '-' and '_'. It begins with the kind, so
+// that no work item shares one with a standing session. Two work items may share one; they are never mixed, see [Collision].
+func (r Ref) Slug() string {
+	return strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-', c == '_':
+			return c
+		case c >= 'A' && c <= 'Z':
+			return c - 'A' + 'a'
+		}
+		return '-'
+	}, string(r))
+}
+
 // TmuxName is the name of the session's tmux session. It has no '.' or ':', which tmux would turn into '_'.
-func (r Ref) TmuxName() string { return "loop-" + r.Kind() + "-" + r.Name() }
+func (r Ref) TmuxName() string { return tmuxName(r.Slug()) }
+
+func tmuxName(slug string) string { return "loop-" + slug }
+
+// AttachCommand is the command line that shows the session's terminal to a person.
+func (r Ref) AttachCommand() string {
+	if r.Kind() == KindWorkItem {
+		return "the-loop sessions attach " + string(r)
+	}
+	return "the-loop attach " + r.Name()
+}
+
+// StartCommand is the command line that brings the session up.
+func (r Ref) StartCommand() string {
+	if r.Kind() == KindWorkItem {
+		return "the-loop sessions deliver " + string(r) + " --text TEXT"
+	}
+	return "the-loop standing start " + r.Name()
+}
 
 // RefError says that a string is not a ref, and what one looks like.
-type RefError struct{ Got string }
+type RefError struct {
+	Got  string
+	Want string // the only kind that was asked for; empty: any
+}
 
 func (e *RefError) Error() string {
-	return fmt.Sprintf("%q is not a session: use standing:NAME, where NAME matches %s", e.Got, namePattern)
+	item := "github:OWNER/REPO#N, as in github:acme/shop#7"
+	if e.Want == KindWorkItem {
+		return fmt.Sprintf("%q is not a work item: use %s", e.Got, item)
+	}
+	return fmt.Sprintf("%q is not a session: use standing:NAME, where NAME matches %s, or %s", e.Got, namePattern, item)
+}
+
+// Collision is the refusal of a ref whose name in tmux and on disk another one has.
+func Collision(ref, other Ref) error {
+	remedy := "close the other first: the-loop sessions close " + string(other)
+	if strings.EqualFold(string(ref), string(other)) {
+		remedy = "GitHub takes them for the same; use the spelling that is registered"
+	}
+	return &Refusal{Cause: ErrNameTaken, Remedy: remedy,
+		What: fmt.Sprintf("%s and %s fall on one name, %s, and the second is registered", ref, other, ref.TmuxName())}
 }

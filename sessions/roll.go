@@ -335,7 +335,7 @@ func (c *Core) wanted(ctx context.Context, rec Record, declared map[string]strin
 			own = cmd.Env
 		}
 	}
-	return wanted{passed(declared, c.o.Config().environment(rec.ID, declared, own))}
+	return wanted{passed(declared, c.o.Config().environment(rec, declared, own))}
 }
 
 // names are those that count for the pane's process: what is declared, and what was when it was started.

@@ -17,12 +17,17 @@ const (
 	OutcomeAlreadyStopped Outcome = "already-stopped"
 	OutcomeCreated        Outcome = "created" // recorded, and not started
 	OutcomeDeleted        Outcome = "deleted"
-	OutcomeFailed         Outcome = "failed" // of a verb on many sessions; Detail says why
+	OutcomeRegistered     Outcome = "registered" // recorded; the first event starts it
+	OutcomeClosed         Outcome = "closed"
+	OutcomeDelivered      Outcome = "delivered" // into the agent that ran
+	OutcomeRepeated       Outcome = "repeated"  // the delivery was processed before; nothing was touched
+	OutcomeFailed         Outcome = "failed"    // of a verb on many sessions; Detail says why
 )
 
 // Row is what a verb did to one session, or what there is to know of it.
 type Row struct {
 	Ref          Ref     `json:"ref"`
+	Kind         string  `json:"kind"` // [KindStanding] or [KindWorkItem]
 	ID           string  `json:"id,omitempty"`
 	Name         string  `json:"name"`
 	Description  string  `json:"description,omitempty"`
@@ -52,7 +57,7 @@ const (
 	StateRunning State = "running"
 	StateEnded   State = "ended"   // the agent has ended on its own; its last screen may still be there, see [Core.Peek]
 	StateStopped State = "stopped" // taken down by us
-	StateNew     State = "new"     // declared, never started
+	StateNew     State = "new"     // declared or registered, never started
 	StateUnknown State = "unknown" // tmux did not answer
 	StateBroken  State = "broken"  // its record cannot be read
 )
@@ -64,8 +69,10 @@ func stateOf(r Record, p Pane, there, silent bool) State {
 		return StateUnknown
 	case there && !p.Dead:
 		return StateRunning
-	case there, r.Status != StatusStopped:
+	case there, !r.down():
 		return StateEnded
+	case r.Status == StatusNew:
+		return StateNew
 	}
 	return StateStopped
 }
@@ -79,15 +86,20 @@ func rowOf(r Record, s State) Row {
 }
 
 func declaredRow(d Definition) Row {
-	ref := StandingRef(d.Name)
-	return Row{Ref: ref, Name: d.Name, Description: d.Description, Source: d.Source, Harness: d.Harness, Cwd: d.Cwd,
+	ref := d.Ref()
+	return Row{Ref: ref, Kind: ref.Kind(), Name: d.Name, Description: d.Description, Source: d.Source, Harness: d.Harness, Cwd: d.Cwd,
 		State: StateNew, AutoStart: d.AutoStart, TmuxTarget: ref.TmuxName(), Slack: d.Slack}
 }
 
 func brokenRow(u *UnreadableError) Row {
-	row := Row{Ref: u.Ref, Name: u.Ref.Name(), State: StateBroken, Detail: u.Error()}
-	if u.Ref != "" {
+	row := Row{Ref: u.Ref, Kind: u.Ref.Kind(), Name: u.Ref.Name(), State: StateBroken, Detail: u.Error()}
+	switch {
+	case u.Ref != "":
 		row.TmuxTarget = u.Ref.TmuxName()
+	case u.Slug != "": // the file of a work item, whose ref cannot be told from it
+		row.Kind, row.Name, row.TmuxTarget = KindWorkItem, u.Slug, tmuxName(u.Slug)
+	default:
+		row.Kind = KindStanding
 	}
 	return row
 }

@@ -15,7 +15,8 @@ type run struct {
 	c        *Core
 	cfg      Config
 	harness  Harness
-	prompt   string
+	prompt   string            // the first message of a fresh conversation
+	event    *event            // what happened to its work item; nil: nothing, it is only started
 	declared map[string]string // by the env file
 	rec      Record            // as it will be
 	prior    *Record           // as it is on disk; nil: there is none
@@ -32,18 +33,28 @@ func (r *run) launch(ctx context.Context) (Row, error) {
 		r.rec.Conversation = r.c.conversation(ctx, r.harness, *r.prior)
 		r.prior.Conversation = r.rec.Conversation
 	}
-	if r.prior != nil && r.prior.Conversation != "" {
+	if r.continues() {
 		row, err := r.resume(ctx)
-		if err == nil || !errors.Is(err, errResumeAbandoned) {
+		switch {
+		case err == nil || !errors.Is(err, errResumeAbandoned):
 			return row, err
+		case r.took(ctx): // it could resume: what was told once is not told again
+			row = rowOf(r.rec, StateEnded)
+			row.Outcome, row.Detail = OutcomeResumed, "it took what it was told, and then ended"
+			return row, nil
 		}
 		r.c.emit(ctx, EventResumeFailed, slog.LevelWarn, r.rec, map[string]any{"reason": err.Error(), "conversation": r.prior.Conversation})
 	}
 	r.rec.Conversation = newID()
-	if err := r.spawn(ctx, Launch{Prompt: r.prompt}); err != nil {
+	if err := r.spawn(ctx, r.opening(Launch{Prompt: r.prompt})); err != nil {
 		return Row{}, err
 	}
 	return r.row(OutcomeStarted), nil
+}
+
+// continues reports whether there is a conversation to go on with, or for a work item should be.
+func (r *run) continues() bool {
+	return r.prior != nil && (r.prior.Conversation != "" || r.rec.Ref.Kind() == KindWorkItem && r.prior.lived())
 }
 
 func (r *run) row(o Outcome) Row {
@@ -58,7 +69,7 @@ func (r *run) resume(ctx context.Context) (Row, error) {
 	if err := r.resumable(); err != nil {
 		return Row{}, err
 	}
-	if err := r.spawn(ctx, Launch{Resume: true}); err != nil {
+	if err := r.spawn(ctx, r.opening(Launch{Resume: true})); err != nil {
 		if errors.Is(err, ErrCannotResume) {
 			err = fmt.Errorf("%w: %w", errResumeAbandoned, err)
 		}
@@ -131,6 +142,7 @@ func (r *run) outlived(ctx context.Context) (Pane, error) {
 // spawn writes the record as starting, makes the pane, and writes the record as running. When it fails the record is
 // again what it was.
 func (r *run) spawn(ctx context.Context, l Launch) error {
+	r.place(ctx)
 	s, err := r.order(ctx, l)
 	if err != nil {
 		return err
@@ -139,6 +151,9 @@ func (r *run) spawn(ctx context.Context, l Launch) error {
 	r.rec.Replaces = 0
 	if err := r.c.o.Store.Save(ctx, r.rec); err != nil {
 		return fmt.Errorf("record the start: %w", err)
+	}
+	if err := r.intend(ctx); err != nil {
+		return errors.Join(err, r.undo(context.WithoutCancel(ctx)))
 	}
 	var pane Pane
 	err = r.c.gated(ctx, func() error { pane, err = r.c.o.Terminal.Spawn(ctx, s); return err })
@@ -159,7 +174,7 @@ func (r *run) spawn(ctx context.Context, l Launch) error {
 func (r *run) order(ctx context.Context, l Launch) (Spawn, error) {
 	d := r.rec.Definition
 	l.Session, l.Conversation, l.Args, l.Cwd = r.rec.ID, r.rec.Conversation, d.HarnessArgs, d.Cwd
-	l.Env = r.cfg.environment(r.rec.ID, r.declared, nil)
+	l.Env = r.cfg.environment(r.rec, r.declared, nil)
 	if p, ok := r.harness.(Preparer); ok {
 		if err := p.Prepare(ctx, l); err != nil {
 			return Spawn{}, fmt.Errorf("prepare %s: %w", r.harness.Name(), err)
@@ -169,7 +184,7 @@ func (r *run) order(ctx context.Context, l Launch) (Spawn, error) {
 	if err != nil {
 		return Spawn{}, err
 	}
-	env := r.cfg.environment(r.rec.ID, r.declared, cmd.Env)
+	env := r.cfg.environment(r.rec, r.declared, cmd.Env)
 	return Spawn{Name: r.rec.Ref.TmuxName(), Mark: r.rec.ID, Argv: cmd.Argv, Cwd: d.Cwd,
 		Env: env, Declared: slices.Sorted(maps.Keys(passed(r.declared, env))), RemainOnExit: r.cfg.RemainOnExit}, nil
 }
@@ -194,18 +209,34 @@ func (r *run) failed(ctx context.Context, cause error) (Pane, error) {
 			return p, nil
 		}
 	case errors.Is(cause, ErrNameTaken): // by somebody who came in between
-		if _, err := r.c.occupant(ctx, r.rec); errors.Is(err, ErrNameTaken) {
+		own, err := r.c.occupant(ctx, r.rec)
+		switch {
+		case errors.Is(err, ErrNameTaken):
 			cause = err
+		case own != nil && !own.Dead && r.prior != nil:
+			return Pane{}, &runsError{pane: *own, err: errors.Join(cause, r.undo(ctx))}
 		}
 	}
 	return Pane{}, errors.Join(cause, r.undo(ctx))
 }
+
+// runsError says that the session's own agent runs: a start that died before it could say so made it in the meantime.
+type runsError struct {
+	pane Pane
+	err  error
+}
+
+func (e *runsError) Error() string { return e.err.Error() }
+func (e *runsError) Unwrap() error { return e.err }
 
 func (r *run) undo(ctx context.Context) error {
 	if r.prior == nil {
 		return r.c.o.Store.Remove(ctx, r.rec.Ref)
 	}
 	rec := *r.prior
-	rec.Status, rec.Changed, rec.Pane, rec.TmuxSession, rec.Replaces = StatusStopped, r.c.o.Now(), "", "", 0
+	if rec.Status != StatusNew {
+		rec.Status = StatusStopped
+	}
+	rec.Changed, rec.Pane, rec.TmuxSession, rec.Replaces = r.c.o.Now(), "", "", 0
 	return r.c.o.Store.Save(ctx, rec)
 }

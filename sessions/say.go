@@ -123,7 +123,7 @@ func (c *Core) running(ctx context.Context, ref Ref, id string) (Record, error) 
 	case id != "" && rec.ID != id:
 		return Record{}, &Refusal{Cause: ErrReplaced, Remedy: "use the thread of the new one",
 			What: fmt.Sprintf("the %s that this was meant for was deleted, and another one has its name", ref)}
-	case rec.Status == StatusStopped:
+	case rec.down():
 		return Record{}, notRunning(ref)
 	}
 	return rec, nil
@@ -177,6 +177,11 @@ func (s *speech) run(ctx context.Context) (Receipt, error) {
 	if err := s.typeIn(ctx, id); err != nil {
 		return "", err
 	}
+	return s.receipt(ctx)
+}
+
+// receipt waits for the proof of a text that was typed.
+func (s *speech) receipt(ctx context.Context) (Receipt, error) {
 	w, ok := s.harness.(Witness)
 	if !ok || s.q.Raw && s.traits.CommandsUnseen {
 		return ReceiptTyped, nil
@@ -192,6 +197,11 @@ func (s *speech) typeIn(ctx context.Context, id string) error {
 		return err
 	}
 	defer release()
+	return s.typeLocked(ctx, id)
+}
+
+// typeLocked is typeIn for who has the session's lock.
+func (s *speech) typeLocked(ctx context.Context, id string) error {
 	if err := s.compose(ctx, id); err != nil {
 		return err
 	}
@@ -201,7 +211,7 @@ func (s *speech) typeIn(ctx context.Context, id string) error {
 	if err := s.place(ctx); err != nil {
 		return err
 	}
-	err = s.c.terminal(s.rec).Deliver(ctx, Delivery{Target: s.rec.Target(), Text: s.text,
+	err := s.c.terminal(s.rec).Deliver(ctx, Delivery{Target: s.rec.Target(), Text: s.text,
 		Submit: s.traits.Submit, Delay: s.traits.SubmitDelay, Commit: s.commit(ctx)})
 	if err != nil {
 		return s.c.typingFailed(s.rec, err)
@@ -293,10 +303,10 @@ func (c *Core) typingFailed(rec Record, err error) error {
 	switch {
 	case errors.Is(err, ErrPaneDead):
 		return &Refusal{Cause: fmt.Errorf("%w: %w", ErrNotRunning, err), What: fmt.Sprintf("the agent of %s has ended", rec.Ref),
-			Remedy: "the-loop standing start " + rec.Ref.Name()}
+			Remedy: rec.Ref.StartCommand()}
 	case errors.Is(err, ErrPaneGone):
 		return &Refusal{Cause: fmt.Errorf("%w: %w", ErrNotRunning, err), What: fmt.Sprintf("%s is not running", rec.Ref),
-			Remedy: "the-loop standing start " + rec.Ref.Name()}
+			Remedy: rec.Ref.StartCommand()}
 	}
 	return fmt.Errorf("%s: %w", rec.Ref, err)
 }

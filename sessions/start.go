@@ -52,7 +52,7 @@ func (c *Core) bring(ctx context.Context, def Definition, known *Record) (Row, e
 
 // unborn is the record of a session that has none yet.
 func (c *Core) unborn(def Definition) Record {
-	return Record{Version: RecordVersion, ID: newID(), Ref: StandingRef(def.Name), Definition: def, Created: c.o.Now()}
+	return Record{Version: RecordVersion, ID: newID(), Ref: def.Ref(), Definition: def, Created: c.o.Now()}
 }
 
 // reload reads a record again under the session's lock: who had the lock before may have changed it.
@@ -75,16 +75,29 @@ func (c *Core) reported(ctx context.Context, rec Record, start func() (Row, erro
 		return Row{}, fmt.Errorf("start %s: %w", rec.Ref, err)
 	}
 	fields := map[string]any{"pane": row.Pane, "conversation": row.Conversation, "harness": row.Harness}
-	switch {
-	case row.Outcome == OutcomeStarted:
-		c.emit(ctx, EventStarted, slog.LevelInfo, rec, fields)
-	case row.Outcome == OutcomeResumed:
-		c.emit(ctx, EventResumed, slog.LevelInfo, rec, fields)
-	case rec.Status == StatusStarting: // a start before died when it had made the pane and could not say so
-		fields["adopted"] = true
-		c.emit(ctx, EventStarted, slog.LevelInfo, rec, fields)
+	if row.Outcome != OutcomeStarted && row.Outcome != OutcomeResumed {
+		if rec.Status != StatusStarting {
+			return row, nil
+		}
+		fields["adopted"] = true // a start before died when it had made the pane and could not say so
 	}
+	c.emit(ctx, started(rec, row, fields), slog.LevelInfo, rec, fields)
 	return row, nil
+}
+
+// started is the name of the event of an agent that came up; fields gets what belongs to it.
+func started(rec Record, row Row, fields map[string]any) string {
+	resumed := row.Outcome == OutcomeResumed
+	switch {
+	case rec.Ref.Kind() == KindWorkItem && !rec.lived():
+		return EventSpawned
+	case rec.Ref.Kind() == KindWorkItem:
+		fields["resumed"] = resumed
+		return EventRespawned
+	case resumed:
+		return EventResumed
+	}
+	return EventStarted
 }
 
 // start does it. known is the record on disk; nil: there is none, and there will be none if it fails.
@@ -99,20 +112,35 @@ func (c *Core) start(ctx context.Context, def Definition, rec Record, known *Rec
 	case own != nil && !own.Dead && !rec.replacing(*own):
 		return c.adopt(ctx, rec, *own)
 	}
-	r, err := c.ready(def)
+	if own != nil && rec.Replaces != 0 { // a restart was cut short
+		r, err := c.ready(def)
+		if err != nil {
+			return Row{}, err
+		}
+		return r.inPlace(ctx, def, rec, *own)
+	}
+	rec.Definition = def
+	row, err := c.launch(ctx, rec, known, own, nil)
+	var runs *runsError
+	if errors.As(err, &runs) {
+		return c.adopt(ctx, *known, runs.pane)
+	}
+	return row, err
+}
+
+// launch brings an agent up that does not run. own is the dead pane of the one before, if it was kept; ev is what it is told
+// first, if anything happened.
+func (c *Core) launch(ctx context.Context, rec Record, known *Record, own *Pane, ev *event) (Row, error) {
+	r, err := c.ready(rec.Definition)
 	if err != nil {
 		return Row{}, err
-	}
-	if own != nil && rec.Replaces != 0 { // a restart was cut short
-		return r.inPlace(ctx, def, rec, *own)
 	}
 	if own != nil {
 		if err := c.end(ctx, rec, own.Target()); err != nil {
 			return Row{}, fmt.Errorf("clear the ended agent's pane: %w", err)
 		}
 	}
-	r.rec, r.prior = rec, known
-	r.rec.Definition = def
+	r.rec, r.prior, r.event = rec, known, ev
 	return r.launch(ctx)
 }
 

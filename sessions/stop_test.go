@@ -113,11 +113,16 @@ func TestAttachShowsTheSessionByItsID(t *testing.T) {
 
 func TestR3_1_ASessionIsAddressedByNameAndAWorkItemIsNone(t *testing.T) {
 	t.Parallel()
-	for _, s := range []string{"github:owner/repo#15", "owner/repo#15", "standing:", "standing:Upper", "standing:a/b", "standing:../a", "loop-standing-a", "a",
+	for _, s := range []string{"owner/repo#15", "standing:", "standing:Upper", "standing:a/b", "standing:../a", "loop-standing-a", "a",
 		"standing:" + strings.Repeat("a", 41), "standing:-a"} {
 		var bad *sessions.RefError
 		if got, err := sessions.ParseRef(s); !errors.As(err, &bad) {
 			t.Errorf("ParseRef(%q) = %q, %v", s, got, err)
+		}
+	}
+	for _, s := range []string{"github:owner/repo#15", "github:standing/a#1"} {
+		if item, err := sessions.ParseRef(s); err != nil || item.Kind() == sessions.KindStanding || strings.HasPrefix(item.TmuxName(), "loop-standing-") {
+			t.Errorf("ParseRef(%q) = %q, %v", s, item, err)
 		}
 	}
 	got, err := sessions.ParseRef("standing:a-1")

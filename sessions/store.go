@@ -6,18 +6,19 @@ import (
 	"time"
 )
 
-// Store keeps records and locks.
+// Store keeps records, ledgers and locks.
 type Store interface {
 	Records
+	Ledgers
 	Locker
 }
 
 // Records keeps one [Record] a session. Every write is atomic and durable.
 type Records interface {
 	// Load returns the record of ref. [ErrNotRecorded] when there is none; a file that cannot be read is a
-	// [*UnreadableError], which is not absence.
+	// [*UnreadableError], which is not absence. A [Collision] when another work item has its place.
 	Load(ctx context.Context, ref Ref) (Record, error)
-	// List returns all records, by ref, and beside them the files that could not be read.
+	// List returns all records of both kinds, by ref, and beside them the files that could not be read.
 	List(ctx context.Context) ([]Record, []*UnreadableError, error)
 	// Save writes a record. It refuses, with an [*UnreadableError], to overwrite a file that it cannot read.
 	Save(ctx context.Context, r Record) error
@@ -48,17 +49,3 @@ type Event struct {
 	ID     string // Record.ID; may be empty
 	Fields map[string]any
 }
-
-// Names of the events that this package emits.
-const (
-	EventCreated      = "standing.created"
-	EventCreateFailed = "standing.create_failed"
-	EventDeleted      = "standing.deleted"
-	EventStarted      = "standing.started"
-	EventResumed      = "standing.resumed"
-	EventResumeFailed = "standing.resume_failed"
-	EventSpawnFailed  = "standing.spawn_failed"
-	EventStopped      = "standing.stopped"
-	EventStopFailed   = "standing.stop_failed"
-	EventSaid         = "standing.said"
-)

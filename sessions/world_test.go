@@ -86,7 +86,13 @@ func (w *world) reconfigure(change func(*sessions.Config)) {
 	change(&w.cfg)
 }
 
-func ref(name string) sessions.Ref { return sessions.StandingRef(name) }
+// ref is that of a standing session, or the work item's that is named in full.
+func ref(name string) sessions.Ref {
+	if strings.Contains(name, ":") {
+		return sessions.Ref(name)
+	}
+	return sessions.StandingRef(name)
+}
 
 // start starts a session and waits until its agent can be talked to.
 func (w *world) start(name string) sessions.Row {

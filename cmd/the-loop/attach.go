@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,13 +13,18 @@ import (
 )
 
 func (c *cli) attachCommand() *cobra.Command {
+	return c.attachTo("attach NAME", "Show a session's terminal", c.standing)
+}
+
+// attachTo is attach for the kind of session that open opens the core for.
+func (c *cli) attachTo(use, short string, open func(context.Context, string, func(*app, sessions.Ref) error) error) *cobra.Command {
 	var readOnly, printOnly bool
-	cmd := &cobra.Command{Use: "attach NAME", Short: "Show a session's terminal", Args: cobra.ExactArgs(1),
+	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1),
 		Long: `Show a session's terminal, here or, inside the-loop's own tmux server, by switching to it. Detach with C-b d.`}
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "only watch: nothing that is typed here reaches the agent")
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the command instead of running it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.standing(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
+		return open(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
 			argv, err := a.core.Attach(cmd.Context(), sessions.AttachRequest{Ref: ref, ReadOnly: readOnly, Inside: c.env.getenv("TMUX") != ""})
 			if err != nil {
 				return err

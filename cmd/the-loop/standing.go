@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -52,7 +51,7 @@ func (c *cli) standingList() *cobra.Command {
 			return err
 		}
 		defer a.close()
-		rows, err := a.core.List(cmd.Context())
+		rows, err := a.core.Some(cmd.Context(), sessions.ListRequest{Kind: sessions.KindStanding})
 		if err != nil {
 			return err
 		}
@@ -62,38 +61,33 @@ func (c *cli) standingList() *cobra.Command {
 }
 
 func (c *cli) standingSay() *cobra.Command {
-	var text string
 	cmd := &cobra.Command{Use: "say NAME --text TEXT", Short: "Type a text into a session and submit it", Args: cobra.ExactArgs(1),
 		Long: `Type a text into a running session and submit it, once. With --text - the text is read from standard input.
 
 What is printed is what is known: "accepted" when the agent's own record shows the text, "typed" when it gives no proof. A text
 that the agent would take as a command (for most, one that begins with ! or /) gets a name in front, so that it is plain text.
 Nothing is typed while the agent asks a question or while unsent text stands in its input box.`}
-	cmd.Flags().StringVar(&text, "text", "", "the text; - reads standard input")
+	text := textFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if !cmd.Flags().Changed("text") {
-			return usage(errors.New("there is no --text"))
-		}
-		if text == "-" {
-			data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxText+1))
-			if err != nil {
-				return fmt.Errorf("read standard input: %w", err)
-			}
-			text = string(data)
-		}
-		if len(text) > maxText {
-			return usage(fmt.Errorf("the text is longer than %d bytes", maxText))
-		}
-		return c.standing(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
-			receipt, err := a.core.Say(cmd.Context(), sessions.SayRequest{Ref: ref, Text: text})
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", ref, receipt)
+		words, err := text()
+		if err != nil {
 			return err
-		})
+		}
+		return c.standing(cmd.Context(), args[0], say(cmd, words))
 	}
 	return cmd
+}
+
+// say types a text into a session and prints how well it is known to have arrived.
+func say(cmd *cobra.Command, text string) func(*app, sessions.Ref) error {
+	return func(a *app, ref sessions.Ref) error {
+		receipt, err := a.core.Say(cmd.Context(), sessions.SayRequest{Ref: ref, Text: text})
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s\n", ref, receipt)
+		return err
+	}
 }
 
 // maxText is the longest text that is typed, in bytes.

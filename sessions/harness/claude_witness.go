@@ -47,7 +47,7 @@ func (c Claude) Place(_ context.Context, talk sessions.Conversation) (string, er
 	if err != nil {
 		return "", err
 	}
-	if claudeStarts(reports, time.Now()) {
+	if !talk.Started.IsZero() && claudeStarts(reports, time.Now()) {
 		return "", &sessions.HeldError{State: sessions.ViewStarting}
 	}
 	p := claudePlace{reports: end, conversation: talk.ID}

@@ -28,7 +28,8 @@ func (t Template) Name() string { return t.Title }
 
 // Traits are what the configuration says of it.
 func (t Template) Traits() sessions.Traits {
-	return sessions.Traits{Submit: "\r", SubmitDelay: t.SubmitDelay, CommandPrefixes: slices.Clone(t.CommandPrefixes), Resumes: t.ResumeArgs != nil}
+	return sessions.Traits{Submit: "\r", SubmitDelay: t.SubmitDelay, CommandPrefixes: slices.Clone(t.CommandPrefixes),
+		Resumes: t.ResumeArgs != nil, BareStart: !slices.Contains(t.Args, "{prompt}"), BareResume: !slices.Contains(t.ResumeArgs, "{prompt}")}
 }
 
 // Command fills the template in. An argument that is only {prompt} goes away when there is no prompt.

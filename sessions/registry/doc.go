@@ -2,6 +2,8 @@
 // bot of a state root is.
 //
 //	<root>/local/standing/<name>.json   one record a standing session
+//	<root>/local/<slug>.json            one record a work item's session
+//	<root>/deliveries/<ref>.json        which deliveries a work item has had
 //	<root>/run/locks/<key>.lock         one file a lock, never removed
 //	<root>/run/bot.lock, bot.json       the bot's lock, and what it last said of itself
 //

@@ -35,15 +35,29 @@ func (r *Registry) Load(ctx context.Context, ref sessions.Ref) (sessions.Record,
 	return load(path, ref)
 }
 
-// List returns the records by ref, and the files beside them that cannot be used; see [sessions.Records]. Files whose
-// names do not end in .json are not ours.
+// List returns the records of both kinds by ref, and the files beside them that cannot be used; see [sessions.Records]. Files
+// whose names do not end in .json are not ours.
 func (r *Registry) List(ctx context.Context) ([]sessions.Record, []*sessions.UnreadableError, error) {
-	entries, err := os.ReadDir(r.standingDir())
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("list the records: %w", err)
-	}
 	var records []sessions.Record
 	var unreadable []*sessions.UnreadableError
+	for dir, loadNamed := range map[string]func(dir, name string) (sessions.Record, error){r.standingDir(): loadStanding, r.itemsDir(): loadItem} {
+		some, bad, err := list(ctx, dir, loadNamed)
+		if err != nil {
+			return nil, nil, fmt.Errorf("list the records: %w", err)
+		}
+		records, unreadable = append(records, some...), append(unreadable, bad...)
+	}
+	slices.SortFunc(records, func(a, b sessions.Record) int { return cmp.Compare(a.Ref, b.Ref) })
+	slices.SortFunc(unreadable, func(a, b *sessions.UnreadableError) int { return cmp.Compare(a.Path, b.Path) })
+	return records, unreadable, nil
+}
+
+// list loads the records of one folder.
+func list(ctx context.Context, dir string, loadNamed func(dir, name string) (sessions.Record, error)) (records []sessions.Record, unreadable []*sessions.UnreadableError, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
 	for _, entry := range entries {
 		if err := ctx.Err(); err != nil {
 			return nil, nil, err
@@ -52,7 +66,7 @@ func (r *Registry) List(ctx context.Context) ([]sessions.Record, []*sessions.Unr
 		if !isRecord || strings.HasPrefix(name, ".") {
 			continue
 		}
-		rec, err := r.loadNamed(name)
+		rec, err := loadNamed(dir, name)
 		var bad *sessions.UnreadableError
 		switch {
 		case errors.As(err, &bad):
@@ -63,17 +77,34 @@ func (r *Registry) List(ctx context.Context) ([]sessions.Record, []*sessions.Unr
 			return nil, nil, err
 		}
 	}
-	slices.SortFunc(records, func(a, b sessions.Record) int { return cmp.Compare(a.Ref, b.Ref) })
 	return records, unreadable, nil
 }
 
-// loadNamed loads a file that was found in the folder, whatever it is called.
-func (r *Registry) loadNamed(name string) (sessions.Record, error) {
-	path := filepath.Join(r.standingDir(), name+extension)
+// loadStanding loads a file that was found in the folder, whatever it is called.
+func loadStanding(dir, name string) (sessions.Record, error) {
+	path := filepath.Join(dir, name+extension)
 	if !sessions.ValidName(name) {
 		return sessions.Record{}, &sessions.UnreadableError{Path: path, Err: errors.New("its name is not one of a session")}
 	}
 	return load(path, sessions.StandingRef(name))
+}
+
+// loadItem loads the record of a work item from a file that was found. Which one it is only the record tells.
+func loadItem(dir, slug string) (sessions.Record, error) {
+	path := filepath.Join(dir, slug+extension)
+	rec, err := read(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return sessions.Record{}, fmt.Errorf("%s: %w", slug, sessions.ErrNotRecorded)
+	case err == nil && rec.Ref.Slug() != slug:
+		err = fmt.Errorf("it is the record of %q", rec.Ref)
+	case err == nil:
+		err = check(rec, rec.Ref)
+	}
+	if err != nil {
+		return sessions.Record{}, &sessions.UnreadableError{Path: path, Slug: slug, Err: reason(err)}
+	}
+	return rec, nil
 }
 
 // Save writes the record. A record that could not be loaded again is an error, and so is one whose present file cannot
@@ -89,7 +120,11 @@ func (r *Registry) Save(ctx context.Context, rec sessions.Record) error {
 	if err := check(rec, rec.Ref); err != nil {
 		return fmt.Errorf("save the record of %s: %w", rec.Ref, err)
 	}
-	r.sweep.Do(func() { sweepTemps(r.standingDir(), time.Now()) })
+	r.sweep.Do(func() {
+		for _, dir := range []string{r.standingDir(), r.itemsDir(), r.ledgersDir()} {
+			sweepTemps(dir, time.Now())
+		}
+	})
 	if _, err := load(path, rec.Ref); err != nil && !errors.Is(err, sessions.ErrNotRecorded) {
 		return err
 	}
@@ -130,23 +165,37 @@ func (r *Registry) recordPath(ref sessions.Ref) (string, error) {
 	if _, err := sessions.ParseRef(string(ref)); err != nil {
 		return "", err
 	}
+	if ref.Kind() == sessions.KindWorkItem {
+		return filepath.Join(r.itemsDir(), ref.Slug()+extension), nil
+	}
 	return filepath.Join(r.standingDir(), ref.Name()+extension), nil
 }
 
-// load reads and checks one record. Errors: [sessions.ErrNotRecorded], [*sessions.UnreadableError].
+// load reads and checks one record. Errors: [sessions.ErrNotRecorded], [*sessions.UnreadableError], a
+// [sessions.Collision].
 func load(path string, ref sessions.Ref) (sessions.Record, error) {
-	data, err := readFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	rec, err := read(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return sessions.Record{}, fmt.Errorf("%s: %w", ref, sessions.ErrNotRecorded)
-	}
-	var rec sessions.Record
-	if err == nil {
-		rec, err = decode(data, ref)
+	case err == nil && rec.Ref != ref && rec.Ref.Slug() == ref.Slug() && check(rec, rec.Ref) == nil:
+		return sessions.Record{}, sessions.Collision(ref, rec.Ref)
+	case err == nil:
+		err = check(rec, ref)
 	}
 	if err != nil {
 		return sessions.Record{}, &sessions.UnreadableError{Path: path, Ref: ref, Err: reason(err)}
 	}
 	return rec, nil
+}
+
+// read reads a record, whoever's it is.
+func read(path string) (sessions.Record, error) {
+	data, err := readFile(path)
+	if err != nil {
+		return sessions.Record{}, err
+	}
+	return decode(data)
 }
 
 // reason drops the path from an error of package os: an UnreadableError names it already.
@@ -159,46 +208,49 @@ func reason(err error) error {
 }
 
 // decode reads the version first: nothing else of a record that another version wrote means what we think.
-func decode(data []byte, ref sessions.Ref) (sessions.Record, error) {
+func decode(data []byte) (sessions.Record, error) {
 	var head struct{ Version int }
 	if err := json.Unmarshal(data, &head); err != nil {
 		return sessions.Record{}, fmt.Errorf("not a record: %w", err)
 	}
-	if err := checkVersion(head.Version); err != nil {
+	if err := checkVersion(head.Version, sessions.RecordVersion); err != nil {
 		return sessions.Record{}, err
 	}
 	var rec sessions.Record
 	if err := json.Unmarshal(data, &rec); err != nil {
 		return sessions.Record{}, fmt.Errorf("not a record: %w", err)
 	}
-	return rec, check(rec, ref)
+	return rec, nil
 }
 
-func checkVersion(v int) error {
-	if v > sessions.RecordVersion {
-		return fmt.Errorf("it has version %d, from a newer the-loop; this one knows %d", v, sessions.RecordVersion)
+func checkVersion(v, known int) error {
+	if v > known {
+		return fmt.Errorf("it has version %d, from a newer the-loop; this one knows %d", v, known)
 	}
-	if v != sessions.RecordVersion {
-		return fmt.Errorf("it has version %d, this the-loop knows %d", v, sessions.RecordVersion)
+	if v != known {
+		return fmt.Errorf("it has version %d, this the-loop knows %d", v, known)
 	}
 	return nil
 }
 
 // check says what makes rec unfit to be the record of ref.
 func check(rec sessions.Record, ref sessions.Ref) error {
-	if err := checkVersion(rec.Version); err != nil {
+	if err := checkVersion(rec.Version, sessions.RecordVersion); err != nil {
+		return err
+	}
+	if _, err := sessions.ParseRef(string(ref)); err != nil {
 		return err
 	}
 	switch {
 	case rec.Ref != ref:
 		return fmt.Errorf("it is the record of %q", rec.Ref)
-	case rec.Definition.Name != ref.Name():
-		return fmt.Errorf("its definition is that of %q", rec.Definition.Name)
+	case rec.Definition.Ref() != ref:
+		return fmt.Errorf("its definition is that of %q", rec.Definition.Ref())
 	case !idPattern.MatchString(rec.ID):
 		return fmt.Errorf("its id %q is not one", rec.ID)
 	}
 	switch rec.Status {
-	case sessions.StatusStarting, sessions.StatusRunning, sessions.StatusStopped:
+	case sessions.StatusStarting, sessions.StatusRunning, sessions.StatusStopped, sessions.StatusNew:
 		return nil
 	}
 	return fmt.Errorf("its status %q is not one", rec.Status)

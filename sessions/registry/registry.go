@@ -24,6 +24,7 @@ func New(root string) *Registry {
 }
 
 func (r *Registry) standingDir() string { return filepath.Join(r.root, "local", "standing") }
+func (r *Registry) itemsDir() string    { return filepath.Join(r.root, "local") }
 func (r *Registry) locksDir() string    { return filepath.Join(r.root, "run", "locks") }
 func (r *Registry) botLock() string     { return filepath.Join(r.root, "run", "bot.lock") }
 func (r *Registry) botFile() string     { return filepath.Join(r.root, "run", "bot.json") }

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"the-loop/sessions"
+)
+
+// item opens the core for a verb on the session of one work item. No standing session is one.
+func (c *cli) item(ctx context.Context, name string, verb func(*app, sessions.Ref) error) error {
+	ref, err := sessions.ParseWorkItem(name)
+	if err != nil {
+		return err
+	}
+	return c.with(ctx, c.open, func(a *app) error { return verb(a, ref) })
+}
+
+func (c *cli) itemRegister() *cobra.Command {
+	var q sessions.RegisterRequest
+	var format string
+	cmd := &cobra.Command{Use: "register REF", Short: "Make a work item's session known; its first event starts it", Args: cobra.ExactArgs(1),
+		Long: `Make the session of a work item known, REF being github:OWNER/REPO#N. Nothing is started: the first event that is delivered does
+that. With --session-id that continues a conversation which the harness has already. What is not given comes from routing in the
+configuration.`}
+	f := cmd.Flags()
+	f.StringVar(&q.Harness, "harness", "", "the agent program (default routing.defaultHarness)")
+	f.StringVar(&q.Cwd, "cwd", "", "the folder it works in (default routing.spawnWorkdir)")
+	f.StringVar(&q.Conversation, "session-id", "", "the harness's `ID` of the conversation to go on with")
+	f.BoolVar(&q.Slack.Enabled, "slack", true, "announce it in Slack when Slack is enabled; --slack=false does not")
+	f.StringVar(&q.Slack.Channel, "slack-channel", "", "the id of the channel, C… (default channels.slack.channel)")
+	formatFlag(cmd, &format)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if q.Cwd != "" {
+			q.Cwd = c.env.abs(q.Cwd)
+		}
+		return c.item(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
+			q.Ref = ref
+			row, err := a.core.Register(cmd.Context(), q)
+			if err != nil {
+				return err
+			}
+			return printRows(cmd.OutOrStdout(), format, []sessions.Row{row})
+		})
+	}
+	return cmd
+}
+
+// itemStates are the states by which sessions can be listed.
+var itemStates = []sessions.State{sessions.StateNew, sessions.StateRunning, sessions.StateEnded, sessions.StateStopped, sessions.StateUnknown, sessions.StateBroken}
+
+func (c *cli) itemList() *cobra.Command {
+	var format, status string
+	cmd := &cobra.Command{Use: "list", Short: "List the sessions of work items", Args: cobra.NoArgs,
+		Long: `List the sessions of work items, with the deliveries of which nobody can tell whether they arrived. Standing sessions are not
+among them: the-loop standing list.`}
+	cmd.Flags().StringVar(&status, "status", "", "only those that are new, running, ended, stopped, unknown or broken")
+	formatFlag(cmd, &format)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		q := sessions.ListRequest{Kind: sessions.KindWorkItem}
+		if status != "" {
+			if q.States = []sessions.State{sessions.State(status)}; !slices.Contains(itemStates, q.States[0]) {
+				return usage(fmt.Errorf("--status is one of %s, not %q", joined(itemStates), status))
+			}
+		}
+		a, err := c.open()
+		if err != nil {
+			return err
+		}
+		defer a.close()
+		rows, err := a.core.Some(cmd.Context(), q)
+		if err != nil {
+			return err
+		}
+		return printRows(cmd.OutOrStdout(), format, rows)
+	}
+	return cmd
+}
+
+func joined(states []sessions.State) string {
+	words := make([]string, len(states))
+	for i, s := range states {
+		words[i] = string(s)
+	}
+	return strings.Join(words, ", ")
+}
+
+func (c *cli) itemAttach() *cobra.Command {
+	return c.attachTo("attach REF", "Show the terminal of a work item's session", c.item)
+}
+
+func (c *cli) itemDeliver() *cobra.Command {
+	var q sessions.DeliverRequest
+	var format string
+	cmd := &cobra.Command{Use: "deliver REF --text TEXT", Short: "Take an event of a work item to its session, once", Args: cobra.ExactArgs(1),
+		Long: `Take an event of a work item to its session. A live agent has it typed, as a reply is; one that has ended, or never ran, is
+started with it: in its conversation, or in a fresh one where that cannot be resumed. With --text - the text is read from standard input.
+
+A delivery with an id that was processed is not repeated, whoever brings it again; the ids of the last 500 deliveries to a work item
+are known. Where nobody can tell whether it arrived, that is said, and the same id is never typed again.
+While the agent asks a question, or unsent text stands in its box, nothing is typed: the command waits as long as --wait says and
+then fails, and the same delivery may be brought again.`}
+	cmd.Flags().StringVar(&q.DeliveryID, "delivery-id", "", "the `ID` of the event; without one it is like no other")
+	cmd.Flags().DurationVar(&q.Wait, "wait", 0, "how long to wait for the agent to take text")
+	text := textFlag(cmd)
+	formatFlag(cmd, &format)
+	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
+		if q.Text, err = text(); err != nil {
+			return err
+		}
+		if q.Wait < 0 || q.Wait > time.Hour {
+			return usage(errors.New("--wait is between 0s and 1h"))
+		}
+		return c.item(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
+			q.Ref = ref
+			done, err := a.core.Deliver(cmd.Context(), q)
+			switch {
+			case err != nil:
+				return err
+			case format == "json":
+				return printJSON(cmd.OutOrStdout(), done)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s %s (%s)\n", ref, done.Receipt, done.Row.Outcome)
+			return err
+		})
+	}
+	return cmd
+}
+
+func (c *cli) itemReply() *cobra.Command {
+	cmd := &cobra.Command{Use: "reply REF --text TEXT", Short: "Type a text into the running session of a work item", Args: cobra.ExactArgs(1),
+		Long: `Type a text into the running session of a work item and submit it, once. It starts nothing: only an event does, see deliver. With
+--text - the text is read from standard input. What is printed is as for standing say.`}
+	text := textFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		words, err := text()
+		if err != nil {
+			return err
+		}
+		return c.item(cmd.Context(), args[0], say(cmd, words))
+	}
+	return cmd
+}
+
+func (c *cli) itemClose() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{Use: "close REF", Short: "Stop a work item's session and forget it", Args: cobra.ExactArgs(1),
+		Long: `Stop a work item's session and remove its record. The harness keeps the conversation; its id is in the event log. Which
+deliveries there were stays known.`}
+	formatFlag(cmd, &format)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return c.item(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
+			row, err := a.core.Delete(cmd.Context(), sessions.DeleteRequest{Ref: ref})
+			if err != nil {
+				return err
+			}
+			return printRows(cmd.OutOrStdout(), format, []sessions.Row{row})
+		})
+	}
+	return cmd
+}
+
+// textFlag adds --text, and returns what reads what was given.
+func textFlag(cmd *cobra.Command) (read func() (string, error)) {
+	var text string
+	cmd.Flags().StringVar(&text, "text", "", "the text; - reads standard input")
+	return func() (string, error) {
+		if !cmd.Flags().Changed("text") {
+			return "", usage(errors.New("there is no --text"))
+		}
+		if text == "-" {
+			data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxText+1))
+			if err != nil {
+				return "", fmt.Errorf("read standard input: %w", err)
+			}
+			text = string(data)
+		}
+		if len(text) > maxText {
+			return "", usage(fmt.Errorf("the text is longer than %d bytes", maxText))
+		}
+		return text, nil
+	}
+}

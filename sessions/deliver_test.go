@@ -1,0 +1,589 @@
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"the-loop/sessions"
+	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/smallagent"
+)
+
+// item is the work item of most tests.
+const item = "github:Acme/shop.web#7"
+
+// newItem makes a world with a registered work item, whose first event has begun a conversation.
+func newItem(t testing.TB, change func(*world, *sessions.Options)) *world {
+	t.Helper()
+	w := newWorld(t, change)
+	w.register(item)
+	w.deliver("first", "the first event")
+	w.ready(item)
+	return w
+}
+
+func (w *world) register(name string) {
+	w.t.Helper()
+	w.reconfigure(func(c *sessions.Config) {
+		c.Defaults.HarnessArgs = map[string][]string{harness.SmallAgentName: {"--reply-delay", "0s"}}
+	})
+	_, err := w.Register(w.t.Context(), sessions.RegisterRequest{Ref: ref(name), Harness: harness.SmallAgentName, Cwd: w.dir})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) deliver(id, text string) sessions.Delivered {
+	w.t.Helper()
+	d, err := w.Deliver(w.t.Context(), sessions.DeliverRequest{Ref: item, DeliveryID: id, Text: text})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return d
+}
+
+// argv is how the agent in the session's pane was started.
+func (w *world) argv(name string) []string {
+	w.t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", w.pane(name).PID))
+	if errors.Is(err, fs.ErrNotExist) {
+		w.t.Skip("this system does not show how a process was started")
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
+}
+
+// forgotten has the agent know nothing of the recorded conversation any more.
+func (w *world) forgotten(name string) {
+	w.t.Helper()
+	if err := os.Remove(smallagent.RecordPath(filepath.Join(w.dir, "agent"), w.record(name).Conversation)); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestTheFirstEventBeginsTheSessionOfAWorkItem(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.register(item)
+	if row := w.row(item); row.State != sessions.StateNew || row.Expected || row.Kind != sessions.KindWorkItem {
+		t.Errorf("registered: %+v", row)
+	}
+	d := w.deliver("1", "look at this")
+	if d.Row.Outcome != sessions.OutcomeStarted || d.Receipt != sessions.ReceiptAccepted || !d.Row.Running {
+		t.Errorf("%+v", d)
+	}
+	if said := w.awaitSaid(item, 1); !slices.Equal(said, []string{"look at this"}) {
+		t.Errorf("the conversation began with %q", said)
+	}
+	w.ready(item)
+	if d = w.deliver("2", "and at that"); d.Row.Outcome != sessions.OutcomeDelivered || d.Receipt != sessions.ReceiptAccepted {
+		t.Errorf("%+v", d)
+	}
+	if said := w.said(item, smallagent.TypeUser); !slices.Equal(said, []string{"look at this", "and at that"}) {
+		t.Errorf("the agent was told %q", said)
+	}
+	if name := w.pane(item).SessionName; name != "loop-github-acme-shop-web-7" || name != ref(item).TmuxName() {
+		t.Errorf("the tmux session is called %q", name)
+	}
+	w.emitted("session.registered", sessions.EventSpawned, sessions.EventDelivered, sessions.EventDelivered)
+	for _, e := range w.events.Events() {
+		if strings.Contains(fmt.Sprint(e.Fields), "look at") {
+			t.Errorf("the text is in the event log: %v", e)
+		}
+	}
+}
+
+func TestThePaneOfAWorkItemKnowsIt(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", w.pane(item).PID))
+	if err != nil {
+		t.Skip(err)
+	}
+	if !strings.Contains("\x00"+string(env), "\x00THE_LOOP_WORK_ITEM="+item+"\x00") {
+		t.Error("THE_LOOP_WORK_ITEM is not in its environment")
+	}
+}
+
+func TestR1_1_R1_2_ARespawnContinuesTheRecordedConversation(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(*world){
+		"dead":    func(w *world) { w.kill(item) },
+		"missing": func(w *world) { w.reconfigure(func(c *sessions.Config) { c.RemainOnExit = false }); w.end(item) },
+		"stopped": func(w *world) { w.stop(item) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newItem(t, nil)
+			first := w.record(item)
+			end(w)
+			d := w.deliver("second", "-- an event --")
+			if d.Row.Outcome != sessions.OutcomeResumed || d.Receipt != sessions.ReceiptAccepted || d.Row.Conversation != first.Conversation {
+				t.Errorf("%+v", d)
+			}
+			argv := w.argv(item)
+			if i := slices.Index(argv, "--resume"); i < 0 || argv[i+1] != first.Conversation || argv[len(argv)-1] != "-- an event --" {
+				t.Errorf("the agent was started with %q", argv)
+			}
+			if rec := w.record(item); rec.Conversation != first.Conversation || rec.ID != first.ID {
+				t.Errorf("the record is %+v after %+v", rec, first)
+			}
+			if said := w.said(item, smallagent.TypeUser); !slices.Equal(said, []string{"the first event", "-- an event --"}) {
+				t.Errorf("the agent was told %q", said)
+			}
+			if e := w.event(sessions.EventRespawned); e.Fields["resumed"] != true {
+				t.Errorf("%v", e.Fields)
+			}
+		})
+	}
+}
+
+// end ends the session's pane behind our back.
+func (w *world) end(name string) {
+	w.t.Helper()
+	if err := w.tmux.End(w.t.Context(), w.record(name).Target(), 0); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// unresumed fails unless the last respawn began a fresh conversation with the event, for that reason.
+func (w *world) unresumed(before sessions.Record, d sessions.Delivered, text, why string) {
+	w.t.Helper()
+	rec := w.record(item)
+	if d.Row.Outcome != sessions.OutcomeStarted || rec.ID != before.ID || rec.Conversation == before.Conversation || rec.Conversation != d.Row.Conversation {
+		w.t.Errorf("%+v; the record is %+v after %+v", d, rec, before)
+	}
+	if said := w.awaitSaid(item, 1); !slices.Equal(said, []string{text}) {
+		w.t.Errorf("the fresh conversation began with %q", said)
+	}
+	e := w.event("session.resume_failed")
+	if reason, _ := e.Fields["reason"].(string); e.Level != slog.LevelWarn || !strings.Contains(reason, why) {
+		w.t.Errorf("%v: %v, want %q", e.Level, e.Fields, why)
+	}
+	if e := w.event(sessions.EventRespawned); e.Fields["resumed"] != false {
+		w.t.Errorf("%v", e.Fields)
+	}
+}
+
+func TestR1_3_ResumingCanBeSwitchedOff(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	before := w.record(item)
+	w.reconfigure(func(c *sessions.Config) { c.Resume = false })
+	w.kill(item)
+	d := w.deliver("2", "an event")
+	w.unresumed(before, d, "an event", "resumeOnRespawn")
+	if argv := w.argv(item); slices.Contains(argv, "--resume") || !slices.Contains(argv, "--session-id") {
+		t.Errorf("the agent was started with %q", argv)
+	}
+}
+
+func TestR1_4_AHarnessThatCannotResumeBeginsAFreshConversation(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(w *world, o *sessions.Options) {
+		a := agentIn(w.dir)
+		o.Harnesses = harness.NewSet(harness.Template{Title: "tool", Binary: "/usr/bin/env", Args: []string{runAsAgent + "=1",
+			a.Argv[0], "--dir", a.Dir, "--session-id", "{sessionId}", "--reply-delay", "0s", "{harnessArgs}", "{prompt}"}}).Get
+	})
+	register := func(conversation string) error {
+		_, err := w.Register(t.Context(), sessions.RegisterRequest{Ref: item, Harness: "tool", Cwd: w.dir, Conversation: conversation})
+		return err
+	}
+	w.refused(register("abc"), sessions.ErrCannotResume, "tool has no way to resume")
+	if err := register(""); err != nil {
+		t.Fatal(err)
+	}
+	w.deliver("1", "the first event")
+	w.ready(item)
+	before := w.record(item)
+	w.kill(item)
+	d := w.deliver("2", "an event")
+	w.ready(item)
+	w.unresumed(before, d, "an event", "no way to resume")
+	if d.Receipt != sessions.ReceiptTyped {
+		t.Errorf("a harness without proof: %s", d.Receipt)
+	}
+}
+
+func TestR1_5_AFlagShapedIDIsNeverGivenToAHarness(t *testing.T) {
+	t.Parallel()
+	for id, why := range map[string]string{"--dangerously-skip-permissions": "shape", "-r": "shape", "../../etc": "shape", "a b": "shape",
+		strings.Repeat("a", 129): "shape", "": "none is recorded"} {
+		w := newItem(t, nil)
+		w.edit(item, func(r *sessions.Record) { r.Conversation = id })
+		before := w.record(item)
+		w.reconfigure(func(c *sessions.Config) { c.RemainOnExit = false })
+		w.end(item)
+		d := w.deliver("2", "an event")
+		w.unresumed(before, d, "an event", why)
+		if argv := w.argv(item); id != "" && slices.Contains(argv, id) {
+			t.Errorf("%q is in %q", id, argv)
+		}
+	}
+	w := newWorld(t, nil)
+	_, err := w.Register(t.Context(), sessions.RegisterRequest{Ref: item, Harness: harness.SmallAgentName, Cwd: w.dir, Conversation: "--x"})
+	w.refused(err, sessions.ErrRefused, "does not have the shape")
+	w.noRecord(item)
+}
+
+func TestR2_1_R2_4_TheProbeSeesWhetherTheResumedAgentLives(t *testing.T) {
+	t.Parallel()
+	for _, keep := range []bool{true, false} {
+		w := newItem(t, nil)
+		w.patient()
+		w.reconfigure(func(c *sessions.Config) { c.RemainOnExit = keep })
+		before := w.record(item)
+		w.end(item)
+		began := time.Now()
+		w.deliver("2", "an event")
+		if took := time.Since(began); took < w.config().Probe {
+			t.Errorf("keep %t: it was looked at after %s", keep, took)
+		}
+		w.ready(item)
+		w.end(item)
+		w.forgotten(item)
+		d := w.deliver("3", "another event")
+		w.unresumed(before, d, "another event", "ended within")
+	}
+}
+
+func TestR2_5_WithoutAProbeNothingIsWaitedForAndAnEndIsReportedAfterwards(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	w.reconfigure(func(c *sessions.Config) { c.Probe = 0 })
+	w.kill(item)
+	w.forgotten(item)
+	_, err := w.Deliver(t.Context(), sessions.DeliverRequest{Ref: item, DeliveryID: "2", Text: "an event"})
+	if !errors.Is(err, sessions.ErrInDoubt) {
+		t.Fatalf("an agent that ended at once, unprobed: %v", err)
+	}
+	if e := w.event(sessions.EventRespawned); e.Fields["resumed"] != true {
+		t.Errorf("%v", e.Fields)
+	}
+	if e := w.event(sessions.EventDoubted); e.Level != slog.LevelWarn || e.Fields["delivery"] != "2" {
+		t.Errorf("%v", e)
+	}
+	if row := w.row(item); row.State != sessions.StateEnded {
+		t.Errorf("%+v", row)
+	}
+	w.patient()
+	w.deliver("3", "the next event")
+	if e := w.event("session.ended"); e.Level != slog.LevelWarn || !strings.Contains(fmt.Sprint(e.Fields["detail"]), "ended, with status") {
+		t.Errorf("%v", e)
+	}
+}
+
+func TestR2_2_R2_3_R3_1_AnUnresumableConversationGivesWayToAFreshOneWithTheEvent(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	w.patient()
+	before := w.record(item)
+	w.kill(item)
+	w.forgotten(item)
+	d := w.deliver("2", "an event")
+	w.unresumed(before, d, "an event", "ended within")
+	if again := w.deliver("2", "an event"); again.Row.Outcome != sessions.OutcomeRepeated || again.Receipt != d.Receipt || !again.Row.Running {
+		t.Errorf("the same delivery: %+v", again)
+	}
+	if said := w.said(item, smallagent.TypeUser); len(said) != 1 {
+		t.Errorf("the agent was told %q", said)
+	}
+}
+
+func TestR3_2_AC3_2_TheFallbackLeavesItsTrail(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	w.patient()
+	before := w.record(item)
+	w.kill(item)
+	w.forgotten(item)
+	w.deliver("2", "an event")
+	w.emitted("session.registered", sessions.EventSpawned, sessions.EventDelivered, "session.ended", "session.resume_failed",
+		sessions.EventRespawned, sessions.EventDelivered)
+	failed, respawned := w.event("session.resume_failed"), w.event(sessions.EventRespawned)
+	if failed.Level != slog.LevelWarn || failed.Fields["conversation"] != before.Conversation || failed.Ref != item {
+		t.Errorf("%+v", failed)
+	}
+	if respawned.Fields["resumed"] != false || respawned.Fields["conversation"] != w.record(item).Conversation {
+		t.Errorf("%+v", respawned)
+	}
+}
+
+func TestAnAgentThatTookTheEventAndThenEndedIsToldItOnce(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, func(w *world, o *sessions.Options) {
+		spawns := 0
+		o.Terminal = &hooked{Terminal: o.Terminal, spawned: func(p sessions.Pane) {
+			if spawns++; spawns == 2 { // of the resumed one
+				w.awaitSaid(item, 2)
+				w.kill(item)
+			}
+		}}
+	})
+	w.kill(item)
+	d := w.deliver("2", "an event")
+	if d.Row.Outcome != sessions.OutcomeResumed || d.Receipt != sessions.ReceiptAccepted || d.Row.State != sessions.StateEnded || d.Row.Running {
+		t.Errorf("%+v", d)
+	}
+	if said := w.said(item, smallagent.TypeUser); !slices.Equal(said, []string{"the first event", "an event"}) {
+		t.Errorf("the agent was told %q", said)
+	}
+	w.deliver("3", "the next")
+	if said := w.said(item, smallagent.TypeUser); !slices.Equal(said, []string{"the first event", "an event", "the next"}) {
+		t.Errorf("the agent was told %q", said)
+	}
+}
+
+// hooked is a terminal with something between the core and tmux.
+type hooked struct {
+	sessions.Terminal
+	spawning func(sessions.Spawn)
+	spawned  func(sessions.Pane)
+	silent   atomic.Bool // Panes does not answer
+}
+
+func (h *hooked) Spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, error) {
+	if h.spawning != nil {
+		h.spawning(s)
+	}
+	p, err := h.Terminal.Spawn(ctx, s)
+	if err == nil && h.spawned != nil {
+		h.spawned(p)
+	}
+	return p, err
+}
+
+func (h *hooked) Panes(ctx context.Context) ([]sessions.Pane, error) {
+	if h.silent.Load() {
+		return nil, sessions.ErrSilent
+	}
+	return h.Terminal.Panes(ctx)
+}
+
+func TestASilentTmuxIsNoAbsenceAndNothingIsSpawned(t *testing.T) {
+	t.Parallel()
+	var h *hooked
+	spawns := 0
+	w := newItem(t, func(_ *world, o *sessions.Options) {
+		h = &hooked{Terminal: o.Terminal, spawning: func(sessions.Spawn) { spawns++ }}
+		o.Terminal = h
+	})
+	pane := w.pane(item)
+	h.silent.Store(true)
+	_, err := w.Deliver(t.Context(), sessions.DeliverRequest{Ref: item, DeliveryID: "2", Text: "an event"})
+	if !errors.Is(err, sessions.ErrSilent) || errors.Is(err, sessions.ErrInDoubt) {
+		t.Fatal(err)
+	}
+	h.silent.Store(false)
+	if d := w.deliver("2", "an event"); d.Row.Outcome != sessions.OutcomeDelivered || w.pane(item) != pane || spawns != 1 {
+		t.Errorf("%+v, %d spawns", d, spawns)
+	}
+}
+
+func TestANameThatOurOwnAgentTookInBetweenIsDeliveredIntoAndNotKilled(t *testing.T) {
+	t.Parallel()
+	var taken sessions.Pane
+	w := newItem(t, func(v *world, o *sessions.Options) {
+		spawns := 0
+		o.Terminal = &hooked{Terminal: o.Terminal, spawning: func(s sessions.Spawn) {
+			if spawns++; spawns != 2 {
+				return
+			}
+			s.Argv = s.Argv[:len(s.Argv)-2] // the late start of a process that died, with another event or none
+			var err error
+			if taken, err = v.tmux.Spawn(context.WithoutCancel(t.Context()), s); err != nil {
+				t.Error(err)
+			}
+		}}
+	})
+	before := w.record(item)
+	w.reconfigure(func(c *sessions.Config) { c.RemainOnExit = false })
+	w.end(item)
+	d, err := w.Deliver(t.Context(), sessions.DeliverRequest{Ref: item, DeliveryID: "2", Text: "an event", Wait: 5 * time.Second})
+	if err != nil || d.Row.Outcome != sessions.OutcomeDelivered || w.pane(item).PID != taken.PID {
+		t.Fatalf("%+v, %v, pane %+v, want %+v", d, err, w.pane(item), taken)
+	}
+	if said := w.said(item, smallagent.TypeUser); !slices.Equal(said, []string{"the first event", "an event"}) {
+		t.Errorf("the agent was told %q", said)
+	}
+	if rec := w.record(item); rec.Conversation != before.Conversation || rec.Status != sessions.StatusRunning {
+		t.Errorf("%+v", rec)
+	}
+}
+
+func TestANameThatSomebodyElseHasIsRefused(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	w.reconfigure(func(c *sessions.Config) { c.RemainOnExit = false })
+	w.end(item)
+	squatter := w.squat(item)
+	_, err := w.Deliver(t.Context(), sessions.DeliverRequest{Ref: item, DeliveryID: "2", Text: "an event"})
+	w.refused(err, sessions.ErrNameTaken, squatter.SessionName)
+	if panes := w.panes(); len(panes) != 1 || panes[0] != squatter {
+		t.Errorf("%+v", panes)
+	}
+}
+
+func TestAnEventIsHeldWhileTheAgentAsksAndDeliveredWithTheSameIDLater(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	w.deliver("ask", "ask: may I?")
+	w.shows(item, "a question", func(s smallagent.Screen) bool { return s.State == smallagent.StateAsking })
+	q := sessions.DeliverRequest{Ref: item, DeliveryID: "2", Text: "an event", Wait: 300 * time.Millisecond}
+	var held *sessions.HeldError
+	began := time.Now()
+	if _, err := w.Deliver(t.Context(), q); !errors.As(err, &held) || held.State != sessions.ViewDialog {
+		t.Fatal(err)
+	}
+	if took := time.Since(began); took < q.Wait {
+		t.Errorf("it waited %s", took)
+	}
+	q.Wait = time.Minute
+	done := make(chan error, 1)
+	go func() { _, err := w.Deliver(t.Context(), q); done <- err }()
+	if err := w.Keys(t.Context(), sessions.KeysRequest{Ref: item, Keys: []string{"Escape"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	if said := w.said(item, smallagent.TypeUser); said[len(said)-1] != "an event" || len(said) != 3 {
+		t.Errorf("the agent was told %q", said)
+	}
+}
+
+func TestAnEventThatNoArgumentCanHoldIsTypedIntoTheResumedAgent(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	before := w.record(item)
+	w.kill(item)
+	long := strings.TrimSpace(strings.Repeat("a long event ", 20_000))
+	d := w.deliver("2", long)
+	if d.Row.Outcome != sessions.OutcomeResumed || d.Receipt != sessions.ReceiptAccepted || w.record(item).Conversation != before.Conversation {
+		t.Errorf("%+v", d)
+	}
+	if said := w.said(item, smallagent.TypeUser); len(said) != 2 || said[1] != long {
+		t.Errorf("the agent was told %.100q", said)
+	}
+}
+
+func TestAHarnessThatTakesNoFirstMessageHasTheEventTyped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(w *world, o *sessions.Options) {
+		a := agentIn(w.dir)
+		common := []string{runAsAgent + "=1", a.Argv[0], "--dir", a.Dir, "--reply-delay", "0s"}
+		o.Harnesses = harness.NewSet(harness.Template{Title: "tool", Binary: "/usr/bin/env", SubmitDelay: 300 * time.Millisecond,
+			Args: append(slices.Clone(common), "--session-id", "{sessionId}"), ResumeArgs: append(slices.Clone(common), "--resume", "{sessionId}")}).Get
+	})
+	if _, err := w.Register(t.Context(), sessions.RegisterRequest{Ref: item, Harness: "tool", Cwd: w.dir}); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []sessions.Outcome{sessions.OutcomeStarted, sessions.OutcomeResumed} {
+		if d := w.deliver(fmt.Sprint(i), fmt.Sprint("event ", i)); d.Row.Outcome != want || d.Receipt != sessions.ReceiptTyped {
+			t.Errorf("%+v, want %s", d, want)
+		}
+		w.awaitSaid(item, i+1)
+		w.kill(item)
+	}
+	if said := w.said(item, smallagent.TypeUser); !slices.Equal(said, []string{"event 0", "event 1"}) {
+		t.Errorf("the agent was told %q", said)
+	}
+}
+
+func TestADeliveryIsProcessedOnceAlsoWhenManyBringItAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	for round, prepare := range []func(){func() {}, func() { w.kill(item) }} {
+		prepare()
+		id, text := fmt.Sprint("id-", round), fmt.Sprint("event ", round)
+		var wg sync.WaitGroup
+		var processed, repeated atomic.Int64
+		for range 8 {
+			wg.Go(func() {
+				d, err := w.Deliver(t.Context(), sessions.DeliverRequest{Ref: item, DeliveryID: id, Text: text, Wait: 20 * time.Second})
+				switch {
+				case err != nil:
+					t.Error(err)
+				case d.Row.Outcome == sessions.OutcomeRepeated:
+					repeated.Add(1)
+				default:
+					processed.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if processed.Load() != 1 || repeated.Load() != 7 {
+			t.Errorf("round %d: processed %d times, repeated %d", round, processed.Load(), repeated.Load())
+		}
+		if said := w.said(item, smallagent.TypeUser); len(said) != round+2 {
+			t.Errorf("the agent was told %q", said)
+		}
+		w.ready(item)
+	}
+}
+
+func TestAClosedSessionIsGoneAndItsDeliveriesAreStillKnown(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	before := w.record(item)
+	row, err := w.Delete(t.Context(), sessions.DeleteRequest{Ref: item})
+	if err != nil || row.Outcome != sessions.OutcomeClosed {
+		t.Fatalf("%+v, %v", row, err)
+	}
+	w.noRecord(item)
+	if e := w.event(sessions.EventClosed); e.Fields["conversation"] != before.Conversation {
+		t.Errorf("%+v", e)
+	}
+	if panes := w.panes(); len(panes) != 0 {
+		t.Errorf("%+v", panes)
+	}
+	_, err = w.Deliver(t.Context(), sessions.DeliverRequest{Ref: item, DeliveryID: "2", Text: "an event"})
+	w.refused(err, sessions.ErrNotRecorded, "the-loop sessions register "+item)
+	w.register(item)
+	if d := w.deliver("first", "the first event"); d.Row.Outcome != sessions.OutcomeRepeated || d.Row.State != sessions.StateNew {
+		t.Errorf("%+v", d)
+	}
+}
+
+func TestAReplyToAWorkItemStartsNothing(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	if receipt := w.say(item, "a reply"); receipt != sessions.ReceiptAccepted {
+		t.Error(receipt)
+	}
+	w.kill(item)
+	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: item, Text: "another"})
+	w.refused(err, sessions.ErrNotRunning, "the-loop sessions deliver "+item)
+	w.stop(item)
+	_, err = w.Say(t.Context(), sessions.SayRequest{Ref: item, Text: "another"})
+	w.refused(err, sessions.ErrNotRunning, item+" is not running")
+	if panes := w.panes(); len(panes) != 0 {
+		t.Errorf("%+v", panes)
+	}
+}
+
+func TestAWorkItemsSessionCanBeStartedWithoutAnEvent(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	first := w.record(item)
+	w.kill(item)
+	if row := w.start(item); row.Outcome != sessions.OutcomeResumed || row.Conversation != first.Conversation {
+		t.Errorf("%+v", row)
+	}
+	if said := w.said(item, smallagent.TypeUser); len(said) != 1 {
+		t.Errorf("the agent was told %q", said)
+	}
+}

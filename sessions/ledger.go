@@ -1,0 +1,100 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// Ledgers keeps which deliveries work items have had. Every write is atomic and durable.
+type Ledgers interface {
+	// LoadLedger returns the ledger of a work item, or an empty one. A file that cannot be read is an [*UnreadableError].
+	LoadLedger(ctx context.Context, ref Ref) (Ledger, error)
+	// SaveLedger writes it.
+	SaveLedger(ctx context.Context, l Ledger) error
+}
+
+// Ledger is which deliveries a work item has had, the oldest first. It outlives the session, so that an event that comes
+// again after a close is known.
+type Ledger struct {
+	Version    int     `json:"version"`
+	Ref        Ref     `json:"ref"`
+	Deliveries []Entry `json:"deliveries"`
+}
+
+// LedgerVersion is the version that this program writes and reads.
+const LedgerVersion = 1
+
+// Remembered is how many deliveries of a work item are known again. Of older ones a second delivery is typed as a new one.
+const Remembered = 500
+
+// EntryState says how far a delivery is.
+type EntryState string
+
+// The states of a delivery. One that was refused is not stored: it may be delivered again.
+const (
+	EntryInflight EntryState = "inflight" // it may be in the pane
+	EntryDone     EntryState = "done"
+	EntryDoubt    EntryState = "doubt" // it was reported that nobody can tell whether it arrived
+)
+
+// Entry is one delivery. It holds no text.
+type Entry struct {
+	ID      string     `json:"id"`
+	State   EntryState `json:"state"`
+	Receipt Receipt    `json:"receipt,omitempty"`
+	At      time.Time  `json:"at"`
+	Session string     `json:"session,omitempty"` // Record.ID
+	Intent  Intent     `json:"intent,omitzero"`
+}
+
+// abandoned reports whether whoever brought the delivery has certainly died over it.
+func (e Entry) abandoned() bool { return e.State == EntryInflight && time.Since(e.At) > 2*openingTime }
+
+// deliveryPattern is the shape of a delivery's id; GitHub's are UUIDs.
+var deliveryPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
+
+// find returns the entry of a delivery and its position; -1: it is not known.
+func (l Ledger) find(id string) (Entry, int) {
+	i := slices.IndexFunc(l.Deliveries, func(e Entry) bool { return e.ID == id })
+	if i < 0 {
+		return Entry{}, i
+	}
+	return l.Deliveries[i], i
+}
+
+// put adds or replaces an entry, and forgets the oldest.
+func (l *Ledger) put(e Entry) {
+	if _, i := l.find(e.ID); i >= 0 {
+		l.Deliveries[i] = e
+		return
+	}
+	l.Deliveries = append(l.Deliveries, e)
+	l.Deliveries = l.Deliveries[max(0, len(l.Deliveries)-Remembered):]
+}
+
+func (l *Ledger) remove(id string) {
+	l.Deliveries = slices.DeleteFunc(l.Deliveries, func(e Entry) bool { return e.ID == id })
+}
+
+// ledger changes the ledger of a work item, with nobody else at it. When change fails nothing is written.
+func (c *Core) ledger(ctx context.Context, ref Ref, change func(*Ledger) error) error {
+	release, err := c.o.Store.Lock(ctx, "deliveries:"+string(ref), "note a delivery")
+	if err != nil {
+		return err
+	}
+	defer release()
+	l, err := c.o.Store.LoadLedger(ctx, ref)
+	if err != nil {
+		return fmt.Errorf("read the deliveries to %s: %w", ref, err)
+	}
+	if err := change(&l); err != nil {
+		return err
+	}
+	if err := c.o.Store.SaveLedger(ctx, l); err != nil {
+		return fmt.Errorf("note a delivery to %s: %w", ref, err)
+	}
+	return nil
+}
