@@ -19,6 +19,7 @@ type Core interface {
 	threads.Agent
 	threads.Noter
 	threads.Folders
+	threads.Viewer
 	Makers
 	Viewers
 	Keys(ctx context.Context, q sessions.KeysRequest) error
@@ -107,7 +108,8 @@ func New(o Options) (*Bot, error) {
 	b := &Bot{o: o, identified: make(chan struct{})}
 	var err error
 	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Noter: o.Core, Commander: commander{b}, History: o.Client,
-		Receipts: o.Client, Speaker: o.Client, Fetcher: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, Pages: b.pages,
+		Receipts: o.Client, Speaker: o.Client, Statuses: o.Client, Viewer: o.Core,
+		Fetcher: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, Pages: b.pages,
 		Settings: func() threads.Settings { return o.Config().Settings }})
 	if err != nil {
 		return nil, err

@@ -17,6 +17,7 @@ const (
 	methodUser      = "users.info"
 	methodReact     = "reactions.add"
 	methodUnreact   = "reactions.remove"
+	methodStatus    = "assistant.threads.setStatus"
 
 	methodViewOpen   = "views.open"
 	methodViewPush   = "views.push"
@@ -42,6 +43,7 @@ var methodScopes = map[string][]string{
 	methodUser:      {"users:read"},
 	methodReact:     {"reactions:write"},
 	methodUnreact:   {"reactions:write"},
+	methodStatus:    {"chat:write"}, // since March 2026; where it is not so yet, statuses are done without
 
 	methodViewOpen:   nil,
 	methodViewPush:   nil,

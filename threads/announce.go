@@ -178,6 +178,7 @@ func (m *Manager) Unbind(ctx context.Context, id string) error {
 	}
 	err, ok := ask(ctx, t, func(ctx context.Context) error {
 		if t.b.Root != "" {
+			t.workAbandoned()
 			t.post("This session was deleted. What is written here goes nowhere.")
 		}
 		m.forget(t)

@@ -82,6 +82,9 @@ func (m *Manager) hear(ctx context.Context, t *thread) (watch []string, err erro
 	}
 	told, err := m.o.Agent.Told(ctx, *q)
 	if err != nil {
+		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, sessions.ErrNotRecorded) {
+			t.do(func(context.Context) { t.turned(sessions.Turn{}, false) })
+		}
 		return nil, err
 	}
 	err, ok = ask(ctx, t, func(context.Context) error { return t.relay(q.Place, told) })
@@ -97,6 +100,7 @@ func (t *thread) listening() *sessions.ToldRequest {
 		return nil
 	}
 	if t.m.answers() == AnswersOff {
+		t.turned(sessions.Turn{}, false)
 		if t.b.Heard != "" || !t.b.HeardSince.IsZero() {
 			t.b.Heard, t.b.HeardSince = "", time.Time{} // when it is on again, nothing old is posted
 			t.keep()
@@ -116,6 +120,7 @@ func (t *thread) relay(place string, told sessions.Told) error {
 	if t.gone || t.b.Root == "" || t.b.Heard != place {
 		return nil
 	}
+	t.turned(told.Turn, told.Next != place)
 	for _, said := range told.Said {
 		if err := t.answer(said); err != nil {
 			t.level = false

@@ -33,6 +33,9 @@ type Binding struct {
 	Noted      string    `json:"noted,omitempty"`     // how far its reports were read, see [sessions.Noted]
 	NotedSince time.Time `json:"notedSince,omitzero"` // when there is no such place yet
 
+	Busy    bool        `json:"busy,omitempty"` // a turn ran at that place
+	Working WorkMessage `json:"working,omitzero"`
+
 	Replies   map[string]Entry    `json:"replies,omitempty"`   // by ts, all after Cursor
 	Questions map[string]Question `json:"questions,omitempty"` // by token
 }

@@ -55,6 +55,8 @@ type Options struct {
 	Speaker   Speaker
 	Fetcher   Fetcher // optional: files of replies are named only
 	Folders   Folders
+	Statuses  Statuses // optional: messages tell of long turns
+	Viewer    Viewer   // optional: whether an agent works is known by its record alone
 	Sink      sessions.Sink
 	Policy    func() authz.Policy
 	Settings  func() Settings
@@ -97,6 +99,7 @@ type Manager struct {
 	outbox   *outbox
 	receipts *receipts
 	reader   *reader
+	working  *working
 
 	work   context.Context // outlives Run's context by the grace
 	cancel context.CancelFunc
@@ -136,7 +139,7 @@ func New(o Options) (*Manager, error) {
 	for _, b := range all {
 		m.index(newThread(m, b))
 	}
-	m.receipts, m.reader = newReceipts(m), newReader(m)
+	m.receipts, m.reader, m.working = newReceipts(m), newReader(m), newWorking(m)
 	m.outbox, err = newOutbox(m, filepath.Join(o.Root, "outbox"))
 	return m, err
 }
@@ -149,7 +152,7 @@ func (m *Manager) Run(ctx context.Context) {
 	}
 	loops, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	for _, loop := range []func(context.Context){m.receipts.run, m.reader.run, m.outbox.run} {
+	for _, loop := range []func(context.Context){m.receipts.run, m.reader.run, m.outbox.run, m.working.run} {
 		wg.Go(func() { loop(loops) })
 	}
 	<-ctx.Done()
@@ -324,7 +327,10 @@ func (m *Manager) RootGone(channel, root string) {
 }
 
 // Connected says that events flow (again): each thread is read before a live reply of it is typed.
-func (m *Manager) Connected() { m.CatchUpAll() }
+func (m *Manager) Connected() {
+	m.working.connected()
+	m.CatchUpAll()
+}
 
 // CatchUpAll has every bound thread read: something may have been missed.
 func (m *Manager) CatchUpAll() {

@@ -21,6 +21,7 @@ import (
 // Slack takes one message a second in a channel, with a short burst.
 const (
 	postEvery   = 1100 * time.Millisecond
+	postBurst   = 3
 	postTimeout = 20 * time.Second
 	postRetry   = time.Second
 	postRetries = time.Minute // the longest pause between two tries
@@ -34,6 +35,7 @@ type letter struct {
 	TS      string    `json:"ts,omitempty"`     // of that message, when it is known
 	Since   time.Time `json:"since,omitzero"`   // not posted before, by our clock; zero: not known
 	Tried   bool      `json:"tried,omitempty"`  // Slack may have it: look before posting
+	Quiet   bool      `json:"quiet,omitempty"`  // it takes nothing of what others may need soon, and they go before it
 	fails   int
 	notTill time.Time
 	limited bool // Slack asked to wait: the whole channel does
@@ -191,8 +193,8 @@ func (o *outbox) pick() (*letter, time.Duration) {
 		if looked[at] || shut[at.channel] {
 			continue
 		}
-		looked[at] = true
 		d, all := o.rests(l)
+		looked[at] = !l.Quiet || d <= 0
 		switch {
 		case d > 0:
 			wait = min(wait, d)
@@ -214,10 +216,18 @@ func (o *outbox) rests(l *letter) (d time.Duration, all bool) {
 	if d := l.notTill.Sub(o.m.o.Now()); d > 0 {
 		return d, l.limited
 	}
-	if missing := 1 - o.limit(l.Post.Channel).Tokens(); missing > 0 {
-		return max(time.Millisecond, time.Duration(missing*float64(postEvery))), true
+	if missing := l.needs() - o.limit(l.Post.Channel).Tokens(); missing > 0 {
+		return max(time.Millisecond, time.Duration(missing*float64(postEvery))), !l.Quiet
 	}
 	return 0, false
+}
+
+// needs is how many messages the channel must be ready to take.
+func (l *letter) needs() float64 {
+	if l.Quiet {
+		return postBurst
+	}
+	return 1
 }
 
 func (l *letter) place() place { return place{l.Post.Channel, l.Post.Root} }
@@ -225,7 +235,7 @@ func (l *letter) place() place { return place{l.Post.Channel, l.Post.Root} }
 func (o *outbox) limit(channel string) *rate.Limiter {
 	l := o.limits[channel]
 	if l == nil {
-		l = rate.NewLimiter(rate.Every(postEvery), 3)
+		l = rate.NewLimiter(rate.Every(postEvery), postBurst)
 		o.limits[channel] = l
 	}
 	return l
@@ -241,6 +251,10 @@ func (o *outbox) send(ctx context.Context, l *letter) {
 	case err == nil:
 		o.remove(l)
 		o.m.posted(ctx, l.Post, ts)
+		if !l.Change {
+			o.m.spoke(l.Post, ts)
+		}
+	case errors.Is(err, errWithdrawn):
 	case errors.As(err, &limited):
 		o.later(l, limited.After, true)
 	case errors.Is(err, ErrThreadGone), errors.Is(err, ErrReplyGone):
@@ -269,7 +283,9 @@ func (o *outbox) deliver(ctx context.Context, l *letter) (ts string, err error) 
 	case ts != "":
 		return ts, nil
 	}
-	o.mark(l, true)
+	if !o.mark(l, true) {
+		return "", errWithdrawn
+	}
 	ts, err = o.m.o.Speaker.Post(ctx, l.Post)
 	if err != nil && !errors.Is(err, ErrUnknown) && ctx.Err() == nil {
 		o.mark(l, false)
@@ -277,11 +293,39 @@ func (o *outbox) deliver(ctx context.Context, l *letter) (ts string, err error) 
 	return ts, err
 }
 
-func (o *outbox) mark(l *letter, tried bool) {
+// mark stores whether Slack may have a letter. False: it was withdrawn.
+func (o *outbox) mark(l *letter, tried bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if !slices.Contains(o.letters, l) {
+		return false
+	}
 	l.Tried = tried
 	_ = o.write(l) // it was logged; a crash now may post it twice, or look for it in vain
+	return true
+}
+
+// errWithdrawn says that a letter was taken back before it was posted.
+var errWithdrawn = errors.New("the message was withdrawn")
+
+// withdraw takes a message back that certainly was not posted.
+func (o *outbox) withdraw(nonce string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range o.letters {
+		if l.Post.Nonce == nonce && !l.Change && !l.Tried {
+			o.drop(l)
+			return true
+		}
+	}
+	return false
+}
+
+// holds reports whether a message is still to be posted.
+func (o *outbox) holds(nonce string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.ContainsFunc(o.letters, func(l *letter) bool { return l.Post.Nonce == nonce && !l.Change })
 }
 
 func (o *outbox) later(l *letter, d time.Duration, limited bool) {
@@ -295,6 +339,11 @@ func (o *outbox) later(l *letter, d time.Duration, limited bool) {
 func (o *outbox) remove(l *letter) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.drop(l)
+}
+
+// drop is remove. The caller holds mu.
+func (o *outbox) drop(l *letter) {
 	o.letters = slices.DeleteFunc(o.letters, func(have *letter) bool { return have == l })
 	if !slices.ContainsFunc(o.letters, func(have *letter) bool { return have.place() == l.place() }) {
 		delete(o.served, l.place())

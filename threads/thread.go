@@ -43,6 +43,7 @@ type thread struct {
 	unsure  int    // replies that an earlier run left in flight and that are still looked for
 	gone    bool   // unbound
 	level   bool   // no text of the agent is in the outbox, or posted, that lies after the stored place
+	work    work
 }
 
 func newThread(m *Manager, b Binding) *thread {

@@ -43,6 +43,7 @@ type world struct {
 	broken bool // the configuration
 	maxAge time.Duration
 	posts  Answers // which of the agent's texts are posted
+	sight  *sight  // statuses and screens; nil: there are none
 	events []sessions.Event
 
 	m    *Manager
@@ -67,10 +68,14 @@ func run(t *testing.T, f func(w *world)) {
 func (w *world) start() {
 	w.t.Helper()
 	life := &life{}
-	m, err := New(Options{Root: w.root, Agent: alive{life, w}, Commander: commander{w}, History: alive{life, w}, Receipts: alive{life, w},
+	o := Options{Root: w.root, Agent: alive{life, w}, Commander: commander{w}, History: alive{life, w}, Receipts: alive{life, w},
 		Speaker: alive{life, w}, Fetcher: alive{life, w}, Folders: alive{life, w}, Sink: w, Policy: w.policy,
 		Pages:    func(_ sessions.Ref, s sessions.Said) []string { return strings.Split(s.Text, "|") },
-		Settings: func() Settings { return Settings{MaxAge: w.maxAge, Emoji: emoji, Answers: w.posts, MaxFile: 1 << 20} }})
+		Settings: func() Settings { return Settings{MaxAge: w.maxAge, Emoji: emoji, Answers: w.posts, MaxFile: 1 << 20} }}
+	if w.sight != nil {
+		o.Statuses, o.Viewer = alive{life, w}, alive{life, w}
+	}
+	m, err := New(o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -490,6 +495,7 @@ func (s *slack) post(l *life, p Post) (string, error) {
 	s.mu.Lock()
 	ts := s.add(&message{root: p.Root, text: p.Text, post: &p})
 	s.mu.Unlock()
+	s.w.sight.posted()
 	if hook != nil {
 		if err := hook(l, false, p); err != nil {
 			return "", err
@@ -569,6 +575,7 @@ type agent struct {
 	takes time.Duration
 	blind bool // it gives no proof
 	said  []sessions.Said
+	turn  sessions.Turn
 	// onTold is called before an answer is given to what it said.
 	onTold func(l *life)
 	// on is called at the steps of a Say; an error ends it there.
@@ -671,6 +678,6 @@ func (a *agent) told(l *life, q sessions.ToldRequest) (sessions.Told, error) {
 			t.Said = append(t.Said, s)
 		}
 	}
-	t.Next = strconv.Itoa(len(a.said))
+	t.Next, t.Turn = strconv.Itoa(len(a.said)), a.turn
 	return t, nil
 }

@@ -3,7 +3,6 @@ package workspace
 import (
 	"encoding/json"
 	"slices"
-	"unicode/utf8"
 )
 
 const (
@@ -273,31 +272,4 @@ func (w *Workspace) closeViews(user string, keep int) {
 		delete(w.views, id)
 	}
 	w.viewStacks[user] = slices.Clone(stack[:keep])
-}
-
-const maxStatus = 50
-
-func assistantStatus(c *call) (reply, error) {
-	w := c.w
-	if w.opts.NoAssistant {
-		return nil, fail("feature_disabled")
-	}
-	ch, err := c.visible(c.arg("channel_id"))
-	if err != nil {
-		return nil, err
-	}
-	if ch.byTS[c.arg("thread_ts")] == nil {
-		return nil, fail("invalid_thread_ts")
-	}
-	key := ch.id + "/" + c.arg("thread_ts")
-	if c.arg("status") == "" {
-		delete(w.statuses, key)
-	} else {
-		w.statuses[key] = c.arg("status")
-	}
-	w.notify()
-	if utf8.RuneCountInString(c.arg("status")) > maxStatus {
-		return reply{"warning": "status_too_long"}, nil
-	}
-	return nil, nil
 }

@@ -18,7 +18,9 @@ type messageEvent struct {
 // post stores a new message and sends its events. The caller holds mu.
 func (w *Workspace) post(ch *channelState, m *Message) {
 	ch.add(m)
-	delete(w.statuses, ch.id+"/"+m.ThreadTS)
+	if m.BotID == w.botID && m.IsReply() {
+		w.showStatus(ch, m.ThreadTS, "")
+	}
 	w.emitMessage(ch, m)
 	if w.opts.MessageReplied && m.IsReply() && ch.byTS[m.ThreadTS] != nil {
 		w.emitReplied(ch, ch.byTS[m.ThreadTS])

@@ -462,6 +462,12 @@ func TestAnAssistantStatusIsClearedByPosting(t *testing.T) {
 	if f.Status(f.ch, root) == "" {
 		t.Error("no status")
 	}
+	if _, err := f.ann.Reply(f.ch, root, "and?"); err != nil {
+		t.Fatal(err)
+	}
+	if f.Status(f.ch, root) == "" {
+		t.Error("what a person writes takes it away")
+	}
 	f.allows("chat.postMessage", form("channel", f.ch, "thread_ts", root, "text", "x"))
 	if s := f.Status(f.ch, root); s != "" {
 		t.Errorf("still %q", s)

@@ -102,6 +102,7 @@ type Workspace struct {
 	responseURLs map[string]*responseURL
 	files        map[string]*storedFile
 	statuses     map[string]string // channel/thread → assistant status
+	statusEnds   map[string]func() // channel/thread → calls off that Slack takes the status away
 	tickets      map[string]time.Time
 	conns        []*conn
 	connSeq      int
@@ -126,7 +127,8 @@ func New(opts Options) *Workspace {
 		views: map[string]*view{}, viewStacks: map[string][]string{}, homes: map[string]*view{},
 		triggers: map[string]*trigger{}, responseURLs: map[string]*responseURL{}, files: map[string]*storedFile{},
 		statuses: map[string]string{}, tickets: map[string]time.Time{}, pending: map[string]*delivery{}, sent: map[string]*delivery{},
-		rates: map[string]*bucket{}, tokenErrors: map[string]string{},
+		statusEnds: map[string]func(){},
+		rates:      map[string]*bucket{}, tokenErrors: map[string]string{},
 		frames: ring[Frame]{max: opts.FrameLog}, requests: ring[Request]{max: opts.RequestLog},
 	}
 	w.fault, w.methods = newFaults(w), methodTable()

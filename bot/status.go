@@ -1,0 +1,35 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+
+	"github.com/slack-go/slack"
+
+	"the-loop/threads"
+)
+
+var _ threads.Statuses = (*Client)(nil)
+
+// SetStatus implements [threads.Statuses]. Slack shows the text behind the app's name, in threads of channels too.
+func (c *Client) SetStatus(ctx context.Context, channel, root, text string) error {
+	_, err := c.call(ctx, methodStatus, url.Values{"channel_id": {channel}, "thread_ts": {root}, "status": {text}})
+	return statusError(err)
+}
+
+// statusError finds out what is wrong with statuses as such: what Slack refuses and what no later try mends. A scope that is
+// missing here keeps nothing else from working.
+func statusError(err error) error {
+	var status slack.StatusCodeError
+	switch name := code(err); {
+	case errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusNotImplemented):
+	case name == "", halfDone[name], errors.Is(err, threads.ErrUnavailable), errors.Is(err, threads.ErrThreadGone):
+		return err
+	case name == "invalid_thread_ts":
+		return fmt.Errorf("%w: %w", err, threads.ErrThreadGone)
+	}
+	return fmt.Errorf("%w: %w", threads.ErrNoStatus, err)
+}
