@@ -70,6 +70,10 @@ type Conversation struct {
 	ID      string
 	Cwd     string
 	Started time.Time // of the run that is looked at
+
+	// Idle reports whether the screen waits for text, or the agent has ended. It is there for a [Teller] whose record does
+	// not tell when a turn ends; nil: nobody can look.
+	Idle func(context.Context) (bool, error)
 }
 
 // Traits are facts of an agent program.

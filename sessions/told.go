@@ -58,6 +58,7 @@ func (c *Core) Told(ctx context.Context, q ToldRequest) (Told, error) {
 		return Told{}, fmt.Errorf("the answers of %s: %w", h.Name(), errors.ErrUnsupported)
 	}
 	talk := rec.Talk()
+	talk.Idle = func(ctx context.Context) (bool, error) { return c.idle(ctx, rec) }
 	if q.Place == "" {
 		talk.Started = q.Since
 	}
@@ -66,4 +67,13 @@ func (c *Core) Told(ctx context.Context, q ToldRequest) (Told, error) {
 		return Told{}, fmt.Errorf("read what %s said: %w", q.Ref, err)
 	}
 	return told, nil
+}
+
+// idle reports whether the screen of a session waits for text, or its agent has ended.
+func (c *Core) idle(ctx context.Context, rec Record) (bool, error) {
+	view, err := c.View(ctx, ViewRequest{Ref: rec.Ref, ID: rec.ID})
+	if errors.Is(err, ErrNotRunning) {
+		return true, nil
+	}
+	return view.State == ViewReady, err
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,8 +17,8 @@ import (
 // OpenCodeName is OpenCode's name in the configuration.
 const OpenCodeName = "opencode"
 
-// OpenCode is OpenCode (measured with 1.18.33). It chooses its conversation id itself. What it took is in its database, which its
-// own command reads: that costs a second or two, so it is asked only once its history has the text.
+// OpenCode is OpenCode (measured with 1.18.33). It chooses its conversation id itself. What it took and said is in its
+// database; its log tells which conversation the program in a pane is in.
 type OpenCode struct {
 	Binary string // empty: opencode, from the pane's PATH
 }
@@ -63,7 +62,6 @@ func (o OpenCode) Command(l sessions.Launch) (sessions.Command, error) {
 const (
 	openCodePrefix = "ses_" // of its own ids
 	openCodeStart  = 20 * time.Second
-	openCodeQuery  = 15 * time.Second // a question to the database takes 1–2 s
 )
 
 // openCodeRun is the program in the pane.
@@ -104,33 +102,23 @@ func (r openCodeRun) texts(ctx context.Context, cwd string, from int64) ([]openC
 		where s.parent_id is null and s.directory = '%s' and m.time_created >= %d
 		and json_extract(m.data,'$.role') = 'user' and json_extract(p.data,'$.type') = 'text'
 		and coalesce(json_extract(p.data,'$.synthetic'), 0) = 0 order by m.time_created, p.id`, strings.ReplaceAll(cwd, "'", "''"), from)
-	ctx, cancel := context.WithTimeout(ctx, openCodeQuery)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, r.binary, "--pure", "db", "--format", "json", query)
-	cmd.Dir, cmd.WaitDelay = cwd, time.Second
-	for name, value := range r.process.env {
-		if name != sessionVariable { // it is none of the pane's processes
-			cmd.Env = append(cmd.Env, name+"="+value)
-		}
-	}
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("ask opencode's database: %w", err)
-	}
 	var texts []openCodeText
-	if err := json.Unmarshal(out, &texts); err != nil {
-		return nil, fmt.Errorf("read what opencode's database says: %w", err)
+	if err := r.database().ask(ctx, query, &texts); err != nil {
+		return nil, err
 	}
 	return texts, nil
 }
 
 // Follow finds the conversation that began with the first message that the program was given, or the only one that began
-// since. Once it is known it is kept: another that a person begins with /new is not followed.
+// since. Once that is known, the log tells which one the program has gone to with /new.
 func (o OpenCode) Follow(ctx context.Context, talk sessions.Conversation) (string, error) {
-	if strings.HasPrefix(talk.ID, openCodePrefix) {
-		return talk.ID, nil
-	}
 	r, ok := o.run(talk.Session)
+	if strings.HasPrefix(talk.ID, openCodePrefix) {
+		if !ok {
+			return talk.ID, nil
+		}
+		return openCodeNow(r.log(), talk.ID)
+	}
 	if !ok {
 		return "", nil
 	}

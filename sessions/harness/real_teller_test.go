@@ -2,6 +2,7 @@ package harness
 
 import (
 	"slices"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -14,15 +15,21 @@ func (s *stage) said(q *sessions.ToldRequest, n int) []string {
 	s.Helper()
 	var all []string
 	s.until("the agent's texts", func() bool {
-		told, err := s.core.Told(s.Context(), *q)
-		if err != nil {
-			s.Fatal(err)
-		}
-		q.Place = told.Next
-		all = append(all, heard(told)...)
+		all = append(all, s.told(q)...)
 		return len(all) >= n
 	})
 	return all
+}
+
+// told reads on from a place to what there is.
+func (s *stage) told(q *sessions.ToldRequest) []string {
+	s.Helper()
+	told, err := s.core.Told(s.Context(), *q)
+	if err != nil {
+		s.Fatal(err)
+	}
+	q.Place = told.Next
+	return heard(told)
 }
 
 func TestRealClaudesAnswersAreReadAlsoAfterAClearARestartAndAKill(t *testing.T) {
@@ -99,6 +106,77 @@ func TestRealCodexsAnswersAreReadAlsoAfterANewConversationAndARestart(t *testing
 	s.say("in the new one")
 	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
 		t.Errorf("after /new: %q", got)
+	}
+	s.stop()
+	s.start()
+	s.say("after the restart")
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
+		t.Errorf("after the restart: %q", got)
+	}
+}
+
+func TestRealOpenCodesAnswersAreReadAlsoAfterANewConversationAndARestart(t *testing.T) {
+	t.Parallel()
+	s := openCodeStage(t)
+	q := &sessions.ToldRequest{Ref: realRef, Since: time.Now()}
+	s.start()
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
+		t.Errorf("to the first prompt: %q", got)
+	}
+	s.say("[[run touch hi]] go")
+	s.untilState(sessions.ViewDialog)
+	s.press("Enter")
+	if got := s.said(q, 2); len(got) != 2 || got[0][:2] != "S " || got[1][:2] != "F " {
+		t.Errorf("around a tool: %q", got)
+	}
+	s.atRest()
+	first := s.record().Conversation
+	s.command("/new")
+	s.say("in the new one")
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
+		t.Errorf("after /new: %q", got)
+	}
+	s.stop()
+	if told, err := s.core.Told(t.Context(), *q); err != nil || len(told.Said) > 0 || told.Turn.Working {
+		t.Errorf("of a run that has ended: %+v, %v", told, err)
+	}
+	if row := s.start(); row.Outcome != sessions.OutcomeResumed || row.Conversation == first {
+		t.Errorf("start: %s %s, want the new one resumed", row.Outcome, row.Conversation)
+	}
+	s.say("[[fail 400]]")
+	if got := s.said(q, 1); !slices.Equal(got, []string{"E as asked"}) {
+		t.Errorf("an error, after the restart: %q", got)
+	}
+}
+
+func TestRealGeminisAnswersAreReadAlsoAfterAClearAndARestart(t *testing.T) {
+	t.Parallel()
+	s := geminiStage(t)
+	q := &sessions.ToldRequest{Ref: realRef, Since: time.Now()}
+	s.start()
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
+		t.Errorf("to the first prompt: %q", got)
+	}
+	s.say("[[run touch hi]] go")
+	s.untilState(sessions.ViewDialog)
+	if got := s.told(q); len(got) > 0 && got[0][:2] != "S " {
+		t.Errorf("while it asks: %q", got)
+	}
+	s.press("Enter")
+	if got := s.said(q, 2); len(got) != 2 || got[0][:2] != "S " || got[1][:2] != "F " {
+		t.Errorf("around a tool: %q", got)
+	}
+	s.say("[[fail 400]]")
+	if got := s.said(q, 1); len(got) != 1 || !strings.HasPrefix(got[0], "E ") || !strings.Contains(got[0], "as asked") {
+		t.Errorf("an error: %q", got)
+	}
+	s.atRest()
+	if _, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
+		t.Fatal(err)
+	}
+	s.say("after the clear")
+	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
+		t.Errorf("after /clear: %q", got)
 	}
 	s.stop()
 	s.start()

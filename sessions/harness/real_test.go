@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -421,4 +422,22 @@ func TestRealClaudesChatKeyAnswersNoDialog(t *testing.T) {
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("the key approved the command")
 	}
+}
+
+// press gives keys to the pane as a person at the terminal does.
+func (s *stage) press(keys ...string) {
+	s.Helper()
+	argv := append([]string{"-S", tmuxtest.Socket(filepath.Dir(s.home)), "send-keys", "-t", s.record().Pane}, keys...)
+	if out, err := exec.CommandContext(s.Context(), "tmux", argv...).CombinedOutput(); err != nil {
+		s.Fatalf("send-keys: %v: %s", err, out)
+	}
+}
+
+// command types a command of the agent's own as a person does, who sees it in the box before the submit key.
+func (s *stage) command(name string) {
+	s.Helper()
+	s.press("-l", name)
+	s.until(name+" stands in the box", func() bool { return strings.Contains(s.view().Box, name) })
+	s.press("Enter")
+	s.until(name+" is taken", func() bool { v := s.view(); return v.State == sessions.ViewReady && v.Box == "" })
 }

@@ -83,7 +83,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasSuffix(path, ":streamGenerateContent"):
 		t, speak = geminiTurn(body), speakGemini
 	case strings.HasSuffix(path, ":generateContent"):
-		answerJSON(w, geminiPart(map[string]any{"text": `{"reasoning":"x","model_choice":"flash"}`}))
+		answerJSON(w, geminiParts(map[string]any{"text": `{"reasoning":"x","model_choice":"flash"}`}))
 		return
 	default:
 		http.NotFound(w, r)
@@ -255,16 +255,18 @@ func openAITurn(body []byte) turn {
 
 func speakOpenAI(w http.ResponseWriter, t turn) {
 	id := fmt.Sprintf("resp_%d", t.n)
-	item := map[string]any{"type": "message", "role": "assistant", "id": fmt.Sprintf("item_%d", t.n), "status": "completed",
-		"content": []any{map[string]any{"type": "output_text", "text": t.reply(), "annotations": []any{}}}}
+	items := []any{map[string]any{"type": "message", "role": "assistant", "id": fmt.Sprintf("item_%d", t.n), "status": "completed",
+		"content": []any{map[string]any{"type": "output_text", "text": t.reply(), "annotations": []any{}}}}}
 	if command, ok := t.order("run"); ok {
 		script, _ := json.Marshal(map[string]any{"cmd": command, "sandbox_permissions": "require_escalated", "justification": "as asked"})
-		item = map[string]any{"type": "custom_tool_call", "id": fmt.Sprintf("item_%d", t.n), "call_id": fmt.Sprintf("call_%d", t.n),
-			"name": "exec", "input": "text(await tools.exec_command(" + string(script) + "))", "status": "completed"}
+		items = append(items, map[string]any{"type": "custom_tool_call", "id": fmt.Sprintf("tool_%d", t.n), "call_id": fmt.Sprintf("call_%d", t.n),
+			"name": "exec", "input": "text(await tools.exec_command(" + string(script) + "))", "status": "completed"})
 	}
 	sendEvent(w, "response.created", map[string]any{"response": map[string]any{"id": id}})
-	sendEvent(w, "response.output_item.done", map[string]any{"output_index": 0, "item": item})
-	sendEvent(w, "response.completed", map[string]any{"response": map[string]any{"id": id, "output": []any{item},
+	for i, item := range items {
+		sendEvent(w, "response.output_item.done", map[string]any{"output_index": i, "item": item})
+	}
+	sendEvent(w, "response.completed", map[string]any{"response": map[string]any{"id": id, "output": items,
 		"usage": map[string]any{"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}})
 }
 
@@ -298,17 +300,17 @@ func geminiTurn(body []byte) turn {
 	return t
 }
 
-func geminiPart(part map[string]any) map[string]any {
+func geminiParts(parts ...any) map[string]any {
 	return map[string]any{"candidates": []any{map[string]any{"index": 0, "finishReason": "STOP",
-		"content": map[string]any{"role": "model", "parts": []any{part}}}},
+		"content": map[string]any{"role": "model", "parts": parts}}},
 		"usageMetadata": map[string]any{"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}}
 }
 
 func speakGemini(w http.ResponseWriter, t turn) {
-	part := map[string]any{"text": t.reply()}
+	parts := []any{map[string]any{"text": t.reply()}}
 	if command, ok := t.order("run"); ok {
 		tool, input := shellTool(t.tools, command)
-		part = map[string]any{"functionCall": map[string]any{"name": tool, "args": json.RawMessage(input)}}
+		parts = append(parts, map[string]any{"functionCall": map[string]any{"name": tool, "args": json.RawMessage(input)}})
 	}
-	sendEvent(w, "", geminiPart(part))
+	sendEvent(w, "", geminiParts(parts...))
 }
