@@ -10,8 +10,7 @@ import (
 
 // reportCommand is for agents: what they tell about themselves, they tell with it.
 func (c *cli) reportCommand() *cobra.Command {
-	cmd := group("report", "What agents tell about themselves", c.reportHook())
-	cmd.Hidden = true
+	cmd := group("report", "For agents: what they tell their session's thread", c.reportSay(), c.reportHook())
 	return cmd
 }
 

@@ -41,7 +41,7 @@ func indexed(key string, i int) string { return fmt.Sprintf("%s[%d]", key, i) }
 // checkHarness holds a template to what can be filled in.
 func checkHarness(d *document, key string, h fileHarness) {
 	if h.Args == nil {
-		for _, other := range []string{"resumeArgs", "commandPrefixes", "submitDelayMs"} {
+		for _, other := range []string{"resumeArgs", "commandPrefixes", "submitDelayMs", "reports"} {
 			if _, there := d.places[key+"."+other]; there {
 				d.add(key+"."+other, "needs args beside it — add args, or keep binary alone to replace that of a built-in harness")
 			}

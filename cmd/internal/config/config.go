@@ -56,6 +56,7 @@ type Harness struct {
 	ResumeArgs      []string      // argv that continues a conversation; nil: it cannot resume
 	CommandPrefixes []string      // what the harness takes as a command (none)
 	SubmitDelay     time.Duration // between paste and submit (100 ms)
+	Reports         bool          // its program says what its agent said, with "the-loop report say"
 }
 
 // The placeholders of a harness's arguments. Each is an argument of its own; the third becomes as many as there are.

@@ -53,6 +53,7 @@ type fileHarness struct {
 	ResumeArgs      []string `json:"resumeArgs,omitempty"`
 	CommandPrefixes []string `json:"commandPrefixes"`
 	SubmitDelayMs   int      `json:"submitDelayMs"`
+	Reports         string   `json:"reports"`
 }
 
 // UnmarshalJSON begins with the defaults.
@@ -207,7 +208,7 @@ func defaultSlack() fileSlack {
 }
 
 func defaultHarness() fileHarness {
-	return fileHarness{CommandPrefixes: []string{}, SubmitDelayMs: 100}
+	return fileHarness{CommandPrefixes: []string{}, SubmitDelayMs: 100, Reports: "none"}
 }
 
 func defaultSession() fileSession {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"the-loop/bot"
 	"the-loop/sessions"
@@ -57,8 +58,13 @@ func (c *Config) HarnessSet(builtin ...sessions.Harness) harness.Set {
 		if h.Args == nil {
 			continue // it replaces the binary of a built-in one
 		}
-		all = append(all, harness.Template{Title: name, Binary: h.Binary, Args: h.Args, ResumeArgs: h.ResumeArgs,
-			CommandPrefixes: h.CommandPrefixes, SubmitDelay: h.SubmitDelay})
+		t := harness.Template{Title: name, Binary: h.Binary, Args: h.Args, ResumeArgs: h.ResumeArgs,
+			CommandPrefixes: h.CommandPrefixes, SubmitDelay: h.SubmitDelay}
+		if h.Reports {
+			all = append(all, harness.Reporting{Template: t, Reports: filepath.Join(c.StateRoot, "reports")})
+		} else {
+			all = append(all, t)
+		}
 	}
 	return harness.NewSet(all...)
 }

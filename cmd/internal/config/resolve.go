@@ -88,7 +88,7 @@ func (r *resolver) harnesses(raw map[string]fileHarness) map[string]Harness {
 			binary = r.path(joinKey("harnesses", name)+".binary", binary, "")
 		}
 		all[name] = Harness{Binary: binary, Args: h.Args, ResumeArgs: h.ResumeArgs, CommandPrefixes: h.CommandPrefixes,
-			SubmitDelay: time.Duration(h.SubmitDelayMs) * time.Millisecond}
+			SubmitDelay: time.Duration(h.SubmitDelayMs) * time.Millisecond, Reports: h.Reports == "program"}
 	}
 	return all
 }

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"the-loop/sessions/harness"
+	"the-loop/sessions/registry"
+)
+
+// maxSaid bounds a text that is reported, in bytes: a thread shows the beginning of one that is much shorter.
+const maxSaid = 1 << 20
+
+func (c *cli) reportSay() *cobra.Command {
+	var step, final bool
+	cmd := &cobra.Command{Use: "say [TEXT... | -]", Short: "Say something in the session's thread",
+		Long: `Say something in the thread of the session in whose terminal it runs. It is for a harness of your own, described in the
+configuration with "reports: program", whose program calls it when its agent has said something. Without TEXT, and with -, it is
+read from standard input. No bot need run: what is said is kept, and posted when one does.
+
+With --final, which is the default, the text ends a turn; with --step it was said in between (channels.slack.replies says which
+of them are posted).`}
+	cmd.Flags().BoolVar(&step, "step", false, "the turn goes on after it")
+	cmd.Flags().BoolVar(&final, "final", false, "it ends the turn")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if step && final {
+			return usage(errors.New("--step and --final exclude each other"))
+		}
+		text, err := c.saying(args)
+		if err != nil {
+			return err
+		}
+		return c.say(cmd, harness.SaidNote{Text: text, Final: !step})
+	}
+	return cmd
+}
+
+// saying is the text that is to be said.
+func (c *cli) saying(args []string) (string, error) {
+	text := ""
+	if len(args) > 0 && !(len(args) == 1 && args[0] == "-") {
+		text = strings.Join(args, " ")
+	} else {
+		data, err := io.ReadAll(io.LimitReader(c.env.in, maxSaid+1))
+		if err != nil {
+			return "", fmt.Errorf("read what is to be said: %w", err)
+		}
+		text = string(data)
+	}
+	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+	switch {
+	case text == "":
+		return "", usage(errors.New("there is nothing to be said: give the text as an argument, or on standard input"))
+	case len(text) > maxSaid:
+		return "", usage(fmt.Errorf("the text is longer than %d bytes: say less, and post the rest as a file", maxSaid))
+	}
+	return text, nil
+}
+
+// say reports a text, when it is read.
+func (c *cli) say(cmd *cobra.Command, note harness.SaidNote) error {
+	id, root, err := c.pane()
+	if err != nil {
+		return err
+	}
+	if err := c.reads(cmd, id, root); err != nil {
+		return err
+	}
+	path, err := harness.ReportPath(filepath.Join(root, "reports"), id)
+	if err != nil {
+		return usage(fmt.Errorf("THE_LOOP_SESSION: %w", err))
+	}
+	payload, err := json.Marshal(note)
+	if err != nil {
+		return err
+	}
+	return harness.AppendReport(path, harness.Report{At: time.Now(), Event: harness.EventSaid, Payload: payload})
+}
+
+// pane is the session in whose terminal this runs, by its id, and the folder of the state that has it. Every pane is given
+// them.
+func (c *cli) pane() (id, root string, err error) {
+	id, root = c.env.getenv("THE_LOOP_SESSION"), c.env.getenv("THE_LOOP_INSTANCE")
+	if id == "" || root == "" {
+		return "", "", usage(errors.New("this is for agents, in a session's terminal: THE_LOOP_SESSION and THE_LOOP_INSTANCE name the session there"))
+	}
+	return id, root, nil
+}
+
+// reads refuses what would be read by nobody. While the configuration cannot be read, the text is kept.
+func (c *cli) reads(cmd *cobra.Command, id, root string) error {
+	records, _, err := registry.New(root).List(cmd.Context())
+	if err != nil {
+		return err
+	}
+	for _, rec := range records {
+		if rec.ID != id {
+			continue
+		}
+		name := rec.Definition.Harness
+		if cfg, _, err := c.load(); err == nil && !cfg.Harnesses[name].Reports {
+			return fmt.Errorf("what %s says is not read from its reports: a harness of the configuration's own says so with harnesses.%s.reports: program", name, name)
+		}
+		return nil
+	}
+	return fmt.Errorf("no session with the id %s is recorded below %s: it was deleted", id, root)
+}
