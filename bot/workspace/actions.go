@@ -9,9 +9,14 @@ import (
 // what is chosen in a menu; a button has its own. A button may be in a modal too: then channel is "" and ts the view's
 // id. It returns when the app acked.
 func (p *Person) Click(ctx context.Context, channel, ts, actionID string, value ...string) error {
+	return p.ClickIn(ctx, channel, ts, "", actionID, value...)
+}
+
+// ClickIn is Click in one block, by its id: where several have an element with that action, as a Home tab may.
+func (p *Person) ClickIn(ctx context.Context, channel, ts, blockID, actionID string, value ...string) error {
 	w := p.w
 	w.mu.Lock()
-	pl, err := p.clickPayload(channel, ts, actionID, value)
+	pl, err := p.clickPayload(channel, ts, pressed{blockID, actionID, value})
 	w.mu.Unlock()
 	if err != nil {
 		return err
@@ -20,13 +25,19 @@ func (p *Person) Click(ctx context.Context, channel, ts, actionID string, value 
 	return err
 }
 
-func (p *Person) clickPayload(channel, ts, actionID string, value []string) (reply, error) {
+// pressed is an element that somebody uses. An empty block is whichever has it first.
+type pressed struct {
+	block, action string
+	value         []string
+}
+
+func (p *Person) clickPayload(channel, ts string, on pressed) (reply, error) {
 	if channel == "" {
-		return p.clickInView(ts, actionID, value)
+		return p.clickInView(ts, on)
 	}
 	w := p.w
 	if e := w.ephemeral(p.ID, ts); e != nil {
-		return p.clickEphemeral(e, actionID, value)
+		return p.clickEphemeral(e, on)
 	}
 	ch, m, err := p.message(channel, ts)
 	if err != nil {
@@ -35,7 +46,7 @@ func (p *Person) clickPayload(channel, ts, actionID string, value []string) (rep
 	if m.BotID != w.botID {
 		return nil, refused("the message is not the app's")
 	}
-	action, err := findAction(m.Blocks, actionID, value)
+	action, err := findAction(m.Blocks, on)
 	if err != nil {
 		return nil, err
 	}
@@ -69,9 +80,9 @@ func (w *Workspace) ephemeral(user, ts string) *Ephemeral {
 	return nil
 }
 
-func (p *Person) clickEphemeral(e *Ephemeral, actionID string, value []string) (reply, error) {
+func (p *Person) clickEphemeral(e *Ephemeral, on pressed) (reply, error) {
 	w := p.w
-	action, err := findAction(e.Blocks, actionID, value)
+	action, err := findAction(e.Blocks, on)
 	if err != nil {
 		return nil, err
 	}
@@ -86,13 +97,13 @@ func (p *Person) clickEphemeral(e *Ephemeral, actionID string, value []string) (
 	return w.withAction(pl, p, action), nil
 }
 
-func (p *Person) clickInView(id, actionID string, value []string) (reply, error) {
+func (p *Person) clickInView(id string, on pressed) (reply, error) {
 	w := p.w
 	v := w.views[id]
 	if v == nil || v.User != p.ID {
 		return nil, refused("there is no view %s open", id)
 	}
-	action, err := findAction(v.Blocks, actionID, value)
+	action, err := findAction(v.Blocks, on)
 	if err != nil {
 		return nil, err
 	}
@@ -104,19 +115,22 @@ func (p *Person) clickInView(id, actionID string, value []string) (reply, error)
 }
 
 // findAction returns the action that pressing an element makes.
-func findAction(blocks json.RawMessage, actionID string, value []string) (block, error) {
+func findAction(blocks json.RawMessage, on pressed) (block, error) {
 	var list []block
 	if err := json.Unmarshal(blocks, &list); err != nil {
 		return nil, refused("the message has no buttons")
 	}
 	for _, bl := range list {
+		if on.block != "" && on.block != str(bl["block_id"]) {
+			continue
+		}
 		for _, el := range elementsOf(bl) {
-			if str(el["action_id"]) == actionID {
-				return act(bl, el, value)
+			if str(el["action_id"]) == on.action {
+				return actionOf(bl, el, on.value)
 			}
 		}
 	}
-	return nil, refused("there is nothing with action_id %s to press", actionID)
+	return nil, refused("there is nothing with action_id %s to press", on.action)
 }
 
 func elementsOf(bl block) []block {
@@ -130,7 +144,7 @@ func elementsOf(bl block) []block {
 	return out
 }
 
-func act(bl, el block, value []string) (block, error) {
+func actionOf(bl, el block, value []string) (block, error) {
 	action := block{"action_id": el["action_id"], "block_id": bl["block_id"], "type": el["type"]}
 	if str(el["type"]) == "button" {
 		action["text"] = el["text"]

@@ -279,6 +279,7 @@ func postEphemeral(c *call) (reply, error) {
 func (w *Workspace) showEphemeral(e Ephemeral) (ts string) {
 	e.TS = w.newTS()
 	w.ephemerals[e.User] = append(w.ephemerals[e.User], e)
+	w.touch(change{kind: ephemeralChanged, user: e.User, ts: e.TS})
 	w.notify()
 	return e.TS
 }

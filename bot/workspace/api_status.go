@@ -58,5 +58,6 @@ func (w *Workspace) showStatus(ch *channelState, thread, text string) {
 			w.showStatus(ch, thread, "")
 		})
 	}
+	w.touch(change{kind: statusChanged, channel: ch.id, ts: thread})
 	w.notify()
 }

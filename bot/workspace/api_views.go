@@ -152,6 +152,7 @@ func (w *Workspace) newView(user string, body block, raw json.RawMessage, below 
 	}
 	w.views[v.ID] = v
 	w.viewStacks[user] = append(w.viewStacks[user], v.ID)
+	w.touch(change{kind: viewsChanged, user: user})
 	w.notify()
 	return v, nil
 }
@@ -210,6 +211,11 @@ func (w *Workspace) changeView(v *view, raw json.RawMessage) error {
 		return fail("duplicate_external_id")
 	}
 	v.set(body, raw)
+	kind := viewsChanged
+	if v.Type == "home" {
+		kind = homeChanged
+	}
+	w.touch(change{kind: kind, user: v.User})
 	w.notify()
 	return nil
 }
@@ -258,6 +264,7 @@ func viewsPublish(c *call) (reply, error) {
 	v.set(body, raw)
 	w.homes[p.ID] = v
 	w.views[v.ID] = v
+	w.touch(change{kind: homeChanged, user: p.ID})
 	w.notify()
 	return reply{"view": v.wire(w)}, nil
 }
@@ -272,4 +279,5 @@ func (w *Workspace) closeViews(user string, keep int) {
 		delete(w.views, id)
 	}
 	w.viewStacks[user] = slices.Clone(stack[:keep])
+	w.touch(change{kind: viewsChanged, user: user})
 }

@@ -64,6 +64,7 @@ func (w *Workspace) Invite(channel string, users ...string) {
 			continue
 		}
 		ch.members = append(ch.members, p.ID)
+		w.touch(change{kind: placesChanged})
 		w.notify()
 		if w.started {
 			w.joined(ch, p)
@@ -102,6 +103,7 @@ func (w *Workspace) Leave(channel string, users ...string) {
 		}
 		w.emit(ch, "member_left_channel", w.memberEvent("member_left_channel", ch, p))
 		ch.members = remove(ch.members, p.ID)
+		w.touch(change{kind: placesChanged})
 		w.notify()
 	}
 }
@@ -119,6 +121,7 @@ func (w *Workspace) Archive(channel string) {
 		kind = "group_archive"
 	}
 	ch.archived = true
+	w.touch(change{kind: placesChanged})
 	w.emit(ch, kind, reply{"type": kind, "channel": ch.id, "user": w.peopleOrder[0], "event_ts": w.newTS()})
 	w.notify()
 }
@@ -129,6 +132,7 @@ func (w *Workspace) Unarchive(channel string) {
 	defer w.mu.Unlock()
 	if ch := w.channel(channel); ch != nil {
 		ch.archived = false
+		w.touch(change{kind: placesChanged})
 		w.notify()
 	}
 }
@@ -139,6 +143,7 @@ func (w *Workspace) ShareChannel(channel string, teams ...string) {
 	defer w.mu.Unlock()
 	if ch := w.channel(channel); ch != nil {
 		ExtShared(slices.Clone(teams)...)(ch)
+		w.touch(change{kind: placesChanged})
 		w.notify()
 	}
 }

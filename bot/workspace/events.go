@@ -18,6 +18,7 @@ type messageEvent struct {
 // post stores a new message and sends its events. The caller holds mu.
 func (w *Workspace) post(ch *channelState, m *Message) {
 	ch.add(m)
+	w.touchMessage(ch, m)
 	if m.BotID == w.botID && m.IsReply() {
 		w.showStatus(ch, m.ThreadTS, "")
 	}
@@ -82,6 +83,7 @@ func (w *Workspace) edit(ch *channelState, m *Message, editor string, change fun
 	after.Metadata, before.Metadata = nil, nil // metadata has events of its own, which need a scope
 	ev.Message, ev.Previous = after, before
 	w.emit(ch, "message", ev)
+	w.touchMessage(ch, m)
 	w.notify()
 }
 
@@ -100,6 +102,7 @@ func (w *Workspace) delete(ch *channelState, m *Message) {
 	ev := w.changeEvent(ch, "message_deleted")
 	ev.Previous, ev.DeletedTS = before, before.TS
 	w.emit(ch, "message", ev)
+	w.touchMessage(ch, &before)
 	w.notify()
 }
 
@@ -126,6 +129,7 @@ func (w *Workspace) unfurl(ch *channelState, m *Message) {
 func (w *Workspace) emitReaction(kind string, ch *channelState, m *Message, user, name string) {
 	w.emit(ch, kind, map[string]any{"type": kind, "user": user, "reaction": name, "item_user": m.User,
 		"item": reply{"type": "message", "channel": ch.id, "ts": m.TS}, "event_ts": w.newTS()})
+	w.touchMessage(ch, m)
 	w.notify()
 }
 

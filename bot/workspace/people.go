@@ -75,6 +75,7 @@ func (w *Workspace) AddUser(name string, opts ...UserOption) *Person {
 	}
 	w.people[p.ID] = p
 	w.peopleOrder = append(w.peopleOrder, p.ID)
+	w.touch(change{kind: placesChanged})
 	w.notify()
 	return p
 }

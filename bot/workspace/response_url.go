@@ -120,6 +120,7 @@ func (w *Workspace) replaceOriginal(u *responseURL, a laterAnswer) error {
 			return fail("message_not_found")
 		}
 		e.Deleted = a.DeleteOriginal
+		w.touch(change{kind: ephemeralChanged, user: e.User, ts: e.TS})
 		if !a.DeleteOriginal {
 			e.Text, e.Blocks = a.Text, finishBlocks(string(a.Blocks))
 		}

@@ -124,6 +124,7 @@ func (w *Workspace) newChannel(prefix string, c *channelState) *channelState {
 	c.byTS, c.threads = map[string]*Message{}, map[string][]*Message{}
 	w.channels[c.id] = c
 	w.channelOrder = append(w.channelOrder, c.id)
+	w.touch(change{kind: placesChanged})
 	w.notify()
 	return c
 }

@@ -115,6 +115,7 @@ type Workspace struct {
 	tokenErrors  map[string]string // token → Slack error, for revoked ones
 	frames       ring[Frame]
 	requests     ring[Request]
+	journal      ring[change]
 }
 
 // New makes a workspace. It does nothing until Start.
@@ -129,7 +130,7 @@ func New(opts Options) *Workspace {
 		statuses: map[string]string{}, tickets: map[string]time.Time{}, pending: map[string]*delivery{}, sent: map[string]*delivery{},
 		statusEnds: map[string]func(){},
 		rates:      map[string]*bucket{}, tokenErrors: map[string]string{},
-		frames: ring[Frame]{max: opts.FrameLog}, requests: ring[Request]{max: opts.RequestLog},
+		frames: ring[Frame]{max: opts.FrameLog}, requests: ring[Request]{max: opts.RequestLog}, journal: ring[change]{max: journalLength},
 	}
 	w.fault, w.methods = newFaults(w), methodTable()
 	w.appID, w.botID = appOfToken(opts.AppToken), w.newID("B")

@@ -156,7 +156,11 @@ func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 	}
 	own := map[string]string{"THE_LOOP_CLI_CONFIG": first.Path, "THE_LOOP_INSTANCE": first.StateRoot}
 	others := &servers{own: server, more: map[string]*tmux.Tmux{}}
-	a.core = sessions.New(sessions.Options{Terminal: a.tmux, At: others.at, Store: a.registry, Sink: a.events, Log: log,
+	var terminal sessions.Terminal = a.tmux
+	if c.socket != "" && !c.full {
+		terminal = narrow{a.tmux}
+	}
+	a.core = sessions.New(sessions.Options{Terminal: terminal, At: others.at, Store: a.registry, Sink: a.events, Log: log,
 		Reports: harness.Reports{Dir: filepath.Join(first.StateRoot, "reports"), Asks: filepath.Join(first.StateRoot, "run", "ask")},
 		Config:  func() sessions.Config { return cfg().Sessions(own) },
 		Harnesses: func(name string) (sessions.Harness, error) {

@@ -25,14 +25,19 @@ const demoTimeout = 2 * time.Minute
 
 func (c *cli) demoCommand() *cobra.Command {
 	var once bool
-	cmd := &cobra.Command{Use: "demo --once", Short: "See it at work, without Slack: a workspace, the bot and an agent on this machine", Args: cobra.NoArgs,
-		Long: `See it at work without a Slack account: a local workspace, the bot and a small agent in tmux are started on this machine, a
-conversation is played, and what happened is printed. It needs tmux and nothing else, talks to nobody outside this machine,
-and leaves nothing behind.`}
+	var o liveOptions
+	cmd := &cobra.Command{Use: "demo", Short: "Try it without Slack: a workspace in the browser, the bot and an agent on this machine", Args: cobra.NoArgs,
+		Long: `Try it without a Slack account: a local workspace, the bot and an agent in tmux are started on this machine, and a page in the
+browser shows them: a channel to write in, the agent's terminal beside it, and buttons that make something go wrong. It needs
+tmux and nothing else, talks to nobody outside this machine unless the agent does, and leaves nothing behind when it is
+interrupted. With --once a conversation is played without a browser and printed.`}
 	cmd.Flags().BoolVar(&once, "once", false, "play one conversation, print it and end")
+	cmd.Flags().StringVar(&o.harness, "harness", "small-agent", "the agent: a built-in one such as claude, or one of your configuration")
+	cmd.Flags().IntVar(&o.port, "port", 0, "the page's port (default: one that is free)")
+	cmd.Flags().BoolVar(&o.noOpen, "no-open", false, "start no browser")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !once {
-			return usage(errors.New("say demo --once"))
+			return c.live(cmd.Context(), o, cmd.OutOrStdout())
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), demoTimeout)
 		defer cancel()
@@ -122,7 +127,7 @@ func (c *cli) demoApp(ctx context.Context, d *demo) error {
 	}
 	silent := slog.New(slog.DiscardHandler)
 	inDemo := *c
-	inDemo.socket = filepath.Join(d.dir, "tmux")
+	inDemo.socket, inDemo.full = filepath.Join(d.dir, "tmux"), true
 	if d.app, err = inDemo.build(func() *config.Config { return cfg }, silent); err != nil {
 		return err
 	}
@@ -166,15 +171,19 @@ func (d *demo) takeDown(ctx context.Context) error {
 		return err // it was never started
 	}
 	_, stopErr := d.app.core.Stop(ctx, sessions.StopRequest{Ref: demoRef})
-	err = errors.Join(err, loadErr, stopErr)
-	for running(rec.Server.PID) {
+	return errors.Join(err, loadErr, stopErr, awaitEnd(ctx, rec.Server.PID))
+}
+
+// awaitEnd waits until a tmux server has ended, as it does with its last session.
+func awaitEnd(ctx context.Context, pid int) error {
+	for running(pid) {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
-			return errors.Join(err, fmt.Errorf("the demo's tmux server, process %d, did not end", rec.Server.PID))
+			return fmt.Errorf("the demo's tmux server, process %d, did not end", pid)
 		}
 	}
-	return err
+	return nil
 }
 
 // running reports whether a process is there and has not ended: one that its parent has not asked after yet has no

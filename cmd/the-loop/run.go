@@ -102,6 +102,7 @@ type cli struct {
 	env    environment
 	config string // --config
 	socket string // of a tmux server that is not the configured one; empty: the configured one
+	full   bool   // panes there are as large as everywhere; else as large as the demo's page shows well
 
 	detached bool // the bot runs without a terminal
 }

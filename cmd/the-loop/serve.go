@@ -27,12 +27,18 @@ what was written while it was away. One bot runs on a state root, and one on a S
 			return c.serve(cmd.Context(), func(line string) { _, _ = fmt.Fprintln(cmd.OutOrStdout(), line) })
 		}}
 	cmd.Flags().BoolVar(&c.detached, flagDetached, false, "log to the file alone")
-	_ = cmd.Flags().MarkHidden(flagDetached) // it exists
+	cmd.Flags().StringVar(&c.socket, flagSocket, "", "the socket of the demo's tmux server")
+	for _, name := range []string{flagDetached, flagSocket} {
+		_ = cmd.Flags().MarkHidden(name) // it exists
+	}
 	return cmd
 }
 
 // flagDetached is how "the-loop start" runs the bot.
 const flagDetached = "detached"
+
+// flagSocket is how the demo runs it.
+const flagSocket = "demo-socket"
 
 // serve runs the bot until ctx ends. say is told when it is ready.
 func (c *cli) serve(ctx context.Context, say func(line string)) error {

@@ -1,0 +1,86 @@
+package workspace
+
+import (
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"slices"
+)
+
+// pictures are the types that are shown as a picture; everything else is only ever downloaded.
+var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// servePageFile is a file of the workspace, for people who are in a channel where it was shared.
+func (p *Page) servePageFile(rw http.ResponseWriter, r *http.Request) {
+	f, ok := p.file(r.PathValue("id"))
+	if !ok {
+		http.NotFound(rw, r)
+		return
+	}
+	kind, disposition := http.DetectContentType(f.Content), "inline"
+	if !slices.Contains(pictures, kind) || r.URL.Query().Get("download") != "" {
+		kind, disposition = "application/octet-stream", "attachment"
+	}
+	rw.Header().Set("Content-Type", kind)
+	rw.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	rw.Header().Set("Content-Disposition", mime.FormatMediaType(disposition, map[string]string{"filename": f.Name}))
+	_, _ = rw.Write(f.Content) // the browser may be gone
+}
+
+func (p *Page) file(id string) (File, bool) {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	f := p.w.files[id]
+	if f == nil || !f.complete {
+		return File{}, false
+	}
+	return f.File, true
+}
+
+// maxAttached is the most files of one message.
+const maxAttached = 10
+
+// servePost is a message with files, as a form: as, channel, thread, text, and files.
+func (p *Page) servePost(rw http.ResponseWriter, r *http.Request) {
+	if err := r.ParseMultipartForm(8 << 20); err != nil {
+		http.Error(rw, "the form cannot be read", http.StatusBadRequest)
+		return
+	}
+	defer func() { _ = r.MultipartForm.RemoveAll() }()
+	me, err := p.visitor(r.FormValue("as"))
+	if err != nil {
+		writeFailure(rw, err)
+		return
+	}
+	files, err := attached(r.MultipartForm.File["files"])
+	if err != nil {
+		writeFailure(rw, err)
+		return
+	}
+	ts, err := me.say(r.FormValue("channel"), r.FormValue("thread"), r.FormValue("text"), []PostOption{WithFiles(files...)})
+	if err != nil {
+		writeFailure(rw, err)
+		return
+	}
+	writeJSON(rw, http.StatusOK, reply{"ok": true, "result": reply{"ts": ts}})
+}
+
+func attached(headers []*multipart.FileHeader) (files []File, err error) {
+	if len(headers) == 0 || len(headers) > maxAttached {
+		return nil, refused("a message has one to %d files", maxAttached)
+	}
+	for _, h := range headers {
+		f, err := h.Open()
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(f)
+		_ = f.Close()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{Name: h.Filename, Mimetype: http.DetectContentType(data), Content: data})
+	}
+	return files, nil
+}

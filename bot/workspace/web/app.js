@@ -1,0 +1,473 @@
+// The page: what is known, what is shown, and the stream that says what is new.
+import { $, h, icon, keyed, day, announce, confirmed } from "./dom.js";
+import { act, send, get } from "./api.js";
+import { message, ephemeral, avatar } from "./message.js";
+import { blocks } from "./blocks.js";
+import { composer } from "./composer.js";
+import { showViews } from "./modal.js";
+import { scene, wire, showWire } from "./stage.js";
+
+const page = 50; // messages that are asked for at once
+const most = 200; // messages that are shown at once
+
+let state = null; // of the one who writes
+let where = { place: "channel", channel: "", thread: "" };
+let lists = { channel: fresh(), thread: fresh() };
+let source = null;
+let place = ""; // in the stream
+let wireOn = false;
+const open = new Set(); // messages that are unfolded
+const dismissed = new Set();
+const born = new Map(); // reactions that just came
+let version = 0;
+
+function fresh() { return { messages: new Map(), more: false, loading: false, root: null }; }
+
+const names = {
+  me: () => state.me,
+  person: (id) => state.people.find((p) => p.id === id),
+  people: () => state.people.filter((p) => !p.bot),
+  channel: (id) => state.channels.find((c) => c.id === id),
+  channels: () => state.channels.filter((c) => c.in),
+  fileOf: (url) => { const m = /\/files\/([A-Z0-9]+)(\/|$)/.exec(url || ""); return m && url.startsWith("http://127.0.0.1:") ? m[1] : null; },
+};
+
+// ctx is what the parts need of the page.
+const ctx = {
+  names,
+  me: () => state.me,
+  bot: () => state.bot,
+  where: () => ({ channel: where.channel, thread: where.thread }),
+  shortcuts: () => state.shortcuts || [],
+  isOpen: (m) => where.thread === m.ts && where.place === "channel",
+  unfolded: (ts) => open.has(ts),
+  fold: (ts) => { if (!open.delete(ts)) open.add(ts); touch(ts); },
+  isNewReaction: (m, r) => born.get(m.ts + r.name) > performance.now() - 1500,
+  openThread: (m) => openThread(m.thread_ts || m.ts, true),
+  react: (m, name) => tell(act("react", { as: state.me, channel: m.channel, ts: m.ts, name }), m),
+  shortcut: (m, id) => tell(act("shortcut", { as: state.me, channel: m.channel, ts: m.ts, name: id }), m),
+  edit: (m) => edit(m),
+  remove: async (m) => { if (await confirmed({ title: "Delete message", text: "It does not come back.", confirm: "Delete", deny: "Keep it", style: "danger" })) tell(act("delete", { as: state.me, channel: m.channel, ts: m.ts }), m); },
+  dismiss: (e) => { dismissed.add(e.ts); draw(); },
+  press: async (at, block, action, value) => {
+    try { await act("click", { as: state.me, channel: at.channel, ts: at.ts, view: at.view, block, action, value }); return ""; } catch (e) { return e.message; }
+  },
+};
+
+function touch(ts) {
+  for (const l of Object.values(lists)) { const m = l.messages.get(ts); if (m) m.version = ++version; if (l.root && l.root.ts === ts) l.root.version = ++version; }
+  for (const e of state.ephemeral || []) if (e.ts === ts) e.version = ++version;
+  draw();
+}
+
+// tell shows what went wrong where one looks: at the composer of the message's place.
+async function tell(promise, m) {
+  try { await promise; } catch (e) { (m && m.thread_ts && where.thread ? composers.thread : composers.channel).say(e.message); }
+}
+
+// ---- what is known
+
+async function load(as) {
+  state = await get("state", { as: as || sessionStorage.getItem("as") || "" });
+  state.ephemeral = state.ephemeral || [];
+  place = state.place;
+  sessionStorage.setItem("as", state.me);
+  if (!names.channel(where.channel) || !names.channel(where.channel).in) where.channel = state.channel;
+  drawFrame();
+  await Promise.all([loadList("channel"), where.thread && loadList("thread")]);
+  composers.channel.refresh();
+  composers.thread.refresh();
+  showViews(state.views, ctx);
+  stream();
+}
+
+async function loadList(name, before) {
+  const l = before ? lists[name] : (lists[name] = fresh());
+  if (l.loading) return;
+  l.loading = true;
+  try {
+    const q = { as: state.me, channel: where.channel, limit: String(page) };
+    if (name === "thread") q.thread = where.thread;
+    if (before) q.before = before;
+    const got = await get("history", q);
+    if (l !== lists[name]) return; // somebody went elsewhere meanwhile
+    const old = [...l.messages.values()];
+    l.messages = new Map();
+    for (const m of got.messages) keepMessage(l, m);
+    for (const m of old) l.messages.set(m.ts, m);
+    l.more = got.more;
+    if (got.root) { l.root = got.root; l.root.version = ++version; }
+  } catch (e) { banner(e.message); } finally { l.loading = false; }
+  draw();
+}
+
+function keepMessage(l, m) { m.version = ++version; l.messages.set(m.ts, m); }
+
+// stream asks to be told what is new, from the place on that is known.
+function stream() {
+  if (source) source.close();
+  const q = { as: state.me, since: place, channel: where.channel, thread: where.thread };
+  if (wireOn) q.wire = "1";
+  const s = new EventSource("/api/stream?" + new URLSearchParams(q));
+  source = s;
+  s.addEventListener("news", (e) => { place = e.lastEventId; news(JSON.parse(e.data)); });
+  s.addEventListener("reset", () => load(state.me));
+  s.addEventListener("scene", (e) => { if (state.backstage) scene(JSON.parse(e.data), ctx); });
+  s.addEventListener("wire", (e) => wire(JSON.parse(e.data)));
+  s.onopen = () => { banner(""); document.body.dataset.stream = "open"; };
+  s.onerror = () => {
+    document.body.dataset.stream = "lost";
+    banner("The demo does not answer. Is it still running?");
+    if (s.readyState === EventSource.CLOSED && s === source) setTimeout(() => { if (s === source) stream(); }, 2000);
+  };
+}
+
+function news(changes) {
+  for (const c of changes) {
+    if (c.kind === "message") hear(c.message);
+    else if (c.kind === "ephemeral") whisper(c.ephemeral);
+    else if (c.kind === "views") { state.views = c.views || []; showViews(state.views, ctx); }
+    else if (c.kind === "home") { state.home = c.home; drawHome(); }
+    else if (c.kind === "status") { state.statuses[c.key] = c.status; drawStatus(); }
+    else if (c.kind === "places") { state.people = c.people; state.channels = c.channels; drawFrame(); }
+  }
+  draw();
+}
+
+// hear takes in that a message is there, is another one, or is gone.
+function hear(m) {
+  if (m.channel !== where.channel) return;
+  const reply = m.thread_ts && m.thread_ts !== m.ts;
+  if (where.thread && m.ts === where.thread) { lists.thread.root = m.gone ? null : m; m.version = ++version; }
+  if (m.gone) { lists.channel.messages.delete(m.ts); lists.thread.messages.delete(m.ts); return; }
+  if (!reply || m.broadcast) place1(lists.channel, m, "channel");
+  if (reply && m.thread_ts === where.thread) place1(lists.thread, m, "thread");
+}
+
+function place1(l, m, name) {
+  const was = l.messages.get(m.ts);
+  const all = [...l.messages.keys()];
+  if (!was && all.length && Number(m.ts) < Number(all[0]) && l.more) return; // older than what is shown
+  if (!was) say(m, name);
+  else noteReactions(was, m);
+  keepMessage(l, m);
+  if (!was && all.length && Number(m.ts) < Number(all[all.length - 1])) l.messages = new Map([...l.messages].sort((a, b) => Number(a[0]) - Number(b[0])));
+  const drop = l.messages.size - most;
+  if (drop > 0 && atBottom(name)) { for (const ts of all.slice(0, drop)) l.messages.delete(ts); l.more = true; }
+}
+
+function noteReactions(was, m) {
+  const had = new Set((was.reactions || []).map((r) => r.name));
+  for (const r of m.reactions || []) if (!had.has(r.name)) { born.set(m.ts + r.name, performance.now()); if (m.user === state.me) announce("Reaction: " + r.name.replaceAll("_", " ")); }
+}
+
+// say tells a screen reader of a message that is not on the screen.
+function say(m, name) {
+  const who = names.person(m.user);
+  if (name === "channel" && where.place !== "channel") announce("New message in the channel from " + (who ? who.name : "somebody"));
+}
+
+function whisper(e) {
+  state.ephemeral = state.ephemeral.filter((o) => o.ts !== e.ts);
+  if (!e.deleted) state.ephemeral.push({ ...e, version: ++version });
+}
+
+// ---- what is shown
+
+let planned = false;
+function draw() {
+  if (planned) return;
+  planned = true;
+  requestAnimationFrame(() => { planned = false; drawList("channel"); drawList("thread"); drawThreadHead(); drawStatus(); });
+}
+
+function atBottom(name) { const s = $(name + "-scroll"); return s.scrollHeight - s.scrollTop - s.clientHeight < 80; }
+
+function drawList(name) {
+  const l = lists[name];
+  const scroll = $(name + "-scroll");
+  const stick = atBottom(name) || !scroll.dataset.filled;
+  const items = [];
+  if (name === "thread" && l.root) items.push(item(l.root, "thread"), { key: "count", sig: l.root.reply_count || 0, make: () => h("div", { class: "rule" }, h("span", {}, counted(l.root.reply_count || 0))) });
+  if (l.more) items.push({ key: "older", sig: "older", make: () => h("button", { type: "button", class: "older", on: { click: () => older(name) } }, "Older messages") });
+  else if (name === "channel" && state) items.push({ key: "begin", sig: where.channel, make: () => beginning() });
+  let last = "";
+  for (const m of merged(l, name)) {
+    const d = day(m.ts);
+    if (name === "channel" && d !== last) items.push({ key: "day-" + d, sig: d, make: () => h("div", { class: "rule day" }, h("span", {}, d)) });
+    last = d;
+    items.push(m.whisper ? { key: "e" + m.ts, sig: m.whisper.version || 0, make: () => ephemeral(m.whisper, ctx) } : item(m, name));
+  }
+  keyed($(name + "-list"), items);
+  roving($(name + "-list"));
+  if (stick) scroll.scrollTop = scroll.scrollHeight;
+  if (l.messages.size) scroll.dataset.filled = "1";
+}
+
+function counted(n) { return n === 0 ? "No replies yet" : n === 1 ? "1 reply" : n + " replies"; }
+
+function item(m, name) {
+  return { key: (name === "thread" && lists.thread.root && m.ts === lists.thread.root.ts ? "root" : "m") + m.ts, sig: m.version + (ctx.isOpen(m) && name === "channel" ? "o" : "") + state.me, make: () => message(m, ctx, name) };
+}
+
+// merged is the messages with what only this member sees between them.
+function merged(l, name) {
+  const all = [...l.messages.values()];
+  const oldest = all.length && l.more ? Number(all[0].ts) : 0;
+  const mine = state.ephemeral.filter((e) => e.channel === where.channel && (name === "thread" ? e.thread === where.thread && where.thread : !e.thread) && !dismissed.has(e.ts) && Number(e.ts) >= oldest);
+  return all.concat(mine.map((e) => ({ ts: e.ts, whisper: e }))).sort((a, b) => Number(a.ts) - Number(b.ts));
+}
+
+function beginning() {
+  const c = names.channel(where.channel);
+  return h("div", { class: "begin" }, h("h2", {}, "#" + (c ? c.name : "")), h("p", {}, "This is where the bot announces its sessions. The thread under an announcement is the session: reply there to talk to its agent."));
+}
+
+// roving leaves one stop for the Tab key in a list; the arrow keys go on from there.
+function roving(list) {
+  const all = [...list.querySelectorAll(":scope > article")];
+  if (!all.some((a) => a.tabIndex === 0) && all.length) all[all.length - 1].tabIndex = 0;
+}
+
+for (const id of ["channel-list", "thread-list"]) {
+  $(id).addEventListener("keydown", (e) => {
+    const now = e.target;
+    if (now.tagName !== "ARTICLE" || !["ArrowUp", "ArrowDown", "Home", "End"].includes(e.key)) return;
+    const all = [...$(id).querySelectorAll(":scope > article")];
+    const i = all.indexOf(now);
+    const to = { ArrowUp: all[i - 1], ArrowDown: all[i + 1], Home: all[0], End: all[all.length - 1] }[e.key];
+    if (!to) return;
+    e.preventDefault();
+    now.tabIndex = -1; to.tabIndex = 0; to.focus();
+  });
+}
+
+async function older(name) {
+  const l = lists[name];
+  const first = l.messages.keys().next().value;
+  const scroll = $(name + "-scroll");
+  const from = scroll.scrollHeight - scroll.scrollTop;
+  await loadList(name, first);
+  requestAnimationFrame(() => requestAnimationFrame(() => { scroll.scrollTop = scroll.scrollHeight - from; }));
+}
+
+function drawFrame() {
+  const badge = { good: "on the list", bad: "not on the list" };
+  keyed($("who"), state.visitors.map((v, i) => ({ key: v.user, sig: v.user + state.me, make: () => {
+    const p = names.person(v.user);
+    const chosen = v.user === state.me;
+    return h("button", { type: "button", role: "radio", class: "person " + (v.in ? "in" : "out"), "aria-checked": String(chosen), tabindex: chosen ? "0" : "-1", title: v.about, data: { user: v.user, focus: "who" + i }, on: { click: () => become(v.user) } },
+      avatar(p, "small"), h("span", { class: "person-words" }, h("strong", {}, p ? p.realName : v.user), h("small", {}, v.role || badge.good)));
+  } })));
+  const me = state.visitors.find((v) => v.user === state.me);
+  $("about").replaceChildren(h("span", { class: me.in ? "dot in" : "dot out", "aria-hidden": "true" }), h("span", {}, me.about));
+  keyed($("channels"), state.channels.map((c) => ({ key: c.id, sig: JSON.stringify([c, where.place, where.channel]), make: () => h("li", {}, h("button", { type: "button", class: "place", "aria-current": where.place === "channel" && where.channel === c.id ? "page" : null, disabled: !c.in, data: { focus: c.id }, on: { click: () => goChannel(c.id) } }, icon("hash"), h("span", {}, c.name), c.shared && h("small", { title: "Shared with another company" }, "shared"))) })));
+  const bot = names.person(state.bot);
+  keyed($("apps"), [{ key: "home", sig: where.place, make: () => h("li", {}, h("button", { type: "button", class: "place", "aria-current": where.place === "home" ? "page" : null, data: { focus: "home" }, on: { click: goHome } }, avatar(bot, "tiny"), h("span", {}, bot ? bot.name : "app"), h("small", {}, "home"))) }]);
+  const c = names.channel(where.channel);
+  $("channel-title").textContent = where.place === "home" ? (bot ? bot.name : "Home") : "#" + (c ? c.name : "");
+  $("channel-sub").textContent = where.place === "home" ? "Home tab" : c ? c.members + " members" + (c.shared ? ", one of another company" : "") : "";
+  $("home").hidden = where.place !== "home";
+  $("channel-scroll").hidden = $("channel-composer").hidden = where.place === "home";
+  $("thread-pane").hidden = !where.thread || where.place === "home";
+  $("stage-pane").hidden = !state.backstage;
+  $("show-stage").hidden = !state.backstage;
+  document.body.dataset.place = where.place;
+  document.body.classList.toggle("with-thread", !$("thread-pane").hidden);
+  document.body.classList.toggle("with-stage", state.backstage);
+}
+
+$("who").addEventListener("keydown", (e) => {
+  const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[e.key];
+  if (!step) return;
+  e.preventDefault();
+  const all = state.visitors.map((v) => v.user);
+  become(all[(all.indexOf(state.me) + step + all.length) % all.length]);
+});
+
+function drawHome() {
+  const bot = names.person(state.bot);
+  $("home").replaceChildren(state.home
+    ? h("div", { class: "home-body" }, blocks(state.home.blocks, { names, press: (block, action, value) => ctx.press({ view: state.home.id }, block, action, value) }))
+    : h("p", { class: "empty" }, (bot ? bot.name : "The app") + " has shown nothing here yet."));
+}
+
+function drawThreadHead() {
+  const root = lists.thread.root;
+  $("thread-sub").textContent = root ? "#" + (names.channel(where.channel) || { name: "" }).name : "";
+}
+
+function drawStatus() {
+  const text = where.thread ? state.statuses[where.channel + "/" + where.thread] : "";
+  const bot = names.person(state.bot);
+  const line = $("thread-status");
+  if ((line.dataset.text || "") === (text || "")) return;
+  line.dataset.text = text || "";
+  line.replaceChildren(...(text ? [h("span", { class: "dots", "aria-hidden": "true" }, h("i"), h("i"), h("i")), h("span", {}, (bot ? bot.name : "app") + " " + text)] : []));
+}
+
+function banner(text) { const b = $("banner"); b.hidden = !text; b.textContent = text; }
+
+// ---- where one goes
+
+function remember() { history.replaceState(null, "", "#" + [where.place, where.channel, where.thread, document.body.dataset.pane].join("/")); }
+
+function recall() {
+  const [p, c, t, pane] = location.hash.slice(1).split("/");
+  if (p === "home" || p === "channel") where = { place: p, channel: c || "", thread: t || "" };
+  if (pane) document.body.dataset.pane = pane;
+}
+
+function pane(name) { document.body.dataset.pane = name; remember(); }
+
+async function become(user) {
+  if (user === state.me) return;
+  for (const s of ["channel", "thread"]) delete $(s + "-scroll").dataset.filled;
+  await load(user);
+  if (where.place === "home") openHome();
+  announce("You write as " + names.person(user).realName);
+  document.querySelector(`#who [data-user="${CSS.escape(user)}"]`)?.focus({ preventScroll: true });
+}
+
+function goChannel(id) {
+  const same = where.channel === id;
+  where = { place: "channel", channel: id, thread: same ? where.thread : "" };
+  menu(false);
+  pane("channel");
+  drawFrame();
+  if (same) { draw(); return; }
+  delete $("channel-scroll").dataset.filled;
+  loadList("channel");
+  composers.channel.refresh();
+  stream();
+}
+
+async function openHome() { drawHome(); await tell(act("home", { as: state.me })); }
+
+function goHome() {
+  where.place = "home";
+  menu(false);
+  pane("channel");
+  drawFrame();
+  openHome();
+}
+
+function openThread(ts, focus) {
+  if (where.thread !== ts) {
+    where.thread = ts;
+    delete $("thread-scroll").dataset.filled;
+    lists.thread = fresh();
+    $("thread-list").replaceChildren();
+    loadList("thread");
+    composers.thread.refresh();
+    stream();
+  }
+  pane("thread");
+  drawFrame();
+  draw();
+  if (focus) (matchMedia("(pointer: fine)").matches ? composers.thread.focus() : $("thread-title").focus());
+}
+
+function closeThread() {
+  const ts = where.thread;
+  where.thread = "";
+  pane("channel");
+  drawFrame();
+  draw();
+  stream();
+  const root = document.querySelector(`#channel-list [data-ts="${CSS.escape(ts)}"]`);
+  if (root) root.focus();
+}
+
+function menu(on) { document.body.classList.toggle("menu", on); $("menu").setAttribute("aria-expanded", String(on)); }
+
+async function edit(m) {
+  const dialog = $("ask");
+  const box = h("textarea", { rows: "5", dir: "auto", "aria-label": "Message" });
+  box.value = plainText(m);
+  const form = h("form", { method: "dialog", class: "edit" }, h("h2", { id: "ask-title" }, "Edit message"), box,
+    h("div", { class: "modal-foot" }, h("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, "Cancel"), h("button", { type: "submit", class: "button primary" }, "Save")));
+  form.addEventListener("submit", () => tell(act("edit", { as: state.me, channel: m.channel, ts: m.ts, text: box.value }), m));
+  dialog.onclose = null;
+  dialog.replaceChildren(form);
+  dialog.showModal();
+  box.focus();
+}
+
+// plainText is a message as it was typed, or nearly.
+function plainText(m) {
+  return (m.text || "").replace(/<@([A-Z0-9]+)(\|[^>]*)?>/g, (_, id) => "@" + (names.person(id) || { name: id }).name).replace(/<([^<>|]+)(\|([^<>]*))?>/g, (_, url, __, label) => label || url)
+    .replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&");
+}
+
+// ---- what one writes
+
+const commandWord = /^\/[a-zA-Z][\w-]*(\s|$)/;
+
+async function write(thread, text, files, alsoSend) {
+  const at = { as: state.me, channel: where.channel, thread: thread ? where.thread : "" };
+  const command = !files.length && commandWord.exec(text);
+  if (command) {
+    const [name] = text.split(/\s/, 1);
+    await act("slash", { ...at, name, text: text.slice(name.length).trim() });
+  } else if (files.length) await send({ ...at, text }, files);
+  else await act("post", { ...at, text, alsoSend });
+  const scroll = $((thread ? "thread" : "channel") + "-scroll");
+  scroll.scrollTop = scroll.scrollHeight;
+}
+
+function suggestions(text, thread) {
+  if (text.startsWith("/") && !text.includes("\n")) {
+    if (thread) return [{ title: text.split(/\s/)[0], what: "Slash commands do not work in threads: mention the bot instead, as in @" + botName() + " restart", refused: true }];
+    return (state.commands || []).map((c) => ({ title: c.name + (c.text ? " " + c.text : ""), hint: c.hint, what: c.what, insert: c.name + (c.text ? " " + c.text : "") + (c.hint ? " " : "") }))
+      .filter((s) => s.title.startsWith(text.trimEnd()) && s.title !== text.trimEnd()).slice(0, 12);
+  }
+  const at = /(^|\s)@([\w-]*)$/.exec(text);
+  if (at) {
+    return state.people.filter((p) => p.name.startsWith(at[2]) && p.name !== at[2]).slice(0, 6).map((p) => ({ title: "@" + p.name, what: p.bot ? "app" : "", insert: text.slice(0, text.length - at[2].length) + p.name + " " }));
+  }
+  return [];
+}
+
+function botName() { return (names.person(state.bot) || { name: "the-loop" }).name; }
+
+const composers = {
+  channel: composer({ thread: false, key: () => where.channel, label: () => "Message #" + (names.channel(where.channel) || { name: "" }).name, suggestions: (t) => suggestions(t, false), send: (text, files) => write(false, text, files, false) }),
+  thread: composer({ thread: true, key: () => where.channel + where.thread, label: () => "Reply in the thread", suggestions: (t) => suggestions(t, true), send: (text, files, also) => write(true, text, files, also) }),
+};
+
+// ---- the frame
+
+$("channel-composer").replaceWith(Object.assign(composers.channel.root, { id: "channel-composer" }));
+$("thread-composer").replaceWith(Object.assign(composers.thread.root, { id: "thread-composer" }));
+for (const [id, name] of [["menu", "menu"], ["thread-back", "back"], ["stage-back", "back"], ["thread-close", "close"]]) $(id).append(icon(name));
+$("menu").addEventListener("click", () => menu(!document.body.classList.contains("menu")));
+$("thread-back").addEventListener("click", () => { pane("channel"); $("channel-title").focus(); });
+$("thread-close").addEventListener("click", closeThread);
+$("stage-back").addEventListener("click", () => pane("thread"));
+$("show-stage").addEventListener("click", () => pane(document.body.dataset.pane === "stage" ? "thread" : "stage"));
+$("wire-switch").addEventListener("click", () => {
+  wireOn = !wireOn;
+  $("wire-switch").setAttribute("aria-checked", String(wireOn));
+  showWire(wireOn, ctx);
+  if (wireOn) pane("stage");
+  stream();
+});
+document.addEventListener("keydown", (e) => {
+  if (e.key !== "Escape" || e.defaultPrevented || document.querySelector("dialog[open]")) return;
+  if (document.body.classList.contains("menu")) menu(false);
+  else if (where.thread && $("thread-pane").contains(document.activeElement)) closeThread();
+});
+
+// begin shows the newest announcement's thread at first, where there is room for it.
+async function begin() {
+  recall();
+  await load();
+  if (where.place === "home") openHome();
+  const announced = [...lists.channel.messages.values()].filter((m) => m.user === state.bot && !m.subtype).at(-1);
+  if (!where.thread && !location.hash && announced && matchMedia("(min-width: 900px)").matches) openThread(announced.ts, false);
+  drawFrame();
+  document.body.dataset.ready = "1";
+}
+
+begin().catch((e) => banner(e.message));

@@ -1,0 +1,121 @@
+// What stands behind the thread: the terminal, what is known of the session, and what can be made to go wrong.
+import { $, h, keyed, announce } from "./dom.js";
+import { act } from "./api.js";
+
+let built = null;
+let widest = 0;
+
+function build(ctx) {
+  const title = h("span", { class: "terminal-title" });
+  const screen = h("pre", { class: "screen", tabindex: "0", "aria-label": "The agent's terminal", data: { role: "screen" } });
+  const terminal = h("div", { class: "terminal" }, h("div", { class: "terminal-bar" }, h("i"), h("i"), h("i"), title), screen);
+  const facts = h("div", { class: "facts" });
+  const controls = h("div", { class: "controls" });
+  const said = h("p", { class: "said", role: "status" });
+  const wire = h("div", { class: "wire", hidden: true }, h("h3", {}, "On the socket"), h("p", { class: "hint" }, "→ to the bot, ← from it; calls of the Web API between them."), h("ol", { class: "frames", tabindex: "0", "aria-label": "Frames and calls, newest first" }));
+  $("stage").replaceChildren(terminal, h("div", { class: "broken" }, h("h3", {}, "Make something go wrong"), controls, said), facts, wire);
+  built = { title, screen, terminal, facts, controls, said, wire, frames: wire.querySelector("ol"), ctx };
+  new ResizeObserver(fit).observe(screen);
+}
+
+// scene shows how things are.
+export function scene(s, ctx) {
+  if (!built) build(ctx);
+  $("stage-sub").textContent = s.title || "";
+  built.title.textContent = s.title || "no session";
+  drawScreen(s);
+  keyed(built.facts, (s.facts || []).map((f) => ({ key: f.title, sig: JSON.stringify(f), make: () => group(f) })));
+  keyed(built.controls, (s.controls || []).map((c) => ({ key: c.id, sig: JSON.stringify(c), make: () => control(c) })));
+}
+
+function drawScreen(s) {
+  const lines = s.screen || [];
+  built.terminal.classList.toggle("empty", !s.screen);
+  if (!s.screen) { built.screen.replaceChildren(h("span", { class: "no-screen" }, s.note || "There is no terminal here.")); return; }
+  widest = 0;
+  keyed(built.screen, lines.map((line, i) => {
+    widest = Math.max(widest, line.reduce((n, r) => n + [...r.t].length, 0));
+    return { key: "l" + i, sig: JSON.stringify(line), make: () => h("span", { class: "row" }, line.map(run), "\n") };
+  }));
+  fit();
+}
+
+function run(r) {
+  const el = h("span", {}, r.t);
+  if (r.f) el.style.color = r.f;
+  if (r.b) el.style.backgroundColor = r.b;
+  if (r.w) el.style.fontWeight = "700";
+  if (r.d) el.style.opacity = ".65";
+  const lines = [r.u && "underline", r.s && "line-through"].filter(Boolean).join(" ");
+  if (lines) el.style.textDecoration = lines;
+  return el;
+}
+
+// fit makes the letters as large as the width allows, within reason.
+function fit() {
+  if (!built || !widest) return;
+  const room = built.screen.clientWidth - 24;
+  const font = Math.max(7.5, Math.min(13, room / widest / 0.603));
+  built.screen.style.fontSize = font.toFixed(2) + "px";
+}
+
+function group(f) {
+  return h("section", {}, h("h3", {}, f.title), h("dl", {}, f.lines.map((l) => h("div", { class: l.mark || "" }, h("dt", {}, l.name), h("dd", {}, h("bdi", { text: l.value }))))));
+}
+
+function control(c) {
+  const button = h("button", { type: "button", class: "button", title: c.what, data: { control: c.id, focus: "c" + c.id } }, c.label);
+  button.addEventListener("click", async () => {
+    if (button.getAttribute("aria-busy") === "true") return;
+    button.setAttribute("aria-busy", "true");
+    try {
+      const out = await act("play", { as: built.ctx.me(), name: c.id, ...built.ctx.where() });
+      built.said.textContent = out.said || "Done.";
+    } catch (e) { built.said.textContent = e.message; }
+    button.removeAttribute("aria-busy");
+  });
+  return button;
+}
+
+// showWire shows or hides the frames.
+export function showWire(on, ctx) {
+  if (!built) build(ctx);
+  built.wire.hidden = !on;
+  built.frames.replaceChildren();
+  announce(on ? "Frames are shown" : "Frames are hidden");
+}
+
+const maxFrames = 150;
+
+// wire adds frames and calls, the newest first. Pings are counted, and not listed.
+export function wire(list) {
+  if (!built) return;
+  for (const f of list) {
+    if (f.kind === "ping" || f.kind === "pong") continue;
+    built.frames.prepend(frame(f));
+  }
+  while (built.frames.children.length > maxFrames) built.frames.lastElementChild.remove();
+}
+
+function frame(f) {
+  const time = new Date(f.time).toLocaleTimeString([], { hour12: false }) + "." + String(new Date(f.time).getMilliseconds()).padStart(3, "0");
+  const call = f.kind === "call";
+  const what = call ? f.method : summary(f);
+  const bad = call ? !f.ok : /drop|late|ignored/.test(f.note || "");
+  const detail = call ? JSON.stringify(f.args, null, 1) : pretty(f.data || "");
+  const line = [h("time", {}, time), h("b", {}, call ? "·" : f.dir === "out" ? "→" : "←"), h("span", { class: "what" }, what), h("small", {}, [f.note, f.fault, f.error].filter(Boolean).join(" · "))];
+  if (!detail || detail === "{}") return h("li", { class: bad ? "bad" : "" }, h("div", { class: "line" }, line));
+  return h("li", { class: bad ? "bad" : "" }, h("details", {}, h("summary", { class: "line" }, line), h("pre", {}, detail)));
+}
+
+function summary(f) {
+  if (f.kind !== "text") return f.kind + (f.conn ? " #" + f.conn : "");
+  try {
+    const d = JSON.parse(f.data);
+    if (f.dir === "in") return "ack " + String(d.envelope_id || "").slice(0, 8);
+    const inner = d.payload && d.payload.event ? d.payload.event.type : d.payload && (d.payload.command || d.payload.type);
+    return d.type + (inner ? " · " + inner : "") + (d.reason ? " · " + d.reason : "");
+  } catch { return f.dir === "in" ? "ack" : "frame"; }
+}
+
+function pretty(text) { try { return JSON.stringify(JSON.parse(text), null, 1); } catch { return text; } }

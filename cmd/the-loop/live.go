@@ -1,0 +1,268 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"the-loop/bot"
+	"the-loop/bot/workspace"
+	"the-loop/cmd/internal/config"
+	"the-loop/sessions"
+	"the-loop/sessions/tmux"
+)
+
+// liveOptions are the flags of a demo with a page.
+type liveOptions struct {
+	harness string
+	port    int
+	noOpen  bool
+}
+
+// liveDemo is the demo that one talks to: the workspace with its page, the bot as a process of its own, and an agent.
+type liveDemo struct {
+	*demo
+	cli      *cli // with the demo's configuration and tmux server
+	o        liveOptions
+	stranger *workspace.Person
+	bot      *demoBot
+	page     *workspace.Page
+	scrub    func(string) string
+}
+
+// live runs the demo until ctx ends, and takes everything down again, also when it goes wrong.
+func (c *cli) live(ctx context.Context, o liveOptions, out io.Writer) (err error) {
+	dir, err := demoFolder()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	d := &liveDemo{demo: &demo{dir: dir}, o: o}
+	if err := d.people(ctx); err != nil {
+		return fmt.Errorf("start the local workspace: %w", err)
+	}
+	defer func() { err = errors.Join(err, d.slack.Close()) }()
+	if err := d.open(ctx, c); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close(context.WithoutCancel(ctx))) }()
+	if err := d.start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // it was interrupted
+		}
+		return err
+	}
+	d.greet(ctx, out)
+	<-ctx.Done()
+	_, _ = fmt.Fprintln(out, "\nTaking everything down …")
+	return nil
+}
+
+// demoCompany is the team of the stranger.
+const demoCompany = "T0ELSEWHERE"
+
+// people starts the workspace. Its tokens are new: other programs of this machine can reach its port.
+func (d *liveDemo) people(ctx context.Context) error {
+	d.slack = workspace.New(workspace.Options{BotName: "the-loop", BotToken: "xoxb-1-2-" + secret(12), Commands: []string{demoCommandName},
+		AppToken: "xapp-1-A0LOCALAPP1-3-" + secret(32)})
+	if err := d.slack.Start(ctx); err != nil {
+		return err
+	}
+	d.ann = d.slack.AddUser("ann", workspace.Named("Ann", "Ann"))
+	d.bob = d.slack.AddUser("bob", workspace.Named("Bob", "Bob"))
+	d.stranger = d.slack.AddUser("mallory", workspace.Named("Mallory", "Mallory"), workspace.Stranger(demoCompany))
+	d.channel = d.slack.AddChannel("agents", workspace.ExtShared(demoCompany),
+		workspace.Members(d.ann.ID, d.bob.ID, d.stranger.ID, d.slack.BotUserID())).ID
+	return nil
+}
+
+// demoCommandName is the slash command of the demo.
+const demoCommandName = "/the-loop"
+
+func secret(bytes int) string {
+	b := make([]byte, bytes)
+	_, _ = rand.Read(b) // never fails (crypto/rand since Go 1.24)
+	return hex.EncodeToString(b)
+}
+
+// open writes the configuration and makes the core. Nothing runs yet but the workspace.
+func (d *liveDemo) open(ctx context.Context, c *cli) error {
+	path, err := d.configure(c)
+	if err != nil {
+		return err
+	}
+	loader := config.Loader{Workdir: d.dir, Home: c.env.home}
+	loader.Check = checkConfig
+	cfg, err := loader.Load(path)
+	if err != nil {
+		return fmt.Errorf("the demo's configuration: %w", err)
+	}
+	inDemo := *c
+	inDemo.config, inDemo.socket = path, filepath.Join(d.dir, "tmux")
+	d.cli = &inDemo
+	if d.app, err = inDemo.build(func() *config.Config { return cfg }, slog.New(slog.DiscardHandler)); err != nil {
+		return err
+	}
+	tokens := map[string]string{cfg.Slack.BotTokenEnv: d.slack.BotToken(), cfg.Slack.AppTokenEnv: d.slack.AppToken()}
+	d.scrub = newScrubber(func() string { return cfg.EnvFile }, d.app.tmux.Panes, tokens).scrub
+	if d.bot, err = newDemoBot(d.cli, cfg, tokens); err != nil {
+		return err
+	}
+	return d.app.tmux.Check(ctx)
+}
+
+// start brings up the session, the bot and the page.
+func (d *liveDemo) start(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, demoTimeout)
+	defer cancel()
+	if _, err := d.app.core.Start(within, sessions.StartRequest{Ref: demoRef}); err != nil {
+		return fmt.Errorf("start the agent: %w", err)
+	}
+	if err := d.bot.start(); err != nil {
+		return err
+	}
+	if err := d.announced(within); err != nil {
+		return fmt.Errorf("the bot did not announce the session: %w\n%s", err, d.bot.lastWords())
+	}
+	return d.servePage(ctx)
+}
+
+// announced waits until the bot has announced the session.
+func (d *liveDemo) announced(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, stepTimeout)
+	defer cancel()
+	_, err := d.slack.WaitForMessage(within, d.channel, func(m workspace.Message) bool {
+		return m.User == d.slack.BotUserID() && m.Subtype == ""
+	})
+	return err
+}
+
+func (d *liveDemo) servePage(ctx context.Context) error {
+	d.page = workspace.NewPage(d.slack, workspace.PageOptions{
+		Addr: "127.0.0.1:" + strconv.Itoa(d.o.port), Channel: d.channel, Backstage: d, Commands: demoCommands(), Shortcuts: demoShortcuts(),
+		Visitors: []workspace.Visitor{
+			{User: d.ann.ID, Role: "on the list", In: true, About: "Ann is on the operator's list: what she writes in a session's thread is typed into its terminal, and her buttons and commands work."},
+			{User: d.bob.ID, Role: "not on the list", About: "Bob is a colleague in this channel who is not on the list: he can read what is posted, and nothing that he does reaches an agent."},
+			{User: d.stranger.ID, Role: "other company", About: "Mallory is of another company that shares this channel: nothing that she does reaches an agent, and she gets no answer."},
+		}})
+	if err := d.page.Start(ctx); err != nil {
+		d.page = nil
+		return err
+	}
+	return nil
+}
+
+// demoCommands are what the composer suggests.
+func demoCommands() (all []workspace.Command) {
+	for _, u := range bot.Usages() {
+		all = append(all, workspace.Command{Name: demoCommandName, Text: u.Verb, Hint: u.Words, What: u.What})
+	}
+	return all
+}
+
+func demoShortcuts() (all []workspace.Shortcut) {
+	for id, name := range bot.MessageShortcuts() {
+		all = append(all, workspace.Shortcut{ID: id, Name: name})
+	}
+	return all
+}
+
+// greet says where everything is, and starts a browser when there is one.
+func (d *liveDemo) greet(ctx context.Context, out io.Writer) {
+	attach, err := d.app.core.Attach(ctx, sessions.AttachRequest{Ref: demoRef})
+	if err != nil {
+		attach = []string{"#", err.Error()}
+	}
+	_, _ = fmt.Fprintf(out, `A Slack workspace, the bot and %s in tmux, all on this machine.
+
+  page      %s
+  terminal  %s
+
+Three things to try on the page:
+  1. Write a reply in the thread, and see it typed into the terminal, once.
+  2. Write as Bob or Mallory, who are not on the list, and see that they get nowhere.
+  3. Kill the bot, write something, and start it again: the reply arrives.
+
+Ctrl-C ends it and leaves nothing behind.
+`, d.o.harness, d.page.URL(), shellWords(attach))
+	if !d.o.noOpen {
+		openBrowser(d.page.OnceURL(), d.cli.env.getenv)
+	}
+}
+
+// openBrowser starts the operator's browser, when there is a display and something that starts it. It stays when we end.
+func openBrowser(url string, getenv func(string) string) {
+	name := "xdg-open"
+	switch {
+	case runtime.GOOS == "darwin":
+		name = "open"
+	case getenv("DISPLAY") == "" && getenv("WAYLAND_DISPLAY") == "":
+		return
+	}
+	cmd := exec.Command(name, url)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if cmd.Start() == nil {
+		_ = cmd.Process.Release()
+	}
+}
+
+// closeTime bounds the way down.
+const closeTime = 40 * time.Second
+
+// close takes down the page, the bot and every session, and waits until the tmux server has ended with the last one.
+func (d *liveDemo) close(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, closeTime)
+	defer cancel()
+	defer d.app.close()
+	var err error
+	if d.page != nil {
+		err = d.page.Close()
+	}
+	err = errors.Join(err, d.bot.stop(ctx))
+	servers := map[int]bool{}
+	recs, _, listErr := d.app.registry.List(ctx)
+	for _, rec := range recs {
+		servers[rec.Server.PID] = true
+	}
+	stopped, stopErr := d.app.core.StopAll(ctx)
+	for _, row := range stopped.Rows {
+		if row.Outcome == sessions.OutcomeFailed {
+			err = errors.Join(err, fmt.Errorf("stop %s: %s", row.Ref, row.Detail))
+		}
+	}
+	err = errors.Join(err, listErr, stopErr)
+	for pid := range servers {
+		err = errors.Join(err, awaitEnd(ctx, pid))
+	}
+	return err
+}
+
+// narrow makes panes as wide as the page shows them in letters that can be read.
+type narrow struct{ *tmux.Tmux }
+
+// The size of the demo's panes, in columns and rows.
+const (
+	demoColumns = 76
+	demoRows    = 24
+)
+
+// Spawn is [tmux.Tmux.Spawn] in the demo's size.
+func (n narrow) Spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, error) {
+	s.Width, s.Height = demoColumns, demoRows
+	return n.Tmux.Spawn(ctx, s)
+}
+
+// about is a sentence as the terminal shows it, without what would end its line.
+func about(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
