@@ -162,7 +162,10 @@ func (b *browser) click(selector string) {
 // write types a message into the composer of the channel or of the thread, and sends it with the Enter key.
 func (b *browser) write(where, text string) {
 	b.t.Helper()
-	b.do(chromedp.SendKeys(chromedp.CSS("#"+where+"-text"), text))
+	b.do(chromedp.Focus(chromedp.CSS("#" + where + "-text")))
+	if _, err := chromedp.Call(b.ctx, input.InsertText, input.InsertTextParams{Text: text}); err != nil {
+		b.t.Fatal(err)
+	}
 	b.key("Enter", 13)
 }
 

@@ -255,7 +255,7 @@ type narrow struct{ *tmux.Tmux }
 // The size of the demo's panes, in columns and rows.
 const (
 	demoColumns = 76
-	demoRows    = 24
+	demoRows    = 20
 )
 
 // Spawn is [tmux.Tmux.Spawn] in the demo's size.

@@ -22,7 +22,7 @@ export function composer(o) {
   let shown = [];
   let at = -1;
 
-  const grow = () => { box.style.height = "auto"; box.style.height = Math.min(box.scrollHeight, 180) + "px"; };
+  const grow = () => { box.style.height = "auto"; if (box.scrollHeight) box.style.height = Math.min(box.scrollHeight, 180) + "px"; };
   const draft = () => "draft " + o.key();
   const keep = () => { try { sessionStorage.setItem(draft(), box.value); } catch { /* no room */ } };
   const say = (text) => { said.textContent = text || ""; };
