@@ -79,6 +79,9 @@ type Options struct {
 	Scrub   func(string) string  // optional: takes the values of the environment out of a text; what is posted goes through it
 	Socket  func(*SocketOptions) // optional: changes how long the connection waits for what
 	Log     *slog.Logger         // optional: silent
+
+	Patience time.Duration // optional: how long an agent may wait for its operator before its thread says so; a minute
+	Looks    time.Duration // optional: how often screens are looked at for dialogs that no hook tells of; 15 s
 }
 
 // Report is how the bot is.
@@ -105,11 +108,15 @@ func New(o Options) (*Bot, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
+	if o.Looks == 0 {
+		o.Looks = screensEvery
+	}
 	b := &Bot{o: o, identified: make(chan struct{})}
 	var err error
 	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Noter: o.Core, Commander: commander{b}, History: o.Client,
 		Receipts: o.Client, Speaker: o.Client, Statuses: o.Client, Viewer: o.Core,
 		Fetcher: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, Pages: b.pages,
+		Patience: o.Patience, AskText: b.askText, DialogText: b.dialogText,
 		Settings: func() threads.Settings { return o.Config().Settings }})
 	if err != nil {
 		return nil, err
@@ -147,6 +154,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	wg.Go(func() { b.threads.Run(running) })
 	wg.Go(func() { b.report(running) })
 	wg.Go(func() { b.listener.run(running) })
+	wg.Go(func() { b.watchScreens(running) })
 	if b.o.Ready != nil {
 		b.o.Ready()
 	}

@@ -7,6 +7,7 @@ import (
 
 	"the-loop/bot/render"
 	"the-loop/sessions"
+	"the-loop/threads"
 )
 
 // shortcutSession is the callback id of the message shortcut.
@@ -15,6 +16,10 @@ const shortcutSession = "session_menu"
 // register opens the doors to everything that there is.
 func (b *Bot) register(d *Doors) {
 	d.OnDecision(b.threads)
+	d.OnAction(threads.ActionAllow, b.rule(sessions.VerdictAllow))
+	d.OnAction(threads.ActionDeny, b.rule(sessions.VerdictDeny))
+	d.OnAction(threads.ActionReason, b.askReason)
+	d.OnView(render.ViewReason, b.submitReason)
 	d.OnAction(render.ActionPeek, b.pressPeek)
 	d.OnAction(render.ActionRestart, b.press(verbRestart))
 	d.OnAction(render.ActionStop, b.press(verbStop))

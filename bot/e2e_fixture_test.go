@@ -51,6 +51,7 @@ const (
 	roleBytes = "byte-log"
 	roleTimes = "byte-times"
 	roleBot   = "the-bot"
+	roleHook  = "report-hook"
 )
 
 func init() {
@@ -64,6 +65,9 @@ func init() {
 		os.Exit(logBytes(os.Args[2]))
 	case roleTimes:
 		os.Exit(timeBytes(os.Args[2]))
+	case roleHook:
+		harness.RunHook(context.Background(), os.Args[2:], os.Stdin, os.Stdout)
+		os.Exit(0)
 	case roleBot:
 		os.Exit(beBot(os.Args[2]))
 	}
@@ -82,6 +86,7 @@ type plan struct {
 	Declared                         []sessions.Definition
 	MaxAge                           time.Duration
 	Answers                          threads.Answers
+	Deaf                             bool          // the small agent has no hook
 	Probe                            time.Duration // how long a resumed agent must live
 	MaxFile                          int64         // bytes; 0: 1 MB
 }
@@ -92,7 +97,12 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, erro
 		return nil, err
 	}
 	find := func(name string) (sessions.Harness, error) {
-		all := []sessions.Harness{harness.SmallAgent{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents}}
+		small := harness.SmallAgent{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents,
+			Hook: []string{os.Args[0], roleHook}, Reports: filepath.Join(p.Root, "reports"), Asks: filepath.Join(p.Root, "run", "ask")}
+		if p.Deaf {
+			small.Hook = nil
+		}
+		all := []sessions.Harness{small}
 		for _, h := range config().Harnesses {
 			all = append(all, h)
 		}

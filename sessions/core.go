@@ -19,6 +19,8 @@ import (
 type Core struct {
 	o    Options
 	gate chan struct{} // full while as many calls as tmux is given at once are under way
+
+	shown shownAsks
 }
 
 // atOnce is how many calls that look or spawn one process gives to tmux at the same time.
@@ -68,7 +70,7 @@ func New(o Options) *Core {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	return &Core{o: o, gate: make(chan struct{}, atOnce)}
+	return &Core{o: o, gate: make(chan struct{}, atOnce), shown: shownAsks{all: map[string]bool{}}}
 }
 
 // terminal is where the session's pane is, if it has one. A session that is stopped will start on ours.

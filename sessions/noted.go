@@ -94,34 +94,3 @@ func (c *Core) Noted(ctx context.Context, q NotedRequest) (Noted, error) {
 	}
 	return noted, nil
 }
-
-// AttendRequest waits for the end of an ask.
-type AttendRequest struct {
-	ID    string // of the session
-	Token string
-	Open  func() // called as soon as the ask is known to be open
-}
-
-// Attend waits until the ask is over: answered here or in the terminal, given up by the agent, or ended with it. When
-// Open was not called, it was over before. The error is ctx's, or says why the ask cannot be reached.
-func (c *Core) Attend(ctx context.Context, q AttendRequest) error {
-	if c.o.Reports == nil {
-		return fmt.Errorf("attend an ask: %w", errors.ErrUnsupported)
-	}
-	return c.o.Reports.Attend(ctx, q.ID, q.Token, q.Open)
-}
-
-// AnswerRequest answers an ask.
-type AnswerRequest struct {
-	ID string // of the session
-	Answer
-}
-
-// Answer gives an ask its one answer, through the hook that waits for it: no key is pressed. [ErrAskOver] when it was not
-// taken: somebody answered before, or the agent asks no more. [ErrInDoubt] when it may have been.
-func (c *Core) Answer(ctx context.Context, q AnswerRequest) error {
-	if c.o.Reports == nil {
-		return fmt.Errorf("answer an ask: %w", errors.ErrUnsupported)
-	}
-	return c.o.Reports.Answer(ctx, q.ID, q.Answer)
-}

@@ -16,7 +16,8 @@ import (
 	"the-loop/sessions"
 )
 
-// Binding is what is stored of one thread: whose it is, and how far it is settled. It holds no text of anybody.
+// Binding is what is stored of one thread: whose it is, and how far it is settled. It holds no text of anybody, but for what
+// an agent asks as long as that is open.
 type Binding struct {
 	Version      int          `json:"version"`
 	ID           string       `json:"id"` // Record.ID of the session
@@ -38,6 +39,9 @@ type Binding struct {
 
 	Replies   map[string]Entry    `json:"replies,omitempty"`   // by ts, all after Cursor
 	Questions map[string]Question `json:"questions,omitempty"` // by token
+	Asks      map[string]Ask      `json:"asks,omitempty"`      // by the token of their buttons
+	Waiting   *Wait               `json:"waiting,omitempty"`   // the agent waits for its operator
+	Speaker   string              `json:"speaker,omitempty"`   // member id of who spoke last, and was let in
 }
 
 // bindingVersion is the version that this program writes and reads.
@@ -129,6 +133,7 @@ type Question struct {
 func (b Binding) clone() Binding {
 	b.Replies = maps.Clone(b.Replies)
 	b.Questions = maps.Clone(b.Questions)
+	b.Asks = maps.Clone(b.Asks)
 	return b
 }
 

@@ -60,10 +60,15 @@ type Options struct {
 	Sink      sessions.Sink
 	Policy    func() authz.Policy
 	Settings  func() Settings
-	Noter     Noter            // optional: without it nothing is heard of what agents report
-	Pages     Pages            // optional: each text is one message
-	Now       func() time.Time // optional: time.Now
-	Log       *slog.Logger     // optional: silent
+	Noter     Noter // optional: without it nothing is heard of what agents report
+	// AskText shows what an agent asks, and DialogText what stands in a dialog on its screen. Optional: in plain words, and
+	// not at all.
+	AskText    func(ref sessions.Ref, a sessions.Ask) string
+	DialogText func(lines []string) string
+	Patience   time.Duration    // optional: how long an agent may wait for its operator before the thread says so; a minute
+	Pages      Pages            // optional: each text is one message
+	Now        func() time.Time // optional: time.Now
+	Log        *slog.Logger     // optional: silent
 }
 
 // Names of the events that this package emits.
@@ -101,10 +106,12 @@ type Manager struct {
 	reader   *reader
 	working  *working
 
-	work   context.Context // outlives Run's context by the grace
-	cancel context.CancelFunc
-	idle   chan struct{} // closed when the last goroutine ended after closing
-	broken []*sessions.UnreadableError
+	watch   context.Context // of those who only wait for something to happen; ends with Run's context
+	unwatch context.CancelFunc
+	work    context.Context // outlives Run's context by the grace
+	cancel  context.CancelFunc
+	idle    chan struct{} // closed when the last goroutine ended after closing
+	broken  []*sessions.UnreadableError
 
 	mu       sync.Mutex // guards the fields that follow; taken after a thread's, never before
 	closing  bool
@@ -122,12 +129,16 @@ func New(o Options) (*Manager, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Patience == 0 {
+		o.Patience = waitPatience
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	m := &Manager{o: o, store: bindings{dir: filepath.Join(o.Root, "threads")}, idle: make(chan struct{}),
 		byID: map[string]*thread{}, byThread: map[place]*thread{}}
 	m.work, m.cancel = context.WithCancel(context.Background())
+	m.watch, m.unwatch = context.WithCancel(m.work)
 	all, broken, err := m.store.load()
 	if err != nil {
 		return nil, err
@@ -148,6 +159,7 @@ func New(o Options) (*Manager, error) {
 func (m *Manager) Run(ctx context.Context) {
 	for _, t := range m.threads() {
 		t.do(t.recover)
+		t.do(func(context.Context) { t.attendAll() })
 		m.receipts.want(t)
 	}
 	loops, stop := context.WithCancel(ctx)
@@ -157,6 +169,7 @@ func (m *Manager) Run(ctx context.Context) {
 	}
 	<-ctx.Done()
 	stop()
+	m.unwatch()
 	wg.Wait()
 	late := time.AfterFunc(grace, m.cancel)
 	defer late.Stop()
@@ -204,6 +217,18 @@ func (m *Manager) stopping() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.closing
+}
+
+// rest waits for a while. False: the manager stops.
+func (m *Manager) rest(d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-m.watch.Done():
+		return false
+	}
 }
 
 func (m *Manager) index(t *thread) {

@@ -51,14 +51,22 @@ func (t *thread) noting() *sessions.NotedRequest {
 
 // noted takes up what was reported after place, and stores how far that is in the same write. What is put into the outbox
 // here comes again after a crash: it is looked for before it is posted.
-func (t *thread) noted(_ context.Context, place string, noted sessions.Noted) error {
+func (t *thread) noted(ctx context.Context, place string, noted sessions.Noted) error {
 	if t.gone || t.b.Root == "" || t.b.Noted != place || noted.Next == place {
 		return nil
 	}
+	fresh := t.takeAsks(noted)
 	t.b.Noted = noted.Next
 	if err := t.save(); err != nil {
 		t.b.Noted = place
+		for _, name := range fresh {
+			delete(t.b.Asks, name)
+		}
 		return fmt.Errorf("store how far the agent's reports were read: %w", err)
 	}
+	for _, name := range fresh {
+		t.attend(name, false)
+	}
+	t.answered(ctx, noted.Answered)
 	return nil
 }

@@ -367,6 +367,11 @@ func (m *Manager) posted(ctx context.Context, p Post, ts string) {
 			t.b.Questions[p.Nonce] = q
 			t.keep()
 		}
+		if a, ok := t.b.Asks[p.Nonce]; ok && a.TS == "" {
+			a.TS = ts
+			t.b.Asks[p.Nonce] = a
+			t.keep()
+		}
 	})
 }
 

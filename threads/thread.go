@@ -44,6 +44,9 @@ type thread struct {
 	gone    bool   // unbound
 	level   bool   // no text of the agent is in the outbox, or posted, that lies after the stored place
 	work    work
+
+	deciding map[string]bool // questions of the agent's that somebody's decision is on its way to
+	reminder *time.Timer     // when the agent will have waited long
 }
 
 func newThread(m *Manager, b Binding) *thread {
@@ -53,7 +56,10 @@ func newThread(m *Manager, b Binding) *thread {
 	if b.Questions == nil {
 		b.Questions = map[string]Question{}
 	}
-	return &thread{m: m, id: b.ID, ref: b.Ref, b: b, where: place{b.Channel, b.Root}}
+	if b.Asks == nil {
+		b.Asks = map[string]Ask{}
+	}
+	return &thread{m: m, id: b.ID, ref: b.Ref, b: b, deciding: map[string]bool{}, where: place{b.Channel, b.Root}}
 }
 
 // do has f run by the thread's goroutine. It never blocks.
@@ -412,6 +418,7 @@ func (t *thread) received(ctx context.Context, it *item) {
 		return
 	}
 	it.heard = true
+	t.b.Speaker = it.reply.Actor.User
 	fields := map[string]any{"channel": it.reply.Channel, "thread": it.reply.Root, "ts": it.reply.TS, "user": it.reply.Actor.User}
 	t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventReceived, Level: slog.LevelInfo, ID: t.id, Ref: t.ref, Fields: fields})
 	if t.ref.Kind() == sessions.KindStanding {
@@ -443,10 +450,10 @@ func (t *thread) outcome(ctx context.Context, it *item, res result) {
 	case res.denied != authz.ReasonNone:
 		t.deny(ctx, it.reply, res.denied)
 	case err == nil && res.receipt == sessions.ReceiptAccepted:
-		t.said = ""
+		t.went()
 		t.settle(ts, OutcomeAccepted, MarkAccepted)
 	case err == nil && res.receipt == sessions.ReceiptTyped:
-		t.said = ""
+		t.went()
 		t.settle(ts, OutcomeTyped, MarkTyped)
 	case errors.Is(err, errChanged):
 	case errors.Is(err, ErrReplyGone):
@@ -454,14 +461,18 @@ func (t *thread) outcome(ctx context.Context, it *item, res result) {
 	case errors.Is(err, sessions.ErrInDoubt):
 		t.doubt(ts, err)
 	case errors.As(err, &held):
-		t.hold(it, heldText(held))
+		cause, text := t.heldText(held)
+		t.hold(it, cause, text)
+		if held.State == sessions.ViewDialog {
+			t.waits(t.m.o.Now(), nil)
+		}
 	case errors.As(err, &locked):
-		t.hold(it, "")
+		t.hold(it, "", "")
 	case errors.As(err, &unstored):
 		t.m.o.Log.Error("could not store that a reply is about to be typed; it waits", "ref", t.ref, "err", err)
 		t.wait(holdEvery)
 	case errors.Is(err, sessions.ErrSilent):
-		t.hold(it, "tmux does not answer on this machine.")
+		t.hold(it, "silent", "tmux does not answer on this machine.")
 	case errors.As(err, &refusal):
 		t.refuse(ts, refusal.Error())
 	case res.wait > 0:
@@ -469,6 +480,12 @@ func (t *thread) outcome(ctx context.Context, it *item, res result) {
 	case err != nil:
 		t.refuse(ts, err.Error())
 	}
+}
+
+// went takes that the agent took a text: nothing holds what comes next, as far as is known.
+func (t *thread) went() {
+	t.said = ""
+	t.rests()
 }
 
 // drop settles a reply that was deleted before it was typed.
@@ -484,13 +501,14 @@ func (t *thread) refuse(ts, why string) {
 	t.settleSaying(ts, OutcomeFailed, MarkFailed, "Not delivered: "+escape(why))
 }
 
-// hold keeps a reply for later, and says why in the thread, once for each cause.
-func (t *thread) hold(it *item, why string) {
+// hold keeps a reply for later, and says why in the thread, once for each cause; not at all where there is none.
+func (t *thread) hold(it *item, cause, text string) {
 	ts := it.reply.TS
 	told := it.held && t.said == "" // by an earlier run of the bot
 	if !it.held {
 		it.held, it.since = true, t.m.now()
 	}
+	t.b.Speaker = it.reply.Actor.User // he was let in, or it would not have come this far
 	e := t.b.Replies[ts]
 	if e.State == StateInflight { // it was written down, but certainly not typed
 		t.queue.put(it)
@@ -500,10 +518,10 @@ func (t *thread) hold(it *item, why string) {
 		t.put(ts, e)
 		t.keep()
 	}
-	if news := why != "" && t.said != why; news {
-		t.said = why
+	if news := cause != "" && t.said != cause; news {
+		t.said = cause
 		if !told {
-			t.post("Held, and typed as soon as it can be: " + why)
+			t.post("Held, and typed as soon as it can be: " + text)
 		}
 	}
 	t.wait(holdEvery)
@@ -523,16 +541,21 @@ func (t *thread) wait(d time.Duration) {
 	})
 }
 
-func heldText(h *sessions.HeldError) string {
+// heldText is why a reply is held, in one word and for the thread, with what the agent shows where nothing else there does.
+func (t *thread) heldText(h *sessions.HeldError) (cause, text string) {
 	switch {
 	case h.Draft:
-		return "somebody's unsent text stands in the agent's input box. Send it or clear it in the terminal."
+		return "draft", "somebody's unsent text stands in the agent's input box. Send it or clear it in the terminal."
 	case h.State == sessions.ViewStarting, h.State == sessions.ViewWorking:
-		return "" // it passes by itself; the receipt says enough
+		return "", "" // it passes by itself; the receipt says enough
 	case h.State == sessions.ViewMenu:
-		return "the agent shows a menu. Close it in the terminal."
+		return "menu", "the agent shows a menu. Close it in the terminal." + t.m.dialogText(h.Lines)
+	case t.hasButtons():
+		return "question", "the agent asks a question. Decide it with the buttons above, or in the terminal."
+	case t.openAsks():
+		return "question", "the agent asks the question above. Answer it in the terminal."
 	}
-	return "the agent asks a question, and a reply would answer it. Answer it in the terminal."
+	return "question", "the agent asks a question, and a reply would answer it. Answer it in the terminal." + t.m.dialogText(h.Lines)
 }
 
 // doubt puts a reply that may or may not have arrived to the operator. A command of the agent's own is never repeated.

@@ -5,6 +5,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // link adds a link. One whose scheme is not known to be harmless is shown as text with its address; so is one whose label
@@ -42,7 +43,8 @@ func (g *gatherer) textLink(address, label string, st emphasis) {
 
 var urlEscaper = strings.NewReplacer(" ", "%20", "\t", "%09", "\n", "%0A", "<", "%3C", ">", "%3E", "|", "%7C", `"`, "%22", "`", "%60")
 
-var mailAddress = regexp.MustCompile(`^[\p{L}\p{N}._%+-]+@[\p{L}\p{N}.-]+$`)
+// What holds many letters is compiled when it is needed: an agent's hook, which is this program too, must start fast.
+var mailAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\p{L}\p{N}._%+-]+@[\p{L}\p{N}.-]+$`) })
 
 // safeURL is address with what would end a link in Slack encoded; ok only for http, https and mailto.
 func safeURL(address string) (safe string, ok bool) {
@@ -55,14 +57,16 @@ func safeURL(address string) (safe string, ok bool) {
 	case "http", "https":
 		return safe, u.Hostname() != ""
 	case "mailto":
-		return safe, mailAddress.MatchString(u.Opaque)
+		return safe, mailAddress().MatchString(u.Opaque)
 	}
 	return "", false
 }
 
 var (
 	foldDots = strings.NewReplacer("。", ".", "．", ".", "․", ".", "｡", ".", "∕", "/", "⁄", "/", "：", ":")
-	hostLike = regexp.MustCompile(`(?i)^(?:[a-z][a-z0-9+.-]*:/*)?(?:[^/?#\s]*@)?([\p{L}\p{M}\p{N}_-]+(?:\.[\p{L}\p{M}\p{N}_-]+)*\.(?:\p{L}{2,}|xn--[a-z0-9-]+|[0-9]+))\.?(?::[0-9]*)?(?:[/?#].*)?$`)
+	hostLike = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^(?:[a-z][a-z0-9+.-]*:/*)?(?:[^/?#\s]*@)?([\p{L}\p{M}\p{N}_-]+(?:\.[\p{L}\p{M}\p{N}_-]+)*\.(?:\p{L}{2,}|xn--[a-z0-9-]+|[0-9]+))\.?(?::[0-9]*)?(?:[/?#].*)?$`)
+	})
 )
 
 // misleading reports a label with a word in it that reads like an address of another host than target's. The name of the
@@ -75,7 +79,7 @@ func misleading(label, target string) bool {
 	host, file, mailbox := hostOf(u), strings.ToLower(path.Base(u.Path)), strings.ToLower(u.Opaque)
 	for _, word := range strings.Fields(strings.ToLower(foldDots.Replace(label))) {
 		word = strings.Trim(word, `.,;:!?'"()[]{}<>*_~`+"`“”‘’«»…")
-		m := hostLike.FindStringSubmatch(word)
+		m := hostLike().FindStringSubmatch(word)
 		if m == nil || !strings.ContainsAny(word, "/@") && (sourceFile(m[1]) || word == file && fileTLD[path.Ext(word)]) {
 			continue
 		}

@@ -21,6 +21,7 @@ const (
 const (
 	ViewCreate = "session_create"
 	ViewDelete = "session_delete"
+	ViewReason = "ask_reason"
 )
 
 // The block ids of the form that creates a session. What is wrong with a field is shown at its block.
@@ -31,6 +32,7 @@ const (
 	FieldBrief   = "brief"
 	FieldChannel = "channel"
 	FieldStart   = "start"
+	FieldReason  = "reason"
 	// FieldValue is the action id of every field's element.
 	FieldValue = "value"
 	// StartNow is the one option of FieldStart.
@@ -66,6 +68,19 @@ func Notice(title, text string, buttons ...Button) (slack.ModalViewRequest, erro
 func Confirm(r sessions.Row, handle string) slack.ModalViewRequest {
 	return slack.ModalViewRequest{Type: slack.VTModal, Title: plain("Delete a session"), Submit: plain("Delete"), Close: plain("Keep it"),
 		CallbackID: ViewDelete, PrivateMetadata: handle, Blocks: slack.Blocks{BlockSet: marked(DeleteQuestion(r))}}
+}
+
+// maxReason is how long a reason may be.
+const maxReason = 2000
+
+// Reason is a modal that asks why a question of an agent's is denied. token travels with it.
+func Reason(token string) slack.ModalViewRequest {
+	why := slack.NewPlainTextInputBlockElement(plain("What it should do instead, or why not"), FieldValue)
+	why.Multiline, why.MaxLength = true, maxReason
+	return slack.ModalViewRequest{Type: slack.VTModal, Title: plain("Deny with a reason"), Submit: plain("Deny"), Close: plain("Cancel"),
+		CallbackID: ViewReason, PrivateMetadata: token, Blocks: slack.Blocks{BlockSet: []slack.Block{
+			input(FieldReason, "Reason", "The agent is told it", why, false),
+		}}}
 }
 
 // DeleteQuestion asks before a session is deleted.

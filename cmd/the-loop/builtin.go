@@ -16,9 +16,9 @@ func builtins(cfg *config.Config, self, home string) []sessions.Harness {
 	for name, h := range cfg.Harnesses {
 		binaries[name] = h.Binary
 	}
-	small := harness.SmallAgent{Argv: []string{self, "small-agent"}, Dir: filepath.Join(cfg.StateRoot, "small-agent")}
-	return append(harness.BuiltIns(harness.Options{Dir: filepath.Join(cfg.StateRoot, "run", "claude"),
-		Reports: filepath.Join(cfg.StateRoot, "reports"), Hook: []string{self, "report", "hook"}, Trust: trust.Enabled,
+	reports, asks, hook := filepath.Join(cfg.StateRoot, "reports"), filepath.Join(cfg.StateRoot, "run", "ask"), []string{self, "report", "hook"}
+	small := harness.SmallAgent{Argv: []string{self, "small-agent"}, Dir: filepath.Join(cfg.StateRoot, "small-agent"), Hook: hook, Reports: reports, Asks: asks}
+	return append(harness.BuiltIns(harness.Options{Dir: filepath.Join(cfg.StateRoot, "run", "claude"), Reports: reports, Hook: hook, Asks: asks, Trust: trust.Enabled,
 		Bypass: harness.Bypass(trust.AcceptBypassPermissions), Home: home, Binaries: binaries}), small)
 }
 

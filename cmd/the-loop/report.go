@@ -1,8 +1,6 @@
 package main
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 
 	"the-loop/sessions/harness"
@@ -15,9 +13,13 @@ func (c *cli) reportCommand() *cobra.Command {
 }
 
 func (c *cli) reportHook() *cobra.Command {
-	return &cobra.Command{Use: "hook FILE", Short: "Append what an agent's hook says on standard input to a report file", Args: cobra.ExactArgs(1),
-		Hidden: true, Run: func(_ *cobra.Command, args []string) {
-			// A hook that fails, or prints, would get in the agent's way: what is lost is evidence, and its absence is safe.
-			_ = harness.RunHook(args[0], c.env.in, time.Now())
-		}}
+	return &cobra.Command{Use: "hook FILE [ASKS]", Short: "Append what an agent's hook says on standard input to a report file",
+		Long: `Append what an agent's hook says on standard input to a report file. A question whether a tool may be used waits for its
+answer at a socket in the folder ASKS, and prints it for the agent.`, Args: cobra.RangeArgs(1, 2), Hidden: true,
+		Run: func(cmd *cobra.Command, args []string) { harness.RunHook(cmd.Context(), args, c.env.in, c.env.outFile) }}
+}
+
+// isHook reports a command line that is exactly the one that agents are given for their hooks.
+func isHook(args []string) bool {
+	return len(args) >= 3 && len(args) <= 4 && args[0] == "report" && args[1] == "hook" && args[2] != "" && args[2][0] == '/'
 }

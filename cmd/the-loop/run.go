@@ -13,6 +13,7 @@ import (
 
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
+	"the-loop/sessions/harness"
 )
 
 // Exit codes; README.md promises them.
@@ -64,6 +65,10 @@ func usage(err error) error { return &exitError{exitUsage, err} }
 
 // run runs one command line and returns its exit code. Results go to out, everything else to err.
 func run(ctx context.Context, args []string, env environment) int {
+	if isHook(args) { // an agent waits for it: nothing else is set up
+		harness.RunHook(ctx, args[2:], env.in, env.outFile)
+		return exitOK
+	}
 	root := newRoot(env)
 	root.SetArgs(args)
 	root.SetIn(env.in)

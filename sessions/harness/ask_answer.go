@@ -60,7 +60,7 @@ type askTalk struct {
 
 // enter connects to the hook and shows it the token. The end of ctx ends what is under way.
 func (r Reports) enter(ctx context.Context, token string) (askTalk, error) {
-	c, err := r.dial(ctx, token)
+	c, err := dialSocket(ctx, askSocket(r.Asks, token))
 	if err != nil {
 		return askTalk{}, err
 	}
@@ -77,9 +77,8 @@ func (r Reports) enter(ctx context.Context, token string) (askTalk, error) {
 	return t, nil
 }
 
-// dial connects to the hook. [sessions.ErrAskOver] when there is none any more; what one that was killed left is removed.
-func (r Reports) dial(ctx context.Context, token string) (net.Conn, error) {
-	path := askSocket(r.Asks, token)
+// dialSocket connects to a hook. [sessions.ErrAskOver] when there is none any more; what one that was killed left is removed.
+func dialSocket(ctx context.Context, path string) (net.Conn, error) {
 	name, dir, err := reachable(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, sessions.ErrAskOver
@@ -87,13 +86,13 @@ func (r Reports) dial(ctx context.Context, token string) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reach the hook that waits: %w", err)
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	dialer := net.Dialer{Timeout: askTimeout}
 	c, err := dialer.DialContext(ctx, "unix", name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, sessions.ErrAskOver
-	case errors.Is(err, syscall.ECONNREFUSED): // the token is known only since the hook listened
+	case errors.Is(err, syscall.ECONNREFUSED): // its token is known only since the hook listened
 		_ = os.Remove(path)
 		return nil, sessions.ErrAskOver
 	case err != nil:

@@ -22,16 +22,6 @@ import (
 	"the-loop/sessions"
 )
 
-// AskHook is what an agent's hook runs for a question: it reports the question, with a token that cannot be guessed, and waits
-// at a socket of its own for the one answer. It needs no running bot: until somebody answers, the agent's own dialog stays
-// usable, and the hook ends without a word when the agent does not wait for it any more.
-type AskHook struct {
-	Report string     // the report file of the session
-	Dir    string     // of the sockets
-	Out    *os.File   // where the agent reads the answer
-	Parent func() int // the process that started the hook; another one means that the first has ended
-}
-
 // askIdle is how long a connection may take for what it has to say at once, and askLook how often it is seen whether the
 // agent still waits.
 const (
@@ -71,19 +61,20 @@ type askLine struct {
 	Taken   bool             `json:"taken,omitempty"`
 }
 
-// Run waits until the question of the payload is answered, or nobody waits for an answer any more, or ctx ends. What it
-// returns is for tests: a hook must not get in the agent's way.
-func (h AskHook) Run(ctx context.Context, r Report) error {
-	r.Token = rand.Text()
-	w := &askWait{hook: h, token: r.Token, over: make(chan struct{})}
+// ask reports a question, with a token that cannot be guessed, and waits at a socket of its own for the one answer. Until
+// somebody answers, the agent's own dialog stays usable, and the hook ends without a word when nobody waits for it any more.
+func (h Hook) ask(ctx context.Context, r Report) error {
+	w := &askWait{hook: h, token: rand.Text(), over: make(chan struct{}), tool: watchTool(r.Payload)}
 	if err := w.listen(); err != nil {
-		return errors.Join(err, AppendReport(h.Report, r))
+		return errors.Join(err, AppendReport(h.Report, r)) // it is reported, but cannot be answered
 	}
 	defer w.close()
+	r.Token = w.token
 	if err := AppendReport(h.Report, r); err != nil {
 		return err // nobody will know of it
 	}
 	w.conns.Go(w.accept)
+	w.sweep()
 	return w.wait(ctx)
 }
 
@@ -96,11 +87,12 @@ func hungUp(f *os.File) bool {
 
 // askWait is one hook that waits. Its goroutines end when the listener and the connections are closed.
 type askWait struct {
-	hook     AskHook
+	hook     Hook
 	token    string
 	listener net.Listener
 	conns    sync.WaitGroup
 	over     chan struct{} // closed when it was answered
+	tool     *toolWatch
 
 	mu       sync.Mutex // guards the fields that follow
 	answered bool
@@ -108,10 +100,10 @@ type askWait struct {
 }
 
 func (w *askWait) listen() error {
-	if err := os.MkdirAll(w.hook.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(w.hook.Asks, 0o700); err != nil {
 		return fmt.Errorf("make the folder for questions: %w", err)
 	}
-	name, dir, err := reachable(askSocket(w.hook.Dir, w.token))
+	name, dir, err := reachable(askSocket(w.hook.Asks, w.token))
 	if err != nil {
 		return fmt.Errorf("open the folder for questions: %w", err)
 	}
@@ -125,8 +117,28 @@ func (w *askWait) listen() error {
 	return errors.Join(os.Chmod(name, 0o600), dir.Close())
 }
 
+// askLeft is how old a socket is whose hook was killed, at the least: one that is just being made is not reached either.
+const askLeft = time.Minute
+
+// sweep removes the sockets that killed hooks left.
+func (w *askWait) sweep() {
+	all, err := os.ReadDir(w.hook.Asks)
+	if err != nil {
+		return // the next hook does it
+	}
+	for _, e := range all {
+		info, err := e.Info()
+		if err != nil || info.Mode().Type() != os.ModeSocket || time.Since(info.ModTime()) < askLeft {
+			continue
+		}
+		if c, err := dialSocket(context.Background(), filepath.Join(w.hook.Asks, e.Name())); err == nil {
+			_ = c.Close()
+		}
+	}
+}
+
 func (w *askWait) close() {
-	_ = os.Remove(askSocket(w.hook.Dir, w.token))
+	_ = os.Remove(askSocket(w.hook.Asks, w.token))
 	_ = w.listener.Close()
 	w.mu.Lock()
 	for _, c := range w.open {
@@ -147,7 +159,7 @@ func (w *askWait) wait(ctx context.Context) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
-			if w.hook.Parent() != parent || hungUp(w.hook.Out) {
+			if w.hook.Parent() != parent || hungUp(w.hook.Out) || w.tool.done() {
 				return errAskerGone
 			}
 		}
@@ -182,7 +194,7 @@ func (w *askWait) serve(c net.Conn) {
 		subtle.ConstantTimeCompare([]byte(l.Token), []byte(w.token)) != 1 {
 		return
 	}
-	if out.Encode(askLine{Open: true}) != nil || c.SetDeadline(time.Time{}) != nil || in.Decode(&l) != nil {
+	if w.isAnswered() || out.Encode(askLine{Open: true}) != nil || c.SetDeadline(time.Time{}) != nil || in.Decode(&l) != nil {
 		return
 	}
 	taken := w.take(l)
@@ -190,6 +202,12 @@ func (w *askWait) serve(c net.Conn) {
 	if taken {
 		close(w.over)
 	}
+}
+
+func (w *askWait) isAnswered() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.answered
 }
 
 // take hands the first answer to the agent.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -45,9 +46,9 @@ func newAsking(t *testing.T, root, payload string) (*asking, sessions.Ask) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hook := AskHook{Report: path, Dir: a.Asks, Out: w, Parent: func() int { return int(a.parent.Load()) }}
+	hook := Hook{Report: path, Asks: a.Asks, Out: w, Parent: func() int { return int(a.parent.Load()) }}
 	go func() {
-		err := hook.Run(ctx, Report{At: time.Now(), Event: EventPermission, Payload: json.RawMessage(payload)})
+		err := hook.Run(ctx, strings.NewReader(payload), time.Now())
 		_ = w.Close()
 		a.ended <- err
 	}()
@@ -123,7 +124,7 @@ func (a *asking) heard() string {
 	return all
 }
 
-const askTouch = `{"tool_name":"Bash","tool_input":{"command":"touch X","description":"why","timeout":5},"cwd":"/c"}`
+const askTouch = `{"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"touch X","description":"why","timeout":5},"cwd":"/c"}`
 
 func TestAHookThatAsksIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
@@ -229,6 +230,39 @@ func TestAHookEndsWithWhatWaitsForIt(t *testing.T) {
 			}
 			a.nothingLeft()
 		})
+	}
+}
+
+// TestAHookEndsWhenItsToolWasUsed has an agent that goes on with a yes from the terminal and leaves the hook alone.
+func TestAHookEndsWhenItsToolWasUsed(t *testing.T) {
+	t.Parallel()
+	const use = `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"%s","name":"Bash","input":{"command":"touch X"}}]}}`
+	const result = `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"%s","content":"x"}]}}`
+	path := filepath.Join(t.TempDir(), "transcript.jsonl")
+	write := func(format, id string) {
+		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err == nil {
+			_, err = fmt.Fprintf(f, format+"\n", id)
+		}
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(use, "before")
+	write(result, "before")
+	write(use, "now")
+	a, ask := newAsking(t, t.TempDir(), `{"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"touch X"},"transcript_path":"`+path+`"}`)
+	over := a.attended(ask.Token)
+	write(result, "another's")
+	select {
+	case <-over:
+		t.Fatal("the result of another tool ended it")
+	case <-time.After(3 * askLook):
+	}
+	write(result, "now")
+	a.isOver(over)
+	if got := a.heard(); got != "" {
+		t.Errorf("it printed %q", got)
 	}
 }
 

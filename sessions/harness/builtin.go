@@ -14,7 +14,8 @@ const acceptTimeout = 4 * time.Second
 type Options struct {
 	Dir      string            // absolute; ours: what is given to agents at their start, e.g. <root>/run/claude
 	Reports  string            // absolute; the folder of what they report, e.g. <root>/reports
-	Hook     []string          // the program that runs [RunHook], with what comes before the report file's path
+	Hook     []string          // the program that runs a [Hook], with what comes before the report file's path
+	Asks     string            // absolute; the folder of the sockets of hooks that wait, e.g. <root>/run/ask
 	Trust    bool              // routing.harnessTrust.enabled
 	Bypass   Bypass            // routing.harnessTrust.acceptBypassPermissions
 	Home     string            // of the agents, where nothing else says; empty: this process's
@@ -25,7 +26,7 @@ type Options struct {
 // program is refused before anything is started.
 func BuiltIns(o Options) []sessions.Harness {
 	return []sessions.Harness{
-		Claude{Binary: o.Binaries[ClaudeName], Dir: o.Dir, Reports: o.Reports, Hook: o.Hook, Trust: o.Trust, Bypass: o.Bypass, Home: o.Home},
+		Claude{Binary: o.Binaries[ClaudeName], Dir: o.Dir, Reports: o.Reports, Hook: o.Hook, Asks: o.Asks, Trust: o.Trust, Bypass: o.Bypass, Home: o.Home},
 		Codex{Binary: o.Binaries[CodexName], Home: o.Home},
 		Gemini{Binary: o.Binaries[GeminiName], Home: o.Home},
 		OpenCode{Binary: o.Binaries[OpenCodeName]},

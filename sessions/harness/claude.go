@@ -21,7 +21,8 @@ type Claude struct {
 	Binary  string   // empty: claude, from the pane's PATH
 	Dir     string   // absolute; ours: the settings files of the sessions
 	Reports string   // absolute; the folder of the report files
-	Hook    []string // the program that runs [RunHook], with what comes before the report file's path; empty: no hooks
+	Hook    []string // the program that runs a [Hook], with what comes before the report file's path; empty: no hooks
+	Asks    string   // absolute; the folder of the sockets of hooks that wait, which follows the path; empty: questions are not asked here
 	Trust   bool     // accept the folder's trust dialog: the operator wants unattended starts (routing.harnessTrust.enabled)
 	Bypass  Bypass   // empty: BypassAuto
 	Home    string   // of the agents, where a launch does not say; empty: this process's

@@ -92,15 +92,29 @@ type hookLine struct {
 	Timeout int    `json:"timeout"` // seconds
 }
 
+// askSeconds is how long a question may wait for its answer, 7 days. Claude Code takes it as it is (2.1.197); what it did not
+// hear by then it goes on asking in the terminal alone.
+const askSeconds = 7 * 24 * 60 * 60
+
+// ownHooks are the hooks that are asked for, by event.
+func (c Claude) ownHooks(report string) map[string]hookGroup {
+	own := map[string]hookGroup{}
+	for _, event := range claudeEvents {
+		line := hookCommand(append(slices.Clone(c.Hook), report)) + " >/dev/null 2>&1 || :"
+		own[event] = hookGroup{Hooks: []hookLine{{Type: "command", Command: line, Timeout: 10}}}
+	}
+	if c.Asks != "" {
+		line := hookCommand(append(slices.Clone(c.Hook), report, c.Asks)) + " 2>/dev/null || :"
+		own[EventPermission] = hookGroup{Matcher: "*", Hooks: []hookLine{{Type: "command", Command: line, Timeout: askSeconds}}}
+	}
+	return own
+}
+
 func (c Claude) addHooks(settings map[string]json.RawMessage, session string) error {
 	if len(c.Hook) == 0 {
 		return nil
 	}
 	report, err := ReportPath(c.Reports, session)
-	if err != nil {
-		return err
-	}
-	group, err := json.Marshal(hookGroup{Hooks: []hookLine{{Type: "command", Command: hookCommand(c.Hook, report), Timeout: 10}}})
 	if err != nil {
 		return err
 	}
@@ -110,21 +124,25 @@ func (c Claude) addHooks(settings map[string]json.RawMessage, session string) er
 			return errors.New("the hooks in the --settings of harnessArgs do not have the shape of hooks")
 		}
 	}
-	for _, event := range claudeEvents {
-		hooks[event] = append(hooks[event], group)
+	for event, group := range c.ownHooks(report) {
+		data, err := json.Marshal(group)
+		if err != nil {
+			return err
+		}
+		hooks[event] = append(hooks[event], data)
 	}
 	settings["hooks"], err = json.Marshal(hooks)
 	return err
 }
 
-// hookCommand is a line for the shell that never fails and never prints, whatever becomes of the program: a hook that
-// fails is shown to the operator, and one that ends with status 2 holds the prompt back.
-func hookCommand(argv []string, report string) string {
-	words := make([]string, 0, len(argv)+1)
-	for _, word := range append(slices.Clone(argv), report) {
+// hookCommand is a line for the shell. What is called with it never fails and prints nothing but an answer, whatever becomes
+// of the program: a hook that fails is shown to the operator, and one that ends with status 2 holds the prompt back.
+func hookCommand(argv []string) string {
+	words := make([]string, 0, len(argv))
+	for _, word := range argv {
 		words = append(words, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")
 	}
-	return strings.Join(words, " ") + " >/dev/null 2>&1 || :"
+	return strings.Join(words, " ")
 }
 
 // acceptsBypass reports whether the warning before the mode without permissions is answered. It goes into our own file,

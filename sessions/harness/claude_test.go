@@ -91,7 +91,7 @@ func settingsOf(t *testing.T, c Claude, l sessions.Launch) map[string]json.RawMe
 
 func TestClaudeIsGivenHooksBesideTheOperatorsSettings(t *testing.T) {
 	t.Parallel()
-	c := Claude{Dir: filepath.Join(t.TempDir(), "s"), Reports: "/r", Hook: []string{"/opt/it's/the-loop", "report"}}
+	c := Claude{Dir: filepath.Join(t.TempDir(), "s"), Reports: "/r", Hook: []string{"/opt/it's/the-loop", "report"}, Asks: "/a"}
 	got := settingsOf(t, c, sessions.Launch{Args: []string{"--settings", `{"model":"x","hooks":{"UserPromptSubmit":[{"hooks":[]}],"Stop":[{"matcher":"m"}]}}`}})
 	var hooks map[string][]hookGroup
 	if err := json.Unmarshal(got["hooks"], &hooks); err != nil {
@@ -105,6 +105,11 @@ func TestClaudeIsGivenHooksBesideTheOperatorsSettings(t *testing.T) {
 		if event != "Stop" && hooks[event][n-1].Hooks[0].Command != want {
 			t.Errorf("%s calls %s", event, hooks[event][n-1].Hooks[0].Command)
 		}
+	}
+	ask := hooks[EventPermission]
+	want = `'/opt/it'\''s/the-loop' 'report' '/r/` + sessionA + `.jsonl' '/a' 2>/dev/null || :`
+	if len(ask) != 1 || ask[0].Matcher != "*" || ask[0].Hooks[0].Command != want || ask[0].Hooks[0].Timeout < 24*60*60 {
+		t.Errorf("for a question: %+v", ask)
 	}
 	if string(got["model"]) != `"x"` {
 		t.Error("the operator's own setting is gone")

@@ -1,9 +1,9 @@
 package harness
 
 import (
+	"context"
 	"os"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 )
@@ -13,8 +13,8 @@ const hookRole = "report-hook"
 
 // TestMain is the tests, or that program.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == hookRole {
-		_ = RunHook(os.Args[2], os.Stdin, time.Now())
+	if len(os.Args) > 2 && os.Args[1] == hookRole {
+		RunHook(context.Background(), os.Args[2:], os.Stdin, os.Stdout)
 		os.Exit(0)
 	}
 	goleak.VerifyTestMain(m)

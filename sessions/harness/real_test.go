@@ -246,7 +246,7 @@ func claudeStage(t *testing.T) *stage {
 		t.Fatal(err)
 	}
 	s.raise(Claude{Binary: a.Binary, Dir: filepath.Join(s.root, "run", "claude"), Reports: filepath.Join(s.root, "reports"),
-		Hook: []string{test, hookRole}, Trust: true, Home: s.home}, a.Env)
+		Hook: []string{test, hookRole}, Asks: filepath.Join(s.root, "run", "ask"), Trust: true, Home: s.home}, a.Env)
 	return s
 }
 

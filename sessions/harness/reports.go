@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -41,10 +42,18 @@ func ReportPath(dir, session string) (string, error) {
 // maxHookInput bounds what is read from an agent: a prompt is at most some 100 kB, a tool's input may be more.
 const maxHookInput = 16 << 20
 
-// RunHook is what an agent's hook runs: it reads what the agent says from in and appends it to the report file. It needs no
-// running bot and is done in milliseconds. Whoever calls it exits with 0 and prints nothing whatever it returns: a hook
-// must not stop the agent.
-func RunHook(path string, in io.Reader, now time.Time) error {
+// Hook is what an agent's hook runs: it reports what the agent says. It needs no running bot.
+type Hook struct {
+	Report string     // the report file of the session
+	Asks   string     // the folder of the sockets of hooks that wait; empty: none waits
+	Out    *os.File   // where the agent reads the answer to a question
+	Parent func() int // the process that started the hook; another one means that the first has ended
+}
+
+// Run reads what the agent says from in and appends it to the report file, which takes milliseconds. For a question it then
+// waits until that is answered, or nobody waits for an answer any more, or ctx ends. Whoever calls it exits with 0 and
+// prints nothing whatever it returns: a hook must not get in the agent's way.
+func (h Hook) Run(ctx context.Context, in io.Reader, now time.Time) error {
 	data, err := io.ReadAll(io.LimitReader(in, maxHookInput+1))
 	switch {
 	case err != nil:
@@ -59,7 +68,11 @@ func RunHook(path string, in io.Reader, now time.Time) error {
 	if err := json.Unmarshal(data, &said); err != nil {
 		return fmt.Errorf("read what the agent reports: %w", err)
 	}
-	return AppendReport(path, Report{At: now, Event: said.Event, Conversation: said.Conversation, Payload: data})
+	r := Report{At: now, Event: said.Event, Conversation: said.Conversation, Payload: data}
+	if said.Event == EventPermission && h.Asks != "" {
+		return h.ask(ctx, r)
+	}
+	return AppendReport(h.Report, r)
 }
 
 // AppendReport adds one line with one write, so that several processes may do it at once. A line that an earlier write

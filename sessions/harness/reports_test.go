@@ -18,7 +18,7 @@ func TestHooksOfManyProcessesLoseAndTearNoLine(t *testing.T) {
 	for i := range 20 {
 		all.Go(func() {
 			in := fmt.Sprintf(`{"hook_event_name":"UserPromptSubmit","session_id":"c%d","prompt":%q}`, i, prompt)
-			if err := RunHook(path, strings.NewReader(in), time.Now()); err != nil {
+			if err := (Hook{Report: path}).Run(t.Context(), strings.NewReader(in), time.Now()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -70,7 +70,7 @@ func TestReportsOfNobodyAreNone(t *testing.T) {
 			t.Errorf("the id %q has the file %s", bad, path)
 		}
 	}
-	if err := RunHook(filepath.Join(t.TempDir(), "x"), strings.NewReader("not json"), time.Now()); err == nil {
+	if err := (Hook{Report: filepath.Join(t.TempDir(), "x")}).Run(t.Context(), strings.NewReader("not json"), time.Now()); err == nil {
 		t.Error("what is no JSON was reported")
 	}
 }

@@ -22,6 +22,10 @@ type SmallAgent struct {
 	Argv []string          // the program and what comes before its own flags, e.g. {"/usr/bin/the-loop", "small-agent"}
 	Dir  string            // where its conversations are
 	Env  map[string]string // variables that it needs to be that program
+
+	Hook    []string // the program that runs a [Hook], with what comes before the report file's path; empty: no hook
+	Reports string   // absolute; the folder of the report files
+	Asks    string   // absolute; the folder of the sockets of hooks that wait
 }
 
 // Name is [SmallAgentName].
@@ -40,6 +44,13 @@ func (a SmallAgent) Command(l sessions.Launch) (sessions.Command, error) {
 		flag = "--resume"
 	}
 	argv := append(slices.Clone(a.Argv), "--dir", a.Dir, flag, l.Conversation)
+	if l.Session != "" && len(a.Hook) > 0 { // otherwise it is only asked what would run
+		report, err := ReportPath(a.Reports, l.Session)
+		if err != nil {
+			return sessions.Command{}, err
+		}
+		argv = append(argv, "--hook", hookCommand(append(slices.Clone(a.Hook), report, a.Asks)))
+	}
 	argv = append(argv, l.Args...)
 	if l.Prompt != "" {
 		argv = append(argv, "--", l.Prompt)

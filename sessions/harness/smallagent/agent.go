@@ -63,6 +63,7 @@ type agent struct {
 	queue     []message
 	log       []said
 	family    *family
+	hook      *hook // it may answer the dialog
 
 	startAlarm, turnAlarm, escapeAlarm alarm
 
@@ -83,6 +84,7 @@ func (a *agent) run(ctx context.Context) (int, error) {
 		a.draw()
 		a.wait(ctx)
 	}
+	a.hook.end()
 	if a.status == StatusOK {
 		a.family.end()
 	} else {
@@ -191,6 +193,8 @@ func (a *agent) wait(ctx context.Context) {
 	case <-a.escapeAlarm.C:
 		a.escapeAlarm.stop()
 		a.escapeDue()
+	case said := <-a.hookAnswers():
+		a.hooked(said)
 	}
 }
 
@@ -378,7 +382,7 @@ func (a *agent) command(text string) {
 
 const help = `Enter sends, C-j is a new line, Escape interrupts, C-c C-c or exit ends.
 /clear begins a new conversation; !TEXT would be a shell command.
-ask: TEXT asks for permission, menu opens a menu, slow: 2s takes its time, say: TEXT is answered with TEXT.`
+ask: TEXT asks for permission, choose: TEXT lets you choose, menu opens a menu, slow: 2s takes its time, say: TEXT is answered with TEXT.`
 
 // clear goes on in a new conversation with a new id, as some agents do when they are asked to forget.
 func (a *agent) clear() {
@@ -401,7 +405,9 @@ func (a *agent) startTurn(m message) {
 	a.turn = &m
 	if a.dialog = a.opts.dialogFor(m.text); a.dialog == nil {
 		a.turnAlarm.set(a.opts.delayFor(m.text))
+		return
 	}
+	a.ask(a.dialog)
 }
 
 // dialogFor is the dialog that a message opens, or nil.
@@ -413,6 +419,10 @@ func (o *options) dialogFor(text string) *dialog {
 	if what, ok := strings.CutPrefix(line, "ask:"); ok {
 		return permission(strings.TrimSpace(what))
 	}
+	if what, ok := strings.CutPrefix(line, "choose:"); ok {
+		what = strings.TrimSpace(what)
+		return &dialog{title: what, choices: []string{"This", "That"}, what: what, choice: true}
+	}
 	for _, word := range o.ask {
 		if strings.Contains(text, word) {
 			return permission(word)
@@ -422,7 +432,7 @@ func (o *options) dialogFor(text string) *dialog {
 }
 
 func permission(what string) *dialog {
-	return &dialog{title: "Allow " + what + "?", choices: []string{"Yes", "No"}}
+	return &dialog{title: "Allow " + what + "?", choices: []string{"Yes", "No"}, what: what}
 }
 
 func (o *options) delayFor(text string) time.Duration {
@@ -450,11 +460,19 @@ func (a *agent) dialogKey(e event) {
 	}
 }
 
+// decide takes an answer that was given in the terminal, and lets the hook go.
 func (a *agent) decide(choice int) {
+	a.hook.end()
+	a.hook = nil
+	a.settle(choice, "", "")
+}
+
+// settle ends the dialog and goes on with the turn.
+func (a *agent) settle(choice int, how, why string) {
 	d := a.dialog
 	decision := d.decision(choice)
-	a.record(Entry{Type: TypeDialog, Text: d.title, Decision: decision})
-	a.say("note", d.title+" "+decision)
+	a.record(Entry{Type: TypeDialog, Text: d.title, Decision: decision, How: how, Reason: why})
+	a.say("note", strings.TrimSpace(d.title+" "+decision+" "+why))
 	a.dialog = nil
 	a.turnAlarm.set(a.opts.replyDelay)
 }

@@ -33,11 +33,20 @@
 // # Words
 //
 //	ask: TEXT    asks "Allow TEXT?" with "Yes" preselected: Enter approves, 2 or Escape denies, a paste is dropped
+//	choose: TEXT asks TEXT with "This" and "That", of which neither is yes or no
 //	menu         opens a menu, which drops a paste too
 //	slow: 2s     makes this turn take that long
 //	say: TEXT    is answered with TEXT, whole; the screen shows the beginning of it
 //	!TEXT        is a command for the shell: recorded as such, never run
 //	/TEXT        is a command of the agent, also after leading blanks: /help, /clear (a new conversation id)
+//
+// # Hook
+//
+// With --hook COMMAND the shell runs it for each question (ask and choose, not menu), with JSON on its standard input:
+// {"hook_event_name":"PermissionRequest","session_id":…,"cwd":…,"tool_name":"Shell","tool_input":{"command":TEXT}}; of a
+// choice the tool is AskUserQuestion and the input {"question":TEXT}. The dialog stays usable meanwhile. When the command
+// prints {"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}, or "deny" with a
+// "message", that answers it; else nothing does. Answered in the terminal, or at the agent's end, its group gets a TERM.
 //
 // # Files
 //

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"time"
 )
@@ -24,6 +25,7 @@ type options struct {
 	noBrackets, logBytes           bool
 	fork, ignoreHup, ignoreTerm    bool
 	ask                            []string
+	hook, cwd                      string
 }
 
 func parseOptions(args []string, env func(string) string, errOut io.Writer) (options, error) {
@@ -58,6 +60,7 @@ func (o *options) flagSet(errOut io.Writer) *flag.FlagSet {
 	f.BoolVar(&o.fork, "fork", false, "start a child, and a grandchild in a session of its own, that ignore HUP")
 	f.BoolVar(&o.ignoreHup, "ignore-hup", false, "live on when the terminal hangs up")
 	f.BoolVar(&o.ignoreTerm, "ignore-term", false, "ignore TERM; what --fork starts does too")
+	f.StringVar(&o.hook, "hook", "", "a `command` for the shell that is told of each question, and may answer it")
 	f.Func("ask", "ask for permission when a message holds this `word`; may be repeated", func(word string) error {
 		o.ask = append(o.ask, word)
 		return nil
@@ -81,6 +84,7 @@ func (o *options) complete(args []string, env func(string) string) error {
 	if o.sessionID == "" && o.resume == "" {
 		o.sessionID = newID()
 	}
+	o.cwd, _ = os.Getwd() // it only tells the hook
 	return o.place(env)
 }
 

@@ -21,14 +21,14 @@ const (
 	TypeAgent     = "agent"     // an answer: Text, Turn
 	TypeShell     = "shell"     // a text with a leading "!": Text, How
 	TypeCommand   = "command"   // a text with a leading "/", "exit" or "quit": Text, How
-	TypeDialog    = "dialog"    // a dialog or menu that was answered: Text (the question), Decision
+	TypeDialog    = "dialog"    // a dialog or menu that was answered: Text (the question), Decision, How and Reason of a hook's answer
 	TypeInterrupt = "interrupt" // a turn that Escape ended
 	TypeClear     = "clear"     // /clear was carried out: Conversation (the new one)
 	TypeFork      = "fork"      // --fork started a child and a grandchild: Pids
 	TypeEnd       = "end"       // the program ended: Text (why), Status
 )
 
-// The values of Entry.How: how a text came, or how a conversation began.
+// The values of Entry.How: how a text came, how a conversation began, or how a dialog was answered.
 const (
 	HowPrompt = "prompt" // as the last argument
 	HowPaste  = "paste"  // some or all of it in a bracketed paste
@@ -36,13 +36,14 @@ const (
 	HowNew    = "new"
 	HowResume = "resume"
 	HowClear  = "clear"
+	HowHook   = "hook" // a dialog was answered by --hook
 )
 
 // The values of Entry.Decision.
 const (
 	DecisionApproved = "approved"
 	DecisionDenied   = "denied"
-	DecisionChosen   = "chosen" // a menu's first or second line
+	DecisionChosen   = "chosen" // a menu's, or a choice's, first or second line
 	DecisionClosed   = "closed" // a menu, with Escape
 )
 
@@ -52,7 +53,8 @@ type Entry struct {
 	Text         string    `json:"text,omitempty"`
 	How          string    `json:"how,omitempty"`
 	Decision     string    `json:"decision,omitempty"`
-	Turn         int       `json:"turn,omitempty"` // counts the answers of a conversation, from 1, also over resumes
+	Reason       string    `json:"reason,omitempty"` // why a hook denied it
+	Turn         int       `json:"turn,omitempty"`   // counts the answers of a conversation, from 1, also over resumes
 	Conversation string    `json:"conversation,omitempty"`
 	Pid          int       `json:"pid,omitempty"`
 	Pids         []int     `json:"pids,omitempty"`

@@ -179,6 +179,8 @@ type dialog struct {
 	choices  []string
 	selected int
 	menu     bool
+	choice   bool   // neither yes nor no answers it
+	what     string // that is asked
 }
 
 func (d *dialog) lines(columns int) (rows []string, y, x int) {
@@ -202,7 +204,7 @@ func (d *dialog) decision(choice int) string {
 	switch {
 	case d.menu && choice < 0:
 		return DecisionClosed
-	case d.menu:
+	case d.menu, d.choice && choice >= 0:
 		return DecisionChosen
 	case choice == 0:
 		return DecisionApproved
