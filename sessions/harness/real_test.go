@@ -63,6 +63,7 @@ func (s *stage) raise(h sessions.Harness, env map[string]string) {
 	}
 	s.store = registry.New(s.root)
 	s.core = sessions.New(sessions.Options{Terminal: s.term, Store: s.store, Sink: &eventlogtest.Recorder{}, Harnesses: NewSet(h).Get,
+		Reports: Reports{Dir: filepath.Join(s.root, "reports"), Asks: filepath.Join(s.root, "run", "ask")},
 		Config: func() sessions.Config {
 			return sessions.Config{Enabled: true, Declared: []sessions.Definition{s.def}, RemainOnExit: true, Resume: true,
 				Probe: s.probe, KillGrace: 5 * time.Second, Env: func() (sessions.EnvFile, error) {

@@ -16,7 +16,8 @@ import (
 
 // Model stands in for the models' APIs on loopback: Anthropic Messages, OpenAI Responses and Gemini, streaming. It
 // answers every turn with a short text. What the newest text of the user holds steers it: [[wait MS]] answers slowly,
-// [[run COMMAND]] asks for the shell tool once, [[fail STATUS]] is an error.
+// [[run COMMAND]] asks for the shell tool once, [[call TOOL JSON]] for any tools with their inputs (Anthropic only),
+// [[fail STATUS]] is an error.
 type Model struct {
 	URL string
 
@@ -198,16 +199,33 @@ func speakAnthropic(w http.ResponseWriter, t turn) {
 	sendEvent(w, "content_block_delta", map[string]any{"index": 0, "delta": map[string]any{"type": "text_delta", "text": t.reply()}})
 	sendEvent(w, "content_block_stop", map[string]any{"index": 0})
 	stop := "end_turn"
-	if command, ok := t.order("run"); ok {
+	for i, c := range t.calls() {
 		stop = "tool_use"
-		tool, input := shellTool(t.tools, command)
-		sendEvent(w, "content_block_start", map[string]any{"index": 1, "content_block": map[string]any{"type": "tool_use",
-			"id": fmt.Sprintf("toolu_%d", t.n), "name": tool, "input": map[string]any{}}})
-		sendEvent(w, "content_block_delta", map[string]any{"index": 1, "delta": map[string]any{"type": "input_json_delta", "partial_json": input}})
-		sendEvent(w, "content_block_stop", map[string]any{"index": 1})
+		sendEvent(w, "content_block_start", map[string]any{"index": 1 + i, "content_block": map[string]any{"type": "tool_use",
+			"id": fmt.Sprintf("toolu_%d_%d", t.n, i), "name": c.tool, "input": map[string]any{}}})
+		sendEvent(w, "content_block_delta", map[string]any{"index": 1 + i, "delta": map[string]any{"type": "input_json_delta", "partial_json": c.input}})
+		sendEvent(w, "content_block_stop", map[string]any{"index": 1 + i})
 	}
 	sendEvent(w, "message_delta", map[string]any{"delta": map[string]any{"stop_reason": stop, "stop_sequence": nil}, "usage": map[string]any{"output_tokens": 1}})
 	sendEvent(w, "message_stop", map[string]any{})
+}
+
+// call is a tool that is to be used.
+type call struct{ tool, input string }
+
+// calls are the tools that the newest text asks for.
+func (t turn) calls() []call {
+	var all []call
+	if command, ok := t.order("run"); ok {
+		tool, input := shellTool(t.tools, command)
+		all = append(all, call{tool, input})
+	}
+	if len(t.tools) > 0 && !t.result {
+		for _, m := range regexp.MustCompile(`(?s)\[\[call (\S+) (.*?)\]\](?:\s|$)`).FindAllStringSubmatch(t.last, -1) {
+			all = append(all, call{m[1], m[2]})
+		}
+	}
+	return all
 }
 
 // shellTool is the tool among those offered that runs a command, with its input.
