@@ -35,9 +35,6 @@ const (
 	editBurst     = 10
 )
 
-// EventEnded says that an agent was found to have ended on its own, and its thread told.
-const EventEnded = "standing.ended"
-
 // announcer reconciles: it announces running sessions, keeps announcements true, tells threads of agents that ended, and
 // unbinds the threads of sessions that are gone. One goroutine runs it.
 type announcer struct {
@@ -226,7 +223,7 @@ func (a *announcer) ended(ctx context.Context, r sessions.Row) (sessions.Row, bo
 	}
 	r.Detail = now.Detail
 	if a.b.threads.Tell(ctx, r.ID, threads.Telling{Text: render.Ended(now, screen), Once: once}) {
-		a.b.o.Sink.Emit(ctx, sessions.Event{Name: EventEnded, Level: slog.LevelWarn, Ref: r.Ref, ID: r.ID,
+		a.b.o.Sink.Emit(ctx, sessions.Event{Name: sessions.EventName(r.Ref, sessions.EventEnded), Level: slog.LevelWarn, Ref: r.Ref, ID: r.ID,
 			Fields: map[string]any{"detail": now.Detail, "harness": r.Harness}})
 	}
 	return r, true
@@ -239,7 +236,7 @@ func (a *announcer) fail(ctx context.Context, r sessions.Row, bound bool, err er
 		f = &failure{pause: announceRetry}
 		a.failed[r.ID] = f
 		if !bound {
-			a.b.o.Sink.Emit(ctx, sessions.Event{Name: threads.EventAnnounceErr, Level: slog.LevelWarn, Ref: r.Ref, ID: r.ID,
+			a.b.o.Sink.Emit(ctx, sessions.Event{Name: sessions.EventName(r.Ref, threads.EventAnnounceErr), Level: slog.LevelWarn, Ref: r.Ref, ID: r.ID,
 				Fields: map[string]any{"reason": err.Error()}})
 		}
 	}
@@ -347,14 +344,14 @@ func (a *announcer) mayAnnounce(ctx context.Context, channel string) error {
 
 // unbind ends the threads of sessions that are gone. While a record cannot be read, its session may not be.
 func (a *announcer) unbind(ctx context.Context, rows []sessions.Row) []error {
-	there, broken := map[string]bool{}, map[sessions.Ref]bool{}
+	there, broken := map[string]bool{}, map[string]bool{}
 	for _, r := range rows {
 		there[r.ID] = true
-		broken[r.Ref] = broken[r.Ref] || r.State == sessions.StateBroken
+		broken[r.TmuxTarget] = broken[r.TmuxTarget] || r.State == sessions.StateBroken
 	}
 	var errs []error
 	for id, ref := range a.b.threads.Sessions() {
-		if there[id] || broken[ref] {
+		if there[id] || broken[ref.TmuxName()] {
 			continue
 		}
 		if err := a.part(ctx, id, ref); err != nil && ctx.Err() == nil {

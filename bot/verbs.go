@@ -59,7 +59,7 @@ func (b *Bot) remove(ctx context.Context, ref sessions.Ref, id string) (string, 
 	if err != nil {
 		return "", err
 	}
-	return "*" + render.Name(row.Name) + "* was deleted.", nil
+	return "*" + render.Name(row.Name) + "* was " + string(row.Outcome) + ".", nil
 }
 
 // say types a text into a session, as a reply in its thread does, and tells how well it is known to have arrived. It
@@ -134,7 +134,7 @@ func (b *Bot) upload(ctx context.Context, ref sessions.Ref, channel, root string
 	if err != nil {
 		return err
 	}
-	return b.o.Client.upload(ctx, channel, root, ref.Name()+".png", "The screen of "+ref.Name(), data)
+	return b.o.Client.upload(ctx, channel, root, strings.ReplaceAll(ref.Name(), "/", "-")+".png", "The screen of "+ref.Name(), data)
 }
 
 // list answers the slash command of that name.

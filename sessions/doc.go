@@ -7,7 +7,8 @@
 //
 // The files, bottom-up: ref.go names sessions; text.go cleans what is typed; record.go says what is known of a session and
 // row.go what is told of it; terminal.go, harness.go and store.go declare the outside; errors.go lists what can go wrong,
-// with remedies; core.go finds sessions and their panes; run.go brings one into its pane, with prompt.go and follow.go.
-// The verbs are start.go (and restart), stop.go, create.go (and delete), all.go, list.go (and attach), peek.go, say.go,
-// keys.go and noted.go.
+// with remedies, names.go the events; core.go finds sessions and their panes; run.go brings one into its pane, with prompt.go,
+// event.go and follow.go. The verbs are start.go (and restart), stop.go, create.go (and delete), register.go, all.go, list.go
+// (and attach), peek.go, say.go, keys.go and noted.go; deliver.go takes an event to a work item's session, with ledger.go and
+// settle.go, which keep it from being processed twice, and intake.go delivers what a source of events tells.
 package sessions

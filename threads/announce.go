@@ -136,7 +136,7 @@ func (t *thread) bound(ctx context.Context, ts, shown string) {
 	t.keep()
 	t.moved(place{t.b.Channel, ts})
 	t.m.index(t)
-	t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventAnnounced, Level: slog.LevelInfo, ID: t.id, Ref: t.ref,
+	t.m.o.Sink.Emit(ctx, sessions.Event{Name: sessions.EventName(t.ref, EventAnnounced), Level: slog.LevelInfo, ID: t.id, Ref: t.ref,
 		Fields: map[string]any{"channel": t.b.Channel, "thread": ts}})
 	t.next(ctx)
 }
@@ -179,7 +179,7 @@ func (m *Manager) Unbind(ctx context.Context, id string) error {
 	err, ok := ask(ctx, t, func(ctx context.Context) error {
 		if t.b.Root != "" {
 			t.workAbandoned()
-			t.post("This session was deleted. What is written here goes nowhere.")
+			t.post(ended(t.ref) + " What is written here goes nowhere.")
 		}
 		m.forget(t)
 		t.abandon(ctx)
@@ -190,6 +190,13 @@ func (m *Manager) Unbind(ctx context.Context, id string) error {
 		return ctx.Err()
 	}
 	return err
+}
+
+func ended(ref sessions.Ref) string {
+	if ref.Kind() == sessions.KindWorkItem {
+		return "This session was closed."
+	}
+	return "This session was deleted."
 }
 
 // Sessions are the sessions that have a thread, bound or still to be bound, by id.

@@ -55,8 +55,9 @@ type Options struct {
 	Speaker   Speaker
 	Fetcher   Fetcher // optional: files of replies are named only
 	Folders   Folders
-	Statuses  Statuses // optional: messages tell of long turns
-	Viewer    Viewer   // optional: whether an agent works is known by its record alone
+	Statuses  Statuses     // optional: messages tell of long turns
+	Viewer    Viewer       // optional: whether an agent works is known by its record alone
+	Tickets   TicketWriter // optional: nothing is written onto tickets, and the event log says so
 	Sink      sessions.Sink
 	Policy    func() authz.Policy
 	Settings  func() Settings
@@ -76,15 +77,13 @@ const (
 	EventReceived    = "channel.reply_received"
 	EventDropped     = "channel.dropped"
 	EventMirrorSkip  = "channel.mirror_skipped"
+	EventMirrored    = "channel.mirrored"
+	EventMirrorFail  = "channel.mirror_failed"
 	EventPosted      = "channel.posted"
 	EventPostFailed  = "channel.post_failed"
 	EventAnnounced   = "standing.announced"
 	EventAnnounceErr = "standing.announce_failed"
 )
-
-// ReasonNoWorkItem is the reason of [EventMirrorSkip] for a standing session: there is no ticket to mirror a reply onto, and
-// the event log is the trail.
-const ReasonNoWorkItem = "a standing session owns no work item"
 
 // Reasons of [EventDropped].
 const (

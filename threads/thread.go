@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -346,6 +345,9 @@ func (t *thread) send(ctx context.Context, a attempt) result {
 	}
 	receipt, err := t.m.o.Agent.Say(ctx, sessions.SayRequest{Ref: t.ref, ID: t.id, Text: text, Speaker: content.Speaker,
 		Raw: a.raw, Intend: func(ctx context.Context, i sessions.Intent) error { return t.intend(ctx, a, i) }})
+	if err == nil {
+		t.mirror(a.reply, content.Speaker, text)
+	}
 	return result{receipt: receipt, err: err}
 }
 
@@ -421,11 +423,7 @@ func (t *thread) received(ctx context.Context, it *item) {
 	t.b.Speaker = it.reply.Actor.User
 	fields := map[string]any{"channel": it.reply.Channel, "thread": it.reply.Root, "ts": it.reply.TS, "user": it.reply.Actor.User}
 	t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventReceived, Level: slog.LevelInfo, ID: t.id, Ref: t.ref, Fields: fields})
-	if t.ref.Kind() == sessions.KindStanding {
-		skipped := maps.Clone(fields)
-		skipped["reason"] = ReasonNoWorkItem
-		t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventMirrorSkip, Level: slog.LevelInfo, ID: t.id, Ref: t.ref, Fields: skipped})
-	}
+	t.unmirrored(ctx, fields)
 }
 
 // finish settles an attempt, and sends the next reply on its way.

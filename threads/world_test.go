@@ -37,6 +37,9 @@ type world struct {
 	agent *agent
 	root  string
 	cwd   string // the session's folder
+	ref   sessions.Ref
+
+	tickets TicketWriter
 
 	mu     sync.Mutex
 	users  []string
@@ -53,10 +56,17 @@ type world struct {
 // run plays f in a bubble, with a manager that runs and a session that is announced.
 func run(t *testing.T, f func(w *world)) {
 	t.Helper()
+	runWith(t, func(*world) {}, f)
+}
+
+// runWith is run in a world that is changed before anything is in it.
+func runWith(t *testing.T, change, f func(w *world)) {
+	t.Helper()
 	t.Parallel()
 	dir, cwd := t.TempDir(), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, root: dir, cwd: cwd, users: []string{ann}, maxAge: 15 * time.Minute}
+		w := &world{t: t, root: dir, cwd: cwd, ref: "standing:s", users: []string{ann}, maxAge: 15 * time.Minute}
+		change(w)
 		w.slack, w.agent = &slack{w: w}, &agent{w: w}
 		t.Cleanup(func() { w.stop() }) // the one that runs by then
 		w.start()
@@ -69,7 +79,7 @@ func (w *world) start() {
 	w.t.Helper()
 	life := &life{}
 	o := Options{Root: w.root, Agent: alive{life, w}, Commander: commander{w}, History: alive{life, w}, Receipts: alive{life, w},
-		Speaker: alive{life, w}, Fetcher: alive{life, w}, Folders: alive{life, w}, Sink: w, Policy: w.policy,
+		Speaker: alive{life, w}, Fetcher: alive{life, w}, Folders: alive{life, w}, Sink: w, Tickets: w.tickets, Policy: w.policy,
 		Pages:    func(_ sessions.Ref, s sessions.Said) []string { return strings.Split(s.Text, "|") },
 		Settings: func() Settings { return Settings{MaxAge: w.maxAge, Emoji: emoji, Answers: w.posts, MaxFile: 1 << 20} }}
 	if w.sight != nil {
@@ -110,7 +120,7 @@ func (w *world) Emit(_ context.Context, e sessions.Event) {
 
 func (w *world) announce() {
 	w.t.Helper()
-	err := w.m.Announce(context.Background(), Announcing{ID: sid, Ref: "standing:s", Channel: channel, Started: time.Now(), Post: Post{Text: "I am s"}})
+	err := w.m.Announce(context.Background(), Announcing{ID: sid, Ref: w.ref, Channel: channel, Started: time.Now(), Post: Post{Text: "I am s"}})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -15,16 +15,24 @@ func Announcement(r sessions.Row) string {
 	}
 	lines = append(lines, fmt.Sprintf("%s in %s", Code(r.Harness), Code(r.Cwd)))
 	if r.Running {
-		lines = append(lines, "Reply in this thread to talk to it. On its machine: "+Code("the-loop attach "+r.Name))
+		lines = append(lines, "Reply in this thread to talk to it. On its machine: "+Code(r.Ref.AttachCommand()))
 	} else {
-		lines = append(lines, "To start it: the button, "+Code("the-loop standing start "+r.Name)+" on its machine, or a mention of me here with "+Code("start"))
+		lines = append(lines, "To start it: the button, "+Code(r.Ref.StartCommand())+" on its machine, or a mention of me here with "+Code("start"))
 	}
 	return strings.Join(lines, "\n")
 }
 
 // Deleted is what is left of the announcement of a session that is gone.
 func Deleted(ref sessions.Ref) string {
-	return fmt.Sprintf(":white_circle: *%s* was deleted", Name(ref.Name()))
+	return fmt.Sprintf(":white_circle: *%s* was %s", Name(ref.Name()), goneWord(ref.Kind()))
+}
+
+// goneWord is what became of a session that is gone.
+func goneWord(kind string) string {
+	if kind == sessions.KindWorkItem {
+		return "closed"
+	}
+	return "deleted"
 }
 
 // The actions of a session's buttons. Their value is a handle, see [Handle], so that they work as long as their message
@@ -63,7 +71,10 @@ func Buttons(r sessions.Row) []Button {
 	default:
 		return nil
 	}
-	if r.Source == sessions.SourceCreated {
+	switch r.Source {
+	case sessions.SourceRegistered:
+		all = append(all, Button{Label: "Close", Action: ActionDelete, Value: value, Style: "danger"})
+	case sessions.SourceCreated:
 		all = append(all, Button{Label: "Delete", Action: ActionDelete, Value: value, Style: "danger"})
 	}
 	return all

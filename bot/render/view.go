@@ -66,7 +66,8 @@ func Notice(title, text string, buttons ...Button) (slack.ModalViewRequest, erro
 
 // Confirm is a modal that asks before a session is deleted. handle travels with it.
 func Confirm(r sessions.Row, handle string) slack.ModalViewRequest {
-	return slack.ModalViewRequest{Type: slack.VTModal, Title: plain("Delete a session"), Submit: plain("Delete"), Close: plain("Keep it"),
+	do := deleteWord(r)
+	return slack.ModalViewRequest{Type: slack.VTModal, Title: plain(do + " a session"), Submit: plain(do), Close: plain("Keep it"),
 		CallbackID: ViewDelete, PrivateMetadata: handle, Blocks: slack.Blocks{BlockSet: marked(DeleteQuestion(r))}}
 }
 
@@ -83,9 +84,17 @@ func Reason(token string) slack.ModalViewRequest {
 		}}}
 }
 
-// DeleteQuestion asks before a session is deleted.
+// deleteWord is what is done to a session that is not to come back.
+func deleteWord(r sessions.Row) string {
+	if r.Kind == sessions.KindWorkItem {
+		return "Close"
+	}
+	return "Delete"
+}
+
+// DeleteQuestion asks before a session is deleted or closed.
 func DeleteQuestion(r sessions.Row) string {
-	text := fmt.Sprintf("Delete *%s*? ", Name(r.Name))
+	text := fmt.Sprintf("%s *%s*? ", deleteWord(r), Name(r.Name))
 	if r.Running {
 		text += "It is stopped first. "
 	}

@@ -160,7 +160,8 @@ func (a *app) report(started time.Time, invalid error, r bot.Report) {
 func (a *app) follow(ctx context.Context, config <-chan struct{}, changed chan<- struct{}) {
 	records := make(chan struct{}, 1)
 	var wg sync.WaitGroup
-	wg.Go(func() { watchRecords(ctx, filepath.Join(a.cfg().StateRoot, "local", "standing"), records, a.log) })
+	local := filepath.Join(a.cfg().StateRoot, "local")
+	wg.Go(func() { watchRecords(ctx, []string{local, filepath.Join(local, "standing")}, records, a.log) })
 	defer wg.Wait()
 	for {
 		select {
@@ -173,12 +174,14 @@ func (a *app) follow(ctx context.Context, config <-chan struct{}, changed chan<-
 	}
 }
 
-// watchRecords tells of changes in the folder of records. Where it cannot be watched, the bot's timer is enough.
-func watchRecords(ctx context.Context, dir string, records chan<- struct{}, log *slog.Logger) {
+// watchRecords tells of changes in the folders of records. Where one cannot be watched, the bot's timer is enough.
+func watchRecords(ctx context.Context, dirs []string, records chan<- struct{}, log *slog.Logger) {
 	w, err := fsnotify.NewWatcher()
 	if err == nil {
 		defer func() { _ = w.Close() }()
-		err = errors.Join(os.MkdirAll(dir, 0o700), w.Add(dir))
+		for _, dir := range dirs {
+			err = errors.Join(err, os.MkdirAll(dir, 0o700), w.Add(dir))
+		}
 	}
 	if err != nil {
 		log.Warn("the records' folder cannot be watched; changes are seen a few seconds later", "err", err)

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"the-loop/sessions"
+)
+
+// fed is what is printed of one event.
+type fed struct {
+	Ref        sessions.Ref     `json:"ref"`
+	DeliveryID string           `json:"delivery"`
+	Outcome    sessions.Outcome `json:"outcome"`
+	Receipt    sessions.Receipt `json:"receipt,omitempty"`
+	Detail     string           `json:"detail,omitempty"`
+}
+
+func (c *cli) itemFeed() *cobra.Command {
+	var wait time.Duration
+	cmd := &cobra.Command{Use: "feed", Short: "Deliver the events that come on standard input", Args: cobra.NoArgs,
+		Long: `Deliver the events that come on standard input, one JSON object a line, each as deliver does:
+
+  {"ref": "github:acme/shop#7", "id": "72d3162e", "text": "ann commented: …"}
+
+What became of each is printed, one JSON object a line, in the same order. The exit code is 1 when one was not delivered.`}
+	cmd.Flags().DurationVar(&wait, "wait", time.Minute, "how long to wait for an agent to take text")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return c.with(cmd.Context(), c.open, func(a *app) error {
+			failed, out := 0, json.NewEncoder(cmd.OutOrStdout())
+			err := a.core.Intake(cmd.Context(), sessions.IntakeRequest{Source: newLineSource(cmd.InOrStdin()), Wait: wait,
+				Done: func(e sessions.WorkItemEvent, d sessions.Delivered, err error) error {
+					if err != nil {
+						failed++
+					}
+					return out.Encode(fate(e, d, err))
+				}})
+			if err == nil && failed > 0 {
+				err = &exitError{code: exitFailed}
+			}
+			return err
+		})
+	}
+	return cmd
+}
+
+func fate(e sessions.WorkItemEvent, d sessions.Delivered, err error) fed {
+	if err != nil {
+		return fed{Ref: e.Ref, DeliveryID: e.ID, Outcome: sessions.OutcomeFailed, Detail: err.Error()}
+	}
+	return fed{Ref: e.Ref, DeliveryID: d.DeliveryID, Outcome: d.Row.Outcome, Receipt: d.Receipt, Detail: d.Row.Detail}
+}
+
+// lineSource reads events, a JSON object a line.
+type lineSource struct {
+	lines *bufio.Scanner
+	n     int
+}
+
+func newLineSource(r io.Reader) *lineSource {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 2*maxText)
+	return &lineSource{lines: lines}
+}
+
+// NextEvent implements [sessions.EventSource].
+func (s *lineSource) NextEvent(ctx context.Context) (e sessions.WorkItemEvent, err error) {
+	for ctx.Err() == nil && s.lines.Scan() {
+		s.n++
+		line := bytes.TrimSpace(s.lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		if err := json.Unmarshal(line, &e); err != nil {
+			return e, fmt.Errorf("line %d is no event: %w", s.n, err)
+		}
+		return e, nil
+	}
+	switch {
+	case ctx.Err() != nil:
+		return e, ctx.Err()
+	case s.lines.Err() != nil:
+		return e, s.lines.Err()
+	}
+	return e, io.EOF
+}
