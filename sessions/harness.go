@@ -84,6 +84,7 @@ type Traits struct {
 	CommandWords    []string      // a text that is just this word is a command of the program
 	Interrupt       string        // bytes that stop a running turn; empty: Escape
 	Resumes         bool
+	Asks            bool          // its questions are reported, and a hook of it waits for the answer: see [Reports]
 	AcceptTimeout   time.Duration // how long evidence may take before the box is looked at; 0: DefaultAcceptTimeout
 
 	// Completes are the characters with which a last word opens a list of completions: the submit key would take one

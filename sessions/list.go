@@ -85,6 +85,9 @@ func (c *Core) list(ctx context.Context) (rows []Row, silent, err error) {
 			l.rows = append(l.rows, row)
 		}
 	}
+	for i, r := range l.rows {
+		l.rows[i].Lacks = l.lacks(r.Harness)
+	}
 	slices.SortFunc(l.rows, func(a, b Row) int { return cmp.Compare(a.Ref, b.Ref) })
 	return l.rows, silent, nil
 }
@@ -155,13 +158,26 @@ func (l *listing) addBroken(u *UnreadableError) {
 	l.rows = append(l.rows, row)
 }
 
-func (l *listing) conversation(ctx context.Context, r Record) string {
-	name := r.Definition.Harness
+// harness finds a harness; nil: it is not known any more, and so cannot be asked.
+func (l *listing) harness(name string) Harness {
 	h, asked := l.harnesses[name]
 	if !asked {
-		h, _ = l.c.o.Harnesses(name) // nil: it is not known any more, and so cannot be asked
+		h, _ = l.c.o.Harnesses(name)
 		l.harnesses[name] = h
 	}
+	return h
+}
+
+func (l *listing) lacks(name string) []string {
+	h := l.harness(name)
+	if h == nil {
+		return nil
+	}
+	return Lacks(h)
+}
+
+func (l *listing) conversation(ctx context.Context, r Record) string {
+	h := l.harness(r.Definition.Harness)
 	if h == nil || time.Now().After(l.follow) {
 		return r.Conversation
 	}

@@ -44,6 +44,8 @@ type Row struct {
 	Outcome      Outcome `json:"outcome,omitempty"`
 	Detail       string  `json:"detail,omitempty"`
 
+	Lacks []string `json:"lacks,omitempty"` // what its harness cannot do, see [Lacks]; in lists alone
+
 	Changed time.Time `json:"changed,omitzero"` // when it was last started or stopped
 
 	Slack SlackDefinition `json:"slack"`

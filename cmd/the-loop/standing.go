@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -107,7 +108,10 @@ func printRows(w io.Writer, format string, rows []sessions.Row) error {
 	if format == "json" {
 		return printJSON(w, rows)
 	}
-	return printTable(w, rows)
+	if err := printTable(w, rows); err != nil {
+		return err
+	}
+	return printLacks(w, rows)
 }
 
 func printJSON(w io.Writer, v any) error {
@@ -127,6 +131,21 @@ func printTable(w io.Writer, rows []sessions.Row) error {
 		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Ref, state, dash(r.Harness), dash(r.TmuxTarget), dash(r.Conversation), dash(r.Detail))
 	}
 	return t.Flush()
+}
+
+// printLacks says below a list what its harnesses cannot do.
+func printLacks(w io.Writer, rows []sessions.Row) error {
+	said := map[string]bool{}
+	for _, r := range rows {
+		if len(r.Lacks) == 0 || said[r.Harness] {
+			continue
+		}
+		said[r.Harness] = true
+		if _, err := fmt.Fprintf(w, "%s: %s\n", r.Harness, strings.Join(r.Lacks, "; ")); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func dash(s string) string {

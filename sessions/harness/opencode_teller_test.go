@@ -118,8 +118,10 @@ func TestOpenCodesLogTellsWhichConversationThePaneIsIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = f.WriteString(step.lines)
-		if err = f.Close(); err != nil {
+		if _, err = f.WriteString(step.lines); err == nil {
+			err = f.Close()
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 		now(step.want)
