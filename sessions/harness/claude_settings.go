@@ -16,7 +16,7 @@ import (
 )
 
 // claudeEvents are the hooks that are asked for.
-var claudeEvents = []string{EventSessionStart, EventPromptSubmit, EventSessionEnd}
+var claudeEvents = []string{EventSessionStart, EventPromptSubmit, EventStop, EventStopFailure, EventNotification, EventSessionEnd}
 
 // settingsPath is the session's own settings file.
 func (c Claude) settingsPath(session string) (string, error) {

@@ -92,17 +92,18 @@ func settingsOf(t *testing.T, c Claude, l sessions.Launch) map[string]json.RawMe
 func TestClaudeIsGivenHooksBesideTheOperatorsSettings(t *testing.T) {
 	t.Parallel()
 	c := Claude{Dir: filepath.Join(t.TempDir(), "s"), Reports: "/r", Hook: []string{"/opt/it's/the-loop", "report"}, Asks: "/a"}
-	got := settingsOf(t, c, sessions.Launch{Args: []string{"--settings", `{"model":"x","hooks":{"UserPromptSubmit":[{"hooks":[]}],"Stop":[{"matcher":"m"}]}}`}})
+	got := settingsOf(t, c, sessions.Launch{Args: []string{"--settings", `{"model":"x","hooks":{"UserPromptSubmit":[{"hooks":[]}],"Stop":[{"matcher":"m"}],"PreToolUse":[{"matcher":"m"}]}}`}})
 	var hooks map[string][]hookGroup
 	if err := json.Unmarshal(got["hooks"], &hooks); err != nil {
 		t.Fatal(err)
 	}
 	want := `'/opt/it'\''s/the-loop' 'report' '/r/` + sessionA + `.jsonl' >/dev/null 2>&1 || :`
-	for event, n := range map[string]int{EventSessionStart: 1, EventPromptSubmit: 2, EventSessionEnd: 1, "Stop": 1} {
+	for event, n := range map[string]int{EventSessionStart: 1, EventPromptSubmit: 2, EventStop: 2, EventStopFailure: 1,
+		EventNotification: 1, EventSessionEnd: 1, "PreToolUse": 1} {
 		if len(hooks[event]) != n {
 			t.Errorf("%s has %d groups of hooks, not %d", event, len(hooks[event]), n)
 		}
-		if event != "Stop" && hooks[event][n-1].Hooks[0].Command != want {
+		if event != "PreToolUse" && hooks[event][n-1].Hooks[0].Command != want {
 			t.Errorf("%s calls %s", event, hooks[event][n-1].Hooks[0].Command)
 		}
 	}

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -30,6 +31,21 @@ func (s *stage) told(q *sessions.ToldRequest) []string {
 	}
 	q.Place = told.Next
 	return heard(told)
+}
+
+// reported waits for the agent's own hooks.
+func (s *stage) reported(events ...string) {
+	s.Helper()
+	path, err := ReportPath(filepath.Join(s.root, "reports"), s.record().ID)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for _, event := range events {
+		s.until("the hook "+event, func() bool {
+			reports, _, err := ReadReports(path, 0)
+			return err == nil && slices.ContainsFunc(reports, func(r Report) bool { return r.Event == event })
+		})
+	}
 }
 
 func TestRealClaudesAnswersAreReadAlsoAfterAClearARestartAndAKill(t *testing.T) {
@@ -62,6 +78,7 @@ func TestRealClaudesAnswersAreReadAlsoAfterAClearARestartAndAKill(t *testing.T) 
 	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
 		t.Errorf("after the restart: %q", got)
 	}
+	s.reported(EventStop, EventStopFailure)
 	panes, err := s.term.Panes(t.Context())
 	if err != nil || len(panes) != 1 {
 		t.Fatal(panes, err)

@@ -28,6 +28,9 @@ type Report struct {
 const (
 	EventSessionStart = "SessionStart"
 	EventPromptSubmit = "UserPromptSubmit"
+	EventStop         = "Stop"         // a turn has ended; not after Escape
+	EventStopFailure  = "StopFailure"  // with an error, which the transcript has too
+	EventNotification = "Notification" // it waits for its operator, since some seconds
 	EventSessionEnd   = "SessionEnd"
 )
 
