@@ -129,8 +129,8 @@ func TestRealClaudesQuestionIsOverWhenTheTerminalAnswersIt(t *testing.T) {
 		s.say("something else") // what follows an interruption goes with it to the model
 		s.atRest()
 		s.say("[[run " + command + "]]")
-		q := s.asked(&place, 1)[0]
-		s.untilState(sessions.ViewDialog)
+		q, began := s.asked(&place, 1)[0], time.Now()
+		s.until("a person to have read it", func() bool { return s.view().State == sessions.ViewDialog && time.Since(began) > 2*time.Second })
 		return q
 	}
 	ran := filepath.Join(s.def.Cwd, "RAN")
