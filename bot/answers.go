@@ -6,6 +6,7 @@ import (
 
 	"the-loop/bot/render"
 	"the-loop/sessions"
+	"the-loop/threads"
 )
 
 // answerPages is how many messages one text of an agent's may take. Of a longer one the thread gets the beginning.
@@ -13,7 +14,7 @@ const answerPages = 5
 
 // pages makes messages of what an agent said, without the values of the environment: they are taken out before the text is
 // cut, so that none is hidden in two halves.
-func (b *Bot) pages(ref sessions.Ref, said sessions.Said) []string {
+func (b *Bot) pages(ref sessions.Ref, said sessions.Said) threads.Rendering {
 	text := b.scrubbed(said.Text)
 	pages, cut := render.Beginning(text, answerPages)
 	texts := make([]string, 0, len(pages))
@@ -21,14 +22,21 @@ func (b *Bot) pages(ref sessions.Ref, said sessions.Said) []string {
 		texts = append(texts, p.Text)
 	}
 	if len(texts) == 0 {
-		return nil
+		return threads.Rendering{}
 	}
 	if said.Failed {
 		texts[0] = ":warning: The turn ended with an error:\n" + texts[0]
 	}
+	r := threads.Rendering{Texts: texts}
 	if cut {
-		texts[len(texts)-1] += fmt.Sprintf("\n\n_This is the beginning of %d characters. All of it, on the agent's machine:_ %s",
-			len(utf16.Encode([]rune(text))), render.Code("the-loop attach "+ref.Name()))
+		r.Whole = whole(ref, text)
 	}
-	return texts
+	return r
+}
+
+// whole is a text of which the thread has the beginning.
+func whole(ref sessions.Ref, text string) *threads.Whole {
+	n := len(utf16.Encode([]rune(text)))
+	return &threads.Whole{Name: "answer.md", Content: text, Text: fmt.Sprintf("_This was the beginning of %d characters. All of it:_", n),
+		Instead: fmt.Sprintf("_This was the beginning of %d characters. All of it, on the agent's machine:_ %s", n, render.Code("the-loop attach "+ref.Name()))}
 }

@@ -156,15 +156,20 @@ type answer struct {
 
 // call calls a reading method with our own decoding.
 func (c *Client) call(ctx context.Context, method string, args url.Values) (answer, error) {
+	return c.calling(ctx, method, false, args)
+}
+
+// calling is call, for a method that may do something that must not be done twice.
+func (c *Client) calling(ctx context.Context, method string, effect bool, args url.Values) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	resp, err := c.wire.postForm(ctx, method, c.token, args)
 	if err != nil {
-		return answer{}, classify(method, botTokenName, false, err)
+		return answer{}, classify(method, botTokenName, effect, err)
 	}
 	a, err := c.read(resp)
 	if err != nil {
-		return answer{}, classify(method, botTokenName, false, err)
+		return answer{}, classify(method, botTokenName, effect, err)
 	}
 	return a, nil
 }
@@ -255,8 +260,7 @@ func (c *Client) FindPost(ctx context.Context, channel, root, nonce string, sinc
 		return "", err
 	}
 	method, args := methodHistory, url.Values{"channel": {channel}}
-	if !since.IsZero() {
-		since = since.Add(time.Duration(c.offset.Load()))
+	if since = c.slackTime(since); !since.IsZero() {
 		args.Set("oldest", threads.TimeTS(since.Add(-time.Minute)))
 	}
 	if root != "" {
@@ -267,17 +271,26 @@ func (c *Client) FindPost(ctx context.Context, channel, root, nonce string, sinc
 	}
 	args.Set("include_all_metadata", "true")
 	args.Set("limit", pageSize)
-	return c.findNonce(ctx, method, args, nonce)
+	return c.findOwn(ctx, method, args, func(m message) bool { return m.nonce() == nonce })
 }
 
-func (c *Client) findNonce(ctx context.Context, method string, args url.Values, nonce string) (string, error) {
+// slackTime is a moment of our clock by Slack's; the zero time stays.
+func (c *Client) slackTime(at time.Time) time.Time {
+	if at.IsZero() {
+		return at
+	}
+	return at.Add(time.Duration(c.offset.Load()))
+}
+
+// findOwn looks for a message of ours that is the one.
+func (c *Client) findOwn(ctx context.Context, method string, args url.Values, is func(message) bool) (string, error) {
 	for {
 		a, err := c.call(ctx, method, args)
 		if err != nil {
 			return "", err
 		}
 		for _, o := range a.objects("messages") {
-			if m := (message{object: o}); m.isFrom(c.Self()) && m.nonce() == nonce {
+			if m := (message{object: o}); m.isFrom(c.Self()) && is(m) {
 				return m.ts(), nil
 			}
 		}

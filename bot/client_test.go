@@ -395,6 +395,7 @@ func everyCall(ctx context.Context, c *Client, ch, ts, user string) map[string]f
 		methodViewUpdate: func() error { return c.updateView(ctx, "V1", slack.ModalViewRequest{}) },
 		methodHome:       func() error { return c.publishHome(ctx, user, render.Sentence("t")) },
 		methodUploadURL:  func() error { return c.upload(ctx, ch, "", "n.png", "t", []byte("x")) },
+		methodStatus:     func() error { return c.SetStatus(ctx, ch, ts, "works") },
 		methodFile:       func() error { _, err := c.fileInfo(ctx, threads.File{ID: "F1"}); return err },
 		methodUpload:     func() error { return c.upload(ctx, ch, "", "n.png", "t", []byte("x")) },
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -172,8 +173,11 @@ func TestALongAnswerIsSplitWithinSlacksLimitsAndItsRestNamed(t *testing.T) {
 	if _, err := w.core.Say(w.ctx, sessions.SayRequest{Ref: a.ref, Text: b.String()}); err != nil {
 		t.Fatal(err)
 	}
-	a.answer("This is the beginning of", "the-loop attach helper")
-	texts := a.texts()
+	whole := a.file("answer.md")
+	if want := strings.TrimPrefix(strings.TrimSpace(b.String()), "say: "); strings.TrimSpace(whole) != want {
+		t.Errorf("the whole has %d bytes; want %d", len(whole), len(want))
+	}
+	texts := slices.DeleteFunc(a.texts(), func(text string) bool { return strings.Contains(text, "This was the beginning of") })
 	if len(texts) != 5 {
 		t.Fatalf("the thread was told %d things", len(texts))
 	}

@@ -1,17 +1,23 @@
 package bot_test
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"the-loop/bot"
 	"the-loop/bot/workspace"
+	"the-loop/sessions"
+	"the-loop/sessions/harness"
 )
 
 // inbox is where a file of a reply lies.
@@ -133,4 +139,222 @@ func TestABotThatIsKilledWhileItFetchesTypesOnce(t *testing.T) {
 	if n := len(w.RequestsOf("file")); n > 2*rounds {
 		t.Errorf("fetched %d times", n)
 	}
+}
+
+// file waits for a file of the bot's in the thread, and returns what is in it.
+func (a *agent) file(name string) string {
+	a.w.t.Helper()
+	var content string
+	a.w.until("the file "+name, func() bool {
+		for _, m := range a.answers() {
+			for _, f := range m.Files {
+				if f.Name == name {
+					content = string(f.Content)
+					return true
+				}
+			}
+		}
+		return false
+	})
+	return content
+}
+
+// posts reports a file as the agent does.
+func (a *agent) posts(path, comment string) {
+	a.w.t.Helper()
+	file, err := harness.ReportPath(filepath.Join(a.w.plan.Root, "reports"), a.id)
+	if err != nil {
+		a.w.t.Fatal(err)
+	}
+	payload, err := json.Marshal(harness.FileNote{Path: path, Comment: comment})
+	if err == nil {
+		err = harness.AppendReport(file, harness.Report{At: time.Now(), Event: harness.EventFile, Payload: payload})
+	}
+	if err != nil {
+		a.w.t.Fatal(err)
+	}
+}
+
+// makes writes a file in the session's folder.
+func (a *agent) makes(name, content string) {
+	a.w.t.Helper()
+	path := filepath.Join(a.w.plan.TmuxDir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+		a.w.t.Fatal(err)
+	}
+}
+
+// listed waits until the bot follows the session's reports: what was reported before its thread is not posted.
+func (a *agent) listed() {
+	a.w.t.Helper()
+	a.w.until("the reports to be followed", func() bool {
+		b, _ := a.binding()
+		return b.Noted != ""
+	})
+}
+
+func TestAFileThatTheAgentReportsArrivesInItsThread(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, answering)
+	a := w.agent("helper")
+	a.listed()
+	a.makes("out/plot.png", "\x89PNG pixels")
+	a.posts("out/plot.png", "The **plot** for <!channel> & @here")
+	if got := a.file("plot.png"); got != "\x89PNG pixels" {
+		t.Errorf("the file holds %q", got)
+	}
+	m := a.answer("The *plot* for")
+	if !contains(m.Text, "&lt;!channel&gt; &amp;") || strings.Contains(m.Text, "@here") || m.ThreadTS != a.root || len(m.Files) != 1 {
+		t.Errorf("posted as %+v", m)
+	}
+	w.outboxEmpty()
+}
+
+func TestNothingFromOutsideTheSessionsFolderIsPosted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(s *setup) {
+		s.options = func(o *bot.Options) {
+			o.Scrub = func(text string) string { return strings.ReplaceAll(text, secret, "[API_KEY]") }
+		}
+	})
+	a := w.agent("helper")
+	a.listed()
+	outside := filepath.Join(t.TempDir(), "passwd")
+	if err := errors.Join(os.WriteFile(outside, []byte("root"), 0o600), os.Symlink(outside, filepath.Join(w.plan.TmuxDir, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	a.makes("keys.txt", "key: "+secret+"\n")
+	a.makes("big.bin", strings.Repeat("x", 1<<20+1))
+	for path, why := range map[string]string{"link": "cannot be opened", outside: "outside of the session's folder", "../x": "outside of the session's folder",
+		"keys.txt": "value of the environment", "big.bin": "larger than 1 MB"} {
+		a.posts(path, "look: "+secret)
+		a.answer("The agent wanted to post the file", filepath.Base(path), why)
+	}
+	if n := len(w.RequestsOf("upload")); n != 0 {
+		t.Errorf("%d uploads", n)
+	}
+	for _, m := range a.answers() {
+		if strings.Contains(m.Text, secret) || len(m.Files) > 0 {
+			t.Errorf("posted %q with %d files", m.Text, len(m.Files))
+		}
+	}
+}
+
+func TestFilesReportedWhileTheBotWasDownArePostedInOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, answering)
+	a := w.agent("helper")
+	a.listed()
+	w.stop()
+	for i := range 3 {
+		name := fmt.Sprintf("%d.txt", i)
+		a.makes(name, "content "+name)
+		a.posts(name, "file "+name)
+	}
+	w.start()
+	a.file("2.txt")
+	var got []string
+	for _, m := range a.answers() {
+		for _, f := range m.Files {
+			got = append(got, f.Name+" "+string(f.Content)+" "+m.Text)
+		}
+	}
+	if want := []string{"0.txt content 0.txt file 0.txt", "1.txt content 1.txt file 1.txt", "2.txt content 2.txt file 2.txt"}; !slices.Equal(got, want) {
+		t.Errorf("posted %q", got)
+	}
+}
+
+// Slack posted the file, and its answer was lost: it is found and not posted again.
+func TestAFileWhoseAnswerIsLostIsPostedOnce(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]workspace.APIFault{"cut": workspace.CutAfter(), "internal error": workspace.Error("internal_error"), "nothing done": workspace.CutBefore()} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			a := w.agent("helper")
+			a.listed()
+			w.Faults().API("files.completeUploadExternal", 1, fault)
+			a.makes("a.txt", "content")
+			a.posts("a.txt", "look")
+			a.file("a.txt")
+			w.outboxEmpty()
+			if n := a.count("look"); n != 1 {
+				t.Errorf("posted %d times", n)
+			}
+		})
+	}
+}
+
+func TestABotThatIsKilledAnywherePostsEachFileOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, unattended, bulk)
+	child := w.spawn()
+	a := w.agent("helper")
+	a.listed()
+	const rounds = 8
+	for i := range rounds {
+		name := fmt.Sprintf("file-%d.txt", i)
+		a.makes(name, "content of "+name)
+		if i%2 == 0 {
+			w.Faults().API([]string{"upload", "files.completeUploadExternal"}[i/2%2], 1, workspace.Delay(50*time.Millisecond))
+		}
+		a.posts(name, "")
+		w.after(150 * time.Millisecond)
+		child.kill()
+		child = w.spawn()
+	}
+	a.file(fmt.Sprintf("file-%d.txt", rounds-1))
+	w.outboxEmpty()
+	var got, want []string
+	for _, m := range a.answers() {
+		for _, f := range m.Files {
+			got = append(got, f.Name)
+		}
+	}
+	for i := range rounds {
+		want = append(want, fmt.Sprintf("file-%d.txt", i))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("posted %q", got)
+	}
+}
+
+func TestWithoutTheScopeTheThreadSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, answering, func(s *setup) {
+		s.workspace.Scopes = slices.DeleteFunc(bot.Scopes(), func(s string) bool { return s == "files:write" })
+	})
+	a := w.agent("helper")
+	a.listed()
+	a.makes("a.txt", "content")
+	a.posts("a.txt", "look")
+	a.answer("`a.txt`", "lacks the scope files:write", "reinstall")
+	if _, err := w.core.Say(w.ctx, sessions.SayRequest{Ref: a.ref, Text: "say: " + strings.Repeat("a long line of words\n", 2_000)}); err != nil {
+		t.Fatal(err)
+	}
+	a.answer("This was the beginning of", "the-loop attach helper")
+	w.outboxEmpty()
+}
+
+func TestAnAnswerOf400kBIsPostedAsItsBeginningAndTheWhole(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, answering, func(s *setup) {
+		s.options = func(o *bot.Options) {
+			o.Scrub = func(text string) string { return strings.ReplaceAll(text, secret, "[API_KEY]") }
+		}
+	})
+	a := w.agent("helper")
+	text := "# All of it\n\n" + strings.Repeat("A line with <marks> & ünïcode, and "+secret+".\n", 8_000) + "the end"
+	if _, err := w.core.Say(w.ctx, sessions.SayRequest{Ref: a.ref, Text: "say: " + text}); err != nil {
+		t.Fatal(err)
+	}
+	want := strings.ReplaceAll(text, secret, "[API_KEY]")
+	if got := a.file("answer.md"); got != want {
+		t.Errorf("the whole has %d bytes; want %d", len(got), len(want))
+	}
+	if a.count("All of it") == 0 || a.count(secret) != 0 {
+		t.Errorf("the beginning is %.200q", a.texts())
+	}
+	a.answer("This was the beginning of")
+	w.outboxEmpty()
 }

@@ -103,7 +103,7 @@ func isHTML(contentType string) bool {
 // noEntry is what a sign-in page means.
 func (c *Client) noEntry() error {
 	if c.lacks(scopeFetch) {
-		return &threads.FileError{Why: "the Slack app lacks the scope " + scopeFetch + "; add it in the app's settings and reinstall the app"}
+		return noScope(scopeFetch)
 	}
 	return &threads.FileError{Why: "Slack answered with its sign-in page, so the bot may not read it"}
 }
@@ -186,7 +186,7 @@ func (c *Client) fileInfo(ctx context.Context, f threads.File) (threads.File, er
 	var refused *FatalError
 	switch {
 	case errors.As(err, &refused) && refused.Code == "missing_scope":
-		return f, &threads.FileError{Why: "the Slack app lacks the scope " + refused.Needed + "; add it in the app's settings and reinstall the app"}
+		return f, noScope(first(refused.Needed, scopeFetch))
 	case errors.As(err, &named) && !halfDone[named.Code]:
 		return f, &threads.FileError{Why: "it is no longer in Slack, or the bot may not see it (" + named.Code + ")"}
 	case err != nil:

@@ -45,7 +45,7 @@ func TestTheScopesAreThoseOfTheMethodsCalled(t *testing.T) {
 	called := map[string]bool{}
 	for method, call := range everyCall(x.ctx, x.client, x.ch, x.root(), x.ann.ID) {
 		// Some may find their message deleted by the call of chat.delete, or have no trigger.
-		may := []string{methodUpdate, methodReact, methodUnreact, methodReplies, methodViewOpen, methodViewPush, methodViewUpdate, methodFile}
+		may := []string{methodUpdate, methodReact, methodUnreact, methodReplies, methodViewOpen, methodViewPush, methodViewUpdate, methodFile, methodStatus}
 		if err := call(); err != nil && !slices.Contains(may, method) {
 			t.Errorf("%s: %v", method, err)
 		} else if f := new(FatalError); errors.As(err, &f) {

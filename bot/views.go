@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -77,37 +78,36 @@ func (c *Client) upload(ctx context.Context, channel, root, name, title string, 
 	if err != nil {
 		return err
 	}
-	if err := c.send(ctx, a.str("upload_url"), data); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, 2*c.timeout)
+	defer cancel()
+	if err := c.send(ctx, a.str("upload_url"), bytes.NewReader(data), int64(len(data))); err != nil {
 		return err
 	}
-	files, err := json.Marshal([]map[string]string{{"id": a.str("file_id"), "title": title}})
-	if err != nil {
-		return err
-	}
-	_, err = c.call(ctx, methodUpload, url.Values{"files": {string(files)}, "channel_id": {channel}, "thread_ts": {root}})
+	_, err = c.call(ctx, methodUpload, completion(a.str("file_id"), title, channel, root))
 	return err
 }
 
+// completion are the arguments that post an uploaded file.
+func completion(id, title, channel, root string) url.Values {
+	files, _ := json.Marshal([]map[string]string{{"id": id, "title": title}}) // strings encode
+	return url.Values{"files": {string(files)}, "channel_id": {channel}, "thread_ts": {root}}
+}
+
 // send puts a file's bytes where Slack said. The address is a secret of its own, and no token goes with it.
-func (c *Client) send(ctx context.Context, to string, data []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
-	defer cancel()
+func (c *Client) send(ctx context.Context, to string, content io.Reader, size int64) error {
 	u, err := url.Parse(to)
 	if err != nil || !c.wire.trusts(u) {
 		return errors.New("refusing to upload to an address that is not Slack's")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(data))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, content)
 	if err != nil {
 		return errors.New("the address for the upload cannot be used")
 	}
+	req.ContentLength = size
 	req.Header.Set("Content-Type", "application/octet-stream")
 	resp, err := c.wire.send(req)
-	var named *url.Error
-	if errors.As(err, &named) {
-		err = named.Err
-	}
 	if err != nil {
-		return fmt.Errorf("upload: %w", err)
+		return fmt.Errorf("upload: %w", unaddressed(err))
 	}
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("upload: %s", resp.Status)

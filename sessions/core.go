@@ -52,6 +52,7 @@ type Config struct {
 	Env          func() (EnvFile, error) // the env file as it is now; nil: none is configured
 	OwnEnv       map[string]string       // the product's own names; they win over Env
 	Slack        bool                    // channels.slack.enabled
+	Program      string                  // a path of this program that stays, for agents to run; empty: they are told of none
 	Defaults     Defaults
 }
 

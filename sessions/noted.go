@@ -27,8 +27,17 @@ var ErrAskOver = errors.New("the agent does not ask this any more")
 type Noted struct {
 	Asks     []Ask
 	Answered []Answered
+	Files    []NotedFile
+	Cwd      string   // the folder that the session works in, for its files
 	Next     string   // the place to go on from
 	Watch    []string // files: as long as none of them changes, there is nothing new
+}
+
+// NotedFile is a file that an agent would have its people see. Nothing of it was judged: an agent may report what it likes.
+type NotedFile struct {
+	Path    string // below the session's folder
+	Comment string // may be empty
+	At      time.Time
 }
 
 // Ask is a question that an agent waits for an answer to.
@@ -92,5 +101,6 @@ func (c *Core) Noted(ctx context.Context, q NotedRequest) (Noted, error) {
 	if err != nil {
 		return Noted{}, fmt.Errorf("read what %s reported: %w", q.Ref, err)
 	}
+	noted.Cwd = rec.Definition.Cwd
 	return noted, nil
 }

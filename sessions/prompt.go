@@ -11,7 +11,7 @@ import (
 
 // bootPrompt is the first message of a new conversation: what the session must know of itself, then the operator's
 // brief, appended and never in its place.
-func bootPrompt(d Definition, slack bool) (string, error) {
+func bootPrompt(d Definition, cfg Config) (string, error) {
 	brief := d.Prompt
 	if d.PromptFile != "" {
 		var err error
@@ -21,10 +21,14 @@ func bootPrompt(d Definition, slack bool) (string, error) {
 		}
 	}
 	directive := whoYouAre(d) + " Your operator speaks to you in this terminal"
-	if slack && d.Slack.Enabled {
+	inSlack := cfg.Slack && d.Slack.Enabled
+	if inSlack {
 		directive += ", in your Slack thread"
 	}
 	directive += " and through the-loop's own commands; what arrives here as a message comes from them."
+	if inSlack && cfg.Program != "" {
+		directive += fmt.Sprintf(" To show them a file of your folder in the thread, run: %s report file PATH --comment TEXT", shellWord(cfg.Program))
+	}
 	if brief = strings.TrimSpace(Clean(brief)); brief == "" {
 		return directive, nil
 	}
@@ -37,6 +41,16 @@ func whoYouAre(d Definition) string {
 	}
 	return fmt.Sprintf("You are the standing session %q of the-loop. You own no work item. Never answer a "+
 		"phase-selection gate and never post a control keyword on any ticket.", d.Name)
+}
+
+// shellWord is text as one word of a shell's.
+func shellWord(text string) string {
+	if !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%", r))
+	}) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // maxPrompt is the longest brief in bytes: an argument of a program has at most 128 KiB on Linux.

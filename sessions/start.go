@@ -202,7 +202,7 @@ func (c *Core) ready(def Definition) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	prompt, err := bootPrompt(def, cfg.Slack)
+	prompt, err := bootPrompt(def, cfg)
 	if err != nil {
 		return nil, err
 	}

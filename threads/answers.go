@@ -23,8 +23,22 @@ const (
 	AnswersAll   Answers = "all"   // also what is said between two steps
 )
 
-// Pages makes messages of what an agent said: the texts of posts, with Slack's marks. None: there is nothing to show.
-type Pages func(ref sessions.Ref, said sessions.Said) []string
+// Pages makes messages of what an agent said.
+type Pages func(ref sessions.Ref, said sessions.Said) Rendering
+
+// Rendering is what is posted of a text.
+type Rendering struct {
+	Texts []string // of posts, with Slack's marks; none: there is nothing to show
+	Whole *Whole   // follows them when they are only the beginning
+}
+
+// Whole is a text as a file.
+type Whole struct {
+	Name    string
+	Content string
+	Text    string // of the post with the file
+	Instead string // the text of the post when the file cannot be posted
+}
 
 // freshRun is how young a run may be for what it said before its announcement to be posted: the answer to the prompt
 // that it was started with.
@@ -146,18 +160,27 @@ func (t *thread) answer(said sessions.Said) error {
 		return nil
 	}
 	sum := sha256.Sum256([]byte(said.Key))
-	for i, text := range t.m.pages(t.ref, said) {
-		l := &letter{Post: t.message(text, t.id+"."+hex.EncodeToString(sum[:12])+"."+strconv.Itoa(i)), Since: said.At, Tried: !t.level}
+	nonce := t.id + "." + hex.EncodeToString(sum[:12]) + "."
+	r := t.m.pages(t.ref, said)
+	for i, text := range r.Texts {
+		l := &letter{Post: t.message(text, nonce+strconv.Itoa(i)), Since: said.At, Tried: !t.level}
 		if err := t.m.outbox.put(l); err != nil {
 			return err
 		}
 	}
-	return nil
+	if r.Whole == nil {
+		return nil
+	}
+	l := &letter{Post: t.message(r.Whole.Text, nonce+"whole"), Since: said.At, Tried: !t.level}
+	if err := t.m.outbox.enclose(l, *r.Whole, t.m.o.Settings().MaxFile); err != nil {
+		return err
+	}
+	return t.m.outbox.put(l)
 }
 
-func (m *Manager) pages(ref sessions.Ref, said sessions.Said) []string {
+func (m *Manager) pages(ref sessions.Ref, said sessions.Said) Rendering {
 	if m.o.Pages == nil {
-		return []string{escape(said.Text)}
+		return Rendering{Texts: []string{escape(said.Text)}}
 	}
 	return m.o.Pages(ref, said)
 }

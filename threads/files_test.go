@@ -94,17 +94,19 @@ func TestAFileIsNotWaitedForWithoutEnd(t *testing.T) {
 // While a dialog holds a reply, it is tried again and again with the same text, and its files are fetched once.
 func TestFilesAreFetchedOnceForAReplyThatIsHeld(t *testing.T) {
 	run(t, func(w *world) {
-		fetched, texts := 0, map[string]bool{}
+		fetched, texts, open := 0, map[string]bool{}, false // w.mu guards them
 		w.slack.onFetch = func(f File) error {
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			if fetched++; f.Name == "gone" {
 				return &FileError{"it is no longer in Slack"}
 			}
 			return nil
 		}
-		open := false
 		w.agent.handle(func(_ *life, step string, q sessions.SayRequest) error {
-			texts[q.Text] = true
-			if step == "look" && !open {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			if texts[q.Text] = true; step == "look" && !open {
 				return &sessions.HeldError{State: sessions.ViewDialog}
 			}
 			return nil
@@ -112,7 +114,7 @@ func TestFilesAreFetchedOnceForAReplyThatIsHeld(t *testing.T) {
 		ts := w.attach("look", File{ID: "one", Name: "a", Size: 99}, File{ID: "two", Name: "gone"}) // Slack may be wrong about the size
 		w.after(10 * time.Second)
 		w.wantTyped()
-		open = true
+		w.set(func() { open = true })
 		w.after(2 * time.Second)
 		w.wantTyped("look\nAttached file: " + w.inbox(ts, "a") + "\nAttached, but not here: gone (it is no longer in Slack)")
 		if fetched != 2 || len(texts) != 1 {
@@ -127,17 +129,18 @@ func TestAKillBetweenFetchAndPaste(t *testing.T) {
 	for _, step := range []string{"look", "intended", "typed"} {
 		t.Run(step, func(t *testing.T) {
 			run(t, func(w *world) {
-				fetched, killed := 0, false
+				fetched, killed := 0, false // w.mu guards them
 				w.slack.onFetch = func(f File) error {
 					if f.Name == "gone" {
 						return &FileError{"it is no longer in Slack"}
 					}
-					fetched++
+					w.set(func() { fetched++ })
 					return nil
 				}
 				w.agent.handle(func(l *life, at string, _ sessions.SayRequest) error {
-					if at == step && !killed {
-						killed = true
+					var now bool
+					w.set(func() { now = at == step && !killed; killed = killed || now })
+					if now {
 						w.kill(l)
 					}
 					return nil

@@ -54,6 +54,7 @@ type Options struct {
 	Receipts  Receipts
 	Speaker   Speaker
 	Fetcher   Fetcher // optional: files of replies are named only
+	Carrier   Carrier // optional: no files are posted
 	Folders   Folders
 	Statuses  Statuses     // optional: messages tell of long turns
 	Viewer    Viewer       // optional: whether an agent works is known by its record alone
@@ -66,10 +67,11 @@ type Options struct {
 	// not at all.
 	AskText    func(ref sessions.Ref, a sessions.Ask) string
 	DialogText func(lines []string) string
-	Patience   time.Duration    // optional: how long an agent may wait for its operator before the thread says so; a minute
-	Pages      Pages            // optional: each text is one message
-	Now        func() time.Time // optional: time.Now
-	Log        *slog.Logger     // optional: silent
+	Patience   time.Duration          // optional: how long an agent may wait for its operator before the thread says so; a minute
+	Pages      Pages                  // optional: each text is one message
+	Secret     func(text string) bool // optional: the text holds what must be posted nowhere
+	Now        func() time.Time       // optional: time.Now
+	Log        *slog.Logger           // optional: silent
 }
 
 // Names of the events that this package emits.

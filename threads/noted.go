@@ -34,7 +34,11 @@ func (m *Manager) note(ctx context.Context, t *thread) (watch []string, err erro
 	if err != nil {
 		return nil, err
 	}
-	err, ok = ask(ctx, t, func(ctx context.Context) error { return t.noted(ctx, q.Place, noted) })
+	files, err := t.parcels(noted)
+	if err != nil {
+		return nil, fmt.Errorf("copy what the agent wants to post: %w", err)
+	}
+	err, ok = ask(ctx, t, func(ctx context.Context) error { return t.noted(ctx, q.Place, noted, files) })
 	if !ok {
 		return nil, ctx.Err()
 	}
@@ -51,13 +55,20 @@ func (t *thread) noting() *sessions.NotedRequest {
 
 // noted takes up what was reported after place, and stores how far that is in the same write. What is put into the outbox
 // here comes again after a crash: it is looked for before it is posted.
-func (t *thread) noted(ctx context.Context, place string, noted sessions.Noted) error {
-	if t.gone || t.b.Root == "" || t.b.Noted != place || noted.Next == place {
+func (t *thread) noted(ctx context.Context, place string, noted sessions.Noted, files []*letter) error {
+	if t.gone || t.b.Root == "" || t.b.Noted != place {
+		return nil
+	}
+	if err := t.mail(files); err != nil {
+		return err
+	}
+	if t.mailed = noted.Next == place; t.mailed {
 		return nil
 	}
 	fresh := t.takeAsks(noted)
 	t.b.Noted = noted.Next
-	if err := t.save(); err != nil {
+	err := t.save()
+	if t.mailed = err == nil; !t.mailed {
 		t.b.Noted = place
 		for _, name := range fresh {
 			delete(t.b.Asks, name)

@@ -29,13 +29,15 @@ const (
 
 // letter is one message that is still to be posted, or one of ours that is to be changed.
 type letter struct {
-	Seq     int64     `json:"seq"` // order
-	Post    Post      `json:"post"`
-	Change  bool      `json:"change,omitempty"` // the message with the post's nonce is to show the post
-	TS      string    `json:"ts,omitempty"`     // of that message, when it is known
-	Since   time.Time `json:"since,omitzero"`   // not posted before, by our clock; zero: not known
-	Tried   bool      `json:"tried,omitempty"`  // Slack may have it: look before posting
-	Quiet   bool      `json:"quiet,omitempty"`  // it takes nothing of what others may need soon, and they go before it
+	Seq     int64      `json:"seq"` // order
+	Post    Post       `json:"post"`
+	Change  bool       `json:"change,omitempty"` // the message with the post's nonce is to show the post
+	TS      string     `json:"ts,omitempty"`     // of that message, when it is known
+	Since   time.Time  `json:"since,omitzero"`   // not posted before, by our clock; zero: not known
+	Tried   bool       `json:"tried,omitempty"`  // Slack may have it: look before posting
+	Quiet   bool       `json:"quiet,omitempty"`  // it takes nothing of what others may need soon, and they go before it
+	File    *enclosure `json:"file,omitempty"`   // the post has this file
+	busy    bool       // its file is on its way
 	fails   int
 	notTill time.Time
 	limited bool // Slack asked to wait: the whole channel does
@@ -75,6 +77,7 @@ func newOutbox(m *Manager, dir string) (*outbox, error) {
 		o.seq = max(o.seq, l.Seq)
 	}
 	slices.SortFunc(o.letters, func(a, b *letter) int { return int(a.Seq - b.Seq) })
+	o.clearContents()
 	return o, nil
 }
 
@@ -213,6 +216,9 @@ func (o *outbox) pick() (*letter, time.Duration) {
 
 // rests is how long a letter has to wait, and whether all of its channel have to.
 func (o *outbox) rests(l *letter) (d time.Duration, all bool) {
+	if l.busy {
+		return time.Hour, false
+	}
 	if d := l.notTill.Sub(o.m.o.Now()); d > 0 {
 		return d, l.limited
 	}
@@ -243,18 +249,32 @@ func (o *outbox) limit(channel string) *rate.Limiter {
 
 // send posts one letter and takes it off the outbox, or leaves it for later.
 func (o *outbox) send(ctx context.Context, l *letter) {
+	if l.File != nil && l.File.ID == "" {
+		o.carry(l)
+		return
+	}
 	calling, cancel := context.WithTimeout(ctx, postTimeout)
 	defer cancel()
 	ts, err := o.deliver(calling, l)
-	var limited *RateLimitedError
-	switch {
-	case err == nil:
+	if err == nil {
 		o.remove(l)
 		o.m.posted(ctx, l.Post, ts)
 		if !l.Change {
 			o.m.spoke(l.Post, ts)
 		}
+		return
+	}
+	o.failed(ctx, l, err)
+}
+
+// failed leaves a letter for later, or takes it off the outbox where that is of no use.
+func (o *outbox) failed(ctx context.Context, l *letter, err error) {
+	var limited *RateLimitedError
+	var final *FileError
+	switch {
 	case errors.Is(err, errWithdrawn):
+	case errors.As(err, &final) && l.File != nil:
+		o.instead(l, final.Why)
 	case errors.As(err, &limited):
 		o.later(l, limited.After, true)
 	case errors.Is(err, ErrThreadGone), errors.Is(err, ErrReplyGone):
@@ -270,6 +290,9 @@ func (o *outbox) send(ctx context.Context, l *letter) {
 }
 
 func (o *outbox) deliver(ctx context.Context, l *letter) (ts string, err error) {
+	if l.File != nil {
+		return o.show(ctx, l)
+	}
 	ts = l.TS
 	if ts == "" && (l.Change || l.Tried) {
 		ts, err = o.m.o.History.FindPost(ctx, l.Post.Channel, l.Post.Root, l.Post.Nonce, l.Since)
@@ -348,6 +371,7 @@ func (o *outbox) drop(l *letter) {
 	if !slices.ContainsFunc(o.letters, func(have *letter) bool { return have.place() == l.place() }) {
 		delete(o.served, l.place())
 	}
+	o.discard(l)
 	if err := os.Remove(o.file(l)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		o.m.o.Log.Error("could not take a posted message off the outbox", "err", err)
 	}

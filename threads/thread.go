@@ -41,6 +41,7 @@ type thread struct {
 	reading int    // the read that will make it fresh; later reads have higher numbers
 	unsure  int    // replies that an earlier run left in flight and that are still looked for
 	gone    bool   // unbound
+	mailed  bool   // no file of the agent is in the outbox, or posted, that was reported after the stored place
 	level   bool   // no text of the agent is in the outbox, or posted, that lies after the stored place
 	work    work
 

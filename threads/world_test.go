@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,7 +81,8 @@ func (w *world) start() {
 	life := &life{}
 	o := Options{Root: w.root, Agent: alive{life, w}, Commander: commander{w}, History: alive{life, w}, Receipts: alive{life, w},
 		Speaker: alive{life, w}, Fetcher: alive{life, w}, Folders: alive{life, w}, Sink: w, Tickets: w.tickets, Policy: w.policy,
-		Pages:    func(_ sessions.Ref, s sessions.Said) []string { return strings.Split(s.Text, "|") },
+		Pages: pages, Secret: func(text string) bool { return strings.Contains(text, "hunter2") },
+		Carrier: alive{life, w}, Noter: alive{life, w},
 		Settings: func() Settings { return Settings{MaxAge: w.maxAge, Emoji: emoji, Answers: w.posts, MaxFile: 1 << 20} }}
 	if w.sight != nil {
 		o.Statuses, o.Viewer = alive{life, w}, alive{life, w}
@@ -205,35 +207,48 @@ func (l *life) end() {
 
 // err holds a call of a manager whose process was killed until somebody clears it away.
 func (l *life) err(ctx context.Context) error {
-	l.mu.Lock()
-	ended := l.ended
-	l.mu.Unlock()
-	if ended {
+	if l.over() {
 		<-ctx.Done()
 	}
 	return ctx.Err()
 }
 
+func (l *life) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.ended
+}
+
 // kill ends the manager as SIGKILL does: what is on disk at this moment is what the next one finds.
 func (w *world) kill(l *life) {
 	l.end()
-	for try := 0; ; try++ { // a file may be replaced, by a write under way, while the folder is copied
-		next := w.t.TempDir()
+	for try := 0; ; try++ { // what is under way may still write, and a copy of two moments is none that a kill leaves
+		next, before := w.t.TempDir(), stamp(w.root)
 		err := os.CopyFS(next, os.DirFS(w.root))
-		if err == nil && missing(w.root) == missing(next) {
+		if err == nil && before == stamp(w.root) {
 			w.root = next
 			return
 		}
-		if try == 10 {
+		if try == 100 {
 			w.t.Errorf("copy what is on disk: %v", err)
 			return
 		}
 	}
 }
 
-func missing(root string) bool {
-	_, err := os.Stat(filepath.Join(root, "threads", sid+".json"))
-	return err != nil
+// stamp changes when a file below root does.
+func stamp(root string) string {
+	var b strings.Builder
+	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return nil // it was replaced just now
+		}
+		if info, err := d.Info(); err == nil {
+			fmt.Fprintln(&b, path, info.Size(), info.ModTime().UnixNano())
+		}
+		return nil
+	})
+	return b.String()
 }
 
 // alive is Slack and the agent as one run of the manager sees them.
@@ -343,11 +358,15 @@ type slack struct {
 	onPost func(l *life, before bool, p Post) error
 	// onFetch is called for each download.
 	onFetch func(f File) error
+	// onCarry is called at the steps of posting a file.
+	onCarry func(l *life, step string, f Parcel) error
+	uploads map[string]string // contents by id
 }
 
 type message struct {
 	ts, root, user, team, text string
 	files                      []File
+	parcel                     *Parcel
 	post                       *Post
 	reactions                  []string
 	deleted                    bool
@@ -586,6 +605,7 @@ type agent struct {
 	blind bool // it gives no proof
 	said  []sessions.Said
 	turn  sessions.Turn
+	notes []sessions.NotedFile
 	// onTold is called before an answer is given to what it said.
 	onTold func(l *life)
 	// on is called at the steps of a Say; an error ends it there.

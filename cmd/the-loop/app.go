@@ -162,7 +162,11 @@ func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 	}
 	a.core = sessions.New(sessions.Options{Terminal: terminal, At: others.at, Store: a.registry, Sink: a.events, Log: log,
 		Reports: harness.Reports{Dir: filepath.Join(first.StateRoot, "reports"), Asks: filepath.Join(first.StateRoot, "run", "ask")},
-		Config:  func() sessions.Config { return cfg().Sessions(own) },
+		Config: func() sessions.Config {
+			now := cfg().Sessions(own)
+			now.Program, _ = program() // without one no agent can be started, and that says why
+			return now
+		},
 		Harnesses: func(name string) (sessions.Harness, error) {
 			set, err := a.harnesses()
 			if err != nil {

@@ -8,7 +8,7 @@ import (
 
 // reportCommand is for agents: what they tell about themselves, they tell with it.
 func (c *cli) reportCommand() *cobra.Command {
-	cmd := group("report", "For agents: what they tell their session's thread", c.reportSay(), c.reportHook())
+	cmd := group("report", "For agents: what they tell their session's thread", c.reportSay(), c.reportHook(), c.reportFile())
 	return cmd
 }
 

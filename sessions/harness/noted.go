@@ -19,6 +19,15 @@ type Reports struct {
 
 var _ sessions.Reports = Reports{}
 
+// EventFile is our own report: the agent would have a file posted in its thread.
+const EventFile = "the-loop:file"
+
+// FileNote is the payload of [EventFile].
+type FileNote struct {
+	Path    string `json:"path"` // below the session's folder
+	Comment string `json:"comment,omitempty"`
+}
+
 // Noted reads the reports of a session from a place on: an offset in its file. Those with a token wait for an answer.
 func (r Reports) Noted(_ context.Context, session, place string, since time.Time) (sessions.Noted, error) {
 	path, err := ReportPath(r.Dir, session)
@@ -60,6 +69,11 @@ func note(n *sessions.Noted, r Report) {
 	case EventPermission:
 		if a, ok := askOf(r); ok {
 			n.Asks = append(n.Asks, a)
+		}
+	case EventFile:
+		var f FileNote
+		if json.Unmarshal(r.Payload, &f) == nil && f.Path != "" {
+			n.Files = append(n.Files, sessions.NotedFile{Path: f.Path, Comment: f.Comment, At: r.At})
 		}
 	case EventAnswered:
 		var a answeredNote

@@ -1,0 +1,92 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"the-loop/threads"
+)
+
+// Upload implements [threads.Carrier]. It leaves the deadline to its caller: large files take their time.
+func (c *Client) Upload(ctx context.Context, f threads.Parcel, content io.Reader) (id string, err error) {
+	if !c.mayUpload() {
+		return "", noScope(scopeUpload)
+	}
+	a, err := c.call(ctx, methodUploadURL, url.Values{"filename": {f.Name}, "length": {strconv.FormatInt(f.Size, 10)}})
+	if err != nil {
+		return "", unpostable(err)
+	}
+	return a.str("file_id"), c.send(ctx, a.str("upload_url"), content, f.Size)
+}
+
+// Share implements [threads.Carrier].
+func (c *Client) Share(ctx context.Context, f threads.Parcel, p threads.Post) error {
+	args := completion(f.ID, f.Name, p.Channel, p.Root)
+	setIf(args, "initial_comment", c.clean(p.Text))
+	_, err := c.calling(ctx, methodUpload, true, args)
+	if code(err) == "file_not_found" {
+		return c.complete(ctx, f)
+	}
+	return unpostable(err)
+}
+
+// complete tells a file that was posted already from one that Slack does not know (any more): it knows only those whose upload
+// was completed.
+func (c *Client) complete(ctx context.Context, f threads.Parcel) error {
+	_, err := c.call(ctx, methodFile, url.Values{"file": {f.ID}})
+	if code(err) == "file_not_found" {
+		return fmt.Errorf("%s: %w", methodUpload, threads.ErrNotUploaded)
+	}
+	if code(err) == "missing_scope" {
+		return &threads.FileError{Why: "I cannot tell whether it was posted, since the Slack app lacks the scope " + scopeFetch}
+	}
+	return err
+}
+
+// FindFile implements [threads.Carrier]. since is by our clock; the search begins a minute before it, by Slack's.
+func (c *Client) FindFile(ctx context.Context, f threads.Parcel, p threads.Post, since time.Time) (string, error) {
+	if err := c.known(ctx); err != nil {
+		return "", err
+	}
+	args := url.Values{"channel": {p.Channel}, "ts": {p.Root}, "limit": {pageSize}}
+	if since = c.slackTime(since); !since.IsZero() {
+		args.Set("oldest", threads.TimeTS(since.Add(-time.Minute)))
+	}
+	return c.findOwn(ctx, methodReplies, args, func(m message) bool {
+		return slices.ContainsFunc(m.files(), func(o threads.File) bool {
+			if f.ID != "" {
+				return o.ID == f.ID
+			}
+			return o.Name == f.Name && o.Size == f.Size
+		})
+	})
+}
+
+// mayPass are the errors of the methods for files after which a later try may do better.
+var mayPass = map[string]bool{"request_timeout": true, "ratelimited": true}
+
+// unpostable is the error of a method for files: what Slack refuses by name stays refused, but for trouble of its own, and
+// what is true of any message.
+func unpostable(err error) error {
+	var named *APIError
+	var refused *FatalError
+	switch {
+	case errors.As(err, &refused) && refused.Code == "missing_scope":
+		return noScope(refused.Needed)
+	case errors.As(err, &named) && named.is == nil && !halfDone[named.Code] && !mayPass[named.Code]:
+		return &threads.FileError{Why: "Slack refuses it (" + named.Code + ")"}
+	}
+	return err
+}
+
+func noScope(scope string) error {
+	return &threads.FileError{Why: "the Slack app lacks the scope " + first(scope, scopeUpload) + "; add it in the app's settings and reinstall the app"}
+}
+
+var _ threads.Carrier = (*Client)(nil)
