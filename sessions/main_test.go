@@ -29,6 +29,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(runAsAgent) != "":
 		os.Exit(smallagent.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
+	case os.Getenv(runAsCourier) != "":
+		os.Exit(runCourier(os.Getenv(runAsCourier)))
 	case os.Getenv(runAsSecond) != "":
 		os.Exit(runSecond(os.Getenv(runAsSecond)))
 	}
