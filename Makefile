@@ -13,7 +13,7 @@ test: quick heavy ## everything
 quick: ## what needs tmux and nothing else, under the race detector
 	$(GO) test -race -shuffle=on -short -p 1 -timeout 20m ./...
 
-REAL := $(GO) test -timeout 15m -run TestReal ./sessions/harness
+REAL := $(GO) test -p 1 -timeout 15m -run TestReal ./sessions/harness ./bot
 
 heavy: node ## what needs npm, or takes long: once, without the race detector
 	$(GO) test -p 1 -timeout 40m -skip TestReal ./...

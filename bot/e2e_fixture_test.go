@@ -89,10 +89,12 @@ type plan struct {
 	Deaf                             bool          // the small agent has no hook
 	Probe                            time.Duration // how long a resumed agent must live
 	MaxFile                          int64         // bytes; 0: 1 MB
+	Real                             *real         // optional: an agent's own program beside the small agent
 }
 
 func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, error) {
-	tm, err := tmux.New(tmux.Options{SocketPath: tmuxtest.Socket(p.TmuxDir), Dir: filepath.Join(p.TmuxDir, "c"), Timeout: p.TmuxTimeout})
+	tm, err := tmux.New(tmux.Options{SocketPath: tmuxtest.Socket(p.TmuxDir), Dir: filepath.Join(p.TmuxDir, "c"), Timeout: p.TmuxTimeout,
+		Environ: p.Real.environ()})
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +105,9 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, erro
 			small.Hook = nil
 		}
 		all := []sessions.Harness{small}
+		if p.Real != nil {
+			all = append(all, p.Real.Claude)
+		}
 		for _, h := range config().Harnesses {
 			all = append(all, h)
 		}
@@ -111,7 +116,8 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, erro
 	return sessions.New(sessions.Options{Terminal: tm, Store: registry.New(p.Root), Sink: sink, Harnesses: find,
 		Reports: harness.Reports{Dir: filepath.Join(p.Root, "reports"), Asks: filepath.Join(p.Root, "run", "ask")},
 		Config: func() sessions.Config {
-			return sessions.Config{Enabled: true, Declared: config().Declared, RemainOnExit: true, Resume: true, Probe: config().Probe}
+			return sessions.Config{Enabled: true, Declared: config().Declared, RemainOnExit: true, Resume: true, Probe: config().Probe,
+				Env: p.Real.env()}
 		}}), nil
 }
 
@@ -203,6 +209,7 @@ type setup struct {
 	workspace workspace.Options
 	plan      func(*plan)
 	options   func(*bot.Options)
+	real      func(dir string) *real // an agent's own program, set up in the world's folder
 	noBot     bool
 	patience  time.Duration // default [patience]
 }
@@ -230,9 +237,13 @@ func newWorld(t testing.TB, changes ...func(*setup)) *world {
 	w.bob = w.AddUser("bob")
 	w.ch = w.AddChannel("agents", workspace.Members(w.ann.ID, w.bob.ID, w.BotUserID())).ID
 	dir := tmuxtest.Dir(t)
-	w.tm = tmuxtest.StartIn(t, dir, tmux.Options{})
+	var agents *real
+	if s.real != nil {
+		agents = s.real(dir)
+	}
+	w.tm = tmuxtest.StartIn(t, dir, tmux.Options{Environ: agents.environ()})
 	w.plan = plan{Root: filepath.Join(dir, "root"), APIURL: w.APIURL(), BotToken: w.BotToken(), AppToken: w.AppToken(),
-		TmuxDir: dir, Agents: filepath.Join(dir, "agents"), Channel: w.ch, Users: []string{w.ann.ID}, MaxAge: 15 * time.Minute}
+		TmuxDir: dir, Agents: filepath.Join(dir, "agents"), Channel: w.ch, Users: []string{w.ann.ID}, MaxAge: 15 * time.Minute, Real: agents}
 	if s.plan != nil {
 		s.plan(&w.plan)
 	}

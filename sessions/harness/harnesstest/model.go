@@ -17,7 +17,7 @@ import (
 // Model stands in for the models' APIs on loopback: Anthropic Messages, OpenAI Responses and Gemini, streaming. It
 // answers every turn with a short text. What the newest text of the user holds steers it: [[wait MS]] answers slowly,
 // [[run COMMAND]] asks for the shell tool once, [[call TOOL JSON]] for any tools with their inputs (Anthropic only),
-// [[fail STATUS]] is an error.
+// [[fail STATUS]] is an error, [[say TEXT]] is answered with that text and [[lines N]] with as many numbered lines.
 type Model struct {
 	URL string
 
@@ -121,6 +121,17 @@ func (m *Model) note(t *turn) {
 }
 
 func (t turn) reply() string {
+	if text, ok := t.order("say"); ok {
+		return text
+	}
+	if n, ok := t.order("lines"); ok {
+		var b strings.Builder
+		count, _ := strconv.Atoi(n)
+		for i := range count {
+			_, _ = fmt.Fprintf(&b, "line %06d of a long answer\n", i)
+		}
+		return b.String()
+	}
 	return fmt.Sprintf("Answer %d to %d texts.", t.n, len(t.texts))
 }
 
@@ -169,6 +180,12 @@ func anthropicTurn(body []byte) turn {
 	for _, tool := range q.Tools {
 		t.tools = append(t.tools, tool.Name)
 	}
+	answered := 0 // after /clear, what was asked is followed by more messages of the user's
+	for i, msg := range q.Messages {
+		if msg.Role == "assistant" {
+			answered = i
+		}
+	}
 	for i, msg := range q.Messages {
 		if msg.Role != "user" {
 			continue
@@ -181,7 +198,7 @@ func anthropicTurn(body []byte) turn {
 			_ = json.Unmarshal(msg.Content, &blocks)
 		}
 		for _, b := range blocks {
-			newest := i == len(q.Messages)-1
+			newest := i >= answered
 			t.result = t.result || newest && b.Type == "tool_result"
 			if b.Type == "text" {
 				t.add(b.Text, newest)

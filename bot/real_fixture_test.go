@@ -1,0 +1,142 @@
+package bot_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"the-loop/sessions"
+	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/harnesstest"
+	"the-loop/threads"
+)
+
+// real is Claude Code with what it needs to run unattended, in a home of its own.
+type real struct {
+	Claude  harness.Claude
+	Env     map[string]string
+	Environ []string
+}
+
+// environ is the tmux server's; nil: the server's own choice.
+func (r *real) environ() []string {
+	if r == nil {
+		return nil
+	}
+	return r.Environ
+}
+
+func (r *real) env() func() (sessions.EnvFile, error) {
+	if r == nil {
+		return nil
+	}
+	return func() (sessions.EnvFile, error) { return sessions.EnvFile{Configured: true, Values: r.Env}, nil }
+}
+
+// talk is a world with Claude Code, whose model is on loopback. Its bot is a process of its own.
+type talk struct {
+	*agent
+	model *harnesstest.Model
+	cwd   string
+	bot   *child
+}
+
+// newTalk starts a bot and a session, and waits for the answer to its first prompt.
+func newTalk(t *testing.T, changes ...func(*setup)) *talk {
+	t.Helper()
+	model := harnesstest.NewModel(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the model was told %.300q", model.Heard())
+		}
+	})
+	w := newWorld(t, append([]func(*setup){unattended, bulk, func(s *setup) {
+		s.patience = 6 * time.Minute // on a machine that does a lot else
+		s.plan = func(p *plan) { p.Answers, p.Probe = threads.AnswersFinal, 2*time.Second }
+		s.real = func(dir string) *real { return realClaude(t, dir, model) }
+	}}, changes...)...)
+	k := &talk{model: model, cwd: filepath.Join(w.plan.TmuxDir, "work"), bot: w.spawn()}
+	k.agent = w.launch(sessions.Definition{Name: "real", Source: sessions.SourceDeclared, Harness: harness.ClaudeName, Cwd: k.cwd,
+		Slack: sessions.SlackDefinition{Enabled: true}})
+	k.announced()
+	k.agent.answer("Answer ")
+	k.rests()
+	return k
+}
+
+func realClaude(t *testing.T, dir string, model *harnesstest.Model) *real {
+	t.Helper()
+	home, root := filepath.Join(dir, "home"), filepath.Join(dir, "root")
+	for _, d := range []string{home, filepath.Join(dir, "work")} {
+		if err := os.Mkdir(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := harnesstest.Claude(t, home, model)
+	return &real{Env: a.Env, Environ: harnesstest.Environ(t, home), Claude: harness.Claude{Binary: a.Binary,
+		Dir: filepath.Join(root, "run", "claude"), Reports: filepath.Join(root, "reports"), Hook: []string{os.Args[0], roleHook},
+		Asks: filepath.Join(root, "run", "ask"), Trust: true, Home: home}}
+}
+
+// rests waits until the agent has been ready for a while: some commands are refused while a turn runs.
+func (k *talk) rests() {
+	k.w.t.Helper()
+	var since time.Time
+	k.w.until("the agent to be at rest", func() bool {
+		view, err := k.w.core.View(k.w.ctx, sessions.ViewRequest{Ref: k.ref})
+		if err != nil || view.State != sessions.ViewReady {
+			since = time.Time{}
+		} else if since.IsZero() {
+			since = time.Now()
+		}
+		return !since.IsZero() && time.Since(since) > 1500*time.Millisecond
+	})
+}
+
+// gets writes a reply that the agent answers with this text, and waits for the answer.
+func (k *talk) gets(text string) {
+	k.w.t.Helper()
+	k.tells("[[say " + text + "]]")
+	k.once(text)
+}
+
+// once waits for a text in the thread, and fails when it is there more often.
+func (k *talk) once(text string) {
+	k.w.t.Helper()
+	n := 0
+	k.w.until(fmt.Sprintf("the answer %q", text), func() bool {
+		n = 0
+		for _, m := range k.answers() {
+			if m.Text == text {
+				n++
+			}
+		}
+		return n > 0
+	})
+	if n != 1 {
+		k.w.t.Errorf("%q was posted %d times", text, n)
+	}
+}
+
+// pasted is the wrapper that newer versions put around what is pasted.
+var pasted = regexp.MustCompile(`</?pasted_content\b[^>]*>`)
+
+// words makes texts comparable: the agent trims lines.
+func words(text string) string {
+	return strings.Join(strings.Fields(pasted.ReplaceAllString(text, " ")), " ")
+}
+
+// heard is how often the model was told a text in the newest conversation.
+func (k *talk) heard(text string) int {
+	n := 0
+	for _, h := range k.model.Heard() {
+		if words(h) == words(text) {
+			n++
+		}
+	}
+	return n
+}
