@@ -112,7 +112,9 @@ func (a *announcer) run(ctx context.Context) {
 		case <-ctx.Done():
 		case <-timer.C:
 		case <-a.wake:
+			a.b.rotation.poke()
 		case <-a.b.o.Changed:
+			a.b.rotation.poke()
 		}
 		timer.Stop()
 		if ctx.Err() != nil {

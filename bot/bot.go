@@ -22,6 +22,7 @@ type Core interface {
 	threads.Viewer
 	Makers
 	Viewers
+	Rollers
 	Keys(ctx context.Context, q sessions.KeysRequest) error
 }
 
@@ -100,6 +101,7 @@ type Bot struct {
 	announcer  *announcer
 	home       *home
 	listener   *listener
+	rotation   *rotation
 	identified chan struct{}
 }
 
@@ -125,7 +127,7 @@ func New(o Options) (*Bot, error) {
 	if o.Scrub != nil {
 		o.Client.scrub.Store(&o.Scrub)
 	}
-	b.announcer, b.home, b.listener = newAnnouncer(b), newHome(b), newListener(b)
+	b.announcer, b.home, b.listener, b.rotation = newAnnouncer(b), newHome(b), newListener(b), newRotation(b)
 	doors := NewDoors(DoorsOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: slash{b},
 		Closed: b.home.closed, InView: b.inView})
 	b.register(doors)
@@ -162,6 +164,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	err := b.identify(running)
 	if err == nil {
 		wg.Go(func() { b.announcer.run(running) })
+		wg.Go(func() { b.rotation.start(running) })
 		err = b.socket.Run(running)
 	}
 	stop()

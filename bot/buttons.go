@@ -26,6 +26,7 @@ func (b *Bot) register(d *Doors) {
 	d.OnAction(render.ActionStart, b.press(verbStart))
 	d.OnAction(render.ActionDelete, func(ctx context.Context, a Act) (string, error) { return "", b.askDelete(ctx, a, a.Value) })
 	d.OnAction(render.ActionDeleteNow, b.pressDelete)
+	d.OnAction(render.ActionRoll, b.rotation.pressed)
 	d.OnShortcut(shortcutSession, b.menu)
 	d.OnView(render.ViewCreate, b.submitForm)
 	d.OnView(render.ViewDelete, b.submitDelete)

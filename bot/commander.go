@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ const threadHelp = "What works in this thread, after a mention of me:\n" +
 	"• `status` – how this session is\n" +
 	"• `peek` – what its terminal shows, for you; `peek --share` for the thread\n" +
 	"• `start`, `stop`, `restart` – bring it up, take it down, or both; the conversation stays\n" +
+	"• `restart --all`, with `--dry-run` to see what it would do – restart every session that runs, with what the env file declares now\n" +
 	"• `delete` – stop a session that was created and forget it; I ask first\n" +
 	"• `interrupt` – stop what the agent is doing now\n" +
 	"• `keys KEY …` – press keys in its terminal, past everything that waits\n" +
@@ -30,7 +32,9 @@ func (c commander) Command(ctx context.Context, q threads.CommandRequest) string
 	switch q.Command.Verb {
 	case "status":
 		return c.status(ctx, q)
-	case verbStart, verbStop, verbRestart:
+	case verbRestart:
+		return c.restart(ctx, q)
+	case verbStart, verbStop:
 		return c.change(ctx, q)
 	case "peek":
 		return c.peek(ctx, q)
@@ -61,7 +65,7 @@ func (c commander) status(ctx context.Context, q threads.CommandRequest) string 
 	}
 	for _, r := range rows {
 		if r.ID == q.ID {
-			return render.Line(r)
+			return render.WithDrift(render.Line(r), c.b.o.Core.Drift(ctx), q.ID)
 		}
 	}
 	return "This session was deleted."
@@ -77,6 +81,19 @@ func (c commander) change(ctx context.Context, q threads.CommandRequest) string 
 		return done(err, "")
 	}
 	return render.Line(row)
+}
+
+// restart restarts this session, or with --all every one.
+func (c commander) restart(ctx context.Context, q threads.CommandRequest) string {
+	all, dry, err := rollWords(q.Command.Rest)
+	switch {
+	case err != nil:
+		return done(err, "")
+	case !all:
+		return c.change(ctx, q)
+	}
+	answer, err := c.b.rotation.command(ctx, q.User, dry)
+	return done(err, answer)
 }
 
 // peek shows the screen to who asked, and with --share to the thread.
@@ -131,5 +148,35 @@ func (b *Bot) status(ctx context.Context) (string, error) {
 	if why := b.announcer.problem(); why != "" {
 		lines = append(lines, ":warning: "+render.Escape(why))
 	}
-	return strings.Join(append(lines, render.List(rows)), "\n"), nil
+	return render.WithDrift(strings.Join(append(lines, render.List(rows)), "\n"), b.o.Core.Drift(ctx), ""), nil
+}
+
+// postStatus tells the channel that the command was given in how everything is, where that is one in which sessions are
+// announced; elsewhere, and where Slack does not take it, only who asked is told.
+func (b *Bot) postStatus(ctx context.Context, channel string) (string, error) {
+	text, err := b.status(ctx)
+	if err != nil || !b.ours(channel) {
+		return text, err
+	}
+	if err := b.rotation.mayTell(ctx, channel); err != nil {
+		return text, nil // as before: it is for who asked
+	}
+	if _, err := b.o.Client.Post(ctx, threads.Post{Channel: channel, Text: text, Nonce: rand.Text()}); err != nil {
+		b.o.Log.Info("the status could not be posted; only who asked is told", "channel", channel, "error", err)
+		return text, nil
+	}
+	return "", nil
+}
+
+// ours reports whether sessions are announced in the channel.
+func (b *Bot) ours(channel string) bool {
+	if channel == b.o.Config().Channel {
+		return true
+	}
+	for id := range b.threads.Sessions() {
+		if at, _, bound := b.threads.Where(id); bound && at == channel {
+			return true
+		}
+	}
+	return false
 }

@@ -22,6 +22,7 @@ import (
 	"the-loop/bot"
 	"the-loop/bot/workspace"
 	"the-loop/sessions"
+	"the-loop/sessions/envstate"
 	"the-loop/sessions/eventlog"
 	"the-loop/sessions/eventlog/eventlogtest"
 	"the-loop/sessions/harness"
@@ -117,8 +118,27 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, erro
 		Reports: harness.Reports{Dir: filepath.Join(p.Root, "reports"), Asks: filepath.Join(p.Root, "run", "ask")},
 		Config: func() sessions.Config {
 			return sessions.Config{Enabled: true, Declared: config().Declared, RemainOnExit: true, Resume: true, Probe: config().Probe,
-				Env: p.Real.env()}
+				Env: p.env()}
 		}}), nil
+}
+
+// env is what the sessions' env file declares.
+func (p plan) env() func() (sessions.EnvFile, error) {
+	if p.Real != nil {
+		return p.Real.env()
+	}
+	return envOf(filepath.Join(p.TmuxDir, "env"))
+}
+
+// envOf is the env file at path; none is as if none were configured.
+func envOf(path string) func() (sessions.EnvFile, error) {
+	return func() (sessions.EnvFile, error) {
+		file, err := envstate.Declared(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return sessions.EnvFile{}, nil
+		}
+		return sessions.EnvFile{Configured: true, Values: file.Values(), Malformed: file.Malformed}, err
+	}
 }
 
 func (p plan) settings() threads.Settings {
@@ -268,10 +288,17 @@ func newWorld(t testing.TB, changes ...func(*setup)) *world {
 // threadsOnly fails when the bot said anything about a session outside of its thread (openclaw/openclaw#10837, #17716).
 func (w *world) threadsOnly() {
 	for _, m := range w.Messages(w.ch) {
-		if m.User == w.BotUserID() && m.ThreadTS == "" && m.Subtype == "" && !strings.Contains(m.Text, "in `"+w.plan.TmuxDir) && !strings.HasSuffix(m.Text, "* was deleted") {
+		if m.User == w.BotUserID() && m.ThreadTS == "" && m.Subtype == "" && !forAll(m.Text) && !strings.Contains(m.Text, "in `"+w.plan.TmuxDir) && !strings.HasSuffix(m.Text, "* was deleted") {
 			w.t.Errorf("said in the channel and not in a thread: %q", m.Text)
 		}
 	}
+}
+
+// forAll reports what the bot tells the whole channel: the status that somebody asked for, and how sessions stand with a
+// changed env file.
+func forAll(text string) bool {
+	return strings.HasPrefix(text, "Connected for ") || strings.Contains(text, "stale environment") || strings.HasPrefix(text, "The env file ") || strings.Contains(text, "the stale ones restarted") ||
+		strings.HasPrefix(text, ":white_circle: No env file")
 }
 
 // passed waits until the bot has taken everything in that happened before.

@@ -39,12 +39,12 @@ func TestR4_5_ASessionStartsWhateverIsWrongWithSlack(t *testing.T) {
 			c.harm(l)
 			l.says("create tough", "started")
 			l.until("the failure", func() bool { return l.count(threads.EventAnnounceErr) == 1 })
-			l.until("the status", func() bool { return contains(l.slash("status"), "*tough* running", ":warning:", c.status) })
+			l.until("the status", func() bool { return contains(l.status(), "*tough* running", ":warning:", c.status) })
 			retried := l.posts()
 			l.until("another try", func() bool { return l.posts() > retried })
 			c.heal(l)
 			l.session("tough").tells("hello")
-			l.until("the status", func() bool { return !strings.Contains(l.slash("status"), ":warning:") })
+			l.until("the status", func() bool { return !strings.Contains(l.status(), ":warning:") })
 			if n := l.count(threads.EventAnnounceErr); n != 1 {
 				t.Errorf("the failure is in the event log %d times", n)
 			}
@@ -66,7 +66,7 @@ func TestR4_5_AnArchivedChannelKeepsNoSessionFromStarting(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.reconcile()
-	l.until("the status", func() bool { return contains(l.slash("status"), "*late* running", "unarchive the channel") })
+	l.until("the status", func() bool { return contains(l.status(), "*late* running", "unarchive the channel") })
 	l.Unarchive(other)
 	l.until("the announcement", func() bool {
 		m := l.Messages(other)

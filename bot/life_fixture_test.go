@@ -81,7 +81,7 @@ func (l *life) newCore() *sessions.Core {
 	return sessions.New(sessions.Options{Terminal: l.tm, Store: registry.New(p.Root), Sink: l.events, Harnesses: agents.Get,
 		Config: func() sessions.Config {
 			return sessions.Config{Enabled: true, Declared: l.world.config().Declared, RemainOnExit: true, Resume: true, Slack: true,
-				KillGrace: 2 * time.Second, Defaults: sessions.Defaults{Harness: harness.SmallAgentName, Cwd: p.TmuxDir,
+				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envOf(filepath.Join(p.TmuxDir, "env")), Defaults: sessions.Defaults{Harness: harness.SmallAgentName, Cwd: p.TmuxDir,
 					HarnessArgs: map[string][]string{harness.SmallAgentName: {"--log-bytes", "--reply-delay", "10ms"}}}}
 		}})
 }
@@ -93,6 +93,33 @@ func (l *life) slash(text string) string {
 	l.command(text)
 	l.until("an answer to "+text, func() bool { return len(l.Ephemerals(l.ann.ID)) > before })
 	return l.Ephemerals(l.ann.ID)[before].Text
+}
+
+// status gives the command of that name and returns what the channel is told, or where Slack does not take that, Ann.
+func (l *life) status() string {
+	l.t.Helper()
+	whispers, posts := len(l.Ephemerals(l.ann.ID)), l.statuses()
+	l.command("status")
+	var told string
+	l.until("the status", func() bool {
+		if e := l.Ephemerals(l.ann.ID); len(e) > whispers {
+			told = e[whispers].Text
+		} else if p := l.statuses(); len(p) > len(posts) {
+			told = p[len(posts)]
+		}
+		return told != ""
+	})
+	return told
+}
+
+// statuses are those that the channel was told.
+func (l *life) statuses() (texts []string) {
+	for _, m := range l.Messages(l.ch) {
+		if m.User == l.BotUserID() && strings.HasPrefix(m.Text, "Connected for ") {
+			texts = append(texts, m.Text)
+		}
+	}
+	return texts
 }
 
 func (l *life) command(text string) {

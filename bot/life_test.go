@@ -110,7 +110,8 @@ func TestR6_2_R6_3_RefusalsAreTheCoresOwn(t *testing.T) {
 		"start nobody":                       "there is no session standing:nobody",
 		"say one":                            "it takes a name and a text",
 		"peek nobody":                        "there is no session standing:nobody",
-		"restart --all":                      "Use it like this",
+		"restart --all":                      "env.file is not set",
+		"restart --everything":               "Use it like this",
 		"dance":                              "What works here",
 	} {
 		l.says(text, part)

@@ -31,9 +31,6 @@ func (r *real) environ() []string {
 }
 
 func (r *real) env() func() (sessions.EnvFile, error) {
-	if r == nil {
-		return nil
-	}
 	return func() (sessions.EnvFile, error) { return sessions.EnvFile{Configured: true, Values: r.Env}, nil }
 }
 

@@ -30,13 +30,13 @@ type slashFunc func(ctx context.Context, a Act, rest string) (string, error)
 
 func (s slash) verbs() map[string]slashFunc {
 	return map[string]slashFunc{
-		"status":  func(ctx context.Context, _ Act, _ string) (string, error) { return s.b.status(ctx) },
+		"status":  func(ctx context.Context, a Act, _ string) (string, error) { return s.b.postStatus(ctx, a.Channel) },
 		"list":    func(ctx context.Context, _ Act, _ string) (string, error) { return s.b.list(ctx) },
 		"create":  s.create,
 		"delete":  s.delete,
 		"start":   s.change(verbStart),
 		"stop":    s.change(verbStop),
-		"restart": s.change(verbRestart),
+		"restart": s.restart,
 		"say":     s.say,
 		"peek":    s.peek,
 	}
@@ -54,6 +54,31 @@ func (s slash) change(verb string) slashFunc {
 		}
 		return render.Line(row), nil
 	}
+}
+
+// restart restarts one session, or with --all every one onto what the env file declares.
+func (s slash) restart(ctx context.Context, a Act, rest string) (string, error) {
+	all, dry, err := rollWords(rest)
+	switch {
+	case err != nil:
+		return "", err
+	case all:
+		return s.b.rotation.command(ctx, a.Actor.User, dry)
+	}
+	return s.change(verbRestart)(ctx, a, rest)
+}
+
+// rollWords reads whether a restart is one of every session.
+func rollWords(rest string) (all, dry bool, err error) {
+	w, err := readWords(rest, map[string]bool{"all": false, "dry-run": false})
+	switch all, dry = w.has("all"), w.has("dry-run"); {
+	case err != nil:
+	case all && len(w.args) > 0:
+		err = fmt.Errorf("%w: it takes either a name or --all", errUsage)
+	case dry && !all:
+		err = fmt.Errorf("%w: --dry-run goes with --all", errUsage)
+	}
+	return all, dry, err
 }
 
 // namedIn reads a command on one session.

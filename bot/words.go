@@ -85,13 +85,13 @@ func (w words) name() (string, error) {
 // usages are the verbs of the slash command, in the order of its help.
 var usages = []struct{ verb, words, what string }{
 	{"help", "", "this text"},
-	{"status", "", "how the bot and the sessions are"},
+	{"status", "", "tell the channel how the bot and the sessions are"},
 	{"list", "", "the sessions"},
 	{"create", "[NAME [--harness HARNESS] [--cwd FOLDER] [--no-start] [-- BRIEF]]", "make a session; without a name a form opens"},
 	{"delete", "NAME", "stop a session that was created and forget it; you are asked first"},
 	{"start", "NAME", "bring a session up, in its conversation"},
 	{"stop", "NAME", "take it down; the conversation stays"},
-	{"restart", "NAME", "take it down and bring it up again"},
+	{"restart", "NAME | --all [--dry-run]", "bring it up anew in its terminal and conversation, with what the env file declares now; --all does that to every session that runs"},
 	{"say", "NAME TEXT", "tell its agent something, as a reply in its thread does"},
 	{"peek", "NAME [--share]", "what its terminal shows, for you, or for its thread"},
 }

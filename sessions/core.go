@@ -20,7 +20,8 @@ type Core struct {
 	o    Options
 	gate chan struct{} // full while as many calls as tmux is given at once are under way
 
-	shown shownAsks
+	shown        shownAsks
+	declarations declarations
 }
 
 // atOnce is how many calls that look or spawn one process gives to tmux at the same time.

@@ -3,9 +3,12 @@ package sessions
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"the-loop/sessions/envstate"
@@ -28,10 +31,13 @@ type Drift struct {
 	Stale      int        `json:"stale"`
 	Unknown    int        `json:"unknown"`
 	Rows       []DriftRow `json:"sessions"`
-	Problem    string     `json:"problem,omitempty"` // why nothing, or not all, could be compared
+	Problem    string     `json:"problem,omitempty"` // why nothing could be compared
 	Malformed  []int      `json:"malformedLines,omitempty"`
 	Refused    []string   `json:"refused,omitempty"` // names that the env file declares and that no pane gets
 	Warning    string     `json:"warning,omitempty"` // of who may read the file
+
+	// Change counts how often the file was found to declare something else than before, by this core.
+	Change int `json:"-"`
 }
 
 // DriftRow is one running session.
@@ -57,6 +63,7 @@ func (c *Core) Drift(ctx context.Context) Drift {
 	d := Drift{Rows: []DriftRow{}}
 	env, err := c.o.Config().declaredEnv()
 	d.Configured, d.Malformed, d.Refused, d.Warning = env.Configured || err != nil, env.Malformed, env.Refused, env.Warning
+	d.Change = c.declarations.changes(env.Values, err == nil)
 	if err == nil && d.Configured {
 		err = d.compare(ctx, c, env.Values)
 	}
@@ -67,7 +74,7 @@ func (c *Core) Drift(ctx context.Context) Drift {
 }
 
 func (d *Drift) compare(ctx context.Context, c *Core, declared map[string]string) error {
-	recs, broken, err := c.o.Store.List(ctx)
+	recs, _, err := c.o.Store.List(ctx) // a record that cannot be read is the list's to tell of
 	if err != nil {
 		return fmt.Errorf("list the records: %w", err)
 	}
@@ -85,9 +92,6 @@ func (d *Drift) compare(ctx context.Context, c *Core, declared map[string]string
 		}
 	}
 	slices.SortFunc(d.Rows, func(a, b DriftRow) int { return cmp.Compare(a.Ref, b.Ref) })
-	if len(broken) > 0 {
-		return broken[0]
-	}
 	return nil
 }
 
@@ -128,3 +132,28 @@ func (c *Core) drifted(ctx context.Context, r Record, p Pane, declared map[strin
 }
 
 func declaredIn(p Pane) []string { return strings.Fields(p.Declared) }
+
+// declarations remembers a sum of what the env file declared last. It is in memory only and is told to nobody.
+type declarations struct {
+	mu    sync.Mutex // guards the fields that follow
+	sum   [sha256.Size]byte
+	count int
+}
+
+// changes is how often the file has changed until now. While it cannot be read it has not.
+func (d *declarations) changes(values map[string]string, known bool) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !known {
+		return d.count
+	}
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		_, _ = fmt.Fprintf(h, "%s=%s\x00", name, values[name]) // a hash takes everything
+	}
+	if sum := [sha256.Size]byte(h.Sum(nil)); sum != d.sum {
+		d.sum = sum
+		d.count++
+	}
+	return d.count
+}

@@ -30,6 +30,7 @@ const EventRestarted = "session.restarted"
 type RollRequest struct {
 	Refs   []Ref
 	All    bool // every recorded session
+	Stale  bool // leave those alone that hold what is declared
 	DryRun bool // say what would be done, and change nothing
 	// Done is told of each row as soon as it is known, from several goroutines. May be nil.
 	Done func(RollRow)
@@ -101,7 +102,7 @@ func (c *Core) Roll(ctx context.Context, q RollRequest) (Rolled, error) {
 	for i := range rows {
 		group.Go(func() error {
 			if rows[i].Outcome == "" {
-				rows[i] = c.rollOne(ctx, rows[i], env, q.DryRun)
+				rows[i] = c.rollOne(ctx, rows[i], env, q)
 			}
 			if q.Done != nil {
 				q.Done(rows[i])
@@ -151,8 +152,8 @@ func (c *Core) rollable(ctx context.Context, q RollRequest) ([]RollRow, error) {
 }
 
 // rollOne rolls one session. Whatever goes wrong is in the row, and no value is.
-func (c *Core) rollOne(ctx context.Context, row RollRow, env EnvFile, dry bool) RollRow {
-	o := &rolling{c: c, row: row, env: env, dry: dry}
+func (c *Core) rollOne(ctx context.Context, row RollRow, env EnvFile, q RollRequest) RollRow {
+	o := &rolling{c: c, row: row, env: env, dry: q.DryRun, onlyStale: q.Stale}
 	outcome, err := o.do(ctx)
 	o.row.Outcome = outcome
 	var skip *skipError
@@ -190,11 +191,11 @@ type rolling struct {
 	c    *Core
 	row  RollRow
 	env  EnvFile
-	dry  bool
 	rec  Record
 	held map[string]string // of the declared and removed names, by the process that is replaced
 
-	begun bool // the agent was touched
+	dry, onlyStale bool
+	begun          bool // the agent was touched
 }
 
 func (o *rolling) do(ctx context.Context) (Outcome, error) {
@@ -252,8 +253,11 @@ func (o *rolling) roll(ctx context.Context, rec Record) (Outcome, error) {
 		return "", err
 	}
 	want := o.c.wanted(ctx, rec, o.env.Values)
-	o.look(ctx, own, want)
-	if o.dry {
+	current := o.look(ctx, own, want)
+	switch {
+	case o.onlyStale && current:
+		return "", skipped("it holds what the env file declares")
+	case o.dry:
 		return OutcomeWouldRestart, nil
 	}
 	o.begun = true
@@ -287,17 +291,18 @@ func (o *rolling) ready(ctx context.Context, rec Record, own Pane) (*run, error)
 	return r, err
 }
 
-// look sees what the process that is to be replaced holds.
-func (o *rolling) look(ctx context.Context, own Pane, want wanted) {
+// look sees what the process that is to be replaced holds, and reports whether that is what is declared.
+func (o *rolling) look(ctx context.Context, own Pane, want wanted) bool {
 	actual, known := envstate.ProcessEnviron(ctx, own.PID)
 	if !known || own.Dead {
-		return
+		return false
 	}
 	o.held = map[string]string{}
 	for _, name := range want.names(own) {
 		o.held[name] = actual[name]
 	}
 	o.row.Stale = want.differ(own, actual)
+	return len(o.row.Stale) == 0
 }
 
 // settling is how long a process that was just started may take until it holds what it was given: between fork and exec it

@@ -156,12 +156,13 @@ func (a *app) report(started time.Time, invalid error, r bot.Report) {
 	}
 }
 
-// follow pokes changed when the configuration or a record changes.
+// follow pokes changed when the configuration, the env file or a record changes.
 func (a *app) follow(ctx context.Context, config <-chan struct{}, changed chan<- struct{}) {
 	records := make(chan struct{}, 1)
 	var wg sync.WaitGroup
 	local := filepath.Join(a.cfg().StateRoot, "local")
 	wg.Go(func() { watchRecords(ctx, []string{local, filepath.Join(local, "standing")}, records, a.log) })
+	wg.Go(func() { watchEnv(ctx, func() string { return a.cfg().EnvFile }, records) })
 	defer wg.Wait()
 	for {
 		select {
