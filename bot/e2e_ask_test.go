@@ -200,6 +200,35 @@ func TestAQuestionThatIsAnsweredInTheTerminalLosesItsButtons(t *testing.T) {
 	}
 }
 
+// TestAHookThatIsLeftWaitingDoesNotKeepTheButtons has an agent that goes on with an answer of the terminal's and leaves its
+// hook alone, as Claude Code does. Only the screen tells.
+func TestAHookThatIsLeftWaitingDoesNotKeepTheButtons(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent("helper", "--leave-hook")
+	read := func(what string) workspace.Message {
+		began, m := time.Now(), a.asks(what)
+		w.until("a person to have read it", func() bool { return time.Since(began) > time.Second })
+		return m
+	}
+	m := read("deploy")
+	a.keys("1")
+	a.closed(m.TS, "Answered in the terminal")
+	m = read("once more")
+	a.keys("2")
+	a.until(smallagent.StateReady)
+	w.press(w.ann, a, m, threads.ActionAllow, buttonValue(m.Blocks)) // it comes while the buttons may still be there
+	a.closed(m.TS, "Answered in the terminal")
+	w.until("a true answer to the click", func() bool {
+		all := w.Ephemerals(w.ann.ID)
+		return len(all) > 0 && contains(all[len(all)-1].Text, "Answered in the terminal")
+	})
+	a.wantsDialogs("approved||", "denied||")
+	if left, err := os.ReadDir(filepath.Join(w.plan.Root, "run", "ask")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
 func TestTheQuestionOfAKilledAgentLosesItsButtons(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

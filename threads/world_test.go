@@ -47,6 +47,7 @@ type world struct {
 	broken bool // the configuration
 	maxAge time.Duration
 	posts  Answers // which of the agent's texts are posted
+	hooks  *hooks  // what the agent reports; nil: nothing
 	sight  *sight  // statuses and screens; nil: there are none
 	events []sessions.Event
 
@@ -84,6 +85,9 @@ func (w *world) start() {
 		Pages: pages, Secret: func(text string) bool { return strings.Contains(text, "hunter2") },
 		Carrier: alive{life, w}, Noter: alive{life, w},
 		Settings: func() Settings { return Settings{MaxAge: w.maxAge, Emoji: emoji, Answers: w.posts, MaxFile: 1 << 20} }}
+	if w.hooks != nil {
+		o.Noter = hooked{alive{life, w}}
+	}
 	if w.sight != nil {
 		o.Statuses, o.Viewer = alive{life, w}, alive{life, w}
 	}

@@ -462,7 +462,9 @@ func (a *agent) dialogKey(e event) {
 
 // decide takes an answer that was given in the terminal, and lets the hook go.
 func (a *agent) decide(choice int) {
-	a.hook.end()
+	if !a.opts.leaveHook {
+		a.hook.end()
+	}
 	a.hook = nil
 	a.settle(choice, "", "")
 }

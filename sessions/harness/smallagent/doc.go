@@ -46,7 +46,8 @@
 // {"hook_event_name":"PermissionRequest","session_id":…,"cwd":…,"tool_name":"Shell","tool_input":{"command":TEXT}}; of a
 // choice the tool is AskUserQuestion and the input {"question":TEXT}. The dialog stays usable meanwhile. When the command
 // prints {"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}, or "deny" with a
-// "message", that answers it; else nothing does. Answered in the terminal, or at the agent's end, its group gets a TERM.
+// "message", that answers it; else nothing does. Answered in the terminal, or at the agent's end, its group gets a TERM;
+// with --leave-hook it is left alone, and only the agent's end closes its output, as with Claude Code.
 //
 // # Files
 //

@@ -26,6 +26,7 @@ type options struct {
 	fork, ignoreHup, ignoreTerm    bool
 	ask                            []string
 	hook, cwd                      string
+	leaveHook                      bool
 }
 
 func parseOptions(args []string, env func(string) string, errOut io.Writer) (options, error) {
@@ -61,6 +62,7 @@ func (o *options) flagSet(errOut io.Writer) *flag.FlagSet {
 	f.BoolVar(&o.ignoreHup, "ignore-hup", false, "live on when the terminal hangs up")
 	f.BoolVar(&o.ignoreTerm, "ignore-term", false, "ignore TERM; what --fork starts does too")
 	f.StringVar(&o.hook, "hook", "", "a `command` for the shell that is told of each question, and may answer it")
+	f.BoolVar(&o.leaveHook, "leave-hook", false, "do not end the hook of a question that the terminal answers, nor listen to it any more")
 	f.Func("ask", "ask for permission when a message holds this `word`; may be repeated", func(word string) error {
 		o.ask = append(o.ask, word)
 		return nil

@@ -1,0 +1,343 @@
+package threads
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"the-loop/authz"
+	"the-loop/sessions"
+)
+
+// hooks is what an agent reports, and the hooks that wait for an answer.
+type hooks struct {
+	mu       sync.Mutex
+	asks     []sessions.Ask
+	answered []sessions.Answered
+	waiting  map[string]chan struct{}          // closed when the hook ends
+	got      []sessions.Answer                 // taken
+	during   func(l *life, token string) error // is done in the middle of an answer, before it is acknowledged
+}
+
+// hooked is the agent with its hooks, as one run of the manager sees them.
+type hooked struct{ alive }
+
+// ask has the agent ask.
+func (h *hooks) ask(token string, at time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asks = append(h.asks, sessions.Ask{Token: token, At: at, Tool: "Shell", Command: "do " + token, Permit: true})
+	h.waiting[token] = make(chan struct{})
+}
+
+// end ends a hook.
+func (h *hooks) end(token string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.waiting[token]; c != nil {
+		close(c)
+		delete(h.waiting, token)
+	}
+}
+
+func (a hooked) Noted(ctx context.Context, q sessions.NotedRequest) (sessions.Noted, error) {
+	if err := a.err(ctx); err != nil {
+		return sessions.Noted{}, err
+	}
+	h := a.w.hooks
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var asks, answered int
+	_, _ = fmt.Sscanf(q.Place, "%d.%d", &asks, &answered)
+	return sessions.Noted{Asks: h.asks[asks:], Answered: h.answered[answered:], Next: fmt.Sprintf("%d.%d", len(h.asks), len(h.answered))}, nil
+}
+
+func (a hooked) Attend(ctx context.Context, q sessions.AttendRequest) error {
+	if err := a.err(ctx); err != nil {
+		return err
+	}
+	a.w.hooks.mu.Lock()
+	over := a.w.hooks.waiting[q.Token]
+	a.w.hooks.mu.Unlock()
+	if over == nil {
+		return nil
+	}
+	q.Open()
+	select {
+	case <-over:
+		return a.err(ctx)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (a hooked) Answer(ctx context.Context, q sessions.AnswerRequest) error {
+	if err := a.err(ctx); err != nil {
+		return err
+	}
+	h := a.w.hooks
+	h.mu.Lock()
+	_, waits := h.waiting[q.Token]
+	during := h.during
+	if waits {
+		h.got = append(h.got, q.Answer)
+		h.answered = append(h.answered, sessions.Answered{Token: q.Token, Allow: q.Verdict == sessions.VerdictAllow, At: time.Now()})
+	}
+	h.mu.Unlock()
+	if !waits {
+		return sessions.ErrAskOver
+	}
+	if during != nil {
+		if err := during(a.life, q.Token); err != nil {
+			return err
+		}
+	}
+	h.end(q.Token)
+	return a.err(ctx)
+}
+
+// asking is a world with an agent that asks.
+func asking(t *testing.T, f func(w *world)) {
+	t.Helper()
+	runWith(t, func(w *world) { w.hooks = &hooks{waiting: map[string]chan struct{}{}} }, f)
+}
+
+// relays has what the agent reported taken up.
+func (w *world) relays() {
+	w.t.Helper()
+	if _, err := w.m.Relay(context.Background(), sid); err != nil && !errors.Is(err, context.Canceled) {
+		w.t.Fatal(err)
+	}
+	w.after(5 * time.Second)
+}
+
+// asked has the agent ask, and returns the value of the buttons in the thread.
+func (w *world) asked(token string) string {
+	w.t.Helper()
+	w.hooks.ask(token, time.Now())
+	w.relays()
+	return w.button(token)
+}
+
+// button is the value of the buttons under the question; empty: it has none.
+func (w *world) button(token string) string {
+	w.t.Helper()
+	w.slack.mu.Lock()
+	defer w.slack.mu.Unlock()
+	value := ""
+	for _, m := range w.slack.messages {
+		if m.post == nil || !strings.Contains(m.text, "do "+token) {
+			continue
+		}
+		if value != "" {
+			w.t.Errorf("the question %s stands twice in the thread", token)
+		}
+		for _, b := range m.post.Buttons {
+			value = b.Value
+		}
+	}
+	return value
+}
+
+func (w *world) rules(button string, v sessions.Verdict, user string) string {
+	w.t.Helper()
+	text, err := w.m.Rule(context.Background(), Ruling{Token: button, Verdict: v, Actor: authz.Actor{User: user, Team: "T1"}})
+	if err != nil {
+		w.t.Errorf("rule: %v", err)
+	}
+	w.settle()
+	return text
+}
+
+// shows is the text of the question in the thread.
+func (w *world) shows(token string) string {
+	w.t.Helper()
+	for _, text := range w.slack.posted() {
+		if strings.Contains(text, "do "+token) {
+			return text
+		}
+	}
+	return ""
+}
+
+func (w *world) wantsAnswers(want ...sessions.Verdict) {
+	w.t.Helper()
+	w.hooks.mu.Lock()
+	defer w.hooks.mu.Unlock()
+	var got []sessions.Verdict
+	for _, a := range w.hooks.got {
+		got = append(got, a.Verdict)
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		w.t.Errorf("the agent was answered %v; want %v", got, want)
+	}
+}
+
+func TestAQuestionIsDecidedOnceByWhoIsLetIn(t *testing.T) {
+	asking(t, func(w *world) {
+		button := w.asked("A")
+		if !strings.HasPrefix(button, sid+".") || strings.Contains(button, "A.") || len(button) < len(sid)+27 {
+			t.Errorf("the button holds %q", button)
+		}
+		if _, err := w.m.Rule(context.Background(), Ruling{Token: button, Verdict: sessions.VerdictAllow, Actor: authz.Actor{User: bob, Team: "T1"}}); !errors.Is(err, ErrDenied) {
+			t.Errorf("somebody who is not on the list: %v", err)
+		}
+		w.set(func() { w.broken = true })
+		if got := w.rules(button, sessions.VerdictAllow, ann); got != suspendedText {
+			t.Errorf("while the list cannot be read: %q", got)
+		}
+		w.set(func() { w.broken = false })
+		for _, guess := range []string{sid + ".AAAAAAAAAAAAAAAAAAAAAAAAAA", "id-2.x", "", "A"} {
+			if got := w.rules(guess, sessions.VerdictAllow, ann); !strings.Contains(got, "no longer open") && got != askGone {
+				t.Errorf("a guess: %q", got)
+			}
+		}
+		w.wantsAnswers()
+		if got := w.rules(button, sessions.VerdictDeny, ann); !strings.Contains(got, "Denied by <@U1>") {
+			t.Errorf("the answer: %q", got)
+		}
+		if got := w.rules(button, sessions.VerdictAllow, ann); !strings.Contains(got, "Already decided. Denied by <@U1>") {
+			t.Errorf("the second answer: %q", got)
+		}
+		w.after(5 * time.Second)
+		w.wantsAnswers(sessions.VerdictDeny)
+		if got := w.shows("A"); !strings.Contains(got, "Denied by <@U1>") || w.button("A") != "" {
+			t.Errorf("the thread shows %q", got)
+		}
+	})
+}
+
+// TestABotThatIsKilledWhileSomebodyDecidesTellsTheTruth has the end come before the agent heard the answer, and after.
+func TestABotThatIsKilledWhileSomebodyDecidesTellsTheTruth(t *testing.T) {
+	for name, c := range map[string]struct {
+		ends bool // the agent took the answer
+		want string
+	}{"before": {false, ""}, "after": {true, "Allowed by <@U1>"}} {
+		t.Run(name, func(t *testing.T) {
+			asking(t, func(w *world) {
+				button := w.asked("A")
+				w.hooks.during = func(l *life, token string) error {
+					if w.kill(l); c.ends {
+						w.hooks.end(token)
+					} else {
+						w.hooks.answered = nil // it was not reported: the hook never heard of it
+						return errors.New("killed")
+					}
+					return nil
+				}
+				go func() {
+					_, _ = w.m.Rule(context.Background(), Ruling{Token: button, Verdict: sessions.VerdictAllow, Actor: authz.Actor{User: ann, Team: "T1"}})
+				}()
+				w.settle()
+				w.stop()
+				w.hooks.during = nil
+				w.start()
+				w.relays()
+				if c.ends {
+					if got := w.shows("A"); !strings.Contains(got, c.want) || w.button("A") != "" {
+						t.Errorf("the thread shows %q", got)
+					}
+					return
+				}
+				if w.button("A") != button {
+					t.Fatalf("it cannot be decided any more: %q", w.shows("A"))
+				}
+				if got := w.rules(button, sessions.VerdictDeny, ann); !strings.Contains(got, "Denied by") {
+					t.Errorf("the answer: %q", got)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAnswerInDoubtIsSaidToBe(t *testing.T) {
+	asking(t, func(w *world) {
+		button := w.asked("A")
+		w.hooks.during = func(*life, string) error { w.hooks.answered = nil; return sessions.ErrInDoubt }
+		if got := w.rules(button, sessions.VerdictAllow, ann); !strings.Contains(got, "I cannot tell whether the agent heard it: Allowed") {
+			t.Errorf("the answer: %q", got)
+		}
+		w.after(5 * time.Second)
+		if got := w.shows("A"); !strings.Contains(got, "cannot tell") || w.button("A") != "" {
+			t.Errorf("the thread shows %q", got)
+		}
+		w.hooks.mu.Lock()
+		w.hooks.answered = []sessions.Answered{{Token: "A", Allow: true}}
+		w.hooks.mu.Unlock()
+		w.relays() // the hook's report is proof
+		if got := w.shows("A"); !strings.Contains(got, "Allowed by <@U1>") || strings.Contains(got, "cannot tell") {
+			t.Errorf("the thread shows %q", got)
+		}
+	})
+}
+
+func TestAnAgentThatCannotBeReachedCanBeAnsweredLater(t *testing.T) {
+	asking(t, func(w *world) {
+		button := w.asked("A")
+		w.hooks.during = func(*life, string) error { w.hooks.answered = nil; return errors.New("no such luck") }
+		if got := w.rules(button, sessions.VerdictAllow, ann); !strings.Contains(got, "nothing was decided") {
+			t.Errorf("the answer: %q", got)
+		}
+		w.hooks.during = nil
+		if got := w.rules(button, sessions.VerdictAllow, ann); !strings.Contains(got, "Allowed by") {
+			t.Errorf("the next answer: %q", got)
+		}
+	})
+}
+
+func TestWhatWasOverBeforeItWasReadIsNotAsked(t *testing.T) {
+	asking(t, func(w *world) {
+		w.hooks.ask("A", time.Now())
+		w.hooks.end("A")
+		w.asked("B")
+		if got := w.shows("A"); got != "" {
+			t.Errorf("the thread shows %q", got)
+		}
+		w.wantPosts("do B")
+	})
+}
+
+func TestOldQuestionsAreForgotten(t *testing.T) {
+	asking(t, func(w *world) {
+		for i := range asksKept + 10 {
+			token := fmt.Sprintf("T%03d.", i)
+			w.asked(token)
+			w.hooks.end(token)
+			w.after(5 * time.Second)
+		}
+		b, ok := w.m.of(sid).snapshot(context.Background())
+		if !ok || len(b.Asks) != asksKept {
+			t.Errorf("%d questions are kept", len(b.Asks))
+		}
+		for _, a := range b.Asks {
+			if a.Text != "" {
+				t.Errorf("the text of a question that is over is kept: %+v", a)
+			}
+		}
+	})
+}
+
+func TestALongWaitIsSaidOnceForAll(t *testing.T) {
+	asking(t, func(w *world) {
+		w.say("hello")
+		w.asked("A")
+		w.after(30 * time.Second)
+		w.asked("B") // it is the same wait
+		w.after(15 * time.Second)
+		w.wantPosts("do A", "do B")
+		w.after(10 * time.Second)
+		w.wantPosts("do A", "do B", "<@U1> The agent waits for an answer")
+		w.hooks.end("A")
+		w.after(10 * time.Minute)
+		w.wantPosts("do A", "do B", "<@U1> The agent waits for an answer")
+		w.hooks.end("B")
+		w.after(time.Minute)
+		w.asked("C")
+		w.after(2 * time.Minute)
+		w.wantPosts("do A", "do B", "<@U1> The agent waits for an answer", "do C", "<@U1> The agent waits for an answer")
+	})
+}
