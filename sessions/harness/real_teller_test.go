@@ -148,7 +148,9 @@ func TestRealOpenCodesAnswersAreReadAlsoAfterANewConversationAndARestart(t *test
 	}
 	s.atRest()
 	first := s.record().Conversation
-	s.command("/new")
+	if _, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/new", Raw: true}); err != nil {
+		t.Fatal(err)
+	}
 	s.say("in the new one")
 	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
 		t.Errorf("after /new: %q", got)

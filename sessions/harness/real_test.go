@@ -433,12 +433,3 @@ func (s *stage) press(keys ...string) {
 		s.Fatalf("send-keys: %v: %s", err, out)
 	}
 }
-
-// command types a command of the agent's own as a person does, who sees it in the box before the submit key.
-func (s *stage) command(name string) {
-	s.Helper()
-	s.press("-l", name)
-	s.until(name+" stands in the box", func() bool { return strings.Contains(s.view().Box, name) })
-	s.press("Enter")
-	s.until(name+" is taken", func() bool { v := s.view(); return v.State == sessions.ViewReady && v.Box == "" })
-}
