@@ -107,7 +107,7 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, erro
 		}
 		all := []sessions.Harness{small}
 		if p.Real != nil {
-			all = append(all, p.Real.Claude)
+			all = append(all, p.Real.harness())
 		}
 		for _, h := range config().Harnesses {
 			all = append(all, h)

@@ -15,11 +15,29 @@ import (
 	"the-loop/threads"
 )
 
-// real is Claude Code with what it needs to run unattended, in a home of its own.
+// real is an agent's own program with what it needs to run unattended, in a home of its own.
 type real struct {
-	Claude  harness.Claude
-	Env     map[string]string
-	Environ []string
+	Name     string
+	Args     []string
+	Claude   harness.Claude
+	Codex    harness.Codex
+	Gemini   harness.Gemini
+	OpenCode harness.OpenCode
+	Env      map[string]string
+	Environ  []string
+}
+
+// harness is the one of the name; a plan is written as JSON, so that it has a field for each.
+func (r *real) harness() sessions.Harness {
+	switch r.Name {
+	case harness.CodexName:
+		return r.Codex
+	case harness.GeminiName:
+		return r.Gemini
+	case harness.OpenCodeName:
+		return r.OpenCode
+	}
+	return r.Claude
 }
 
 // environ is the tmux server's; nil: the server's own choice.
@@ -34,7 +52,7 @@ func (r *real) env() func() (sessions.EnvFile, error) {
 	return func() (sessions.EnvFile, error) { return sessions.EnvFile{Configured: true, Values: r.Env}, nil }
 }
 
-// talk is a world with Claude Code, whose model is on loopback. Its bot is a process of its own.
+// talk is a world with a real agent, whose model is on loopback. Its bot is a process of its own.
 type talk struct {
 	*agent
 	model *harnesstest.Model
@@ -42,8 +60,14 @@ type talk struct {
 	bot   *child
 }
 
-// newTalk starts a bot and a session, and waits for the answer to its first prompt.
+// newTalk is a talk with Claude Code.
 func newTalk(t *testing.T, changes ...func(*setup)) *talk {
+	t.Helper()
+	return newTalkWith(t, harness.ClaudeName, changes...)
+}
+
+// newTalkWith starts a bot and a session, and waits for the answer to its first prompt.
+func newTalkWith(t *testing.T, name string, changes ...func(*setup)) *talk {
 	t.Helper()
 	model := harnesstest.NewModel(t)
 	t.Cleanup(func() {
@@ -54,10 +78,10 @@ func newTalk(t *testing.T, changes ...func(*setup)) *talk {
 	w := newWorld(t, append([]func(*setup){unattended, bulk, func(s *setup) {
 		s.patience = 6 * time.Minute // on a machine that does a lot else
 		s.plan = func(p *plan) { p.Answers, p.Probe = threads.AnswersFinal, 2*time.Second }
-		s.real = func(dir string) *real { return realClaude(t, dir, model) }
+		s.real = func(dir string) *real { return newReal(t, name, dir, model) }
 	}}, changes...)...)
 	k := &talk{model: model, cwd: filepath.Join(w.plan.TmuxDir, "work"), bot: w.spawn()}
-	k.agent = w.launch(sessions.Definition{Name: "real", Source: sessions.SourceDeclared, Harness: harness.ClaudeName, Cwd: k.cwd,
+	k.agent = w.launch(sessions.Definition{Name: "real", Source: sessions.SourceDeclared, Harness: name, HarnessArgs: w.plan.Real.Args, Cwd: k.cwd,
 		Slack: sessions.SlackDefinition{Enabled: true}})
 	k.announced()
 	k.agent.answer("Answer ")
@@ -65,18 +89,26 @@ func newTalk(t *testing.T, changes ...func(*setup)) *talk {
 	return k
 }
 
-func realClaude(t *testing.T, dir string, model *harnesstest.Model) *real {
+// newReal sets an agent's program up in a folder; the session's folder is work below it.
+func newReal(t *testing.T, name, dir string, model *harnesstest.Model) *real {
 	t.Helper()
-	home, root := filepath.Join(dir, "home"), filepath.Join(dir, "root")
-	for _, d := range []string{home, filepath.Join(dir, "work")} {
+	home, root, work := filepath.Join(dir, "home"), filepath.Join(dir, "root"), filepath.Join(dir, "work")
+	for _, d := range []string{home, work} {
 		if err := os.Mkdir(d, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	a := harnesstest.Claude(t, home, model)
-	return &real{Env: a.Env, Environ: harnesstest.Environ(t, home), Claude: harness.Claude{Binary: a.Binary,
-		Dir: filepath.Join(root, "run", "claude"), Reports: filepath.Join(root, "reports"), Hook: []string{os.Args[0], roleHook},
-		Asks: filepath.Join(root, "run", "ask"), Trust: true, Home: home}}
+	a := map[string]func() harnesstest.Agent{
+		harness.ClaudeName:   func() harnesstest.Agent { return harnesstest.Claude(t, home, model) },
+		harness.CodexName:    func() harnesstest.Agent { return harnesstest.Codex(t, home, work, model) },
+		harness.GeminiName:   func() harnesstest.Agent { return harnesstest.Gemini(t, home, model) },
+		harness.OpenCodeName: func() harnesstest.Agent { return harnesstest.OpenCode(t, home, model) },
+	}[name]()
+	return &real{Name: name, Args: a.Args, Env: a.Env, Environ: harnesstest.Environ(t, home),
+		Claude: harness.Claude{Binary: a.Binary, Dir: filepath.Join(root, "run", "claude"), Reports: filepath.Join(root, "reports"),
+			Hook: []string{os.Args[0], roleHook}, Asks: filepath.Join(root, "run", "ask"), Trust: true, Home: home},
+		Codex: harness.Codex{Binary: a.Binary, Home: home}, Gemini: harness.Gemini{Binary: a.Binary, Home: home},
+		OpenCode: harness.OpenCode{Binary: a.Binary}}
 }
 
 // rests waits until the agent has been ready for a while: some commands are refused while a turn runs.

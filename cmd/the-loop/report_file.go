@@ -26,6 +26,9 @@ the session's folder. The bot takes a copy when it reads the report, which may b
 	cmd.Flags().StringVar(&comment, "comment", "", "a sentence that goes with it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := c.reporter(cmd.Context())
+		if err == nil {
+			err = s.inSlack()
+		}
 		if err != nil {
 			return err
 		}
@@ -63,7 +66,7 @@ func (c *cli) reporter(ctx context.Context) (*reporter, error) {
 		if rec.ID == id {
 			r := &reporter{root: root, rec: rec}
 			r.cfg, _, _ = c.load() // the bot goes by its last valid one
-			return r, r.inSlack()
+			return r, nil
 		}
 	}
 	return nil, fmt.Errorf("no session with the id %s is recorded below %s: it was deleted", id, root)

@@ -1,18 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"the-loop/sessions/harness"
-	"the-loop/sessions/registry"
 )
 
 // maxSaid bounds a text that is reported, in bytes: a thread shows the beginning of one that is much shorter.
@@ -64,24 +60,16 @@ func (c *cli) saying(args []string) (string, error) {
 	return text, nil
 }
 
-// say reports a text, when it is read.
+// say reports a text, when it is read by anybody. While the configuration cannot be read, the text is kept.
 func (c *cli) say(cmd *cobra.Command, note harness.SaidNote) error {
-	id, root, err := c.pane()
+	s, err := c.reporter(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if err := c.reads(cmd, id, root); err != nil {
-		return err
+	if name := s.rec.Definition.Harness; s.cfg != nil && !s.cfg.Harnesses[name].Reports {
+		return fmt.Errorf("what %s says is not read from its reports: a harness of the configuration's own says so with harnesses.%s.reports: program", name, name)
 	}
-	path, err := harness.ReportPath(filepath.Join(root, "reports"), id)
-	if err != nil {
-		return usage(fmt.Errorf("THE_LOOP_SESSION: %w", err))
-	}
-	payload, err := json.Marshal(note)
-	if err != nil {
-		return err
-	}
-	return harness.AppendReport(path, harness.Report{At: time.Now(), Event: harness.EventSaid, Payload: payload})
+	return s.append(harness.EventSaid, note)
 }
 
 // pane is the session in whose terminal this runs, by its id, and the folder of the state that has it. Every pane is given
@@ -92,23 +80,4 @@ func (c *cli) pane() (id, root string, err error) {
 		return "", "", usage(errors.New("this is for agents, in a session's terminal: THE_LOOP_SESSION and THE_LOOP_INSTANCE name the session there"))
 	}
 	return id, root, nil
-}
-
-// reads refuses what would be read by nobody. While the configuration cannot be read, the text is kept.
-func (c *cli) reads(cmd *cobra.Command, id, root string) error {
-	records, _, err := registry.New(root).List(cmd.Context())
-	if err != nil {
-		return err
-	}
-	for _, rec := range records {
-		if rec.ID != id {
-			continue
-		}
-		name := rec.Definition.Harness
-		if cfg, _, err := c.load(); err == nil && !cfg.Harnesses[name].Reports {
-			return fmt.Errorf("what %s says is not read from its reports: a harness of the configuration's own says so with harnesses.%s.reports: program", name, name)
-		}
-		return nil
-	}
-	return fmt.Errorf("no session with the id %s is recorded below %s: it was deleted", id, root)
 }
