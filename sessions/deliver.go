@@ -72,7 +72,7 @@ var errAgain = errors.New("the session changes again and again")
 const (
 	deliverRounds = 100                    // at most so many looks anew
 	deliverEvery  = 200 * time.Millisecond // while something is waited for
-	openingTime   = 30 * time.Second       // what an agent's start may take, until its record shows what it was started with
+	openingTime   = 60 * time.Second       // what an agent's start may take, until its record shows what it was started with
 )
 
 func (d *delivery) run(ctx context.Context) error {

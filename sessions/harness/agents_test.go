@@ -17,6 +17,8 @@ func TestAgentsAreStartedAndResumedAsTheyWant(t *testing.T) {
 	t.Parallel()
 	fresh := sessions.Launch{Session: sessionA, Conversation: talkA, Args: []string{"-m", "x"}, Prompt: "go"}
 	again := sessions.Launch{Session: sessionA, Conversation: talkA, Args: []string{"-m", "x"}, Resume: true}
+	event := again
+	event.Prompt = "- go"
 	for _, tc := range []struct {
 		name string
 		h    sessions.Harness
@@ -25,9 +27,11 @@ func TestAgentsAreStartedAndResumedAsTheyWant(t *testing.T) {
 	}{
 		{"codex", Codex{}, fresh, []string{"codex", "--no-daemon", "-m", "x", "--", "go"}},
 		{"codex again", Codex{Binary: "/c"}, again, []string{"/c", "--no-daemon", "resume", "-m", "x", "--", talkA}},
-		{"gemini", Gemini{}, fresh, []string{"gemini", "--session-id", talkA, "-m", "x", "-i", "go"}},
+		{"gemini", Gemini{}, fresh, []string{"gemini", "--session-id", talkA, "-m", "x", "--prompt-interactive=go"}},
 		{"gemini again", Gemini{Binary: "/g"}, again, []string{"/g", "--resume", talkA, "-m", "x"}},
-		{"opencode", OpenCode{}, fresh, []string{"opencode", "-m", "x", "--prompt", "go"}},
+		{"codex with an event", Codex{}, event, []string{"codex", "--no-daemon", "resume", "-m", "x", "--", talkA, "- go"}},
+		{"gemini with an event", Gemini{}, event, []string{"gemini", "--resume", talkA, "-m", "x", "--prompt-interactive=- go"}},
+		{"opencode", OpenCode{}, fresh, []string{"opencode", "-m", "x", "--prompt=go"}},
 		{"opencode again", OpenCode{Binary: "/o"}, again, []string{"/o", "--session", talkA, "-m", "x"}},
 	} {
 		got, err := tc.h.Command(tc.l)

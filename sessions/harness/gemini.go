@@ -42,7 +42,7 @@ func (g Gemini) Traits() sessions.Traits {
 		Resumes: true, Completes: []string{"@"}, AcceptTimeout: acceptTimeout, QueuesUnseen: true}
 }
 
-// Command gives the conversation its id, or resumes it; -i takes the first message and stays. One that ended without a
+// Command gives the conversation its id, or resumes it; the first message is taken in both cases, and it stays. One that ended without a
 // message cannot be resumed (exit 42).
 func (g Gemini) Command(l sessions.Launch) (sessions.Command, error) {
 	if !sessions.ValidConversation(l.Conversation) {
@@ -58,10 +58,13 @@ func (g Gemini) Command(l sessions.Launch) (sessions.Command, error) {
 	}
 	argv := append([]string{orDefault(g.Binary, "gemini"), flag, l.Conversation}, l.Args...)
 	if l.Prompt != "" {
-		argv = append(argv, "-i", l.Prompt)
+		argv = append(argv, geminiPrompt+"="+l.Prompt) // in one word: one of its own that begins with "-" is taken for a flag
 	}
 	return sessions.Command{Argv: argv}, nil
 }
+
+// geminiPrompt is the flag of the first message.
+const geminiPrompt = "--prompt-interactive"
 
 // geminiStart is how long the first message is waited for after a start.
 const geminiStart = 20 * time.Second
@@ -80,7 +83,7 @@ func (g Gemini) run(talk sessions.Conversation) (geminiRun, error) {
 	home := g.Home
 	for _, p := range processes {
 		if id := p.argument("--session-id", "--resume"); sessions.ValidConversation(id) {
-			r.started, r.prompted, home = id, p.argument("-i") != "", orDefault(p.env["HOME"], home)
+			r.started, r.prompted, home = id, p.argument(geminiPrompt) != "", orDefault(p.env["HOME"], home)
 			break
 		}
 	}

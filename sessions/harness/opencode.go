@@ -34,10 +34,11 @@ func (o OpenCode) Name() string { return OpenCodeName }
 
 // Traits are those of the program: "/" is a command also when it was pasted, "!" a mode of the shell when it is typed, and a
 // few words alone end it. A known command opens a list, and a submit that comes with the paste is lost (0 of 4 arrived at 0 ms,
-// all at 150 ms).
+// all at 150 ms). With --session it leaves --prompt aside (1.18.33).
 func (o OpenCode) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", SubmitDelay: 200 * time.Millisecond, CommandPrefixes: []string{"/", "!"},
-		CommandWords: []string{"exit", "quit", ":q"}, Interrupt: "\x1b", Resumes: true, AcceptTimeout: 10 * time.Second, Completes: []string{"@"}, CommandsUnseen: true}
+		CommandWords: []string{"exit", "quit", ":q"}, Interrupt: "\x1b", Resumes: true, BareResume: true, AcceptTimeout: 10 * time.Second,
+		Completes: []string{"@"}, CommandsUnseen: true}
 }
 
 // Command starts it, or continues a conversation whose id it gave.
@@ -55,7 +56,7 @@ func (o OpenCode) Command(l sessions.Launch) (sessions.Command, error) {
 	}
 	argv = append(argv, l.Args...)
 	if l.Prompt != "" {
-		argv = append(argv, "--prompt", l.Prompt)
+		argv = append(argv, "--prompt="+l.Prompt) // in one word: one of its own that begins with "-" is taken for a flag
 	}
 	return sessions.Command{Argv: argv}, nil
 }
@@ -182,7 +183,7 @@ func (o OpenCode) Taken(ctx context.Context, talk sessions.Conversation, place s
 	if !ok {
 		return false, nil
 	}
-	found := false
+	found := r.prompt != "" && matches(r.prompt, sum) // what it was started with is not in the history
 	if _, err := readLines(r.history(), 0, func(line []byte) { found = found || matches(openCodeInput(line), sum) }); err != nil {
 		return false, fmt.Errorf("read opencode's history: %w", err)
 	}

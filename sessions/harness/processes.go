@@ -50,15 +50,20 @@ func environ(data []byte) map[string]string {
 	return env
 }
 
-// argument is what follows the first of the flags in the process's command line.
+// argument is the value of the first of the flags in the process's command line: what follows it, as another word or after "=".
 func (p paneProcess) argument(flags ...string) string {
 	data, err := os.ReadFile(filepath.Join(p.dir, "cmdline"))
 	if err != nil {
 		return ""
 	}
 	words := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
-	for i, w := range words[:len(words)-1] {
-		if slices.Contains(flags, w) {
+	for i, w := range words {
+		name, value, inline := strings.Cut(w, "=")
+		switch {
+		case !slices.Contains(flags, name):
+		case inline:
+			return value
+		case i+1 < len(words):
 			return words[i+1]
 		}
 	}

@@ -32,6 +32,7 @@ type stage struct {
 	root    string
 	env     map[string]string // of the agents
 	probe   time.Duration     // how long a resumed agent is watched; 0: 2 s
+	ref     sessions.Ref      // of the session that is looked at; empty: realRef
 }
 
 // newStage makes the folders and the model; the harness is set by whoever calls, before [stage.raise].
@@ -92,16 +93,21 @@ func (s *stage) stop() {
 
 func (s *stage) record() sessions.Record {
 	s.Helper()
-	rec, err := s.store.Load(s.Context(), realRef)
+	rec, err := s.store.Load(s.Context(), s.subject())
 	if err != nil {
 		s.Fatal(err)
 	}
 	return rec
 }
 
+// subject is the session that is looked at.
+func (s *stage) subject() sessions.Ref {
+	return sessions.Ref(orDefault(string(s.ref), string(realRef)))
+}
+
 // screen is what the pane shows, for a person.
 func (s *stage) screen() string {
-	rec, err := s.store.Load(s.Context(), realRef)
+	rec, err := s.store.Load(s.Context(), s.subject())
 	if err != nil {
 		return err.Error()
 	}
