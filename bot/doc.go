@@ -8,8 +8,9 @@
 // presses buttons and gives commands. Behind the doors, verbs.go does what they ask of the core, and limits.go says
 // what may be created; words.go reads commands, slash.go answers the slash command and commander.go the mentions in
 // threads; buttons.go is the buttons and the shortcut, create.go the form, asks.go the questions of agents, modals.go and views.go open and fill modals,
-// home.go is the Home tab. announcer.go keeps Slack in line with the sessions, listener.go hears what agents say and
-// answers.go makes messages of it. socket.go keeps a Socket Mode connection, link.go is one of them, and queue.go is
+// home.go is the Home tab. announcer.go keeps Slack in line with the sessions, listener.go hears what agents say
+// (listener_watch.go is told by the system when there is something), answers.go makes messages of it, and status.go shows that
+// they work. socket.go keeps a Socket Mode connection, link.go is one of them, and queue.go is
 // the line between it and the rest; surface.go is the table of what the app uses of Slack, from which manifest.go
 // writes the app's manifest; check.go tries it all out; bot.go puts it together.
 //

@@ -3,21 +3,25 @@ package bot
 import (
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/fsnotify/fsnotify"
 
 	"the-loop/sessions"
 	"the-loop/threads"
 )
 
-// How often agents' records are looked at: those in which something happened lately, and the others. Without a change
-// they are read all the same from time to time. A look is two calls of stat.
+// How often agents' records are looked at of which the system does not tell that they change: those in which something
+// happened lately, and the others. Where it tells, looks only make sure. Without a change they are read all the same from
+// time to time. A look is two calls of stat.
 const (
 	listenEvery  = 25 * time.Millisecond
 	listenRoll   = 250 * time.Millisecond // which sessions there are
 	listenIdle   = 250 * time.Millisecond
+	listenSure   = 2 * time.Second  // where the system tells
+	listenRarely = 10 * time.Second // and nothing happened lately
 	listenActive = 5 * time.Minute
 	listenAgain  = 2 * time.Second // after a change: an agent may open its next record a moment later
 	listenAnyway = 30 * time.Second
@@ -32,12 +36,13 @@ const (
 
 // listener has what agents say posted in their threads. One goroutine owns it; reading goes on beside it.
 type listener struct {
-	b    *Bot
-	all  map[string]*listened // by session id
-	roll time.Time            // when it is asked which sessions there are
-	mode threads.Answers
-	gate chan struct{}
-	done chan heard
+	b     *Bot
+	watch *recordWatch
+	all   map[string]*listened // by session id
+	roll  time.Time            // when it is asked which sessions there are
+	mode  threads.Answers
+	gate  chan struct{}
+	done  chan heard
 
 	mu   sync.Mutex // guards the field that follows
 	runs map[string]runMark
@@ -46,6 +51,8 @@ type listener struct {
 // listened is what is known of the record of one session.
 type listened struct {
 	watch  []string
+	told   bool       // the system tells when one of them changes
+	read   time.Time  // when a reading began last
 	marks  []fileMark // of the files in watch, from before they were read
 	seen   []fileMark // what marks becomes when the reading that is under way is done
 	run    runMark
@@ -62,12 +69,6 @@ type runMark struct {
 	changed      time.Time
 }
 
-// fileMark changes when the file does.
-type fileMark struct {
-	size    int64
-	changed time.Time
-}
-
 // heard is what became of one reading.
 type heard struct {
 	id    string
@@ -77,7 +78,7 @@ type heard struct {
 }
 
 func newListener(b *Bot) *listener {
-	return &listener{b: b, all: map[string]*listened{}, gate: make(chan struct{}, listenAtOnce), done: make(chan heard),
+	return &listener{b: b, watch: &recordWatch{}, all: map[string]*listened{}, gate: make(chan struct{}, listenAtOnce), done: make(chan heard),
 		runs: map[string]runMark{}}
 }
 
@@ -95,22 +96,60 @@ func (l *listener) listed(rows []sessions.Row) {
 func (l *listener) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	tick := time.NewTicker(listenEvery)
-	defer tick.Stop()
+	watch, err := newRecordWatch()
+	if err != nil {
+		l.b.o.Log.Warn("this system does not tell when agents' records change; they are looked at often", "err", err)
+	}
+	defer watch.close()
+	l.watch = watch
+	events, failures := watch.events()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case h := <-l.done:
 			l.took(h)
-		case now := <-tick.C:
-			l.look(ctx, &wg, now)
+		case e := <-events:
+			if !l.happened(e, time.Now()) {
+				continue
+			}
+		case err := <-failures:
+			l.b.o.Log.Warn("changes of agents' records may have been missed; all are looked at", "err", err)
+			l.allStirred(time.Now())
+		case <-timer.C:
+		}
+		timer.Reset(l.look(ctx, &wg, time.Now()))
+	}
+}
+
+// happened takes what the system tells, and reports whether it is about a record. Folders may hold much else.
+func (l *listener) happened(e fsnotify.Event, now time.Time) bool {
+	ids := l.watch.concerned(e)
+	for id := range ids {
+		l.stirred(id, now)
+	}
+	return len(ids) > 0
+}
+
+// stirred has the record of a session looked at, and not more often than the others are.
+func (l *listener) stirred(id string, now time.Time) {
+	if e := l.all[id]; e != nil {
+		if e.next = e.read.Add(listenEvery); e.next.Before(now) {
+			e.next = now
 		}
 	}
 }
 
-// look has the records read in which there may be something new.
-func (l *listener) look(ctx context.Context, wg *sync.WaitGroup, now time.Time) {
+func (l *listener) allStirred(now time.Time) {
+	for id := range l.all {
+		l.stirred(id, now)
+	}
+}
+
+// look has the records read in which there may be something new, and returns when to look again.
+func (l *listener) look(ctx context.Context, wg *sync.WaitGroup, now time.Time) time.Duration {
 	if mode := l.b.o.Config().Settings.Answers; mode != l.mode {
 		l.mode = mode
 		for _, e := range l.all {
@@ -121,11 +160,16 @@ func (l *listener) look(ctx context.Context, wg *sync.WaitGroup, now time.Time) 
 		l.roll = now.Add(listenRoll)
 		l.call()
 	}
+	again := l.roll
 	for id, e := range l.all {
 		if l.due(id, e, now) {
 			l.read(ctx, wg, id, e)
 		}
+		if !e.busy && e.next.Before(again) {
+			again = e.next
+		}
 	}
+	return max(time.Millisecond, again.Sub(now))
 }
 
 // call brings the sessions in line with those that have a thread.
@@ -133,6 +177,7 @@ func (l *listener) call() {
 	there := l.b.threads.Sessions()
 	for id, e := range l.all {
 		if _, ok := there[id]; !ok && !e.busy {
+			l.watch.watch(id, e.watch, nil)
 			delete(l.all, id)
 		}
 	}
@@ -144,28 +189,41 @@ func (l *listener) call() {
 }
 
 // due reports whether a session's record is to be read now.
-func (l *listener) due(id string, e *listened, now time.Time) bool {
-	if e.busy || now.Before(e.next) {
+func (l *listener) due(id string, e *listened, now time.Time) (due bool) {
+	run := l.runOf(id)
+	if e.busy || now.Before(e.next) && run == e.run {
 		return false
 	}
-	e.next = now.Add(listenIdle)
-	if now.Sub(e.active) < listenActive {
-		e.next = now
-	}
-	marks, run := marksOf(e.watch), l.runOf(id)
+	marks := marksOf(e.watch)
 	changed := run != e.run || !slices.Equal(marks, e.marks)
-	if !changed && now.Before(e.anyway) {
-		return false
+	if due = changed || !now.Before(e.anyway); due {
+		if changed && len(e.watch) > 0 && run == e.run {
+			e.active = now
+		}
+		e.anyway = now.Add(listenAnyway)
+		if changed {
+			e.anyway = now.Add(listenAgain)
+		}
+		e.seen, e.run, e.busy, e.read = marks, run, true, now
 	}
-	if changed && len(e.watch) > 0 && run == e.run {
-		e.active = now
+	if e.next = now.Add(e.pace(now)); e.anyway.Before(e.next) {
+		e.next = e.anyway
 	}
-	e.anyway = now.Add(listenAnyway)
-	if changed {
-		e.anyway = now.Add(listenAgain)
+	return due
+}
+
+// pace is how long to wait before a record is looked at again.
+func (e *listened) pace(now time.Time) time.Duration {
+	active := now.Sub(e.active) < listenActive
+	switch {
+	case e.told && active:
+		return listenSure
+	case e.told:
+		return listenRarely
+	case active:
+		return listenEvery
 	}
-	e.seen, e.run, e.busy = marks, run, true
-	return true
+	return listenIdle
 }
 
 func (l *listener) runOf(id string) runMark {
@@ -204,6 +262,7 @@ func (l *listener) took(h heard) {
 	e.busy = false
 	now := time.Now()
 	if h.err == nil || errors.Is(h.err, errors.ErrUnsupported) || errors.Is(h.err, sessions.ErrNotRecorded) {
+		e.told = l.watch.watch(h.id, e.watch, h.watch)
 		e.watch, e.marks, e.failed = h.watch, h.marks, false
 		if h.marks == nil && len(h.watch) > 0 {
 			e.next = now
@@ -214,15 +273,4 @@ func (l *listener) took(h heard) {
 		l.b.o.Log.Warn("could not read what an agent said; it is tried again", "session", h.id, "err", h.err)
 	}
 	e.failed, e.next, e.anyway = true, now.Add(listenRetry), now
-}
-
-// marksOf looks at files. One that is not there has no size.
-func marksOf(files []string) []fileMark {
-	marks := make([]fileMark, len(files))
-	for i, file := range files {
-		if info, err := os.Stat(file); err == nil {
-			marks[i] = fileMark{size: info.Size(), changed: info.ModTime()}
-		}
-	}
-	return marks
 }

@@ -1,0 +1,162 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// told waits until the watch tells of a session.
+func told(t *testing.T, w *recordWatch, id string) {
+	t.Helper()
+	events, failures := w.events()
+	late := time.After(20 * time.Second)
+	for {
+		select {
+		case e := <-events:
+			if w.concerned(e)[id] {
+				return
+			}
+		case err := <-failures:
+			t.Fatal(err)
+		case <-late:
+			t.Fatalf("nothing was told of %s", id)
+		}
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString(text)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestChangesOfRecordsAreToldWhateverBecomesOfTheirFiles(t *testing.T) {
+	t.Parallel()
+	w, err := newRecordWatch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	dir := filepath.Join(t.TempDir(), "records")
+	a, b := filepath.Join(dir, "a.db"), filepath.Join(dir, "a.db-wal")
+	if w.watch("1", nil, []string{a, b}) {
+		t.Error("a folder that is not there is watched")
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if !w.watch("1", nil, []string{a, b}) || !w.watch("2", nil, []string{a}) {
+		t.Fatal("a folder is not watched")
+	}
+	write(t, b, "made after the watch")
+	told(t, w, "1")
+	write(t, filepath.Join(dir, "other"), "nobody's")
+	write(t, a, "of both")
+	told(t, w, "2")
+	if !w.watch("1", []string{a, b}, []string{b}) {
+		t.Error("a file less is not watched any more")
+	}
+	next := filepath.Join(dir, "next")
+	write(t, next, "to replace it")
+	if err := os.Rename(next, b); err != nil {
+		t.Fatal(err)
+	}
+	told(t, w, "1")
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	told(t, w, "2")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for len(w.folders) > 0 { // the folder itself went away last
+		e := <-w.notifier.Events
+		w.concerned(e)
+	}
+	if !w.watch("1", []string{b}, []string{b}) {
+		t.Fatal("a folder that was made again is not watched")
+	}
+	write(t, b, "in the new one")
+	told(t, w, "1")
+	w.watch("1", []string{b}, nil)
+	w.watch("2", []string{a}, nil)
+	if len(w.files) > 0 || len(w.folders) > 0 {
+		t.Errorf("still watched: %v %v", slices.Collect(maps.Keys(w.files)), w.folders)
+	}
+}
+
+// idlers is a listener with sessions in which nothing happens.
+func idlers(tb testing.TB, n int, told bool) *listener {
+	tb.Helper()
+	dir := tb.TempDir()
+	b := &Bot{o: Options{Config: func() Config { return Config{} }, Log: slog.New(slog.DiscardHandler)}}
+	l := newListener(b)
+	l.roll = time.Now().Add(time.Hour)
+	for i := range n {
+		file := filepath.Join(dir, fmt.Sprint(i))
+		if err := os.WriteFile(file, nil, 0o600); err != nil {
+			tb.Fatal(err)
+		}
+		e := &listened{watch: []string{file, file + "-wal"}, told: told, anyway: l.roll}
+		e.marks = marksOf(e.watch)
+		l.all[fmt.Sprint(i)] = e
+	}
+	return l
+}
+
+// minute lets a minute pass, and returns how often a record was looked at.
+func (l *listener) minute(ctx context.Context, now time.Time) (looks int) {
+	var wg sync.WaitGroup
+	end := now.Add(time.Minute)
+	for now.Before(end) {
+		for _, e := range l.all {
+			if !now.Before(e.next) {
+				looks++
+			}
+		}
+		now = now.Add(l.look(ctx, &wg, now))
+	}
+	wg.Wait()
+	return looks
+}
+
+func TestAnIdleSessionWhoseChangesAreToldIsHardlyLookedAt(t *testing.T) {
+	t.Parallel()
+	if n := idlers(t, 100, true).minute(t.Context(), time.Now()); n > 100*8 {
+		t.Errorf("100 sessions were looked at %d times in a minute", n)
+	}
+	if n := idlers(t, 10, false).minute(t.Context(), time.Now()); n < 10*200 {
+		t.Errorf("10 sessions of which nothing is told were looked at %d times in a minute", n)
+	}
+}
+
+// BenchmarkThousandIdleSessions is what a minute with them costs, reading them from time to time aside.
+func BenchmarkThousandIdleSessions(b *testing.B) {
+	for _, told := range []bool{true, false} {
+		b.Run(fmt.Sprintf("told=%t", told), func(b *testing.B) {
+			l := idlers(b, 1000, told)
+			now := time.Now()
+			for b.Loop() {
+				l.minute(b.Context(), now)
+				now = now.Add(time.Minute)
+			}
+		})
+	}
+}
