@@ -55,7 +55,9 @@ func TestAWorkItemHasAThreadOfItsOwn(t *testing.T) {
 		t.Error("it is not recorded why the reply is mirrored nowhere")
 	}
 	l.says("list", "*acme/shop#7* running", "*helper* running")
-	l.says("status", "*acme/shop#7* running")
+	if told := l.status(); !contains(told, "*acme/shop#7* running") {
+		t.Errorf("%q", told)
+	}
 	l.says("peek "+string(item), "look at the parser")
 	l.says("say "+string(item)+" and at the lexer", "*acme/shop#7* has taken it")
 	a.wants("look at the parser", "and at the lexer")
