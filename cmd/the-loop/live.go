@@ -153,9 +153,9 @@ func (d *liveDemo) servePage(ctx context.Context) error {
 	d.page = workspace.NewPage(d.slack, workspace.PageOptions{
 		Addr: "127.0.0.1:" + strconv.Itoa(d.o.port), Channel: d.channel, Backstage: d, Commands: demoCommands(), Shortcuts: demoShortcuts(),
 		Visitors: []workspace.Visitor{
-			{User: d.ann.ID, Role: "on the list", In: true, About: "Ann is on the operator's list: what she writes in a session's thread is typed into its terminal, and her buttons and commands work."},
-			{User: d.bob.ID, Role: "not on the list", About: "Bob is a colleague in this channel who is not on the list: he can read what is posted, and nothing that he does reaches an agent."},
-			{User: d.stranger.ID, Role: "other company", About: "Mallory is of another company that shares this channel: nothing that she does reaches an agent, and she gets no answer."},
+			{User: d.ann.ID, Role: "on the list", In: true, About: "Ann is on the operator's list: what she writes in the thread is typed into the terminal, and her buttons work."},
+			{User: d.bob.ID, Role: "not on the list", About: "Bob is a colleague who is not on the list: he reads along, and nothing that he does reaches an agent."},
+			{User: d.stranger.ID, Role: "other company", About: "Mallory is of another company, in a shared channel: nothing that she does reaches an agent or gets an answer."},
 		}})
 	if err := d.page.Start(ctx); err != nil {
 		d.page = nil

@@ -15,7 +15,6 @@ import (
 	"the-loop/bot/render"
 	"the-loop/bot/workspace"
 	"the-loop/sessions"
-	"the-loop/sessions/envstate"
 	"the-loop/threads"
 )
 
@@ -23,13 +22,17 @@ import (
 const (
 	controlDrop   = "drop"
 	controlNo     = "no"
+	controlTwice  = "twice"
 	controlAgent  = "agent"
 	controlBot    = "bot"
 	controlRotate = "rotate"
 )
 
-// slackSaysNo is how many calls of the bot are answered with an error.
-const slackSaysNo = 5
+// How many calls of the bot are answered with an error, and how many messages it is told of twice.
+const (
+	slackSaysNo = 5
+	slackTwice  = 3
+)
 
 // Scene implements [workspace.Backstage]: the terminal of the thread's session, and what record, binding and processes
 // say now. What cannot be read is said, and the rest is shown.
@@ -124,7 +127,7 @@ func bindingFacts(b threads.Binding) workspace.Facts {
 		}
 		count[name]++
 	}
-	lines := []workspace.Fact{fact("thread", b.Root), fact("settled to", moment(workspace.TSTime(b.Cursor)))}
+	lines := []workspace.Fact{fact("thread of", moment(workspace.TSTime(b.Root))), fact("settled to", moment(workspace.TSTime(b.Cursor)))}
 	for _, name := range []string{"inflight", "held", "doubt", "offered", "approved", "accepted", "typed", "failed", "dropped", "withdrawn", "skipped", "command"} {
 		if count[name] > 0 {
 			lines = append(lines, fact(name, plural(count[name], "reply", "replies")))
@@ -144,25 +147,21 @@ func bindingFacts(b threads.Binding) workspace.Facts {
 
 // drift says which names of the env file the agent holds with another value. Values appear nowhere.
 func (d *liveDemo) drift(ctx context.Context, row sessions.Row) workspace.Facts {
-	f := workspace.Facts{Title: "Credentials"}
-	declared, err := envstate.Declared(d.envFile())
-	if err != nil {
-		f.Lines = append(f.Lines, marked("env file", about(err), false))
-		return f
+	f := workspace.Facts{Title: "Credentials", Lines: []workspace.Fact{fact("env file", filepath.Base(d.envFile()))}}
+	drift := d.app.core.Drift(ctx)
+	if drift.Problem != "" {
+		f.Lines = append(f.Lines, marked("problem", drift.Problem, false))
 	}
-	values := declared.Values()
-	f.Lines = append(f.Lines, fact("env file", plural(len(values), "name", "names")))
-	pid := d.agentPID(ctx, row.ID)
-	held, known := envstate.ProcessEnviron(ctx, pid)
-	switch stale := envstate.Compare(values, held); {
-	case pid == 0:
-		f.Lines = append(f.Lines, fact("agent", "does not run"))
-	case !known:
-		f.Lines = append(f.Lines, fact("agent", "its environment cannot be read"))
-	case len(stale) > 0:
-		f.Lines = append(f.Lines, marked("stale", strings.Join(stale, ", "), false))
-	default:
-		f.Lines = append(f.Lines, marked("agent", "holds what is declared", true))
+	for _, r := range drift.Rows {
+		switch {
+		case r.ID != row.ID:
+		case r.State == sessions.DriftStale:
+			f.Lines = append(f.Lines, marked("stale", strings.Join(r.Stale, ", "), false))
+		case r.State == sessions.DriftCurrent:
+			f.Lines = append(f.Lines, marked("agent", "holds what is declared", true))
+		default:
+			f.Lines = append(f.Lines, fact("agent", "its environment cannot be read"))
+		}
 	}
 	return f
 }
@@ -214,6 +213,7 @@ func (d *liveDemo) controls() []workspace.Control {
 	return []workspace.Control{
 		{ID: controlDrop, Label: "Drop the connection", What: "The bot's socket is cut. It connects again, and reads what it missed."},
 		{ID: controlNo, Label: "Slack says no", What: fmt.Sprintf("The next %d calls of the bot are answered with an error.", slackSaysNo)},
+		{ID: controlTwice, Label: "Say it twice", What: fmt.Sprintf("The bot is told of the next %d messages twice, as Slack does at times.", slackTwice)},
 		{ID: controlAgent, Label: "Kill the agent", What: "The agent's process is killed. Its thread is told, and Start resumes its conversation."},
 		life,
 		{ID: controlRotate, Label: "Rotate the key", What: "The credentials file gets another key. A running agent still holds the old one."},
@@ -229,6 +229,9 @@ func (d *liveDemo) Play(ctx context.Context, control, channel, thread string) (s
 	case controlNo:
 		d.slack.Faults().API("*", slackSaysNo, workspace.Error("internal_error"))
 		return fmt.Sprintf("The next %d calls of the bot fail.", slackSaysNo), nil
+	case controlTwice:
+		d.slack.Faults().Deliver("message.channels", slackTwice, workspace.DuplicateNewEnvelope)
+		return fmt.Sprintf("The bot hears of the next %d messages twice.", slackTwice), nil
 	case controlAgent:
 		return d.killAgent(ctx, channel, thread)
 	case controlBot:

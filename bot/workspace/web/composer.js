@@ -46,6 +46,7 @@ export function composer(o) {
   }
 
   function draw() {
+    if (!shown.length) at = -1;
     list.hidden = shown.length === 0;
     box.setAttribute("aria-expanded", String(shown.length > 0));
     list.replaceChildren(...shown.map((s, i) => h("li", { role: "option", id: id + "-o" + i, "aria-selected": String(i === at), class: s.refused ? "refused" : "", on: { mousedown: (e) => { e.preventDefault(); choose(i); } } },

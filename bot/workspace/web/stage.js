@@ -13,7 +13,7 @@ function build(ctx) {
   const controls = h("div", { class: "controls" });
   const said = h("p", { class: "said", role: "status" });
   const wire = h("div", { class: "wire", hidden: true }, h("h3", {}, "On the socket"), h("p", { class: "hint" }, "→ to the bot, ← from it; calls of the Web API between them."), h("ol", { class: "frames", tabindex: "0", "aria-label": "Frames and calls, newest first" }));
-  $("stage").replaceChildren(terminal, h("div", { class: "broken" }, h("h3", {}, "Make something go wrong"), controls, said), facts, wire);
+  $("stage").replaceChildren(terminal, h("div", { class: "broken" }, h("h3", {}, "Make something go wrong"), controls, said), wire, facts);
   built = { title, screen, terminal, facts, controls, said, wire, frames: wire.querySelector("ol"), ctx };
   new ResizeObserver(fit).observe(screen);
 }
@@ -82,6 +82,7 @@ export function showWire(on, ctx) {
   if (!built) build(ctx);
   built.wire.hidden = !on;
   built.frames.replaceChildren();
+  if (on) requestAnimationFrame(() => built.wire.scrollIntoView({ block: "nearest" }));
   announce(on ? "Frames are shown" : "Frames are hidden");
 }
 
