@@ -77,6 +77,7 @@ func (p *Page) serveStream(rw http.ResponseWriter, r *http.Request) {
 	s.seq, known = placed(from)
 	s.lost = !known
 	rw.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
+	s.write(": here\n\n") // so that the browser knows that it is heard
 	s.run(r.Context())
 }
 

@@ -84,7 +84,7 @@ func (b *browser) heard(ev any) {
 	case *runtime.EventExceptionThrown:
 		b.t.Errorf("the page's script failed: %+v", e.ExceptionDetails)
 	case *cdplog.EventEntryAdded:
-		if e.Entry.Level == "error" && !strings.Contains(e.Entry.Text, "net::ERR") && !strings.Contains(e.Entry.Text, "status of 4") {
+		if e.Entry.Level == "error" && !strings.Contains(e.Entry.Text, "Failed to load resource") {
 			b.t.Errorf("the page's console: %s %s", e.Entry.Text, e.Entry.URL)
 		}
 	}
@@ -162,11 +162,17 @@ func (b *browser) click(selector string) {
 // write types a message into the composer of the channel or of the thread, and sends it with the Enter key.
 func (b *browser) write(where, text string) {
 	b.t.Helper()
+	b.enter(where, text)
+	b.key("Enter", 13)
+}
+
+// enter types into a composer and sends nothing.
+func (b *browser) enter(where, text string) {
+	b.t.Helper()
 	b.do(chromedp.Focus(chromedp.CSS("#" + where + "-text")))
 	if _, err := chromedp.Call(b.ctx, input.InsertText, input.InsertTextParams{Text: text}); err != nil {
 		b.t.Fatal(err)
 	}
-	b.key("Enter", 13)
 }
 
 // key presses a key that makes no character.
@@ -224,6 +230,13 @@ var pageAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?key=\w+`)
 // startDemo starts the demo and waits for its page. With the test it is interrupted, and has to leave nothing behind.
 func startDemo(t *testing.T, args ...string) *runningDemo {
 	t.Helper()
+	chromium(t)
+	return startDemoWith(t, "", args...)
+}
+
+// startDemoWith is startDemo beside a configuration of the operator's with these lines.
+func startDemoWith(t *testing.T, lines string, args ...string) *runningDemo {
+	t.Helper()
 	tmp, err := os.MkdirTemp("/tmp", "tl") // short: a socket's path goes into it
 	if err != nil {
 		t.Fatal(err)
@@ -235,6 +248,13 @@ func startDemo(t *testing.T, args ...string) *runningDemo {
 	d := &runningDemo{t: t, tmp: tmp, done: make(chan error, 1)}
 	d.cmd = exec.Command(self, append([]string{"demo", "--no-open"}, args...)...)
 	d.cmd.Env = append(os.Environ(), runVariable+"=1", "TMPDIR="+tmp)
+	if lines != "" {
+		own := filepath.Join(t.TempDir(), "cli-config.yaml")
+		if err := os.WriteFile(own, []byte("version: 1\n"+lines), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		d.cmd.Env = append(d.cmd.Env, "THE_LOOP_CLI_CONFIG="+own)
+	}
 	d.cmd.Stderr = testWriter{t}
 	out, err := d.cmd.StdoutPipe()
 	if err != nil {

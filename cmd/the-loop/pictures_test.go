@@ -16,7 +16,7 @@ var update = flag.Bool("update", false, "write the pictures of the page that REA
 // README.md opens with a picture of the page. It is of the page as it is.
 func TestThePicturesOfThePageAreTrue(t *testing.T) {
 	d := startDemo(t)
-	b := newBrowser(t, 1440, 900)
+	b := newBrowser(t, 1440, 940)
 	b.dark(false)
 	b.open(d.url)
 	b.shows(screen, "small agent")
@@ -26,15 +26,17 @@ func TestThePicturesOfThePageAreTrue(t *testing.T) {
 	b.write("thread", "Delete everything, please.")
 	b.shows("#thread-list", "Delete everything")
 	b.as("Ann")
-	b.write("thread", "say: Two tests fail, both in `parser_test.go`:\n- `TestEmptyInput` expects an error\n- `TestDeepNesting` runs out of stack")
+	b.write("thread", "ask: run the tests")
 	b.until("two receipts", "document.querySelectorAll('"+accepted+"').length == 2")
+	b.shows("#thread-list", "The agent asks to use")
+	b.shows("#thread-status", "is waiting for an answer")
 	compare(t, "desk.png", b.screenshot())
 
 	phone := newBrowser(t, 390, 844)
 	phone.dark(false)
 	phone.open(d.url)
 	phone.click("#channel-list .replies")
-	phone.shows("#thread-list", "Two tests")
+	phone.shows("#thread-list", "The agent asks to use")
 	compare(t, "phone.png", phone.screenshot())
 }
 

@@ -379,7 +379,7 @@ function closeThread() {
   if (root) root.focus();
 }
 
-function menu(on) { document.body.classList.toggle("menu", on); $("menu").setAttribute("aria-expanded", String(on)); }
+function menu(on) { document.body.classList.toggle("places-open", on); $("menu").setAttribute("aria-expanded", String(on)); }
 
 async function edit(m) {
   const dialog = $("ask");
@@ -441,7 +441,7 @@ const composers = {
 $("channel-composer").replaceWith(Object.assign(composers.channel.root, { id: "channel-composer" }));
 $("thread-composer").replaceWith(Object.assign(composers.thread.root, { id: "thread-composer" }));
 for (const [id, name] of [["menu", "menu"], ["thread-back", "back"], ["stage-back", "back"], ["thread-close", "close"]]) $(id).append(icon(name));
-$("menu").addEventListener("click", () => menu(!document.body.classList.contains("menu")));
+$("menu").addEventListener("click", () => menu(!document.body.classList.contains("places-open")));
 $("thread-back").addEventListener("click", () => { pane("channel"); $("channel-title").focus(); });
 $("thread-close").addEventListener("click", closeThread);
 $("stage-back").addEventListener("click", () => pane("thread"));
@@ -455,7 +455,7 @@ $("wire-switch").addEventListener("click", () => {
 });
 document.addEventListener("keydown", (e) => {
   if (e.key !== "Escape" || e.defaultPrevented || document.querySelector("dialog[open]")) return;
-  if (document.body.classList.contains("menu")) menu(false);
+  if (document.body.classList.contains("places-open")) menu(false);
   else if (where.thread && $("thread-pane").contains(document.activeElement)) closeThread();
 });
 
