@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Ref names a session: "standing:<name>" for a standing session, "github:OWNER/REPO#N" for that of a work item. It is for
@@ -23,13 +24,14 @@ var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
 var workItemPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,38}/([A-Za-z0-9._-]{1,100})#[1-9][0-9]{0,9}$`)
 
 // conversationPattern is the shape of a conversation id: one that could be read as a flag is never put into an argv.
-var conversationPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+// It is slow to compile, and most runs of the program do without it.
+var conversationPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`) })
 
 // ValidName reports whether name may name a standing session: ^[a-z0-9][a-z0-9-]{0,39}$.
 func ValidName(name string) bool { return namePattern.MatchString(name) }
 
 // ValidConversation reports whether id has the shape of a conversation id: [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
-func ValidConversation(id string) bool { return conversationPattern.MatchString(id) }
+func ValidConversation(id string) bool { return conversationPattern().MatchString(id) }
 
 // StandingRef is the ref of the standing session called name.
 func StandingRef(name string) Ref { return Ref(KindStanding + ":" + name) }

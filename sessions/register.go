@@ -78,7 +78,7 @@ func (c *Core) resumable(rec Record) error {
 		return nil
 	case !ValidConversation(rec.Conversation):
 		return &Refusal{Cause: ErrRefused, What: fmt.Sprintf("%q does not have the shape of a conversation's id", rec.Conversation),
-			Remedy: "use one that matches " + conversationPattern.String()}
+			Remedy: "use one that matches " + conversationPattern().String()}
 	case !h.Traits().Resumes:
 		return &Refusal{Cause: ErrCannotResume, What: fmt.Sprintf("%s has no way to resume a conversation", h.Name()), Remedy: "leave its id out"}
 	}

@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"the-loop/sessions"
@@ -21,7 +22,7 @@ import (
 const extension = ".json"
 
 // idPattern is what an id may look like: it becomes part of file names and the mark of a pane.
-var idPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`)
+var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`) }) // slow to compile
 
 // Load returns the record of ref; see [sessions.Records].
 func (r *Registry) Load(ctx context.Context, ref sessions.Ref) (sessions.Record, error) {
@@ -246,7 +247,7 @@ func check(rec sessions.Record, ref sessions.Ref) error {
 		return fmt.Errorf("it is the record of %q", rec.Ref)
 	case rec.Definition.Ref() != ref:
 		return fmt.Errorf("its definition is that of %q", rec.Definition.Ref())
-	case !idPattern.MatchString(rec.ID):
+	case !idPattern().MatchString(rec.ID):
 		return fmt.Errorf("its id %q is not one", rec.ID)
 	}
 	switch rec.Status {

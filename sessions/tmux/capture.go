@@ -42,7 +42,7 @@ func (t *Tmux) captureFrom(ctx context.Context, mark, pane string) (sessions.Scr
 // onPane runs something that changes nothing on the target's pane, and once more when the pane is another one now.
 func onPane[T any](ctx context.Context, t *Tmux, target sessions.Target, do func(pane string) (T, error)) (T, error) {
 	var none T
-	if !markText.MatchString(target.Mark) {
+	if !markText().MatchString(target.Mark) {
 		return none, fmt.Errorf("tmux: %q is no mark of a pane", target.Mark)
 	}
 	if isID(target.Pane, '%') {

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -72,7 +73,7 @@ const (
 	answerRefused = "REFUSED\t"
 )
 
-var markText = regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`)
+var markText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._-]{1,128}$`) }) // slow to compile
 
 // isOurs is the guard that every command on a pane carries: only the pane that has the mark. Marks hold nothing that a
 // format gives a meaning to.
@@ -144,7 +145,7 @@ func press(mark, pane, keys string) call {
 // guarded types into the target's pane. When tmux refuses, the pane is looked for by its mark, and tried once more if it
 // is another one than was thought.
 func (t *Tmux) guarded(ctx context.Context, what string, target sessions.Target, build func(pane string) call) error {
-	if !markText.MatchString(target.Mark) {
+	if !markText().MatchString(target.Mark) {
 		return fmt.Errorf("tmux: %q is no mark of a pane", target.Mark)
 	}
 	var first error

@@ -83,7 +83,7 @@ func checkSpawn(s sessions.Spawn) error {
 // checkPane checks what a pane is to run.
 func checkPane(s sessions.Spawn) error {
 	switch {
-	case !markText.MatchString(s.Mark):
+	case !markText().MatchString(s.Mark):
 		return fmt.Errorf("tmux: %q is no mark of a pane", s.Mark)
 	case len(s.Argv) == 0:
 		return errors.New("tmux: there is no program to run")
