@@ -35,7 +35,7 @@ type Carrier interface {
 }
 
 // ErrNotUploaded says that Slack has no file with that id to post.
-var ErrNotUploaded = errors.New("Slack does not know the uploaded file")
+var ErrNotUploaded = errors.New("no uploaded file of that id in Slack")
 
 // enclosure is the file of a letter. Its content lies beside the letters until it is posted.
 type enclosure struct {
