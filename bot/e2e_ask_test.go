@@ -358,7 +358,7 @@ func TestADialogThatNoHookTellsOfIsSeenOnTheScreen(t *testing.T) {
 	w := newWorld(t, patient, func(s *setup) { s.plan = func(p *plan) { p.Deaf = true } })
 	a := w.agent("helper")
 	a.tells("ask: deploy the _thing_")
-	said := "The agent waits for an answer"
+	said := "The agent seems to wait for an answer"
 	m := a.answer("<@"+w.ann.ID+"> "+said, "Answer it in the terminal", "Allow deploy the _thing_?", "1. Yes")
 	if labels(m.Blocks) != "" {
 		t.Error("it has buttons")
@@ -403,5 +403,29 @@ func (w *world) press(who *workspace.Person, a *agent, m workspace.Message, acti
 	frame, err := json.Marshal(map[string]any{"type": "interactive", "envelope_id": "late-" + rand.Text(), "payload": payload})
 	if err != nil || !w.Inject(frame) {
 		w.t.Fatal("the click cannot be sent", err)
+	}
+}
+
+// TestNoValueOfTheEnvironmentIsInAQuestion has an agent that puts one into a command: it is neither posted nor stored with
+// the thread.
+func TestNoValueOfTheEnvironmentIsInAQuestion(t *testing.T) {
+	t.Parallel()
+	const value = "s3cret-value-of-the-environment"
+	w := newWorld(t, func(s *setup) {
+		s.options = func(o *bot.Options) {
+			o.Scrub = func(text string) string { return strings.ReplaceAll(text, value, "[TOKEN]") }
+		}
+	})
+	a := w.agent("helper")
+	a.say("ask: curl -H " + value)
+	m := a.asked("curl -H [TOKEN]")
+	stored, err := os.ReadFile(filepath.Join(w.plan.Root, "threads", a.id+".json"))
+	if err != nil || strings.Contains(m.Text+string(m.Blocks)+string(stored), value) {
+		t.Errorf("posted %q, stored %s, %v", m.Text, stored, err)
+	}
+	a.decides(w.ann, m.TS, threads.ActionDeny)
+	a.closed(m.TS, "Denied by")
+	if m, _ := w.Message(a.ch, m.TS); strings.Contains(m.Text+string(m.Blocks), value) {
+		t.Errorf("the message shows %q", m.Text)
 	}
 }

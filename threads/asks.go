@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 
 	"the-loop/authz"
@@ -68,11 +69,19 @@ func (t *thread) takeAsks(noted sessions.Noted) (fresh []string) {
 		if t.askOf(a.Token) != "" {
 			continue
 		}
-		name := token(t.id)
-		t.b.Asks[name] = Ask{Token: a.Token, Mark: a.Mark(), Permit: a.Permit, At: a.At, Text: t.m.askText(t.ref, a)}
+		name, text := token(t.id), t.m.askText(t.ref, a)
+		t.b.Asks[name] = Ask{Token: a.Token, Mark: shownMark(a.Mark(), text), Permit: a.Permit, At: a.At, Text: text}
 		fresh = append(fresh, name)
 	}
 	return fresh
+}
+
+// shownMark is the mark of a question as far as the thread shows it: what was taken out there is not stored either.
+func shownMark(mark, text string) string {
+	if strings.Contains(strings.Join(strings.Fields(text), ""), escape(mark)) {
+		return mark
+	}
+	return ""
 }
 
 // askOf is the name of the question with that token of the agent's; empty: there is none.

@@ -213,7 +213,7 @@ func TestAReplyThatIsHeldForTooLongIsOffered(t *testing.T) {
 		w.agent.handle(nil)
 		w.after(time.Minute)
 		w.wantTyped()
-		w.wantPosts("asks a question", "<@U1> The agent waits for an answer", "I did not type 2 replies")
+		w.wantPosts("asks a question", "<@U1> The agent seems to wait for an answer", "I did not type 2 replies")
 	})
 }
 

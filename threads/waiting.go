@@ -49,14 +49,14 @@ func (t *thread) waits(since time.Time, lines []string) {
 func (t *thread) sayWaits(lines []string) {
 	t.b.Waiting.Told = true
 	t.keep()
-	text := fmt.Sprintf("The agent waits for an answer since %s.", moment(TimeTS(t.b.Waiting.Since)))
+	since, text := moment(TimeTS(t.b.Waiting.Since)), ""
 	if t.b.Speaker != "" {
-		text = fmt.Sprintf("<@%s> ", t.b.Speaker) + text
+		text = fmt.Sprintf("<@%s> ", t.b.Speaker)
 	}
 	if t.openAsks() {
-		text += " See the question above."
-	} else {
-		text += " Answer it in the terminal." + t.m.dialogText(lines)
+		text += fmt.Sprintf("The agent waits for an answer since %s. See the question above.", since)
+	} else { // a screen that is not known is taken for a dialog
+		text += fmt.Sprintf("The agent seems to wait for an answer since %s. Answer it in the terminal.", since) + t.m.dialogText(lines)
 	}
 	t.m.outbox.add(t.message(text, rand.Text()), false)
 }
