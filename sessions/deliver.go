@@ -141,6 +141,17 @@ func (d *delivery) give(ctx context.Context) error {
 	if err := d.known(ctx); err != nil || d.receipt != "" {
 		return err
 	}
+	if d.rec.Status == StatusRunning && d.rec.Replaces == 0 { // as a rule it does, and tmux refuses in time when it does not
+		err := d.typeIn(ctx, rowOf(d.rec, StateRunning))
+		if !errors.Is(err, ErrNotRunning) && (!errors.Is(err, ErrSilent) || errors.Is(err, ErrInDoubt)) {
+			return err
+		}
+	}
+	return d.bring(ctx)
+}
+
+// bring looks what there is, and does what that asks for.
+func (d *delivery) bring(ctx context.Context) error {
 	own, err := d.c.occupant(ctx, d.rec)
 	switch {
 	case err != nil:
@@ -148,7 +159,11 @@ func (d *delivery) give(ctx context.Context) error {
 	case own != nil && d.rec.Replaces != 0:
 		return d.finish(ctx)
 	case own != nil && !own.Dead:
-		return d.typeIn(ctx, *own)
+		row, err := d.c.reported(ctx, d.rec, func() (Row, error) { return d.c.adopt(ctx, d.rec, *own) })
+		if err != nil {
+			return err
+		}
+		return d.typeIn(ctx, row)
 	}
 	return d.start(ctx, own)
 }
@@ -163,20 +178,17 @@ func (d *delivery) finish(ctx context.Context) error {
 	return errAgain
 }
 
-// typeIn types the event into the live agent, as a reply is. An agent that ends meanwhile was told nothing.
-func (d *delivery) typeIn(ctx context.Context, own Pane) error {
-	row, err := d.c.reported(ctx, d.rec, func() (Row, error) { return d.c.adopt(ctx, d.rec, own) })
-	if err != nil {
-		return err
-	}
+// typeIn types the event into the live agent, as a reply is. One that has ended was told nothing.
+func (d *delivery) typeIn(ctx context.Context, row Row) error {
 	if d.row.Outcome == "" { // we did not start it ourselves
 		d.row = row
 		d.row.Outcome = OutcomeDelivered
 	}
 	s := &speech{c: d.c, q: SayRequest{Ref: d.q.Ref, ID: d.rec.ID, Text: d.q.Text, Speaker: string(d.q.Ref), Intend: d.intend}}
-	err = s.typeLocked(ctx, d.rec.ID)
+	err := s.typeLocked(ctx, d.rec.ID)
 	switch {
 	case errors.Is(err, ErrInDoubt):
+		d.speech = s
 		return d.settle(ctx, "", err)
 	case err != nil:
 		err = d.forget(ctx, err)

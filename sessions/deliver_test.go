@@ -352,7 +352,7 @@ type hooked struct {
 	sessions.Terminal
 	spawning func(sessions.Spawn)
 	spawned  func(sessions.Pane)
-	silent   atomic.Bool // Panes does not answer
+	silent   atomic.Bool // nothing that looks is answered
 }
 
 func (h *hooked) Spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, error) {
@@ -373,6 +373,13 @@ func (h *hooked) Panes(ctx context.Context) ([]sessions.Pane, error) {
 	return h.Terminal.Panes(ctx)
 }
 
+func (h *hooked) Capture(ctx context.Context, t sessions.Target) (sessions.Screen, error) {
+	if h.silent.Load() {
+		return sessions.Screen{}, sessions.ErrSilent
+	}
+	return h.Terminal.Capture(ctx, t)
+}
+
 func TestASilentTmuxIsNoAbsenceAndNothingIsSpawned(t *testing.T) {
 	t.Parallel()
 	var h *hooked
@@ -382,14 +389,23 @@ func TestASilentTmuxIsNoAbsenceAndNothingIsSpawned(t *testing.T) {
 		o.Terminal = h
 	})
 	pane := w.pane(item)
-	h.silent.Store(true)
-	_, err := w.Deliver(t.Context(), sessions.DeliverRequest{Ref: item, DeliveryID: "2", Text: "an event"})
-	if !errors.Is(err, sessions.ErrSilent) || errors.Is(err, sessions.ErrInDoubt) {
-		t.Fatal(err)
+	unanswered := func(id string) {
+		t.Helper()
+		h.silent.Store(true)
+		_, err := w.Deliver(t.Context(), sessions.DeliverRequest{Ref: item, DeliveryID: id, Text: "an event"})
+		if !errors.Is(err, sessions.ErrSilent) || errors.Is(err, sessions.ErrInDoubt) {
+			t.Fatal(err)
+		}
+		h.silent.Store(false)
 	}
-	h.silent.Store(false)
+	unanswered("2")
 	if d := w.deliver("2", "an event"); d.Row.Outcome != sessions.OutcomeDelivered || w.pane(item) != pane || spawns != 1 {
 		t.Errorf("%+v, %d spawns", d, spawns)
+	}
+	w.kill(item)
+	unanswered("3")
+	if spawns != 1 {
+		t.Errorf("%d spawns without an answer", spawns)
 	}
 }
 
@@ -584,6 +600,26 @@ func TestAWorkItemsSessionCanBeStartedWithoutAnEvent(t *testing.T) {
 		t.Errorf("%+v", row)
 	}
 	if said := w.said(item, smallagent.TypeUser); len(said) != 1 {
+		t.Errorf("the agent was told %q", said)
+	}
+}
+
+func TestAnEventThatTmuxDidNotAnswerForIsInDoubtUntilTheAgentsRecordShowsIt(t *testing.T) {
+	t.Parallel()
+	spy := &counting{}
+	w := newItem(t, tap(spy))
+	spy.mu.Lock()
+	spy.after = sessions.ErrInDoubt
+	spy.mu.Unlock()
+	q := sessions.DeliverRequest{Ref: item, DeliveryID: "2", Text: "an event"}
+	if _, err := w.Deliver(t.Context(), q); !errors.Is(err, sessions.ErrInDoubt) {
+		t.Fatal(err)
+	}
+	w.awaitSaid(item, 2)
+	if d, err := w.Deliver(t.Context(), q); err != nil || d.Row.Outcome != sessions.OutcomeRepeated || d.Receipt != sessions.ReceiptAccepted {
+		t.Errorf("%+v, %v", d, err)
+	}
+	if said := w.said(item, smallagent.TypeUser); !slices.Equal(said, []string{"the first event", "an event"}) {
 		t.Errorf("the agent was told %q", said)
 	}
 }
