@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -31,22 +32,35 @@ func (c *Client) Share(ctx context.Context, f threads.Parcel, p threads.Post) er
 	setIf(args, "initial_comment", c.clean(p.Text))
 	_, err := c.calling(ctx, methodUpload, true, args)
 	if code(err) == "file_not_found" {
-		return c.complete(ctx, f)
+		return c.complete(ctx, f, p)
 	}
 	return unpostable(err)
 }
 
 // complete tells a file that was posted already from one that Slack does not know (any more): it knows only those whose upload
 // was completed.
-func (c *Client) complete(ctx context.Context, f threads.Parcel) error {
-	_, err := c.call(ctx, methodFile, url.Values{"file": {f.ID}})
-	if code(err) == "file_not_found" {
+func (c *Client) complete(ctx context.Context, f threads.Parcel, p threads.Post) error {
+	a, err := c.call(ctx, methodFile, url.Values{"file": {f.ID}})
+	switch {
+	case code(err) == "missing_scope":
+		return &threads.FileError{Why: "I cannot tell whether it was posted, since the Slack app lacks the scope " + scopeFetch}
+	case err != nil && code(err) != "file_not_found":
+		return err
+	case err != nil, !a.obj("file").isIn(p.Channel):
 		return fmt.Errorf("%s: %w", methodUpload, threads.ErrNotUploaded)
 	}
-	if code(err) == "missing_scope" {
-		return &threads.FileError{Why: "I cannot tell whether it was posted, since the Slack app lacks the scope " + scopeFetch}
+	return nil
+}
+
+// isIn reports whether a file is seen in a channel.
+func (o object) isIn(channel string) bool {
+	for _, kind := range []string{"channels", "groups", "ims"} {
+		var ids []string
+		if json.Unmarshal(o[kind], &ids) == nil && slices.Contains(ids, channel) {
+			return true
+		}
 	}
-	return err
+	return false
 }
 
 // FindFile implements [threads.Carrier]. since is by our clock; the search begins a minute before it, by Slack's.

@@ -7,7 +7,8 @@
 // fetches the files in it; inbound.go routes envelopes and message.go reads the messages in them; doors.go judges who
 // presses buttons and gives commands. Behind the doors, verbs.go does what they ask of the core, and limits.go says
 // what may be created; words.go reads commands, slash.go answers the slash command and commander.go the mentions in
-// threads; buttons.go is the buttons and the shortcut, create.go the form, asks.go the questions of agents, modals.go and views.go open and fill modals,
+// threads; buttons.go is the buttons and the shortcut, create.go the form, asks.go the questions of agents, carry.go posts
+// files, modals.go and views.go open and fill modals,
 // home.go is the Home tab. announcer.go keeps Slack in line with the sessions, listener.go hears what agents say
 // (listener_watch.go is told by the system when there is something), answers.go makes messages of it, and status.go shows that
 // they work. socket.go keeps a Socket Mode connection, link.go is one of them, and queue.go is

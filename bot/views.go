@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	"github.com/slack-go/slack"
+
+	"the-loop/threads"
 )
 
 // viewRef is a modal or a Home tab that is open.
@@ -109,8 +111,11 @@ func (c *Client) send(ctx context.Context, to string, content io.Reader, size in
 	if err != nil {
 		return fmt.Errorf("upload: %w", unaddressed(err))
 	}
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("upload: %s", resp.Status)
+	switch status := resp.StatusCode; {
+	case status == http.StatusOK:
+		return nil
+	case status/100 == 4 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
+		return &threads.FileError{Why: "Slack refuses it (" + resp.Status + ")"} // the address is a fresh one
 	}
-	return nil
+	return fmt.Errorf("upload: %s", resp.Status)
 }

@@ -9,8 +9,9 @@
 // Slack's rate; receipts.go shows what became of each reply as a reaction; outbox.go keeps what is still to be posted;
 // answers.go has what the agent says posted and noted.go takes up what it reports; tickets.go writes replies onto tickets;
 // questions.go puts offers and doubts to the operator, asks.go what the agent asks, and waiting.go says that it waits long;
-// files.go brings the files of replies into the sessions' folders, where inbox.go owns theirs; manager.go holds it all.
+// files.go brings the files of replies into the sessions' folders, where inbox.go owns theirs; enclose.go takes the files
+// that agents report, and parcel.go has files posted with letters of the outbox; manager.go holds it all.
 //
 // The package knows no Slack library. What it needs of Slack are a few interfaces, which package bot implements:
-// [History], [Receipts], [Speaker] and [Fetcher].
+// [History], [Receipts], [Speaker], [Fetcher] and [Carrier].
 package threads

@@ -118,7 +118,7 @@ func openWithin(dir, path string) (*os.File, error) {
 	switch {
 	case err != nil:
 	case !info.Mode().IsRegular():
-		err = &FileError{"it is no file but a folder or a device"}
+		err = &FileError{"it is no file but a folder, a pipe or a device"}
 	case info.Size() == 0:
 		err = &FileError{"it is empty"}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -169,12 +170,12 @@ func TestAForgedReportIsRefused(t *testing.T) {
 		w.make("secret", strings.Repeat("x", lookPart-10)+"hunter2")
 		w.make("big", strings.Repeat("x", 1<<20+1))
 		w.make("empty", "")
+		if err := syscall.Mkfifo(filepath.Join(w.cwd, "pipe"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 		var want []string
 		for _, c := range [][2]string{{outside, "outside"}, {"../x", "outside"}, {"dir/../../x", "outside"}, {"link", "opened"}, {"up/passwd", "opened"},
-			{"dir", "folder"}, {"none", "no such file"}, {"secret", "value of the environment"}, {"big", "larger than 1 MB"}, {"empty", "is empty"}, {"", ""}} {
-			if c[0] == "" {
-				continue
-			}
+			{"dir", "folder"}, {"pipe", "a pipe"}, {"none", "no such file"}, {"secret", "value of the environment"}, {"big", "larger than 1 MB"}, {"empty", "is empty"}} {
 			w.reports(c[0], "look")
 			want = append(want, c[1])
 		}
@@ -240,7 +241,7 @@ func TestAFileThatIsReportedAgainAfterACrashIsPostedOnce(t *testing.T) {
 	})
 }
 
-func TestAFileWaitsForSlackAndHoldsUpNothingButItsThread(t *testing.T) {
+func TestAFileWaitsForSlackInItsPlace(t *testing.T) {
 	run(t, func(w *world) {
 		w.posts = AnswersFinal
 		w.make("a.txt", "content")
@@ -261,6 +262,35 @@ func TestAFileWaitsForSlackAndHoldsUpNothingButItsThread(t *testing.T) {
 		w.wantPosts()
 		w.after(time.Minute)
 		w.wantPosts("a.txt=content", "after")
+	})
+}
+
+// A large file takes its time: what follows in its thread waits for it, and other threads do not.
+func TestAnUploadThatTakesLongHoldsUpItsOwnThreadAlone(t *testing.T) {
+	run(t, func(w *world) {
+		other := Announcing{ID: "id-2", Ref: "standing:other", Channel: channel, Started: time.Now(), Post: Post{Text: "I am other"}}
+		if err := w.m.Announce(context.Background(), other); err != nil {
+			t.Fatal(err)
+		}
+		w.posts = AnswersFinal
+		w.make("a.txt", "content")
+		w.slack.carrying(func(_ *life, at string, _ Parcel) error {
+			if at == "upload" {
+				time.Sleep(30 * time.Second) // the bubble's time
+			}
+			return nil
+		})
+		w.reports("a.txt", "")
+		w.agent.speaks("after", true)
+		w.relay()
+		w.m.Tell(context.Background(), "id-2", Telling{Text: "meanwhile"})
+		w.after(20 * time.Second)
+		w.wantPosts("meanwhile")
+		w.after(time.Minute)
+		w.wantPosts("meanwhile", "a.txt=content", "after")
+		if n := len(w.slack.uploads); n != 1 {
+			t.Errorf("uploaded %d times", n)
+		}
 	})
 }
 

@@ -146,52 +146,58 @@ func uploaded(r *http.Request) ([]byte, error) {
 	}
 }
 
+// filesCompleteUpload completes uploads and shares them. An upload that cannot be shared is not completed either.
 func filesCompleteUpload(c *call) (reply, error) {
-	w := c.w
 	var list []struct{ ID, Title string }
 	if json.Unmarshal([]byte(c.arg("files")), &list) != nil || len(list) == 0 {
 		return nil, failArg("invalid_arguments", "[ERROR] missing required field: files")
 	}
 	var files []File
 	for _, item := range list {
-		f := w.files[item.ID]
+		f := c.w.files[item.ID]
 		if f == nil || f.complete || f.Content == nil {
 			return nil, fail("file_not_found")
 		}
-		f.Title, f.Mimetype = item.Title, http.DetectContentType(f.Content)
-		stored := f.File
-		w.storeFile(&stored)
-		files = append(files, stored)
+		done := f.File
+		done.Title, done.Mimetype = item.Title, http.DetectContentType(f.Content)
+		files = append(files, done)
 	}
-	if c.arg("channel_id") != "" {
-		if err := c.share(files); err != nil {
-			return nil, err
-		}
+	post, err := c.sharing(files)
+	if err != nil {
+		return nil, err
 	}
+	for i := range files {
+		c.w.storeFile(&files[i])
+	}
+	post()
 	return reply{"files": files}, nil
 }
 
-// share posts uploaded files in a channel or thread.
-func (c *call) share(files []File) error {
+// sharing makes ready to post files in a channel or thread; without a channel nobody sees them.
+func (c *call) sharing(files []File) (post func(), err error) {
+	if c.arg("channel_id") == "" {
+		return func() {}, nil
+	}
 	c.args["channel"] = c.arg("channel_id")
 	ch, err := c.postable()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	root, err := c.thread(ch)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := range files {
 		files[i].sharedIn(ch)
 	}
-	m := c.w.botMessage(content{text: c.arg("initial_comment")})
-	m.Files, m.Subtype, m.Upload = files, "file_share", true
-	if root != nil {
-		m.ThreadTS, m.ParentUserID = root.TS, root.User
-	}
-	c.w.post(ch, m)
-	return nil
+	return func() {
+		m := c.w.botMessage(content{text: c.arg("initial_comment")})
+		m.Files, m.Subtype, m.Upload = files, "file_share", true
+		if root != nil {
+			m.ThreadTS, m.ParentUserID = root.TS, root.User
+		}
+		c.w.post(ch, m)
+	}, nil
 }
 
 func filesInfo(c *call) (reply, error) {
@@ -199,5 +205,5 @@ func filesInfo(c *call) (reply, error) {
 	if f == nil || !f.complete {
 		return nil, fail("file_not_found")
 	}
-	return reply{"file": f.File, "content": nil}, nil
+	return reply{"file": f.File}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,4 +59,56 @@ func TestAnUploadIsSharedInItsThread(t *testing.T) {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
 	f.refuses("file_not_found", "files.completeUploadExternal", form("files", `[{"id":"F0NONE"}]`))
+	f.refuses("file_not_found", "files.completeUploadExternal", form("files", `[{"id":"`+th[1].Files[0].ID+`"}]`)) // it is complete
+}
+
+// uploads hands over a file and returns its id.
+func (f *fixture) uploads(name, data string) string {
+	f.t.Helper()
+	out := f.allows("files.getUploadURLExternal", form("filename", name, "length", strconv.Itoa(len(data))))
+	res := must[*http.Response](f.t)(http.Post(str(out["upload_url"]), "application/octet-stream", strings.NewReader(data)))
+	if _ = res.Body.Close(); res.StatusCode != http.StatusOK {
+		f.t.Errorf("the upload got %s", res.Status)
+	}
+	return str(out["file_id"])
+}
+
+func TestAnUploadThatCannotBeSharedIsNotComplete(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	id := f.uploads("a.txt", "content")
+	f.refuses("file_not_found", "files.info", form("file", id))
+	f.refuses("channel_not_found", "files.completeUploadExternal", form("files", `[{"id":"`+id+`"}]`, "channel_id", "C404"))
+	f.refuses("file_not_found", "files.info", form("file", id))
+	f.allows("files.completeUploadExternal", form("files", `[{"id":"`+id+`"}]`, "channel_id", f.ch))
+	info := f.allows("files.info", form("file", id))["file"].(map[string]any)
+	if channels, _ := info["channels"].([]any); len(channels) != 1 || channels[0] != f.ch {
+		t.Errorf("shared in %v", info["channels"])
+	}
+}
+
+func TestDownloadsAndUploadsCanFail(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	m, _ := f.Message(f.ch, f.post("look", WithFiles(File{Name: "a b\x1b.txt", Content: []byte("content")})))
+	get := func() *http.Response {
+		req := must[*http.Request](t)(http.NewRequestWithContext(f.ctx, http.MethodGet, m.Files[0].URLPrivate, nil))
+		req.Header.Set("Authorization", "Bearer "+f.BotToken())
+		res := must[*http.Response](t)(http.DefaultTransport.RoundTrip(req))
+		_ = res.Body.Close()
+		return res
+	}
+	if res := get(); res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Disposition"), "attachment") {
+		t.Errorf("%s %v", res.Status, res.Header)
+	}
+	f.Faults().API("file", 1, Redirect("/?redir=x"))
+	if res := get(); res.StatusCode != http.StatusFound || res.Header.Get("Location") != "/?redir=x" {
+		t.Errorf("%s %v", res.Status, res.Header)
+	}
+	f.Faults().API("upload", 1, HTML(http.StatusServiceUnavailable))
+	out := f.allows("files.getUploadURLExternal", form("filename", "a", "length", "1"))
+	res := must[*http.Response](t)(http.Post(str(out["upload_url"]), "", strings.NewReader("x")))
+	if _ = res.Body.Close(); res.StatusCode != http.StatusServiceUnavailable {
+		t.Error(res.Status)
+	}
 }

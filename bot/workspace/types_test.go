@@ -281,5 +281,8 @@ func (f *fixture) sayAnswers(l *literals) {
 	ask("UsergroupsListResponse", "usergroups.list", "include_users", "true")
 	ask("ViewsPublishResponse", "views.publish", "user_id", f.ann.ID, "view", homeView)
 	ask("FilesGetUploadURLExternalResponse", "files.getUploadURLExternal", "filename", "a", "length", "1")
+	id := f.uploads("a", "x")
+	ask("FilesCompleteUploadExternalResponse", "files.completeUploadExternal", "files", `[{"id":"`+id+`","title":"a"}]`, "channel_id", f.ch, "thread_ts", root)
+	ask("FilesInfoResponse", "files.info", "file", id)
 	ask("ChatDeleteResponse", "chat.delete", "channel", f.ch, "ts", ts)
 }

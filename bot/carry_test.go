@@ -1,0 +1,121 @@
+package bot
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"the-loop/bot/workspace"
+	"the-loop/threads"
+)
+
+// upload hands a file over.
+func (x *world) upload(name, content string) threads.Parcel {
+	x.t.Helper()
+	f := threads.Parcel{Name: name, Size: int64(len(content))}
+	id, err := x.client.Upload(x.ctx, f, strings.NewReader(content))
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	f.ID = id
+	return f
+}
+
+func TestAFileIsPostedInItsThreadAndFound(t *testing.T) {
+	t.Parallel()
+	x := start(t).identified()
+	p := threads.Post{Channel: x.ch, Root: x.root(), Text: "look &amp; see"}
+	since := time.Now()
+	f := x.upload("plot.png", "pixels")
+	if ts, err := x.client.FindFile(x.ctx, f, p, since); ts != "" || err != nil {
+		t.Errorf("found before it was posted: %q, %v", ts, err)
+	}
+	if err := x.client.Share(x.ctx, f, p); err != nil {
+		t.Fatal(err)
+	}
+	all := x.Thread(x.ch, p.Root)
+	if m := all[len(all)-1]; m.Text != p.Text || len(m.Files) != 1 || string(m.Files[0].Content) != "pixels" || m.Files[0].Name != "plot.png" {
+		t.Errorf("posted %+v", m)
+	}
+	for _, look := range []threads.Parcel{f, {Name: f.Name, Size: f.Size}} {
+		if ts, err := x.client.FindFile(x.ctx, look, p, since); ts != all[len(all)-1].TS || err != nil {
+			t.Errorf("%+v: found %q, %v", look, ts, err)
+		}
+	}
+	for _, look := range []threads.Parcel{{ID: "F404", Name: f.Name, Size: f.Size}, {Name: f.Name, Size: 7}, {Name: "other", Size: f.Size}} {
+		if ts, err := x.client.FindFile(x.ctx, look, p, since); ts != "" || err != nil {
+			t.Errorf("%+v: found %q, %v", look, ts, err)
+		}
+	}
+	if err := x.client.Share(x.ctx, f, p); err != nil { // it was done, and its message is not seen yet
+		t.Error(err)
+	}
+	if n := len(x.Thread(x.ch, p.Root)); n != len(all) {
+		t.Errorf("posted again: %d messages", n)
+	}
+}
+
+func TestWhatSlackSaysOfAFileIsSorted(t *testing.T) {
+	t.Parallel()
+	x := start(t).identified()
+	p := threads.Post{Channel: x.ch, Root: x.root(), Text: "look"}
+	if err := x.client.Share(x.ctx, threads.Parcel{ID: "F404", Name: "a"}, p); !errors.Is(err, threads.ErrNotUploaded) {
+		t.Errorf("an upload that Slack forgot: %v", err)
+	}
+	f := x.upload("a.txt", "x")
+	for name, c := range map[string]struct {
+		fault workspace.APIFault
+		is    error
+	}{
+		"cut":             {workspace.CutAfter(), threads.ErrUnknown},
+		"internal error":  {workspace.Error("internal_error"), threads.ErrUnknown},
+		"not in channel":  {workspace.Error("not_in_channel"), threads.ErrUnavailable},
+		"no such channel": {workspace.Error("channel_not_found"), threads.ErrUnavailable},
+	} {
+		g := x.upload(name, "x")
+		x.Faults().API(methodUpload, 1, c.fault)
+		if err := x.client.Share(x.ctx, g, p); !errors.Is(err, c.is) {
+			t.Errorf("%s: %v", name, err)
+		}
+		x.Faults().Clear()
+	}
+	x.Faults().API(methodUpload, 1, workspace.Error("file_sharing_disabled"))
+	var final *threads.FileError
+	if err := x.client.Share(x.ctx, f, p); !errors.As(err, &final) || !strings.Contains(final.Why, "file_sharing_disabled") {
+		t.Errorf("refused for good: %v", err)
+	}
+	x.Faults().API(methodUploadURL, 1, workspace.RateLimited("7"))
+	var limited *threads.RateLimitedError
+	if _, err := x.client.Upload(x.ctx, f, strings.NewReader("x")); !errors.As(err, &limited) {
+		t.Errorf("429: %v", err)
+	}
+	x.Faults().API("upload", 1, workspace.HTML(503))
+	if _, err := x.client.Upload(x.ctx, f, strings.NewReader("x")); err == nil || errors.As(err, &final) {
+		t.Errorf("503: %v", err)
+	}
+	x.Faults().API("upload", 1, workspace.HTML(413))
+	if _, err := x.client.Upload(x.ctx, f, strings.NewReader("x")); !errors.As(err, &final) {
+		t.Errorf("413: %v", err)
+	}
+}
+
+func TestWithoutTheScopesNothingIsUploadedOrGuessed(t *testing.T) {
+	t.Parallel()
+	for _, scope := range []string{scopeUpload, scopeFetch} {
+		x := start(t, func(o *workspace.Options) {
+			o.Scopes = slices.DeleteFunc(Scopes(), func(s string) bool { return s == scope })
+		})
+		var final *threads.FileError
+		var err error
+		if scope == scopeUpload { // Slack says so itself, and where its scopes are known it is not asked
+			_, err = x.client.Upload(x.ctx, threads.Parcel{Name: "a", Size: 1}, strings.NewReader("x"))
+		} else {
+			err = x.client.Share(x.ctx, threads.Parcel{ID: "F404"}, threads.Post{Channel: x.ch, Root: x.root()})
+		}
+		if !errors.As(err, &final) || !strings.Contains(final.Why, scope) {
+			t.Errorf("without %s: %v", scope, err)
+		}
+	}
+}
