@@ -34,6 +34,20 @@ func (h *hooks) ask(token string, at time.Time) {
 	h.waiting[token] = make(chan struct{})
 }
 
+// middle has something done in the middle of each answer from now on; nil: nothing.
+func (h *hooks) middle(during func(l *life, token string) error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.during = during
+}
+
+// reports has these answers, and no others, reported by the hooks.
+func (h *hooks) reports(answered ...sessions.Answered) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.answered = answered
+}
+
 // end ends a hook.
 func (h *hooks) end(token string) {
 	h.mu.Lock()
@@ -220,21 +234,21 @@ func TestABotThatIsKilledWhileSomebodyDecidesTellsTheTruth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			asking(t, func(w *world) {
 				button := w.asked("A")
-				w.hooks.during = func(l *life, token string) error {
+				w.hooks.middle(func(l *life, token string) error {
 					if w.kill(l); c.ends {
 						w.hooks.end(token)
 					} else {
-						w.hooks.answered = nil // it was not reported: the hook never heard of it
+						w.hooks.reports() // it was not reported: the hook never heard of it
 						return errors.New("killed")
 					}
 					return nil
-				}
+				})
 				go func() {
 					_, _ = w.m.Rule(context.Background(), Ruling{Token: button, Verdict: sessions.VerdictAllow, Actor: authz.Actor{User: ann, Team: "T1"}})
 				}()
 				w.settle()
 				w.stop()
-				w.hooks.during = nil
+				w.hooks.middle(nil)
 				w.start()
 				w.relays()
 				if c.ends {
@@ -257,7 +271,7 @@ func TestABotThatIsKilledWhileSomebodyDecidesTellsTheTruth(t *testing.T) {
 func TestAnAnswerInDoubtIsSaidToBe(t *testing.T) {
 	asking(t, func(w *world) {
 		button := w.asked("A")
-		w.hooks.during = func(*life, string) error { w.hooks.answered = nil; return sessions.ErrInDoubt }
+		w.hooks.middle(func(*life, string) error { w.hooks.reports(); return sessions.ErrInDoubt })
 		if got := w.rules(button, sessions.VerdictAllow, ann); !strings.Contains(got, "I cannot tell whether the agent heard it: Allowed") {
 			t.Errorf("the answer: %q", got)
 		}
@@ -265,9 +279,7 @@ func TestAnAnswerInDoubtIsSaidToBe(t *testing.T) {
 		if got := w.shows("A"); !strings.Contains(got, "cannot tell") || w.button("A") != "" {
 			t.Errorf("the thread shows %q", got)
 		}
-		w.hooks.mu.Lock()
-		w.hooks.answered = []sessions.Answered{{Token: "A", Allow: true}}
-		w.hooks.mu.Unlock()
+		w.hooks.reports(sessions.Answered{Token: "A", Allow: true})
 		w.relays() // the hook's report is proof
 		if got := w.shows("A"); !strings.Contains(got, "Allowed by <@U1>") || strings.Contains(got, "cannot tell") {
 			t.Errorf("the thread shows %q", got)
@@ -278,11 +290,11 @@ func TestAnAnswerInDoubtIsSaidToBe(t *testing.T) {
 func TestAnAgentThatCannotBeReachedCanBeAnsweredLater(t *testing.T) {
 	asking(t, func(w *world) {
 		button := w.asked("A")
-		w.hooks.during = func(*life, string) error { w.hooks.answered = nil; return errors.New("no such luck") }
+		w.hooks.middle(func(*life, string) error { w.hooks.reports(); return errors.New("no such luck") })
 		if got := w.rules(button, sessions.VerdictAllow, ann); !strings.Contains(got, "nothing was decided") {
 			t.Errorf("the answer: %q", got)
 		}
-		w.hooks.during = nil
+		w.hooks.middle(nil)
 		if got := w.rules(button, sessions.VerdictAllow, ann); !strings.Contains(got, "Allowed by") {
 			t.Errorf("the next answer: %q", got)
 		}

@@ -309,6 +309,55 @@ func TestTheSocketOfAKilledHookIsRemoved(t *testing.T) {
 	}
 }
 
+// TestAHookClearsAwayWhatKilledOnesLeft leaves alone what is young, what another hook waits at, and what is no socket.
+func TestAHookClearsAwayWhatKilledOnesLeft(t *testing.T) {
+	t.Parallel()
+	root := t.TempDir()
+	dir := filepath.Join(root, "run", "ask")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-2 * askLeft)
+	made := func(name string, at time.Time, alive bool) {
+		l, err := net.Listen("unix", filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.(*net.UnixListener).SetUnlinkOnClose(false)
+		if t.Cleanup(func() { _ = l.Close() }); !alive {
+			_ = l.Close()
+		}
+		if err := os.Chtimes(filepath.Join(dir, name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	made("old", old, false)
+	made("young", time.Now(), false)
+	made("waits", old, true)
+	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(filepath.Join(dir, "file"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	a, ask := newAsking(t, root, askTouch)
+	a.attended(ask.Token)
+	for deadline := time.Now().Add(10 * time.Second); ; a.rest() {
+		_, err := os.Stat(filepath.Join(dir, "old"))
+		if errors.Is(err, os.ErrNotExist) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the old socket stays")
+		}
+	}
+	for _, name := range []string{"young", "waits", "file"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestWhatToolsAskIsReadFromTheirInput(t *testing.T) {
 	t.Parallel()
 	for payload, want := range map[string]sessions.Ask{
