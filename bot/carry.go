@@ -26,8 +26,12 @@ func (c *Client) Upload(ctx context.Context, f threads.Parcel, content io.Reader
 	return a.str("file_id"), c.send(ctx, a.str("upload_url"), content, f.Size)
 }
 
-// Share implements [threads.Carrier].
+// Share implements [threads.Carrier]. Slack does not say where the file came to stand, so the thread is looked at first: without
+// its root it would be the channel.
 func (c *Client) Share(ctx context.Context, f threads.Parcel, p threads.Post) error {
+	if err := c.rooted(ctx, p); err != nil {
+		return err
+	}
 	args := completion(f.ID, f.Name, p.Channel, p.Root)
 	setIf(args, "initial_comment", c.clean(p.Text))
 	_, err := c.calling(ctx, methodUpload, true, args)
@@ -35,6 +39,20 @@ func (c *Client) Share(ctx context.Context, f threads.Parcel, p threads.Post) er
 		return c.complete(ctx, f, p)
 	}
 	return unpostable(err)
+}
+
+// rooted fails with [threads.ErrThreadGone] when the root of the post's thread was deleted.
+func (c *Client) rooted(ctx context.Context, p threads.Post) error {
+	a, err := c.call(ctx, methodReplies, url.Values{"channel": {p.Channel}, "ts": {p.Root}, "limit": {"1"}})
+	if err != nil {
+		return err
+	}
+	for _, o := range a.objects("messages") {
+		if m := (message{object: o}); m.ts() == p.Root && m.subtype() == subtypeTombstone {
+			return fmt.Errorf("%s: the root was deleted: %w", methodReplies, threads.ErrThreadGone)
+		}
+	}
+	return nil
 }
 
 // complete tells a file that was posted already from one that Slack does not know (any more): it knows only those whose upload

@@ -57,6 +57,26 @@ func TestAFileIsPostedInItsThreadAndFound(t *testing.T) {
 	}
 }
 
+// openclaw/openclaw#10837: what belongs into a thread leaks into the channel.
+func TestAFileIsNotPostedWhereItsThreadIsGone(t *testing.T) {
+	t.Parallel()
+	x := start(t).identified()
+	root := x.root()
+	x.reply(root, "a reply, so that a tombstone stays")
+	if err := x.DeleteMessage(x.ch, root); err != nil {
+		t.Fatal(err)
+	}
+	for _, ts := range []string{root, "1700000000.000100"} {
+		f := x.upload("a.txt", "x")
+		if err := x.client.Share(x.ctx, f, threads.Post{Channel: x.ch, Root: ts}); !errors.Is(err, threads.ErrThreadGone) {
+			t.Errorf("under %s: %v", ts, err)
+		}
+	}
+	if n := len(x.RequestsOf(methodUpload)); n != 0 {
+		t.Errorf("tried %d times", n)
+	}
+}
+
 func TestWhatSlackSaysOfAFileIsSorted(t *testing.T) {
 	t.Parallel()
 	x := start(t).identified()
