@@ -79,27 +79,43 @@ func TestChangesOfRecordsAreToldWhateverBecomesOfTheirFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	told(t, w, "1")
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	told(t, w, "2")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	for len(w.folders) > 0 { // the folder itself went away last
-		e := <-w.notifier.Events
-		w.concerned(e)
-	}
-	if !w.watch("1", []string{b}, []string{b}) {
-		t.Fatal("a folder that was made again is not watched")
-	}
-	write(t, b, "in the new one")
-	told(t, w, "1")
 	w.watch("1", []string{b}, nil)
 	w.watch("2", []string{a}, nil)
 	if len(w.files) > 0 || len(w.folders) > 0 {
 		t.Errorf("still watched: %v %v", slices.Collect(maps.Keys(w.files)), w.folders)
 	}
+}
+
+func TestARecordWhoseFolderIsMadeAgainIsWatchedAgain(t *testing.T) {
+	t.Parallel()
+	w, err := newRecordWatch()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	dir := filepath.Join(t.TempDir(), "records")
+	file := filepath.Join(dir, "a")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if !w.watch("1", nil, []string{file}) {
+		t.Fatal("the folder is not watched")
+	}
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	told(t, w, "1")
+	if w.watch("1", []string{file}, []string{file}) {
+		t.Error("a folder that is gone is watched")
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if !w.watch("1", []string{file}, []string{file}) {
+		t.Fatal("a folder that was made again is not watched")
+	}
+	write(t, file, "in the new one")
+	told(t, w, "1")
 }
 
 // idlers is a listener with sessions in which nothing happens.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -55,6 +56,12 @@ func (s *sight) asked() int {
 	return len(s.calls)
 }
 
+func (s *sight) looked() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.looks
+}
+
 func (s *sight) change(f func(*sight)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,19 +97,30 @@ func (a alive) View(ctx context.Context, _ sessions.ViewRequest) (sessions.View,
 	return sessions.View{State: s.view}, s.viewErr
 }
 
+// turned changes what the agent's record says of its turn.
+func (a *agent) turned(f func(sessions.Turn) sessions.Turn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.turn = f(a.turn)
+}
+
+func (a *agent) begins() {
+	a.turned(func(t sessions.Turn) sessions.Turn { return t.Begin(time.Now()) })
+}
+
+func (a *agent) ends() {
+	a.turned(func(t sessions.Turn) sessions.Turn { return t.End(time.Now()) })
+}
+
 // works has the agent begin a turn.
 func (w *world) works() {
-	w.agent.mu.Lock()
-	w.agent.turn = w.agent.turn.Begin(time.Now())
-	w.agent.mu.Unlock()
+	w.agent.begins()
 	w.relay()
 }
 
 // rests has the agent end its turn, with these words when there are any.
 func (w *world) rests(text string) {
-	w.agent.mu.Lock()
-	w.agent.turn = w.agent.turn.End(time.Now())
-	w.agent.mu.Unlock()
+	w.agent.ends()
 	if text != "" {
 		w.agent.speaks(text, true)
 	}
@@ -227,9 +245,9 @@ func TestTheScreenDecidesWhereTheRecordGoesOnSayingThatATurnRuns(t *testing.T) {
 				w.works()
 				w.after(5 * time.Second)
 				w.wantStatus("in the next turn", statusWorks)
-				looks := w.sight.looks
+				looks := w.sight.looked()
 				w.after(time.Minute)
-				if n := w.sight.looks - looks; n > 10 {
+				if n := w.sight.looked() - looks; n > 10 {
 					t.Errorf("looked %d times in a minute", n)
 				}
 			})
@@ -285,7 +303,7 @@ func TestTheMessageOfATurnIsTakenUpAfterARestart(t *testing.T) {
 				w.stop()
 				w.after(40 * time.Second)
 				if !goesOn {
-					w.agent.turn = w.agent.turn.End(time.Now())
+					w.agent.ends()
 					w.agent.speaks("done", true)
 				}
 				w.start()
@@ -309,7 +327,7 @@ func TestAStatusThatAnEarlierRunShowedIsTakenAway(t *testing.T) {
 		w.after(5 * time.Second)
 		w.wantStatus("in the turn", statusWorks)
 		w.stop()
-		w.agent.turn = w.agent.turn.End(time.Now())
+		w.agent.ends()
 		w.start()
 		w.relay()
 		w.after(5 * time.Second)
@@ -346,7 +364,7 @@ func TestTheLastWordOnATurnIsTrue(t *testing.T) {
 		"switched off":          {func(w *world) { w.set(func() { w.posts = AnswersOff }); w.relay() }, "no longer shown here"},
 		"another turn runs":     {func(w *world) { w.works() }, "This turn is over."},
 		"the conversation was cleared": {func(w *world) {
-			w.agent.turn = sessions.Turn{}
+			w.agent.turned(func(sessions.Turn) sessions.Turn { return sessions.Turn{} })
 			w.relay()
 		}, "This turn is over."},
 	} {
@@ -424,73 +442,104 @@ func TestWhateverHappensOneMessageTellsOfATurn(t *testing.T) {
 	}
 	for seed := range days {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			telling(t, func(w *world) { workDay(w, rand.New(rand.NewPCG(uint64(seed), 12))) })
+			telling(t, func(w *world) {
+				d := &workDay{world: w, r: rand.New(rand.NewPCG(uint64(seed), 12))}
+				d.play()
+				d.wants()
+			})
 		})
 	}
 }
 
-func workDay(w *world, r *rand.Rand) {
-	killed, turns, answers := false, 0, 0
+// workDay is one such day.
+type workDay struct {
+	*world
+	r              *rand.Rand
+	killed         atomic.Bool
+	turns, answers int
+}
+
+func (d *workDay) play() {
 	for range 60 {
-		switch r.IntN(9) {
-		case 0, 1:
-			w.agent.turn, turns = w.agent.turn.Begin(time.Now()), turns+1
-		case 2:
-			w.agent.turn = w.agent.turn.End(time.Now())
-			w.agent.speaks(fmt.Sprint("answer ", answers), true)
-			answers++
-		case 3:
-			w.slack.fail(errors.New("no network"))
-		case 4:
-			w.slack.fail(nil)
-			w.slack.hook(nil)
-		case 5:
-			w.slack.hook(func(_ *life, before bool, _ Post) error {
-				if before {
-					return nil
-				}
-				return ErrUnknown
-			})
-		case 6:
-			early := r.IntN(2) == 0
-			w.slack.hook(func(l *life, before bool, _ Post) error {
-				if before != early || killed {
-					return nil
-				}
-				killed = true
-				w.kill(l)
-				return context.Canceled
-			})
-		default:
-			w.after(time.Duration(r.IntN(60)) * time.Second)
+		if !d.slackHour() {
+			d.agentHour()
 		}
-		relayAs(w)
-		if killed || r.IntN(10) == 0 {
-			restart(w)
-			killed = false
+		relayAs(d.world)
+		if d.killed.Load() || d.r.IntN(10) == 0 {
+			restart(d.world)
+			d.killed.Store(false)
 		}
 	}
-	restart(w)
-	w.slack.fail(nil)
-	w.agent.turn = w.agent.turn.End(time.Now())
-	relayAs(w)
-	w.after(15 * time.Minute)
+	restart(d.world)
+	d.slack.fail(nil)
+	d.agent.ends()
+	relayAs(d.world)
+	d.after(15 * time.Minute)
+}
+
+func (d *workDay) agentHour() {
+	switch d.r.IntN(5) {
+	case 0, 1:
+		d.agent.begins()
+		d.turns++
+	case 2:
+		d.agent.ends()
+		d.agent.speaks(fmt.Sprint("answer ", d.answers), true)
+		d.answers++
+	default:
+		d.after(time.Duration(d.r.IntN(60)) * time.Second)
+	}
+}
+
+// slackHour changes how Slack behaves, or says that it stays as it is.
+func (d *workDay) slackHour() bool {
+	switch d.r.IntN(9) {
+	case 0:
+		d.slack.fail(errors.New("no network"))
+	case 1:
+		d.slack.fail(nil)
+		d.slack.hook(nil)
+	case 2:
+		d.slack.hook(func(_ *life, before bool, _ Post) error {
+			if before {
+				return nil
+			}
+			return ErrUnknown
+		})
+	case 3:
+		early := d.r.IntN(2) == 0
+		d.slack.hook(func(l *life, before bool, _ Post) error {
+			if before != early || d.killed.Swap(true) {
+				return nil
+			}
+			d.kill(l)
+			return context.Canceled
+		})
+	default:
+		return false
+	}
+	return true
+}
+
+// wants fails when a message says still that a turn runs, more tell of turns than there were, or an answer is missing.
+func (d *workDay) wants() {
+	d.t.Helper()
 	var got []string
 	tells := 0
-	for _, p := range w.slack.posted() {
+	for _, p := range d.slack.posted() {
 		switch {
 		case strings.Contains(p, "Working"), strings.Contains(p, "Waiting"):
-			w.t.Errorf("a message says still %q", p)
+			d.t.Errorf("a message says still %q", p)
 		case strings.HasPrefix(p, "_"):
 			tells++
 		default:
 			got = append(got, p)
 		}
 	}
-	if tells > turns || len(got) != answers {
-		w.t.Errorf("%d turns with %d answers, of which the thread was told %q", turns, answers, w.slack.posted())
+	if tells > d.turns || len(got) != d.answers {
+		d.t.Errorf("%d turns with %d answers, of which the thread was told %q", d.turns, d.answers, d.slack.posted())
 	}
-	if files, err := os.ReadDir(filepath.Join(w.root, "outbox")); err == nil && len(files) > 0 {
-		w.t.Errorf("%d messages wait", len(files))
+	if files, err := os.ReadDir(filepath.Join(d.root, "outbox")); err == nil && len(files) > 0 {
+		d.t.Errorf("%d messages wait", len(files))
 	}
 }
