@@ -13,7 +13,7 @@ test: quick heavy ## everything
 quick: ## what needs tmux and nothing else, under the race detector
 	$(GO) test -race -shuffle=on -short -p 1 -timeout 20m ./...
 
-REAL := $(GO) test -p 1 -timeout 15m -run TestReal -skip TestRealTalk ./sessions/harness ./bot
+REAL := $(GO) test -p 1 -timeout 15m -run TestReal -skip TestRealTalk ./sessions/harness ./bot ./cmd/the-loop
 
 heavy: node ## what needs npm, or takes long: once, without the race detector
 	$(GO) test -p 1 -timeout 40m -skip TestReal ./...

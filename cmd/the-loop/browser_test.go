@@ -231,11 +231,11 @@ var pageAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?key=\w+`)
 func startDemo(t *testing.T, args ...string) *runningDemo {
 	t.Helper()
 	chromium(t)
-	return startDemoWith(t, "", args...)
+	return startDemoWith(t, "", nil, args...)
 }
 
-// startDemoWith is startDemo beside a configuration of the operator's with these lines.
-func startDemoWith(t *testing.T, lines string, args ...string) *runningDemo {
+// startDemoWith is startDemo beside a configuration of the operator's with these lines, and with more in its environment.
+func startDemoWith(t *testing.T, lines string, env []string, args ...string) *runningDemo {
 	t.Helper()
 	tmp, err := os.MkdirTemp("/tmp", "tl") // short: a socket's path goes into it
 	if err != nil {
@@ -247,7 +247,7 @@ func startDemoWith(t *testing.T, lines string, args ...string) *runningDemo {
 	}
 	d := &runningDemo{t: t, tmp: tmp, done: make(chan error, 1)}
 	d.cmd = exec.Command(self, append([]string{"demo", "--no-open"}, args...)...)
-	d.cmd.Env = append(os.Environ(), runVariable+"=1", "TMPDIR="+tmp)
+	d.cmd.Env = append(append(os.Environ(), runVariable+"=1", "TMPDIR="+tmp), env...)
 	if lines != "" {
 		own := filepath.Join(t.TempDir(), "cli-config.yaml")
 		if err := os.WriteFile(own, []byte("version: 1\n"+lines), 0o600); err != nil {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -44,6 +45,8 @@ type liveDemo struct {
 
 // live runs the demo until ctx ends, and takes everything down again, also when it goes wrong.
 func (c *cli) live(ctx context.Context, o liveOptions, out io.Writer) (err error) {
+	ctx, hungUp := signal.NotifyContext(ctx, syscall.SIGHUP) // its terminal was closed
+	defer hungUp()
 	dir, err := demoFolder()
 	if err != nil {
 		return err

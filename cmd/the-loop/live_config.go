@@ -82,9 +82,10 @@ func (d *liveDemo) config(work string, theirs *config.Config) map[string]any {
 
 func harnessEntry(h config.Harness) map[string]any {
 	entry := map[string]any{"binary": h.Binary}
-	if h.Args != nil {
-		entry["args"], entry["submitDelayMs"] = h.Args, h.SubmitDelay.Milliseconds()
+	if h.Args == nil { // another binary for a built-in one
+		return entry
 	}
+	entry["args"], entry["submitDelayMs"], entry["reports"] = h.Args, h.SubmitDelay.Milliseconds(), h.Reports
 	if h.ResumeArgs != nil {
 		entry["resumeArgs"] = h.ResumeArgs
 	}

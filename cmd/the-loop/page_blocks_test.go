@@ -114,7 +114,7 @@ func TestThePageIsUsedWithTheKeyboardAlone(t *testing.T) {
 // The demo takes any harness that the operator's configuration describes, and says which it does not know.
 func TestTheDemoRunsAnotherHarness(t *testing.T) {
 	chromium(t)
-	d := startDemoWith(t, "harnesses: {mine: {binary: /bin/cat, args: [\"-u\"]}}\n", "--harness", "mine")
+	d := startDemoWith(t, "harnesses: {mine: {binary: /bin/cat, args: [\"-u\"]}}\n", nil, "--harness", "mine")
 	b := newBrowser(t, 1440, 900)
 	b.open(d.url)
 	b.shows("#thread-list", "An agent to play with: mine")

@@ -64,3 +64,25 @@ func TestTheProductCopesWithWhatThePageMakesGoWrong(t *testing.T) {
 	b.receipts(6)
 	b.shows("#thread-list", "Turn 7") // the conversation goes on
 }
+
+func TestRestartingAllAfterARotationIsSeenOnThePage(t *testing.T) {
+	d := startDemo(t)
+	b := newBrowser(t, 1440, 900)
+	b.open(d.url)
+	b.write("thread", "before the rotation")
+	b.receipts(1)
+	b.click("[data-control=rotate]")
+	b.shows(".facts", demoVariable)
+	b.shows("#channel-list", "sessions 1 of 1 running with a stale environment")
+	b.write("channel", "/the-loop status")
+	b.shows("#channel-list article:last-child", "1 of 1 running with a stale environment")
+	b.press("#channel-list", "Restart all")
+	b.shows("#channel-list", "No session runs on a stale environment any more")
+	b.shows(".facts", "holds what is declared")
+	b.until("the button is gone", "![...document.querySelectorAll('#channel-list button')].some(e => e.innerText === 'Restart all')")
+	b.write("thread", "after the rotation")
+	b.receipts(2)
+	b.shows("#thread-list", "Turn 3") // the conversation goes on
+	b.write("channel", "/the-loop status")
+	b.until("status says nothing of it any more", "(t => t.includes('Connected for') && !t.includes('stale'))(document.querySelector('#channel-list article:last-child').innerText)")
+}

@@ -2,7 +2,11 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 )
 
 const announcement = "#thread-list article:first-child"
@@ -139,4 +143,23 @@ func TestAPermissionQuestionIsAnsweredOnThePage(t *testing.T) {
 	b.shows(screen, "ready")
 	b.press("#modal", "Close")
 	b.until("the modal is closed", "!document.querySelector('#modal').open")
+}
+
+func TestFilesAndPicturesGoBothWaysOnThePage(t *testing.T) {
+	d := startDemo(t)
+	b := newBrowser(t, 1440, 900)
+	b.open(d.url)
+	path := filepath.Join(t.TempDir(), "notes <b>.txt")
+	if err := os.WriteFile(path, []byte("what is to be read"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.do(chromedp.SetUploadFiles(chromedp.CSS("#thread-composer input[type=file]"), []string{path}, chromedp.NodeReady))
+	b.shows("#thread-composer .chips", "notes <b>.txt")
+	b.write("thread", "Please read this")
+	b.shows("#thread-list .file", "notes <b>.txt")
+	b.receipts(1)
+	b.shows(screen, "Please read this")
+	b.shows(screen, "notes") // the agent is told where it is
+	b.write("channel", "/the-loop peek helper --share")
+	b.until("a picture of the terminal", "(document.querySelector('#thread-list figure img')?.naturalWidth || 0) > 100")
 }

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+	"testing"
+
+	"the-loop/sessions/harness/harnesstest"
+)
+
+// The real Claude Code, its permissions included, with a model on loopback.
+func TestRealClaudeOnThePage(t *testing.T) {
+	chromium(t)
+	home, model := t.TempDir(), harnesstest.NewModel(t)
+	agent := harnesstest.Claude(t, home, model)
+	var env []string
+	for name, value := range agent.Env {
+		env = append(env, name+"="+value)
+	}
+	sort.Strings(env)
+	file := filepath.Join(home, "agents.env")
+	if err := os.WriteFile(file, []byte(strings.Join(env, "\n")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := startDemoWith(t, fmt.Sprintf("env: {file: %q}\nharnesses: {claude: {binary: %q}}\n", file, agent.Binary), []string{"HOME=" + home}, "--harness", "claude")
+	b := newBrowser(t, 1440, 900)
+	b.open(d.url)
+	b.shows("#thread-list", "Answer ")
+	b.write("thread", "[[say hello from Claude]]")
+	b.shows("#thread-list article:last-child", "hello from Claude")
+	b.receipts(1)
+	b.write("thread", "[[run touch ALLOWED]]")
+	b.shows("#thread-list", "The agent asks to use Bash")
+	b.press("#thread-list", "Allow")
+	b.shows("#thread-list", "Allowed by @ann")
+	b.shows(".facts", "holds what is declared")
+	b.click("[data-control=rotate]")
+	b.shows(".facts", demoVariable)
+	if kept, err := os.ReadFile(file); err != nil || strings.Contains(string(kept), demoVariable) {
+		t.Errorf("the operator's own credentials were changed: %s, %v", kept, err)
+	}
+	if b.count("#stage .screen span[style*=color]") == 0 {
+		t.Error("the terminal has no colours")
+	}
+}
