@@ -110,16 +110,18 @@ func (t *thread) attend(name string, earlier bool) {
 	q := sessions.AttendRequest{Ref: t.ref, ID: t.id, Token: a.Token, Mark: a.Mark,
 		Open: func() { t.do(func(ctx context.Context) { t.askOpen(ctx, name, earlier) }) }}
 	t.m.start(func(context.Context) {
-		for {
+		for fails := 0; ; fails++ {
 			err := t.m.o.Noter.Attend(t.m.watch, q)
 			if err == nil {
 				t.do(func(ctx context.Context) { t.askEnded(ctx, name) })
 				return
 			}
+			if fails == 0 && t.m.watch.Err() == nil {
+				t.m.o.Log.Warn("a question of an agent's cannot be reached; it is tried again", "ref", t.ref, "err", err)
+			}
 			if !t.m.rest(attendRetry) {
 				return
 			}
-			t.m.o.Log.Warn("a question of an agent's cannot be reached; it is tried again", "ref", t.ref, "err", err)
 		}
 	})
 }
