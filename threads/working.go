@@ -33,7 +33,8 @@ const (
 )
 
 const (
-	workSettles = time.Second       // what is over sooner is not shown
+	workSettles = time.Second // what is over sooner is not shown
+	workPause   = 100 * time.Millisecond
 	statusRenew = 100 * time.Second // before Slack takes the status away
 	lookTimeout = 10 * time.Second
 	workTimeout = 10 * time.Second // of one call of Slack
@@ -179,7 +180,7 @@ func (k *working) tend(ctx context.Context, t *thread) {
 	switch {
 	case !ok:
 	case s.kind == stepNone && !s.next.IsZero():
-		k.later(t, s.next)
+		k.later(t, latest(s.next, now.Add(workPause)))
 	case s.kind != stepNone:
 		if wait := k.limits[s.kind].Reserve(); wait.Delay() > 0 {
 			k.later(t, now.Add(wait.Delay()))
@@ -188,6 +189,13 @@ func (k *working) tend(ctx context.Context, t *thread) {
 		}
 		k.do(ctx, t, s)
 	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // later has a thread looked at again then, unless somebody wants it sooner.

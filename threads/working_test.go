@@ -393,6 +393,23 @@ func TestTheLastWordOnATurnIsTrue(t *testing.T) {
 	})
 }
 
+func TestAMessageOfATurnThatWaitsForLongIsLeftAlone(t *testing.T) {
+	telling(t, func(w *world) {
+		w.works()
+		w.sight.change(func(s *sight) { s.view = sessions.ViewDialog })
+		for range 20 {
+			w.after(time.Minute)
+		}
+		w.wantPosts("Waiting for an answer")
+		w.sight.change(func(s *sight) { s.view = sessions.ViewWorking })
+		w.after(5 * time.Minute)
+		w.wantPosts("Working, for ")
+		w.rests("done")
+		w.after(time.Minute)
+		w.wantPosts("Worked 25 min", "done")
+	})
+}
+
 func TestADeletedMessageOfATurnIsNotPostedAgain(t *testing.T) {
 	telling(t, func(w *world) {
 		w.works()

@@ -252,8 +252,12 @@ func (t *thread) messageStep(now time.Time) step {
 		text = t.workOver()
 	}
 	next := m.Edited.Add(max(editAfter, now.Sub(m.Since)/10))
-	if !over && (text == m.Shown || now.Before(next)) {
+	switch {
+	case over:
+	case now.Before(next):
 		return step{next: next}
+	case text == m.Shown:
+		return step{next: now.Add(editAfter)}
 	}
 	return step{kind: stepEdit, ts: m.TS, post: t.workPost(text), final: over}
 }
