@@ -379,8 +379,11 @@ func (o *outbox) drop(l *letter) {
 
 // posted records that a message of ours is there. A question learns where it stands.
 func (m *Manager) posted(ctx context.Context, p Post, ts string) {
-	m.o.Sink.Emit(ctx, sessions.Event{Name: EventPosted, Level: slog.LevelInfo, ID: p.Session,
-		Fields: map[string]any{"channel": p.Channel, "thread": p.Root, "ts": ts}})
+	fields := map[string]any{"channel": p.Channel, "thread": p.Root}
+	if ts != "" { // of files Slack does not say it
+		fields["ts"] = ts
+	}
+	m.o.Sink.Emit(ctx, sessions.Event{Name: EventPosted, Level: slog.LevelInfo, ID: p.Session, Fields: fields})
 	t := m.of(p.Session)
 	if t == nil {
 		return
