@@ -114,6 +114,9 @@ func (m *Manager) refresh(ctx context.Context, t *thread, b Binding, p Post) err
 		return nil
 	}
 	p.Channel, p.Root, p.Nonce, p.Session = b.Channel, "", b.Announcement.Nonce, t.id
+	if b.Announcement.Shown != "" { // after a crash in between it may show the one or the other
+		t.call(ctx, func(context.Context) { t.b.Announcement.Shown = ""; t.keep() })
+	}
 	err := m.o.Speaker.Update(ctx, b.Root, p)
 	switch {
 	case errors.Is(err, ErrReplyGone):

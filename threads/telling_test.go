@@ -52,6 +52,23 @@ func TestATellingThatWasPostedBeforeACrashIsNotPostedAgain(t *testing.T) {
 	})
 }
 
+// The process dies between the change of the announcement and the note that it was changed, and then all is as before.
+func TestAnAnnouncementThatWasChangedBeforeACrashIsChangedBack(t *testing.T) {
+	run(t, func(w *world) {
+		w.slack.onUpdate = w.kill
+		ctx, cancel := context.WithCancel(context.Background())
+		go func() { _ = w.m.Show(ctx, sid, Post{Text: "I am stopped"}) }()
+		w.settle()
+		cancel()
+		w.stop()
+		w.slack.onUpdate = nil
+		w.start()
+		if err := w.m.Show(context.Background(), sid, Post{Text: "I am s"}); err != nil || w.slack.messages[0].text != "I am s" {
+			t.Errorf("the announcement says %q, %v", w.slack.messages[0].text, err)
+		}
+	})
+}
+
 func TestASessionIsFoundByItsThreadAndItsThreadByTheSession(t *testing.T) {
 	run(t, func(w *world) {
 		at, root, ok := w.m.Where(sid)

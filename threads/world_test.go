@@ -328,7 +328,11 @@ func (a alive) Update(ctx context.Context, ts string, p Post) error {
 	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
 		return err
 	}
-	return a.w.slack.update(ts, p)
+	if err := a.w.slack.update(ts, p); err != nil || a.w.slack.onUpdate == nil {
+		return err
+	}
+	a.w.slack.onUpdate(a.life)
+	return a.err(ctx)
 }
 
 func (a alive) AddReaction(ctx context.Context, _, ts, emoji string) error {
@@ -360,6 +364,8 @@ type slack struct {
 	err      error
 	// onPost is called for each post: before says that it was not done yet. It may kill the manager or return an error.
 	onPost func(l *life, before bool, p Post) error
+	// onUpdate is called after each change of a message. It may kill the manager.
+	onUpdate func(l *life)
 	// onFetch is called for each download.
 	onFetch func(f File) error
 	// onCarry is called at the steps of posting a file.
