@@ -41,6 +41,7 @@ func TestMain(m *testing.M) {
 type second struct {
 	Dir        string
 	Definition sessions.Definition
+	Env        string // path of the env file; the session is rolled onto it instead of started
 }
 
 func runSecond(order string) int {
@@ -57,8 +58,14 @@ func runSecond(order string) int {
 	core := sessions.New(sessions.Options{Terminal: tm, Store: registry.New(s.Dir + "/state"), Sink: &eventlogtest.Recorder{},
 		Harnesses: harness.NewSet(agentIn(s.Dir)).Get,
 		Config: func() sessions.Config {
-			return sessions.Config{Enabled: true, Declared: []sessions.Definition{s.Definition}, RemainOnExit: true, Resume: true, KillGrace: time.Second}
+			return sessions.Config{Enabled: true, Declared: []sessions.Definition{s.Definition}, RemainOnExit: s.Env == "", Resume: true, KillGrace: time.Second,
+				Probe: 100 * time.Millisecond, Env: onDisk(s.Env)}
 		}})
+	if s.Env != "" {
+		rolled, err := core.Roll(context.Background(), sessions.RollRequest{All: true})
+		fmt.Println(rolled, err)
+		return 0
+	}
 	row, err := core.Start(context.Background(), sessions.StartRequest{Ref: sessions.StandingRef(s.Definition.Name)})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

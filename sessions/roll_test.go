@@ -1,14 +1,19 @@
 package sessions_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -25,14 +30,20 @@ func (w *world) envFile(lines ...string) string {
 	if err := os.WriteFile(path, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	w.reconfigure(func(c *sessions.Config) {
-		c.Env = func() (sessions.EnvFile, error) {
-			file, err := envstate.Declared(path)
-			pass, refused := envstate.Split(file.Values(), "OUR_TOKEN")
-			return sessions.EnvFile{Configured: true, Values: pass, Refused: refused, Malformed: file.Malformed, Warning: file.Warning}, err
-		}
-	})
+	w.reconfigure(func(c *sessions.Config) { c.Env = onDisk(path) })
 	return path
+}
+
+// onDisk is the env file at path.
+func onDisk(path string) func() (sessions.EnvFile, error) {
+	return func() (sessions.EnvFile, error) {
+		file, err := envstate.Declared(path)
+		if errors.Is(err, envstate.ErrNotConfigured) {
+			return sessions.EnvFile{}, nil
+		}
+		pass, refused := envstate.Split(file.Values(), "OUR_TOKEN")
+		return sessions.EnvFile{Configured: true, Values: pass, Refused: refused, Malformed: file.Malformed, Warning: file.Warning}, err
+	}
 }
 
 // roll rolls, and returns the one row.
@@ -453,5 +464,138 @@ func TestDriftLooksAtTmuxOnce(t *testing.T) {
 	}
 	if n := c.calls.Load() - before; n != 1 {
 		t.Errorf("tmux was called %d times", n)
+	}
+}
+
+// Whoever rolls is killed at any moment, and the next start finishes: in the same pane and conversation, whether or not dead
+// panes are kept. An operator who is attached stays.
+func TestAKilledRollIsFinishedByTheNextStart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w.reconfigure(func(c *sessions.Config) { c.RemainOnExit = false })
+	path := w.envFile("TOKEN=v0")
+	first := w.start("a")
+	w.awaitSaid("a", 1)
+	pane := w.pane("a")
+	client := w.attached(pane)
+	order, err := json.Marshal(second{Dir: w.dir, Definition: w.config().Declared[0], Env: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	moments := map[string]int{}
+	for i := 1; i <= 20; i++ {
+		w.envFile(fmt.Sprint("TOKEN=v", i))
+		was := w.pane("a").PID
+		cmd := exec.Command(os.Args[0])
+		cmd.Env = append(os.Environ(), runAsSecond+"="+string(order))
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		killed := time.AfterFunc(time.Duration(rand.Int64N(int64(150*time.Millisecond))), func() { _ = cmd.Process.Kill() })
+		_ = cmd.Wait() // it is killed, or was done before
+		killed.Stop()
+		rec := w.record("a")
+		moments[fmt.Sprint(rec.Status, rec.Replaces != 0)]++
+		begun := rec.Replaces != 0 || w.pane("a").PID != was
+		if _, err := w.Start(t.Context(), sessions.StartRequest{Ref: ref("a")}); err != nil {
+			t.Fatal(err)
+		}
+		now, rec := w.pane("a"), w.record("a")
+		if now.ID != pane.ID || now.SessionID != pane.SessionID || now.Dead || rec.Status != sessions.StatusRunning || rec.Replaces != 0 || rec.Conversation != first.Conversation {
+			t.Fatalf("try %d: pane %+v, record %+v", i, now, rec)
+		}
+		if token := w.holds("a")["TOKEN"]; begun != (token == fmt.Sprint("v", i)) {
+			t.Errorf("try %d: begun %t, TOKEN=%s", i, begun, token)
+		}
+		w.ready("a")
+		if !tmuxtest.Alive(client) {
+			t.Fatalf("try %d: who was attached is gone", i)
+		}
+	}
+	t.Logf("killed at %v", moments)
+	if receipt := w.say("a", "still there?"); receipt != sessions.ReceiptAccepted {
+		t.Error(receipt)
+	}
+	if said := w.said("a", "user"); len(said) != 2 {
+		t.Errorf("the conversation is %q", said)
+	}
+}
+
+// attached attaches to the session in a terminal of another tmux server, and returns the client's pid.
+func (w *world) attached(p sessions.Pane) int {
+	w.t.Helper()
+	other := tmuxtest.Start(w.t)
+	person, err := other.Spawn(w.t.Context(), sessions.Spawn{Name: "person", Mark: "person", Cwd: w.dir, RemainOnExit: true, Width: 80, Height: 24,
+		Argv: w.tmux.AttachCommand(p, false, false)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	tmuxtest.Await(w.t, "the client", func() bool {
+		out, err := exec.Command("tmux", "-S", tmuxtest.Socket(w.dir), "list-clients", "-F", "#{client_pid}").Output()
+		return err == nil && len(out) > 0
+	})
+	return person.PID
+}
+
+// No value of the env file shows in any process's arguments, in an event, in the state or in what a verb returns.
+func TestNoValueShowsAnywhereWhileSessionsAreRolled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"}, sessions.Definition{Name: "b"})
+	values := []string{"canary-old-1f0c", "canary-new-2e9d", "canary-text-77aa"}
+	w.envFile("TOKEN=" + values[0])
+	w.start("a")
+	w.start("b")
+	stop := make(chan struct{})
+	var sampling sync.WaitGroup
+	sampling.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			lines, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+			for _, path := range lines {
+				if line, err := os.ReadFile(path); err == nil && bytes.Contains(line, []byte("canary-")) {
+					t.Errorf("%s: %q", path, line)
+				}
+			}
+		}
+	})
+	var told []any
+	for i := range 4 {
+		w.envFile("TOKEN="+values[(i+1)%2], values[2]+" is no assignment")
+		rolled, err := w.Roll(t.Context(), sessions.RollRequest{All: true, DryRun: i == 1})
+		told = append(told, w.Drift(t.Context()), rolled, err)
+	}
+	w.envFile("TOKEN=" + strings.Repeat(values[1], 20_000)) // more than a pane can be given
+	rolled, err := w.Roll(t.Context(), sessions.RollRequest{All: true})
+	if rolled.Failed() != 2 {
+		t.Errorf("%+v", rolled)
+	}
+	rows, listed := w.List(t.Context())
+	told = append(told, rolled, err, rows, listed, w.events.Events())
+	close(stop)
+	sampling.Wait()
+	everything := map[string]string{"what was told": fmt.Sprintf("%+v", told)}
+	for _, what := range told {
+		raw, _ := json.Marshal(what)
+		everything["what was told"] += string(raw)
+	}
+	walked := filepath.WalkDir(filepath.Join(w.dir, "state"), func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			data, err := os.ReadFile(path)
+			everything[path] = string(data)
+			return err
+		}
+		return err
+	})
+	if walked != nil {
+		t.Fatal(walked)
+	}
+	for where, text := range everything {
+		if i := strings.Index(text, "canary-"); i >= 0 {
+			t.Errorf("%s holds a value: %.200q", where, text[i:])
+		}
 	}
 }
