@@ -60,7 +60,7 @@ func TestRealCodexsApprovalIsNeverGivenByAReply(t *testing.T) {
 // holdsAtDialog sends a reply to a dialog, which must approve nothing and go in when the dialog is gone.
 func (s *stage) holdsAtDialog(marker string) {
 	s.Helper()
-	s.untilState(sessions.ViewDialog)
+	s.steady(sessions.ViewDialog)
 	_, err := s.core.Say(s.Context(), sessions.SayRequest{Ref: realRef, Text: "is it done?"})
 	var held *sessions.HeldError
 	if !errors.As(err, &held) || !strings.Contains(strings.Join(held.Lines, "\n"), "touch") {

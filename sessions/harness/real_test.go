@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -118,6 +119,21 @@ func (s *stage) screen() string {
 	return strings.Join(lastLines(screenLines(screen), 60), "\n")
 }
 
+// seen is what the harness makes of the screen, and where the cursor is.
+func (s *stage) seen() string {
+	ctx := context.WithoutCancel(s.Context())
+	rec, err := s.store.Load(ctx, realRef)
+	if err != nil {
+		return err.Error()
+	}
+	screen, err := s.term.Capture(ctx, rec.Target())
+	if err != nil {
+		return err.Error()
+	}
+	view := s.harness.(sessions.Looker).Look(screen)
+	return fmt.Sprintf("it is %s, with %q in the box, the cursor at %d,%d", view.State, view.Box, screen.CursorX, screen.CursorY)
+}
+
 // view is the screen as the harness reads it.
 func (s *stage) view() sessions.View {
 	s.Helper()
@@ -136,7 +152,7 @@ func (s *stage) until(what string, ok func() bool) {
 	for !ok() {
 		select {
 		case <-ctx.Done():
-			s.Fatalf("waited in vain: %s\n%s", what, s.screen())
+			s.Fatalf("waited in vain: %s (the model was told %.300q)\n%s\n%s", what, s.model.Heard(), s.seen(), s.screen())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
@@ -151,9 +167,15 @@ func (s *stage) untilState(want sessions.ViewState) {
 // commands are refused while a turn runs.
 func (s *stage) atRest() {
 	s.Helper()
+	s.steady(sessions.ViewReady)
+}
+
+// steady waits until the screen has been in a state for a while: what is drawn anew may look like another for a moment.
+func (s *stage) steady(want sessions.ViewState) {
+	s.Helper()
 	var since time.Time
-	s.until("the agent is at rest", func() bool {
-		if s.view().State != sessions.ViewReady {
+	s.until("the screen stays "+string(want), func() bool {
+		if s.view().State != want {
 			since = time.Time{}
 		} else if since.IsZero() {
 			since = time.Now()

@@ -115,7 +115,7 @@ func (m *Model) note(t *turn) {
 	defer m.mu.Unlock()
 	m.answers++
 	t.n = m.answers
-	if len(t.tools) > 0 {
+	if len(t.tools) > 0 && len(t.texts) > 0 {
 		m.texts = t.texts
 	}
 }
@@ -154,10 +154,13 @@ func sendEvent(w http.ResponseWriter, name string, v map[string]any) {
 
 var reminder = regexp.MustCompile(`(?s)<(system-reminder|environment_context|session_context)>.*?</(system-reminder|environment_context|session_context)>`)
 
+// codexTitle begins what Codex asks a model for beside the conversation, at any moment of its first turn.
+const codexTitle = "Generate a concise, single-line task title"
+
 // add adds a text of the user's unless the program wrote it.
 func (t *turn) add(text string, newest bool) {
 	text = strings.TrimSpace(reminder.ReplaceAllString(text, ""))
-	if text == "" || strings.HasPrefix(text, "# AGENTS.md") {
+	if text == "" || strings.HasPrefix(text, "# AGENTS.md") || strings.HasPrefix(text, codexTitle) {
 		return
 	}
 	t.texts = append(t.texts, text)
