@@ -18,12 +18,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
-	"the-loop/sessions/eventlog/eventlogtest"
-	"the-loop/sessions/harness"
 	"the-loop/sessions/harness/smallagent"
-	"the-loop/sessions/registry"
-	"the-loop/sessions/tmux"
-	"the-loop/sessions/tmux/tmuxtest"
 )
 
 // runAsCourier makes the test binary a process that delivers events: the JSON of a courier.
@@ -47,15 +42,11 @@ func runCourier(order string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	tm, err := tmux.New(tmux.Options{SocketPath: tmuxtest.Socket(q.Dir), Dir: q.Dir + "/c"})
+	core, err := secondCore(q.Dir, sessions.Config{RemainOnExit: true, Resume: true, Probe: 50 * time.Millisecond, KillGrace: time.Second})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	core := sessions.New(sessions.Options{Terminal: tm, Store: registry.New(q.Dir + "/state"), Sink: &eventlogtest.Recorder{},
-		Harnesses: harness.NewSet(agentIn(q.Dir)).Get, Config: func() sessions.Config {
-			return sessions.Config{RemainOnExit: true, Resume: true, Probe: 50 * time.Millisecond, KillGrace: time.Second}
-		}})
 	fmt.Println(courierReady)
 	for n := q.From; n < q.To; n++ {
 		fmt.Println(n, bring(context.Background(), core, q.Seed, n))

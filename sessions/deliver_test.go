@@ -623,3 +623,31 @@ func TestAnEventThatTmuxDidNotAnswerForIsInDoubtUntilTheAgentsRecordShowsIt(t *t
 		t.Errorf("the agent was told %q", said)
 	}
 }
+
+func TestAWorkItemIsRolledOntoAChangedEnvironmentInItsConversation(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	before, pane := w.record(item), w.pane(item)
+	w.reconfigure(func(c *sessions.Config) {
+		c.Env = func() (sessions.EnvFile, error) {
+			return sessions.EnvFile{Configured: true, Values: map[string]string{"TOKEN": "new", "THE_LOOP_WORK_ITEM": "github:x/y#1"}}, nil
+		}
+	})
+	if d := w.Drift(t.Context()); d.Running != 1 || d.Stale != 1 {
+		t.Errorf("%+v", d)
+	}
+	rolled, err := w.Roll(t.Context(), sessions.RollRequest{All: true})
+	if err != nil || len(rolled.Rows) != 1 || rolled.Rows[0].Ref != item || rolled.Rows[0].Outcome != sessions.OutcomeVerified {
+		t.Fatalf("%+v, %v", rolled, err)
+	}
+	if now := w.pane(item); now.ID != pane.ID || w.record(item).Conversation != before.Conversation {
+		t.Errorf("%+v after %+v", now, pane)
+	}
+	w.ready(item)
+	if d := w.deliver("2", "an event"); d.Row.Outcome != sessions.OutcomeDelivered {
+		t.Errorf("%+v", d)
+	}
+	if d := w.Drift(t.Context()); d.Stale != 0 {
+		t.Errorf("%+v", d)
+	}
+}

@@ -50,17 +50,12 @@ func runSecond(order string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	tm, err := tmux.New(tmux.Options{SocketPath: tmuxtest.Socket(s.Dir), Dir: s.Dir + "/c"})
+	core, err := secondCore(s.Dir, sessions.Config{Enabled: true, Declared: []sessions.Definition{s.Definition}, RemainOnExit: s.Env == "",
+		Resume: true, KillGrace: time.Second, Probe: 100 * time.Millisecond, Env: onDisk(s.Env)})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
-	core := sessions.New(sessions.Options{Terminal: tm, Store: registry.New(s.Dir + "/state"), Sink: &eventlogtest.Recorder{},
-		Harnesses: harness.NewSet(agentIn(s.Dir)).Get,
-		Config: func() sessions.Config {
-			return sessions.Config{Enabled: true, Declared: []sessions.Definition{s.Definition}, RemainOnExit: s.Env == "", Resume: true, KillGrace: time.Second,
-				Probe: 100 * time.Millisecond, Env: onDisk(s.Env)}
-		}})
 	if s.Env != "" {
 		rolled, err := core.Roll(context.Background(), sessions.RollRequest{All: true})
 		fmt.Println(rolled, err)
@@ -73,6 +68,16 @@ func runSecond(order string) int {
 	}
 	fmt.Println(row.Outcome, row.ID)
 	return 0
+}
+
+// secondCore is a core over the state of a world in dir, in a process of its own.
+func secondCore(dir string, cfg sessions.Config) (*sessions.Core, error) {
+	tm, err := tmux.New(tmux.Options{SocketPath: tmuxtest.Socket(dir), Dir: dir + "/c"})
+	if err != nil {
+		return nil, err
+	}
+	return sessions.New(sessions.Options{Terminal: tm, Store: registry.New(dir + "/state"), Sink: &eventlogtest.Recorder{},
+		Harnesses: harness.NewSet(agentIn(dir)).Get, Config: func() sessions.Config { return cfg }}), nil
 }
 
 // agentIn is the small agent with its conversations below dir.

@@ -23,7 +23,7 @@ func TestR4_1_R4_2_RespawnsAreConfiguredAndWithoutWordsTheyResume(t *testing.T) 
 	}
 	for _, value := range []string{"resumeOnRespawn: \"no\"", "resumeProbeSeconds: -1", "resumeProbeSeconds: 61", "resumeProbeSeconds: soon"} {
 		key, _, _ := strings.Cut(value, ":")
-		_, err := parse("version: 1\nrouting: {tmux: {"+value+"}}\n")
+		_, err := parse("version: 1\nrouting: {tmux: {" + value + "}}\n")
 		if err == nil || !strings.Contains(err.Error(), "routing.tmux."+key) {
 			t.Errorf("%s: %v", value, err)
 		}
