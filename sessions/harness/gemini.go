@@ -72,7 +72,8 @@ const geminiStart = 20 * time.Second
 // geminiRun is what the processes of a pane show. The log names every text by the conversation that the program was started
 // with, also after /clear.
 type geminiRun struct {
-	dir      string // of the working folder's log and conversations
+	projects string // the file that names the folders' own
+	dir      string // of the working folder's log and conversations; empty: it has none yet
 	started  string // that conversation
 	prompted bool   // a first message was given
 }
@@ -94,7 +95,8 @@ func (g Gemini) run(talk sessions.Conversation) (geminiRun, error) {
 	var known struct {
 		Projects map[string]string `json:"projects"`
 	}
-	data, err := os.ReadFile(filepath.Join(home, ".gemini", "projects.json"))
+	r.projects = filepath.Join(home, ".gemini", "projects.json")
+	data, err := os.ReadFile(r.projects)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return geminiRun{}, err
 	}

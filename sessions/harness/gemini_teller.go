@@ -25,7 +25,8 @@ type geminiSpot struct {
 	Last  string           `json:"lastly,omitempty"` // the message that was told last: it may be written again with more in it
 	Turn  sessions.Turn    `json:"turn,omitzero"`
 
-	waits *geminiWait // not stored: it is read again
+	waits    *geminiWait // not stored: it is read again
+	projects string      // not stored: it changes when there is a Dir
 }
 
 func geminiSpotOf(talk sessions.Conversation, place string) (geminiSpot, error) {
@@ -96,7 +97,7 @@ func (g Gemini) moved(ctx context.Context, talk sessions.Conversation, s *gemini
 	if err != nil {
 		return "", err
 	}
-	if r.dir != "" {
+	if s.projects = r.projects; r.dir != "" {
 		s.Dir = r.dir
 	}
 	s.Asked = changed
@@ -127,7 +128,7 @@ func (s geminiSpot) files() []string {
 
 func (s geminiSpot) watch() []string {
 	if s.Dir == "" {
-		return nil
+		return []string{s.projects}
 	}
 	return append([]string{filepath.Join(s.Dir, "logs.json")}, s.files()...)
 }

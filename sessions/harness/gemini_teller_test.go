@@ -141,6 +141,16 @@ func TestGeminiIsHeardAfterAClearAndInTheFileOfAResumedConversation(t *testing.T
 	wantHeard(t, listen(t, g, talk, told), "F resumed")
 }
 
+func TestAFolderThatIsNewToGeminiIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	g, talk := Gemini{Home: home}, sessions.Conversation{Session: sessionA, ID: talkA, Cwd: "/srv/new", Started: time.Now()}
+	told := listen(t, g, talk, sessions.Told{})
+	if want := filepath.Join(home, ".gemini", "projects.json"); !slices.Equal(told.Watch, []string{want}) {
+		t.Errorf("watches %q; want %q", told.Watch, want)
+	}
+}
+
 func TestAPlaceThatIsNotGeminisIsRefused(t *testing.T) {
 	t.Parallel()
 	g, talk, _ := geminiFolder(t, "[]")
