@@ -34,9 +34,10 @@ type Run struct {
 	Strike    bool   `json:"s,omitempty"`
 }
 
-// Facts are what is known of one thing.
+// Facts are what is known of one thing. Wide ones have long lines.
 type Facts struct {
 	Title string `json:"title"`
+	Wide  bool   `json:"wide,omitempty"`
 	Lines []Fact `json:"lines"`
 }
 

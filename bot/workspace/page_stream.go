@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -229,6 +230,7 @@ func (s *stream) traffic() {
 		s.request = c.Seq
 		all = append(all, pageCall(c))
 	}
+	slices.SortStableFunc(all, func(a, b pageFrame) int { return a.Time.Compare(b.Time) })
 	if len(all) > 0 {
 		s.event("wire", "", all[max(0, len(all)-maxFrames):])
 	}

@@ -484,3 +484,41 @@ func TestModalsAndTheHomeTabAreShownAndAnswered(t *testing.T) {
 		t.Errorf("the button of block %q was pressed", got)
 	}
 }
+
+func TestWhoMissedTooMuchReadsEverythingAnew(t *testing.T) {
+	t.Parallel()
+	p := startPage(t)
+	var s pageState
+	p.read("/api/state?as="+p.ann.ID, &s)
+	p.mu.Lock()
+	for range 3 * journalLength {
+		p.touch(change{kind: placesChanged})
+	}
+	p.mu.Unlock()
+	var none map[string]any
+	l := p.listen("as=" + p.ann.ID + "&since=" + s.Place)
+	l.next("reset", &none)
+	ts := p.post("after that")
+	var news []pageChange
+	l.next("news", &news)
+	if len(news) != 1 || news[0].Message.TS != ts {
+		t.Errorf("got %+v", news)
+	}
+}
+
+func TestThePageIsServedOnLoopbackAlone(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	for addr, want := range map[string]string{"0.0.0.0:0": "not a loopback address", "127.0.0.1:99999": "listen for the page"} {
+		page := NewPage(f.Workspace, PageOptions{Addr: addr, Visitors: []Visitor{{User: f.ann.ID}}})
+		if err := page.Start(f.ctx); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", addr, err)
+		}
+		if err := page.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := NewPage(f.Workspace, PageOptions{}).Start(f.ctx); err == nil {
+		t.Error("a page with nobody to write as started")
+	}
+}

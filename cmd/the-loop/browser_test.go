@@ -188,6 +188,7 @@ func (b *browser) key(name string, code int64) {
 // as writes as somebody else from now on.
 func (b *browser) as(name string) {
 	b.t.Helper()
+	b.until("no modal is in the way", "!document.querySelector('dialog[open]')")
 	b.click(fmt.Sprintf("#who [data-user]:nth-child(%d)", map[string]int{"Ann": 1, "Bob": 2, "Mallory": 3}[name]))
 	b.shows("#who [aria-checked=true]", name)
 	b.shows("#about", name)

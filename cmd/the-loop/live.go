@@ -41,6 +41,7 @@ type liveDemo struct {
 	bot      *demoBot
 	page     *workspace.Page
 	scrub    func(string) string
+	events   recentEvents
 }
 
 // live runs the demo until ctx ends, and takes everything down again, also when it goes wrong.
@@ -58,19 +59,24 @@ func (c *cli) live(ctx context.Context, o liveOptions, out io.Writer) (err error
 	}
 	defer func() { err = errors.Join(err, d.slack.Close()) }()
 	if err := d.open(ctx, c); err != nil {
-		return err
+		return uninterrupted(ctx, err)
 	}
 	defer func() { err = errors.Join(err, d.close(context.WithoutCancel(ctx))) }()
 	if err := d.start(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil // it was interrupted
-		}
-		return err
+		return uninterrupted(ctx, err)
 	}
 	d.greet(ctx, out)
 	<-ctx.Done()
 	_, _ = fmt.Fprintln(out, "\nTaking everything down …")
 	return nil
+}
+
+// uninterrupted is an error, unless somebody interrupted what it comes from.
+func uninterrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
 }
 
 // demoCompany is the team of the stranger.
@@ -112,6 +118,7 @@ func (d *liveDemo) open(ctx context.Context, c *cli) error {
 	if err != nil {
 		return fmt.Errorf("the demo's configuration: %w", err)
 	}
+	d.events.path = cfg.EventLog.Path
 	inDemo := *c
 	inDemo.config, inDemo.socket = path, filepath.Join(d.dir, "tmux")
 	d.cli = &inDemo

@@ -54,7 +54,7 @@ func (d *liveDemo) Scene(ctx context.Context, channel, thread string) workspace.
 	if thread == "" {
 		s.Note = "Open the thread under an announcement to see its terminal."
 	}
-	s.Facts = append(s.Facts, d.botFacts())
+	s.Facts = append(s.Facts, d.botFacts(), d.events.facts(ctx))
 	return s
 }
 
@@ -70,7 +70,7 @@ func (d *liveDemo) session(ctx context.Context, s *workspace.Scene, row sessions
 	default:
 		s.Screen = screenRuns(render.ParseScreen(ansi).Scrubbed(d.scrub))
 	}
-	s.Facts = append(s.Facts, recordFacts(row), bindingFacts(binding), d.drift(ctx, row), d.botFacts())
+	s.Facts = append(s.Facts, recordFacts(row), bindingFacts(binding), d.drift(ctx, row), d.botFacts(), d.events.facts(ctx))
 }
 
 func screenRuns(screen render.Screen) [][]workspace.Run {

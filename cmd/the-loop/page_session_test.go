@@ -162,4 +162,5 @@ func TestFilesAndPicturesGoBothWaysOnThePage(t *testing.T) {
 	b.shows(screen, "notes") // the agent is told where it is
 	b.write("channel", "/the-loop peek helper --share")
 	b.until("a picture of the terminal", "(document.querySelector('#thread-list figure img')?.naturalWidth || 0) > 100")
+	b.until("the list is at its end", "(s => s.scrollHeight - s.scrollTop - s.clientHeight < 4)(document.querySelector('#thread-scroll'))")
 }

@@ -29,6 +29,8 @@ func TestAReplyOnThePageIsTypedAndOthersGetNowhere(t *testing.T) {
 		b.write("thread", "Nobody hears "+name)
 		b.shows("#thread-list", "Nobody hears "+name)
 	}
+	b.shows(".facts", "2 replies") // dropped
+	b.shows(".facts", "unauthorized-actor")
 	b.as("Ann")
 	b.write("thread", "And again")
 	b.shows(screen, "And again")

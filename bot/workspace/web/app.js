@@ -153,7 +153,7 @@ function place1(l, m, name) {
   keepMessage(l, m);
   if (!was && all.length && Number(m.ts) < Number(all[all.length - 1])) l.messages = new Map([...l.messages].sort((a, b) => Number(a[0]) - Number(b[0])));
   const drop = l.messages.size - most;
-  if (drop > 0 && atBottom(name)) { for (const ts of all.slice(0, drop)) l.messages.delete(ts); l.more = true; }
+  if (drop > 0 && stuck[name]) { for (const ts of all.slice(0, drop)) l.messages.delete(ts); l.more = true; }
 }
 
 function noteReactions(was, m) {
@@ -183,10 +183,20 @@ function draw() {
 
 function atBottom(name) { const s = $(name + "-scroll"); return s.scrollHeight - s.scrollTop - s.clientHeight < 80; }
 
+// Lists stay at their end while somebody is there, also when a picture comes or the window changes.
+const stuck = { channel: true, thread: true };
+for (const name of ["channel", "thread"]) {
+  const scroll = $(name + "-scroll");
+  scroll.addEventListener("scroll", () => { stuck[name] = atBottom(name); }, { passive: true });
+  const end = new ResizeObserver(() => { if (stuck[name]) scroll.scrollTop = scroll.scrollHeight; });
+  end.observe(scroll);
+  end.observe($(name + "-list"));
+}
+
 function drawList(name) {
   const l = lists[name];
   const scroll = $(name + "-scroll");
-  const stick = atBottom(name) || !scroll.dataset.filled;
+  const stick = stuck[name] || !scroll.dataset.filled;
   const items = [];
   if (name === "thread" && l.root) items.push(item(l.root, "thread"), { key: "count", sig: l.root.reply_count || 0, make: () => h("div", { class: "rule" }, h("span", {}, counted(l.root.reply_count || 0))) });
   if (l.more) items.push({ key: "older", sig: "older", make: () => h("button", { type: "button", class: "older", on: { click: () => older(name) } }, "Older messages") });
@@ -200,7 +210,7 @@ function drawList(name) {
   }
   keyed($(name + "-list"), items);
   roving($(name + "-list"));
-  if (stick) scroll.scrollTop = scroll.scrollHeight;
+  if (stick) { stuck[name] = true; scroll.scrollTop = scroll.scrollHeight; }
   if (l.messages.size) scroll.dataset.filled = "1";
 }
 
@@ -247,6 +257,7 @@ async function older(name) {
   const first = l.messages.keys().next().value;
   const scroll = $(name + "-scroll");
   const from = scroll.scrollHeight - scroll.scrollTop;
+  stuck[name] = false;
   await loadList(name, first);
   requestAnimationFrame(() => requestAnimationFrame(() => { scroll.scrollTop = scroll.scrollHeight - from; }));
 }
@@ -412,8 +423,9 @@ async function write(thread, text, files, alsoSend) {
     await act("slash", { ...at, name, text: text.slice(name.length).trim() });
   } else if (files.length) await send({ ...at, text }, files);
   else await act("post", { ...at, text, alsoSend });
-  const scroll = $((thread ? "thread" : "channel") + "-scroll");
-  scroll.scrollTop = scroll.scrollHeight;
+  const name = thread ? "thread" : "channel";
+  stuck[name] = true;
+  $(name + "-scroll").scrollTop = $(name + "-scroll").scrollHeight;
 }
 
 function suggestions(text, thread) {

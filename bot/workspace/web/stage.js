@@ -60,7 +60,7 @@ function fit() {
 }
 
 function group(f) {
-  return h("section", {}, h("h3", {}, f.title), h("dl", {}, f.lines.map((l) => h("div", { class: l.mark || "" }, h("dt", {}, l.name), h("dd", {}, h("bdi", { text: l.value }))))));
+  return h("section", { class: f.wide ? "wide" : "" }, h("h3", {}, f.title), h("dl", {}, f.lines.map((l) => h("div", { class: l.mark || "" }, h("dt", {}, l.name), h("dd", {}, h("bdi", { text: l.value }))))));
 }
 
 function control(c) {

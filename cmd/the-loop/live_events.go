@@ -1,0 +1,52 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"the-loop/bot/workspace"
+	"the-loop/sessions/eventlog"
+)
+
+// eventsShown is how many events the page shows.
+const eventsShown = 6
+
+// recentEvents are the last events of a log, which is read on from where it was read to.
+type recentEvents struct {
+	path string
+
+	mu   sync.Mutex // guards the fields that follow
+	at   eventlog.Position
+	last []eventlog.Entry
+}
+
+// facts are the last events, the newest first, each with why or what came of it.
+func (r *recentEvents) facts(ctx context.Context) workspace.Facts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at, err := eventlog.Read(ctx, r.path, r.at, func(e eventlog.Entry) error {
+		r.last = append(r.last[max(0, len(r.last)-eventsShown+1):], e)
+		return nil
+	})
+	f := workspace.Facts{Title: "Event log", Wide: true}
+	if err != nil {
+		f.Lines = append(f.Lines, marked("log", about(err), false))
+		return f
+	}
+	r.at = at
+	for i := len(r.last) - 1; i >= 0; i-- {
+		f.Lines = append(f.Lines, eventFact(r.last[i]))
+	}
+	return f
+}
+
+func eventFact(e eventlog.Entry) workspace.Fact {
+	text := e.Name
+	for _, field := range []string{"outcome", "reason", "verdict"} {
+		if v, given := e.Fields[field]; given {
+			text += fmt.Sprintf(" · %v", v)
+		}
+	}
+	return fact(moment(e.Time), text)
+}
