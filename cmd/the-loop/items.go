@@ -121,7 +121,10 @@ then fails, and the same delivery may be brought again.`}
 		return c.item(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
 			q.Ref = ref
 			done, err := a.core.Deliver(cmd.Context(), q)
+			var held *sessions.HeldError
 			switch {
+			case errors.As(err, &held):
+				return fmt.Errorf("%w: nothing was typed; bring it again when that is over, or wait for it with --wait", err)
 			case err != nil:
 				return err
 			case format == "json":

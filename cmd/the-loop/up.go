@@ -129,9 +129,10 @@ func (c *cli) foreground(cmd *cobra.Command, a *app, format string) error {
 
 func (c *cli) stopCommand() *cobra.Command {
 	var format string
-	cmd := &cobra.Command{Use: "stop", Short: "Stop every session, and then the bot", Args: cobra.NoArgs,
-		Long: `Stop every recorded session, whether or not it is declared or enabled, and then the bot. Conversations stay: the next start
-resumes them. It works also while the configuration does not validate.`}
+	cmd := &cobra.Command{Use: "stop", Short: "Stop every standing session, and then the bot", Args: cobra.NoArgs,
+		Long: `Stop every recorded standing session, whether or not it is declared or enabled, and then the bot. Conversations stay: the next
+start resumes them. The sessions of work items go on: the-loop sessions list shows them. It works also while the configuration does not
+validate.`}
 	formatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return c.with(cmd.Context(), c.openToStop, func(a *app) error {
