@@ -31,7 +31,7 @@ func (c *Core) Deliver(ctx context.Context, q DeliverRequest) (Delivered, error)
 	if q.DeliveryID == "" {
 		q.DeliveryID = newID()
 	}
-	d := &delivery{c: c, q: q, until: time.Now().Add(q.Wait)}
+	d := &delivery{c: c, q: q, began: time.Now(), until: time.Now().Add(q.Wait)}
 	if err := q.check(); err != nil {
 		return Delivered{}, err
 	}
@@ -56,6 +56,7 @@ func (q DeliverRequest) check() error {
 type delivery struct {
 	c       *Core
 	q       DeliverRequest
+	began   time.Time
 	until   time.Time // what passes by itself is waited for
 	rec     Record
 	harness Harness
@@ -81,7 +82,7 @@ func (d *delivery) run(ctx context.Context) error {
 		switch {
 		case errors.Is(err, errAgain) && round < deliverRounds:
 			continue
-		case !passes(err) || time.Now().After(d.until):
+		case !passes(err) || time.Now().After(d.patience(err)):
 			return err
 		}
 		timer := time.NewTimer(deliverEvery)
@@ -99,6 +100,15 @@ func passes(err error) bool {
 	var held *HeldError
 	var locked *LockedError
 	return errors.As(err, &held) || errors.As(err, &locked) || errors.Is(err, ErrSilent) && !errors.Is(err, ErrInDoubt)
+}
+
+// patience is until when what keeps the event back is waited for. An agent that starts is, whatever the caller asked for.
+func (d *delivery) patience(err error) time.Time {
+	var held *HeldError
+	if errors.As(err, &held) && held.State == ViewStarting {
+		return later(d.until, d.began.Add(openingTime))
+	}
+	return d.until
 }
 
 // attempt looks how the session is, does what that asks for, and waits for the proof.

@@ -651,3 +651,23 @@ func TestAWorkItemIsRolledOntoAChangedEnvironmentInItsConversation(t *testing.T)
 		t.Errorf("%+v", d)
 	}
 }
+
+func TestTwoEventsThatComeWhileNothingRunsBothArrive(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	w.kill(item)
+	var wg sync.WaitGroup
+	for _, text := range []string{"one", "two", "three"} {
+		wg.Go(func() {
+			if _, err := w.Deliver(t.Context(), sessions.DeliverRequest{Ref: item, Text: text}); err != nil {
+				t.Errorf("%s: %v", text, err)
+			}
+		})
+	}
+	wg.Wait()
+	said := w.said(item, smallagent.TypeUser)
+	slices.Sort(said)
+	if !slices.Equal(said, []string{"one", "the first event", "three", "two"}) {
+		t.Errorf("the agent was told %q", said)
+	}
+}

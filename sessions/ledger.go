@@ -48,6 +48,7 @@ type Entry struct {
 	At      time.Time  `json:"at"`
 	Session string     `json:"session,omitempty"` // Record.ID
 	Intent  Intent     `json:"intent,omitzero"`
+	Opening bool       `json:"opening,omitempty"` // an agent was started with it
 }
 
 // abandoned reports whether whoever brought the delivery has certainly died over it.

@@ -64,7 +64,8 @@ func (d *delivery) intend(ctx context.Context, i Intent) error {
 				return &unsettledError{e}
 			}
 		}
-		l.put(Entry{ID: d.q.DeliveryID, State: EntryInflight, At: d.c.o.Now(), Session: d.rec.ID, Intent: i})
+		l.put(Entry{ID: d.q.DeliveryID, State: EntryInflight, At: d.c.o.Now(), Session: d.rec.ID, Intent: i,
+			Opening: d.event != nil && d.event.given})
 		return nil
 	})
 	d.noted = d.noted || err == nil
@@ -132,7 +133,7 @@ func (d *delivery) settleEarlier(ctx context.Context, e Entry) error {
 	doubt, was := doubtOf(e), e.State
 	switch {
 	case taken:
-		e.State, e.Receipt, e.Intent, doubt = EntryDone, ReceiptAccepted, Intent{}, nil
+		e.State, e.Receipt, e.Intent, e.Opening, doubt = EntryDone, ReceiptAccepted, Intent{}, false, nil
 	default:
 		e.State = EntryDoubt
 	}
@@ -157,16 +158,19 @@ func (d *delivery) evidence(ctx context.Context, e Entry) (bool, error) {
 	}
 	until := e.At
 	if e.State == EntryInflight {
-		until = e.At.Add(d.patience())
+		until = e.At.Add(d.proofTime(e))
 	}
 	return d.witness(ctx, w, e.Intent, until, func() error { return d.unchanged(ctx, e) })
 }
 
-// patience is how long whoever typed a text waits for its evidence, at most.
-func (d *delivery) patience() time.Duration {
+// proofTime is how long whoever brought a delivery waits for its evidence, at most.
+func (d *delivery) proofTime(e Entry) time.Duration {
 	t := d.harness.Traits().AcceptTimeout
 	if t == 0 {
 		t = DefaultAcceptTimeout
+	}
+	if e.Opening {
+		return openingTime
 	}
 	return (submits + 1) * t
 }

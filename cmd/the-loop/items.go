@@ -105,8 +105,8 @@ started with it: in its conversation, or in a fresh one where that cannot be res
 
 A delivery with an id that was processed is not repeated, whoever brings it again; the ids of the last 500 deliveries to a work item
 are known. Where nobody can tell whether it arrived, that is said, and the same id is never typed again.
-While the agent asks a question, or unsent text stands in its box, nothing is typed: the command waits as long as --wait says and
-then fails, and the same delivery may be brought again.`}
+An agent that starts is waited for. While it asks a question, or unsent text stands in its box, nothing is typed: the command waits
+as long as --wait says and then fails, and the same delivery may be brought again.`}
 	cmd.Flags().StringVar(&q.DeliveryID, "delivery-id", "", "the `ID` of the event; without one it is like no other")
 	cmd.Flags().DurationVar(&q.Wait, "wait", 0, "how long to wait for the agent to take text")
 	text := textFlag(cmd)
