@@ -112,6 +112,12 @@ func (a *agent) accounts(texts map[string]string) int {
 	a.w.t.Helper()
 	order := slices.Sorted(mapKeys(texts))
 	states := a.settled(order)
+	a.w.until("what was typed is in the agent's record", func() bool { // without proof, tmux submits it a moment later
+		got := a.got()
+		return !slices.ContainsFunc(order, func(ts string) bool {
+			return states[ts].Outcome == threads.OutcomeTyped && !slices.Contains(got, texts[ts])
+		})
+	})
 	got := a.got()
 	at, doubts := -1, 0
 	for _, ts := range order {
