@@ -210,11 +210,11 @@ func TestEveryEventIsProcessedOnceOrReportedWhileCouriersAreKilled(t *testing.T)
 	t.Parallel()
 	s := newStorm(t)
 	n := stormSize(200, 12)
-	life := 200 * time.Millisecond
+	life := 50 * time.Millisecond
 	for next := 0; next < n; {
 		before := next
 		if next = s.courier(t.Context(), next, n, rand.N(life)); next-before > 1 {
-			life = 200 * time.Millisecond
+			life = 50 * time.Millisecond
 		} else {
 			life = min(life*5/4, 10*time.Second) // on a busy machine nothing would come to its end
 		}
