@@ -15,7 +15,7 @@ quick: ## what needs tmux and nothing else, under the race detector
 
 REAL := $(GO) test -p 1 -timeout 15m -run TestReal -skip TestRealTalk ./sessions/harness ./bot ./cmd/the-loop
 
-heavy: node ## what needs npm, or takes long: once, without the race detector
+heavy: node ## what needs npm or Chromium, or takes long: once, without the race detector
 	$(GO) test -p 1 -timeout 40m -skip TestReal ./...
 	$(REAL) || $(REAL) # how long the agents' own programs take on a busy machine is not in our hands
 	GO="$(GO)" testdata/agents/talk.sh

@@ -22,6 +22,7 @@ type PageOptions struct {
 	Channel   string     // the channel that is shown at first; default: the first one
 	Commands  []Command  // that the composer suggests
 	Shortcuts []Shortcut // in the menu of a message
+	Tips      []string   // what to try, in a sentence each
 	Backstage Backstage  // what is shown beside the thread; nil: nothing
 }
 

@@ -62,6 +62,7 @@ type pageState struct {
 	Visitors  []Visitor         `json:"visitors"`
 	Commands  []Command         `json:"commands"`
 	Shortcuts []Shortcut        `json:"shortcuts"`
+	Tips      []string          `json:"tips"`
 	Backstage bool              `json:"backstage"`
 	People    []pagePerson      `json:"people"`
 	Channels  []pageChannel     `json:"channels"`
@@ -88,7 +89,7 @@ func (p *Page) state(me *Person) pageState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := pageState{Place: place(w.journal.last), Me: me.ID, Bot: w.botUser, Team: w.opts.TeamDomain, Channel: p.opts.Channel,
-		Visitors: p.opts.Visitors, Commands: p.opts.Commands, Shortcuts: p.opts.Shortcuts, Backstage: p.opts.Backstage != nil,
+		Visitors: p.opts.Visitors, Commands: p.opts.Commands, Shortcuts: p.opts.Shortcuts, Tips: p.opts.Tips, Backstage: p.opts.Backstage != nil,
 		Views: w.pageViews(me.ID), Home: w.pageHome(me.ID), Statuses: map[string]string{}}
 	s.People, s.Channels = w.places(me.ID)
 	for _, e := range w.ephemerals[me.ID] {

@@ -22,6 +22,7 @@ import (
 	"the-loop/bot/workspace"
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
+	"the-loop/sessions/harness"
 	"the-loop/sessions/tmux"
 )
 
@@ -161,7 +162,7 @@ func (d *liveDemo) announced(ctx context.Context) error {
 
 func (d *liveDemo) servePage(ctx context.Context) error {
 	d.page = workspace.NewPage(d.slack, workspace.PageOptions{
-		Addr: "127.0.0.1:" + strconv.Itoa(d.o.port), Channel: d.channel, Backstage: d, Commands: demoCommands(), Shortcuts: demoShortcuts(),
+		Addr: "127.0.0.1:" + strconv.Itoa(d.o.port), Channel: d.channel, Backstage: d, Tips: d.tips(), Commands: demoCommands(), Shortcuts: demoShortcuts(),
 		Visitors: []workspace.Visitor{
 			{User: d.ann.ID, Role: "on the list", In: true, About: "Ann is on the operator's list: what she writes in the thread is typed into the terminal, and her buttons work."},
 			{User: d.bob.ID, Role: "not on the list", About: "Bob is a colleague who is not on the list: he reads along, and nothing that he does reaches an agent."},
@@ -201,15 +202,30 @@ func (d *liveDemo) greet(ctx context.Context, out io.Writer) {
   terminal  %s
 
 Three things to try on the page:
-  1. Write a reply in the thread, and see it typed into the terminal, once.
-  2. Write as Bob or Mallory, who are not on the list, and see that they get nowhere.
-  3. Kill the bot, write something, and start it again: the reply arrives.
-
+%s
 Ctrl-C ends it and leaves nothing behind.
-`, d.o.harness, d.page.URL(), shellWords(attach))
+`, d.o.harness, d.page.URL(), shellWords(attach), numbered(d.tips()))
 	if !d.o.noOpen {
 		openBrowser(d.page.OnceURL(), d.cli.env.getenv)
 	}
+}
+
+// tips are what to try.
+func (d *liveDemo) tips() []string {
+	first := "Write a reply in the thread, and see it typed into the terminal, once."
+	if d.o.harness == harness.SmallAgentName {
+		first = "Write “ask: run the tests” in the thread, and answer the agent's question there with a button."
+	}
+	return []string{first, "Write as Bob or Mallory, who are not on the list, and see that they get nowhere.",
+		"Kill the bot, write a reply, and start it again: the reply is typed, once."}
+}
+
+func numbered(lines []string) string {
+	var b strings.Builder
+	for i, line := range lines {
+		fmt.Fprintf(&b, "  %d. %s\n", i+1, line)
+	}
+	return b.String()
 }
 
 // openBrowser starts the operator's browser, when there is a display and something that starts it. It stays when we end.

@@ -10,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"the-loop/cmd/internal/config"
+	"the-loop/sessions/harness"
 )
 
 // demoVariable is what the demo's env file declares, beside what the operator's own does.
@@ -43,7 +44,7 @@ func (d *liveDemo) configure(c *cli) (path string, err error) {
 // operators is the operator's own configuration, when the harness is not the small agent and there is one.
 func (d *liveDemo) operators(c *cli) (*config.Config, error) {
 	builtIn := slices.Contains(builtinNames(), d.o.harness)
-	if d.o.harness == "small-agent" {
+	if d.o.harness == harness.SmallAgentName {
 		return &config.Config{}, nil
 	}
 	cfg, _, err := c.load()
@@ -63,7 +64,7 @@ func (d *liveDemo) operators(c *cli) (*config.Config, error) {
 // config is the demo's configuration, as an operator would write it.
 func (d *liveDemo) config(work string, theirs *config.Config) map[string]any {
 	routing := map[string]any{"defaultHarness": d.o.harness, "spawnWorkdir": work}
-	if d.o.harness == "small-agent" {
+	if d.o.harness == harness.SmallAgentName {
 		routing["tmux"] = map[string]any{"harnessKillGraceSeconds": 1}
 	}
 	if args, given := theirs.Routing.HarnessArgs[d.o.harness]; given {
@@ -85,7 +86,10 @@ func harnessEntry(h config.Harness) map[string]any {
 	if h.Args == nil { // another binary for a built-in one
 		return entry
 	}
-	entry["args"], entry["submitDelayMs"], entry["reports"] = h.Args, h.SubmitDelay.Milliseconds(), h.Reports
+	entry["args"], entry["submitDelayMs"] = h.Args, h.SubmitDelay.Milliseconds()
+	if h.Reports {
+		entry["reports"] = "program"
+	}
 	if h.ResumeArgs != nil {
 		entry["resumeArgs"] = h.ResumeArgs
 	}

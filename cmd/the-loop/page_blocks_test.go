@@ -114,12 +114,14 @@ func TestThePageIsUsedWithTheKeyboardAlone(t *testing.T) {
 // The demo takes any harness that the operator's configuration describes, and says which it does not know.
 func TestTheDemoRunsAnotherHarness(t *testing.T) {
 	chromium(t)
-	d := startDemoWith(t, "harnesses: {mine: {binary: /bin/cat, args: [\"-u\"]}}\n", nil, "--harness", "mine")
+	d := startDemoWith(t, `harnesses:
+  mine: {binary: /bin/sh, args: ["-c", "exec cat", "{sessionId}"], resumeArgs: ["-c", "exec cat", "{sessionId}"], reports: program, commandPrefixes: ["/"], submitDelayMs: 50}
+`, nil, "--harness", "mine")
 	b := newBrowser(t, 1440, 900)
 	b.open(d.url)
 	b.shows("#thread-list", "An agent to play with: mine")
 	b.write("thread", "is echoed")
-	b.until("the screen shows it", "(document.querySelector('"+screen+"').innerText.match(/is echoed/g) || []).length > 0")
+	b.shows(screen, "is echoed")
 	b.until("a receipt", "!!document.querySelector('#thread-list .reaction')")
 }
 

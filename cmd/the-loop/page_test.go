@@ -12,7 +12,7 @@ const (
 
 func TestAReplyOnThePageIsTypedAndOthersGetNowhere(t *testing.T) {
 	d := startDemo(t)
-	for _, want := range []string{"tmux -u -S", "attach-session", "http://127.0.0.1:", "1. Write a reply"} {
+	for _, want := range []string{"tmux -u -S", "attach-session", "http://127.0.0.1:", "1. Write “ask: run the tests”"} {
 		if !strings.Contains(d.out, want) {
 			t.Errorf("the demo does not say %q: %s", want, d.out)
 		}

@@ -85,6 +85,7 @@ async function loadList(name, before) {
   const l = before ? lists[name] : (lists[name] = fresh());
   if (l.loading) return;
   l.loading = true;
+  $(name + "-list").setAttribute("aria-busy", "true"); // nobody wants to hear all of it
   try {
     const q = { as: state.me, channel: where.channel, limit: String(page) };
     if (name === "thread") q.thread = where.thread;
@@ -97,7 +98,7 @@ async function loadList(name, before) {
     for (const m of old) l.messages.set(m.ts, m);
     l.more = got.more;
     if (got.root) { l.root = got.root; l.root.version = ++version; }
-  } catch (e) { banner(e.message); } finally { l.loading = false; }
+  } catch (e) { banner(e.message); } finally { l.loading = false; requestAnimationFrame(() => requestAnimationFrame(() => $(name + "-list").removeAttribute("aria-busy"))); }
   draw();
 }
 
@@ -278,6 +279,8 @@ function drawFrame() {
   const c = names.channel(where.channel);
   $("channel-title").textContent = where.place === "home" ? (bot ? bot.name : "Home") : "#" + (c ? c.name : "");
   $("channel-sub").textContent = where.place === "home" ? "Home tab" : c ? c.members + " members" + (c.shared ? ", one of another company" : "") : "";
+  $("tips").hidden = !(state.tips || []).length;
+  keyed($("tips").querySelector("ol"), (state.tips || []).map((t) => ({ key: t, sig: t, make: () => h("li", {}, t) })));
   $("home").hidden = where.place !== "home";
   $("channel-scroll").hidden = $("channel-composer").hidden = where.place === "home";
   $("thread-pane").hidden = !where.thread || where.place === "home";

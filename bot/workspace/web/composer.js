@@ -7,7 +7,7 @@ let count = 0;
 // send(text, files, broadcast), which throws what is wrong.
 export function composer(o) {
   const id = "composer-" + ++count;
-  const box = h("textarea", { id: o.thread ? "thread-text" : "channel-text", rows: "1", dir: "auto", "aria-describedby": id + "-said", "aria-autocomplete": "list", "aria-controls": id + "-list", "aria-expanded": "false", autocomplete: "off" });
+  const box = h("textarea", { id: o.thread ? "thread-text" : "channel-text", rows: "1", dir: "auto", enterkeyhint: "send", "aria-describedby": id + "-said", "aria-autocomplete": "list", "aria-controls": id + "-list", "aria-expanded": "false", autocomplete: "off" });
   const said = h("p", { class: "composer-said", id: id + "-said", role: "alert" });
   const list = h("ul", { class: "suggestions", id: id + "-list", role: "listbox", "aria-label": "Suggestions", hidden: true });
   const chips = h("ul", { class: "chips", "aria-label": "Files to send" });
