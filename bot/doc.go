@@ -11,7 +11,8 @@
 // files, modals.go and views.go open and fill modals,
 // home.go is the Home tab. announcer.go keeps Slack in line with the sessions, listener.go hears what agents say
 // (listener_watch.go is told by the system when there is something), answers.go makes messages of it, and status.go shows that
-// they work. socket.go keeps a Socket Mode connection, link.go is one of them, and queue.go is
+// they work; rotation.go tells the channel of sessions that run on a stale environment and restarts them, as rotation_state.go
+// remembers. socket.go keeps a Socket Mode connection, link.go is one of them, and queue.go is
 // the line between it and the rest; surface.go is the table of what the app uses of Slack, from which manifest.go
 // writes the app's manifest; check.go tries it all out; bot.go puts it together.
 //

@@ -388,3 +388,16 @@ func TestR_NoValueIsInWhatSlackIsToldOrInTheState(t *testing.T) {
 		}
 	}
 }
+
+// What the sessions are called is nobody else's business: a channel that another organisation can read is told nothing.
+func TestASharedChannelIsToldNothingOfTheEnvFile(t *testing.T) {
+	t.Parallel()
+	l := newLife(t)
+	l.env("TOKEN=old")
+	l.make("one")
+	l.ShareChannel(l.ch, "T0OTHERCO1")
+	l.env("TOKEN=new")
+	l.until("the refusal", func() bool { return strings.Contains(l.logs.String(), "is shared with another organisation") })
+	l.says("status", "sessions 1 of 1 running with a stale environment") // for who asked
+	l.wantsRotations(0)
+}

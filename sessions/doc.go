@@ -7,8 +7,10 @@
 //
 // The files, bottom-up: ref.go names sessions; text.go cleans what is typed; record.go says what is known of a session and
 // row.go what is told of it; terminal.go, harness.go and store.go declare the outside; errors.go lists what can go wrong,
-// with remedies, names.go the events; core.go finds sessions and their panes; run.go brings one into its pane, with prompt.go,
+// with remedies, names.go the events; core.go finds sessions and their panes; run.go brings one into its pane and replace.go
+// another agent into the pane that there is, with prompt.go,
 // event.go and follow.go. The verbs are start.go (and restart), stop.go, create.go (and delete), register.go, all.go, list.go
 // (and attach), peek.go, say.go, keys.go, noted.go and attend.go; deliver.go takes an event to a work item's session, with ledger.go and
-// settle.go, which keep it from being processed twice, and intake.go delivers what a source of events tells.
+// settle.go, which keep it from being processed twice; drift.go compares environments with the env file, and roll.go brings sessions
+// onto it; and intake.go delivers what a source of events tells.
 package sessions

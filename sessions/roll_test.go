@@ -599,3 +599,25 @@ func TestNoValueShowsAnywhereWhileSessionsAreRolled(t *testing.T) {
 		}
 	}
 }
+
+// Sessions of work items are rolled like standing ones, and keep the names that the product gives them.
+func TestSessionsOfBothKindsAreRolled(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	w.envFile("TOKEN=new", "THE_LOOP_WORK_ITEM=forged")
+	pane := w.pane(item)
+	if d := w.Drift(t.Context()); d.Running != 1 || d.Stale != 1 || d.Rows[0].Ref != item || !slices.Equal(d.Rows[0].Stale, []string{"TOKEN"}) {
+		t.Errorf("%+v", d)
+	}
+	row := w.roll(sessions.RollRequest{All: true})
+	holds, now := w.holds(item), w.pane(item)
+	if row.Outcome != sessions.OutcomeVerified || row.Ref != item || now.ID != pane.ID || now.PID == pane.PID {
+		t.Errorf("%+v, pane %+v was %+v", row, now, pane)
+	}
+	if holds["TOKEN"] != "new" || holds["THE_LOOP_WORK_ITEM"] != string(ref(item)) {
+		t.Errorf("TOKEN=%s, THE_LOOP_WORK_ITEM=%s", holds["TOKEN"], holds["THE_LOOP_WORK_ITEM"])
+	}
+	if d := w.Drift(t.Context()); d.Stale != 0 || d.Running != 1 {
+		t.Errorf("%+v", d)
+	}
+}
