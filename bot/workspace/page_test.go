@@ -124,9 +124,15 @@ func TestThePageLetsNobodyInWhoDoesNotComeByItsAddress(t *testing.T) {
 	stranger := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	t.Cleanup(stranger.CloseIdleConnections)
 	for name, change := range map[string]func(*http.Request) *http.Client{
-		"without the key":           func(*http.Request) *http.Client { return stranger },
-		"with another key":          func(r *http.Request) *http.Client { r.URL.RawQuery = "key=0"; return stranger },
-		"a name that points here":   func(r *http.Request) *http.Client { r.Host = "evil.example:80"; return p.client },
+		"without the key":  func(*http.Request) *http.Client { return stranger },
+		"with another key": func(r *http.Request) *http.Client { r.URL.RawQuery = "key=0"; return stranger },
+		"a name that points here": func(r *http.Request) *http.Client {
+			for _, c := range p.client.Jar.Cookies(r.URL) {
+				r.AddCookie(c)
+			}
+			r.Host = "evil.example:80"
+			return stranger
+		},
 		"another port's origin":     func(r *http.Request) *http.Client { r.Header.Set("Origin", "http://127.0.0.1:1"); return p.client },
 		"a page of another site":    func(r *http.Request) *http.Client { r.Header.Set("Origin", "https://evil.example"); return p.client },
 		"a frame of another site":   func(r *http.Request) *http.Client { r.Header.Set("Sec-Fetch-Site", "cross-site"); return p.client },
