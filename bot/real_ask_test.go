@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,7 +15,13 @@ import (
 // TestRealClaudesPermissionIsGivenAndRefusedByButtons has each way to answer, with a reply that waits meanwhile.
 func TestRealClaudesPermissionIsGivenAndRefusedByButtons(t *testing.T) {
 	t.Parallel()
-	k := newTalk(t)
+	k := newTalk(t, func(s *setup) { s.patience = 100 * time.Second })
+	t.Cleanup(func() {
+		if t.Failed() {
+			p, err := k.w.core.Peek(context.Background(), sessions.PeekRequest{Ref: k.ref})
+			t.Logf("the pane shows\n%s\n%v", p.Text, err)
+		}
+	})
 	ran := func(name string) bool { _, err := os.Stat(filepath.Join(k.cwd, name)); return err == nil }
 	m := k.runs("touch ALLOWED")
 	ts := k.reply("[[say what was held]]")

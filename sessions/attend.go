@@ -43,26 +43,59 @@ func squeezed(text string) string {
 	}, text)
 }
 
-// shownAsks are the asks that were seen on their agent's screen. Only of these the screen can tell that they are over.
-type shownAsks struct {
+// openAsks are the asks that are attended, by token.
+type openAsks struct {
 	mu  sync.Mutex // guards the field that follows
-	all map[string]bool
+	all map[string]*openAsk
 }
 
-func (s *shownAsks) put(token string, shown bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if shown {
-		s.all[token] = true
-	} else {
-		delete(s.all, token)
+type openAsk struct {
+	session string
+	since   time.Time
+	shown   bool // it was seen on its agent's screen: only then that can tell that it is over
+}
+
+// askDraws is how long an agent may take to show what its hook reports: until then nothing is typed, since the dialog would
+// take the submit key for an answer.
+const askDraws = 10 * time.Second
+
+func (o *openAsks) put(token, session string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.all[token] = &openAsk{session: session, since: time.Now()}
+}
+
+func (o *openAsks) remove(token string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.all, token)
+}
+
+func (o *openAsks) saw(token string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if a := o.all[token]; a != nil {
+		a.shown = true
 	}
 }
 
-func (s *shownAsks) has(token string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.all[token]
+func (o *openAsks) shown(token string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	a := o.all[token]
+	return a != nil && a.shown
+}
+
+// unseen reports whether the session's agent asks something that its screen may be just about to show.
+func (o *openAsks) unseen(session string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, a := range o.all {
+		if a.session == session && !a.shown && time.Since(a.since) < askDraws {
+			return true
+		}
+	}
+	return false
 }
 
 // Attend waits until the ask is over: answered here or in the terminal, given up by the agent, or ended with it. When
@@ -75,8 +108,9 @@ func (c *Core) Attend(ctx context.Context, q AttendRequest) error {
 	defer looking.Wait()
 	attending, stop := context.WithCancel(ctx)
 	defer stop()
-	defer c.shown.put(q.Token, false)
+	defer c.asks.remove(q.Token)
 	return c.o.Reports.Attend(ctx, q.ID, q.Token, func() {
+		c.asks.put(q.Token, q.ID)
 		q.Open()
 		looking.Go(func() { c.lookAfter(attending, q) })
 	})
@@ -114,9 +148,9 @@ func (c *Core) lookAfter(ctx context.Context, q AttendRequest) {
 		switch c.askSeen(ctx, q) {
 		case seenThere:
 			gone = 0
-			c.shown.put(q.Token, true)
+			c.asks.saw(q.Token)
 		case seenGone:
-			if gone++; gone > 1 && c.shown.has(q.Token) { // one look may fall between two pictures
+			if gone++; gone > 1 && c.asks.shown(q.Token) { // one look may fall between two pictures
 				_ = c.o.Reports.Answer(ctx, q.ID, Answer{Token: q.Token, Verdict: VerdictLeave}) // or it ended by itself
 				return
 			}
@@ -178,7 +212,7 @@ func (c *Core) Answer(ctx context.Context, q AnswerRequest) error {
 		return fmt.Errorf("answer an ask: %w", errors.ErrUnsupported)
 	}
 	look := AttendRequest{Ref: q.Ref, ID: q.ID, Token: q.Token, Mark: q.Mark}
-	for looks := 0; c.shown.has(q.Token) && c.askSeen(ctx, look) == seenGone; looks++ {
+	for looks := 0; c.asks.shown(q.Token) && c.askSeen(ctx, look) == seenGone; looks++ {
 		if looks > 0 {
 			_ = c.o.Reports.Answer(ctx, q.ID, Answer{Token: q.Token, Verdict: VerdictLeave}) // or it ended by itself
 			return ErrAskOver

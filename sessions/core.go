@@ -20,7 +20,7 @@ type Core struct {
 	o    Options
 	gate chan struct{} // full while as many calls as tmux is given at once are under way
 
-	shown        shownAsks
+	asks         openAsks
 	declarations declarations
 }
 
@@ -72,7 +72,7 @@ func New(o Options) *Core {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	return &Core{o: o, gate: make(chan struct{}, atOnce), shown: shownAsks{all: map[string]bool{}}}
+	return &Core{o: o, gate: make(chan struct{}, atOnce), asks: openAsks{all: map[string]*openAsk{}}}
 }
 
 // terminal is where the session's pane is, if it has one. A session that is stopped will start on ours.

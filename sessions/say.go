@@ -232,6 +232,8 @@ func (s *speech) look(ctx context.Context) error {
 	case view.State == ViewStarting, view.State == ViewDialog, view.State == ViewMenu,
 		view.State == ViewWorking && s.traits.QueuesUnseen:
 		held = &HeldError{State: view.State, Lines: view.Lines}
+	case s.c.asks.unseen(s.rec.ID):
+		held = &HeldError{State: ViewDialog}
 	case view.Box != "":
 		held = &HeldError{State: view.State, Draft: true}
 	default:

@@ -192,7 +192,6 @@ func (t *thread) endAsk(ctx context.Context, name string, s AskState, event stri
 	t.rests()
 	t.keep()
 	t.showAsks()
-	t.hurry(ctx)
 }
 
 // answered settles what was left in doubt: the agent's hook reports that it handed over an answer.
@@ -414,16 +413,5 @@ func (t *thread) attendAll() {
 		if a.open() {
 			t.attend(name, true)
 		}
-	}
-}
-
-// hurry has what is held tried at once: the dialog that it was held for is gone.
-func (t *thread) hurry(ctx context.Context) {
-	if !t.paused || t.openAsks() {
-		return
-	}
-	if t.pause.Stop() {
-		t.paused = false
-		t.next(ctx)
 	}
 }

@@ -70,8 +70,8 @@ func (q *question) ends() {
 	if err := q.answer(sessions.VerdictAllow, ""); !errors.Is(err, sessions.ErrAskOver) {
 		q.Errorf("an answer after the end: %v", err)
 	}
-	if left, err := os.ReadDir(filepath.Join(q.root, "run", "ask")); err != nil || len(left) > 0 {
-		q.Errorf("left behind: %v, %v", left, err)
+	if q.exists(askSocket(filepath.Join(q.root, "run", "ask"), q.Token)) {
+		q.Error("its socket is left behind")
 	}
 }
 

@@ -1,0 +1,50 @@
+package sessions_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// oneAsk is an agent's hook that waits until it is let go.
+type oneAsk struct{}
+
+func (oneAsk) Noted(context.Context, string, string, time.Time) (sessions.Noted, error) {
+	return sessions.Noted{}, nil
+}
+func (oneAsk) Answer(context.Context, string, sessions.Answer) error { return nil }
+
+func (oneAsk) Attend(ctx context.Context, _, _ string, open func()) error {
+	open()
+	<-ctx.Done()
+	return nil
+}
+
+// An agent's hook reports a question before the dialog is drawn: a text that is typed in between would answer it.
+func TestNothingIsTypedWhileAQuestionIsAboutToBeShown(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(_ *world, o *sessions.Options) { o.Reports = oneAsk{} }, sessions.Definition{Name: "a"}, sessions.Definition{Name: "b"})
+	w.start("a")
+	w.start("b")
+	w.awaitSaid("a", 1)
+	w.awaitSaid("b", 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	open, over := make(chan struct{}), make(chan error, 1)
+	go func() {
+		over <- w.Attend(ctx, sessions.AttendRequest{Ref: ref("a"), ID: w.record("a").ID, Token: "t", Open: func() { close(open) }})
+	}()
+	<-open
+	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "yes"})
+	if held := (*sessions.HeldError)(nil); !errors.As(err, &held) || held.State != sessions.ViewDialog {
+		t.Errorf("a text meanwhile: %v", err)
+	}
+	w.say("b", "another session's")
+	cancel()
+	if err := <-over; err != nil {
+		t.Error(err)
+	}
+	w.say("a", "afterwards")
+}
