@@ -195,7 +195,7 @@ func TestARespawnThatHasBegunGoesThrough(t *testing.T) {
 	f := start(t)
 	ready := filepath.Join(f.dir, "trapped")
 	p, err := f.Spawn(t.Context(), sessions.Spawn{Name: "a", Mark: "id-a", Cwd: f.dir, Argv: []string{"/bin/sh", "-c",
-		`trap 'touch "$0.term"; sleep 0.3; exit 0' TERM; touch "$0"; while :; do sleep 1000 & wait $!; done`, ready}})
+		`trap ': > "$0.term"; sleep 0.3; exit 0' TERM; touch "$0"; while :; do sleep 1000 & wait $!; done`, ready}})
 	if err != nil {
 		t.Fatal(err)
 	}
