@@ -153,8 +153,17 @@ function place1(l, m, name) {
   else noteReactions(was, m);
   keepMessage(l, m);
   if (!was && all.length && Number(m.ts) < Number(all[all.length - 1])) l.messages = new Map([...l.messages].sort((a, b) => Number(a[0]) - Number(b[0])));
+  trim(name);
+}
+
+// trim lets the oldest messages of a long list go, while somebody is at its end. They come again when they are asked for.
+function trim(name) {
+  const l = lists[name];
   const drop = l.messages.size - most;
-  if (drop > 0 && stuck[name]) { for (const ts of all.slice(0, drop)) l.messages.delete(ts); l.more = true; }
+  if (drop <= 0 || !stuck[name] || l.loading) return;
+  for (const ts of [...l.messages.keys()].slice(0, drop)) l.messages.delete(ts);
+  l.more = true;
+  draw();
 }
 
 function noteReactions(was, m) {
@@ -188,7 +197,12 @@ function atBottom(name) { const s = $(name + "-scroll"); return s.scrollHeight -
 const stuck = { channel: true, thread: true };
 for (const name of ["channel", "thread"]) {
   const scroll = $(name + "-scroll");
-  scroll.addEventListener("scroll", () => { stuck[name] = atBottom(name); }, { passive: true });
+  let was = 0; // only who scrolls up leaves the end: what grows below it does not take anybody away from it
+  scroll.addEventListener("scroll", () => {
+    if (atBottom(name)) { stuck[name] = true; trim(name); }
+    else if (scroll.scrollTop < was - 2) stuck[name] = false;
+    was = scroll.scrollTop;
+  }, { passive: true });
   const end = new ResizeObserver(() => { if (stuck[name]) scroll.scrollTop = scroll.scrollHeight; });
   end.observe(scroll);
   end.observe($(name + "-list"));
