@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -81,6 +82,14 @@ func newTalkWith(t *testing.T, name string, changes ...func(*setup)) *talk {
 		s.real = func(dir string) *real { return newReal(t, name, dir, model) }
 	}}, changes...)...)
 	k := &talk{model: model, cwd: filepath.Join(w.plan.TmuxDir, "work"), bot: w.spawn()}
+	t.Cleanup(func() {
+		if t.Failed() && k.agent != nil {
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			screen, err := w.core.Peek(ctx, sessions.PeekRequest{Ref: k.ref})
+			t.Logf("the agent's screen (%v):\n%s", err, screen.Text)
+		}
+	})
 	k.agent = w.launch(sessions.Definition{Name: "real", Source: sessions.SourceDeclared, Harness: name, HarnessArgs: w.plan.Real.Args, Cwd: k.cwd,
 		Slack: sessions.SlackDefinition{Enabled: true}})
 	k.announced()

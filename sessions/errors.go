@@ -54,7 +54,7 @@ func (e *HeldError) Error() string {
 	case e.State == ViewMenu:
 		return "the agent shows a menu"
 	case e.State == ViewWorking:
-		return "the agent is at work, and shows what it took only when its turn ends"
+		return "the agent is at work, and takes no other text for the moment"
 	}
 	return "the agent asks a question in its terminal"
 }

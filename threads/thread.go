@@ -523,11 +523,19 @@ func (t *thread) hold(it *item, cause, text string) {
 			t.post("Held, and typed as soon as it can be: " + text)
 		}
 	}
+	if cause == "" && t.m.now().Sub(it.since) < soonOver {
+		t.wait(holdSoon)
+		return
+	}
 	t.wait(holdEvery)
 }
 
-// holdEvery is how often a pane that does not take text is looked at again.
-const holdEvery = time.Second
+// How often a pane that does not take text is looked at again: at first, when it passes by itself, and later.
+const (
+	holdSoon  = 250 * time.Millisecond
+	soonOver  = 10 * time.Second
+	holdEvery = time.Second
+)
 
 // wait lets the queue rest.
 func (t *thread) wait(d time.Duration) {

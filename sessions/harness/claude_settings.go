@@ -15,8 +15,12 @@ import (
 	"the-loop/sessions"
 )
 
-// claudeEvents are the hooks that are asked for.
-var claudeEvents = []string{EventSessionStart, EventPromptSubmit, EventStop, EventStopFailure, EventNotification, EventSessionEnd}
+// claudeEvents are the hooks that are asked for and that Claude Code waits for; claudeAside are those that it does not. While it
+// waits for a Stop hook, a text that is submitted goes before those in its queue, and comes back into the box (2.1.197).
+var (
+	claudeEvents = []string{EventSessionStart, EventPromptSubmit, EventSessionEnd}
+	claudeAside  = []string{EventStop, EventStopFailure, EventNotification}
+)
 
 // settingsPath is the session's own settings file.
 func (c Claude) settingsPath(session string) (string, error) {
@@ -101,6 +105,10 @@ func (c Claude) ownHooks(report string) map[string]hookGroup {
 	own := map[string]hookGroup{}
 	for _, event := range claudeEvents {
 		line := hookCommand(append(slices.Clone(c.Hook), report)) + " >/dev/null 2>&1 || :"
+		own[event] = hookGroup{Hooks: []hookLine{{Type: "command", Command: line, Timeout: 10}}}
+	}
+	for _, event := range claudeAside {
+		line := "{ " + hookCommand(append(slices.Clone(c.Hook), report)) + " <&3 >/dev/null 2>&1 3<&- & } 3<&0"
 		own[event] = hookGroup{Hooks: []hookLine{{Type: "command", Command: line, Timeout: 10}}}
 	}
 	if c.Asks != "" {

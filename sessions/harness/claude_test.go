@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -98,12 +99,17 @@ func TestClaudeIsGivenHooksBesideTheOperatorsSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `'/opt/it'\''s/the-loop' 'report' '/r/` + sessionA + `.jsonl' >/dev/null 2>&1 || :`
+	aside := `{ '/opt/it'\''s/the-loop' 'report' '/r/` + sessionA + `.jsonl' <&3 >/dev/null 2>&1 3<&- & } 3<&0`
 	for event, n := range map[string]int{EventSessionStart: 1, EventPromptSubmit: 2, EventStop: 2, EventStopFailure: 1,
 		EventNotification: 1, EventSessionEnd: 1, "PreToolUse": 1} {
 		if len(hooks[event]) != n {
 			t.Errorf("%s has %d groups of hooks, not %d", event, len(hooks[event]), n)
 		}
-		if event != "PreToolUse" && hooks[event][n-1].Hooks[0].Command != want {
+		calls := want
+		if slices.Contains(claudeAside, event) {
+			calls = aside
+		}
+		if event != "PreToolUse" && hooks[event][n-1].Hooks[0].Command != calls {
 			t.Errorf("%s calls %s", event, hooks[event][n-1].Hooks[0].Command)
 		}
 	}

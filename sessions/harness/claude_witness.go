@@ -41,7 +41,7 @@ func parseClaudePlace(s string) (claudePlace, error) {
 }
 
 // Place is the end of the transcript of the conversation that the pane is in now. A [sessions.HeldError] while the agent
-// starts.
+// starts, and while a text waits in its queue: another one might overtake it.
 func (c Claude) Place(_ context.Context, talk sessions.Conversation) (string, error) {
 	reports, end, err := c.reports(talk, 0)
 	if err != nil {
@@ -57,6 +57,13 @@ func (c Claude) Place(_ context.Context, talk sessions.Conversation) (string, er
 	path, err := c.transcript(talk, p.conversation, reports)
 	if err != nil {
 		return "", err
+	}
+	if !talk.Started.IsZero() {
+		if queued, err := claudeQueued(path, talk.Started, time.Now()); err != nil {
+			return "", err
+		} else if queued {
+			return "", &sessions.HeldError{State: sessions.ViewWorking}
+		}
 	}
 	if p.transcript, err = lineEnd(path); err != nil {
 		return "", fmt.Errorf("read the transcript: %w", err)

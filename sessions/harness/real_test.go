@@ -287,6 +287,7 @@ func TestRealClaudeTakesEveryTextOnce(t *testing.T) {
 	s.sayAll(sessions.ReceiptAccepted, mixedTexts())
 }
 
+// One text at a time waits in its queue: another one might overtake it at the end of the turn.
 func TestRealClaudeQueuesWhileItWorks(t *testing.T) {
 	t.Parallel()
 	s := claudeStage(t)
@@ -294,21 +295,28 @@ func TestRealClaudeQueuesWhileItWorks(t *testing.T) {
 	s.say("[[wait 15000]] think")
 	s.untilState(sessions.ViewWorking)
 	began := time.Now()
-	long := strings.Repeat("a long text for the queue\n", 800)
-	for _, text := range []string{"queued one", "yes", "yes", long, "!touch RAN"} {
-		if got := s.say(text); got != sessions.ReceiptAccepted {
-			t.Errorf("%q: %s", sessions.Sized(text, 40), got)
-		}
+	if got := s.say("queued one"); got != sessions.ReceiptAccepted {
+		t.Errorf("while it works: %s", got)
 	}
 	if took := time.Since(began); took > 12*time.Second {
 		t.Errorf("the queue took %s: the turn was waited for", took)
 	}
-	s.until("the queue reaches the model", func() bool { return s.heard("ann: !touch RAN") == 1 })
-	if n := s.heard("yes"); n != 2 {
-		t.Errorf("the model heard the equal texts %d times", n)
+	_, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "too soon"})
+	if held := (*sessions.HeldError)(nil); !errors.As(err, &held) || held.State != sessions.ViewWorking {
+		t.Errorf("while one waits: %v", err)
 	}
-	if s.heard(long) != 1 || s.heard("queued one") != 1 {
-		t.Error("a queued text did not reach the model once")
+	long := strings.Repeat("a long text for the queue\n", 800)
+	rest := []string{"yes", "yes", long, "!touch RAN"}
+	for _, text := range rest {
+		if got := s.say(text); got != sessions.ReceiptAccepted {
+			t.Errorf("%q: %s", sessions.Sized(text, 40), got)
+		}
+	}
+	s.until("the last one reaches the model", func() bool { return s.heard("ann: !touch RAN") == 1 })
+	for text, n := range map[string]int{"queued one": 1, "yes": 2, long: 1, "too soon": 0} {
+		if got := s.heard(text); got != n {
+			t.Errorf("the model heard %q %d times, not %d", sessions.Sized(text, 40), got, n)
+		}
 	}
 }
 
@@ -348,10 +356,14 @@ func TestRealClaudesClearIsFollowedAndItsConversationResumed(t *testing.T) {
 	s := claudeStage(t)
 	first := s.start().Conversation
 	s.say("before the clear")
-	receipt, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true})
-	if err != nil || receipt != sessions.ReceiptAccepted {
-		t.Errorf("/clear: %s, %v", receipt, err)
-	}
+	s.until("/clear is taken", func() bool {
+		receipt, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true})
+		held := (*sessions.HeldError)(nil)
+		if err != nil && !errors.As(err, &held) || err == nil && receipt != sessions.ReceiptAccepted {
+			t.Fatalf("/clear: %s, %v", receipt, err)
+		}
+		return err == nil
+	})
 	s.say("after the clear")
 	s.until("the record has the new conversation", func() bool { return s.record().Conversation != first })
 	second := s.record().Conversation

@@ -1,0 +1,67 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+)
+
+// Claude Code writes into the transcript what goes into its queue and what leaves it (2.1.197). A text that is submitted while
+// others wait there, and in the very moment when the turn ends, goes before them, and comes back into the box as well.
+const (
+	claudeQueueTail  = 1 << 20                // bytes of the transcript's end that are looked at
+	claudeQueueRests = 500 * time.Millisecond // from what leaves the queue to the turn that it begins
+)
+
+// claudeQueued reports whether a text that was queued since then has not reached the agent yet.
+func claudeQueued(path string, since, now time.Time) (bool, error) {
+	tail, err := fileTail(path, claudeQueueTail)
+	if err != nil {
+		return false, fmt.Errorf("read the transcript: %w", err)
+	}
+	waiting, left := 0, time.Time{}
+	for line := range bytes.Lines(tail) {
+		var l struct {
+			Type      string    `json:"type"`
+			Operation string    `json:"operation"`
+			Timestamp time.Time `json:"timestamp"`
+		}
+		if !bytes.Contains(line, []byte(`"queue-operation"`)) || json.Unmarshal(line, &l) != nil || l.Type != "queue-operation" || l.Timestamp.Before(since) {
+			continue
+		}
+		if l.Operation == "enqueue" {
+			waiting++
+			continue
+		}
+		waiting, left = max(0, waiting-1), l.Timestamp // each other one takes one text out
+	}
+	return waiting > 0 || now.Sub(left) < claudeQueueRests, nil
+}
+
+// fileTail is the end of a file, from the beginning of a line on; nothing of one that is not there.
+func fileTail(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	from := max(0, info.Size()-most)
+	data, err := io.ReadAll(io.NewSectionReader(f, from, info.Size()-from))
+	if err != nil || from == 0 {
+		return data, err
+	}
+	_, data, _ = bytes.Cut(data, []byte{'\n'})
+	return data, nil
+}
