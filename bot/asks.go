@@ -53,9 +53,11 @@ func (b *Bot) submitReason(ctx context.Context, a Act) any {
 	})
 }
 
-// screensEvery is how often the screens are looked at for dialogs that no hook tells of, and lookTime bounds one look.
+// How often the screens are looked at for dialogs that no hook tells of, and what one look may take. There is a pause between
+// two looks, so that a thousand sessions cost no more than a hundred and are seen less often.
 const (
 	screensEvery = 15 * time.Second
+	screenPause  = 100 * time.Millisecond
 	lookTime     = 5 * time.Second
 )
 
@@ -63,6 +65,8 @@ const (
 func (b *Bot) watchScreens(ctx context.Context) {
 	tick := time.NewTicker(b.o.Looks)
 	defer tick.Stop()
+	pause := time.NewTicker(min(screenPause, b.o.Looks))
+	defer pause.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -70,7 +74,13 @@ func (b *Bot) watchScreens(ctx context.Context) {
 		case <-tick.C:
 		}
 		for id, ref := range b.threads.Sessions() {
-			if ctx.Err() == nil && b.threads.Bound(id) {
+			if !b.threads.Bound(id) {
+				continue
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-pause.C:
 				b.lookAt(ctx, id, ref)
 			}
 		}
