@@ -128,16 +128,19 @@ func TestR1_7_ThereMustBeAnEnvFileToRollOnto(t *testing.T) {
 	w := newWorld(t, nil, sessions.Definition{Name: "a"})
 	w.start("a")
 	pane := w.pane("a")
-	for name, change := range map[string]func(*sessions.Config){
-		"env.file is not set": func(c *sessions.Config) { c.Env = nil },
-		"env.file: gone": func(c *sessions.Config) {
+	for _, tc := range []struct {
+		says   string
+		change func(*sessions.Config)
+	}{
+		{"env.file is not set", func(c *sessions.Config) { c.Env = nil }},
+		{"env.file: gone", func(c *sessions.Config) {
 			c.Env = func() (sessions.EnvFile, error) { return sessions.EnvFile{}, errors.New("env.file: gone") }
-		},
+		}},
 	} {
-		w.reconfigure(change)
+		w.reconfigure(tc.change)
 		for _, dry := range []bool{true, false} {
 			_, err := w.Roll(t.Context(), sessions.RollRequest{All: true, DryRun: dry})
-			w.refused(err, sessions.ErrEnvFile, name, "env.file")
+			w.refused(err, sessions.ErrEnvFile, tc.says, "env.file")
 		}
 	}
 	if d := w.Drift(t.Context()); d.Problem == "" || d.Stale != 0 || len(d.Rows) != 0 {
