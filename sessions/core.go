@@ -21,6 +21,7 @@ type Core struct {
 	gate chan struct{} // full while as many calls as tmux is given at once are under way
 
 	asks         openAsks
+	left         leftovers
 	declarations declarations
 }
 
@@ -72,7 +73,8 @@ func New(o Options) *Core {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	return &Core{o: o, gate: make(chan struct{}, atOnce), asks: openAsks{all: map[string]*openAsk{}}}
+	return &Core{o: o, gate: make(chan struct{}, atOnce), asks: openAsks{all: map[string]*openAsk{}},
+		left: leftovers{all: map[string]taken{}}}
 }
 
 // terminal is where the session's pane is, if it has one. A session that is stopped will start on ours.

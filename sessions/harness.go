@@ -83,6 +83,7 @@ type Traits struct {
 	CommandPrefixes []string      // a text that begins so (after white space) is a command of the program
 	CommandWords    []string      // a text that is just this word is a command of the program
 	Interrupt       string        // bytes that stop a running turn; empty: Escape
+	Clear           string        // bytes that take the line with the cursor out of the input box, and do nothing else; empty: none
 	Resumes         bool
 	Asks            bool          // its questions are reported, and a hook of it waits for the answer: see [Reports]
 	AcceptTimeout   time.Duration // how long evidence may take before the box is looked at; 0: DefaultAcceptTimeout
@@ -118,7 +119,8 @@ const (
 
 // View is a screen as its harness reads it.
 type View struct {
-	State ViewState
-	Box   string   // what stands unsubmitted in the input box
-	Lines []string // of the dialog, when there is one
+	State  ViewState
+	Box    string   // what stands unsubmitted in the input box
+	Folded int      // line feeds in a pasted text that alone stands in the box, as a mark; 0: something else does
+	Lines  []string // of the dialog, when there is one
 }

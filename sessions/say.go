@@ -227,6 +227,13 @@ func (s *speech) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if view.Box != "" && (view.State == ViewReady || view.State == ViewWorking) {
+		if cleared, err := s.clear(ctx, view); err != nil {
+			return err
+		} else if cleared {
+			view.Box = ""
+		}
+	}
 	var held *HeldError
 	switch {
 	case view.State == ViewStarting, view.State == ViewDialog, view.State == ViewMenu,
@@ -326,6 +333,7 @@ func (s *speech) prove(ctx context.Context, w Witness) (Receipt, error) {
 		case err != nil:
 			return "", fmt.Errorf("%s: %w: %w", s.rec.Ref, ErrInDoubt, err)
 		case ok:
+			s.c.left.put(s.rec.ID, s.text, s.c.o.Now())
 			return ReceiptAccepted, nil
 		case try == submits:
 			return "", fmt.Errorf("%s: %w: its record does not show it after %d submit keys", s.rec.Ref, ErrInDoubt, submits+1)

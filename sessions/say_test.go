@@ -201,6 +201,35 @@ func TestATextIsHeldWhileTheScreenWouldNotTakeIt(t *testing.T) {
 	}
 }
 
+// An agent may show a text that it took in its box as well. Other words there are somebody's, and stay.
+func TestACopyOfWhatTheAgentTookIsClearedAway(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w.start("a")
+	w.awaitSaid("a", 1)
+	w.say("a", "look at the tests")
+	drafts := func(text string) {
+		t.Helper()
+		w.ready("a")
+		if err := w.tmux.Press(t.Context(), w.record("a").Target(), text); err != nil {
+			t.Fatal(err)
+		}
+		w.shows("a", "a draft", func(s smallagent.Screen) bool { return s.Box == text })
+	}
+	drafts("look at the tests")
+	w.say("a", "and at the docs")
+	drafts("and at the docs too")
+	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "now"})
+	var held *sessions.HeldError
+	if !errors.As(err, &held) || !held.Draft {
+		t.Errorf("with somebody's draft in the box: %v", err)
+	}
+	w.shows("a", "the draft", func(s smallagent.Screen) bool { return s.Box == "and at the docs too" })
+	if said := w.said("a", smallagent.TypeUser); len(said) != 3 || said[1] != "look at the tests" || said[2] != "and at the docs" {
+		t.Errorf("the agent was told %q", said)
+	}
+}
+
 func asking(s smallagent.Screen) bool { return s.State == smallagent.StateAsking }
 
 func TestADeadAgentsLastScreenHoldsNothingBack(t *testing.T) {

@@ -51,7 +51,7 @@ func (c Claude) Name() string { return ClaudeName }
 // Traits are those of the program: a leading "!" runs a shell command without asking, "/" is a command, and a few words
 // alone end it. "#", "&" and "?" begin plain text when they are pasted (2.1.197).
 func (c Claude) Traits() sessions.Traits {
-	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Resumes: true,
+	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Clear: "\x15", Resumes: true,
 		Asks: len(c.Hook) > 0 && c.Asks != "", AcceptTimeout: acceptTimeout, Completes: []string{"@"}, CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
 }
 

@@ -3,6 +3,7 @@ package harness
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"the-loop/sessions"
@@ -20,7 +21,8 @@ var (
 	claudeMenu    = regexp.MustCompile(`Showing detailed transcript|search prompts:|⌕ Search|^\s*Rewind$|` +
 		`Esc to (close|clear)|to navigate|←/→ to|Enter to set as default|enter to open|Enter to view|` +
 		`Type a task to start another session`)
-	claudeAsks = regexp.MustCompile(`Do you want|\b1\. Yes|trust this folder|Enter to select · ↑/↓ to navigate · Esc to cancel|Would you like`)
+	claudeFolded = regexp.MustCompile(`^\[Pasted text #\d+ \+(\d+) lines\]$`)
+	claudeAsks   = regexp.MustCompile(`Do you want|\b1\. Yes|trust this folder|Enter to select · ↑/↓ to navigate · Esc to cancel|Would you like`)
 )
 
 // Look reads the screen. It says ready only while the cursor stands in the input box: every dialog and menu that was seen
@@ -42,6 +44,9 @@ func (c Claude) Look(s sessions.Screen) sessions.View {
 		return claudeClosed(lines)
 	}
 	view := sessions.View{State: sessions.ViewReady, Box: claudeDraft(lines[top:bottom], s, top)}
+	if m := claudeFolded.FindStringSubmatch(view.Box); m != nil {
+		view.Folded, _ = strconv.Atoi(m[1]) // of digits; too many are no number of lines that anybody pasted
+	}
 	if claudeWorks(lines[:top], below) {
 		view.State = sessions.ViewWorking
 	}

@@ -31,6 +31,7 @@ type seen struct {
 	state sessions.ViewState
 	box   string
 	line  string // one that must be among the lines
+	fold  int
 }
 
 // holdGoldens checks every golden screen of an agent against what is expected of its name, which is the file's without the size.
@@ -49,6 +50,9 @@ func holdGoldens(t *testing.T, agent string, l sessions.Looker, want map[string]
 				t.Fatal("nothing is expected of this screen")
 			}
 			got := l.Look(golden(t, file))
+			if got.Folded != w.fold {
+				t.Errorf("a mark of %d line feeds; want %d", got.Folded, w.fold)
+			}
 			if got.State != w.state || got.Box != w.box {
 				t.Errorf("state %q, box %q; want %q, %q; lines:\n%s", got.State, got.Box, w.state, w.box, strings.Join(got.Lines, "\n"))
 			}
@@ -75,7 +79,7 @@ func TestClaudeScreensAreReadAsTheyAre(t *testing.T) {
 		"draft":            {state: ready, box: "a draft of mine"},
 		"draft-lines":      {state: ready, box: "1\n2\n3"},
 		"draft-written":    {state: ready, box: "line one\nline two\nline three"},
-		"draft-pasted":     {state: ready, box: "[Pasted text #1 +399 lines]"},
+		"draft-pasted":     {state: ready, box: "[Pasted text #1 +399 lines]", fold: 399},
 		"slash-menu":       {state: ready, box: "/"},
 		"file-menu":        {state: ready, box: "@"},
 		"working":          {state: working},
