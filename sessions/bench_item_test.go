@@ -28,6 +28,7 @@ func (w *world) bareTmux(input string, words ...string) {
 func BenchmarkDeliverLive(b *testing.B) {
 	w := newItem(b, nil)
 	text := strings.Repeat("some words of an event ", 9)
+	w.deliver("first", "the first one") // the agent may only just be coming up
 	var deliver, paste, taken time.Duration
 	n := 0
 	for b.Loop() {
