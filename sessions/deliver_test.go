@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -53,16 +52,23 @@ func (w *world) deliver(id, text string) sessions.Delivered {
 	return d
 }
 
-// argv is how the agent in the session's pane was started.
-func (w *world) argv(name string) []string {
+// proc reads a file of the process in the session's pane, where the system has such files.
+func (w *world) proc(name, file string) []byte {
 	w.t.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", w.pane(name).PID))
-	if errors.Is(err, fs.ErrNotExist) {
-		w.t.Skip("this system does not show how a process was started")
+	if _, err := os.Stat("/proc/self/" + file); err != nil {
+		w.t.Skip("this system does not show how processes were started")
 	}
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", w.pane(name).PID, file))
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	return data
+}
+
+// argv is how the agent in the session's pane was started.
+func (w *world) argv(name string) []string {
+	w.t.Helper()
+	data := w.proc(name, "cmdline")
 	return strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
 }
 
@@ -109,10 +115,7 @@ func TestTheFirstEventBeginsTheSessionOfAWorkItem(t *testing.T) {
 func TestThePaneOfAWorkItemKnowsIt(t *testing.T) {
 	t.Parallel()
 	w := newItem(t, nil)
-	env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", w.pane(item).PID))
-	if err != nil {
-		t.Skip(err)
-	}
+	env := w.proc(item, "environ")
 	if !strings.Contains("\x00"+string(env), "\x00THE_LOOP_WORK_ITEM="+item+"\x00") {
 		t.Error("THE_LOOP_WORK_ITEM is not in its environment")
 	}
