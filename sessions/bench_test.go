@@ -102,7 +102,7 @@ func BenchmarkStartStop(b *testing.B) {
 	if out, err := keep.CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}
-	b.Cleanup(func() { _ = exec.Command("tmux", "-S", bare, "kill-server").Run() })
+	b.Cleanup(func() { tmuxtest.EndServer(b, bare) })
 	var start, stop, bareStart, bareStop, bareStart8, bareStop8 time.Duration
 	loops, before := 0, 0
 	for b.Loop() {

@@ -41,7 +41,7 @@ func TestARefThatIsNotOfTheShapeIsRefusedWithTheShape(t *testing.T) {
 func TestTmuxKeepsTheNamesOfWorkItemsAsTheyAre(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(tmuxtest.Dir(t), "s")
-	t.Cleanup(func() { _ = exec.Command("tmux", "-S", socket, "kill-server").Run() })
+	t.Cleanup(func() { tmuxtest.EndServer(t, socket) })
 	plain := regexp.MustCompile(`^loop-github-[a-z0-9_-]+$`)
 	for _, ref := range []sessions.Ref{"github:Acme/shop.web#7", "github:standing/helper#1", "github:a_b/..x#2", "github:acme/" +
 		sessions.Ref(strings.Repeat("A.", 50)) + "#1234567890"} {

@@ -12,18 +12,20 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"the-loop/sessions/tmux/tmuxtest"
 )
 
 // TestScripts plays the scenarios of testdata/script, each with a home, a state and a tmux server of its own. The numbers in
 // their names are those of the acceptance criteria.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{Dir: filepath.Join("testdata", "script"), Setup: setUp, RequireExplicitExec: true,
+	testscript.Run(t, testscript.Params{Dir: filepath.Join("testdata", "script"), Setup: func(e *testscript.Env) error { return setUp(t, e) }, RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"append": appendLine, "eventually": eventually, "sees": sees, "exits": exits, "expand": expand, "tmux": tmuxCommand}})
 }
 
-func setUp(e *testscript.Env) error {
+func setUp(t *testing.T, e *testscript.Env) error {
 	socket := "tls-" + strings.ToLower(rand.Text()[:10])
 	e.Setenv("SOCKET", socket)
 	e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
@@ -31,7 +33,7 @@ func setUp(e *testscript.Env) error {
 	e.Setenv("THE_LOOP_CLI_CONFIG", filepath.Join(e.WorkDir, "cli-config.yaml"))
 	e.Defer(func() {
 		for _, name := range []string{socket, socket + "-2"} {
-			if left := takeDown(name); left != "" {
+			if left := takeDown(t, name); left != "" {
 				e.T().Log("left behind on", name+":", left)
 				e.T().FailNow()
 			}
@@ -42,15 +44,20 @@ func setUp(e *testscript.Env) error {
 
 // takeDown ends what a script left running, its agents first, and returns a word on what should not have been there: a
 // server without panes ends by itself, so only what the script forgot is seen.
-func takeDown(socket string) (left string) {
-	out, err := exec.Command("tmux", "-N", "-L", socket, "list-panes", "-a", "-F", "#{session_name}").CombinedOutput()
+func takeDown(t *testing.T, socket string) (left string) {
+	t.Helper()
+	path := socketPath(socket)
+	out, err := exec.Command("tmux", "-N", "-S", path, "list-panes", "-a", "-F", "#{session_name}").CombinedOutput()
 	if err == nil {
 		left = strings.TrimSpace(string(out))
-		_ = exec.Command("tmux", "-N", "-L", socket, "kill-server").Run()
 	}
-	_ = os.Remove(fmt.Sprintf("/tmp/tmux-%d/%s", os.Getuid(), socket)) // tmux leaves its socket
+	tmuxtest.EndServer(t, path)
+	_ = os.Remove(path) // tmux leaves its socket
 	return left
 }
+
+// socketPath is the path of the tmux socket with a name.
+func socketPath(name string) string { return fmt.Sprintf("/tmp/tmux-%d/%s", os.Getuid(), name) }
 
 // expand writes FILE from FILE.in, with variables filled in.
 func expand(ts *testscript.TestScript, _ bool, args []string) {

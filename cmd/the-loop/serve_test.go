@@ -69,8 +69,10 @@ func newSite(t *testing.T, o workspace.Options) *site {
 	t.Cleanup(func() {
 		s.run(context.Background(), "standing", "stop", "helper")
 		_ = s.slack.Close()
-		_ = os.RemoveAll(dir)
-		_ = os.Remove(fmt.Sprintf("/tmp/tmux-%d/%s", os.Getuid(), filepath.Base(dir))) // tmux leaves its socket
+		takeDown(t, filepath.Base(dir))
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
 	})
 	return s
 }

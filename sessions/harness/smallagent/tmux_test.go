@@ -2,11 +2,11 @@ package smallagent
 
 import (
 	"context"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"the-loop/sessions/tmux/tmuxtest"
 )
 
 // pane is an agent in a pane of a tmux server of its own.
@@ -20,17 +20,8 @@ func tmuxPane(t *testing.T, args ...string) *pane {
 	if _, err := exec.LookPath("tmux"); err != nil {
 		t.Fatal("these tests need tmux")
 	}
-	sockets, err := os.MkdirTemp("", "sa") // the path of a socket is at most 108 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &pane{&live{t: t, dir: t.TempDir(), id: "c1", display: newDisplay()}, filepath.Join(sockets, "s")}
-	t.Cleanup(func() {
-		p.tmux("", "kill-server")
-		if err := os.RemoveAll(sockets); err != nil {
-			t.Error(err)
-		}
-	})
+	p := &pane{&live{t: t, dir: t.TempDir(), id: "c1", display: newDisplay()}, tmuxtest.Socket(tmuxtest.Dir(t))}
+	t.Cleanup(func() { tmuxtest.EndServer(t, p.socket) })
 	cmd := agentCommand(t)
 	argv := []string{"-f", "/dev/null", "new-session", "-d", "-s", "a", "-x", "80", "-y", "24", "-e", runAsAgent + "=1",
 		cmd.Path, "--dir", p.dir, "--session-id", "c1", "--reply-delay", "0s"}

@@ -80,23 +80,9 @@ func stop(t testing.TB, tm *tmux.Tmux, socket string) {
 			t.Error(err)
 		}
 	}
-	// Fails when the server has gone with its last pane, which is what is wanted.
-	_ = exec.CommandContext(ctx, "tmux", "-N", "-S", socket, "kill-server").Run()
-	awaitEnd(ctx, t, server)
+	endServer(ctx, t, socket, server)
 	if left, err := tm.Panes(ctx); err != nil || len(left) > 0 {
 		t.Errorf("after the end there are panes %v, %v", left, err)
-	}
-}
-
-// awaitEnd waits for the end of the server's process.
-func awaitEnd(ctx context.Context, t testing.TB, pid int) {
-	for pid > 0 && Alive(pid) {
-		select {
-		case <-ctx.Done():
-			t.Errorf("the tmux server %d did not end", pid)
-			return
-		case <-time.After(time.Millisecond):
-		}
 	}
 }
 
