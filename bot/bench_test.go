@@ -313,13 +313,11 @@ func status(t testing.TB, pid int, key string) int {
 
 // heap is what the bot in another process last said of its heap, in bytes.
 func (w *world) heap() int {
-	data, err := os.ReadFile(filepath.Join(w.plan.Root, "heap"))
+	data, err := os.ReadFile(filepath.Join(w.plan.Root, heapFile))
 	if err != nil {
 		return 0
 	}
-	n, err := strconv.Atoi(string(data))
-	if err != nil {
-		return 0 // half written
-	}
+	n := 0
+	_, _ = fmt.Sscan(string(data), &n) // half written: 0
 	return n
 }

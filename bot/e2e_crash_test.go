@@ -31,7 +31,7 @@ func (w *world) spawn() *child {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	file := filepath.Join(w.plan.TmuxDir, "plan.json")
+	file := filepath.Join(w.plan.TmuxDir, planFile)
 	if err := os.WriteFile(file, data, 0o600); err != nil {
 		w.t.Fatal(err)
 	}

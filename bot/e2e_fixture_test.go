@@ -170,13 +170,13 @@ func fastSocket(o *bot.SocketOptions) {
 
 // beBot runs a bot in this process until it is killed, as the plan in the file says.
 func beBot(file string) int {
-	data, err := os.ReadFile(file)
-	var p plan
-	if err = errors.Join(err, json.Unmarshal(data, &p)); err != nil {
+	plans := planReader{file: file}
+	p, err := plans.read()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	config := func() plan { return p }
+	config := plans.newest
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	sink := eventlog.New(eventlog.DefaultPath(p.Root), func() eventlog.Options { return eventlog.Options{} }, log)
 	core, err := p.core(sink, config)
@@ -185,7 +185,7 @@ func beBot(file string) int {
 		return 1
 	}
 	b, _, err := p.bot(core, sink, config, func(o *bot.Options) {
-		o.Log, o.Report = log, func(bot.Report) { noteHeap(filepath.Join(p.Root, "heap"), log) }
+		o.Log, o.Report = log, func(bot.Report) { noteHeap(filepath.Join(p.Root, heapFile), log) }
 	})
 	if err == nil {
 		err = b.Run(context.Background())
@@ -194,11 +194,47 @@ func beBot(file string) int {
 	return 1
 }
 
-// noteHeap writes how much of the heap is in use.
+// planFile is the name of the file that a bot in a process of its own reads its plan from, in the world's folder.
+const planFile = "plan.json"
+
+// planReader reads a plan again when its file was replaced, as the program does with its configuration.
+type planReader struct {
+	file string
+
+	mu   sync.Mutex // guards the fields that follow
+	last plan
+	info os.FileInfo
+}
+
+// newest is the plan as it is now; one that cannot be read is as it was before.
+func (r *planReader) newest() plan {
+	p, _ := r.read()
+	return p
+}
+
+func (r *planReader) read() (plan, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	info, err := os.Stat(r.file)
+	if err != nil || r.info != nil && os.SameFile(info, r.info) {
+		return r.last, err
+	}
+	data, err := os.ReadFile(r.file)
+	var p plan
+	if err = errors.Join(err, json.Unmarshal(data, &p)); err == nil {
+		r.last, r.info = p, info
+	}
+	return r.last, err
+}
+
+// heapFile is the name of the file in the state that such a bot writes how much it holds to.
+const heapFile = "heap"
+
+// noteHeap writes how much of the heap is in use, in bytes, and how many goroutines there are.
 func noteHeap(file string, log *slog.Logger) {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	if err := os.WriteFile(file, []byte(strconv.FormatUint(m.HeapInuse, 10)), 0o600); err != nil {
+	if err := os.WriteFile(file, fmt.Appendln(nil, m.HeapInuse, runtime.NumGoroutine()), 0o600); err != nil {
 		log.Error("cannot note the heap", "err", err)
 	}
 }

@@ -1,0 +1,188 @@
+package bot_test
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"the-loop/sessions/harness/smallagent"
+	"the-loop/threads"
+)
+
+// calm ends all faults and waits until it is known of every reply what became of it. The receipts that show it come later: Slack
+// takes fifty a minute.
+func (s *soak) calm() {
+	s.t.Helper()
+	s.Faults().Clear()
+	for _, k := range s.talks {
+		s.until(string(k.ref)+" to have settled each reply", func() bool {
+			if err := k.closeDialogs(); err != nil {
+				s.t.Fatal(err)
+			}
+			b, _ := k.binding()
+			if all, _ := filepath.Glob(filepath.Join(s.plan.Root, "outbox", "*.json")); len(all) > 0 {
+				return false // what is to be said of it goes out at one message a second
+			}
+			return !slices.ContainsFunc(k.written, func(r *soakReply) bool { return !r.deleted && k.verdict(b, r) == "" })
+		})
+	}
+}
+
+// verdict is what the bot says became of a reply: the receipt that it has or is to get. Empty: nothing yet.
+func (k *soakTalk) verdict(b threads.Binding, r *soakReply) string {
+	switch e := b.Replies[r.ts]; {
+	case e.State == threads.StateDoubt:
+		return inDoubt
+	case e.State == threads.StateSettled && e.Outcome == threads.OutcomeAccepted:
+		return accepted
+	case e.State == threads.StateSettled && e.Outcome == threads.OutcomeFailed:
+		return failed
+	case e.State != "" || threads.CompareTS(r.ts, b.Cursor) > 0:
+		return ""
+	}
+	if all := k.w.Reactions(k.ch, r.ts); len(all) == 1 { // long settled
+		return all[0].Name
+	}
+	return ""
+}
+
+// account holds what the agents were told against what was written and what the bot says of it.
+func (s *soak) account() {
+	s.t.Helper()
+	var delays []time.Duration
+	counts, kills := map[string]int{}, s.kills
+	for _, k := range s.talks {
+		kills += int(k.kills.Load())
+		delays = append(delays, k.account(s, counts)...)
+	}
+	slices.Sort(delays)
+	s.t.Logf("%d replies, %d kills: %v", *soakReplies, kills, counts)
+	if n := len(delays); n > 0 {
+		s.t.Logf("%d replies to sessions that nothing was done to, while others were disturbed: p50 %v, p99 %v, longest %v", n, delays[n/2], delays[n*99/100], delays[n-1])
+	}
+	if counts[inDoubt] > kills {
+		s.t.Errorf("%d replies are in doubt after %d kills", counts[inDoubt], kills)
+	}
+}
+
+// account is soak.account for one session. It counts receipts and returns how long replies took while nothing was wrong with this
+// session.
+func (k *soakTalk) account(s *soak, counts map[string]int) (delays []time.Duration) {
+	got := slices.DeleteFunc(k.entries(smallagent.TypeUser, smallagent.TypeShell, smallagent.TypeCommand),
+		func(e smallagent.Entry) bool { return e.How == smallagent.HowPrompt })
+	last, known := -1, 0
+	b, _ := k.binding()
+	for _, r := range k.written {
+		var at []int
+		for i, e := range got {
+			if slices.Contains(r.texts, e.Text) {
+				at = append(at, i)
+			}
+		}
+		known += len(at)
+		receipt := k.verdict(b, r)
+		counts[receipt]++
+		switch {
+		case len(at) > 1:
+			s.t.Errorf("%q arrived %d times", r.texts, len(at))
+		case len(at) == 1 && at[0] < last:
+			s.t.Errorf("%q arrived at %s after one that was written later, at %s: %s", r.texts, got[at[0]].At, got[last].At, k.history(r))
+		case len(at) == 1 && receipt == failed:
+			s.t.Errorf("%q arrived, and its receipt says that it did not", r.texts)
+		case len(at) == 0 && receipt == accepted:
+			s.t.Errorf("%q did not arrive, and its receipt says that it did", r.texts)
+		case len(at) == 1:
+			last = at[0]
+			if d := got[at[0]].At.Sub(r.at); r.at.After(s.quiet) && !k.disturbed.touch(r.at, got[at[0]].At) {
+				delays = append(delays, d)
+			}
+		}
+	}
+	if known != len(got) {
+		s.t.Errorf("%s was told %d texts, of which %d are whole replies: the others are merged or cut", k.ref, len(got), known)
+	}
+	return delays
+}
+
+// history is what the frames of the socket and the events say of a reply, for a person.
+func (k *soakTalk) history(r *soakReply) string {
+	var all []string
+	for _, f := range k.w.Frames() {
+		if strings.Contains(string(f.Data), r.ts) {
+			all = append(all, fmt.Sprintf("%s %s %.300s", f.Time.Format(time.StampMicro), f.Dir+" "+f.Note, f.Data))
+		}
+	}
+	return "written " + r.at.Format(time.StampMicro) + "\n\t" + strings.Join(all, "\n\t")
+}
+
+// footprint is what a process holds.
+type footprint struct{ goroutines, descriptors, heap, resident int }
+
+func (f footprint) String() string {
+	return fmt.Sprintf("%d goroutines, %d descriptors, heap %d kB, resident %d kB", f.goroutines, f.descriptors, f.heap/1024, f.resident)
+}
+
+// resources are those of the bot once it has said anew how it is.
+func (s *soak) resources() footprint {
+	s.t.Helper()
+	file := filepath.Join(s.plan.Root, heapFile)
+	_ = os.Remove(file) // the one that is there may be of a bot before
+	var f footprint
+	s.until("the bot to say how it is", func() bool {
+		data, err := os.ReadFile(file)
+		n, err2 := fmt.Sscan(string(data), &f.heap, &f.goroutines)
+		return err == nil && err2 == nil && n == 2
+	})
+	pid := s.bot.cmd.Process.Pid
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	status, err2 := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil || err2 != nil {
+		s.t.Fatal(err, err2)
+	}
+	f.descriptors = len(open)
+	lines := bufio.NewScanner(bytes.NewReader(status))
+	for lines.Scan() {
+		if rest, ok := strings.CutPrefix(lines.Text(), "VmRSS:"); ok {
+			f.resident, err = strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(rest, "kB")))
+		}
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return f
+}
+
+// files says how many files lie in each folder of the state, and how large they are.
+func (s *soak) files() string {
+	s.t.Helper()
+	count, size := map[string]int{}, map[string]int64{}
+	err := filepath.WalkDir(s.plan.Root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		dir, _ := filepath.Rel(s.plan.Root, filepath.Dir(path))
+		count[dir]++
+		size[dir] += info.Size()
+		return nil
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var all []string
+	for dir, n := range count {
+		all = append(all, fmt.Sprintf("%s %d (%d kB)", dir, n, size[dir]/1024))
+	}
+	slices.Sort(all)
+	return strings.Join(all, ", ")
+}

@@ -1,0 +1,388 @@
+package bot_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"the-loop/bot/workspace"
+	"the-loop/sessions"
+	"the-loop/sessions/harness/smallagent"
+)
+
+// soakReplies is how many replies TestSoak writes: enough for a look by default; "make soak" has the long form.
+var soakReplies = flag.Int("soak", 600, "how many replies TestSoak writes")
+
+const (
+	soakSessions = 20
+	soakRate     = 15 // replies a second, over all sessions
+)
+
+// TestSoak has many sessions talked to while the bot and agents are killed, sockets, calls and disk fail, the configuration is
+// broken and Slack's clock jumps. Each reply arrives once, alone and in order, or its receipt says that it did not or may not have.
+func TestSoak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes minutes")
+	}
+	s := newSoak(t)
+	phase := *soakReplies * 2 / 3
+	s.play(phase, s.globalFaults())
+	s.calm()
+	before := s.resources()
+	s.quiet = time.Now()
+	s.play(*soakReplies-phase, nil) // one bot lives through the last third
+	s.calm()
+	after := s.resources()
+	s.account()
+	t.Logf("faults: %s\nresources of one bot before and after %d replies:\n\t%s\n\t%s\nfiles: %s", s.faultLine(), *soakReplies-phase, before, after, s.files())
+	if after.goroutines > before.goroutines+20 || after.descriptors > before.descriptors+10 {
+		t.Errorf("goroutines or descriptors grow: %s, then %s", before, after)
+	}
+}
+
+// soak is a world with many sessions and what was done to it.
+type soak struct {
+	*world
+	bot   *child // belongs to whoever plays faults
+	clock *jumpingClock
+	talks []*soakTalk
+	kills int       // of the bot
+	quiet time.Time // from when on nothing is wrong for all sessions
+
+	mu     sync.Mutex // guards the field that follows
+	faults map[string]int
+}
+
+func newSoak(t *testing.T) *soak {
+	clock := &jumpingClock{}
+	limit := time.Duration(*soakReplies/soakRate)*time.Second*4 + 3*time.Minute
+	s := &soak{clock: clock, faults: map[string]int{}}
+	s.world = newWorld(t, bulk, unattended, func(o *setup) {
+		o.workspace.Clock, o.patience = clock, limit
+		o.plan = func(p *plan) { p.MaxAge = 24 * time.Hour }
+	})
+	s.bot = s.spawn()
+	for i := range soakSessions {
+		s.talks = append(s.talks, &soakTalk{agent: s.launch(s.definition(fmt.Sprintf("s%02d", i))), number: i})
+	}
+	for _, k := range s.talks {
+		k.announced()
+		k.ready()
+	}
+	return s
+}
+
+// play writes n replies, and plays faults meanwhile: those of single sessions, and the given ones.
+func (s *soak) play(n int, global []soakFault) {
+	s.t.Helper()
+	g, ctx := errgroup.WithContext(s.ctx)
+	writing, done := context.WithCancel(ctx)
+	var writers sync.WaitGroup
+	for _, k := range s.talks {
+		writers.Add(1)
+		g.Go(func() error {
+			defer writers.Done()
+			return k.write(ctx, n/soakSessions)
+		})
+	}
+	go func() { writers.Wait(); done() }() // ends with the group
+	g.Go(func() error { return s.disturb(writing, 1500*time.Millisecond, s.localFaults()) })
+	g.Go(func() error { return s.disturb(writing, 1500*time.Millisecond, global) })
+	if err := g.Wait(); err != nil {
+		s.t.Fatal(err)
+	}
+	done()
+}
+
+// soakFault is something that goes wrong until play returns.
+type soakFault struct {
+	name string
+	play func(context.Context) error
+}
+
+// disturb plays faults at random moments, on average one in each time of that length.
+func (s *soak) disturb(ctx context.Context, every time.Duration, faults []soakFault) error {
+	for len(faults) > 0 && pause(ctx, rand.N(2*every)) {
+		f := faults[rand.IntN(len(faults))]
+		if err := f.play(context.WithoutCancel(ctx)); err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		s.mu.Lock()
+		s.faults[f.name]++
+		s.mu.Unlock()
+	}
+	return nil
+}
+
+// pause waits. It says whether ctx goes on.
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+	case <-ctx.Done():
+	}
+	return ctx.Err() == nil
+}
+
+// globalFaults are those that every session may feel.
+func (s *soak) globalFaults() []soakFault {
+	slack := s.Faults()
+	call := func(method string, f workspace.APIFault) func() {
+		return func() { slack.API(method, 1+rand.IntN(5), f) }
+	}
+	kill := soakFault{"bot killed", s.killBot}
+	faults := []soakFault{kill, kill, kill, kill, kill, kill, {"configuration broken", s.breakConfig}, {"disk full", s.fillDisk},
+		{"clock", func(context.Context) error { s.clock.jump(20 * time.Minute); return nil }}}
+	for name, f := range map[string]func(){
+		"socket dropped": slack.Drop, "socket cut": slack.Cut, "socket closed": slack.GoAway, "socket stalled": slack.Stall,
+		"socket dropped in a burst": func() { slack.DropAfter(3) },
+		"socket refreshed":          func() { s.Disconnect("refresh_requested") },
+		"socket refused":            func() { slack.Connect(3, workspace.RejectUpgrade(408)); slack.Drop() },
+		"socket without hello":      func() { slack.Connect(2, workspace.NoHello()); slack.Drop() },
+		"acks ignored":              func() { slack.IgnoreAcks(5) },
+		"rate limit":                call("*", workspace.RateLimited("1")),
+		"posts refused":             call("chat.postMessage", workspace.Error("internal_error")),
+		"posts unanswered":          call("chat.postMessage", workspace.CutAfter()),
+		"receipts fail":             call("reactions.add", workspace.HTML(503)),
+		"reading fails":             call("conversations.replies", workspace.CutBefore()),
+	} {
+		faults = append(faults, soakFault{name, func(ctx context.Context) error {
+			f()
+			pause(ctx, time.Second)
+			return s.connected(ctx)
+		}})
+	}
+	return faults
+}
+
+func (s *soak) killBot(ctx context.Context) error {
+	s.bot.kill()
+	s.kills++
+	pause(ctx, rand.N(400*time.Millisecond))
+	s.bot = s.spawn()
+	return s.connected(ctx)
+}
+
+// connected waits for the bot's connection.
+func (s *soak) connected(ctx context.Context) error {
+	if err := s.WaitFor(ctx, func() bool { return s.Connections() == 1 }); err != nil {
+		return fmt.Errorf("no connection: %w", err)
+	}
+	return nil
+}
+
+// breakConfig has the configuration invalid for a while.
+func (s *soak) breakConfig(ctx context.Context) error {
+	if err := s.replan(func(p *plan) { p.Suspended = true }); err != nil {
+		return err
+	}
+	pause(ctx, rand.N(2*time.Second))
+	return s.replan(func(p *plan) { p.Suspended = false })
+}
+
+// replan changes the configuration of the bot that runs.
+func (s *soak) replan(f func(*plan)) error {
+	s.change(f)
+	data, err := json.Marshal(s.config())
+	if err != nil {
+		return err
+	}
+	return replacePlan(filepath.Join(s.plan.TmuxDir, planFile), data)
+}
+
+// fillDisk lets the bot write no byte to any file for a while, as a full disk does.
+func (s *soak) fillDisk(ctx context.Context) error {
+	limit := func(n uint64) error {
+		return unix.Prlimit(s.bot.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: n, Max: unix.RLIM_INFINITY}, nil)
+	}
+	if err := limit(0); err != nil {
+		return err
+	}
+	pause(ctx, rand.N(2*time.Second))
+	return limit(unix.RLIM_INFINITY)
+}
+
+// localFaults are those that one session feels, and no other may.
+func (s *soak) localFaults() []soakFault {
+	one := func(f func(*soakTalk, context.Context) error) func(context.Context) error {
+		return func(ctx context.Context) error {
+			k := s.talks[rand.IntN(len(s.talks))]
+			defer k.disturb()()
+			return f(k, ctx)
+		}
+	}
+	return []soakFault{{"agent killed", one((*soakTalk).killAgent)}, {"dialog", one((*soakTalk).openDialog)},
+		{"slow turn", one(func(k *soakTalk, _ context.Context) error { return k.say("slow: 2s", false) })}}
+}
+
+func (s *soak) faultLine() string {
+	var line []string
+	for _, name := range slices.Sorted(maps.Keys(s.faults)) {
+		line = append(line, fmt.Sprintf("%s %d", name, s.faults[name]))
+	}
+	return strings.Join(line, ", ")
+}
+
+// soakTalk is one session with what was written to it.
+type soakTalk struct {
+	*agent
+	number int
+	kills  atomic.Int64
+
+	mu        sync.Mutex // guards the fields that follow
+	written   []*soakReply
+	disturbed spans
+}
+
+// soakReply is a reply in all its versions.
+type soakReply struct {
+	ts      string
+	texts   []string
+	deleted bool
+	at      time.Time
+}
+
+// write writes replies at random moments, and changes or deletes some of them soon after.
+func (k *soakTalk) write(ctx context.Context, n int) error {
+	for range n {
+		if !pause(ctx, rand.N(2*time.Second*soakSessions/soakRate)) {
+			return ctx.Err()
+		}
+		if err := k.say(soakText(), true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// soakText is a text of some shape.
+func soakText() string {
+	return []string{"short", "two\nlines", "日本語 e\u0301 👩‍👩‍👧", strings.Repeat("long ", 100), strings.Repeat("many\nlines ", 30), "`code` & <tag> \"quoted\""}[rand.IntN(6)]
+}
+
+// disturb marks the time until the returned function is called, and a while that the session needs to be back to normal.
+func (k *soakTalk) disturb() (end func()) {
+	from := time.Now()
+	return func() {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.disturbed = append(k.disturbed, [2]time.Time{from, time.Now().Add(5 * time.Second)})
+	}
+}
+
+// say writes a reply under a number of its own. changes: it may be edited or deleted a moment later.
+func (k *soakTalk) say(text string, changes bool) error {
+	k.mu.Lock()
+	r := &soakReply{texts: []string{fmt.Sprintf("%s s%02d r%04d", text, k.number, len(k.written))}, at: time.Now()}
+	ts, err := k.w.ann.Reply(k.ch, k.root, r.texts[0])
+	r.ts = ts
+	k.written = append(k.written, r)
+	k.mu.Unlock()
+	if err != nil || !changes {
+		return err
+	}
+	switch rand.IntN(12) {
+	case 0:
+		pause(k.w.ctx, rand.N(100*time.Millisecond))
+		r.texts = append(r.texts, r.texts[0]+" edited")
+		return k.w.ann.Edit(k.ch, ts, r.texts[1])
+	case 1:
+		pause(k.w.ctx, rand.N(100*time.Millisecond))
+		r.deleted = true
+		return k.w.ann.Delete(k.ch, ts)
+	}
+	return nil
+}
+
+// killAgent kills the agent as a power cut does, and starts the session again.
+func (k *soakTalk) killAgent(ctx context.Context) error {
+	panes, err := k.w.tm.Panes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, p := range panes {
+		if p.Mark == k.id && !p.Dead {
+			k.kills.Add(1)
+			_ = syscall.Kill(p.PID, syscall.SIGKILL) // one that ended is what is wanted
+		}
+	}
+	for {
+		if _, err = k.w.core.Start(ctx, sessions.StartRequest{Ref: k.ref}); err == nil && k.screen().State != "" {
+			return nil
+		}
+		if !pause(k.w.ctx, 20*time.Millisecond) {
+			return errors.Join(k.w.ctx.Err(), err)
+		}
+	}
+}
+
+// openDialog has the agent ask, and denies it in the terminal a moment later.
+func (k *soakTalk) openDialog(ctx context.Context) error {
+	if err := k.say("ask: deploy", false); err != nil {
+		return err
+	}
+	deadline := time.Now().Add(5 * time.Second) // the agent may never get to it
+	for k.screen().State != smallagent.StateAsking {
+		if time.Now().After(deadline) || !pause(k.w.ctx, 10*time.Millisecond) {
+			return k.w.ctx.Err()
+		}
+	}
+	pause(ctx, rand.N(1500*time.Millisecond))
+	return k.closeDialogs()
+}
+
+// closeDialogs denies what the agent asks, until it asks nothing.
+func (k *soakTalk) closeDialogs() error {
+	for k.screen().State == smallagent.StateAsking {
+		panes, err := k.w.tm.Panes(k.w.ctx)
+		if err != nil {
+			return err
+		}
+		for _, p := range panes {
+			if p.Mark == k.id && !p.Dead { // Escape does no harm where the dialog has gone by itself
+				k.w.tmux("send-keys", "-t", p.ID, "Escape")
+			}
+		}
+		if !pause(k.w.ctx, 50*time.Millisecond) {
+			return k.w.ctx.Err()
+		}
+	}
+	return nil
+}
+
+// jumpingClock is the real clock, some time ahead.
+type jumpingClock struct{ ahead atomic.Int64 }
+
+func (c *jumpingClock) Now() time.Time                         { return time.Now().Add(time.Duration(c.ahead.Load())) }
+func (c *jumpingClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+func (c *jumpingClock) jump(d time.Duration)                   { c.ahead.Add(int64(d)) }
+
+// spans are stretches of time.
+type spans [][2]time.Time
+
+func (s spans) touch(from, to time.Time) bool {
+	return slices.ContainsFunc(s, func(o [2]time.Time) bool { return from.Before(o[1]) && o[0].Before(to) })
+}
+
+// replacePlan replaces the file that a bot in a process of its own reads its plan from.
+func replacePlan(file string, data []byte) error {
+	if err := os.WriteFile(file+".new", data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
