@@ -38,7 +38,7 @@ func (s *stage) respawns() {
 	s.until("the second turn's end", func() bool { return s.heard("somebody commented") == 1 && s.view().State == sessions.ViewReady })
 	s.atRest()
 	conversation := s.record().Conversation
-	for _, event := range []string{"the build failed: look at it", "- a list\n- with \"quotes\"", "!touch RAN", "/clear"} {
+	for _, event := range []string{"the build failed: look at it", "- a list\n- with \"quotes\"", "--dangerously-skip-permissions", "!touch RAN", "/clear"} {
 		s.killed()
 		got := s.deliver(event)
 		event = strings.Replace(asTyped(event, s.harness.Traits()), "ann: ", string(s.ref)+": ", 1)

@@ -39,6 +39,9 @@ func (a SmallAgent) Traits() sessions.Traits {
 
 // Command starts it in its folder of conversations.
 func (a SmallAgent) Command(l sessions.Launch) (sessions.Command, error) {
+	if !sessions.ValidConversation(l.Conversation) {
+		return sessions.Command{}, fmt.Errorf("small-agent: %q is no id of a conversation", l.Conversation)
+	}
 	flag := "--session-id"
 	if l.Resume {
 		flag = "--resume"

@@ -1,7 +1,9 @@
 package harness
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"the-loop/sessions"
@@ -32,7 +34,8 @@ func (t Template) Traits() sessions.Traits {
 		Resumes: t.ResumeArgs != nil, BareStart: !slices.Contains(t.Args, "{prompt}"), BareResume: !slices.Contains(t.ResumeArgs, "{prompt}")}
 }
 
-// Command fills the template in. An argument that is only {prompt} goes away when there is no prompt.
+// Command fills the template in. An argument that is only {prompt} goes away when there is no prompt. Neither the prompt nor
+// the conversation's id can be read as a flag, see [plainArgument].
 func (t Template) Command(l sessions.Launch) (sessions.Command, error) {
 	args := t.Args
 	if l.Resume {
@@ -47,14 +50,27 @@ func (t Template) Command(l sessions.Launch) (sessions.Command, error) {
 		case "{harnessArgs}":
 			argv = append(argv, l.Args...)
 		case "{sessionId}":
+			if !sessions.ValidConversation(l.Conversation) {
+				return sessions.Command{}, fmt.Errorf("%s: %q is no id of a conversation", t.Title, l.Conversation)
+			}
 			argv = append(argv, l.Conversation)
 		case "{prompt}":
 			if l.Prompt != "" {
-				argv = append(argv, l.Prompt)
+				argv = append(argv, plainArgument(l.Prompt))
 			}
 		default:
 			argv = append(argv, a)
 		}
 	}
 	return sessions.Command{Argv: argv}, nil
+}
+
+// plainArgument is a text as an argument that no program takes for a flag, or for the name of a file with more arguments: a
+// blank goes in front of one that begins so. Nothing is known of what the program reads as the end of its flags. White space
+// does not count where texts are compared, see [sessions.Fingerprint].
+func plainArgument(text string) string {
+	if strings.HasPrefix(text, "-") || strings.HasPrefix(text, "@") {
+		return " " + text
+	}
+	return text
 }
