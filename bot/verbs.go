@@ -29,7 +29,7 @@ func (b *Bot) find(ctx context.Context, handle string) (sessions.Row, error) {
 	}
 	ref, isRef := sessions.Ref(handle), strings.Contains(handle, ":")
 	for _, r := range rows {
-		if isRef && r.Ref == ref || !isRef && r.ID == handle && handle != "" {
+		if isRef && r.Ref.Same(ref) || !isRef && r.ID == handle && handle != "" {
 			return r, nil
 		}
 	}

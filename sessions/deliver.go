@@ -132,6 +132,7 @@ func (d *delivery) give(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	d.q.Ref = rec.Ref // as it was registered
 	release, err := d.c.lockID(ctx, rec.ID, "deliver")
 	if err != nil {
 		return err

@@ -10,7 +10,8 @@ import (
 
 // Ledgers keeps which deliveries work items have had. Every write is atomic and durable.
 type Ledgers interface {
-	// LoadLedger returns the ledger of a work item, or an empty one. A file that cannot be read is an [*UnreadableError].
+	// LoadLedger returns the ledger of a work item, however its ref is spelt, or an empty one. A file that cannot be read is an
+	// [*UnreadableError], and so are two of one work item.
 	LoadLedger(ctx context.Context, ref Ref) (Ledger, error)
 	// SaveLedger writes it.
 	SaveLedger(ctx context.Context, l Ledger) error
@@ -82,7 +83,7 @@ func (l *Ledger) remove(id string) {
 
 // ledger changes the ledger of a work item, with nobody else at it. When change fails nothing is written.
 func (c *Core) ledger(ctx context.Context, ref Ref, change func(*Ledger) error) error {
-	release, err := c.o.Store.Lock(ctx, "deliveries:"+string(ref), "note a delivery")
+	release, err := c.o.Store.Lock(ctx, "deliveries:"+string(ref.Key()), "note a delivery")
 	if err != nil {
 		return err
 	}

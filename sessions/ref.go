@@ -72,6 +72,18 @@ func (r Ref) Name() string {
 	return name
 }
 
+// Key is the ref as it is compared: GitHub takes spellings of a ticket that differ in case for the same one. A session is shown
+// under the ref that it was registered with.
+func (r Ref) Key() Ref {
+	if r.Kind() == KindWorkItem {
+		return Ref(strings.ToLower(string(r)))
+	}
+	return r
+}
+
+// Same reports whether two refs name one session, however they are spelt.
+func (r Ref) Same(other Ref) bool { return r.Key() == other.Key() }
+
 // Slug is the ref as a file and a tmux session may be called: small letters, digits, '-' and '_'. It begins with the kind, so
 // that no work item shares one with a standing session. Two work items may share one; they are never mixed, see [Collision].
 func (r Ref) Slug() string {
@@ -124,7 +136,7 @@ func (e *RefError) Error() string {
 // Collision is the refusal of a ref whose name in tmux and on disk another one has.
 func Collision(ref, other Ref) error {
 	remedy := "close the other first: the-loop sessions close " + string(other)
-	if strings.EqualFold(string(ref), string(other)) {
+	if ref.Same(other) {
 		remedy = "GitHub takes them for the same; use the spelling that is registered"
 	}
 	return &Refusal{Cause: ErrNameTaken, Remedy: remedy,

@@ -5,10 +5,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/smallagent"
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
@@ -63,7 +66,7 @@ func TestWorkItemsThatFallOnOneNameAreRefusedByEveryVerb(t *testing.T) {
 	t.Parallel()
 	w := newItem(t, nil)
 	pane := w.pane(item)
-	for _, other := range []sessions.Ref{"github:acme/shop.web#7", "github:Acme/shop-web#7", "github:Acme-shop/web#7"} {
+	for _, other := range []sessions.Ref{"github:acme/shop-web#7", "github:Acme/shop-web#7", "github:Acme-shop/web#7"} {
 		verbs := map[string]func() error{
 			"register": func() error {
 				_, err := w.Register(t.Context(), sessions.RegisterRequest{Ref: other, Cwd: w.dir})
@@ -86,6 +89,43 @@ func TestWorkItemsThatFallOnOneNameAreRefusedByEveryVerb(t *testing.T) {
 	}
 	if w.pane(item) != pane || len(w.panes()) != 1 {
 		t.Errorf("%+v", w.panes())
+	}
+}
+
+// Spellings that differ in case are one work item: one record, one pane, one memory of deliveries, under the spelling that was
+// registered.
+func TestEveryVerbKnowsAWorkItemInEverySpelling(t *testing.T) {
+	t.Parallel()
+	w := newItem(t, nil)
+	other := sessions.Ref("github:aCME/SHOP.web#7")
+	_, err := w.Register(t.Context(), sessions.RegisterRequest{Ref: other, Cwd: w.dir})
+	if !errors.Is(err, sessions.ErrNameTaken) || !strings.Contains(err.Error(), item+" is registered already") {
+		t.Errorf("register: %v", err)
+	}
+	for id, want := range map[string]sessions.Outcome{"first": sessions.OutcomeRepeated, "second": sessions.OutcomeDelivered} {
+		d, err := w.Deliver(t.Context(), sessions.DeliverRequest{Ref: other, DeliveryID: id, Text: "!" + id, Wait: time.Minute})
+		if err != nil || d.Row.Outcome != want || d.Row.Ref != item {
+			t.Errorf("deliver %s: %+v, %v", id, d, err)
+		}
+	}
+	if got := w.said(item, smallagent.TypeUser); !slices.Contains(got, item+": !second") {
+		t.Errorf("the agent was told %q", got)
+	}
+	w.ready(item)
+	if _, err := w.Say(t.Context(), sessions.SayRequest{Ref: other, Text: "a reply"}); err != nil {
+		t.Errorf("reply: %v", err)
+	}
+	if p, err := w.Peek(t.Context(), sessions.PeekRequest{Ref: other}); err != nil || p.Row.Ref != item {
+		t.Errorf("peek: %+v, %v", p.Row, err)
+	}
+	if row, err := w.Start(t.Context(), sessions.StartRequest{Ref: other}); err != nil || row.Ref != item || row.Outcome != sessions.OutcomeAlreadyRunning {
+		t.Errorf("start: %+v, %v", row, err)
+	}
+	if rows, err := w.List(t.Context()); err != nil || len(rows) != 1 || len(w.panes()) != 1 {
+		t.Errorf("%+v, %v, %+v", rows, err, w.panes())
+	}
+	if row, err := w.Delete(t.Context(), sessions.DeleteRequest{Ref: other}); err != nil || row.Ref != item || row.Outcome != sessions.OutcomeClosed {
+		t.Errorf("close: %+v, %v", row, err)
 	}
 }
 

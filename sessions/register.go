@@ -45,11 +45,11 @@ func (q RegisterRequest) definition(d Defaults) Definition {
 }
 
 func (c *Core) register(ctx context.Context, rec Record) error {
-	_, err := c.o.Store.Load(ctx, rec.Ref)
+	known, err := c.o.Store.Load(ctx, rec.Ref)
 	switch {
 	case err == nil:
-		return &Refusal{Cause: ErrNameTaken, What: fmt.Sprintf("%s is registered already", rec.Ref),
-			Remedy: "close it first: the-loop sessions close " + string(rec.Ref)}
+		return &Refusal{Cause: ErrNameTaken, What: fmt.Sprintf("%s is registered already", known.Ref),
+			Remedy: "close it first: the-loop sessions close " + string(known.Ref)}
 	case !errors.Is(err, ErrNotRecorded):
 		return err
 	}

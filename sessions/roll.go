@@ -234,7 +234,7 @@ func (o *rolling) load(ctx context.Context) (Record, error) {
 	case err != nil:
 		return Record{}, err
 	}
-	o.row.ID, o.rec = rec.ID, rec
+	o.row.Ref, o.row.ID, o.rec = rec.Ref, rec.ID, rec
 	return rec, nil
 }
 

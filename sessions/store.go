@@ -15,12 +15,12 @@ type Store interface {
 
 // Records keeps one [Record] a session. Every write is atomic and durable.
 type Records interface {
-	// Load returns the record of ref. [ErrNotRecorded] when there is none; a file that cannot be read is a
+	// Load returns the record of ref, which may spell its own another way, see [Ref.Same]. [ErrNotRecorded] when there is none; a file that cannot be read is a
 	// [*UnreadableError], which is not absence. A [Collision] when another work item has its place.
 	Load(ctx context.Context, ref Ref) (Record, error)
 	// List returns all records of both kinds, by ref, and beside them the files that could not be read.
 	List(ctx context.Context) ([]Record, []*UnreadableError, error)
-	// Save writes a record. It refuses, with an [*UnreadableError], to overwrite a file that it cannot read.
+	// Save writes a record, under the spelling of its ref that is there already. It refuses, with an [*UnreadableError], to overwrite a file that it cannot read.
 	Save(ctx context.Context, r Record) error
 	// Remove deletes the record of ref; one that is not there is no error.
 	Remove(ctx context.Context, ref Ref) error

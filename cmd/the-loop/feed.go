@@ -55,7 +55,7 @@ func fate(e sessions.WorkItemEvent, d sessions.Delivered, err error) fed {
 	if err != nil {
 		return fed{Ref: e.Ref, DeliveryID: e.ID, Outcome: sessions.OutcomeFailed, Detail: err.Error()}
 	}
-	return fed{Ref: e.Ref, DeliveryID: d.DeliveryID, Outcome: d.Row.Outcome, Receipt: d.Receipt, Detail: d.Row.Detail}
+	return fed{Ref: d.Row.Ref, DeliveryID: d.DeliveryID, Outcome: d.Row.Outcome, Receipt: d.Receipt, Detail: d.Row.Detail}
 }
 
 // lineSource reads events, a JSON object a line.

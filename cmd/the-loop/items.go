@@ -20,7 +20,15 @@ func (c *cli) item(ctx context.Context, name string, verb func(*app, sessions.Re
 	if err != nil {
 		return err
 	}
-	return c.with(ctx, c.open, func(a *app) error { return verb(a, ref) })
+	return c.with(ctx, c.open, func(a *app) error { return verb(a, a.registered(ctx, ref)) })
+}
+
+// registered is the spelling under which a work item's session is shown; of one that nothing knows, the given one.
+func (a *app) registered(ctx context.Context, ref sessions.Ref) sessions.Ref {
+	if rec, err := a.registry.Load(ctx, ref); err == nil {
+		return rec.Ref
+	}
+	return ref
 }
 
 func (c *cli) itemRegister() *cobra.Command {

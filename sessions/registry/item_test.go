@@ -56,9 +56,8 @@ func TestR3_2_WorkItemsAndStandingSessionsHaveFoldersOfTheirOwn(t *testing.T) {
 func TestTwoWorkItemsThatFallOnOneNameAreNeverMixed(t *testing.T) {
 	t.Parallel()
 	for first, others := range map[string][]string{
-		"acme/shop#1": {"Acme/shop#1", "acme/SHOP#1"},
-		"a-b/c#1":     {"a/b-c#1"},
-		"a/b.c#1":     {"a/b-c#1", "a-b/c#1", "a/B.C#1"},
+		"a-b/c#1": {"a/b-c#1", "A/B-c#1"},
+		"a/b.c#1": {"a/b-c#1", "a-b/c#1", "A-B/c#1"},
 	} {
 		r := New(t.TempDir())
 		kept := itemRecord(first)
@@ -115,7 +114,7 @@ func TestALedgerComesBackAsItWasSaved(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Error(diff, err)
 	}
-	if other, err := r.LoadLedger(t.Context(), "github:acme/shop#1"); err != nil || len(other.Deliveries) > 0 {
+	if other, err := r.LoadLedger(t.Context(), "github:acme/SHOP#1"); err != nil || len(other.Deliveries) != 2 {
 		t.Errorf("another spelling has %+v, %v", other, err)
 	}
 	if _, err := r.LoadLedger(t.Context(), "standing:one"); err == nil {

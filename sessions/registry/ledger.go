@@ -6,8 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"the-loop/sessions"
 )
@@ -16,12 +19,97 @@ var _ sessions.Ledgers = (*Registry)(nil)
 
 func (r *Registry) ledgersDir() string { return filepath.Join(r.root, "deliveries") }
 
-// ledgerPath is the file of a ledger. Unlike the slug's, its name is the ref's alone.
+// ledgerPath is the file of a ledger. Unlike the slug's, its name is the ref's alone, however that is spelt.
 func (r *Registry) ledgerPath(ref sessions.Ref) (string, error) {
 	if _, err := sessions.ParseWorkItem(string(ref)); err != nil {
 		return "", err
 	}
-	return filepath.Join(r.ledgersDir(), strings.TrimSuffix(lockName(string(ref)), ".lock")+extension), nil
+	return filepath.Join(r.ledgersDir(), ledgerName(ref.Key())), nil
+}
+
+func ledgerName(ref sessions.Ref) string {
+	return strings.TrimSuffix(lockName(string(ref)), ".lock") + extension
+}
+
+// otherSpellings are ledgers that were written before the spellings of a ref were one work item's: their names have capitals.
+// None comes up any more, so that one look is enough.
+type otherSpellings struct {
+	mu     sync.Mutex // guards the fields that follow
+	looked bool
+	files  map[sessions.Ref][]string // paths by [sessions.Ref.Key]
+}
+
+// of are the files of that work item which are still there.
+func (o *otherSpellings) of(dir string, ref sessions.Ref) ([]string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.looked {
+		if err := o.look(dir); err != nil {
+			return nil, err
+		}
+	}
+	var there []string
+	for _, path := range o.files[ref.Key()] {
+		if _, err := os.Lstat(path); err == nil {
+			there = append(there, path)
+		}
+	}
+	return there, nil
+}
+
+// look finds the files whose names are not as they are written now.
+func (o *otherSpellings) look(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	o.looked, o.files = true, map[sessions.Ref][]string{}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if ref := ledgerOf(path).Key(); ref != "" && ledgerName(ref) != e.Name() {
+			o.files[ref] = append(o.files[ref], path)
+		}
+	}
+	return nil
+}
+
+// ledgerOf is the work item whose ledger a file is, by its name; one that was too long is a digest, and only what is in it
+// tells. Empty: it is no ledger, or cannot be read.
+func ledgerOf(path string) sessions.Ref {
+	name, isLedger := strings.CutSuffix(filepath.Base(path), extension)
+	ref, err := url.PathUnescape(name)
+	if isLedger && err == nil {
+		return sessions.Ref(ref)
+	}
+	var l sessions.Ledger
+	data, err := readFile(path)
+	if !isLedger || !strings.HasPrefix(name, "%sha256-") || err != nil || json.Unmarshal(data, &l) != nil {
+		return ""
+	}
+	return l.Ref
+}
+
+// ledgerFile is the file that holds the ledger now, or will. Two of one work item are an [*sessions.UnreadableError]: neither
+// counts alone, and nobody said that they belong together.
+func (r *Registry) ledgerFile(ref sessions.Ref) (path, now string, err error) {
+	if path, err = r.ledgerPath(ref); err != nil {
+		return "", "", err
+	}
+	all, err := r.spelt.of(r.ledgersDir(), ref)
+	if err != nil {
+		return "", "", &sessions.UnreadableError{Path: r.ledgersDir(), Ref: ref, Err: reason(err)}
+	}
+	if _, err := os.Lstat(path); err == nil {
+		all = append(all, path)
+	}
+	switch len(all) {
+	case 0:
+		return path, path, nil
+	case 1:
+		return path, all[0], nil
+	}
+	return "", "", &sessions.UnreadableError{Path: all[0], Ref: ref,
+		Err: fmt.Errorf("it and %s hold the deliveries of one work item under two spellings", strings.Join(all[1:], ", "))}
 }
 
 // LoadLedger returns the ledger of a work item; see [sessions.Ledgers].
@@ -30,7 +118,7 @@ func (r *Registry) LoadLedger(ctx context.Context, ref sessions.Ref) (sessions.L
 	if err := ctx.Err(); err != nil {
 		return empty, err
 	}
-	path, err := r.ledgerPath(ref)
+	_, path, err := r.ledgerFile(ref)
 	if err != nil {
 		return empty, err
 	}
@@ -55,20 +143,25 @@ func decodeLedger(data []byte, ref sessions.Ref) (l sessions.Ledger, err error) 
 	if err := checkVersion(l.Version, sessions.LedgerVersion); err != nil {
 		return l, err
 	}
-	if l.Ref != ref {
+	if !l.Ref.Same(ref) {
 		return l, fmt.Errorf("it has the deliveries of %q", l.Ref)
 	}
 	return l, nil
 }
 
-// SaveLedger writes the ledger; see [sessions.Ledgers].
+// SaveLedger writes the ledger; see [sessions.Ledgers]. A file under another spelling gets its name first.
 func (r *Registry) SaveLedger(ctx context.Context, l sessions.Ledger) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	path, err := r.ledgerPath(l.Ref)
+	path, now, err := r.ledgerFile(l.Ref)
 	if err != nil {
 		return err
+	}
+	if now != path {
+		if err := os.Rename(now, path); err != nil {
+			return fmt.Errorf("rename the deliveries of %s: %w", l.Ref, err)
+		}
 	}
 	return writeJSON(path, l)
 }

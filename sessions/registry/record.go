@@ -126,7 +126,10 @@ func (r *Registry) Save(ctx context.Context, rec sessions.Record) error {
 			sweepTemps(dir, time.Now())
 		}
 	})
-	if _, err := load(path, rec.Ref); err != nil && !errors.Is(err, sessions.ErrNotRecorded) {
+	switch there, err := load(path, rec.Ref); {
+	case err == nil && there.Ref != rec.Ref:
+		return sessions.Collision(rec.Ref, there.Ref)
+	case err != nil && !errors.Is(err, sessions.ErrNotRecorded):
 		return err
 	}
 	if err := writeJSON(path, rec); err != nil {
@@ -172,7 +175,7 @@ func (r *Registry) recordPath(ref sessions.Ref) (string, error) {
 	return filepath.Join(r.standingDir(), ref.Name()+extension), nil
 }
 
-// load reads and checks one record. Errors: [sessions.ErrNotRecorded], [*sessions.UnreadableError], a
+// load reads and checks one record, whose ref may be spelt another way. Errors: [sessions.ErrNotRecorded], [*sessions.UnreadableError], a
 // [sessions.Collision].
 func load(path string, ref sessions.Ref) (sessions.Record, error) {
 	rec, err := read(path)
@@ -180,6 +183,9 @@ func load(path string, ref sessions.Ref) (sessions.Record, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return sessions.Record{}, fmt.Errorf("%s: %w", ref, sessions.ErrNotRecorded)
 	case err == nil && rec.Ref != ref && rec.Ref.Slug() == ref.Slug() && check(rec, rec.Ref) == nil:
+		if rec.Ref.Same(ref) {
+			return rec, nil
+		}
 		return sessions.Record{}, sessions.Collision(ref, rec.Ref)
 	case err == nil:
 		err = check(rec, ref)

@@ -14,6 +14,7 @@ type Registry struct {
 	root     string
 	lockWait time.Duration
 	sweep    sync.Once // of temporary files, at the first write
+	spelt    otherSpellings
 }
 
 var _ sessions.Store = (*Registry)(nil)
