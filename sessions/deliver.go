@@ -163,7 +163,8 @@ func (d *delivery) give(ctx context.Context) error {
 
 // bring looks what there is, and does what that asks for.
 func (d *delivery) bring(ctx context.Context) error {
-	own, err := d.c.occupant(ctx, d.rec)
+	found, err := d.c.occupant(ctx, d.rec)
+	own := found.own
 	switch {
 	case err != nil:
 		return err
@@ -176,7 +177,7 @@ func (d *delivery) bring(ctx context.Context) error {
 		}
 		return d.typeIn(ctx, row)
 	}
-	return d.start(ctx, own)
+	return d.start(ctx, found)
 }
 
 // finish finishes a restart that was cut short. The event is typed when the agent is up.
@@ -213,15 +214,15 @@ func (d *delivery) typeIn(ctx context.Context, row Row) error {
 }
 
 // start starts an agent with the event. One that takes no first message has it typed when it is up.
-func (d *delivery) start(ctx context.Context, own *Pane) error {
+func (d *delivery) start(ctx context.Context, found occupancy) error {
 	text, err := wording(SayRequest{Text: d.q.Text, Speaker: string(d.q.Ref)}, d.harness.Traits())
 	if err != nil {
 		return err
 	}
-	d.noticeEnd(ctx, own)
+	d.noticeEnd(ctx, found.own)
 	d.event = &event{text: text, intend: d.intend}
 	row, err := d.c.reported(ctx, d.rec, func() (Row, error) {
-		row, err := d.c.launch(ctx, d.rec, &d.rec, own, d.event)
+		row, err := d.c.launch(ctx, d.rec, &d.rec, found, d.event)
 		var runs *runsError
 		if errors.As(err, &runs) {
 			return d.c.adopt(ctx, d.rec, runs.pane)

@@ -71,7 +71,7 @@ type Record struct {
 	Status       Status     `json:"status"`
 	Server       Server     `json:"server"`
 	Pane         string     `json:"pane"`        // "%3"
-	TmuxSession  string     `json:"tmuxSession"` // "$1"
+	TmuxSession  string     `json:"tmuxSession"` // "$1"; of a session that is stopped, where it was: its operator may have panes there
 	Created      time.Time  `json:"created"`
 	Changed      time.Time  `json:"changed"`
 

@@ -94,7 +94,7 @@ func (r *run) unreplaced(ctx context.Context, own Pane, cause error) (Pane, erro
 	switch {
 	case !there:
 		rec := r.rec
-		rec.Status, rec.Changed, rec.Pane, rec.TmuxSession, rec.Replaces = StatusStopped, r.c.o.Now(), "", "", 0
+		rec.Status, rec.Changed, rec.Pane, rec.Replaces = StatusStopped, r.c.o.Now(), "", 0
 		return Pane{}, errors.Join(cause, r.c.o.Store.Save(ctx, rec))
 	case now.Dead:
 		return Pane{}, cause

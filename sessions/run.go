@@ -20,6 +20,8 @@ type run struct {
 	declared map[string]string // by the env file
 	rec      Record            // as it will be
 	prior    *Record           // as it is on disk; nil: there is none
+	kept     *Pane             // the dead pane in which the agent comes up; nil: it gets a new one
+	session  string            // the tmux session in which others have panes; empty: it gets its own
 	detail   string            // what a person should know although it went well
 }
 
@@ -98,9 +100,13 @@ func (r *run) resumable() error {
 	return nil
 }
 
-// survived waits out the probe and then clears a dead agent away.
+// survived waits out the probe and then clears a dead agent away. Beside others its pane stays, for the next attempt.
 func (r *run) survived(ctx context.Context) error {
 	p, err := r.outlived(ctx)
+	if r.kept = nil; r.session != "" && p.ID != "" {
+		r.kept = &p
+		return err
+	}
 	if err == nil || p.ID == "" {
 		return err
 	}
@@ -155,8 +161,7 @@ func (r *run) spawn(ctx context.Context, l Launch) error {
 	if err := r.intend(ctx); err != nil {
 		return errors.Join(err, r.undo(context.WithoutCancel(ctx)))
 	}
-	var pane Pane
-	err = r.c.gated(ctx, func() error { pane, err = r.c.o.Terminal.Spawn(ctx, s); return err })
+	pane, err := r.open(ctx, s)
 	if err != nil {
 		if pane, err = r.failed(context.WithoutCancel(ctx), err); err != nil {
 			return err
@@ -205,16 +210,16 @@ func (r *run) failed(ctx context.Context, cause error) (Pane, error) {
 		if err != nil {
 			return Pane{}, errors.Join(cause, err)
 		}
-		if p, there := paneOf(panes, r.rec.ID); there {
+		if p, there := paneOf(panes, r.rec.ID); there && (r.kept == nil || p.PID != r.kept.PID) {
 			return p, nil
 		}
 	case errors.Is(cause, ErrNameTaken): // by somebody who came in between
-		own, err := r.c.occupant(ctx, r.rec)
+		found, err := r.c.occupant(ctx, r.rec)
 		switch {
 		case errors.Is(err, ErrNameTaken):
 			cause = err
-		case own != nil && !own.Dead && r.prior != nil:
-			return Pane{}, &runsError{pane: *own, err: errors.Join(cause, r.undo(ctx))}
+		case found.own != nil && !found.own.Dead && r.prior != nil:
+			return Pane{}, &runsError{pane: *found.own, err: errors.Join(cause, r.undo(ctx))}
 		}
 	}
 	return Pane{}, errors.Join(cause, r.undo(ctx))
@@ -237,6 +242,6 @@ func (r *run) undo(ctx context.Context) error {
 	if rec.Status != StatusNew {
 		rec.Status = StatusStopped
 	}
-	rec.Changed, rec.Pane, rec.TmuxSession, rec.Replaces = r.c.o.Now(), "", "", 0
+	rec.Changed, rec.Pane, rec.Replaces = r.c.o.Now(), "", 0
 	return r.c.o.Store.Save(ctx, rec)
 }

@@ -105,7 +105,8 @@ func (c *Core) start(ctx context.Context, def Definition, rec Record, known *Rec
 	if def.Source == SourceDeclared && known != nil && known.Definition.Source == SourceCreated {
 		return Row{}, conflict(rec.Ref)
 	}
-	own, err := c.occupant(ctx, rec)
+	found, err := c.occupant(ctx, rec)
+	own := found.own
 	switch {
 	case err != nil:
 		return Row{}, err
@@ -120,7 +121,7 @@ func (c *Core) start(ctx context.Context, def Definition, rec Record, known *Rec
 		return r.inPlace(ctx, def, rec, *own)
 	}
 	rec.Definition = def
-	row, err := c.launch(ctx, rec, known, own, nil)
+	row, err := c.launch(ctx, rec, known, found, nil)
 	var runs *runsError
 	if errors.As(err, &runs) {
 		return c.adopt(ctx, *known, runs.pane)
@@ -128,15 +129,18 @@ func (c *Core) start(ctx context.Context, def Definition, rec Record, known *Rec
 	return row, err
 }
 
-// launch brings an agent up that does not run. own is the dead pane of the one before, if it was kept; ev is what it is told
-// first, if anything happened.
-func (c *Core) launch(ctx context.Context, rec Record, known *Record, own *Pane, ev *event) (Row, error) {
+// launch brings an agent up that does not run. found is what there is of the one before; ev is what it is told first, if
+// anything happened.
+func (c *Core) launch(ctx context.Context, rec Record, known *Record, found occupancy, ev *event) (Row, error) {
 	r, err := c.ready(rec.Definition)
 	if err != nil {
 		return Row{}, err
 	}
-	if own != nil {
-		if err := c.end(ctx, rec, own.Target()); err != nil {
+	switch {
+	case found.session != "":
+		r.kept, r.session = found.own, found.session
+	case found.own != nil:
+		if err := c.end(ctx, rec, found.own.Target()); err != nil {
 			return Row{}, fmt.Errorf("clear the ended agent's pane: %w", err)
 		}
 	}
@@ -147,28 +151,6 @@ func (c *Core) launch(ctx context.Context, rec Record, known *Record, own *Pane,
 func conflict(ref Ref) error {
 	return &Refusal{Cause: ErrRefused, What: fmt.Sprintf("%s was created and is now declared in the config too", ref),
 		Remedy: "give one of them another name, or take it out of the config and delete it"}
-}
-
-// occupant looks at what holds the session's place in tmux and returns its own pane, alive or dead, if it has one.
-// Anything else that is there is never killed but refused.
-func (c *Core) occupant(ctx context.Context, rec Record) (*Pane, error) {
-	panes, err := c.look(ctx, rec)
-	if err != nil {
-		return nil, fmt.Errorf("look for a running session: %w", err)
-	}
-	own, there := paneOf(panes, rec.ID)
-	if there && !own.Dead {
-		return &own, nil
-	}
-	for _, p := range panes {
-		if p.SessionName == rec.Ref.TmuxName() && p.Mark != rec.ID {
-			return nil, c.occupied(rec.Ref, p)
-		}
-	}
-	if there {
-		return &own, nil
-	}
-	return nil, nil
 }
 
 func (c *Core) occupied(ref Ref, p Pane) error {

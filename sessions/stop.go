@@ -72,7 +72,7 @@ func (c *Core) takeDown(ctx context.Context, rec Record, as Status) (Record, Out
 		outcome = OutcomeStopped
 	}
 	if was := rec.Status; there || was != as {
-		rec.Status, rec.Changed, rec.Pane, rec.TmuxSession, rec.Replaces = as, c.o.Now(), "", "", 0
+		rec.Status, rec.Changed, rec.Pane, rec.Replaces = as, c.o.Now(), "", 0
 		if err := c.o.Store.Save(ctx, rec); err != nil {
 			return rec, "", fmt.Errorf("record that the session is stopped: %w", err)
 		}

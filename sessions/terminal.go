@@ -15,8 +15,9 @@ type Terminal interface {
 
 // Spawner starts and ends agents in panes.
 type Spawner interface {
-	// Spawn makes a detached tmux session of its own around one pane, marks the pane, and runs the command in it.
-	// [ErrNameTaken] when a tmux session of that name exists; nothing was started then.
+	// Spawn makes a detached tmux session of its own around one pane, marks the pane, and runs the command in it; with
+	// s.Session it makes the pane in a window of its own in that tmux session. [ErrNameTaken] when a tmux session of that name
+	// exists; nothing was started then.
 	Spawn(ctx context.Context, s Spawn) (Pane, error)
 	// Respawn ends the pane's process tree as End does, and runs another command in the same pane: its tmux session, its
 	// window, its mark and those who look at it stay. [ErrPaneGone] when there is no such pane.
@@ -41,6 +42,8 @@ type Viewer interface {
 	Panes(ctx context.Context) ([]Pane, error)
 	// Capture reads the visible screen of a pane as text. [ErrPaneGone] when there is none with the target's mark.
 	Capture(ctx context.Context, t Target) (Screen, error)
+	// Owner is the mark for which the pane's tmux session was made; empty: it was made by somebody else.
+	Owner(ctx context.Context, p Pane) (mark string, err error)
 	// AttachCommand is the argv that shows the pane's session to a person; inside says that we run inside tmux.
 	AttachCommand(t Pane, readOnly, inside bool) []string
 }
@@ -78,6 +81,7 @@ func (p Pane) Target() Target { return Target{Pane: p.ID, Mark: p.Mark} }
 // Spawn is a request for a new pane.
 type Spawn struct {
 	Name         string // of the tmux session
+	Session      string // "$1": one that there is; empty: one is made
 	Mark         string // Record.ID
 	Argv         []string
 	Cwd          string            // absolute; must exist

@@ -32,6 +32,7 @@ func (t *Tmux) End(ctx context.Context, target sessions.Target, grace time.Durat
 func (t *Tmux) hold(ctx context.Context, mark, pane string) (sessions.Pane, error) {
 	out, err := t.run(ctx, call{args: []string{"if-shell", "-F", "-t", pane, isOurs(mark),
 		sequence(command("set-option", "-p", "-t", pane, "remain-on-exit", "on"),
+			command("set-option", "-t", pane, ownerOption, mark),
 			command("set-option", "-p", "-u", "-t", pane, holdOption),
 			command("display-message", "-p", "-t", pane, paneFormat)),
 		refusal(mark, pane)}})

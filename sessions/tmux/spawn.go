@@ -59,6 +59,9 @@ func (t *Tmux) spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, erro
 	if _, err := t.Panes(ctx); err != nil { // a server that lost its socket must not be joined by a second one
 		return sessions.Pane{}, err
 	}
+	if s.Session != "" {
+		return t.spawnBeside(ctx, s, argv)
+	}
 	pane, err := t.spawnOnce(ctx, s, argv)
 	if !errors.Is(err, errLost) {
 		return pane, err
@@ -72,6 +75,8 @@ func (t *Tmux) spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, erro
 
 func checkSpawn(s sessions.Spawn) error {
 	switch {
+	case s.Session != "" && !isID(s.Session, '$'):
+		return fmt.Errorf("tmux: %q is no session's id", s.Session)
 	case !sessionName.MatchString(s.Name):
 		return fmt.Errorf("tmux: the name %q must consist of letters, digits, - and _", s.Name)
 	case s.Width < 0 || s.Height < 0 || s.Width > 10000 || s.Height > 10000:
@@ -165,6 +170,7 @@ func (t *Tmux) spawnOnce(ctx context.Context, s sessions.Spawn, argv []string) (
 	at := "=" + s.Name + ":" // the one pane of the session just made
 	script := sequence(
 		command(newSession(s, argv)...),
+		command("set-option", "-t", at, ownerOption, s.Mark),
 		command("set-option", "-p", "-t", at, markOption, s.Mark),
 		command("set-option", "-p", "-t", at, declaredOption, strings.Join(s.Declared, " ")),
 		command("set-option", "-p", "-t", at, "remain-on-exit", onOff(s.RemainOnExit)),
