@@ -11,10 +11,16 @@ import (
 	"the-loop/threads"
 )
 
-// askText shows what an agent asks, without the values of the environment: they are taken out before the text is cut.
-func (b *Bot) askText(ref sessions.Ref, a sessions.Ask) string {
+// askText shows what an agent asks, without the values of the environment: they are taken out before the text is cut. It
+// reports whether all that matters is shown.
+func (b *Bot) askText(ref sessions.Ref, a sessions.Ask) (text string, whole bool) {
 	for _, part := range []*string{&a.Tool, &a.Command, &a.File, &a.Cwd, &a.Why, &a.Input} {
 		*part = b.scrubbed(*part)
+	}
+	for _, places := range [][]string{a.CwdAt, a.FileAt} {
+		for i := range places {
+			places[i] = b.scrubbed(places[i])
+		}
 	}
 	return render.Ask(a, "the-loop attach "+ref.Name())
 }

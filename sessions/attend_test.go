@@ -3,6 +3,9 @@ package sessions_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -47,4 +50,32 @@ func TestNothingIsTypedWhileAQuestionIsAboutToBeShown(t *testing.T) {
 		t.Error(err)
 	}
 	w.say("a", "afterwards")
+}
+
+// askedOf is an agent whose hook asked for a file.
+type askedOf struct {
+	oneAsk
+	file string
+}
+
+func (a askedOf) Noted(context.Context, string, string, time.Time) (sessions.Noted, error) {
+	return sessions.Noted{Asks: []sessions.Ask{{Token: "t", Tool: "Write", File: a.file}}}, nil
+}
+
+func TestAQuestionSaysWhereItsFileIs(t *testing.T) {
+	t.Parallel()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "notes.txt")
+	if err := os.Symlink("/etc/passwd", link); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, func(_ *world, o *sessions.Options) { o.Reports = askedOf{file: link} }, sessions.Definition{Name: "a"})
+	w.start("a")
+	noted, err := w.Noted(t.Context(), sessions.NotedRequest{Ref: ref("a")})
+	if err != nil || len(noted.Asks) != 1 || !slices.Equal(noted.Asks[0].FileAt, []string{"/etc/passwd"}) {
+		t.Errorf("%+v, %v", noted, err)
+	}
 }

@@ -51,6 +51,10 @@ type Ask struct {
 	Why     string    // in the agent's words; may be empty
 	Input   string    // what else the tool would be given, as JSON; empty: nothing
 	Permit  bool      // yes or no answers it; else it can only be answered in the terminal
+	// CwdAt and FileAt are where Cwd and File lead to, where that is another place than they name: more than one where it
+	// depends on the program. Unplaced says that it could not be found out.
+	CwdAt, FileAt []string
+	Unplaced      bool
 }
 
 // Verdict is what is decided about an [Ask].
@@ -102,5 +106,8 @@ func (c *Core) Noted(ctx context.Context, q NotedRequest) (Noted, error) {
 		return Noted{}, fmt.Errorf("read what %s reported: %w", q.Ref, err)
 	}
 	noted.Cwd = rec.Definition.Cwd
+	for i, a := range noted.Asks {
+		noted.Asks[i] = a.located()
+	}
 	return noted, nil
 }

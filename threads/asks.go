@@ -69,8 +69,9 @@ func (t *thread) takeAsks(noted sessions.Noted) (fresh []string) {
 		if t.askOf(a.Token) != "" {
 			continue
 		}
-		name, text := token(t.id), t.m.askText(t.ref, a)
-		t.b.Asks[name] = Ask{Token: a.Token, Mark: shownMark(a.Mark(), text), Permit: a.Permit, At: a.At, Text: text}
+		name := token(t.id)
+		text, whole := t.m.askText(t.ref, a)
+		t.b.Asks[name] = Ask{Token: a.Token, Mark: shownMark(a.Mark(), text), Permit: a.Permit && whole, At: a.At, Text: text}
 		fresh = append(fresh, name)
 	}
 	return fresh
@@ -94,9 +95,9 @@ func (t *thread) askOf(token string) string {
 	return ""
 }
 
-func (m *Manager) askText(ref sessions.Ref, a sessions.Ask) string {
+func (m *Manager) askText(ref sessions.Ref, a sessions.Ask) (text string, whole bool) {
 	if m.o.AskText == nil {
-		return "The agent asks: " + escape(a.Tool+" "+a.Command+a.File)
+		return "The agent asks: " + escape(a.Tool+" "+a.Command+a.File), true
 	}
 	return m.o.AskText(ref, a)
 }

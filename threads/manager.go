@@ -63,9 +63,9 @@ type Options struct {
 	Policy    func() authz.Policy
 	Settings  func() Settings
 	Noter     Noter // optional: without it nothing is heard of what agents report
-	// AskText shows what an agent asks, and DialogText what stands in a dialog on its screen. Optional: in plain words, and
-	// not at all.
-	AskText    func(ref sessions.Ref, a sessions.Ask) string
+	// AskText shows what an agent asks, and says whether that is all of it: where it is not, nobody decides here. DialogText
+	// shows what stands in a dialog on an agent's screen. Optional: in plain words, and not at all.
+	AskText    func(ref sessions.Ref, a sessions.Ask) (text string, whole bool)
 	DialogText func(lines []string) string
 	Patience   time.Duration          // optional: how long an agent may wait for its operator before the thread says so; a minute
 	Pages      Pages                  // optional: each text is one message

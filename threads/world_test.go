@@ -41,6 +41,7 @@ type world struct {
 	ref   sessions.Ref
 
 	tickets TicketWriter
+	askText func(sessions.Ref, sessions.Ask) (string, bool)
 
 	mu     sync.Mutex
 	users  []string
@@ -88,6 +89,7 @@ func (w *world) start() {
 	if w.hooks != nil {
 		o.Noter = hooked{alive{life, w}}
 	}
+	o.AskText = w.askText
 	if w.sight != nil {
 		o.Statuses, o.Viewer = alive{life, w}, alive{life, w}
 	}

@@ -2,65 +2,138 @@ package render
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
-	"unicode"
 
 	"the-loop/sessions"
 )
 
 // How much of what an agent asks is shown: all of it together stays below what fits into a message.
 const (
+	maxAsk     = 11000
 	maxCommand = 7000
 	maxInput   = 2500
 	maxWhy     = 300
-	maxPath    = 500
+	maxPath    = 4200 // no system takes longer ones
+	maxTool    = 200
+	maxInline  = 300 // longer paths stand in a block
 	maxDialog  = 2500
+	askSpare   = 1200 // for what is said about the rest
 )
 
 // Ask shows a question of an agent's: the tool, what it would do, where, and why. Everything is text; what cannot be seen
-// is written as its number, so that nothing hides in a command. attach is the command that shows the rest of what is cut.
-func Ask(a sessions.Ask, attach string) string {
-	head := "The agent asks: *" + Name(seen(a.Tool)) + "*"
-	if a.Permit {
-		head = "The agent asks to use *" + Name(seen(a.Tool)) + "*"
-	}
-	if a.Cwd != "" {
-		head += " in " + Code(brief(a.Cwd, maxPath))
-	}
-	parts := []string{head}
-	if a.File != "" {
-		parts = append(parts, "File: "+Code(brief(a.File, maxPath)))
-	}
+// is written as its number, so that nothing hides in a command, and it is said where letters mislead. attach is the command
+// that shows the rest of what is cut. whole reports whether all that matters is there: the tool, the paths and where they
+// lead to, and the command.
+func Ask(a sessions.Ask, attach string) (text string, whole bool) {
+	q := &question{room: maxAsk - askSpare, attach: attach, whole: !a.Unplaced}
+	q.head(a)
+	q.place("File: ", a.File, a.FileAt)
 	if a.Command != "" {
-		parts = append(parts, shown(a.Command, maxCommand, attach))
+		block, all := q.shown(a.Command, maxCommand)
+		q.add(block)
+		q.whole = q.whole && all
 	}
 	if a.Why != "" {
-		parts = append(parts, "It says: "+Escape(tamer.Replace(oneLine(brief(a.Why, maxWhy)))))
+		why, all := q.begins(reveal(a.Why, true), maxWhy)
+		q.add("It says: " + Code(ellipsis(why, all)))
 	}
 	if a.Input != "" {
-		parts = append(parts, shown(a.Input, maxInput, attach))
+		block, _ := q.shown(a.Input, maxInput)
+		q.add(block)
 	}
-	return strings.Join(parts, "\n")
+	texts := append(append([]string{a.Tool, a.Cwd, a.File, a.Command, a.Why, a.Input}, a.CwdAt...), a.FileAt...)
+	q.parts = append(q.parts, deceptions(texts...)...)
+	if !q.whole {
+		q.parts = append(q.parts, q.why(a))
+	}
+	return strings.Join(q.parts, "\n"), q.whole
+}
+
+// question is the text of a question, part by part.
+type question struct {
+	parts  []string
+	room   int // characters that are left
+	attach string
+	whole  bool
+}
+
+func (q *question) add(part string) {
+	q.parts = append(q.parts, part)
+	q.room -= units(part) + 1
+}
+
+// plainTool are the names of tools that mean nothing to Slack.
+var plainTool = regexp.MustCompile(`^[A-Za-z0-9]+$`)
+
+func (q *question) head(a sessions.Ask) {
+	name, all := q.begins(reveal(a.Tool, true), maxTool)
+	q.whole = q.whole && all
+	if name = ellipsis(name, all); plainTool.MatchString(name) {
+		name = "*" + name + "*"
+	} else {
+		name = Code(name)
+	}
+	head := "The agent asks: " + name
+	if a.Permit {
+		head = "The agent asks to use " + name
+	}
+	if a.Cwd == "" {
+		q.add(head)
+		return
+	}
+	q.place(head+" in ", a.Cwd, a.CwdAt)
+}
+
+// place adds a path as it was given and what it leads to.
+func (q *question) place(before, path string, leads []string) {
+	if path == "" {
+		return
+	}
+	q.add(before + q.path(path))
+	for i, to := range leads {
+		before := "which leads to "
+		if i > 0 {
+			before = "or, where “..” is taken after links are followed, to "
+		}
+		q.add(before + q.path(to))
+	}
+}
+
+// path is a path, in a block when it is long. One that is not all there is not to be decided on.
+func (q *question) path(path string) string {
+	text, all := q.begins(reveal(path, true), maxPath)
+	q.whole = q.whole && all
+	if text = ellipsis(text, all); units(text) > maxInline {
+		return "\n" + Preformatted(text)
+	}
+	return Code(text)
 }
 
 // shown is a block of text. Where it is cut, it says how much is missing, and where all of it is.
-func shown(text string, limit int, attach string) string {
-	text = seen(text)
-	head := begins(text, limit)
-	block := Preformatted(head)
-	if missing := units(text) - units(head); missing > 0 {
-		block += fmt.Sprintf("\n:warning: This is only the beginning: %d more characters follow. All of it, on the agent's machine: %s", missing, Code(attach))
+func (q *question) shown(text string, limit int) (block string, all bool) {
+	text = reveal(text, false)
+	head, all := q.begins(text, limit)
+	block = Preformatted(head)
+	if !all {
+		block += fmt.Sprintf("\n:warning: This is only the beginning: %d more characters follow. All of it, on the agent's machine: %s",
+			units(text)-units(head), Code(q.attach))
 	}
-	return block
+	return block, all
 }
 
-// brief is the beginning of a text, with a mark where it is cut.
-func brief(text string, limit int) string {
-	text = seen(text)
-	if head := begins(text, limit); head != text {
-		return head + "…"
+// why says why a question is not decided here.
+func (q *question) why(a sessions.Ask) string {
+	if a.Unplaced {
+		return ":warning: I could not find out where its paths lead to, so it is not decided here. See it on the agent's machine: " + Code(q.attach)
 	}
-	return text
+	return ":warning: It is too long to be shown whole, so it is not decided here. See it on the agent's machine: " + Code(q.attach)
+}
+
+// begins is as much of a text as there is room for, and at most limit characters.
+func (q *question) begins(text string, limit int) (head string, all bool) {
+	head = begins(text, max(0, min(limit, q.room)))
+	return head, head == text
 }
 
 // begins is as much of a text as takes limit characters in a message.
@@ -73,27 +146,20 @@ func begins(text string, limit int) string {
 	return text
 }
 
-// Dialog shows the lines of a dialog on an agent's screen.
-func Dialog(lines []string) string {
-	return Preformatted(brief(strings.Join(lines, "\n"), maxDialog))
-}
-
-// seen writes the characters that cannot be seen, or change how others are, as their numbers.
-func seen(text string) string {
-	hidden := func(r rune) bool {
-		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r))
-	}
-	text = strings.ToValidUTF8(text, "\ufffd")
-	if strings.IndexFunc(text, hidden) < 0 {
+func ellipsis(text string, all bool) string {
+	if all {
 		return text
 	}
-	var b strings.Builder
-	for _, r := range text {
-		if hidden(r) {
-			fmt.Fprintf(&b, "<U+%04X>", r)
-		} else {
-			b.WriteRune(r)
-		}
+	return text + "…"
+}
+
+// Dialog shows the lines of a dialog on an agent's screen.
+func Dialog(lines []string) string {
+	trimmed := make([]string, 0, len(lines))
+	for _, line := range lines {
+		trimmed = append(trimmed, strings.TrimRight(line, " "))
 	}
-	return b.String()
+	text := reveal(strings.Trim(strings.Join(trimmed, "\n"), "\n"), false)
+	head := begins(text, maxDialog)
+	return Preformatted(ellipsis(head, head == text))
 }
