@@ -72,8 +72,15 @@ func (e EnvFile) Notes() []string { return envNotes(e.Malformed, e.Refused, e.Wa
 func (r Rolled) Notes() []string { return envNotes(r.Malformed, r.Refused, r.Warning) }
 
 func envNotes(malformed []int, refused []string, warning string) (notes []string) {
-	for _, n := range malformed {
-		notes = append(notes, fmt.Sprintf("line %d of the env file is malformed and not used", n))
+	for len(malformed) > 0 {
+		n := inRow(malformed)
+		first, last := malformed[0], malformed[n-1]
+		malformed = malformed[n:]
+		if n == 1 {
+			notes = append(notes, fmt.Sprintf("line %d of the env file is malformed and not used", first))
+		} else {
+			notes = append(notes, fmt.Sprintf("lines %d to %d of the env file are malformed and not used", first, last))
+		}
 	}
 	for _, name := range refused {
 		notes = append(notes, fmt.Sprintf("the env file declares %s, which no session gets", name))
@@ -82,6 +89,15 @@ func envNotes(malformed []int, refused []string, warning string) (notes []string
 		notes = append(notes, warning)
 	}
 	return notes
+}
+
+// inRow is how many of the numbers follow one another from the first on.
+func inRow(numbers []int) int {
+	n := 1
+	for n < len(numbers) && numbers[n] == numbers[n-1]+1 {
+		n++
+	}
+	return n
 }
 
 // Roll restarts the sessions in their panes: the tmux session, its window and those who look at it stay, and the recorded

@@ -6,7 +6,7 @@
 //
 // # The env file
 //
-// One variable a line, read without a shell; there is no expansion and no value that spans lines:
+// Assignments as dotenv files have them, read without a shell and without expansion:
 //
 //	NAME=value               blanks around the name and the value do not count
 //	export NAME=value        the same
@@ -15,7 +15,11 @@
 //	NAME="with \"escapes\""  \" \\ \$ \` \n \r \t; any other backslash stands for itself
 //	# comment
 //
-// A name matches [A-Za-z_][A-Za-z0-9_]*. Lines end with LF or CRLF, the last one may end without; a byte order mark is
-// skipped. Of two lines with one name the later one counts. A line of any other shape, or with a NUL, is malformed: it
-// is reported by its number, never by its text, and the others are used.
+// A quoted value may go on over several lines; their ends are part of it, CRLF as LF. A name matches
+// [A-Za-z_][A-Za-z0-9_]* and has at most 256 characters. Lines end with LF or CRLF, the last one may end without; a byte
+// order mark is skipped. Of two assignments with one name the later one counts.
+//
+// Lines of any other shape, or with a NUL, are malformed: they are reported by their numbers, never by their text, and
+// the others are used. Where a quote is never closed, or more follows a value of several lines, nobody can tell what is
+// a name and what is part of a value: every line from there on is malformed.
 package envstate

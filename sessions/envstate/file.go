@@ -21,7 +21,7 @@ const maxFile = 1 << 20
 // File is what an env file declares. Its zero value declares nothing. Printing, logging or marshaling it shows no value.
 type File struct {
 	Order     []string // the names, each where it first stands in the file
-	Malformed []int    // numbers of the lines that could not be used, from 1
+	Malformed []int    // numbers of the lines that could not be used, from 1, in order
 	Warning   string   // a sentence when other users may read or write the file; else empty
 
 	// In a closure, because package fmt prints unexported fields without asking their methods and follows pointers.
@@ -70,7 +70,7 @@ func permissionWarning(path string, perm fs.FileMode) string {
 	return fmt.Sprintf("%s is open to other users (mode %04o): chmod 600 %s", path, perm, path)
 }
 
-// Parse reads the lines of an env file; the package comment says which. The only errors are those of r and a file of
+// Parse reads the text of an env file; the package comment says how. The only errors are those of r and a file of
 // more than 1 MiB.
 func Parse(r io.Reader) (File, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxFile+1))
@@ -80,46 +80,91 @@ func Parse(r io.Reader) (File, error) {
 	if len(data) > maxFile {
 		return File{}, fmt.Errorf("larger than %d bytes", maxFile)
 	}
-	values := Values{}
-	file := File{values: func() Values { return values }}
-	text := strings.TrimPrefix(string(data), "\ufeff")
-	number := 0
-	for line := range strings.SplitSeq(text, "\n") {
-		number++
-		line = strings.Trim(strings.TrimSuffix(line, "\r"), blanks)
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		name, value, ok := parseLine(line)
-		if !ok {
-			file.Malformed = append(file.Malformed, number)
-			continue
-		}
-		if _, again := values[name]; !again {
-			file.Order = append(file.Order, name)
-		}
-		values[name] = value
+	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
+	p := parser{rest: strings.TrimSuffix(text, "\r"), line: 1, values: Values{}}
+	for p.rest != "" {
+		p.assignment()
 	}
-	return file, nil
+	return File{Order: p.order, Malformed: p.malformed, values: func() Values { return p.values }}, nil
+}
+
+// parser reads an env file from its beginning to its end.
+type parser struct {
+	rest string
+	line int // number of the line that rest begins with
+
+	values    Values
+	order     []string
+	malformed []int
+}
+
+// assignment reads what begins in the next line: all lines of it, or a line that declares nothing.
+func (p *parser) assignment() {
+	first := p.line
+	line, _, _ := strings.Cut(p.rest, "\n")
+	if trimmed := strings.Trim(line, blanks); trimmed == "" || trimmed[0] == '#' {
+		p.skip(len(line))
+		return
+	}
+	left, _, found := strings.Cut(line, "=")
+	if !found {
+		p.skip(len(line))
+		p.refuse(first)
+		return
+	}
+	// The value is read also after a name that is none: otherwise its lines would be taken for assignments.
+	name, named := parseName(left)
+	lit := parseValue(p.rest[len(left)+1:])
+	if lit.open {
+		p.skip(len(p.rest))
+		p.refuse(first)
+		return
+	}
+	p.skip(len(left) + 1 + lit.length)
+	if !named || !lit.ok {
+		p.refuse(first)
+		return
+	}
+	p.declare(name, lit.value)
+}
+
+// skip goes on after n bytes, at the end of a line or of the text.
+func (p *parser) skip(n int) {
+	skipped := p.rest[:n]
+	p.line += strings.Count(skipped, "\n")
+	if !strings.HasSuffix(skipped, "\n") {
+		p.line++
+	}
+	p.rest = strings.TrimPrefix(p.rest[n:], "\n")
+}
+
+// refuse notes the lines from first up to the one that was read last.
+func (p *parser) refuse(first int) {
+	for n := first; n < p.line; n++ {
+		p.malformed = append(p.malformed, n)
+	}
+}
+
+func (p *parser) declare(name, value string) {
+	if _, again := p.values[name]; !again {
+		p.order = append(p.order, name)
+	}
+	p.values[name] = value
 }
 
 // blanks are what may stand around a name or a value.
 const blanks = " \t"
 
-func parseLine(line string) (name, value string, ok bool) {
-	left, right, found := strings.Cut(line, "=")
-	if !found || strings.ContainsRune(line, 0) {
-		return "", "", false
-	}
+// maxName is how long a name may be, in bytes.
+const maxName = 256
+
+// parseName reads what stands before an equals sign.
+func parseName(left string) (name string, ok bool) {
 	name = strings.Trim(left, blanks)
 	if rest, exported := strings.CutPrefix(name, "export"); exported && rest != "" && strings.Contains(blanks, rest[:1]) {
 		name = strings.TrimLeft(rest, blanks)
 	}
-	if !validName(name) {
-		return "", "", false
-	}
-	value, ok = parseValue(right)
-	return name, value, ok
+	return name, validName(name)
 }
 
 func validName(name string) bool {
@@ -130,43 +175,88 @@ func validName(name string) bool {
 			return false
 		}
 	}
-	return name != ""
+	return name != "" && len(name) <= maxName
 }
 
-// parseValue reads s, which begins after the equals sign.
-func parseValue(s string) (string, bool) {
-	switch trimmed := strings.TrimLeft(s, blanks); {
-	case strings.HasPrefix(trimmed, `"`):
-		return parseDouble(trimmed[1:])
-	case strings.HasPrefix(trimmed, `'`):
-		value, rest, closed := strings.Cut(trimmed[1:], `'`)
-		return value, closed && isTail(rest)
+// literal is a value as it is written.
+type literal struct {
+	value  string
+	length int  // bytes up to the end of the line that it ends in
+	ok     bool // value is what it says
+	open   bool // where it ends cannot be told, so nothing after it can be either
+}
+
+// parseValue reads the value that s, which goes on after the equals sign, begins with.
+func parseValue(s string) literal {
+	line, _, _ := strings.Cut(s, "\n")
+	trimmed := strings.TrimLeft(line, blanks)
+	switch {
+	case strings.HasPrefix(trimmed, `"`), strings.HasPrefix(trimmed, `'`):
+		return parseQuoted(s, len(line)-len(trimmed))
+	case strings.HasPrefix(trimmed, "`") && strings.Count(trimmed, "`") == 1:
+		return literal{open: true} // a quote of some programs, over several lines
 	}
-	return strings.Trim(cutComment(s), blanks), true
+	return literal{value: strings.Trim(cutComment(line), blanks), length: len(line), ok: !strings.Contains(line, "\x00")}
+}
+
+// parseQuoted reads a value whose quote is s[at].
+func parseQuoted(s string, at int) literal {
+	value, n, closed := unquote(s[at+1:], s[at])
+	if !closed {
+		return literal{open: true}
+	}
+	end := at + 1 + n
+	tail, _, _ := strings.Cut(s[end:], "\n")
+	if isTail(tail) {
+		return literal{value: value, length: end + len(tail), ok: !strings.Contains(value, "\x00")}
+	}
+	// What follows the quote says that it may have been another one that was closed here.
+	severalLines := strings.Contains(s[at:end], "\n")
+	return literal{length: end + len(tail), open: severalLines || opensQuote(tail)}
+}
+
+// unquote reads s up to the closing quote; n are the bytes up to and with it.
+func unquote(s string, quote byte) (value string, n int, closed bool) {
+	if quote == '\'' {
+		n = strings.IndexByte(s, quote)
+		if n < 0 {
+			return "", 0, false
+		}
+		return s[:n], n + 1, true
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == quote {
+			return b.String(), i + 1, true
+		}
+		if s[i] == '\\' && i+1 < len(s) {
+			if c, known := escapes[s[i+1]]; known {
+				b.WriteByte(c)
+				i++
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return "", 0, false
 }
 
 // escapes maps what may follow a backslash in double quotes.
 var escapes = map[byte]byte{'"': '"', '\\': '\\', '$': '$', '`': '`', 'n': '\n', 'r': '\r', 't': '\t'}
 
-// parseDouble reads s, which begins after the opening quote.
-func parseDouble(s string) (string, bool) {
-	var value strings.Builder
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '"':
-			return value.String(), isTail(s[i+1:])
-		case '\\':
-			if i+1 < len(s) {
-				if c, known := escapes[s[i+1]]; known {
-					value.WriteByte(c)
-					i++
-					continue
-				}
-			}
+// opensQuote reports whether s, read as a shell reads it, ends within quotes.
+func opensQuote(s string) bool {
+	open := rune(0)
+	for _, c := range s {
+		switch {
+		case c != '"' && c != '\'':
+		case open == 0:
+			open = c
+		case open == c:
+			open = 0
 		}
-		value.WriteByte(s[i])
 	}
-	return "", false
+	return open != 0
 }
 
 // isTail reports whether s may follow a closing quote: nothing, or a comment after a blank.
