@@ -22,4 +22,15 @@
 // Lines of any other shape, or with a NUL, are malformed: they are reported by their numbers, never by their text, and
 // the others are used. Where a quote is never closed, or more follows a value of several lines, nobody can tell what is
 // a name and what is part of a value: every line from there on is malformed.
+//
+// # Scrubbing
+//
+// A [Scrubber] finds a value in a text as it is, and as it is written down: wrapped over lines, also indented and bordered
+// ones, as a terminal shows them; in the escapes of JSON, programming languages, URLs (%2F) and HTML, and in escapes of
+// escapes; with the quotes and backslashes of shells and Markdown; in hexadecimal and in Base64, wherever in it the value
+// begins. Of a value of several lines each line is looked for too. It does not find what is shorter than six characters
+// (blanks, quotes and the like do not count in the forms other than the text as it is), a part of a value, as where a screen
+// or a file's name is cut, what was compressed or encrypted, Base64 of Base64, other alphabets, and a value that somebody
+// spells or takes apart in a way of his own. So it guards against what happens by itself, not against an agent that wants
+// to give a value away.
 package envstate

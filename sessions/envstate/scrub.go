@@ -2,6 +2,9 @@ package envstate
 
 import (
 	"cmp"
+	"encoding/base64"
+	"encoding/hex"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -10,43 +13,135 @@ import (
 // minSecret is how many characters a value needs to be scrubbed: shorter ones stand in ordinary text by chance.
 const minSecret = 6
 
+// Secret is a value that must not be seen, and the name that may be seen instead.
+type Secret struct{ Name, Value string }
+
 // Scrubber replaces values by their names in text that others will read.
 type Scrubber struct {
 	// In a closure for the same reason as in [File].
-	secrets func() []secret
+	find func(text string) []span
 }
-
-// secret is a text that must not be seen, without line breaks.
-type secret struct{ name, text string }
 
 // NewScrubber prepares a scrubber for values of six characters and more. Each line of a value that has several is
 // looked for as well.
 func NewScrubber(values map[string]string) *Scrubber {
-	var secrets []secret
+	secrets := make([]Secret, 0, len(values))
 	for name, value := range values {
-		lines := strings.FieldsFunc(value, isBreak)
-		for _, text := range append(lines, strings.Join(lines, "")) {
-			text = strings.TrimSpace(text)
-			if utf8.RuneCountInString(text) >= minSecret {
-				secrets = append(secrets, secret{name: name, text: text})
-			}
-		}
+		secrets = append(secrets, Secret{name, value})
 	}
-	// The longest first, so that it names the place where several meet.
-	slices.SortFunc(secrets, func(a, b secret) int {
-		return cmp.Or(cmp.Compare(len(b.text), len(a.text)), cmp.Compare(a.name, b.name), cmp.Compare(a.text, b.text))
-	})
-	secrets = slices.Compact(secrets)
-	return &Scrubber{secrets: func() []secret { return secrets }}
+	return NewScrubberOf(secrets)
 }
 
-// Scrub replaces every occurrence of a value by [NAME], also one that a terminal broke into several lines. Where
+// NewScrubberOf is [NewScrubber] for secrets of which several may have one name.
+func NewScrubberOf(secrets []Secret) *Scrubber {
+	var f forms
+	for _, s := range secrets {
+		f.add(s)
+	}
+	if len(f.plain) == 0 {
+		return &Scrubber{}
+	}
+	plain, squeezed, decoded := newMatcher(f.plain), newMatcher(f.squeezed), newMatcher(f.decoded)
+	return &Scrubber{find: func(text string) []span { return find(text, plain, squeezed, decoded) }}
+}
+
+// forms are the patterns of all secrets, by what of a text they are looked for in.
+type forms struct {
+	plain    []pattern // the text as it is
+	squeezed []pattern // its normal form
+	decoded  []pattern // its normal form, decoded
+}
+
+// add takes the forms of a secret, and of each line of one that has several.
+func (f *forms) add(s Secret) {
+	lines := strings.FieldsFunc(s.Value, isBreak)
+	f.addText(s.Name, s.Value)
+	if len(lines) > 1 {
+		for _, line := range lines {
+			f.addText(s.Name, line)
+		}
+	}
+}
+
+func (f *forms) addText(name, text string) {
+	text = strings.TrimSpace(text)
+	if utf8.RuneCountInString(text) < minSecret {
+		return
+	}
+	f.plain = append(f.plain, pattern{text: text, name: name})
+	for _, written := range lettered(text) {
+		f.addNormal(name, written)
+	}
+	for _, coded := range codings(text) {
+		form := normal(coded, false)
+		f.squeezed = append(f.squeezed, pattern{text: form, name: name})
+		f.decoded = append(f.decoded, pattern{text: form, name: name})
+	}
+}
+
+// addNormal takes the normal forms of a text, unless hardly anything is left of it in them.
+func (f *forms) addNormal(name, text string) {
+	if form := normal(text, false); utf8.RuneCountInString(form) >= minSecret {
+		f.squeezed = append(f.squeezed, pattern{text: form, name: name})
+	}
+	if form := normal(text, true); utf8.RuneCountInString(form) >= minSecret {
+		f.decoded = append(f.decoded, pattern{text: form, name: name})
+	}
+	f.addCore(name, text)
+}
+
+// What of a value may be taken for a part of an escape that begins before it or ends after it.
+var (
+	escapeEnd   = regexp.MustCompile(`^[0-9A-Fa-f]{1,2}`)
+	escapeBegin = regexp.MustCompile(`(%[0-9A-Fa-f]?|&#?[0-9A-Za-z]{0,7})$`)
+)
+
+// addCore takes the decoded form of a text without what may be taken for a part of an escape together with what is around it,
+// at either end and at both.
+func (f *forms) addCore(name, text string) {
+	lead, trail := len(escapeEnd.FindString(text)), len(escapeBegin.FindString(text))
+	for _, cut := range [][2]int{{lead, 0}, {0, trail}, {lead, trail}} {
+		if cut[0]+cut[1] == 0 || cut[0]+cut[1] > len(text) {
+			continue
+		}
+		core := normal(text[cut[0]:len(text)-cut[1]], true)
+		if utf8.RuneCountInString(core) >= minSecret {
+			f.decoded = append(f.decoded, pattern{core, name, cut[0], min(cut[1], 1)})
+		}
+	}
+}
+
+// letters are the control characters that are written as a backslash and a letter, which is what normal forms have of that.
+var letters = strings.NewReplacer("\n", "n", "\r", "r", "\t", "t", "\b", "b", "\f", "f", "\v", "v")
+
+// lettered is the text, and as it is where control characters are written with letters.
+func lettered(text string) []string {
+	if other := letters.Replace(text); other != text {
+		return []string{text, other}
+	}
+	return []string{text}
+}
+
+// codings are the hexadecimal and Base64 forms of a text. In Base64 a text begins at one of three places of a group of four
+// letters; the letters at its ends that depend on what is around it are left out.
+func codings(text string) []string {
+	digits := hex.EncodeToString([]byte(text))
+	all := []string{digits, strings.ToUpper(digits)}
+	for before := range 3 {
+		data := append(make([]byte, before), text...)
+		start, end := (8*before+5)/6, 8*len(data)/6
+		all = append(all, base64.RawStdEncoding.EncodeToString(data)[start:end], base64.RawURLEncoding.EncodeToString(data)[start:end])
+	}
+	return all
+}
+
+// Scrub replaces every occurrence of a value by [NAME], in each of the forms that the package comment lists. Where
 // occurrences overlap all of it is replaced, under the name of the longest. A nil or zero Scrubber changes nothing.
 func (s *Scrubber) Scrub(text string) string {
-	if s == nil || s.secrets == nil {
+	if s == nil || s.find == nil {
 		return text
 	}
-	found := find(text, s.secrets())
+	found := s.find(text)
 	if len(found) == 0 {
 		return text
 	}
@@ -68,30 +163,34 @@ func Scrub(text string, values map[string]string) string { return NewScrubber(va
 type span struct {
 	start, end int
 	name       string
-	length     int // of the secret that gave the name
+	length     int // of the pattern that gave the name
 }
 
 // find returns the stretches to replace, in order, none touching the inside of another.
-func find(text string, secrets []secret) []span {
-	flat, at := unbreak(text)
+func find(text string, plain, squeezed, decoded *matcher) []span {
 	var found []span
-	for _, secret := range secrets {
-		n := len(secret.text)
-		for from := 0; from+n <= len(flat); {
-			i := strings.Index(flat[from:], secret.text)
-			if i < 0 {
-				break
-			}
-			start := from + i
-			found = append(found, span{at(start), at(start+n-1) + 1, secret.name, n})
-			from = start + 1 // a value may overlap itself
-		}
+	plain.each([]byte(text), func(start int, p pattern) {
+		found = append(found, span{start, start + len(p.text), p.name, len(p.text)})
+	})
+	found = squeezed.findIn(text, false, found)
+	if strings.ContainsAny(text, `\%&`) { // else nothing is written in escapes
+		found = decoded.findIn(text, true, found)
 	}
 	slices.SortStableFunc(found, func(a, b span) int { return cmp.Compare(a.start, b.start) })
 	return merge(found)
 }
 
-// merge joins spans that overlap, under the name of the longest secret. They come sorted by start.
+// findIn adds what is found in the normal form of text.
+func (m *matcher) findIn(text string, decode bool, found []span) []span {
+	form, marks := normalize(text, decode)
+	m.each(form, func(start int, p pattern) {
+		first, last := marks[max(0, start-p.lead)], marks[min(len(marks)-1, start+len(p.text)-1+p.trail)]
+		found = append(found, span{int(first.start), int(last.end), p.name, len(p.text)})
+	})
+	return found
+}
+
+// merge joins spans that overlap, under the name of the longest pattern. They come sorted by start.
 func merge(spans []span) []span {
 	merged := spans[:0]
 	for _, next := range spans {
@@ -109,19 +208,3 @@ func merge(spans []span) []span {
 }
 
 func isBreak(r rune) bool { return r == '\n' || r == '\r' }
-
-// unbreak returns text without its line breaks, and what turns a place in that into a place in text.
-func unbreak(text string) (string, func(int) int) {
-	if !strings.ContainsFunc(text, isBreak) {
-		return text, func(i int) int { return i }
-	}
-	flat := make([]byte, 0, len(text))
-	places := make([]int, 0, len(text))
-	for i := range len(text) {
-		if !isBreak(rune(text[i])) {
-			flat = append(flat, text[i])
-			places = append(places, i)
-		}
-	}
-	return string(flat), func(i int) int { return places[i] }
-}

@@ -1,6 +1,7 @@
 package envstate
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,15 +67,33 @@ func TestScrubLeavesNothingOfAValue(t *testing.T) {
 	})
 }
 
+// BenchmarkScrub measures a screen, ordinary and in escapes, against looking for each value as it is.
 func BenchmarkScrub(b *testing.B) {
 	values := map[string]string{}
-	for _, name := range strings.Fields("A B C D E F G H I J K L M N O P Q R S T") {
+	var pairs []string
+	for i := range 200 {
+		name := "NAME_" + strconv.Itoa(i)
 		values[name] = "secret-value-of-" + name
+		pairs = append(pairs, values[name], "["+name+"]")
 	}
 	scrubber := NewScrubber(values)
-	text := strings.Repeat("a line of what an agent's screen may show, and more of it\n", 50) + "secret-value-of-K"
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		scrubber.Scrub(text)
+	plain := strings.Repeat("a line of what an agent's screen may show, and more of it\n", 50) + values["NAME_7"]
+	escaped := strings.ReplaceAll(plain, "e", `\u0065`)
+	for name, text := range map[string]string{"plain": plain, "escaped": escaped} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			for b.Loop() {
+				scrubber.Scrub(text)
+			}
+		})
 	}
+	b.Run("floor", func(b *testing.B) {
+		b.SetBytes(int64(len(plain)))
+		for b.Loop() {
+			out := plain
+			for i := 0; i < len(pairs); i += 2 {
+				out = strings.ReplaceAll(out, pairs[i], pairs[i+1])
+			}
+		}
+	})
 }
