@@ -244,9 +244,13 @@ func (a *announcer) fail(ctx context.Context, r sessions.Row, bound bool, err er
 	}
 	var limited *threads.RateLimitedError
 	pause := f.pause
-	if errors.As(err, &limited) {
+	switch threads.FailureOf(err) {
+	case threads.FailureWait:
+		errors.As(err, &limited)
 		pause = max(limited.After, time.Second)
-	} else {
+	case threads.FailureMessage, threads.FailureApp:
+		pause = announceRetryMax
+	default:
 		f.pause = min(2*f.pause, announceRetryMax)
 	}
 	a.b.o.Log.Warn("could not announce a session; it is tried again", "ref", r.Ref, "err", err, "after", pause)
@@ -370,13 +374,9 @@ func (a *announcer) part(ctx context.Context, id string, ref sessions.Ref) error
 		return f.err
 	}
 	err := a.b.threads.Show(ctx, id, threads.Post{Text: render.Deleted(ref)})
-	var limited *threads.RateLimitedError
-	switch {
-	case err == nil, errors.Is(err, threads.ErrUnavailable), errors.Is(err, threads.ErrThreadGone):
+	if f := threads.FailureOf(err); err == nil || f == threads.FailureMessage || f == threads.FailureChannel {
 		delete(a.failed, id)
 		return a.b.threads.Unbind(ctx, id)
-	case errors.As(err, &limited):
-		a.putOff(limited.After)
 	}
 	return a.fail(ctx, sessions.Row{ID: id, Ref: ref}, true, err)
 }

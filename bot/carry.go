@@ -100,9 +100,6 @@ func (c *Client) FindFile(ctx context.Context, f threads.Parcel, p threads.Post,
 	})
 }
 
-// mayPass are the errors of the methods for files after which a later try may do better.
-var mayPass = map[string]bool{"request_timeout": true, "ratelimited": true}
-
 // unpostable is the error of a method for files: what Slack refuses by name stays refused, but for trouble of its own, and
 // what is true of any message.
 func unpostable(err error) error {
@@ -111,7 +108,7 @@ func unpostable(err error) error {
 	switch {
 	case errors.As(err, &refused) && refused.Code == "missing_scope":
 		return noScope(refused.Needed)
-	case errors.As(err, &named) && named.is == nil && !halfDone[named.Code] && !mayPass[named.Code]:
+	case errors.As(err, &named) && errors.Is(err, threads.ErrRefused):
 		return &threads.FileError{Why: "Slack refuses it (" + named.Code + ")"}
 	}
 	return err

@@ -187,7 +187,7 @@ func (c *Client) read(resp *http.Response) (answer, error) {
 		return a, fmt.Errorf("the answer is not JSON: %w", err)
 	}
 	if !a.is("ok") {
-		return a, slack.SlackErrorResponse{Err: first(a.str("error"), "no_answer"), Needed: a.str("needed")}
+		return a, slack.SlackErrorResponse{Err: first(a.str("error"), codeNoAnswer), Needed: a.str("needed")}
 	}
 	return a, nil
 }
@@ -433,9 +433,14 @@ func (c *Client) messageOptions(p threads.Post) ([]slack.MsgOption, error) {
 	for _, b := range p.Buttons {
 		buttons = append(buttons, render.Button(b))
 	}
-	m, err := render.Post{Text: c.clean(p.Text), Buttons: buttons, Session: p.Session, Nonce: p.Nonce}.Render()
-	if err != nil {
-		return nil, err
+	post := render.Post{Text: c.clean(p.Text), Buttons: buttons, Session: p.Session, Nonce: p.Nonce}
+	compose := post.Render
+	if p.Plain {
+		compose = post.Plain
+	}
+	m, err := compose()
+	if err != nil { // it is our own doing, and the same the next time
+		return nil, fmt.Errorf("%w: %w", threads.ErrRefused, err)
 	}
 	return []slack.MsgOption{slack.MsgOptionText(m.Fallback, false), slack.MsgOptionBlocks(m.Blocks...),
 		slack.MsgOptionMetadata(m.Metadata), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl()}, nil

@@ -187,7 +187,11 @@ func TestRateLimitsAreTold(t *testing.T) {
 func TestRefusalsThatNoRetryMendsNameTheRemedy(t *testing.T) {
 	t.Parallel()
 	x := start(t)
-	for code, remedy := range fatalCodes {
+	for code, m := range meanings {
+		remedy := m.remedy
+		if remedy == "" {
+			continue
+		}
 		x.Faults().API(methodAuthTest, 1, workspace.Error(code))
 		var f *FatalError
 		if _, err := x.client.Identify(x.ctx); !errors.As(err, &f) || f.Code != code || f.Remedy != remedy || !strings.Contains(err.Error(), remedy) {

@@ -44,6 +44,8 @@ func (e *FatalError) Error() string {
 	return fmt.Sprintf("Slack refuses the %s (%s): %s", e.Token, what, e.Remedy)
 }
 
+func (e *FatalError) Unwrap() error { return threads.ErrDisabled }
+
 // The tokens as messages name them.
 const (
 	botTokenName = "bot token"
@@ -55,26 +57,98 @@ const (
 	remedyTeam  = "ask an administrator of the Slack workspace"
 )
 
-// fatalCodes are the errors that no retry mends, with what to do. Slack's documentation lists them under every method.
-var fatalCodes = map[string]string{
-	"invalid_auth":           remedyToken,
-	"not_authed":             remedyToken,
-	"account_inactive":       "the app was uninstalled or its bot deactivated; install it again and copy its new token",
-	"token_revoked":          "the token was revoked; install the app again and copy its new token",
-	"token_expired":          "switch token rotation off in the app's settings and install the app again",
-	"not_allowed_token_type": "the two tokens may be swapped: the bot token begins with xoxb-, the app token with xapp-",
-	"missing_scope":          "add the scope in the app's settings (`the-loop slack manifest` lists them all) and reinstall the app",
-	"no_permission":          remedyTeam + " to allow the app",
-	"team_disabled":          remedyTeam + ": it is disabled",
-	"org_login_required":     remedyTeam + ": it is moving into an organisation",
-	"access_denied":          remedyTeam + " to allow the app",
-	"app_not_found":          "the app was deleted; create it again from `the-loop slack manifest`",
+// meaning is what one of Slack's error codes stands for. Its zero value: the same call may do better soon.
+type meaning struct {
+	is     error  // of package threads, which [threads.FailureOf] classifies
+	unsure bool   // Slack's documentation says that a part may have been done all the same
+	wait   bool   // Slack takes no more for a while
+	remedy string // with ErrDisabled: what somebody has to do; the bot cannot work without it
+}
+
+// meanings are the error codes of every method that is called here. A code that is not among them is taken for a refusal of
+// this one message: what waits behind it goes on. channel_not_found is also what Slack says of a private channel that the bot
+// was removed from, so it never means that a thread is gone for good.
+var meanings = map[string]meaning{
+	"internal_error":      {unsure: true},
+	"fatal_error":         {unsure: true},
+	"service_unavailable": {unsure: true},
+	"request_timeout":     {unsure: true},
+	codeNoAnswer:          {unsure: true},
+	"team_added_to_org":   {},
+
+	"ratelimited":            {wait: true},
+	"rate_limited":           {wait: true},
+	"message_limit_exceeded": {wait: true},
+
+	"thread_not_found":  {is: threads.ErrThreadGone},
+	"invalid_thread_ts": {is: threads.ErrThreadGone},
+	"message_not_found": {is: threads.ErrReplyGone},
+
+	"invalid_blocks":        {is: threads.ErrRefused},
+	"invalid_blocks_format": {is: threads.ErrRefused},
+	"msg_too_long":          {is: threads.ErrRefused},
+	"msg_blocks_too_long":   {is: threads.ErrRefused},
+	"metadata_too_large":    {is: threads.ErrRefused},
+	"no_text":               {is: threads.ErrRefused},
+	"invalid_name":          {is: threads.ErrRefused},
+	"cant_update_message":   {is: threads.ErrRefused},
+	"edit_window_closed":    {is: threads.ErrRefused},
+	"too_many_emoji":        {is: errCrowded},
+	"too_many_reactions":    {is: errCrowded},
+
+	"channel_not_found":                        {is: threads.ErrUnavailable},
+	"not_in_channel":                           {is: threads.ErrUnavailable},
+	"is_archived":                              {is: threads.ErrUnavailable},
+	"is_inactive":                              {is: threads.ErrUnavailable},
+	"restricted_action":                        {is: threads.ErrUnavailable},
+	"restricted_action_read_only_channel":      {is: threads.ErrUnavailable},
+	"restricted_action_thread_only_channel":    {is: threads.ErrUnavailable},
+	"restricted_action_non_threadable_channel": {is: threads.ErrUnavailable},
+	"external_channel_migrating":               {is: threads.ErrUnavailable},
+	"messages_tab_disabled":                    {is: threads.ErrUnavailable},
+	"team_not_found":                           {is: threads.ErrUnavailable},
+	"mcp_externally_shared":                    {is: threads.ErrUnavailable},
+
+	"ekm_access_denied":         {is: threads.ErrDisabled},
+	"enterprise_is_restricted":  {is: threads.ErrDisabled},
+	"team_access_not_granted":   {is: threads.ErrDisabled},
+	"two_factor_setup_required": {is: threads.ErrDisabled},
+	"accesslimited":             {is: threads.ErrDisabled},
+	"method_deprecated":         {is: threads.ErrDisabled},
+	"deprecated_endpoint":       {is: threads.ErrDisabled},
+
+	"invalid_auth":           {is: threads.ErrDisabled, remedy: remedyToken},
+	"not_authed":             {is: threads.ErrDisabled, remedy: remedyToken},
+	"account_inactive":       {is: threads.ErrDisabled, remedy: "the app was uninstalled or its bot deactivated; install it again and copy its new token"},
+	"token_revoked":          {is: threads.ErrDisabled, remedy: "the token was revoked; install the app again and copy its new token"},
+	"token_expired":          {is: threads.ErrDisabled, remedy: "switch token rotation off in the app's settings and install the app again"},
+	"not_allowed_token_type": {is: threads.ErrDisabled, remedy: "the two tokens may be swapped: the bot token begins with xoxb-, the app token with xapp-"},
+	"missing_scope":          {is: threads.ErrDisabled, remedy: "add the scope in the app's settings (`the-loop slack manifest` lists them all) and reinstall the app"},
+	"no_permission":          {is: threads.ErrDisabled, remedy: remedyTeam + " to allow the app"},
+	"team_disabled":          {is: threads.ErrDisabled, remedy: remedyTeam + ": it is disabled"},
+	"org_login_required":     {is: threads.ErrDisabled, remedy: remedyTeam + ": it is moving into an organisation"},
+	"access_denied":          {is: threads.ErrDisabled, remedy: remedyTeam + " to allow the app"},
+	"app_not_found":          {is: threads.ErrDisabled, remedy: "the app was deleted; create it again from `the-loop slack manifest`"},
+}
+
+// codeNoAnswer is our own name for an answer that is no success and names no error.
+const codeNoAnswer = "no_answer"
+
+// errCrowded is a refusal of one reaction for want of room.
+var errCrowded = fmt.Errorf("%w: %w", threads.ErrRefused, threads.ErrCrowded)
+
+// meaningOf looks a code up.
+func meaningOf(code string) meaning {
+	if m, known := meanings[code]; known {
+		return m
+	}
+	return meaning{is: threads.ErrRefused}
 }
 
 // fatal returns the FatalError that a Slack error code stands for, or nil.
 func fatal(token, code, needed string) *FatalError {
-	remedy, ok := fatalCodes[code]
-	if !ok {
+	remedy := meanings[code].remedy
+	if remedy == "" {
 		return nil
 	}
 	if code == "missing_scope" && token == appTokenName {
@@ -82,23 +156,6 @@ func fatal(token, code, needed string) *FatalError {
 	}
 	return &FatalError{Token: token, Code: code, Needed: needed, Remedy: remedy}
 }
-
-// meanings are the error codes that package threads branches on. channel_not_found is also what Slack says of a private
-// channel that the bot was removed from, so it never means that a thread is gone for good.
-var meanings = map[string]error{
-	"thread_not_found":      threads.ErrThreadGone,
-	"message_not_found":     threads.ErrReplyGone,
-	"channel_not_found":     threads.ErrUnavailable,
-	"not_in_channel":        threads.ErrUnavailable,
-	"is_archived":           threads.ErrUnavailable,
-	"is_inactive":           threads.ErrUnavailable,
-	"restricted_action":     threads.ErrUnavailable,
-	"team_not_found":        threads.ErrUnavailable,
-	"mcp_externally_shared": threads.ErrUnavailable,
-}
-
-// halfDone are the codes after which Slack's documentation says that a part may have been done all the same.
-var halfDone = map[string]bool{"internal_error": true, "fatal_error": true, "service_unavailable": true}
 
 // classify turns what a call returned into this package's errors. effect says that the call does something that must not
 // be done twice: then an answer that never came is threads.ErrUnknown.
@@ -122,13 +179,14 @@ func classifyCode(method, token string, effect bool, e slack.SlackErrorResponse)
 	if f := fatal(token, e.Err, e.Needed); f != nil {
 		return fmt.Errorf("%s: %w", method, f)
 	}
+	m := meaningOf(e.Err)
 	switch {
-	case e.Err == "ratelimited" || e.Err == "rate_limited":
+	case m.wait:
 		return fmt.Errorf("%s: %w", method, &threads.RateLimitedError{After: defaultRetryAfter})
-	case effect && halfDone[e.Err]:
-		return &APIError{Method: method, Code: e.Err, is: threads.ErrUnknown}
+	case effect && m.unsure:
+		m.is = threads.ErrUnknown
 	}
-	return &APIError{Method: method, Code: e.Err, Needed: e.Needed, is: meanings[e.Err]}
+	return &APIError{Method: method, Code: e.Err, Needed: e.Needed, is: m.is}
 }
 
 // mayBeDone reports whether a request that failed outside of Slack's own errors may have had its effect: it was sent

@@ -187,7 +187,7 @@ func (c *Client) fileInfo(ctx context.Context, f threads.File) (threads.File, er
 	switch {
 	case errors.As(err, &refused) && refused.Code == "missing_scope":
 		return f, noScope(first(refused.Needed, scopeFetch))
-	case errors.As(err, &named) && !halfDone[named.Code]:
+	case errors.As(err, &named) && meaningOf(named.Code).is != nil:
 		return f, &threads.FileError{Why: "it is no longer in Slack, or the bot may not see it (" + named.Code + ")"}
 	case err != nil:
 		return f, err

@@ -26,10 +26,8 @@ func statusError(err error) error {
 	var status slack.StatusCodeError
 	switch name := code(err); {
 	case errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusNotImplemented):
-	case name == "", halfDone[name], errors.Is(err, threads.ErrUnavailable), errors.Is(err, threads.ErrThreadGone):
+	case name == "", meaningOf(name).is == nil, errors.Is(err, threads.ErrUnavailable), errors.Is(err, threads.ErrThreadGone):
 		return err
-	case name == "invalid_thread_ts":
-		return fmt.Errorf("%w: %w", err, threads.ErrThreadGone)
 	}
 	return fmt.Errorf("%w: %w", threads.ErrNoStatus, err)
 }

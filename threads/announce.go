@@ -96,7 +96,7 @@ func (m *Manager) postRoot(ctx context.Context, t *thread, a Announcing) error {
 	if err != nil {
 		return fmt.Errorf("store the intent to announce %s: %w", a.Ref, err)
 	}
-	ts, err := m.o.Speaker.Post(ctx, p)
+	ts, err := m.postRefusable(ctx, p)
 	switch {
 	case err == nil:
 		t.call(ctx, func(ctx context.Context) { t.bound(ctx, ts, fingerprint(a.Post)) })
@@ -105,6 +105,27 @@ func (m *Manager) postRoot(ctx context.Context, t *thread, a Announcing) error {
 		t.call(ctx, func(context.Context) { t.b.Announcement.Tried = false; t.keep() })
 	}
 	return fmt.Errorf("announce %s: %w", a.Ref, err)
+}
+
+// postRefusable posts, and where Slack refuses the message as it should be, a plain text in its place.
+func (m *Manager) postRefusable(ctx context.Context, p Post) (ts string, err error) {
+	if ts, err = m.o.Speaker.Post(ctx, p); !errors.Is(err, ErrRefused) {
+		return ts, err
+	}
+	m.o.Log.Warn("Slack refuses an announcement; it is posted as a plain text", "session", p.Session, "err", err)
+	p.Plain = true
+	return m.o.Speaker.Post(ctx, p)
+}
+
+// updateRefusable is postRefusable for a message that is there.
+func (m *Manager) updateRefusable(ctx context.Context, ts string, p Post) error {
+	err := m.o.Speaker.Update(ctx, ts, p)
+	if !errors.Is(err, ErrRefused) {
+		return err
+	}
+	m.o.Log.Warn("Slack refuses what an announcement should show; it is made a plain text", "session", p.Session, "err", err)
+	p.Plain = true
+	return m.o.Speaker.Update(ctx, ts, p)
 }
 
 // refresh edits an announcement that no longer shows what is true.
@@ -117,7 +138,7 @@ func (m *Manager) refresh(ctx context.Context, t *thread, b Binding, p Post) err
 	if b.Announcement.Shown != "" { // after a crash in between it may show the one or the other
 		t.call(ctx, func(context.Context) { t.b.Announcement.Shown = ""; t.keep() })
 	}
-	err := m.o.Speaker.Update(ctx, b.Root, p)
+	err := m.updateRefusable(ctx, b.Root, p)
 	switch {
 	case errors.Is(err, ErrReplyGone):
 		t.call(ctx, t.dismiss)
@@ -180,9 +201,10 @@ func (m *Manager) Unbind(ctx context.Context, id string) error {
 		return nil
 	}
 	err, ok := ask(ctx, t, func(ctx context.Context) error {
+		t.workAbandoned()
+		m.outbox.end(t.id)
 		if t.b.Root != "" {
-			t.workAbandoned()
-			t.post(ended(t.ref) + " What is written here goes nowhere.")
+			t.farewell()
 		}
 		m.forget(t)
 		t.abandon(ctx)
@@ -193,6 +215,12 @@ func (m *Manager) Unbind(ctx context.Context, id string) error {
 		return ctx.Err()
 	}
 	return err
+}
+
+// farewell says that the session is gone.
+func (t *thread) farewell() {
+	l := &letter{Post: t.message(ended(t.ref)+" What is written here goes nowhere.", t.id+".ended"), Since: t.m.o.Now(), Last: true}
+	_ = t.m.outbox.put(l) // it was logged, and nothing depends on it
 }
 
 func ended(ref sessions.Ref) string {

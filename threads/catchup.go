@@ -260,13 +260,14 @@ func (r *reader) holdAll(until time.Time) {
 
 func (w *reading) pause(err error) time.Duration {
 	var limited *RateLimitedError
-	switch {
-	case errors.As(err, &limited):
+	switch FailureOf(err) {
+	case FailureWait:
+		errors.As(err, &limited)
 		return limited.After
-	case errors.Is(err, ErrUnavailable):
-		return time.Minute
+	case FailureRetry:
+		return min(time.Second<<min(w.fails, 6), time.Minute)
 	}
-	return min(time.Second<<min(w.fails, 6), time.Minute)
+	return time.Minute
 }
 
 // doubtful has the thread read before anything of it is typed: events may have been missed.

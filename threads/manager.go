@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -152,8 +153,16 @@ func New(o Options) (*Manager, error) {
 		m.index(newThread(m, b))
 	}
 	m.receipts, m.reader, m.working = newReceipts(m), newReader(m), newWorking(m)
-	m.outbox, err = newOutbox(m, filepath.Join(o.Root, "outbox"))
-	return m, err
+	if m.outbox, err = newOutbox(m, filepath.Join(o.Root, "outbox")); err != nil {
+		return nil, err
+	}
+	m.outbox.prune(m.mayBeThere)
+	return m, nil
+}
+
+// mayBeThere reports whether a session has a binding, or one that cannot be read.
+func (m *Manager) mayBeThere(id string) bool {
+	return m.of(id) != nil || slices.ContainsFunc(m.broken, func(b *sessions.UnreadableError) bool { return b.Path == m.store.path(id) })
 }
 
 // Run settles what a crash left in flight, then works until ctx ends, and returns when every goroutine has.
@@ -370,6 +379,13 @@ func (m *Manager) CatchUp(channel, root string) {
 	if t := m.at(channel, root); t != nil {
 		t.do(t.doubtful)
 	}
+}
+
+// ChannelOpened has everything tried at once that was put off because the channel took nothing.
+func (m *Manager) ChannelOpened(channel string) {
+	m.receipts.open(channel)
+	m.outbox.open(channel)
+	m.working.open(channel)
 }
 
 // Broken are the files of bindings that could not be used.

@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -37,10 +38,11 @@ type letter struct {
 	Tried   bool       `json:"tried,omitempty"`  // Slack may have it: look before posting
 	Quiet   bool       `json:"quiet,omitempty"`  // it takes nothing of what others may need soon, and they go before it
 	File    *enclosure `json:"file,omitempty"`   // the post has this file
+	Last    bool       `json:"last,omitempty"`   // it says that its session is gone, and outlives it by one try
 	busy    bool       // its file is on its way
 	fails   int
 	notTill time.Time
-	limited bool // Slack asked to wait: the whole channel does
+	all     bool // the whole channel waits with it
 }
 
 // outbox posts what threads have to say, in order for each thread, once: a letter is on disk before it is posted, and
@@ -54,6 +56,7 @@ type outbox struct {
 	seq     int64
 	letters []*letter
 	limits  map[string]*rate.Limiter // by channel
+	until   time.Time                // Slack lets the app post nothing before
 	served  map[place]time.Time      // when a letter of a thread was posted last, while it has more
 }
 
@@ -188,6 +191,9 @@ func (o *outbox) run(ctx context.Context) {
 func (o *outbox) pick() (*letter, time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if wait := o.until.Sub(o.m.o.Now()); wait > 0 {
+		return nil, wait
+	}
 	var best *letter
 	wait := time.Hour
 	looked, shut := map[place]bool{}, map[string]bool{}
@@ -220,7 +226,7 @@ func (o *outbox) rests(l *letter) (d time.Duration, all bool) {
 		return time.Hour, false
 	}
 	if d := l.notTill.Sub(o.m.o.Now()); d > 0 {
-		return d, l.limited
+		return d, l.all
 	}
 	if missing := l.needs() - o.limit(l.Post.Channel).Tokens(); missing > 0 {
 		return max(time.Millisecond, time.Duration(missing*float64(postEvery))), !l.Quiet
@@ -267,26 +273,81 @@ func (o *outbox) send(ctx context.Context, l *letter) {
 	o.failed(ctx, l, err)
 }
 
-// failed leaves a letter for later, or takes it off the outbox where that is of no use.
+// failed leaves a letter for later, or takes it off the outbox where that is of no use. Only what Slack says of the channel
+// or of the app holds up other threads.
 func (o *outbox) failed(ctx context.Context, l *letter, err error) {
-	var limited *RateLimitedError
 	var final *FileError
-	switch {
+	switch failure := FailureOf(err); {
 	case errors.Is(err, errWithdrawn):
+	case ctx.Err() != nil:
 	case errors.As(err, &final) && l.File != nil:
 		o.instead(l, final.Why)
-	case errors.As(err, &limited):
-		o.later(l, limited.After, true)
-	case errors.Is(err, ErrThreadGone), errors.Is(err, ErrReplyGone):
-		o.remove(l)
-		o.m.unposted(ctx, l.Post, err)
-	case ctx.Err() == nil:
-		o.m.o.Log.Warn("could not post a message; it is tried again", "channel", l.Post.Channel, "err", err)
-		if l.fails == 0 {
-			o.m.unposted(ctx, l.Post, err)
-		}
-		o.later(l, min(postRetry<<min(l.fails, 6), postRetries), false)
+	case failure == FailureMessage, failure == FailureChannel && l.Last:
+		o.refused(ctx, l, err)
+	default:
+		o.postpone(ctx, l, failure, err)
 	}
+}
+
+// refused takes a letter off the outbox that Slack will never take. It gets one more chance as a plain text, unless there is
+// nothing to be posted to any more.
+func (o *outbox) refused(ctx context.Context, l *letter, err error) {
+	gone := errors.Is(err, ErrThreadGone) || errors.Is(err, ErrReplyGone) || FailureOf(err) == FailureChannel
+	if !gone && !l.Post.Plain && o.simplify(l) {
+		o.m.o.Log.Warn("Slack refuses a message; it is posted as a plain text", "channel", l.Post.Channel, "session", l.Post.Session, "err", err)
+		return
+	}
+	o.remove(l)
+	o.m.o.Log.Warn("a message is dropped that Slack refuses", "channel", l.Post.Channel, "session", l.Post.Session, "err", err)
+	o.m.unposted(ctx, l.Post, err)
+}
+
+// simplify makes a plain text of a letter. False: it was withdrawn.
+func (o *outbox) simplify(l *letter) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !slices.Contains(o.letters, l) {
+		return false
+	}
+	if l.File != nil { // the file may be what is refused
+		o.discard(l)
+		l.Post.Text, l.File = cmp.Or(l.File.Instead, unsent(l.File.Name, "Slack refuses it")), nil
+	}
+	l.Post.Plain, l.Tried = true, false
+	l.fails, l.notTill, l.all = 0, time.Time{}, false
+	_ = o.write(l) // as for a new one
+	return true
+}
+
+// postpone has a letter tried again later.
+func (o *outbox) postpone(ctx context.Context, l *letter, failure Failure, err error) {
+	var limited *RateLimitedError
+	if errors.As(err, &limited) {
+		o.later(l, limited.After, true)
+		return
+	}
+	o.m.o.Log.Warn("could not post a message; it is tried again", "channel", l.Post.Channel, "err", err)
+	if l.fails == 0 {
+		o.m.unposted(ctx, l.Post, err)
+	}
+	o.later(l, min(postRetry<<min(l.fails, 6), postRetries), failure == FailureChannel)
+	if failure == FailureApp {
+		o.mu.Lock()
+		o.until = o.m.o.Now().Add(postRetries)
+		o.mu.Unlock()
+	}
+}
+
+// open has what was put off in a channel tried at once: something may be better there.
+func (o *outbox) open(channel string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range o.letters {
+		if l.Post.Channel == channel && l.all {
+			l.notTill, l.all = time.Time{}, false
+		}
+	}
+	poke(o.wake)
 }
 
 func (o *outbox) deliver(ctx context.Context, l *letter) (ts string, err error) {
@@ -305,6 +366,9 @@ func (o *outbox) deliver(ctx context.Context, l *letter) (ts string, err error) 
 		return ts, o.m.o.Speaker.Update(ctx, ts, l.Post)
 	case ts != "":
 		return ts, nil
+	case l.Change && l.Last: // there is nothing to change
+		o.remove(l)
+		return "", errWithdrawn
 	}
 	if !o.mark(l, true) {
 		return "", errWithdrawn
@@ -351,11 +415,12 @@ func (o *outbox) holds(nonce string) bool {
 	return slices.ContainsFunc(o.letters, func(l *letter) bool { return l.Post.Nonce == nonce && !l.Change })
 }
 
-func (o *outbox) later(l *letter, d time.Duration, limited bool) {
+// later has a letter tried again after d, and with all the whole channel.
+func (o *outbox) later(l *letter, d time.Duration, all bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	l.fails++
-	l.limited = limited
+	l.all = all
 	l.notTill = o.m.o.Now().Add(d)
 }
 
@@ -363,6 +428,29 @@ func (o *outbox) remove(l *letter) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.drop(l)
+}
+
+// end empties the outbox of a session that is gone, but for the letter that says so.
+func (o *outbox) end(session string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range slices.Clone(o.letters) {
+		if l.Post.Session == session && !l.Last {
+			o.drop(l)
+		}
+	}
+}
+
+// prune ends the letters of sessions that are gone: an earlier run ended before it came to that.
+func (o *outbox) prune(there func(session string) bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range slices.Clone(o.letters) {
+		if l.Post.Session != "" && !l.Last && !there(l.Post.Session) {
+			o.m.o.Log.Info("a message of a session that is gone is not posted any more", "session", l.Post.Session)
+			o.drop(l)
+		}
+	}
 }
 
 // drop is remove. The caller holds mu.

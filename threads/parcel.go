@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -211,11 +212,18 @@ func (o *outbox) handedOver(ctx context.Context, l *letter, id, ts string, err e
 		o.m.posted(ctx, l.Post, ts)
 		o.m.spoke(l.Post, ts)
 	default:
-		o.mu.Lock()
+		o.uploaded(l, id)
+		o.busy(l, false)
+	}
+}
+
+// uploaded stores the id of a letter's file, or with none that Slack has no such file. The letter may be gone meanwhile.
+func (o *outbox) uploaded(l *letter, id string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if slices.Contains(o.letters, l) {
 		l.File.ID, l.Tried = id, false
 		_ = o.write(l) // it was logged; a crash now uploads it again, and nobody sees the first
-		o.mu.Unlock()
-		o.busy(l, false)
 	}
 }
 
@@ -240,10 +248,7 @@ func (o *outbox) show(ctx context.Context, l *letter) (ts string, err error) {
 	err = o.m.o.Carrier.Share(ctx, l.File.Parcel, l.Post)
 	switch {
 	case errors.Is(err, ErrNotUploaded):
-		o.mu.Lock()
-		l.File.ID, l.Tried = "", false
-		_ = o.write(l) // it was logged
-		o.mu.Unlock()
+		o.uploaded(l, "")
 	case err != nil && !errors.Is(err, ErrUnknown) && ctx.Err() == nil:
 		o.mark(l, false)
 	}
@@ -254,6 +259,9 @@ func (o *outbox) show(ctx context.Context, l *letter) (ts string, err error) {
 func (o *outbox) instead(l *letter, why string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if !slices.Contains(o.letters, l) {
+		return
+	}
 	o.m.o.Log.Warn("a file cannot be posted", "session", l.Post.Session, "because", why)
 	o.discard(l)
 	l.Post.Text = cmp.Or(l.File.Instead, unsent(l.File.Name, why))

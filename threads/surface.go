@@ -53,6 +53,7 @@ type Post struct {
 	Buttons []Button `json:"buttons,omitempty"`
 	Nonce   string   `json:"nonce"`             // travels as message metadata, so that the message is found again
 	Session string   `json:"session,omitempty"` // Record.ID, travels as message metadata
+	Plain   bool     `json:"plain,omitempty"`   // Slack refused it as it should be: a short text, and nothing else
 }
 
 // Button is a choice under a post.
@@ -96,11 +97,14 @@ type Command struct {
 	Rest string   // the text after the verb, as typed
 }
 
-// Errors of the surface that this package branches on.
+// Errors of the surface that this package branches on, beside what [FailureOf] makes of them.
 var (
 	ErrThreadGone  = errors.New("the thread is gone")
 	ErrReplyGone   = errors.New("the message is gone")
 	ErrUnavailable = errors.New("the bot cannot read or write in this channel")
+	ErrRefused     = errors.New("Slack takes this in no case")
+	ErrCrowded     = errors.New("the message has no room for another reaction") // beside ErrRefused
+	ErrDisabled    = errors.New("Slack does not let the app do this")
 	ErrUnknown     = errors.New("no word from Slack whether it was done")
 )
 

@@ -45,6 +45,8 @@ type thread struct {
 	level   bool   // no text of the agent is in the outbox, or posted, that lies after the stored place
 	work    work
 
+	crowded map[string]bool // replies on which there is no room for another reaction
+
 	deciding map[string]bool // questions of the agent's that somebody's decision is on its way to
 	reminder *time.Timer     // when the agent will have waited long
 }
@@ -59,7 +61,7 @@ func newThread(m *Manager, b Binding) *thread {
 	if b.Asks == nil {
 		b.Asks = map[string]Ask{}
 	}
-	return &thread{m: m, id: b.ID, ref: b.Ref, b: b, deciding: map[string]bool{}, where: place{b.Channel, b.Root}}
+	return &thread{m: m, id: b.ID, ref: b.Ref, b: b, crowded: map[string]bool{}, deciding: map[string]bool{}, where: place{b.Channel, b.Root}}
 }
 
 // do has f run by the thread's goroutine. It never blocks.

@@ -246,13 +246,29 @@ func (k *working) after(t *thread, err error) {
 		k.everybody()
 	case errors.As(err, &limited):
 		k.until = now.Add(limited.After)
-	case errors.Is(err, ErrReplyGone), errors.Is(err, ErrThreadGone), errors.Is(err, ErrUnavailable):
-		k.due[t] = now.Add(workRefused)
 	default:
-		if !k.failed {
-			k.m.o.Log.Warn("could not show whether an agent works; it is tried again", "ref", t.ref, "err", err)
+		k.due[t] = now.Add(k.pause(t, err))
+	}
+}
+
+// pause is how long one thread rests after a failure. The others do not.
+func (k *working) pause(t *thread, err error) time.Duration {
+	if FailureOf(err) != FailureRetry {
+		return workRefused
+	}
+	if !k.failed {
+		k.m.o.Log.Warn("could not show whether an agent works; it is tried again", "ref", t.ref, "err", err)
+	}
+	k.failed = true
+	return workRetry
+}
+
+// open has what was put off in a channel tried at once.
+func (k *working) open(channel string) {
+	for _, t := range k.m.threads() {
+		if t.place().channel == channel {
+			t.do(func(context.Context) { t.work.refused = time.Time{}; k.want(t) })
 		}
-		k.failed, k.until = true, now.Add(workRetry)
 	}
 }
 

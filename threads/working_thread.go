@@ -164,7 +164,7 @@ func (t *thread) statusSet(text string, now time.Time, err error) {
 		w.status, w.set = text, now
 	case errors.Is(err, ErrNoStatus):
 		w.status, w.unsure = "", false
-	case errors.Is(err, ErrThreadGone), errors.Is(err, ErrReplyGone), errors.Is(err, ErrUnavailable):
+	case FailureOf(err) == FailureMessage, FailureOf(err) == FailureChannel, FailureOf(err) == FailureApp:
 		w.refused = now
 	default:
 		w.unsure = true
@@ -323,6 +323,6 @@ func (m *Manager) spoke(p Post, ts string) {
 // workAbandoned leaves the message of a thread that ends as one of a turn that is over.
 func (t *thread) workAbandoned() {
 	if w := t.b.Working; w.Nonce != "" && !t.m.outbox.withdraw(w.Nonce) {
-		t.m.outbox.update(t.workPost("_This turn is over._"), t.b.Working.TS)
+		_ = t.m.outbox.put(&letter{Post: t.workPost("_This turn is over._"), Change: true, TS: w.TS, Last: true}) // it was logged
 	}
 }

@@ -368,6 +368,8 @@ type slack struct {
 	onPost func(l *life, before bool, p Post) error
 	// onUpdate is called after each change of a message. It may kill the manager.
 	onUpdate func(l *life)
+	// onReact is called for each reaction, before anything else.
+	onReact func(ts, emoji string, add bool) error
 	// onFetch is called for each download.
 	onFetch func(f File) error
 	// onCarry is called at the steps of posting a file.
@@ -559,6 +561,11 @@ func (s *slack) update(ts string, p Post) error {
 func (s *slack) react(ts, emoji string, add bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.onReact != nil {
+		if err := s.onReact(ts, emoji, add); err != nil {
+			return err
+		}
+	}
 	m := s.find(ts)
 	if m == nil {
 		return ErrReplyGone

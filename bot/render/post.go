@@ -69,6 +69,25 @@ func (p Post) Render() (Message, error) {
 	return m, nil
 }
 
+// maxPlain is how much of a text Slack is sure to take.
+const maxPlain = 3000
+
+// Plain makes the least of a post that still says what it says: a short text without blocks. It is for a post that Slack
+// refuses as [Post.Render] makes it.
+func (p Post) Plain() (Message, error) {
+	text := strings.TrimSpace(p.Text)
+	if text == "" {
+		return Message{}, errors.New("a message without text")
+	}
+	if units(text) > maxPlain {
+		text = Cut(text, maxPlain) + "\n… (cut: Slack refused the whole message)"
+	}
+	if len(p.Buttons) > 0 {
+		text += "\n(Slack refused this message with its buttons.)"
+	}
+	return Message{Fallback: text, Metadata: p.metadata()}, nil
+}
+
 const cutNote = "\n… (cut: the message is longer than Slack shows)"
 
 func sections(text string) []string {
