@@ -14,7 +14,7 @@ type Actor struct {
 
 // Policy is who is let in now.
 type Policy struct {
-	Users      []string // member ids; empty: nobody
+	Users      []string // member ids, of the last valid configuration; empty: nobody
 	Team       string   // our own team
 	Enterprise string   // our own organisation; empty: none
 	// Suspended holds every decision: the configuration that has the list does not validate at the moment.
@@ -24,11 +24,12 @@ type Policy struct {
 // Verdict is what a policy says of an actor.
 type Verdict int
 
-// The verdicts. Only Allowed lets anything happen.
+// The verdicts. Only Allowed lets anything happen. What is judged Waiting or Silent is kept, and judged again.
 const (
 	Denied  Verdict = iota
 	Allowed         // on the list, of our team, a person
-	Waiting         // cannot be decided while the policy is suspended
+	Waiting         // let in by the last valid list, while the policy is suspended: he may be told so
+	Silent          // not known to that list: nothing may show that he was heard
 )
 
 // Reason says why an actor is not let in, in a few words for the bot's log. It is never shown in Slack.
@@ -46,11 +47,23 @@ const (
 	ReasonSuspended  Reason = "the configuration is not valid"
 )
 
-// Judge decides. A guest is let in when he is listed; nobody else is ever let in for being in the channel.
+// Judge decides. A guest is let in when he is listed; nobody else is ever let in for being in the channel. While the policy is
+// suspended nobody is, and nobody is turned away for good but programs: the list that comes next may have him.
 func (p Policy) Judge(a Actor) (Verdict, Reason) {
+	verdict, reason := p.byList(a)
 	switch {
-	case p.Suspended:
+	case !p.Suspended, reason == ReasonBot, reason == ReasonNoIdentity:
+		return verdict, reason
+	case verdict == Allowed:
 		return Waiting, ReasonSuspended
+	case reason == ReasonNoTeam: // he is on the list, and has to be looked up
+		return Silent, reason
+	}
+	return Silent, ReasonSuspended
+}
+
+func (p Policy) byList(a Actor) (Verdict, Reason) {
+	switch {
 	case a.Bot:
 		return Denied, ReasonBot
 	case a.User == "":

@@ -29,6 +29,12 @@ func TestJudge(t *testing.T) {
 		{"another organisation", grid, Actor{User: "U1", Team: "T2", Enterprise: "E2"}, Denied, ReasonOtherTeam},
 		{"no organisation on either side", open, Actor{User: "U1", Team: "T2"}, Denied, ReasonOtherTeam},
 		{"a suspended policy", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U1", Team: "T1"}, Waiting, ReasonSuspended},
+		{"a stranger to the last valid list", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U2", Team: "T1"}, Silent, ReasonSuspended},
+		{"another team while suspended", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U1", Team: "T2"}, Silent, ReasonSuspended},
+		{"no known team while suspended", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U1"}, Silent, ReasonNoTeam},
+		{"no valid list was ever read", Policy{Team: "T1", Suspended: true}, Actor{User: "U1", Team: "T1"}, Silent, ReasonSuspended},
+		{"before our own team is known", Policy{Users: []string{"U1"}, Suspended: true}, Actor{User: "U1", Team: "T1"}, Silent, ReasonSuspended},
+		{"a bot while suspended", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U1", Team: "T1", Bot: true}, Denied, ReasonBot},
 		{"the zero policy", Policy{}, Actor{}, Denied, ReasonNoIdentity},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -191,7 +191,7 @@ func (d *Doors) admit(ctx context.Context, a *Act) bool {
 		return true
 	}
 	why := dropActor
-	if verdict == authz.Waiting {
+	if verdict == authz.Waiting || verdict == authz.Silent {
 		why = dropWaiting
 	}
 	d.o.Log.Warn("not let in", "member", a.Actor.User, "team", a.Actor.Team, "because", reason, "tried", a.Name)

@@ -64,11 +64,14 @@ func (h *home) closed(ctx context.Context, a Act) {
 }
 
 func (h *home) close(ctx context.Context, actor authz.Actor) {
-	text := homeClosed
-	if verdict, _ := h.b.Policy().Judge(actor); verdict == authz.Waiting {
-		text = homeWaiting
-	}
+	text, policy := homeClosed, h.b.Policy()
 	h.forget(actor)
+	switch verdict, _ := policy.Judge(actor); {
+	case verdict == authz.Waiting:
+		text = homeWaiting
+	case verdict == authz.Silent && len(policy.Users) == 0: // no valid list was ever read
+		return
+	}
 	if err := h.b.o.Client.publishHome(ctx, actor.User, render.Sentence(text)); err != nil {
 		h.b.o.Log.Info("cannot show the Home tab", "member", actor.User, "error", err)
 	}

@@ -303,7 +303,7 @@ func (m *Manager) asking(token string) *thread {
 // after a restart, and when somebody was faster in the terminal.
 func (m *Manager) Rule(ctx context.Context, r Ruling) (string, error) {
 	switch verdict, _ := m.o.Policy().Judge(r.Actor); verdict {
-	case authz.Denied:
+	case authz.Denied, authz.Silent:
 		return "", ErrDenied
 	case authz.Waiting:
 		return suspendedText, nil

@@ -93,6 +93,7 @@ const (
 	ReasonUnmapped     = "unmapped"
 	ReasonUnauthorized = "unauthorized-actor"
 	ReasonWithdrawn    = "withdrawn"
+	ReasonSuspended    = "config-invalid" // the list cannot be read, and the last valid one did not have who wrote it
 )
 
 // grace is how long replies that are on their way may take to settle when the manager is told to stop. What is not
@@ -426,7 +427,7 @@ var ErrDenied = errors.New("not allowed")
 // after a restart.
 func (m *Manager) Decide(ctx context.Context, d Decision) (string, error) {
 	switch verdict, _ := m.o.Policy().Judge(d.Actor); verdict {
-	case authz.Denied:
+	case authz.Denied, authz.Silent:
 		return "", ErrDenied
 	case authz.Waiting:
 		return suspendedText, nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"the-loop/authz"
 )
 
 // ask puts a question about replies to the operator. It is stored before it is posted.
@@ -119,23 +121,39 @@ func (t *thread) choose(q Question) (again []string) {
 
 // offerOld takes the replies that wait and are too old to be typed unasked out of the queue, and offers them in one
 // message. It reports whether there were any.
-func (t *thread) offerOld() bool {
-	oldest := t.m.now().Add(-t.m.o.Settings().MaxAge)
+func (t *thread) offerOld(ctx context.Context) bool {
 	var old []string
-	for _, it := range t.queue.items {
-		if !it.approved && tsTime(it.reply.TS).Before(oldest) {
-			old = append(old, it.reply.TS)
-			e := t.b.Replies[it.reply.TS]
-			e.State, e.At, e.User, e.Raw, e.Wanted = StateOffered, t.m.now(), it.reply.Actor.User, it.raw, MarkHeld
-			t.put(it.reply.TS, e)
-		}
+	waiting := len(t.queue.items)
+	for _, it := range t.old(ctx) {
+		old = append(old, it.reply.TS)
+		e := t.b.Replies[it.reply.TS]
+		e.State, e.At, e.User, e.Raw, e.Wanted = StateOffered, t.m.now(), it.reply.Actor.User, it.raw, MarkHeld
+		t.put(it.reply.TS, e)
 	}
 	if len(old) == 0 {
-		return false
+		return len(t.queue.items) != waiting // some were dropped
 	}
 	t.queue.items = slices.DeleteFunc(t.queue.items, func(it *item) bool { return slices.Contains(old, it.reply.TS) })
 	t.ask(QuestionOffer, old)
 	return true
+}
+
+// old lists the replies that wait and are too old. Of those whose author is not let in nothing is said: they are dropped, or
+// while the list cannot be read wait on.
+func (t *thread) old(ctx context.Context) (old []*item) {
+	oldest := t.m.now().Add(-t.m.o.Settings().MaxAge)
+	for _, it := range slices.Clone(t.queue.items) {
+		if it.approved || !tsTime(it.reply.TS).Before(oldest) {
+			continue
+		}
+		switch verdict, reason := t.m.o.Policy().Judge(it.reply.Actor); {
+		case verdict == authz.Allowed, verdict == authz.Denied && reason == authz.ReasonNoTeam:
+			old = append(old, it)
+		case verdict == authz.Denied:
+			t.deny(ctx, it.reply, reason)
+		}
+	}
+	return old
 }
 
 // escape makes text safe in a message of Slack, where only these three characters mean something.

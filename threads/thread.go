@@ -174,7 +174,7 @@ func (t *thread) take(ctx context.Context, r Reply, live bool) {
 	t.queue.put(&item{reply: r, live: live, approved: entry.State == StateApproved,
 		raw: r.Command != nil, held: entry.State == StateHeld, since: entry.At, heard: entry.State != ""})
 	if live {
-		t.receiveLater(r.TS)
+		t.receiveLater(r.TS, r.Actor)
 	}
 }
 
@@ -247,19 +247,26 @@ func (t *thread) put(ts string, e Entry) {
 }
 
 // receiveLater shows, when a reply takes long, that it was heard.
-func (t *thread) receiveLater(ts string) {
+func (t *thread) receiveLater(ts string, actor authz.Actor) {
 	time.AfterFunc(receivedAfter, func() {
 		t.do(func(context.Context) {
 			if it := t.queue.get(ts); it == nil && (t.current == nil || t.current.reply.TS != ts) {
 				return
 			}
-			if e := t.b.Replies[ts]; e.Wanted == "" && e.State != StateSettled {
+			if e := t.b.Replies[ts]; e.Wanted == "" && e.State != StateSettled && t.mayShow(actor) {
 				e.Wanted = MarkReceived
 				t.b.Replies[ts] = e
 				t.m.receipts.want(t)
 			}
 		})
 	})
+}
+
+// mayShow reports whether it may be seen that somebody was heard. While the list cannot be read, only who was on the last
+// valid one gets a sign.
+func (t *thread) mayShow(actor authz.Actor) bool {
+	verdict, reason := t.m.o.Policy().Judge(actor)
+	return verdict == authz.Allowed || verdict == authz.Waiting || reason == authz.ReasonNoTeam
 }
 
 // receivedAfter is how long a reply may take before its receipt says that it was received.
@@ -279,7 +286,7 @@ func (t *thread) next(ctx context.Context) {
 	if it == nil {
 		return
 	}
-	if t.offerOld() {
+	if t.offerOld(ctx) {
 		t.next(ctx)
 		return
 	}
@@ -331,7 +338,7 @@ func (t *thread) send(ctx context.Context, a attempt) result {
 	switch verdict, reason := t.m.o.Policy().Judge(content.Actor); verdict {
 	case authz.Denied:
 		return result{denied: reason}
-	case authz.Waiting:
+	case authz.Waiting, authz.Silent:
 		return result{wait: suspendedRetry}
 	}
 	text := content.Text
@@ -596,6 +603,7 @@ func (t *thread) edited(ctx context.Context, r Reply) {
 	e, ok := t.b.Replies[r.TS]
 	onItsWay := t.current != nil && t.current.reply.TS == r.TS
 	switch {
+	case ok && !t.mayShow(r.Actor): // he was let in once
 	case onItsWay, ok && (e.State == StateInflight || e.Outcome == OutcomeAccepted || e.Outcome == OutcomeTyped):
 		t.post("An edit came too late: the agent has the reply as it was before. Write a new reply to correct it.")
 	case !ok && CompareTS(r.TS, t.b.Cursor) > 0:
@@ -613,6 +621,7 @@ func (t *thread) withdrawn(ctx context.Context, ts string) {
 	switch {
 	case ok && (e.State == StateDoubt || e.State == StateOffered):
 		t.settle(ts, OutcomeWithdrawn, "")
+	case ok && !t.mayShow(authz.Actor{User: e.User}): // who wrote it was let in once
 	case t.current != nil && t.current.reply.TS == ts, ok && e.State == StateInflight,
 		ok && (e.Outcome == OutcomeAccepted || e.Outcome == OutcomeTyped) && t.m.now().Sub(e.At) < deletedSoon:
 		t.post("The deletion came too late: the agent has the reply.")
@@ -673,14 +682,34 @@ func (t *thread) inState(s State) []string {
 }
 
 // command runs what the reply tells the bot to do, past everything that waits. It is settled first: it is never repeated
-// by us.
+// by us. What comes of it is said to nobody whom the list does not know.
 func (t *thread) command(ctx context.Context, r Reply, live bool) {
-	if !live && t.m.now().Sub(tsTime(r.TS)) > commandAge {
+	old := !live && t.m.now().Sub(tsTime(r.TS)) > commandAge
+	switch {
+	case old && !t.mayShow(r.Actor):
+		t.settle(r.TS, OutcomeCommand, "")
+		t.unheard(ctx, r)
+		return
+	case old:
 		t.settleSaying(r.TS, OutcomeSkipped, "", "I was away when this command came, and did not run it. Give it again if it is still wanted.")
 		return
 	}
 	t.settle(r.TS, OutcomeCommand, "")
 	t.m.start(func(ctx context.Context) { t.run(ctx, r) })
+}
+
+// unread says that a command could not be completed.
+func (t *thread) unread(ctx context.Context, r Reply, err error) {
+	if !t.mayShow(r.Actor) {
+		t.unheard(ctx, r)
+		return
+	}
+	t.post("I could not run this command: " + escape(err.Error()))
+}
+
+// unheard drops a command of somebody whom the last valid list does not know.
+func (t *thread) unheard(ctx context.Context, r Reply) {
+	t.m.dropped(ctx, t.id, t.ref, r, ReasonSuspended)
 }
 
 // commandAge is how old a command may be that was found by reading the thread.
@@ -691,7 +720,7 @@ func (t *thread) run(ctx context.Context, r Reply) {
 	defer cancel()
 	content, err := r.Load(loading)
 	if err != nil {
-		t.do(func(context.Context) { t.post("I could not run this command: " + err.Error()) })
+		t.do(func(ctx context.Context) { t.unread(ctx, r, err) })
 		return
 	}
 	switch verdict, reason := t.m.o.Policy().Judge(content.Actor); verdict {
@@ -700,6 +729,9 @@ func (t *thread) run(ctx context.Context, r Reply) {
 		return
 	case authz.Waiting:
 		t.do(func(context.Context) { t.post(suspendedText) })
+		return
+	case authz.Silent:
+		t.do(func(ctx context.Context) { t.unheard(ctx, r) })
 		return
 	}
 	t.do(func(ctx context.Context) { t.received(ctx, &item{reply: r}) })
