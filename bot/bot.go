@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"sync"
@@ -175,25 +174,25 @@ func (b *Bot) Run(ctx context.Context) error {
 	return err
 }
 
-// How often Slack is asked who we are while it cannot be reached.
-const (
-	identifyRetry    = time.Second
-	identifyRetryMax = time.Minute
-)
-
+// identify asks Slack who we are until it says so. A token that Slack refuses here has never worked.
 func (b *Bot) identify(ctx context.Context) error {
-	for pause := identifyRetry; ; pause = min(2*pause, identifyRetryMax) {
-		_, err := b.o.Client.Identify(ctx)
-		var fatal *FatalError
-		if err == nil || errors.As(err, &fatal) {
+	for wait := newBackoff(b.socket.o); ; {
+		asking, cancel := context.WithTimeout(ctx, b.socket.o.Step)
+		_, err := b.o.Client.Identify(asking)
+		cancel()
+		if err == nil {
+			return nil
+		}
+		if err, over := wait.judge(err, time.Now()); over {
 			return err
 		}
-		b.o.Log.Warn("Slack cannot be reached; it is tried again", "err", err, "after", pause)
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		b.socket.disconnected(ctx, err)
+		b.o.Client.Close()
+		d := wait.next(false, err)
+		if wait.failures == 1 || wait.worthSaying() {
+			b.o.Log.Warn("Slack cannot be reached; it is tried again", "err", err, "after", d.Round(time.Millisecond))
+		}
+		if !pause(ctx, d) {
 			return ctx.Err()
 		}
 	}

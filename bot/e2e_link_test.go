@@ -27,7 +27,7 @@ func TestTheNextReplyArrivesAfterEveryFaultOfTheConnection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bulk, func(s *setup) {
 		s.options = func(o *bot.Options) {
-			o.Socket = func(o *bot.SocketOptions) { fastSocket(o); o.Silent, o.Hello = 3*time.Second, 3*time.Second }
+			o.Socket = func(o *bot.SocketOptions) { fastSocket(o); o.Silent, o.Step = 3*time.Second, 3*time.Second }
 		}
 	})
 	a := w.agent("helper")
@@ -189,4 +189,27 @@ func TestASilentConnectionIsReported(t *testing.T) {
 	if !slices.ContainsFunc(w.events.Events(), func(e sessions.Event) bool { return e.Name == bot.EventDisconnected }) {
 		t.Error("the event log says nothing of it")
 	}
+}
+
+// With the waits that the bot has in earnest: what was written during a long fault is typed soon after it.
+func TestAReplyThatWasWrittenDuringALongFaultArrivesSoonAfterIt(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bulk, func(s *setup) {
+		s.options = func(o *bot.Options) { o.Socket = func(*bot.SocketOptions) {} }
+	})
+	a := w.agent("helper")
+	before, tries := w.connected(), len(w.RequestsOf("apps.connections.open"))
+	w.Faults().API("apps.connections.open", -1, workspace.HTML(503))
+	w.Faults().Drop()
+	w.until("seven attempts", func() bool { return len(w.RequestsOf("apps.connections.open")) >= tries+7 })
+	meanwhile := a.reply("during")
+	w.Faults().Clear()
+	ended := time.Now()
+	w.until("another connection", func() bool { return w.connected() > before })
+	if took := time.Since(ended); took > 15*time.Second {
+		t.Errorf("connected %s after the fault", took)
+	}
+	a.receipt(meanwhile, accepted)
+	a.wants("during")
+	t.Logf("typed and accepted %s after the fault", time.Since(ended).Round(time.Millisecond))
 }

@@ -33,7 +33,8 @@ type link struct {
 	end  context.CancelCauseFunc
 
 	mu    sync.Mutex // guards the fields that follow
-	began time.Time
+	step  time.Time  // when the present step of opening it began
+	conn  *websocket.Conn
 	hello bool
 	pings time.Time // when the last ping came
 }
@@ -43,7 +44,7 @@ type ack struct {
 	payload any
 }
 
-func newLink(s *Socket) *link { return &link{s: s, acks: newQueue[ack](maxJobs), began: time.Now()} }
+func newLink(s *Socket) *link { return &link{s: s, acks: newQueue[ack](maxJobs), step: time.Now()} }
 
 // run holds the connection until it ends, and returns why.
 func (l *link) run(parent context.Context) error {
@@ -74,7 +75,9 @@ func (l *link) open(ctx context.Context) (*websocket.Conn, error) {
 	if err = classify(methodOpen, appTokenName, false, err); err != nil {
 		return nil, err
 	}
-	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: l.s.o.Hello, ReadBufferSize: readBuffer,
+	l.s.taken.Add(1)
+	l.began(nil)
+	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: l.s.o.Step, ReadBufferSize: readBuffer,
 		WriteBufferSize: writeBuffer, NetDialContext: l.dial}
 	conn, resp, err := dialer.DialContext(ctx, to, nil)
 	if err != nil && resp != nil {
@@ -90,7 +93,15 @@ func (l *link) open(ctx context.Context) (*websocket.Conn, error) {
 		l.mu.Unlock()
 		return conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTime))
 	})
+	l.began(conn)
 	return conn, nil
+}
+
+// began notes that the next step of opening the connection has begun; conn is set once there is one.
+func (l *link) began(conn *websocket.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.step, l.conn = time.Now(), conn
 }
 
 // read takes frames until the connection ends.
@@ -122,33 +133,52 @@ func (l *link) frame(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// watch ends the connection when it does not come up or falls silent.
+// watch ends the connection when it does not come up or falls silent, and pings it before it is given up: a network that
+// forgot the connection tells nobody.
 func (l *link) watch(ctx context.Context) {
-	tick := time.NewTicker(max(time.Millisecond, min(time.Second, l.s.o.Silent/8, l.s.o.Hello/8, l.s.o.Ping/8)))
+	tick := time.NewTicker(max(time.Millisecond, min(time.Second, l.s.o.Silent/8, l.s.o.Step/8, l.s.o.Ping/8)))
 	defer tick.Stop()
+	var pinged time.Time
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if err := l.health(); err != nil {
-				l.end(err)
-			}
 		}
+		if err := l.health(); err != nil {
+			l.end(err)
+		}
+		if quiet := l.s.o.Silent / 3; l.silence() > quiet && time.Since(pinged) > quiet {
+			pinged = time.Now()
+			l.ping()
+		}
+	}
+}
+
+// silence is how long nothing came.
+func (l *link) silence() time.Duration { return time.Since(time.Unix(0, l.s.lastFrame.Load())) }
+
+// ping asks the other end for a sign of life. That it cannot be written shows in the silence that follows.
+func (l *link) ping() {
+	l.mu.Lock()
+	conn := l.conn
+	l.mu.Unlock()
+	if conn != nil {
+		_ = conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(time.Second))
 	}
 }
 
 // health is an error when the connection should be given up.
 func (l *link) health() error {
 	l.mu.Lock()
-	hello, pings := l.hello, l.pings
+	hello, step, pings := l.hello, l.step, l.pings
 	l.mu.Unlock()
 	switch {
-	case !hello && time.Since(l.began) > l.s.o.Hello:
+	case !hello && time.Since(step) > l.s.o.Step:
 		return errNoLife
 	case hello && time.Since(pings) > l.s.o.Ping:
 		return silentError{what: "no ping", after: time.Since(pings)}
-	case hello && time.Since(time.Unix(0, l.s.lastFrame.Load())) > l.s.o.Silent:
+	case hello && l.silence() > l.s.o.Silent:
 		return silentError{what: "nothing", after: l.s.o.Silent}
 	}
 	return nil
@@ -196,7 +226,7 @@ func (l *link) sendAck(conn *websocket.Conn, a ack) error {
 
 // dial opens the TCP connection under a WebSocket, to see when something comes in.
 func (l *link) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext(ctx, network, addr)
+	conn, err := l.s.o.Dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}

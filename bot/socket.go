@@ -6,13 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
+	"net"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"the-loop/sessions"
-	"the-loop/threads"
 )
 
 // SocketOptions are what a [Socket] is made of. Client, Inbound, CatchUps and Sink are required; the durations have
@@ -25,23 +24,30 @@ type SocketOptions struct {
 	Sink     sessions.Sink
 	Log      *slog.Logger
 
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error) // opens what is under a WebSocket; nil: a [net.Dialer]
+
 	Ping       time.Duration // Slack's pings must come at least this often; default 30 s
-	Silent     time.Duration // without a single byte for so long, a connection is given up; default 75 s
-	Hello      time.Duration // for opening a connection, until its hello; default 30 s
+	Silent     time.Duration // without a single byte for so long, a connection is given up; it is pinged before; default 12 s
+	Step       time.Duration // for each step of opening a connection: asking for it, dialling, the hello; default 7 s
 	Stable     time.Duration // a connection that lived so long is followed by the next one at once; default 10 s
 	BackoffMin time.Duration // after the first failure; doubles with each; default 500 ms
-	BackoffMax time.Duration // default one minute
+	BackoffMax time.Duration // default 4 s: Step and this make 11 s, so that 15 s after a fault there is a connection
+	Grace      time.Duration // how long a token that worked and is refused now is tried again; default one hour
+	GraceMax   time.Duration // the longest wait between two such tries; default 5 minutes
 }
 
 func (o SocketOptions) withDefaults() SocketOptions {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&o.Ping, 30 * time.Second}, {&o.Silent, 75 * time.Second}, {&o.Hello, 30 * time.Second}, {&o.Stable, 10 * time.Second},
-		{&o.BackoffMin, 500 * time.Millisecond}, {&o.BackoffMax, time.Minute}} {
+	}{{&o.Ping, 30 * time.Second}, {&o.Silent, 12 * time.Second}, {&o.Step, 7 * time.Second}, {&o.Stable, 10 * time.Second},
+		{&o.BackoffMin, 500 * time.Millisecond}, {&o.BackoffMax, 4 * time.Second}, {&o.Grace, time.Hour}, {&o.GraceMax, 5 * time.Minute}} {
 		if *d.field == 0 {
 			*d.field = d.value
 		}
+	}
+	if o.Dial == nil {
+		o.Dial = (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
 	}
 	o.Log = orSilent(o.Log)
 	return o
@@ -68,6 +74,8 @@ type Socket struct {
 	jobs      *queue[func(context.Context)]
 	lost      atomic.Bool // the line was full
 	lastFrame atomic.Int64
+
+	taken atomic.Int64 // how often Slack has taken the app token
 
 	mu     sync.Mutex // guards the fields that follow
 	state  State
@@ -135,25 +143,27 @@ func (s *Socket) enqueue(job func(context.Context)) {
 
 // keep connects, again and again.
 func (s *Socket) keep(ctx context.Context) error {
-	for failures := 0; ; {
-		began := time.Now()
+	for wait := newBackoff(s.o); ; {
+		began, taken := time.Now(), s.taken.Load()
 		err := s.once(ctx)
 		if ctx.Err() != nil {
 			s.disconnected(context.WithoutCancel(ctx), errStopped)
 			return nil
 		}
-		var f *FatalError
-		if errors.As(err, &f) {
-			s.disconnected(ctx, f)
-			return f
+		if s.taken.Load() > taken {
+			wait.accepted()
 		}
-		if time.Since(began) >= s.o.Stable && s.disconnected(ctx, err) {
-			failures = 0
-		} else {
-			s.disconnected(ctx, err)
-			failures++
+		err, over := wait.judge(err, time.Now())
+		connected := s.disconnected(ctx, err)
+		if over {
+			return err
 		}
-		if !pause(ctx, s.delay(failures, err)) {
+		s.o.Client.Close() // a dead connection among the idle ones would cost the next try as well
+		d := wait.next(connected && time.Since(began) >= s.o.Stable, err)
+		if wait.worthSaying() {
+			s.o.Log.Warn("cannot keep a connection to Slack", "tries", wait.failures, "next", d.Round(time.Millisecond), "because", err)
+		}
+		if !pause(ctx, d) {
 			return nil
 		}
 	}
@@ -161,31 +171,12 @@ func (s *Socket) keep(ctx context.Context) error {
 
 // once holds one connection and returns why it ended.
 func (s *Socket) once(ctx context.Context) error {
-	if err := s.o.Client.known(ctx); err != nil {
+	asking, cancel := context.WithTimeout(ctx, s.o.Step)
+	defer cancel()
+	if err := s.o.Client.known(asking); err != nil {
 		return err
 	}
 	return newLink(s).run(ctx)
-}
-
-// delay is how long to wait before the next connection: nothing after one that lived, then more with each failure, and
-// never less than Slack asks for.
-func (s *Socket) delay(failures int, err error) time.Duration {
-	if failures == 0 {
-		return 0
-	}
-	d := s.o.BackoffMax
-	if failures < 16 {
-		d = min(d, s.o.BackoffMin<<(failures-1))
-	}
-	d -= rand.N(d/4 + 1) // so that many bots do not come back at once
-	var limited *threads.RateLimitedError
-	if errors.As(err, &limited) {
-		d = max(d, limited.After)
-	}
-	if failures >= 3 {
-		s.o.Log.Warn("cannot keep a connection to Slack", "tries", failures, "next", d.Round(time.Millisecond), "because", err)
-	}
-	return d
 }
 
 func pause(ctx context.Context, d time.Duration) bool {

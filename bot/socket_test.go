@@ -64,7 +64,7 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 		{"no hello", func(x *world) {
 			x.Faults().Connect(1, workspace.NoHello())
 			x.Faults().Drop()
-		}, func(o *SocketOptions) { o.Hello = 400 * time.Millisecond }},
+		}, func(o *SocketOptions) { o.Step = 400 * time.Millisecond }},
 		{"open fails (node-slack-sdk#1495, #1500)", func(x *world) {
 			x.Faults().API(methodOpen, 1, workspace.Error("internal_error"))
 			x.Faults().API(methodOpen, 1, workspace.Error("fatal_error"))
@@ -77,7 +77,7 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 		{"open hangs", func(x *world) {
 			x.Faults().API(methodOpen, 1, workspace.Hang())
 			x.Faults().Drop()
-		}, func(o *SocketOptions) { o.Hello = 400 * time.Millisecond }},
+		}, func(o *SocketOptions) { o.Step = 400 * time.Millisecond }},
 		{"open is rate-limited", func(x *world) {
 			x.Faults().API(methodOpen, 1, workspace.RateLimited("1"))
 			x.Faults().Drop()
@@ -151,22 +151,18 @@ func TestARefusingSlackIsAskedSlowlyAndSaidSo(t *testing.T) {
 // slack-go#1585: waits grow, and not without a bound.
 func TestWaitsGrowWithinBounds(t *testing.T) {
 	t.Parallel()
-	s := NewSocket(SocketOptions{})
-	if d := s.delay(0, errClosed); d != 0 {
-		t.Errorf("after a connection that lived: %s", d)
-	}
-	last := time.Duration(0)
+	o := SocketOptions{}.withDefaults()
+	wait := newBackoff(o)
 	for n := 1; n < 80; n++ {
-		d := s.delay(n, errClosed)
-		if d < min(s.o.BackoffMin<<min(n-1, 20), s.o.BackoffMax)*3/4 || d > s.o.BackoffMax {
+		d, most := wait.next(false, errClosed), min(o.BackoffMin<<min(n-1, 20), o.BackoffMax)
+		if d < most*3/4 || d > most {
 			t.Errorf("try %d waits %s", n, d)
 		}
-		last = d
 	}
-	if last < 45*time.Second {
-		t.Errorf("the last wait is %s", last)
+	if d := wait.next(true, errClosed); d != 0 {
+		t.Errorf("after a connection that lived: %s", d)
 	}
-	if d := s.delay(1, fmt.Errorf("open: %w", &threads.RateLimitedError{After: 90 * time.Second})); d != 90*time.Second {
+	if d := wait.next(false, fmt.Errorf("open: %w", &threads.RateLimitedError{After: 90 * time.Second})); d != 90*time.Second {
 		t.Errorf("Slack asks for 90 s, we wait %s", d)
 	}
 }

@@ -21,7 +21,9 @@ const (
 	// maxAnswer bounds what is read of one answer: a page of 200 messages of 40,000 characters fits.
 	maxAnswer = 32 << 20
 	// defaultRetryAfter is how long to wait when Slack says 429 and not how long.
-	defaultRetryAfter = 30 * time.Second
+	defaultRetryAfter = 10 * time.Second
+	// maxRetryAfter bounds how long an answer can make us wait.
+	maxRetryAfter = time.Hour
 )
 
 // wire is the HTTP client that the Slack library and our own calls share. It sends to one host only, reads bounded
@@ -43,7 +45,10 @@ func newWire(apiURL string, hc *http.Client) (*wire, error) {
 		base.Path += "/"
 	}
 	if hc == nil {
-		hc = &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		// Without it a connection that the network forgot is used again and again, for a quarter of an hour (golang/go#36026).
+		t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 5 * time.Second, PingTimeout: 5 * time.Second}
+		hc = &http.Client{Transport: t}
 	}
 	own := *hc
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -95,14 +100,21 @@ func (w *wire) send(req *http.Request) (*http.Response, error) {
 // mendRetryAfter makes a 429 one that the Slack library understands: without a number in Retry-After it would report a
 // plain status.
 func mendRetryAfter(resp *http.Response) {
-	if resp.StatusCode != http.StatusTooManyRequests {
-		return
+	if resp.StatusCode == http.StatusTooManyRequests {
+		after := retryAfter(resp.Header.Get("Retry-After"), time.Now())
+		resp.Header.Set("Retry-After", strconv.Itoa(int((after+time.Second-1)/time.Second)))
 	}
-	after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
-	if err != nil {
-		after = int(defaultRetryAfter / time.Second)
+}
+
+// retryAfter reads a Retry-After: seconds, or a moment as HTTP writes one. At least a second and at most an hour.
+func retryAfter(value string, now time.Time) time.Duration {
+	after := defaultRetryAfter
+	if seconds, err := strconv.Atoi(value); err == nil {
+		after = time.Duration(min(max(seconds, 0), int(maxRetryAfter/time.Second))) * time.Second
+	} else if at, err := http.ParseTime(value); err == nil {
+		after = at.Sub(now)
 	}
-	resp.Header.Set("Retry-After", strconv.Itoa(max(1, after)))
+	return min(max(after, time.Second), maxRetryAfter)
 }
 
 // postForm calls a method with form arguments and returns the raw answer. The token travels in a header.

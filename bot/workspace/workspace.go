@@ -32,7 +32,8 @@ type Options struct {
 	BotToken   string // default: a generated xoxb-…
 	AppToken   string // default: a generated xapp-1-A…
 	Log        *slog.Logger
-	Host       string // listen address, a loopback one; default 127.0.0.1:0
+	Host       string       // listen address, a loopback one; default 127.0.0.1:0
+	Listener   net.Listener // instead of one on Host, e.g. in memory; its address is a loopback one
 	Rates      Rates
 
 	Scopes    []string // of the bot token; nil: all that the methods need
@@ -173,7 +174,10 @@ func setDefault[T comparable](v *T, def T) {
 
 // Start listens and serves until ctx ends or Close is called.
 func (w *Workspace) Start(ctx context.Context) error {
-	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", w.opts.Host)
+	ln, err := w.opts.Listener, error(nil)
+	if ln == nil {
+		ln, err = (&net.ListenConfig{}).Listen(ctx, "tcp", w.opts.Host)
+	}
 	if err != nil {
 		return fmt.Errorf("listen for the workspace: %w", err)
 	}
