@@ -2,9 +2,8 @@ package main
 
 import (
 	"context"
-	"maps"
-	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,78 +11,83 @@ import (
 	"the-loop/sessions/envstate"
 )
 
-// generations is how many versions of the env file are remembered: sessions go on with the values they were started with.
-const generations = 32
-
-// scrubber takes out of what is posted every value that the env file declares or did declare, that a running agent was
-// started with under one of its names, and our own tokens.
+// scrubber takes out of what others will read every value that the env file declares or did declare, that a running agent
+// was started with under a name that is or was declared, and our own tokens.
 type scrubber struct {
-	path  func() string                                  // of the env file
-	panes func(context.Context) ([]sessions.Pane, error) // whose processes may hold older values
+	path    func() string                                  // of the env file
+	panes   func(context.Context) ([]sessions.Pane, error) // whose processes may hold other values; nil: nobody looks
+	secrets *envstate.Secrets
 
-	mu    sync.Mutex // guards the fields that follow
-	seen  time.Time  // the file's, as it was read last
-	size  int64
-	known []*envstate.Scrubber
+	mu     sync.Mutex // guards the fields that follow
+	seen   envStamp   // the file's, as it was read last
+	looked time.Time  // when the panes were last looked at with success
+	again  time.Time  // before that they are not looked at again
 }
 
 func newScrubber(path func() string, panes func(context.Context) ([]sessions.Pane, error), own map[string]string) *scrubber {
-	return &scrubber{path: path, panes: panes, known: []*envstate.Scrubber{envstate.NewScrubber(own)}}
+	return &scrubber{path: path, panes: panes, secrets: envstate.NewSecrets(own)}
 }
 
 // scrub replaces values by their names. While the file cannot be read, what was read before still counts.
 func (s *scrubber) scrub(text string) string {
+	if text == "" {
+		return ""
+	}
+	s.refresh()
+	return s.secrets.Scrub(text)
+}
+
+// refresh reads the file again when it changed, and looks at what running agents hold then, and from time to time.
+func (s *scrubber) refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refresh()
-	for _, k := range s.known {
-		text = k.Scrub(text)
+	if stamp := envStampOf(s.path()); stamp != s.seen && stamp != (envStamp{}) {
+		file, err := envstate.Declared(stamp.path)
+		if err == nil { // else it is tried again with the next text
+			s.seen = stamp
+			s.secrets.Declare(file.Values())
+			s.looked = time.Time{}
+		}
 	}
-	return text
-}
-
-// refresh reads the file again when it changed.
-func (s *scrubber) refresh() {
-	info, err := os.Stat(s.path())
-	if err != nil || info.ModTime().Equal(s.seen) && info.Size() == s.size {
-		return
-	}
-	file, err := envstate.Declared(s.path())
-	if err != nil {
-		return // it is tried again with the next text
-	}
-	s.seen, s.size = info.ModTime(), info.Size()
-	s.learn(file.Values())
-	s.learnHeld(file.Order)
-	if extra := len(s.known) - generations; extra > 0 {
-		s.known = append(s.known[:1:1], s.known[1+extra:]...) // the first are our own
+	if now := time.Now(); s.panes != nil && now.Sub(s.looked) > lookAgain && now.After(s.again) {
+		if s.look() {
+			s.looked = now
+		}
+		s.again = time.Now().Add(lookPause)
 	}
 }
 
-func (s *scrubber) learn(values map[string]string) {
-	if len(values) > 0 {
-		s.known = append(s.known, envstate.NewScrubber(values))
-	}
-}
+// How long a look at what running agents hold may take, how long it is good for while the file does not change, and the pause
+// between two that failed.
+const (
+	lookTimeout = 3 * time.Second
+	lookAgain   = 30 * time.Second
+	lookPause   = time.Second
+)
 
-// lookTimeout bounds the look at what running agents hold.
-const lookTimeout = 3 * time.Second
-
-// learnHeld adds what the processes in the panes hold under the declared names.
-func (s *scrubber) learnHeld(names []string) {
+// look learns what the processes in the panes hold, under the names that are or were declared: now or before, or when the
+// process was started, which its pane tells. So it does not matter whether there is a file.
+func (s *scrubber) look() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
 	defer cancel()
 	panes, err := s.panes(ctx)
 	if err != nil {
-		return
+		return false
 	}
+	known := s.secrets.Names()
+	var held []envstate.Secret
 	for _, p := range panes {
 		environ, ok := envstate.ProcessEnviron(ctx, p.PID)
 		if !ok || p.Mark == "" {
 			continue
 		}
-		held := maps.Clone(map[string]string(environ))
-		maps.DeleteFunc(held, func(name, _ string) bool { return !slices.Contains(names, name) })
-		s.learn(held)
+		given := strings.Fields(p.Declared)
+		for name, value := range environ {
+			if known[name] || slices.Contains(given, name) {
+				held = append(held, envstate.Secret{Name: name, Value: value})
+			}
+		}
 	}
+	s.secrets.Hold(held)
+	return true
 }
