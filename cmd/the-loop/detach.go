@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
 	"the-loop/sessions/registry"
 )
@@ -83,7 +84,7 @@ func (c *cli) startBot(ctx context.Context, a *app) service {
 	case !s.Enabled:
 		return s
 	}
-	cmd, err := c.detach(a.cfg().StateRoot)
+	cmd, err := c.detach(a.cfg())
 	if err != nil {
 		return s.failed("%v", err)
 	}
@@ -142,8 +143,9 @@ func (b *starting) look() {
 }
 
 // detach runs "serve" in a session and a process group of its own, so that no key and no end of our terminal reaches it.
-// What it says when it ends with an error goes to a file of its own.
-func (c *cli) detach(root string) (*exec.Cmd, error) {
+// What it says when it ends with an error goes to a file of its own. Its tokens come on a pipe.
+func (c *cli) detach(cfg *config.Config) (*exec.Cmd, error) {
+	root := cfg.StateRoot
 	self, err := stable(c.env.self, filepath.Join(root, "run"))
 	if err != nil {
 		return nil, err
@@ -156,12 +158,18 @@ func (c *cli) detach(root string) (*exec.Cmd, error) {
 		return nil, err
 	}
 	defer func() { _ = errs.Close() }()
-	args := []string{"serve", "--" + flagDetached}
+	tokens, err := tokenPipe(c.tokens(cfg))
+	if err != nil {
+		return nil, fmt.Errorf("hand the bot its tokens: %w", err)
+	}
+	defer func() { _ = tokens.Close() }()
+	args := []string{"serve", "--" + flagDetached, "--" + flagTokens}
 	if c.config != "" {
 		args = append(args, "--config", c.env.abs(c.config))
 	}
 	cmd := exec.Command(self, args...)
-	cmd.Dir, cmd.Stderr = c.env.workdir, errs
+	cmd.Dir, cmd.Stdin, cmd.Stderr = c.env.workdir, tokens, errs
+	cmd.Env = without(os.Environ(), cfg.SecretNames())
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the bot: %w", err)

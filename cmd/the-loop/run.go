@@ -31,6 +31,7 @@ type environment struct {
 	out, err io.Writer
 	outFile  *os.File // the terminal, for the small agent
 	getenv   func(string) string
+	unsetenv func(string) error
 	workdir  string
 	home     string
 	self     string // this program
@@ -41,7 +42,7 @@ func system() environment {
 	workdir, _ := os.Getwd() // empty: relative paths are refused where they are used
 	home, _ := os.UserHomeDir()
 	self, _ := os.Executable()
-	return environment{in: os.Stdin, out: os.Stdout, err: os.Stderr, outFile: os.Stdout, getenv: os.Getenv,
+	return environment{in: os.Stdin, out: os.Stdout, err: os.Stderr, outFile: os.Stdout, getenv: os.Getenv, unsetenv: os.Unsetenv,
 		workdir: workdir, home: home, self: self}
 }
 
@@ -110,6 +111,7 @@ type cli struct {
 	full   bool   // panes there are as large as everywhere; else as large as the demo's page shows well
 
 	detached bool // the bot runs without a terminal
+	piped    bool // its tokens come on standard input
 }
 
 func newRoot(env environment) *cobra.Command {

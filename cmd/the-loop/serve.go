@@ -28,7 +28,8 @@ what was written while it was away. One bot runs on a state root, and one on a S
 		}}
 	cmd.Flags().BoolVar(&c.detached, flagDetached, false, "log to the file alone")
 	cmd.Flags().StringVar(&c.socket, flagSocket, "", "the socket of the demo's tmux server")
-	for _, name := range []string{flagDetached, flagSocket} {
+	cmd.Flags().BoolVar(&c.piped, flagTokens, false, "read the tokens from standard input, as a JSON object by the names of their variables")
+	for _, name := range []string{flagDetached, flagSocket, flagTokens} {
 		_ = cmd.Flags().MarkHidden(name) // it exists
 	}
 	return cmd
@@ -42,6 +43,7 @@ const flagSocket = "demo-socket"
 
 // serve runs the bot until ctx ends. say is told when it is ready.
 func (c *cli) serve(ctx context.Context, say func(line string)) error {
+	readable := undumpable() // first of all: the tokens are read after it
 	cfg, loader, err := c.load()
 	if err != nil {
 		return err
@@ -49,7 +51,11 @@ func (c *cli) serve(ctx context.Context, say func(line string)) error {
 	if !cfg.Slack.Enabled {
 		return usage(fmt.Errorf("%s: channels.slack.enabled: it is false, so there is nothing to serve — set it to true", cfg.Path))
 	}
-	client, err := c.slackClient(cfg)
+	own, err := c.takeTokens(cfg)
+	if err != nil {
+		return err
+	}
+	client, err := slackClient(cfg, func(name string) string { return own[name] })
 	if err != nil {
 		return err
 	}
@@ -63,6 +69,9 @@ func (c *cli) serve(ctx context.Context, say func(line string)) error {
 		return fmt.Errorf("open the bot's log: %w", err)
 	}
 	defer closeLog()
+	if readable != nil {
+		log.Warn("another program of this user may read the bot's memory", "err", readable)
+	}
 	watcher := config.NewWatcher(loader, cfg.Path, cfg, config.WatchOptions{Log: log})
 	a, err := c.build(func() *config.Config { return watcher.Current().Config }, log)
 	if err != nil {
@@ -72,24 +81,13 @@ func (c *cli) serve(ctx context.Context, say func(line string)) error {
 	if err := a.tmux.Check(ctx); err != nil {
 		return err
 	}
-	secrets := newScrubber(func() string { return a.cfg().EnvFile }, a.tmux.Panes, c.tokens(cfg))
+	secrets := newScrubber(func() string { return a.cfg().EnvFile }, a.tmux.Panes, own)
 	return a.bot(ctx, client, watcher, secrets.scrub, say)
 }
 
-// tokens are our own secrets by the names of their variables.
-func (c *cli) tokens(cfg *config.Config) map[string]string {
-	own := map[string]string{}
-	for _, name := range []string{cfg.Slack.BotTokenEnv, cfg.Slack.AppTokenEnv, cfg.GitHubWebhook.SecretEnv} {
-		if value := c.env.getenv(name); value != "" {
-			own[name] = value
-		}
-	}
-	return own
-}
-
-// slackClient makes the client from the variables that the configuration names. They are read once and never passed on.
-func (c *cli) slackClient(cfg *config.Config) (*bot.Client, error) {
-	botToken, appToken, err := config.Tokens(cfg, c.env.getenv)
+// slackClient makes the client from the variables that the configuration names.
+func slackClient(cfg *config.Config, getenv func(string) string) (*bot.Client, error) {
+	botToken, appToken, err := config.Tokens(cfg, getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -104,9 +102,6 @@ func (a *app) bot(ctx context.Context, client *bot.Client, watcher *config.Watch
 		return err
 	}
 	defer release()
-	if err := undumpable(); err != nil {
-		a.log.Warn("another program of this user may read the bot's memory", "err", err)
-	}
 	for _, w := range a.cfg().Warnings() {
 		a.log.Warn("configuration", "warning", w.String())
 	}

@@ -57,7 +57,7 @@ its own, has to come back over the connection. What is wrong is said with what t
 			return err
 		}
 		defer a.close()
-		client, err := c.slackClient(a.cfg())
+		client, err := slackClient(a.cfg(), c.env.getenv)
 		if err != nil {
 			return err
 		}

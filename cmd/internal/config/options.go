@@ -42,12 +42,12 @@ func (c *Config) environment() (sessions.EnvFile, error) {
 	if err != nil {
 		return sessions.EnvFile{}, fmt.Errorf("env.file: %w", err)
 	}
-	pass, refused := envstate.Split(file.Values(), c.secretNames()...)
+	pass, refused := envstate.Split(file.Values(), c.SecretNames()...)
 	return sessions.EnvFile{Configured: true, Values: pass, Refused: refused, Malformed: file.Malformed, Warning: file.Warning}, nil
 }
 
-// secretNames are the variables that hold our own tokens and secrets.
-func (c *Config) secretNames() []string {
+// SecretNames are the variables that hold our own tokens and secrets.
+func (c *Config) SecretNames() []string {
 	return []string{c.Slack.BotTokenEnv, c.Slack.AppTokenEnv, c.GitHubWebhook.SecretEnv}
 }
 
