@@ -95,7 +95,7 @@ func (c *Client) FindFile(ctx context.Context, f threads.Parcel, p threads.Post,
 			if f.ID != "" {
 				return o.ID == f.ID
 			}
-			return o.Name == f.Name && o.Size == f.Size
+			return o.Name == c.clean(f.Name) && o.Size == f.Size
 		})
 	})
 }

@@ -74,6 +74,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 		o.Timeout = 15 * time.Second
 	}
 	c := &Client{wire: w, token: o.BotToken, appToken: o.AppToken, timeout: o.Timeout}
+	w.clean = c.clean
 	c.api = c.apiOver(w)
 	c.people = newPeople(c)
 	return c, nil

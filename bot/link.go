@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"the-loop/sessions"
 )
 
 const (
@@ -217,6 +219,9 @@ func (l *link) sendAck(conn *websocket.Conn, a ack) error {
 		frame["payload"] = a.payload
 	}
 	raw, err := json.Marshal(frame)
+	if a.payload != nil {
+		raw = sessions.ScrubJSON(raw, l.s.o.Client.clean, isMachine)
+	}
 	if err != nil || len(raw) >= maxAck {
 		l.s.o.Log.Error("an answer was too long for an ack, or is no JSON", "bytes", len(raw), "error", err)
 		return l.sendAck(conn, ack{id: a.id})

@@ -96,7 +96,7 @@ func (b *Bot) verdict(text string, err error) any {
 	var field *fieldError
 	switch {
 	case errors.As(err, &field):
-		return map[string]any{"response_action": "errors", "errors": map[string]string{field.field: b.scrubbed(render.Cut(err.Error(), render.MaxSection))}}
+		return map[string]any{"response_action": "errors", "errors": map[string]string{field.field: render.Cut(b.scrubbed(err.Error()), render.MaxSection)}}
 	case err != nil:
 		return update(b.notice(titleSession, failed(err)))
 	}

@@ -29,8 +29,9 @@ const (
 // wire is the HTTP client that the Slack library and our own calls share. It sends to one host only, reads bounded
 // answers, gives every 429 a Retry-After, and tells whether a failed request may have reached Slack.
 type wire struct {
-	base *url.URL
-	http *http.Client
+	base  *url.URL
+	http  *http.Client
+	clean func(string) string // takes out of a text what must not be posted
 }
 
 func newWire(apiURL string, hc *http.Client) (*wire, error) {
@@ -52,7 +53,7 @@ func newWire(apiURL string, hc *http.Client) (*wire, error) {
 	}
 	own := *hc
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &wire{base: base, http: &own}, nil
+	return &wire{base: base, http: &own, clean: func(text string) string { return text }}, nil
 }
 
 func loopback(host string) bool {
@@ -73,6 +74,9 @@ func (e *transportError) Unwrap() error { return e.err }
 func (w *wire) Do(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != w.base.Scheme || req.URL.Host != w.base.Host {
 		return nil, &transportError{err: fmt.Errorf("refusing to send a token to %s", req.URL.Host)}
+	}
+	if err := scrubOutgoing(req, w.clean); err != nil {
+		return nil, &transportError{err: err}
 	}
 	return w.send(req)
 }
@@ -139,6 +143,9 @@ func (w *wire) respond(ctx context.Context, to string, body []byte) error {
 		return errors.New("the response URL cannot be used")
 	}
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
+	if err := scrubOutgoing(req, w.clean); err != nil {
+		return err
+	}
 	resp, err := w.send(req)
 	var ue *url.Error
 	if errors.As(err, &ue) {

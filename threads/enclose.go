@@ -27,7 +27,7 @@ func (t *thread) parcels(noted sessions.Noted) ([]*letter, error) {
 		var final *FileError
 		switch {
 		case errors.As(err, &final):
-			l.Post.Text = unsent(shown(File{Name: f.Path}), final.Why)
+			l.Post.Text = unsent(t.m.nameable(f.Path), final.Why)
 		case err != nil:
 			return nil, err
 		default:
@@ -69,6 +69,9 @@ func (t *thread) enclose(dir string, f sessions.NotedFile, nonce string) (enclos
 	if most <= 0 {
 		return enclosure{}, errNotPosted
 	}
+	if t.m.isSecret(f.Path) {
+		return enclosure{}, &FileError{"its name holds a value of the environment or a token, and those are posted nowhere"}
+	}
 	if err := t.m.outbox.crowded(t.id); err != nil {
 		return enclosure{}, err
 	}
@@ -79,6 +82,17 @@ func (t *thread) enclose(dir string, f sessions.NotedFile, nonce string) (enclos
 	defer func() { _ = file.Close() }()
 	name := strings.ReplaceAll(shown(File{Name: filepath.Base(f.Path)}), "/", "_")
 	return t.m.outbox.sealed(nonce, name, &atMost{from: file, left: most, most: most})
+}
+
+// isSecret reports a text that holds what must be posted nowhere.
+func (m *Manager) isSecret(text string) bool { return m.o.Secret != nil && m.o.Secret(text) }
+
+// nameable is the name of a file as a thread is told it. It may be cut, so that a secret in it would not be found any more.
+func (m *Manager) nameable(path string) string {
+	if m.isSecret(path) {
+		return shown(File{})
+	}
+	return shown(File{Name: path})
 }
 
 // Postable says why a file of a folder cannot be posted; most is its size in bytes at most. The bot asks again when it takes

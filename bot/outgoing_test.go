@@ -1,0 +1,147 @@
+package bot
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/slack-go/slack"
+	"pgregory.net/rapid"
+
+	"the-loop/bot/render"
+	"the-loop/sessions"
+	"the-loop/sessions/envstate"
+	"the-loop/threads"
+)
+
+// recordedSlack says yes to everything and remembers what it was sent, as text.
+type recordedSlack struct{ sent []string }
+
+func (r *recordedSlack) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.Body != nil {
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return nil, err
+		}
+		if values, err := url.ParseQuery(string(body)); err == nil && len(values) > 1 {
+			for _, v := range values {
+				r.sent = append(r.sent, v...)
+			}
+		} else {
+			r.sent = append(r.sent, string(body))
+		}
+	}
+	answer := `{"ok":true,"ts":"1.2","channel":"C1","file_id":"F1","upload_url":"https://slack.com/up","messages":[]}`
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer)), Request: req}, nil
+}
+
+// written are some of the ways in which a value stands in a text; envstate's own tests have all of them.
+func written(secret string) map[string]string {
+	inJSON, _ := json.Marshal(map[string]string{"key": secret}) // a string encodes
+	half := len(secret) / 2
+	return map[string]string{
+		"plain": "see " + secret + ".", "json": string(inJSON), "slashes": strings.ReplaceAll(string(inJSON), "/", `\/`),
+		"wrapped": "│ " + secret[:half] + " │\n│ " + secret[half:] + " │", "query": "https://host/?k=" + url.QueryEscape(secret),
+		"base64": base64.StdEncoding.EncodeToString([]byte("user:" + secret)), "shell": "k='" + strings.ReplaceAll(secret, "'", `'\''`) + "'",
+		"slack": "see " + strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(secret),
+	}
+}
+
+// left reports what of a value can be found in a text, by undoing what a program does that reads it.
+func left(text, secret string) bool {
+	for name, form := range written(secret) {
+		if name == "wrapped" {
+			form = secret
+		}
+		if strings.Contains(strings.ReplaceAll(text, " │\n│ ", ""), form) {
+			return true
+		}
+	}
+	var decoded any
+	if json.Unmarshal([]byte(text), &decoded) == nil {
+		again, _ := json.Marshal(decoded)
+		return strings.Contains(string(again), secret)
+	}
+	return false
+}
+
+func drawSecret(t *rapid.T) string {
+	return rapid.StringMatching(`[G-Zg-z][A-Za-z0-9]{7}[A-Za-z0-9/+=&<"'$_.-]{4,20}[A-Za-z0-9]{4}`).Draw(t, "secret")
+}
+
+// Whatever is sent through the client, and in whichever argument: a value of the environment is not in it.
+func TestNothingLeavesThroughTheClientWithAValue(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		secret := drawSecret(t)
+		scrub := envstate.NewScrubber(map[string]string{"KEY": secret}).Scrub
+		for name, text := range written(secret) {
+			r := &recordedSlack{}
+			c, err := NewClient(ClientOptions{BotToken: "xoxb-1", AppToken: "xapp-1", HTTP: &http.Client{Transport: r}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.scrub.Store(&scrub)
+			c.self.Store(&Self{Scopes: []string{scopeUpload}})
+			throughEveryDoor(c, text)
+			if len(r.sent) < 30 {
+				t.Fatalf("only %d arguments were sent", len(r.sent))
+			}
+			for _, sent := range r.sent {
+				if left(sent, secret) {
+					t.Fatalf("%s: %q is sent with %q in it", name, sent, secret)
+				}
+			}
+		}
+	})
+}
+
+// throughEveryDoor sends a text in every argument that takes one. What Slack says does not matter.
+func throughEveryDoor(c *Client, text string) {
+	ctx := context.Background()
+	post := threads.Post{Channel: "C1", Root: "1.1", Text: text, Nonce: "n", Session: "s"}
+	section := slack.NewSectionBlock(slack.NewTextBlockObject(slack.PlainTextType, text, false, false), nil, nil)
+	blocks := slack.Blocks{BlockSet: []slack.Block{section, slack.NewInputBlock("b", slack.NewTextBlockObject(slack.PlainTextType, text, false, false), nil,
+		&slack.PlainTextInputBlockElement{Type: slack.METPlainTextInput, ActionID: "a", InitialValue: text})}}
+	_, _ = c.Post(ctx, post)
+	_ = c.Update(ctx, "1.2", post)
+	_ = c.Whisper(ctx, "C1", "1.1", "U1", text, render.Button{Label: "Go", Action: "go"})
+	_ = c.respond(ctx, "https://hooks.slack.com/x", "1.1", text)
+	_ = c.SetStatus(ctx, "C1", "1.1", text)
+	file := threads.Parcel{Name: text, Size: 1, ID: "F1"}
+	_, _ = c.Upload(ctx, file, strings.NewReader("x"))
+	_ = c.Share(ctx, file, post)
+	_ = c.upload(ctx, "C1", "1.1", text, text, []byte("x"))
+	_, _ = c.openView(ctx, Act{Trigger: "t"}, slack.ModalViewRequest{Type: slack.VTModal, Title: slack.NewTextBlockObject(slack.PlainTextType, text, false, false), Blocks: blocks})
+	_ = c.updateView(ctx, "V1", slack.ModalViewRequest{Type: slack.VTModal, Blocks: blocks})
+	_ = c.publishHome(ctx, "U1", slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: blocks})
+}
+
+// What the bot makes of an agent's texts is scrubbed before it is cut, so that none is hidden in two halves.
+func TestWhatAgentsShowIsScrubbedBeforeItIsCut(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		secret := drawSecret(t)
+		scrub := envstate.NewScrubber(map[string]string{"KEY": secret}).Scrub
+		b := &Bot{o: Options{Scrub: scrub}}
+		pad := strings.Repeat("x", rapid.IntRange(0, 3200).Draw(t, "pad")) + "\n"
+		for name, text := range written(secret) {
+			answer := b.pages("standing:a", sessions.Said{Text: pad + text})
+			question, _ := b.askText("standing:a", sessions.Ask{Tool: text, Command: pad + text, File: text, Cwd: text, Why: text, Input: text})
+			made := append(answer.Texts, question, b.dialogText(strings.Split(text, "\n")), render.ParseScreen(pad+text).Scrubbed(scrub).Text())
+			if answer.Whole != nil {
+				made = append(made, answer.Whole.Content)
+			}
+			for _, m := range made {
+				if left(m, secret) || left(strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">").Replace(m), secret) {
+					t.Fatalf("%s of %q is shown in %q", name, secret, m)
+				}
+			}
+		}
+	})
+}
