@@ -139,13 +139,18 @@ func ownSocket(path, name string) bool {
 func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 	first := cfg()
 	a := &app{cfg: cfg, registry: registry.New(first.StateRoot), log: log}
-	a.events = eventlog.New(first.EventLog.Path, func() eventlog.Options { return cfg().EventLogOptions() }, log)
+	a.events = eventlog.New(first.EventLog.Path, func() eventlog.Options {
+		o := cfg().EventLogOptions()
+		o.Scrub = c.secrets.scrub
+		return o
+	}, log)
 	var err error
 	server := tmux.Options{SocketName: first.Routing.Tmux.SocketName, SocketPath: c.socket, Dir: filepath.Join(first.StateRoot, "run"), Log: log}
 	a.tmux, err = tmux.New(server)
 	if err != nil {
 		return nil, err
 	}
+	c.guard(first).watch(func() string { return cfg().EnvFile }, a.tmux.Panes)
 	program := sync.OnceValues(func() (string, error) { return stable(c.env.self, filepath.Join(first.StateRoot, "run")) })
 	a.harnesses = func() (harness.Set, error) {
 		self, err := program()
@@ -219,8 +224,8 @@ func writeProgram(f *os.File, data []byte) error {
 	return f.Close()
 }
 
-// botLog writes the bot's log beside the events, and to also.
-func botLog(root string, also io.Writer) (*slog.Logger, func(), error) {
+// botLog writes the bot's log beside the events, and to also, as scrub leaves it.
+func botLog(root string, also io.Writer, scrub func(string) string) (*slog.Logger, func(), error) {
 	dir := filepath.Join(root, "logs")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, err
@@ -235,7 +240,7 @@ func botLog(root string, also io.Writer) (*slog.Logger, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return slog.New(slog.NewTextHandler(io.MultiWriter(f, also), nil)), func() { _ = f.Close() }, nil
+	return slog.New(slog.NewTextHandler(scrubbingWriter{io.MultiWriter(f, also), scrub}, nil)), func() { _ = f.Close() }, nil
 }
 
 // botLogMax is the size above which the next start begins a new log.

@@ -70,11 +70,13 @@ func run(ctx context.Context, args []string, env environment) int {
 		harness.RunHook(ctx, args[2:], env.in, env.outFile)
 		return exitOK
 	}
-	root := newRoot(env)
+	c := &cli{env: env}
+	c.env.out, c.env.err = scrubbingWriter{env.out, c.known}, scrubbingWriter{env.err, c.known}
+	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(env.in)
-	root.SetOut(env.out)
-	root.SetErr(env.err)
+	root.SetOut(c.env.out)
+	root.SetErr(c.env.err)
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return exitOK
@@ -82,7 +84,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	code := codeOf(err)
 	var exit *exitError
 	if !errors.As(err, &exit) || exit.err != nil {
-		_, _ = fmt.Fprintf(env.err, "the-loop: %v\n", err)
+		_, _ = fmt.Fprintf(c.env.err, "the-loop: %v\n", err)
 	}
 	return code
 }
@@ -110,12 +112,16 @@ type cli struct {
 	socket string // of a tmux server that is not the configured one; empty: the configured one
 	full   bool   // panes there are as large as everywhere; else as large as the demo's page shows well
 
+	secrets *scrubber // nil as long as there is no configuration
+
 	detached bool // the bot runs without a terminal
 	piped    bool // its tokens come on standard input
 }
 
-func newRoot(env environment) *cobra.Command {
-	c := &cli{env: env}
+// newRoot is the command with all that are below it.
+func newRoot(env environment) *cobra.Command { return (&cli{env: env}).root() }
+
+func (c *cli) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "the-loop",
 		Short: "Keep AI coding agents running in tmux and talk to them from Slack threads",

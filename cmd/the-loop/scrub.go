@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
 	"the-loop/sessions/envstate"
 )
@@ -14,19 +18,30 @@ import (
 // scrubber takes out of what others will read every value that the env file declares or did declare, that a running agent
 // was started with under a name that is or was declared, and our own tokens.
 type scrubber struct {
-	path    func() string                                  // of the env file
-	panes   func(context.Context) ([]sessions.Pane, error) // whose processes may hold other values; nil: nobody looks
 	secrets *envstate.Secrets
 
-	mu     sync.Mutex // guards the fields that follow
-	seen   envStamp   // the file's, as it was read last
-	looked time.Time  // when the panes were last looked at with success
-	again  time.Time  // before that they are not looked at again
+	mu     sync.Mutex                                     // guards the fields that follow
+	path   func() string                                  // of the env file
+	panes  func(context.Context) ([]sessions.Pane, error) // whose processes may hold other values; nil: nobody looks
+	seen   envStamp                                       // the file's, as it was read last
+	looked time.Time                                      // when the panes were last looked at with success
+	again  time.Time                                      // before that they are not looked at again
 }
 
 func newScrubber(path func() string, panes func(context.Context) ([]sessions.Pane, error), own map[string]string) *scrubber {
 	return &scrubber{path: path, panes: panes, secrets: envstate.NewSecrets(own)}
 }
+
+// watch changes where secrets are looked for.
+func (s *scrubber) watch(path func() string, panes func(context.Context) ([]sessions.Pane, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.path, s.panes = path, panes
+	s.read()
+}
+
+// known is scrub with what is known already. What logs while it is looked for secrets needs it.
+func (s *scrubber) known(text string) string { return s.secrets.Scrub(text) }
 
 // scrub replaces values by their names. While the file cannot be read, what was read before still counts.
 func (s *scrubber) scrub(text string) string {
@@ -41,20 +56,28 @@ func (s *scrubber) scrub(text string) string {
 func (s *scrubber) refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if stamp := envStampOf(s.path()); stamp != s.seen && stamp != (envStamp{}) {
-		file, err := envstate.Declared(stamp.path)
-		if err == nil { // else it is tried again with the next text
-			s.seen = stamp
-			s.secrets.Declare(file.Values())
-			s.looked = time.Time{}
-		}
-	}
+	s.read()
 	if now := time.Now(); s.panes != nil && now.Sub(s.looked) > lookAgain && now.After(s.again) {
 		if s.look() {
 			s.looked = now
 		}
 		s.again = time.Now().Add(lookPause)
 	}
+}
+
+// read reads the file when it changed. The caller holds mu.
+func (s *scrubber) read() {
+	stamp := envStampOf(s.path())
+	if stamp == s.seen || stamp == (envStamp{}) {
+		return
+	}
+	file, err := envstate.Declared(stamp.path)
+	if err != nil {
+		return // it is tried again with the next text
+	}
+	s.seen = stamp
+	s.secrets.Declare(file.Values())
+	s.looked, s.again = time.Time{}, time.Time{}
 }
 
 // How long a look at what running agents hold may take, how long it is good for while the file does not change, and the pause
@@ -90,4 +113,44 @@ func (s *scrubber) look() bool {
 	}
 	s.secrets.Hold(held)
 	return true
+}
+
+// guard is what takes secrets out of texts, by a configuration.
+func (c *cli) guard(cfg *config.Config) *scrubber {
+	if c.secrets == nil {
+		c.secrets = newScrubber(func() string { return cfg.EnvFile }, nil, c.tokens(cfg))
+	}
+	return c.secrets
+}
+
+// known takes the secrets that are known out of a message.
+func (c *cli) known(text string) string {
+	if c.secrets == nil {
+		return text
+	}
+	return c.secrets.known(text)
+}
+
+// scrubbingWriter writes what scrub leaves of each text that is written. A JSON document stays one.
+type scrubbingWriter struct {
+	to    io.Writer
+	scrub func(string) string
+}
+
+func (w scrubbingWriter) Write(p []byte) (int, error) {
+	if text := bytes.TrimSpace(p); len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text) {
+		_, err := w.to.Write(sessions.ScrubJSON(p, w.scrub, isMachine))
+		return len(p), err
+	}
+	_, err := io.WriteString(w.to, w.scrub(string(p)))
+	return len(p), err
+}
+
+// isMachine reports the keys of the output under which are names and places that programs use.
+func isMachine(key string) bool {
+	switch key {
+	case "id", "ref", "config", "root", "conversation", "socket", "pane", "tmuxTarget", "channel", "thread", "ts", "harness", "name":
+		return true
+	}
+	return false
 }

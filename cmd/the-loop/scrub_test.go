@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"the-loop/bot/workspace"
 	"the-loop/sessions"
+	"the-loop/sessions/envstate"
 )
 
 func TestWhatIsPostedHoldsNeitherTokensNorPresentOrFormerValues(t *testing.T) {
@@ -145,5 +148,64 @@ func TestWhatPanesHoldCountsWithoutTheFile(t *testing.T) {
 	}
 	if got := missing.scrub("of-a-former-file, of-this-file"); got != "[OLD_KEY], [NEW_KEY]" {
 		t.Errorf("with a file that came later: %q", got)
+	}
+}
+
+// What a command prints and what it leaves behind, in the event log and the logs, shows no value, whichever way it came there:
+// here, in the name of a folder that is not there.
+func TestStatusErrorsAndEventsShowNoValue(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, workspace.Options{})
+	secret := `k"3y&<va>lue/with\marks`
+	config, err := os.ReadFile(s.config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cwd, err := json.Marshal(filepath.Join(s.dir, secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Replace(string(config), "{name: helper}", "{name: helper, cwd: "+string(cwd)+"}", 1) + "env: {file: agents.env}\n"
+	s.configure(text)
+	if err := os.WriteFile(filepath.Join(s.dir, "agents.env"), []byte("API_KEY='"+secret+"'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var shown strings.Builder
+	for _, args := range [][]string{{"standing", "start", "helper"}, {"start"}, {"status"}, {"status", "--format", "json"}, {"standing", "list"},
+		{"standing", "list", "--format", "json"}, {"sessions", "restart", "--all", "--dry-run"}, {"events"}, {"stop"}} {
+		_, out, errs := s.run(context.Background(), args...)
+		fmt.Fprintf(&shown, "$ %s\n%s%s", strings.Join(args, " "), out, errs)
+	}
+	logs, err := filepath.Glob(filepath.Join(s.dir, "logs", "*"))
+	if err != nil || len(logs) < 2 {
+		t.Fatalf("logs %v, error %v", logs, err)
+	}
+	for _, name := range append(logs, filepath.Join(s.dir, "run", "bot.json")) {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintf(&shown, "$ cat %s\n%s", name, data)
+	}
+	if !strings.Contains(shown.String(), "[API_KEY]") {
+		t.Errorf("nothing shows that there was a value: %s", shown.String())
+	}
+	for line := range strings.Lines(shown.String()) {
+		if found := envstate.Scrub(line, map[string]string{"API_KEY": secret}); found != line {
+			t.Errorf("a value is shown: %s", line)
+		}
+	}
+}
+
+func TestAJSONDocumentStaysOneWhenItIsScrubbed(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	w := scrubbingWriter{&out, envstate.NewScrubber(map[string]string{"KEY": `a":"b","c`}).Scrub}
+	in := `{"a":"b","c":"x a\":\"b\",\"c y"}` + "\n"
+	if n, err := w.Write([]byte(in)); n != len(in) || err != nil {
+		t.Fatal(n, err)
+	}
+	if want := `{"a":"b","c":"x [KEY] y"}` + "\n"; out.String() != want {
+		t.Errorf("got %s, want %s", out.String(), want)
 	}
 }

@@ -60,11 +60,12 @@ func (c *cli) serve(ctx context.Context, say func(line string)) error {
 		return err
 	}
 	defer client.Close()
+	c.secrets = newScrubber(func() string { return cfg.EnvFile }, nil, own)
 	var also io.Writer = c.env.err
 	if c.detached {
 		also = io.Discard
 	}
-	log, closeLog, err := botLog(cfg.StateRoot, also)
+	log, closeLog, err := botLog(cfg.StateRoot, also, c.secrets.known)
 	if err != nil {
 		return fmt.Errorf("open the bot's log: %w", err)
 	}
@@ -81,8 +82,7 @@ func (c *cli) serve(ctx context.Context, say func(line string)) error {
 	if err := a.tmux.Check(ctx); err != nil {
 		return err
 	}
-	secrets := newScrubber(func() string { return a.cfg().EnvFile }, a.tmux.Panes, own)
-	return a.bot(ctx, client, watcher, secrets.scrub, say)
+	return a.bot(ctx, client, watcher, c.secrets.scrub, say)
 }
 
 // slackClient makes the client from the variables that the configuration names.
@@ -108,7 +108,7 @@ func (a *app) bot(ctx context.Context, client *bot.Client, watcher *config.Watch
 	changed := make(chan struct{}, 1)
 	b, err := bot.New(bot.Options{Root: a.cfg().StateRoot, Client: client, Core: a.core, Sink: a.events, Log: a.log, Changed: changed,
 		Config: func() bot.Config { return a.botConfig(watcher.Current()) }, Scrub: scrub,
-		Report: func(r bot.Report) { a.report(started, watcher.Current().Err, r) },
+		Report: func(r bot.Report) { a.report(started, watcher.Current().Err, r, scrub) },
 		Ready:  func() { say(fmt.Sprintf("ready: process %d serves %s", os.Getpid(), a.cfg().StateRoot)) }})
 	if err != nil {
 		return err
@@ -136,7 +136,7 @@ func (a *app) botConfig(now config.Snapshot) bot.Config {
 }
 
 // report says in bot.json how the bot is.
-func (a *app) report(started time.Time, invalid error, r bot.Report) {
+func (a *app) report(started time.Time, invalid error, r bot.Report, scrub func(string) string) {
 	state := registry.BotState{PID: os.Getpid(), Started: started, Written: time.Now(), App: r.Socket.App, Team: r.Self.Team,
 		Connected: r.Socket.Connected, LastFrame: r.Socket.LastFrame, Connections: r.Socket.Connections,
 		Bound: r.Threads.Bound, Unread: r.Threads.Unread, Unposted: r.Threads.Unposted, Problem: r.Problem}
@@ -146,6 +146,7 @@ func (a *app) report(started time.Time, invalid error, r bot.Report) {
 	if invalid != nil {
 		state.ConfigError = invalid.Error()
 	}
+	state.Problem, state.ConfigError = scrub(state.Problem), scrub(state.ConfigError)
 	if err := a.registry.WriteBot(state); err != nil {
 		a.log.Error("could not write how the bot is", "err", err)
 	}

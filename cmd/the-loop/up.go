@@ -87,6 +87,9 @@ Sessions start also when the bot cannot. The exit code is 1 when something could
 	formatFlag(cmd, &format)
 	cmd.Flags().BoolVar(&foreground, "foreground", false, "stay, and run the bot in this process, for a service manager")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if foreground {
+			_ = undumpable() // before anything is read; where it cannot be, the bot says so
+		}
 		return c.with(cmd.Context(), c.open, func(a *app) error {
 			if foreground {
 				return c.foreground(cmd, a, format)

@@ -32,6 +32,8 @@ const maxTries = 100
 // Options are what may change while a log is written.
 type Options struct {
 	MaxBytes int64 // a file does not grow above it, unless a single line is longer; 0: DefaultMaxBytes
+
+	Scrub func(string) string // optional: takes out of the texts of an event what must not be in the log
 }
 
 // Log appends events to a file. It may be used by many goroutines, and many processes may write one file. It implements
@@ -73,6 +75,9 @@ func New(path string, options func() Options, log *slog.Logger) *Log {
 // Emit appends the event. It does not fail and does not heed the end of ctx: what happened is recorded. An event that
 // cannot be written is lost, and said once to the logger.
 func (l *Log) Emit(ctx context.Context, e sessions.Event) {
+	if scrub := l.options().Scrub; scrub != nil {
+		e.Fields = scrubbed(e.Fields, scrub) // before the lock: it may take a moment
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	line := encode(time.Now(), e) // under mu, so that the times of one process ascend
