@@ -41,11 +41,10 @@ type announcer struct {
 	b    *Bot
 	wake chan struct{}
 
-	failed  map[string]*failure  // by session id
-	allowed map[string]time.Time // channels that were looked at, and until when that holds
-	posts   map[string]*rate.Limiter
-	edits   *rate.Limiter
-	again   time.Duration // until what was put off is due; 0: nothing was
+	failed map[string]*failure // by session id
+	posts  map[string]*rate.Limiter
+	edits  *rate.Limiter
+	again  time.Duration // until what was put off is due; 0: nothing was
 
 	mu      sync.Mutex // guards the fields that follow
 	why     string
@@ -60,7 +59,7 @@ type failure struct {
 }
 
 func newAnnouncer(b *Bot) *announcer {
-	return &announcer{b: b, wake: make(chan struct{}, 1), failed: map[string]*failure{}, allowed: map[string]time.Time{},
+	return &announcer{b: b, wake: make(chan struct{}, 1), failed: map[string]*failure{},
 		posts: map[string]*rate.Limiter{}, edits: rate.NewLimiter(rate.Every(editEvery), editBurst)}
 }
 
@@ -290,7 +289,7 @@ func (a *announcer) announce(ctx context.Context, r sessions.Row, bound bool) er
 		return errPutOff
 	}
 	if !bound {
-		if err := a.mayAnnounce(ctx, channel); err != nil {
+		if err := a.b.sharing.check(ctx, channel); err != nil {
 			return err
 		}
 	}
@@ -326,26 +325,6 @@ func (a *announcer) permit(channel string, edit bool) bool {
 	permit.Cancel()
 	a.putOff(wait)
 	return false
-}
-
-// channelLook is how long a channel that was found to be our organisation's own is not asked about again.
-const channelLook = 10 * time.Minute
-
-// mayAnnounce refuses a channel that another organisation can read, unless the operator allows it.
-func (a *announcer) mayAnnounce(ctx context.Context, channel string) error {
-	if a.b.o.Config().AllowShared || time.Now().Before(a.allowed[channel]) {
-		return nil
-	}
-	shared, err := a.b.o.Client.shared(ctx, channel)
-	switch {
-	case err != nil:
-		return fmt.Errorf("look at the channel %s: %w", channel, err)
-	case shared:
-		return fmt.Errorf("the channel %s is shared with another organisation, which could read what agents say: "+
-			"use another channel, or set channels.slack.allowSharedChannels", channel)
-	}
-	a.allowed[channel] = time.Now().Add(channelLook)
-	return nil
 }
 
 // unbind ends the threads of sessions that are gone. While a record cannot be read, its session may not be.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -101,6 +102,7 @@ type Bot struct {
 	home       *home
 	listener   *listener
 	rotation   *rotation
+	sharing    *sharing
 	identified chan struct{}
 }
 
@@ -126,7 +128,9 @@ func New(o Options) (*Bot, error) {
 	if o.Scrub != nil {
 		o.Client.scrub.Store(&o.Scrub)
 	}
-	b.announcer, b.home, b.listener, b.rotation = newAnnouncer(b), newHome(b), newListener(b), newRotation(b)
+	b.announcer, b.home, b.listener, b.rotation, b.sharing = newAnnouncer(b), newHome(b), newListener(b), newRotation(b), newSharing(b)
+	guard := b.sharing.check
+	o.Client.guard.Store(&guard)
 	doors := NewDoors(DoorsOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: slash{b},
 		Closed: b.home.closed, InView: b.inView})
 	b.register(doors)
@@ -164,6 +168,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	if err == nil {
 		wg.Go(func() { b.announcer.run(running) })
 		wg.Go(func() { b.rotation.start(running) })
+		wg.Go(func() { b.sharing.run(running) })
 		err = b.socket.Run(running)
 	}
 	stop()
@@ -212,7 +217,7 @@ func (b *Bot) report(ctx context.Context) {
 	for {
 		if s := b.socket.State(); s.Connected != connected || time.Since(last) >= reportEvery {
 			last, connected = time.Now(), s.Connected
-			b.o.Report(Report{Self: b.o.Client.Self(), Socket: s, Threads: b.threads.Status(), Problem: b.announcer.problem()})
+			b.o.Report(Report{Self: b.o.Client.Self(), Socket: s, Threads: b.threads.Status(), Problem: b.problem()})
 		}
 		select {
 		case <-tick.C:
@@ -235,6 +240,27 @@ func (c catchUps) CatchUp(channel, root string) { c.b.threads.CatchUp(channel, r
 
 // noticed takes what happened to the app or to a channel.
 func (b *Bot) noticed(n Notice) {
+	switch n.Kind {
+	case NoticeShared:
+		b.sharing.heardShared(n.Channel)
+		return
+	case NoticeMember:
+		b.sharing.doubt(n.Channel, false)
+		return
+	}
 	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.Renamed)
+	if n.Channel != "" {
+		b.sharing.doubt(n.Channel, n.Kind == NoticeSharing || n.Kind == NoticeRenamed)
+		b.threads.ChannelOpened(n.Channel)
+	}
 	b.announcer.retry()
+}
+
+// problem is what keeps the bot from doing its work, in words; empty: nothing.
+func (b *Bot) problem() string {
+	var all []string
+	if why := b.announcer.problem(); why != "" && !strings.Contains(why, "is shared with another organisation") {
+		all = append(all, why)
+	}
+	return strings.Join(append(all, b.sharing.problems()...), "; ")
 }

@@ -29,6 +29,9 @@ func (c *Client) Upload(ctx context.Context, f threads.Parcel, content io.Reader
 // Share implements [threads.Carrier]. Slack does not say where the file came to stand, so the thread is looked at first: without
 // its root it would be the channel.
 func (c *Client) Share(ctx context.Context, f threads.Parcel, p threads.Post) error {
+	if err := c.mayPost(ctx, p.Channel); err != nil {
+		return err
+	}
 	if err := c.rooted(ctx, p); err != nil {
 		return err
 	}

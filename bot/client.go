@@ -50,7 +50,8 @@ type Client struct {
 	timeout  time.Duration
 	people   *People
 
-	scrub  atomic.Pointer[func(string) string] // what is posted goes through it; nil: as it is
+	scrub  atomic.Pointer[func(string) string]                             // what is posted goes through it; nil: as it is
+	guard  atomic.Pointer[func(ctx context.Context, channel string) error] // says why nothing may be posted in a channel; nil: it may
 	self   atomic.Pointer[Self]
 	offset atomic.Int64 // Slack's clock less ours, nanoseconds
 }
@@ -306,6 +307,9 @@ func (c *Client) findOwn(ctx context.Context, method string, args url.Values, is
 // Post implements [threads.Speaker]. A reply whose root was deleted meanwhile would stand in the channel itself: Slack
 // posts it there. It is taken back, and the error is [threads.ErrThreadGone].
 func (c *Client) Post(ctx context.Context, p threads.Post) (string, error) {
+	if err := c.mayPost(ctx, p.Channel); err != nil {
+		return "", err
+	}
 	options, err := c.messageOptions(p)
 	if err != nil {
 		return "", fmt.Errorf("post in %s: %w", p.Channel, err)
@@ -327,6 +331,9 @@ func (c *Client) Post(ctx context.Context, p threads.Post) (string, error) {
 
 // Update implements [threads.Speaker].
 func (c *Client) Update(ctx context.Context, ts string, p threads.Post) error {
+	if err := c.mayPost(ctx, p.Channel); err != nil {
+		return err
+	}
 	options, err := c.messageOptions(p)
 	if err != nil {
 		return fmt.Errorf("update in %s: %w", p.Channel, err)
@@ -335,6 +342,14 @@ func (c *Client) Update(ctx context.Context, ts string, p threads.Post) error {
 	defer cancel()
 	_, _, _, err = c.api.UpdateMessageContext(ctx, p.Channel, ts, options...)
 	return classify(methodUpdate, botTokenName, false, err)
+}
+
+// mayPost is asked before anything is shown in a channel that others than one member see.
+func (c *Client) mayPost(ctx context.Context, channel string) error {
+	if guard := c.guard.Load(); guard != nil {
+		return (*guard)(ctx, channel)
+	}
+	return nil
 }
 
 // Delete takes a message of ours back. One that is gone is no error.
@@ -408,6 +423,9 @@ func (c *Client) respond(ctx context.Context, to, root, text string) error {
 
 // AddReaction implements [threads.Receipts].
 func (c *Client) AddReaction(ctx context.Context, channel, ts, emoji string) error {
+	if err := c.mayPost(ctx, channel); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	err := c.api.AddReactionContext(ctx, strings.Trim(emoji, ":"), slack.NewRefToMessage(channel, ts))

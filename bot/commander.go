@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -27,8 +28,17 @@ const threadHelp = "What works in this thread, after a mention of me:\n" +
 	"• `raw /COMMAND` – give the agent a command of its own; it waits its turn like a reply\n" +
 	"Anything that does not begin with a mention of me goes to the agent."
 
-// Command implements [threads.Commander]. What it answers has Slack's marks.
+// Command implements [threads.Commander]. What it answers has Slack's marks. Where others must not read it, only who asked does.
 func (c commander) Command(ctx context.Context, q threads.CommandRequest) string {
+	answer := c.run(ctx, q)
+	var shared *SharedError
+	if answer != "" && errors.As(c.b.sharing.check(ctx, q.Channel), &shared) {
+		return c.whisper(ctx, q, answer)
+	}
+	return answer
+}
+
+func (c commander) run(ctx context.Context, q threads.CommandRequest) string {
 	switch q.Command.Verb {
 	case "status":
 		return c.status(ctx, q)
@@ -145,7 +155,7 @@ func (b *Bot) status(ctx context.Context) (string, error) {
 	if s.Connections > 1 {
 		lines = append(lines, fmt.Sprintf(":warning: %d connections are open on this app: another bot takes some of its events.", s.Connections))
 	}
-	if why := b.announcer.problem(); why != "" {
+	if why := b.problem(); why != "" {
 		lines = append(lines, ":warning: "+render.Escape(why))
 	}
 	return render.WithDrift(strings.Join(append(lines, render.List(rows)), "\n"), b.o.Core.Drift(ctx), ""), nil
@@ -158,7 +168,7 @@ func (b *Bot) postStatus(ctx context.Context, channel string) (string, error) {
 	if err != nil || !b.ours(channel) {
 		return text, err
 	}
-	if err := b.rotation.mayTell(ctx, channel); err != nil {
+	if err := b.sharing.check(ctx, channel); err != nil {
 		return text, nil // as before: it is for who asked
 	}
 	if _, err := b.o.Client.Post(ctx, threads.Post{Channel: channel, Text: text, Nonce: rand.Text()}); err != nil {

@@ -95,7 +95,7 @@ func (h *home) view(rows []sessions.Row, notice string) (slack.HomeTabViewReques
 	for i := range rows {
 		rows[i].Description, rows[i].Detail = h.b.scrubbed(rows[i].Description), h.b.scrubbed(rows[i].Detail)
 	}
-	view, err := render.Home(rows, h.b.scrubbed(h.b.announcer.problem()), h.b.scrubbed(notice))
+	view, err := render.Home(rows, h.b.scrubbed(h.b.problem()), h.b.scrubbed(notice))
 	if err != nil {
 		return view, "", err
 	}

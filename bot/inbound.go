@@ -49,6 +49,11 @@ const (
 	NoticeLeft        NoticeKind = "left"        // the bot is no longer in the channel
 	NoticeJoined      NoticeKind = "joined"      // the bot is in the channel now
 	NoticeChannelID   NoticeKind = "channel_id"  // the channel has another id now
+	NoticeUnarchived  NoticeKind = "unarchived"  // it can be posted there again
+	NoticeSharing     NoticeKind = "sharing"     // another organisation came to the channel, or left it
+	NoticeShared      NoticeKind = "shared"      // something happened in a channel that is shared with another organisation
+	NoticeMember      NoticeKind = "member"      // somebody is in the channel now
+	NoticeRenamed     NoticeKind = "renamed"     // the channel is called something else now
 	NoticeRevoked     NoticeKind = "revoked"     // the bot token is not valid any more
 	NoticeUninstalled NoticeKind = "uninstalled" // the app was taken out of the workspace
 )
@@ -140,7 +145,15 @@ func (in *Inbound) event(ctx context.Context, e Envelope) {
 		in.o.Log.Debug("ignored an event", "type", event.str("type"))
 		return
 	}
+	if channel := channelOf(event); payload.is("is_ext_shared_channel") && channel != "" && event.str("type") != "channel_unshared" {
+		in.o.Notice(Notice{Kind: NoticeShared, Channel: channel})
+	}
 	handle(in, ctx, event)
+}
+
+// channelOf is where an event happened: some name the channel, others describe it.
+func channelOf(event object) string {
+	return first(event.str("channel"), event.obj("channel").str("id"))
 }
 
 // innerEvents are the handlers of inner events by type. What is not here is ignored.
@@ -149,6 +162,12 @@ var innerEvents = map[string]func(in *Inbound, ctx context.Context, event object
 	"app_mention":           func(*Inbound, context.Context, object) {}, // comes as a message too
 	"channel_archive":       (*Inbound).archived,
 	"group_archive":         (*Inbound).archived,
+	"channel_unarchive":     notice(NoticeUnarchived),
+	"group_unarchive":       notice(NoticeUnarchived),
+	"channel_shared":        notice(NoticeSharing),
+	"channel_unshared":      notice(NoticeSharing),
+	"channel_rename":        notice(NoticeRenamed),
+	"group_rename":          notice(NoticeRenamed),
 	"member_left_channel":   (*Inbound).memberLeft,
 	"member_joined_channel": (*Inbound).memberJoined,
 	"channel_id_changed":    (*Inbound).channelID,
@@ -167,10 +186,19 @@ func (in *Inbound) archived(_ context.Context, event object) {
 	in.o.Notice(Notice{Kind: NoticeArchived, Channel: event.str("channel")})
 }
 
-func (in *Inbound) memberJoined(_ context.Context, event object) {
-	if event.str("user") == in.o.Client.Self().User {
-		in.o.Notice(Notice{Kind: NoticeJoined, Channel: event.str("channel")})
+// notice makes a handler of events that say nothing more than what happened to a channel.
+func notice(kind NoticeKind) func(in *Inbound, ctx context.Context, event object) {
+	return func(in *Inbound, _ context.Context, event object) {
+		in.o.Notice(Notice{Kind: kind, Channel: channelOf(event)})
 	}
+}
+
+func (in *Inbound) memberJoined(_ context.Context, event object) {
+	kind := NoticeMember
+	if event.str("user") == in.o.Client.Self().User {
+		kind = NoticeJoined
+	}
+	in.o.Notice(Notice{Kind: kind, Channel: event.str("channel")})
 }
 
 func (in *Inbound) memberLeft(_ context.Context, event object) {

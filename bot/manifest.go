@@ -83,7 +83,7 @@ func Manifest(command, name string) ([]byte, error) {
 	m := manifest{
 		Display: manifestDisplay{Name: name, Description: "Talk to the agents that run on your machine"},
 		Features: manifestFeatures{
-			AppHome: manifestHome{Home: true},
+			AppHome: manifestHome{Home: true, Messages: true, MessagesReadOnly: true}, // the operator is written to directly
 			BotUser: manifestBot{DisplayName: name, AlwaysOnline: false},
 			SlashCommands: []manifestCommand{{Command: command, Description: "What runs, and how it is",
 				UsageHint: usageHint(), ShouldEscape: true}},

@@ -289,7 +289,7 @@ func (r *rotation) begin(ctx context.Context, p render.Rotation) error {
 	if channel == "" {
 		return nil
 	}
-	if err := r.mayTell(ctx, channel); err != nil {
+	if err := r.b.sharing.check(ctx, channel); err != nil {
 		return err
 	}
 	r.last = p.Drift.Change
@@ -301,21 +301,6 @@ func (r *rotation) begin(ctx context.Context, p render.Rotation) error {
 	})
 	p, m := r.picture(p.Drift)
 	return r.post(ctx, p, *m)
-}
-
-// mayTell refuses a channel that another organisation can read, unless the operator allows it.
-func (r *rotation) mayTell(ctx context.Context, channel string) error {
-	if r.b.o.Config().AllowShared {
-		return nil
-	}
-	shared, err := r.b.o.Client.shared(ctx, channel)
-	switch {
-	case err != nil:
-		return fmt.Errorf("look at the channel %s: %w", channel, err)
-	case shared:
-		return fmt.Errorf("the channel %s is shared with another organisation: use another one, or set channels.slack.allowSharedChannels", channel)
-	}
-	return nil
 }
 
 // message changes the stored message, if it is still the one that is meant.

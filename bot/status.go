@@ -16,6 +16,9 @@ var _ threads.Statuses = (*Client)(nil)
 
 // SetStatus implements [threads.Statuses]. Slack shows the text behind the app's name, in threads of channels too.
 func (c *Client) SetStatus(ctx context.Context, channel, root, text string) error {
+	if err := c.mayPost(ctx, channel); err != nil && text != "" {
+		return err
+	}
 	_, err := c.call(ctx, methodStatus, url.Values{"channel_id": {channel}, "thread_ts": {root}, "status": {text}})
 	return statusError(err)
 }

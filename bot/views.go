@@ -73,6 +73,9 @@ func (c *Client) upload(ctx context.Context, channel, root, name, title string, 
 	if !c.mayUpload() {
 		return errNoUpload
 	}
+	if err := c.mayPost(ctx, channel); err != nil {
+		return err
+	}
 	a, err := c.call(ctx, methodUploadURL, url.Values{"filename": {name}, "length": {strconv.Itoa(len(data))}, "alt_txt": {title}})
 	if code(err) == "missing_scope" {
 		return errNoUpload

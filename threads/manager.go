@@ -389,6 +389,9 @@ func (m *Manager) ChannelOpened(channel string) {
 	m.working.open(channel)
 }
 
+// Waiting is how many messages wait to be posted in a channel.
+func (m *Manager) Waiting(channel string) int { return m.outbox.waitingIn(channel) }
+
 // Broken are the files of bindings that could not be used.
 func (m *Manager) Broken() []*sessions.UnreadableError { return m.broken }
 

@@ -42,7 +42,6 @@ type letter struct {
 	busy    bool       // its file is on its way
 	fails   int
 	notTill time.Time
-	all     bool // the whole channel waits with it
 }
 
 // outbox posts what threads have to say, in order for each thread, once: a letter is on disk before it is posted, and
@@ -57,11 +56,13 @@ type outbox struct {
 	letters []*letter
 	limits  map[string]*rate.Limiter // by channel
 	until   time.Time                // Slack lets the app post nothing before
+	shut    map[string]time.Time     // channels that take nothing before
 	served  map[place]time.Time      // when a letter of a thread was posted last, while it has more
 }
 
 func newOutbox(m *Manager, dir string) (*outbox, error) {
-	o := &outbox{m: m, dir: dir, wake: make(chan struct{}, 1), limits: map[string]*rate.Limiter{}, served: map[place]time.Time{}}
+	o := &outbox{m: m, dir: dir, wake: make(chan struct{}, 1), limits: map[string]*rate.Limiter{}, served: map[place]time.Time{},
+		shut: map[string]time.Time{}}
 	clearHalves(dir)
 	names, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -163,6 +164,18 @@ func (o *outbox) waiting() int {
 	return len(o.letters)
 }
 
+// waitingIn is how many messages wait for one channel.
+func (o *outbox) waitingIn(channel string) (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range o.letters {
+		if l.Post.Channel == channel {
+			n++
+		}
+	}
+	return n
+}
+
 // run posts until ctx ends.
 func (o *outbox) run(ctx context.Context) {
 	for {
@@ -191,12 +204,13 @@ func (o *outbox) run(ctx context.Context) {
 func (o *outbox) pick() (*letter, time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if wait := o.until.Sub(o.m.o.Now()); wait > 0 {
+	now := o.m.o.Now()
+	if wait := o.until.Sub(now); wait > 0 {
 		return nil, wait
 	}
 	var best *letter
-	wait := time.Hour
-	looked, shut := map[place]bool{}, map[string]bool{}
+	wait, shut := o.closed(now)
+	looked := map[place]bool{}
 	for _, l := range o.letters {
 		at := l.place()
 		if looked[at] || shut[at.channel] {
@@ -220,13 +234,26 @@ func (o *outbox) pick() (*letter, time.Duration) {
 	return best, 0
 }
 
+// closed lists the channels that take nothing now, and says when the first one may.
+func (o *outbox) closed(now time.Time) (wait time.Duration, shut map[string]bool) {
+	wait, shut = time.Hour, map[string]bool{}
+	for channel, until := range o.shut {
+		if !until.After(now) {
+			delete(o.shut, channel)
+			continue
+		}
+		shut[channel], wait = true, min(wait, until.Sub(now))
+	}
+	return wait, shut
+}
+
 // rests is how long a letter has to wait, and whether all of its channel have to.
 func (o *outbox) rests(l *letter) (d time.Duration, all bool) {
 	if l.busy {
 		return time.Hour, false
 	}
 	if d := l.notTill.Sub(o.m.o.Now()); d > 0 {
-		return d, l.all
+		return d, false
 	}
 	if missing := l.needs() - o.limit(l.Post.Channel).Tokens(); missing > 0 {
 		return max(time.Millisecond, time.Duration(missing*float64(postEvery))), !l.Quiet
@@ -314,7 +341,7 @@ func (o *outbox) simplify(l *letter) bool {
 		l.Post.Text, l.File = cmp.Or(l.File.Instead, unsent(l.File.Name, "Slack refuses it")), nil
 	}
 	l.Post.Plain, l.Tried = true, false
-	l.fails, l.notTill, l.all = 0, time.Time{}, false
+	l.fails, l.notTill = 0, time.Time{}
 	_ = o.write(l) // as for a new one
 	return true
 }
@@ -342,11 +369,7 @@ func (o *outbox) postpone(ctx context.Context, l *letter, failure Failure, err e
 func (o *outbox) open(channel string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, l := range o.letters {
-		if l.Post.Channel == channel && l.all {
-			l.notTill, l.all = time.Time{}, false
-		}
-	}
+	delete(o.shut, channel)
 	poke(o.wake)
 }
 
@@ -420,7 +443,10 @@ func (o *outbox) later(l *letter, d time.Duration, all bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	l.fails++
-	l.all = all
+	if all {
+		o.shut[l.Post.Channel] = o.m.o.Now().Add(d)
+		return
+	}
 	l.notTill = o.m.o.Now().Add(d)
 }
 

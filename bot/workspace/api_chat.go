@@ -107,6 +107,9 @@ func (c *call) postable() (*channelState, error) {
 		return nil, failArg("invalid_arguments", "[ERROR] missing required field: channel")
 	}
 	if p := w.people[ref]; p != nil && !p.bot && !p.deleted {
+		if w.opts.NoMessages {
+			return nil, fail("messages_tab_disabled")
+		}
 		return w.im(p.ID), nil
 	}
 	ch, err := c.visible(ref)

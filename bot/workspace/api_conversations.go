@@ -19,7 +19,7 @@ func (c *call) readable(what string) (*channelState, error) {
 func (w *Workspace) channelInfo(ch *channelState) reply {
 	out := reply{"id": ch.id, "created": ch.created, "is_archived": ch.archived, "is_im": ch.kind == DirectMessage,
 		"is_mpim": ch.kind == GroupMessage, "is_channel": ch.kind == PublicChannel, "is_group": ch.kind == PrivateChannel,
-		"is_private": ch.kind != PublicChannel, "is_ext_shared": ch.extShared, "is_shared": ch.extShared,
+		"is_private": ch.kind != PublicChannel, "is_ext_shared": ch.extShared, "is_pending_ext_shared": ch.pendingShare, "is_shared": ch.extShared,
 		"is_org_shared": false, "is_general": false, "context_team_id": w.opts.TeamID}
 	if ch.kind == DirectMessage {
 		for _, m := range ch.members {

@@ -130,20 +130,61 @@ func (w *Workspace) Archive(channel string) {
 func (w *Workspace) Unarchive(channel string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	ch := w.channel(channel)
+	if ch == nil || !ch.archived {
+		return
+	}
+	kind := "channel_unarchive"
+	if ch.kind == PrivateChannel {
+		kind = "group_unarchive"
+	}
+	ch.archived = false
+	w.touch(change{kind: placesChanged})
+	w.emit(ch, kind, reply{"type": kind, "channel": ch.id, "user": w.peopleOrder[0], "event_ts": w.newTS()})
+	w.notify()
+}
+
+// ShareChannel connects a channel with other teams while it is in use; the event is channel_shared.
+func (w *Workspace) ShareChannel(channel string, teams ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ch := w.channel(channel)
+	if ch == nil {
+		return
+	}
+	ch.pendingShare = false
+	ExtShared(slices.Clone(teams)...)(ch)
+	w.touch(change{kind: placesChanged})
+	for _, team := range teams {
+		w.emit(ch, "channel_shared", reply{"type": "channel_shared", "connected_team_id": team, "channel": ch.id, "event_ts": w.newTS()})
+	}
+	w.notify()
+}
+
+// InviteTeam asks another team to share a channel. Until it accepts, the channel is not shared, and no event tells of it.
+func (w *Workspace) InviteTeam(channel string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if ch := w.channel(channel); ch != nil {
-		ch.archived = false
-		w.touch(change{kind: placesChanged})
+		ch.pendingShare = true
 		w.notify()
 	}
 }
 
-// ShareChannel connects a channel with other teams while it is in use.
-func (w *Workspace) ShareChannel(channel string, teams ...string) {
+// UnshareChannel disconnects a channel from all other teams; the event is channel_unshared.
+func (w *Workspace) UnshareChannel(channel string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if ch := w.channel(channel); ch != nil {
-		ExtShared(slices.Clone(teams)...)(ch)
-		w.touch(change{kind: placesChanged})
-		w.notify()
+	ch := w.channel(channel)
+	if ch == nil || !ch.extShared {
+		return
 	}
+	others := remove(slices.Clone(ch.shared), w.opts.TeamID)
+	ch.extShared, ch.shared = false, []string{w.opts.TeamID}
+	w.touch(change{kind: placesChanged})
+	for _, team := range others {
+		w.emit(ch, "channel_unshared", reply{"type": "channel_unshared", "previously_connected_team_id": team, "channel": ch.id,
+			"is_ext_shared": false, "event_ts": w.newTS()})
+	}
+	w.notify()
 }

@@ -20,7 +20,8 @@ type manifest struct {
 			DisplayName string `yaml:"display_name"`
 		} `yaml:"bot_user"`
 		AppHome struct {
-			HomeTab bool `yaml:"home_tab_enabled"`
+			HomeTab  bool `yaml:"home_tab_enabled"`
+			Messages bool `yaml:"messages_tab_enabled"`
 		} `yaml:"app_home"`
 		Commands []struct {
 			Command     string `yaml:"command"`
@@ -56,6 +57,8 @@ var eventScopes = map[string]string{
 	"message.channels": "channels:history", "message.groups": "groups:history", "message.im": "im:history",
 	"message.mpim": "mpim:history", "app_mention": "app_mentions:read", "app_home_opened": "",
 	"member_joined_channel": "channels:read", "member_left_channel": "channels:read", "channel_archive": "channels:read",
+	"channel_unarchive": "channels:read", "group_unarchive": "groups:read", "channel_shared": "channels:read", "channel_unshared": "channels:read",
+	"channel_rename": "channels:read", "group_rename": "groups:read",
 	"channel_id_changed": "channels:read", "group_archive": "groups:read", "reaction_added": "reactions:read",
 	"reaction_removed": "reactions:read", "tokens_revoked": "", "app_uninstalled": "",
 }
@@ -79,7 +82,7 @@ func (o *Options) Install(raw []byte) error {
 	for _, s := range m.Features.Shortcuts {
 		o.Shortcuts = append(o.Shortcuts, s.CallbackID)
 	}
-	o.NoHome = !m.Features.AppHome.HomeTab
+	o.NoHome, o.NoMessages = !m.Features.AppHome.HomeTab, !m.Features.AppHome.Messages
 	o.NoInteractivity = !m.Settings.Interactivity.Enabled
 	if m.Features.BotUser.DisplayName != "" {
 		o.BotName = m.Features.BotUser.DisplayName

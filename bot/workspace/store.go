@@ -12,13 +12,15 @@ type channelState struct {
 	name      string
 	kind      Kind
 	extShared bool
-	archived  bool
-	created   int64
-	members   []string
-	shared    []string // teams that share the channel
-	messages  []*Message
-	byTS      map[string]*Message
-	threads   map[string][]*Message // root's ts → replies, oldest first
+	// pendingShare: another team was asked to share the channel.
+	pendingShare bool
+	archived     bool
+	created      int64
+	members      []string
+	shared       []string // teams that share the channel
+	messages     []*Message
+	byTS         map[string]*Message
+	threads      map[string][]*Message // root's ts → replies, oldest first
 }
 
 func (c *channelState) has(user string) bool { return slices.Contains(c.members, user) }

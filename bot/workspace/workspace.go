@@ -55,6 +55,8 @@ type Options struct {
 	AutoDisable bool
 	// NoHome has no Home tab: views.publish answers not_enabled. NoInteractivity sends no clicks, modals and shortcuts.
 	NoHome, NoInteractivity bool
+	// NoMessages has no Messages tab: a direct message of the app's is messages_tab_disabled.
+	NoMessages bool
 	// NoAssistant answers assistant.threads.* with feature_disabled, as workspaces without AI features do.
 	NoAssistant bool
 
