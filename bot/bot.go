@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"strings"
@@ -261,6 +262,9 @@ func (b *Bot) problem() string {
 	var all []string
 	if why := b.announcer.problem(); why != "" && !strings.Contains(why, "is shared with another organisation") {
 		all = append(all, why)
+	}
+	if why := b.threads.Status().Unstored; why != "" {
+		all = append(all, fmt.Sprintf("the bot's disk takes nothing (%s), so replies wait: make room on it", why))
 	}
 	return strings.Join(append(all, b.sharing.problems()...), "; ")
 }

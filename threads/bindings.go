@@ -138,7 +138,10 @@ func (b Binding) clone() Binding {
 }
 
 // bindings keeps the bindings as files in dir, one a session.
-type bindings struct{ dir string }
+type bindings struct {
+	dir  string
+	disk *storage // optional: nobody keeps account of what could not be stored
+}
 
 func (s bindings) path(id string) string { return filepath.Join(s.dir, id+".json") }
 
@@ -189,10 +192,11 @@ func (s bindings) read(id string) (Binding, error) {
 
 func (s bindings) save(b Binding) error {
 	b.Version = bindingVersion
-	return writeJSON(s.path(b.ID), b)
+	return s.disk.save(s.path(b.ID), b)
 }
 
 func (s bindings) remove(id string) error {
+	s.disk.forget(s.path(id))
 	err := os.Remove(s.path(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

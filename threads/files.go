@@ -94,7 +94,7 @@ func (t *thread) fetch(ctx context.Context, h *haul, in inbox, name string, f Fi
 	case err == nil:
 		h.here[name], h.failing = true, time.Time{}
 		return "", nil
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, noRoom(err): // the reply waits with it
 		return "", err
 	case errors.As(err, &final):
 		h.lost[name] = final.Why

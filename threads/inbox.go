@@ -59,10 +59,10 @@ func (in inbox) keep(name string, size int64, fill func(io.Writer) error) error 
 	return nil
 }
 
-// failed is a failure of this machine's disk: trying again does not mend it.
+// failed is a failure of this machine's disk: trying again does not mend it, but where it is full.
 func (in inbox) failed(err error) error {
 	var known *FileError
-	if errors.As(err, &known) {
+	if errors.As(err, &known) || noRoom(err) {
 		return err
 	}
 	return &FileError{fmt.Sprintf("it could not be written into %s: %v", filepath.Join(in.dir, inboxName), err)}

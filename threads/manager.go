@@ -103,6 +103,7 @@ const grace = 500 * time.Millisecond
 // Manager owns all threads. [Manager.Run] must run for anything to happen.
 type Manager struct {
 	o        Options
+	disk     *storage
 	store    bindings
 	outbox   *outbox
 	receipts *receipts
@@ -138,7 +139,8 @@ func New(o Options) (*Manager, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	m := &Manager{o: o, store: bindings{dir: filepath.Join(o.Root, "threads")}, idle: make(chan struct{}),
+	disk := newStorage(o.Log)
+	m := &Manager{o: o, disk: disk, store: bindings{filepath.Join(o.Root, "threads"), disk}, idle: make(chan struct{}),
 		byID: map[string]*thread{}, byThread: map[place]*thread{}}
 	m.work, m.cancel = context.WithCancel(context.Background())
 	m.watch, m.unwatch = context.WithCancel(m.work)
@@ -175,7 +177,7 @@ func (m *Manager) Run(ctx context.Context) {
 	}
 	loops, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	for _, loop := range []func(context.Context){m.receipts.run, m.reader.run, m.outbox.run, m.working.run} {
+	for _, loop := range []func(context.Context){m.receipts.run, m.reader.run, m.outbox.run, m.working.run, m.storeAgain} {
 		wg.Go(func() { loop(loops) })
 	}
 	<-ctx.Done()
@@ -400,6 +402,8 @@ type Status struct {
 	Bound    int `json:"bound"`
 	Unread   int `json:"unread"`   // threads that wait to be read
 	Unposted int `json:"unposted"` // messages of ours that wait to be posted
+
+	Unstored string `json:"unstored,omitempty"` // why something cannot be stored, so that replies wait; empty: all is
 }
 
 // Status counts.
@@ -407,7 +411,7 @@ func (m *Manager) Status() Status {
 	m.mu.Lock()
 	bound := len(m.byThread)
 	m.mu.Unlock()
-	return Status{Bound: bound, Unread: m.reader.waiting(), Unposted: m.outbox.waiting()}
+	return Status{Bound: bound, Unread: m.reader.waiting(), Unposted: m.outbox.waiting(), Unstored: m.disk.problem()}
 }
 
 func (m *Manager) dropped(ctx context.Context, id string, ref sessions.Ref, r Reply, reason string) {

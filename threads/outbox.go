@@ -149,13 +149,18 @@ func (o *outbox) put(l *letter) error {
 	return o.write(l)
 }
 
-// write stores a letter, and says so in the log when it cannot.
-func (o *outbox) write(l *letter) error {
-	err := writeJSON(o.file(l), l)
-	if err != nil {
-		o.m.o.Log.Error("could not store a message that is to be posted", "channel", l.Post.Channel, "err", err)
+// write stores a letter. The log says when it cannot.
+func (o *outbox) write(l *letter) error { return o.m.disk.save(o.file(l), l) }
+
+// rewrite stores the letters that could not be.
+func (o *outbox) rewrite() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, l := range o.letters {
+		if o.m.disk.lags(o.file(l)) {
+			_ = o.write(l) // it is tried again
+		}
 	}
-	return err
 }
 
 func (o *outbox) waiting() int {
@@ -486,6 +491,7 @@ func (o *outbox) drop(l *letter) {
 		delete(o.served, l.place())
 	}
 	o.discard(l)
+	o.m.disk.forget(o.file(l))
 	if err := os.Remove(o.file(l)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		o.m.o.Log.Error("could not take a posted message off the outbox", "err", err)
 	}

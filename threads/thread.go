@@ -129,8 +129,8 @@ func (t *thread) snapshot(ctx context.Context) (Binding, bool) {
 	return ask(ctx, t, func(context.Context) Binding { return t.b.clone() })
 }
 
-// save stores the binding. That it cannot be stored is said once in the log by who needs it to be; what is in memory
-// goes on being true, and the next save has it.
+// save stores the binding. That it cannot be stored is said in the log; what is in memory goes on being true, and it is tried
+// again.
 func (t *thread) save() error {
 	if t.gone {
 		return nil
@@ -139,11 +139,7 @@ func (t *thread) save() error {
 }
 
 // keep saves where nothing depends on it at once.
-func (t *thread) keep() {
-	if err := t.save(); err != nil {
-		t.m.o.Log.Error("could not store a binding", "ref", t.ref, "err", err)
-	}
-}
+func (t *thread) keep() { _ = t.save() }
 
 // heard takes a reply, live or found by reading, and sends on its way what can be.
 func (t *thread) heard(ctx context.Context, r Reply, live bool) {
@@ -476,9 +472,8 @@ func (t *thread) outcome(ctx context.Context, it *item, res result) {
 		}
 	case errors.As(err, &locked):
 		t.hold(it, "", "")
-	case errors.As(err, &unstored):
-		t.m.o.Log.Error("could not store that a reply is about to be typed; it waits", "ref", t.ref, "err", err)
-		t.wait(holdEvery)
+	case errors.As(err, &unstored), noRoom(err):
+		t.hold(it, "unstored", unstoredText(err))
 	case errors.Is(err, sessions.ErrSilent):
 		t.hold(it, "silent", "tmux does not answer on this machine.")
 	case errors.As(err, &refusal):

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -46,6 +47,7 @@ type world struct {
 	mu     sync.Mutex
 	users  []string
 	broken bool // the configuration
+	full   bool // the disk
 	maxAge time.Duration
 	posts  Answers // which of the agent's texts are posted
 	hooks  *hooks  // what the agent reports; nil: nothing
@@ -97,6 +99,7 @@ func (w *world) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	m.disk.write = w.write
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { m.Run(ctx) })
@@ -107,6 +110,20 @@ func (w *world) start() {
 
 var emoji = map[Mark]string{MarkReceived: "eyes", MarkTyped: "keyboard", MarkAccepted: "white_check_mark", MarkHeld: "hourglass",
 	MarkFailed: "warning", MarkInDoubt: "grey_question"}
+
+// write stores a file, unless the disk is full.
+func (w *world) write(path string, v any) error {
+	w.mu.Lock()
+	full := w.full
+	w.mu.Unlock()
+	if full {
+		if err := os.WriteFile("/dev/full", []byte("x"), 0); noRoom(err) {
+			return err
+		}
+		return &fs.PathError{Op: "write", Path: path, Err: syscall.ENOSPC} // a system without that device
+	}
+	return writeJSON(path, v)
+}
 
 func (w *world) policy() authz.Policy {
 	w.mu.Lock()

@@ -41,6 +41,8 @@ type botStatus struct {
 	State    registry.BotState `json:"state"`
 
 	LastWords string `json:"lastWords,omitempty"` // why the last one in the background ended
+
+	full error // the disk of the state takes nothing, not even how the bot is
 }
 
 func (c *cli) statusCommand() *cobra.Command {
@@ -88,6 +90,9 @@ func (a *app) status(ctx context.Context) (status, error) {
 	if err != nil {
 		s.Bot.Problems = append(s.Bot.Problems, err.Error())
 	}
+	if s.Bot.full = roomIn(cfg.StateRoot); s.Bot.full != nil {
+		s.Bot.Problems = append(s.Bot.Problems, fullWords(cfg.StateRoot, s.Bot.full))
+	}
 	s.Bot.Problems = append(s.Bot.Problems, botProblems(s.Bot, time.Now())...)
 	s.Services = []service{s.Bot.service()}
 	s.Environment = a.core.Drift(ctx) // it changes nothing of OK: a rotation is the operator's to finish
@@ -120,6 +125,8 @@ func botProblems(b botStatus, now time.Time) (all []string) {
 		return all
 	case !b.Running:
 		return nil
+	case now.Sub(s.Written) > staleAfter && b.full != nil: // what it said last is not how it is
+		return all
 	case now.Sub(s.Written) > staleAfter:
 		say("the bot has not said how it is for %s: it may hang; see logs/bot.log", now.Sub(s.Written).Round(time.Second))
 	case !s.Connected:

@@ -2,6 +2,7 @@ package main
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,6 +22,7 @@ func TestStatusTellsABotThatWorksFromOneThatOnlyRuns(t *testing.T) {
 		"not wanted":       {func(b *botStatus) { b.Wanted, b.Running = false, false }, ""},
 		"not running":      {func(b *botStatus) { b.Running = false }, "not running"},
 		"hanging":          {func(b *botStatus) { b.State.Written = now.Add(-time.Minute) }, "may hang"},
+		"full, not silent": {func(b *botStatus) { b.State.Written, b.full = now.Add(-time.Minute), syscall.ENOSPC }, ""},
 		"not connected":    {func(b *botStatus) { b.State.Connected = false }, "not connected"},
 		"silent":           {func(b *botStatus) { b.State.LastFrame = now.Add(-2 * time.Minute) }, "silent"},
 		"another bot":      {func(b *botStatus) { b.State.Connections = 2 }, "another bot"},

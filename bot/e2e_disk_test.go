@@ -1,0 +1,41 @@
+package bot_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// The disk takes nothing any more: a reply waits and its thread is told, status says so, and when the disk is well again the
+// reply is typed, once. Sending needs no disk.
+func TestAReplyWaitsWhileTheDiskTakesNothing(t *testing.T) {
+	t.Parallel()
+	l := newLife(t)
+	a := l.make("careful")
+	a.tells("before")
+	dir := filepath.Join(l.plan.Root, "threads")
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil { // nothing can be written below it
+		t.Fatal(err)
+	}
+	ts := a.reply("during")
+	a.receipt(ts, held)
+	a.answer("Held, and typed as soon as it can be", "not a directory", "Make room on it")
+	if got := l.status(); !contains(got, "takes nothing (not a directory), so replies wait") {
+		t.Errorf("the status says %q", got)
+	}
+	a.wants("before")
+	if err := os.Remove(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	a.receipt(ts, accepted)
+	a.wants("before", "during")
+	if n := a.count("Make room on it"); n != 1 {
+		t.Errorf("the thread was told %d times", n)
+	}
+}
