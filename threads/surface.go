@@ -102,9 +102,9 @@ var (
 	ErrThreadGone  = errors.New("the thread is gone")
 	ErrReplyGone   = errors.New("the message is gone")
 	ErrUnavailable = errors.New("the bot cannot read or write in this channel")
-	ErrRefused     = errors.New("Slack takes this in no case")
+	ErrRefused     = errors.New("the surface takes this in no case")
 	ErrCrowded     = errors.New("the message has no room for another reaction") // beside ErrRefused
-	ErrDisabled    = errors.New("Slack does not let the app do this")
+	ErrDisabled    = errors.New("the app may not do this")
 	ErrUnknown     = errors.New("no word from Slack whether it was done")
 )
 
