@@ -13,6 +13,7 @@ type Faults struct {
 
 	mu         sync.Mutex // guards the fields that follow
 	api        []*scripted[APIFault]
+	refusals   []refusal
 	connects   []*scripted[ConnectFault]
 	deliveries []*scripted[DeliveryFault]
 	shuffle    int
@@ -59,7 +60,7 @@ func (f *Faults) Clear() {
 	f.Unshuffle()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.api, f.connects, f.deliveries = nil, nil, nil
+	f.api, f.refusals, f.connects, f.deliveries = nil, nil, nil, nil
 	f.ignoreAcks, f.closeAfter, f.noClosing, f.pingEvery = 0, 0, false, 0
 }
 
@@ -138,6 +139,36 @@ func (f *Faults) API(method string, times int, fault APIFault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	add(&f.api, times, method, fault)
+}
+
+// refusal is an error that some calls of a method always get.
+type refusal struct {
+	method string
+	match  func(args map[string]string) bool
+	fault  APIFault
+}
+
+// Refuse answers those calls of a method with a Slack error whose arguments match, such as invalid_blocks, msg_too_long or
+// too_many_emoji, until Clear: what Slack says of one message or one channel again and again.
+func (f *Faults) Refuse(method, code string, match func(args map[string]string) bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refusals = append(f.refusals, refusal{method: method, match: match, fault: Error(code)})
+}
+
+// takeCall is takeAPI for a call with its arguments.
+func (f *Faults) takeCall(method string, args map[string]string) *APIFault {
+	if fault := f.takeAPI(method); fault != nil {
+		return fault
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, r := range f.refusals {
+		if r.method == method && r.match(args) {
+			return &r.fault
+		}
+	}
+	return nil
 }
 
 func (f *Faults) takeAPI(method string) *APIFault {

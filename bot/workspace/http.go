@@ -98,7 +98,7 @@ func (w *Workspace) serveAPI(rw http.ResponseWriter, r *http.Request) {
 	m, known := w.methods[c.method]
 	err := c.readArgs(r, m.json)
 	seq := w.logRequest(c.method, c.args)
-	fault := w.fault.takeAPI(c.method)
+	fault := w.fault.takeCall(c.method, c.args)
 	if fault.preempts() {
 		w.settleRequest(seq, fault.status, false, fault.code, fault.name)
 		if fault.before(w, rw, r) {
