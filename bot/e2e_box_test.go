@@ -111,7 +111,7 @@ func TestTextsThatLookLikeCommandsGoInAsTalk(t *testing.T) {
 	for _, text := range []string{"!rm -rf /", " /clear", "exit", " quit ", "exit now"} {
 		a.tells(text)
 	}
-	a.wants("Ann: !rm -rf /", "Ann: /clear", "Ann: exit", "Ann: quit ", "exit now")
+	a.wants(`From "Ann": !rm -rf /`, `From "Ann": /clear`, `From "Ann": exit`, `From "Ann": quit `, "exit now")
 	if n := len(a.entries(smallagent.TypeShell, smallagent.TypeCommand, smallagent.TypeEnd)); n != 0 {
 		t.Errorf("%d of them were taken as commands", n)
 	}

@@ -53,8 +53,8 @@ func TestAHarnessWithoutProofGetsTheReceiptTyped(t *testing.T) {
 	w.until("the text", func() bool { return len(a.got()) == 1 })
 	a.receipt(a.reply("!ls"), typed)
 	w.until("the second text", func() bool { return len(a.got()) == 2 })
-	a.wants("hello, tool", "Ann: !ls")
-	a.wantsBytes("hello, tool", "Ann: !ls")
+	a.wants("hello, tool", `From "Ann": !ls`)
+	a.wantsBytes("hello, tool", `From "Ann": !ls`)
 }
 
 // NousResearch/hermes-agent#36848, PostHog#43263, openclaw/openclaw#96487: who is not on the list talks to the agent.

@@ -33,7 +33,7 @@ func TestRealClaudeAnswersInItsThread(t *testing.T) {
 func (k *talk) shell() {
 	k.w.t.Helper()
 	k.tells("!touch RAN")
-	k.w.until("the model to be told", func() bool { return k.heard("Ann: !touch RAN") == 1 })
+	k.w.until("the model to be told", func() bool { return k.heard(`From "Ann": !touch RAN`) == 1 })
 	k.rests()
 	if _, err := os.Stat(filepath.Join(k.cwd, "RAN")); err == nil {
 		k.w.t.Error("a leading ! ran a command")

@@ -16,7 +16,7 @@ type SayRequest struct {
 	Ref     Ref
 	ID      string // the session that is meant; empty: whichever has the ref now
 	Text    string // as written; it is cleaned here
-	Speaker string // goes in front of a text that the agent would take as a command
+	Speaker string // goes in front of a text that the agent would take as a command, as a [DisplayName]
 	Raw     bool   // the text is a command of the agent's own, sent on purpose: it must begin with "/"
 	// Intend is called under the session's lock, after every check and before the first byte is typed. When it fails,
 	// nothing is typed. May be nil.
@@ -141,13 +141,22 @@ func wording(q SayRequest, t Traits) (string, error) {
 	case q.Raw:
 		return bare, nil
 	case isCommand(bare, t):
-		speaker := Clean(q.Speaker)
-		if speaker == "" {
-			speaker = "operator"
-		}
-		return speaker + ": " + bare, nil
+		return introduced(q.Speaker, bare), nil
 	}
 	return text, nil
+}
+
+// introduced is a text with who says it in front. It begins with a word that no agent takes for a command, and the name,
+// which holds no quotation mark, cannot be taken for a part of the text.
+func introduced(speaker, text string) string {
+	name := DisplayName(speaker)
+	if _, err := ParseRef(speaker); err == nil {
+		name = speaker
+	}
+	if name == "" {
+		name = "operator"
+	}
+	return `From "` + name + `": ` + text
 }
 
 // completes reports whether the text ends in a word that opens a list of completions.

@@ -91,11 +91,11 @@ func TestWhatAnAgentWouldTakeAsACommandGoesInAsText(t *testing.T) {
 	w := newWorld(t, nil, sessions.Definition{Name: "a"})
 	w.start("a")
 	w.awaitSaid("a", 1)
-	for in, want := range map[string]string{"!rm -rf /": "ann: !rm -rf /", " /clear": "ann: /clear", "exit": "ann: exit", "\u200b!x": "ann: !x", "exit now": "exit now"} {
+	for in, want := range map[string]string{"!rm -rf /": `From "ann": !rm -rf /`, " /clear": `From "ann": /clear`, "exit": `From "ann": exit`, "\u200b!x": `From "ann": !x`, "exit now": "exit now"} {
 		if _, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: in, Speaker: "ann\x1b[31m\n"}); err != nil {
 			t.Fatal(err)
 		}
-		want = strings.Replace(want, "ann", "ann[31m", 1)
+		want = strings.Replace(want, `"ann"`, `"ann 31m"`, 1)
 		if said := w.said("a", smallagent.TypeUser); said[len(said)-1] != want {
 			t.Errorf("%q went in as %q, want %q", in, said[len(said)-1], want)
 		}
@@ -103,7 +103,7 @@ func TestWhatAnAgentWouldTakeAsACommandGoesInAsText(t *testing.T) {
 	if _, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "!ls"}); err != nil {
 		t.Fatal(err)
 	}
-	if said := w.said("a", smallagent.TypeUser); said[len(said)-1] != "operator: !ls" {
+	if said := w.said("a", smallagent.TypeUser); said[len(said)-1] != `From "operator": !ls` {
 		t.Errorf("without a speaker: %q", said[len(said)-1])
 	}
 	if ran := append(w.said("a", smallagent.TypeShell), w.said("a", smallagent.TypeCommand)...); len(ran) != 0 {

@@ -42,7 +42,7 @@ func TestRealCodexQueuesWhileItWorks(t *testing.T) {
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("the queue took %s: the turn was waited for", took)
 	}
-	s.until("the queue reaches the model", func() bool { return s.heard("ann: !touch RAN") == 1 })
+	s.until("the queue reaches the model", func() bool { return s.heard(`From "ann": !touch RAN`) == 1 })
 	if s.heard("yes") != 2 || s.heard("queued one") != 1 {
 		t.Errorf("the model heard %q", s.model.Heard())
 	}

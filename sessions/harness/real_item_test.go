@@ -41,7 +41,7 @@ func (s *stage) respawns() {
 	for _, event := range []string{"the build failed: look at it", "- a list\n- with \"quotes\"", "--dangerously-skip-permissions", "!touch RAN", "/clear"} {
 		s.killed()
 		got := s.deliver(event)
-		event = strings.Replace(asTyped(event, s.harness.Traits()), "ann: ", string(s.ref)+": ", 1)
+		event = strings.Replace(asTyped(event, s.harness.Traits()), `"ann"`, `"`+string(s.ref)+`"`, 1)
 		if got.Row.Outcome != sessions.OutcomeResumed || got.Row.Conversation != conversation || s.record().Conversation != conversation {
 			s.Errorf("%q: %+v, the record has %s; want %s resumed\n%s", event, got, s.record().Conversation, conversation, s.screen())
 		}

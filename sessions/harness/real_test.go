@@ -232,12 +232,12 @@ func asTyped(text string, traits sessions.Traits) string {
 	bare := strings.TrimSpace(text)
 	for _, p := range traits.CommandPrefixes {
 		if strings.HasPrefix(bare, p) {
-			return "ann: " + bare
+			return `From "ann": ` + bare
 		}
 	}
 	for _, w := range traits.CommandWords {
 		if bare == w {
-			return "ann: " + bare
+			return `From "ann": ` + bare
 		}
 	}
 	return text
@@ -312,7 +312,7 @@ func TestRealClaudeQueuesWhileItWorks(t *testing.T) {
 			t.Errorf("%q: %s", sessions.Sized(text, 40), got)
 		}
 	}
-	s.until("the last one reaches the model", func() bool { return s.heard("ann: !touch RAN") == 1 })
+	s.until("the last one reaches the model", func() bool { return s.heard(`From "ann": !touch RAN`) == 1 })
 	for text, n := range map[string]int{"queued one": 1, "yes": 2, long: 1, "too soon": 0} {
 		if got := s.heard(text); got != n {
 			t.Errorf("the model heard %q %d times, not %d", sessions.Sized(text, 40), got, n)
