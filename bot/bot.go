@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -132,6 +133,8 @@ func New(o Options) (*Bot, error) {
 	b.announcer, b.home, b.listener, b.rotation, b.sharing = newAnnouncer(b), newHome(b), newListener(b), newRotation(b), newSharing(b)
 	guard := b.sharing.check
 	o.Client.guard.Store(&guard)
+	listed := func(id string) bool { return slices.Contains(o.Config().Users, id) }
+	o.Client.listed.Store(&listed)
 	doors := NewDoors(DoorsOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: slash{b},
 		Closed: b.home.closed, InView: b.inView})
 	b.register(doors)

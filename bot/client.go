@@ -17,6 +17,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/render"
+	"the-loop/sessions"
 	"the-loop/threads"
 )
 
@@ -52,6 +53,7 @@ type Client struct {
 
 	scrub  atomic.Pointer[func(string) string]                             // what is posted goes through it; nil: as it is
 	guard  atomic.Pointer[func(ctx context.Context, channel string) error] // says why nothing may be posted in a channel; nil: it may
+	listed atomic.Pointer[func(id string) bool]                            // who is on the list; nil: nobody
 	self   atomic.Pointer[Self]
 	offset atomic.Int64 // Slack's clock less ours, nanoseconds
 }
@@ -482,7 +484,8 @@ func (c *Client) load(ctx context.Context, m message, actor authz.Actor) (thread
 	if err != nil {
 		return threads.Content{}, err
 	}
-	return threads.Content{Actor: actor, Speaker: first(person.Name, actor.User), Text: m.typed(c.people.names(ctx)), Files: m.files()}, nil
+	text, missing := m.read(c.people.names(ctx))
+	return threads.Content{Actor: actor, Speaker: first(sessions.DisplayName(person.Name), actor.User), Text: text, Missing: missing, Files: m.files()}, nil
 }
 
 // later reports a message after oldest; every one is after none.

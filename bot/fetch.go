@@ -21,11 +21,26 @@ const fetchStall = 30 * time.Second
 // maxHops is how many redirects of a download are followed.
 const maxHops = 3
 
-// files are those that came with a message.
+// files are those that came with a message, also with one that it passes on.
 func (m message) files() []threads.File {
+	all := m.objects("files")
+	for _, a := range m.objects("attachments") {
+		if isPreview(a, m) {
+			continue
+		}
+		all = append(all, a.objects("files")...)
+		for _, inner := range a.objects("message_blocks") {
+			all = append(all, inner.obj("message").objects("files")...)
+		}
+	}
 	var files []threads.File
-	for _, o := range m.objects("files") {
-		files = append(files, fileOf(o))
+	known := map[string]bool{}
+	for _, o := range all {
+		f := fileOf(o)
+		if f.ID == "" || !known[f.ID] {
+			files = append(files, f)
+		}
+		known[f.ID] = true
 	}
 	return files
 }

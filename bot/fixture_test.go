@@ -59,6 +59,8 @@ func start(t *testing.T, change ...func(*workspace.Options)) *world {
 	x.ann = w.AddUser("ann")
 	x.ch = w.AddChannel("agents", workspace.Members(x.ann.ID, w.BotUserID())).ID
 	x.client = x.newClient(ClientOptions{})
+	listed := func(id string) bool { return slices.Contains(x.policy().Users, id) }
+	x.client.listed.Store(&listed)
 	x.doors = NewDoors(DoorsOptions{Client: x.client, Policy: x.policy, Sink: x.heard, Log: x.logs.logger()})
 	x.inb = NewInbound(InboundOptions{Client: x.client, Threads: x.heard, Sink: x.heard, Doors: x.doors,
 		Notice: x.heard.notice, Log: x.logs.logger()})

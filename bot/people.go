@@ -108,10 +108,14 @@ func (p *People) Channel(ctx context.Context, id string) (string, error) {
 	})
 }
 
-// names looks names up for the text of a message; whatever cannot be found is shown by its id.
+// names looks names up for the text of a message; whatever cannot be found is shown by its id, and so is who is not listed:
+// he chose his name himself.
 func (p *People) names(ctx context.Context) lookup {
 	return lookup{
 		member: func(id string) string {
+			if listed := p.client.listed.Load(); id != p.client.Self().User && (listed == nil || !(*listed)(id)) {
+				return ""
+			}
 			person, err := p.Person(ctx, id)
 			if err != nil {
 				return ""

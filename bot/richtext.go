@@ -2,28 +2,12 @@ package bot
 
 import (
 	"encoding/json"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
 )
-
-// typedFromBlocks renders rich text as it was typed. ok is false when a block, or anything in one, is not known or
-// malformed: then the text field is the better source.
-func (m message) typedFromBlocks(l lookup) (text string, ok bool) {
-	items, ok := m.list("blocks")
-	if !ok || len(items) == 0 {
-		return "", false
-	}
-	w := &richWriter{lookup: l, groups: groupLabels(m.str("text"))}
-	for _, item := range items {
-		block := loose(item)
-		if block.str("type") != "rich_text" || !w.each(block, w.element) {
-			return "", false
-		}
-	}
-	return strings.TrimRight(w.String(), "\n"), true
-}
 
 // groupLabels are the names of user groups that the text field tells: rich text has only their ids, and asking for them
 // would need one more scope.
@@ -37,18 +21,26 @@ func groupLabels(text string) map[string]string {
 	return labels
 }
 
-// richWriter collects typed text. Its methods return false at the first thing that they do not know.
+// richWriter collects typed text. Its methods write all that they can, and return false where something was not known or
+// malformed: then the text field of the message is the better source, if it has one.
 type richWriter struct {
 	strings.Builder
-	lookup lookup
-	groups map[string]string
+	*contentReader
 }
 
 // each gives every element of o to f.
 func (w *richWriter) each(o object, f func(object) bool) bool {
 	items, ok := o.list("elements")
+	if !ok {
+		w.WriteString(w.lost("a text"))
+	}
 	for _, item := range items {
-		ok = ok && f(loose(item))
+		if x := loose(item); x != nil {
+			ok = f(x) && ok
+			continue
+		}
+		w.WriteString(w.lost("a part of a text"))
+		ok = false
 	}
 	return ok
 }
@@ -73,12 +65,26 @@ func (w *richWriter) element(o object) bool {
 	case "rich_text_preformatted":
 		return w.preformatted(o)
 	}
-	return false
+	if items, _ := o.list("elements"); len(items) > 0 {
+		return w.each(o, w.inline)
+	}
+	text, ok := w.unknown(o)
+	w.WriteString(text)
+	return ok
+}
+
+// unknown is what people see of an element that is not known.
+func (w *richWriter) unknown(o object) (text string, ok bool) {
+	text = w.within(func() string { return w.members(o) })
+	if text = first(text, o.str("fallback")); text != "" {
+		return text, true
+	}
+	return w.lost(kindName("a part", o.str("type"))), false
 }
 
 // nested renders the inline elements of o apart.
 func (w *richWriter) nested(o object, plain bool) (string, bool) {
-	inner := &richWriter{lookup: w.lookup, groups: w.groups}
+	inner := &richWriter{contentReader: w.contentReader}
 	f := inner.inline
 	if plain {
 		f = inner.inlinePlain
@@ -112,11 +118,29 @@ func (w *richWriter) list(o object) bool {
 			number++
 			mark = strconv.Itoa(number) + ". "
 		}
-		text, ok := w.nested(item, false)
+		text, ok := w.listed(item)
 		text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent+strings.Repeat(" ", len(mark)))
 		w.WriteString(indent + mark + text + "\n")
-		return ok && item.str("type") == "rich_text_section"
+		return ok
 	})
+}
+
+// listed renders an item of a list.
+func (w *richWriter) listed(item object) (string, bool) {
+	if item.str("type") == "rich_text_section" {
+		return w.nested(item, false)
+	}
+	return w.part(item)
+}
+
+// part renders a part that stands within another.
+func (w *richWriter) part(o object) (text string, ok bool) {
+	inner := &richWriter{contentReader: w.contentReader}
+	text = w.within(func() string {
+		ok = inner.element(o)
+		return strings.TrimRight(inner.String(), "\n")
+	})
+	return text, ok
 }
 
 func (w *richWriter) inline(o object) bool {
@@ -137,29 +161,51 @@ func (w *richWriter) inlinePlain(o object) bool {
 }
 
 func (w *richWriter) inlineText(o object) (text string, ok bool) {
-	switch o.str("type") {
-	case "text":
+	kind := o.str("type")
+	if strings.HasPrefix(kind, "rich_text") {
+		return w.part(o)
+	}
+	known := inlineKinds[kind]
+	if known == nil {
+		return w.unknown(o)
+	}
+	if text, ok = known(w, o); !ok {
+		text, _ = w.unknown(o)
+	}
+	return text, ok
+}
+
+// inlineKinds render the elements that are known. ok is false where the element lacks what makes it one.
+var inlineKinds = map[string]func(w *richWriter, o object) (text string, ok bool){
+	"text": func(_ *richWriter, o object) (string, bool) {
 		var s string
 		return o.str("text"), json.Unmarshal(o["text"], &s) == nil
-	case "link":
+	},
+	"link": func(_ *richWriter, o object) (string, bool) {
 		return typedLink(o.str("url"), o.str("text")), o.str("url") != ""
-	case "user":
-		return w.lookup.memberName(o.str("user_id"), ""), o.str("user_id") != ""
-	case "channel":
+	},
+	"user":                member,
+	"canvas_user_mention": member,
+	"channel": func(w *richWriter, o object) (string, bool) {
 		return w.lookup.channelName(o.str("channel_id"), ""), o.str("channel_id") != ""
-	case "usergroup":
+	},
+	"usergroup": func(w *richWriter, o object) (string, bool) {
 		id := o.str("usergroup_id")
 		return groupName(id, w.groups[id]), id != ""
-	case "broadcast":
-		return "@" + o.str("range"), o.str("range") != ""
-	case "emoji":
+	},
+	"team": func(_ *richWriter, o object) (string, bool) {
+		return handle("@", o.str("team_id")), o.str("team_id") != ""
+	},
+	"broadcast": func(_ *richWriter, o object) (string, bool) { return handle("@", o.str("range")), o.str("range") != "" },
+	"emoji": func(_ *richWriter, o object) (string, bool) {
 		return typedEmoji(o), o.str("name") != "" || o.str("unicode") != ""
-	case "date":
-		return typedDate(o), o.has("timestamp")
-	case "color":
-		return o.str("value"), o.str("value") != ""
-	}
-	return "", false
+	},
+	"date":  func(_ *richWriter, o object) (string, bool) { return typedDate(o), o.has("timestamp") },
+	"color": func(_ *richWriter, o object) (string, bool) { return o.str("value"), o.str("value") != "" },
+}
+
+func member(w *richWriter, o object) (string, bool) {
+	return w.lookup.memberName(o.str("user_id")), o.str("user_id") != ""
 }
 
 // typedEmoji is the character, or :name: for an emoji that has none.
@@ -168,11 +214,21 @@ func typedEmoji(o object) string {
 	for hex := range strings.SplitSeq(o.str("unicode"), "-") {
 		r, err := strconv.ParseUint(hex, 16, 21)
 		if err != nil || r == 0 || !unicode.IsGraphic(rune(r)) && r != 0x200D && r < 0xFE00 {
-			return ":" + o.str("name") + ":"
+			return emojiName(o.str("name"))
 		}
 		runes = append(runes, rune(r))
 	}
 	return string(runes)
+}
+
+var emojiNames = regexp.MustCompile(`^[\p{L}\p{N}_+'-]{1,100}$`)
+
+// emojiName is an emoji by its name, which Slack keeps to one word.
+func emojiName(name string) string {
+	if !emojiNames.MatchString(name) {
+		return ":emoji:"
+	}
+	return ":" + name + ":"
 }
 
 func typedDate(o object) string {

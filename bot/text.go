@@ -7,18 +7,19 @@ import (
 	"the-loop/sessions"
 )
 
-// lookup finds the names behind ids; empty when there is none to be had. Either function may be nil.
+// lookup finds the names behind ids; empty when there is none to be had. Either function may be nil. Names are what people
+// chose, and come out of it so that they cannot be taken for text.
 type lookup struct {
-	member  func(id string) string
+	member  func(id string) string // of those whose names may be shown; others are shown by their ids
 	channel func(id string) string
 }
 
-func (l lookup) memberName(id, label string) string {
-	return "@" + first(ask(l.member, id), label, id)
+func (l lookup) memberName(id string) string {
+	return "@" + first(sessions.DisplayName(ask(l.member, id)), sessions.Handle(id))
 }
 
 func (l lookup) channelName(id, label string) string {
-	return "#" + first(label, ask(l.channel, id), id)
+	return "#" + first(sessions.Handle(label), sessions.Handle(ask(l.channel, id)), sessions.Handle(id))
 }
 
 func ask(f func(string) string, id string) string {
@@ -28,13 +29,12 @@ func ask(f func(string) string, id string) string {
 	return f(id)
 }
 
-// typed is the message as its author typed it. It comes from the rich text when that is complete, else from the text
-// field.
-func (m message) typed(l lookup) string {
-	if text, ok := m.typedFromBlocks(l); ok {
-		return text
+// handle is an id or a handle behind its mark; empty: there is none.
+func handle(mark, id string) string {
+	if id = sessions.Handle(id); id == "" {
+		return ""
 	}
-	return typedFromText(m.str("text"), l)
+	return mark + id
 }
 
 // told is the message as its author typed it, with a line for each attached file.
@@ -49,9 +49,8 @@ func (m message) told(l lookup) string {
 // fileLines names the files of a message. Their content is not fetched.
 func (m message) fileLines() []string {
 	var lines []string
-	for _, f := range m.objects("files") {
-		name := strings.Join(strings.Fields(sessions.Clean(first(f.str("name"), f.str("title"), "a file"))), " ")
-		lines = append(lines, "[attached in Slack: "+sessions.Sized(name, 200)+"]")
+	for _, f := range m.files() {
+		lines = append(lines, "[attached in Slack: "+sessions.Sized(first(oneLine(f.Name), "a file"), 200)+"]")
 	}
 	return lines
 }
@@ -83,7 +82,7 @@ func typedToken(inner string, l lookup) string {
 	label = entities.Replace(label)
 	switch {
 	case strings.HasPrefix(id, "@"):
-		return l.memberName(id[1:], label)
+		return l.memberName(id[1:])
 	case strings.HasPrefix(id, "#"):
 		return l.channelName(id[1:], label)
 	case strings.HasPrefix(id, "!"):
@@ -107,7 +106,7 @@ func typedSpecial(name, label string) string {
 }
 
 func groupName(id, label string) string {
-	return "@" + first(strings.TrimPrefix(label, "@"), id)
+	return "@" + first(sessions.Handle(strings.TrimPrefix(label, "@")), sessions.Handle(id))
 }
 
 // typedLink is a link as it was typed: Slack wraps bare addresses and completes them, so a label that is the address

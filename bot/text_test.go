@@ -22,7 +22,7 @@ func TestTextTokensBecomeWhatWasTyped(t *testing.T) {
 	for wire, want := range map[string]string{
 		"<@U1> hi":                      "@Ann Lee hi",
 		"<@U9>":                         "@U9",
-		"<@U9|bob>":                     "@bob",
+		"<@U9|bob>":                     "@U9", // who is not listed is shown by his id
 		"in <#C1>":                      "in #general",
 		"in <#C1|>":                     "in #general",
 		"in <#C9|ops>":                  "in #ops",

@@ -69,7 +69,7 @@ func (b *Bot) say(ctx context.Context, a Act, ref sessions.Ref, text string) (st
 	if err != nil {
 		b.o.Log.Info("cannot tell how a member is called", "member", a.Actor.User, "error", err)
 	}
-	receipt, err := b.o.Core.Say(ctx, sessions.SayRequest{Ref: ref, Text: text, Speaker: first(person.Name, a.Actor.User)})
+	receipt, err := b.o.Core.Say(ctx, sessions.SayRequest{Ref: ref, Text: text, Speaker: first(sessions.DisplayName(person.Name), a.Actor.User)})
 	var held *sessions.HeldError
 	switch {
 	case errors.As(err, &held):

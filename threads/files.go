@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -72,15 +73,35 @@ func (t *thread) bring(ctx context.Context, a attempt, c Content) (text, missing
 		case err != nil:
 			return "", "", err
 		case f.Elsewhere:
-			lines = append(lines, "Attached link: "+shown(f)+" "+oneLine(f.Link))
+			lines = append(lines, "Attached link: "+safeName(f.Name)+" "+oneLine(f.Link))
 		case why != "":
-			lines = append(lines, fmt.Sprintf("Attached, but not here: %s (%s)", shown(f), why))
+			lines = append(lines, fmt.Sprintf("Attached, but not here: %s (%s)", safeName(f.Name), why))
 			told = append(told, fmt.Sprintf("The agent did not get the file `%s`: %s.", strings.ReplaceAll(escape(shown(f)), "`", "ˋ"), escape(why)))
 		default:
 			lines = append(lines, "Attached file: "+in.path(name))
 		}
 	}
 	return strings.Join(lines, "\n"), strings.Join(told, "\n"), nil
+}
+
+// mostUnread is how many parts of a message are named to the thread.
+const mostUnread = 5
+
+// unread says what of a message the agent was only told the names of; empty: nothing.
+func unread(missing []string) string {
+	if len(missing) == 0 {
+		return ""
+	}
+	names := strings.Join(missing[:min(len(missing), mostUnread)], ", ")
+	if more := len(missing) - mostUnread; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return "The agent did not get all of this message, I cannot read: " + escape(names) + ". Write it as text."
+}
+
+// lines are texts that are not empty, one below the other.
+func lines(texts ...string) string {
+	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n")
 }
 
 // fetch brings one file, unless it is there. why says for what reason it never will be; err is one that may pass.

@@ -34,7 +34,7 @@ func TestTheTextNamesTheFilesThatCameWithIt(t *testing.T) {
 		ts := w.attach("look", File{ID: "one", Name: "a.txt"}, File{ID: "two", Name: "../a.txt"},
 			File{ID: "three", Name: "plan\n!x", Elsewhere: true, Link: "https://drive.example/x"}, File{ID: "four", Name: "big", Size: 2 << 20})
 		w.wantTyped("look\nAttached file: " + w.inbox(ts, "a.txt") + "\nAttached file: " + w.inbox(ts, "a-2.txt") +
-			"\nAttached link: plan !x https://drive.example/x\nAttached, but not here: big (it is larger than 1 MB)")
+			"\nAttached link: plan__x https://drive.example/x\nAttached, but not here: big (it is larger than 1 MB)")
 		w.wantFile(w.inbox(ts, "a.txt"), "one")
 		w.wantFile(w.inbox(ts, "a-2.txt"), "two")
 		w.wantPosts("did not get the file `big`: it is larger than 1 MB")
@@ -43,6 +43,23 @@ func TestTheTextNamesTheFilesThatCameWithIt(t *testing.T) {
 		if got := w.agent.typed[len(w.agent.typed)-1]; got != "Attached file: "+w.inbox(bare, "b.png") {
 			t.Errorf("typed %q", got)
 		}
+	})
+}
+
+// What the text of a reply can only name is told to the thread as well, beside the files that are missing.
+func TestTheThreadIsToldWhatTheAgentDoesNotGet(t *testing.T) {
+	run(t, func(w *world) {
+		for _, files := range [][]File{nil, {{ID: "one", Name: "big", Size: 2 << 20}}} {
+			ts := w.slack.write(ann, "look\n[not readable here: a part of the kind “x”]")
+			w.slack.get(ts).files = files
+			w.slack.get(ts).unreadable = []string{"a part of the kind “x”", "a <b>", "c", "d", "e", "f"}
+			w.hear(ts)
+			w.after(5 * time.Second)
+		}
+		w.wantPosts("The agent did not get all of this message, I cannot read: a part of the kind “x”, a &lt;b&gt;, c, d, e and 1 more. Write it as text.",
+			"Write it as text.\nThe agent did not get the file `big`: it is larger than 1 MB.")
+		w.wantTyped("look\n[not readable here: a part of the kind “x”]",
+			"look\n[not readable here: a part of the kind “x”]\nAttached, but not here: big (it is larger than 1 MB)")
 	})
 }
 

@@ -85,8 +85,9 @@ type Reply struct {
 // Content is what a reply says.
 type Content struct {
 	Actor   authz.Actor // with the team looked up when the event did not tell it
-	Speaker string      // the author's display name
+	Speaker string      // the author's display name, see [sessions.DisplayName]
 	Text    string      // as the person typed it: tokens resolved, entities decoded once
+	Missing []string    // what people see in it and the text can only name
 	Files   []File      // that came with it
 }
 

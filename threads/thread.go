@@ -305,7 +305,7 @@ type attempt struct {
 	reply   Reply
 	raw     bool
 	version int
-	missing string // what the thread is to be told of files that the agent does not get
+	missing string // what the thread is to be told of what the agent does not get
 }
 
 // result is what became of one attempt.
@@ -348,6 +348,9 @@ func (t *thread) send(ctx context.Context, a attempt) result {
 		if verdict, _ := t.m.o.Policy().Judge(content.Actor); verdict != authz.Allowed { // that took its time
 			return result{wait: suspendedRetry}
 		}
+	}
+	if !a.raw {
+		a.missing = lines(unread(content.Missing), a.missing)
 	}
 	receipt, err := t.m.o.Agent.Say(ctx, sessions.SayRequest{Ref: t.ref, ID: t.id, Text: text, Speaker: content.Speaker,
 		Raw: a.raw, Intend: func(ctx context.Context, i sessions.Intent) error { return t.intend(ctx, a, i) }})

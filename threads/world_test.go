@@ -397,6 +397,7 @@ type slack struct {
 type message struct {
 	ts, root, user, team, text string
 	files                      []File
+	unreadable                 []string // parts of it that no text says
 	parcel                     *Parcel
 	post                       *Post
 	reactions                  []string
@@ -483,13 +484,13 @@ func (s *slack) reply(ts string) Reply {
 	defer s.mu.Unlock()
 	m := s.find(ts)
 	r := Reply{Channel: channel, Root: m.root, TS: ts, Actor: authz.Actor{User: m.user, Team: m.team}}
-	text, files := m.text, slices.Clone(m.files)
+	text, files, unreadable := m.text, slices.Clone(m.files), m.unreadable
 	if rest, ok := strings.CutPrefix(text, "@bot "); ok {
 		verb, rest, _ := strings.Cut(rest, " ")
 		r.Command = &Command{Verb: verb, Rest: rest}
 	}
 	r.Load = func(context.Context) (Content, error) {
-		return Content{Actor: r.Actor, Speaker: "ann", Text: text, Files: files}, nil
+		return Content{Actor: r.Actor, Speaker: "ann", Text: text, Missing: unreadable, Files: files}, nil
 	}
 	return r
 }

@@ -1,0 +1,256 @@
+package bot
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"the-loop/sessions"
+)
+
+// contentReader turns what people see in a message into text. Whatever is malformed or not known costs only itself, and is
+// named: in the text, for the agent, and in missing, for the thread.
+type contentReader struct {
+	lookup  lookup
+	groups  map[string]string // names of user groups, by their ids
+	missing []string
+	depth   int
+}
+
+// deepestContent is how deeply parts of a message may be nested. Slack nests no more than a few.
+const deepestContent = 12
+
+// read is all that people see in the message, as text, but for its files; and what could not be read.
+func (m message) read(l lookup) (text string, missing []string) {
+	r := &contentReader{lookup: l, groups: groupLabels(m.str("text"))}
+	parts := []string{r.said(m)}
+	items, ok := m.list("attachments")
+	if !ok {
+		parts = append(parts, r.lost("attachments"))
+	}
+	for _, item := range items {
+		if a := loose(item); a == nil {
+			parts = append(parts, r.lost("an attachment"))
+		} else if !isPreview(a, m) {
+			parts = append(parts, r.attachment(a))
+		}
+	}
+	return joined(parts), r.missing
+}
+
+// typed is the message as its author sees it.
+func (m message) typed(l lookup) string {
+	text, _ := m.read(l)
+	return text
+}
+
+// joined are the parts that are not blank, a line or more each.
+func joined(parts []string) string {
+	var all []string
+	for _, part := range parts {
+		if strings.TrimSpace(part) != "" {
+			all = append(all, strings.TrimRight(part, "\n"))
+		}
+	}
+	return strings.Join(all, "\n")
+}
+
+// lost names something that cannot be read.
+func (r *contentReader) lost(what string) string {
+	r.missing = append(r.missing, what)
+	return "[not readable here: " + what + "]"
+}
+
+// within reads something that is nested, unless it is so too deeply.
+func (r *contentReader) within(read func() string) string {
+	if r.depth >= deepestContent {
+		return r.lost("something that is nested deeply")
+	}
+	r.depth++
+	defer func() { r.depth-- }()
+	return read()
+}
+
+// said is what a message says in its blocks and its text.
+func (r *contentReader) said(m message) string {
+	parts := r.parts(m)
+	if len(parts) == 1 {
+		return parts[0] // as it was typed, blank lines included
+	}
+	return joined(parts)
+}
+
+// parts are the text of a message and its blocks, in order. Slack's text field repeats rich text, and nothing else of the
+// blocks: it takes the place of rich text that cannot be read wholly, and stands before the other blocks unless they say
+// the same.
+func (r *contentReader) parts(m message) []string {
+	text := typedFromText(m.str("text"), r.lookup)
+	items, ok := m.list("blocks")
+	if !ok {
+		return []string{r.orLost(text, "blocks")}
+	}
+	var parts []string
+	rich, at := r.rich(items)
+	if !rich.whole && strings.TrimSpace(text) != "" {
+		rich.text, rich.missing = text, nil
+	}
+	r.missing = append(r.missing, rich.missing...)
+	for i, item := range items {
+		if i == at {
+			parts = append(parts, rich.text)
+		}
+		if b := loose(item); b != nil && b.str("type") != "rich_text" {
+			parts = append(parts, r.block(b))
+		}
+	}
+	if at < 0 && !repeats(text, parts...) {
+		parts = slices.Insert(parts, 0, text)
+	}
+	return parts
+}
+
+func (r *contentReader) orLost(text, what string) string {
+	if strings.TrimSpace(text) == "" {
+		return r.lost(what)
+	}
+	return text
+}
+
+// richPart is all the rich text of a message.
+type richPart struct {
+	text    string
+	missing []string
+	whole   bool
+}
+
+// rich reads the rich text among blocks, and says at which of them it begins; -1: there is none. A block that is nothing at
+// all may have been some.
+func (r *contentReader) rich(items []rawBlock) (p richPart, at int) {
+	apart := &contentReader{lookup: r.lookup, groups: r.groups}
+	w := &richWriter{contentReader: apart}
+	p.whole, at = true, -1
+	for i, item := range items {
+		b := loose(item)
+		switch {
+		case b == nil:
+			w.freshLine()
+			w.WriteString(apart.lost("a block"))
+			p.whole = false
+		case b.str("type") == "rich_text":
+			p.whole = w.each(b, w.element) && p.whole
+		default:
+			continue
+		}
+		if at < 0 {
+			at = i
+		}
+	}
+	p.text, p.missing = strings.TrimRight(w.String(), "\n"), apart.missing
+	return p, at
+}
+
+// repeats reports whether a text is said already by parts, by one or by all of them, whatever its marks and white space are.
+func repeats(text string, parts ...string) bool {
+	same := func(part string) bool { return lettersIn(part) == lettersIn(text) }
+	return strings.TrimSpace(text) == "" || same(joined(parts)) || slices.ContainsFunc(parts, same)
+}
+
+func lettersIn(text string) string {
+	letters := strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.S) && !strings.ContainsRune("`~<>|", r) {
+			return r
+		}
+		return -1
+	}, text)
+	if letters == "" {
+		return strings.TrimSpace(text)
+	}
+	return letters
+}
+
+// isPreview reports an attachment that nobody wrote: Slack, or an app, adds what stands behind a link of the message. A
+// message that is passed on has an address too; it is told by is_share, and where that is missing by its address, which
+// is not in the text.
+func isPreview(a object, m message) bool {
+	address := first(a.str("from_url"), a.str("original_url"), a.str("app_unfurl_url"))
+	switch {
+	case a.is("is_share"):
+		return false
+	case isMessage(a):
+		bare, _, _ := strings.Cut(address, "?")
+		return address != "" && strings.Contains(unslashed(m.str("text")+string(m.object["blocks"])), bare)
+	}
+	return address != "" || a.is("is_app_unfurl") || a.has("service_name")
+}
+
+// unslashed is JSON without the backslashes that some write before slashes.
+func unslashed(text string) string { return strings.ReplaceAll(text, `\/`, "/") }
+
+// isMessage reports an attachment that is a message from elsewhere.
+func isMessage(a object) bool {
+	return a.is("is_share") || a.is("is_msg_unfurl") || a.is("is_reply_unfurl") || a.has("message_blocks")
+}
+
+// noPreview is what Slack writes for an attachment that has no text.
+const noPreview = "[no preview available]"
+
+// attachment reads a card, a table that was pasted, or a message from elsewhere.
+func (r *contentReader) attachment(a object) string {
+	if isMessage(a) {
+		return r.within(func() string { return r.quote(a) })
+	}
+	text := r.within(func() string { return r.members(a) })
+	switch {
+	case text != "":
+		return text
+	case a.str("fallback") != "" && a.str("fallback") != noPreview:
+		return typedFromText(a.str("fallback"), r.lookup)
+	case a.str("image_url") != "":
+		return "[image: " + oneLine(a.str("image_url")) + "]"
+	case len(a.objects("files")) > 0: // they are fetched
+		return ""
+	}
+	return r.lost("an attachment")
+}
+
+// quote reads a message from elsewhere, with who wrote it, and where if that is told.
+func (r *contentReader) quote(a object) string {
+	head := "Message from " + first(sessions.DisplayName(a.str("author_name")), sessions.DisplayName(a.str("author_subname")), handle("@", a.str("author_id")), "somebody")
+	if a.str("channel_id") != "" || a.str("channel_name") != "" {
+		head += " in " + r.lookup.channelName(a.str("channel_id"), a.str("channel_name"))
+	}
+	var parts []string
+	items, ok := a.list("message_blocks")
+	for _, item := range items {
+		inner := message{object: loose(item).obj("message")}
+		ok = ok && inner.object != nil
+		if inner.object != nil {
+			parts = append(parts, r.parts(inner)...)
+		}
+	}
+	if !ok {
+		parts = append(parts, r.lost("a message"))
+	}
+	said := joined(parts)
+	if text := typedFromText(a.str("text"), r.lookup); !repeats(text, parts...) {
+		said = joined([]string{text, said})
+	}
+	rest := object{}
+	for key, value := range a {
+		if key != "text" && key != "author_name" && key != "author_subname" && key != "footer" {
+			rest[key] = value
+		}
+	}
+	said = joined([]string{said, r.members(rest)})
+	if said == "" && len(a.objects("files")) == 0 {
+		said = r.orLost(strings.ReplaceAll(typedFromText(a.str("fallback"), r.lookup), noPreview, ""), "a message")
+	}
+	return head + ":\n" + quoted(said)
+}
+
+// quoted is text with a mark before each line.
+func quoted(text string) string {
+	return "> " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n> ")
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(sessions.Clean(text)), " ") }
