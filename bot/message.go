@@ -2,6 +2,7 @@ package bot
 
 import (
 	"strings"
+	"unicode"
 
 	"the-loop/authz"
 	"the-loop/bot/render"
@@ -126,41 +127,57 @@ func (m message) command(self Self) *threads.Command {
 	return parseCommand(typedFromText(rest, lookup{}))
 }
 
+// verbRaw gives the agent a command of its own: what follows is a command too, and read as one.
+const verbRaw = "raw"
+
 // parseCommand splits what follows the mention, or a slash command, into a verb and its words.
 func parseCommand(text string) *threads.Command {
-	text = strings.TrimLeft(text, " \t\r\n\u00a0,:")
+	text = strings.TrimLeftFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ',' || r == ':' })
 	words := splitWords(foldTyping(text))
 	if len(words) == 0 {
 		return &threads.Command{}
 	}
-	rest := ""
-	if i := strings.IndexAny(text, " \t\r\n\u00a0"); i >= 0 {
-		rest = strings.Trim(text[i:], " \t\r\n\u00a0")
+	c := &threads.Command{Verb: strings.ToLower(words[0]), Args: words[1:]}
+	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
+		c.Rest = strings.TrimSpace(text[i:])
 	}
-	return &threads.Command{Verb: strings.ToLower(words[0]), Args: words[1:], Rest: rest}
+	if c.Verb == verbRaw {
+		c.Rest = foldTyping(c.Rest)
+	}
+	return c
 }
 
-var typingFolder = strings.NewReplacer("“", `"`, "”", `"`, "„", `"`, "‟", `"`, "‘", "'", "’", "'", "‚", "'", "‛", "'",
-	"\u00a0", " ", "\u2011", "-", "−", "-")
-
-// foldTyping undoes what keyboards make of quotes and dashes (--all arrives as —all). It is for commands only: what
-// goes to an agent stays as it was written.
+// foldTyping undoes what keyboards make of quotes, hyphens, dots and spaces (--all arrives as —all). It is for commands only:
+// what goes to an agent as text stays as it was written.
 func foldTyping(text string) string {
-	text = typingFolder.Replace(text)
 	var b strings.Builder
 	start := true // of a word
 	for _, r := range text {
-		switch dash := r == '—' || r == '–'; {
-		case dash && start:
-			b.WriteString("--")
-		case dash:
-			b.WriteByte('-')
-		default:
-			b.WriteRune(r)
-		}
-		start = r == ' ' || r == '\t' || r == '\n'
+		b.WriteString(asOnAKeyboard(r, start))
+		start = unicode.IsSpace(r)
 	}
 	return b.String()
+}
+
+// asOnAKeyboard is a character as it was typed; start says that it begins a word. A long dash there was two hyphens.
+func asOnAKeyboard(r rune, start bool) string {
+	switch {
+	case r == '\n' || r == '\t' || r <= unicode.MaxASCII:
+		return string(r)
+	case unicode.IsSpace(r):
+		return " "
+	case strings.ContainsRune("–—―", r) && start:
+		return "--"
+	case unicode.Is(unicode.Dash, r):
+		return "-"
+	case strings.ContainsRune("‘’‚‛‹›", r):
+		return "'"
+	case strings.ContainsRune("“”„‟«»＂〝〞〟", r):
+		return `"`
+	case r == '…':
+		return "..."
+	}
+	return string(r)
 }
 
 // splitWords splits at white space; quotes hold words together. A quote that is not closed is a plain character.

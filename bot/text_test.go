@@ -155,7 +155,12 @@ func TestMentionsAreCommands(t *testing.T) {
 		{"<@U0BOT> Restart", "restart", "", nil},
 		{" \n<@U0BOT|loop>: restart  now", "restart", "now", []string{"now"}},
 		{"<@U0BOT>", "", "", nil},
-		{"<@U0BOT> raw /compact a &lt;b&gt; “c”", "raw", "/compact a <b> “c”", []string{"/compact", "a", "<b>", "c"}},
+		// what follows raw is a command too
+		{"<@U0BOT> raw /compact a &lt;b&gt; “c”", "raw", "/compact a <b> \"c\"", []string{"/compact", "a", "<b>", "c"}},
+		{"<@U0BOT> raw /model “x” —fast", "raw", `/model "x" --fast`, []string{"/model", "x", "--fast"}},
+		{"<@U0BOT> raw\u00a0/add\u202f«a b» ‘c’ d–e … − ‐x", "raw", `/add "a b" 'c' d-e ... - -x`, []string{"/add", "a b", "c", "d-e", "...", "-", "-x"}},
+		{"<@U0BOT>\u3000peek ―share", "peek", "―share", []string{"--share"}},
+		{"<@U0BOT> say x “as — typed”", "say", "x “as — typed”", []string{"x", "as -- typed"}},
 		// errbot#1145, bashbot#48: what a phone makes of --all and quotes
 		{"<@U0BOT> restart —all –dry-run ‘x y’ it’s", "restart", "—all –dry-run ‘x y’ it’s", []string{"--all", "--dry-run", "x y", "it's"}},
 		{"<@U0BOT> keys Escape", "keys", "Escape", []string{"Escape"}},

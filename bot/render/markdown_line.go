@@ -169,11 +169,11 @@ func merged(line []span) []span {
 	return out
 }
 
-// tameMark replaces mark in the text of line where it could make a pair with another: an opening one stands before a word,
-// and a closing one after it.
+// tameMark replaces mark in the text of line where one could make a pair with another: an opening one stands before a word,
+// and a closing one after it. Then all of them are replaced: some of each kind would be harder to read than either.
 func tameMark(line []span, mark rune, st emphasis) {
 	firstOpening, lastClosing, n := -1, -1, 0
-	found := eachMark(line, mark, st, func(opens, closes bool) bool {
+	found := eachMark(line, mark, st, func(opens, closes, _ bool) bool {
 		if n++; opens && firstOpening < 0 {
 			firstOpening = n
 		}
@@ -185,29 +185,34 @@ func tameMark(line []span, mark rune, st emphasis) {
 	if !found || firstOpening < 0 {
 		return
 	}
+	acts := false
 	n = 0
-	eachMark(line, mark, st, func(opens, closes bool) bool {
+	eachMark(line, mark, st, func(opens, closes, ours bool) bool {
 		n++
-		return opens && n < lastClosing || closes && n > firstOpening
+		acts = acts || !ours && (opens && n < lastClosing || closes && n > firstOpening)
+		return false
 	})
+	if acts {
+		eachMark(line, mark, st, func(_, _, _ bool) bool { return true })
+	}
 }
 
-// eachMark calls visit for each mark in line, also those that the style st will put there, and replaces the ones in text
-// for which it says so. It reports whether there are any in text.
-func eachMark(line []span, mark rune, st emphasis, visit func(opens, closes bool) (replace bool)) bool {
+// eachMark calls visit for each mark in line, also for those that the style st will put there (ours), and replaces the ones in
+// text for which it says so. It reports whether there are any in text.
+func eachMark(line []span, mark rune, st emphasis, visit func(opens, closes, ours bool) (replace bool)) bool {
 	found, styled := false, false
 	for i, s := range line {
 		if now := s.style&st != 0; now != styled {
-			visit(now, !now)
+			visit(now, !now, true)
 			styled = now
 		}
 		if s.style&code == 0 && strings.ContainsRune(s.text, mark) {
 			found = true
-			line[i].text = replaceMarks(s.text, mark, i > 0, i < len(line)-1, visit)
+			line[i].text = replaceMarks(s.text, mark, i > 0, i < len(line)-1, func(opens, closes bool) bool { return visit(opens, closes, false) })
 		}
 	}
 	if styled {
-		visit(false, true)
+		visit(false, true, true)
 	}
 	return found
 }

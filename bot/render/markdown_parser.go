@@ -31,9 +31,9 @@ func newParser() parser.Parser {
 		util.Prioritized(parser.NewHTMLBlockParser(), 900),
 		util.Prioritized(parser.NewParagraphParser(), 1000),
 	}
-	inlines := append(parser.DefaultInlineParsers(),
+	inlines := append(marksOf(parser.DefaultInlineParsers()),
 		util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
-		util.Prioritized(extension.NewStrikethroughParser(), 500),
+		util.Prioritized(closeMarks{extension.NewStrikethroughParser()}, 500),
 		util.Prioritized(extension.NewLinkifyParser(), 999))
 	return parser.NewParser(
 		parser.WithBlockParsers(blocks...),
