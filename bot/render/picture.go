@@ -65,8 +65,24 @@ func cube(n int) uint8 {
 	return uint8(55 + 40*n)
 }
 
-// PNG draws the screen. A character that the font does not have is a box of its width.
+// maxDrawn is how many lines a picture has, beside the one that says how many are cut.
+const maxDrawn = 200
+
+// drawn is the end of the screen, below a line that says how much of its top is cut.
+func (s Screen) drawn() Screen {
+	_, rows := s.size()
+	rows = min(rows, len(s.rows))
+	cut := max(0, rows-maxDrawn)
+	if s.cut+cut == 0 {
+		return s
+	}
+	note := ParseScreen("\x1b[2m… " + linesAbove(s.cut+cut) + "\x1b[0m")
+	return Screen{rows: append(note.rows, s.rows[cut:rows]...)}
+}
+
+// PNG draws the screen; of one that is long, its end. A character that the font does not have is a box of its width.
 func (s Screen) PNG() ([]byte, error) {
+	s = s.drawn()
 	d, err := newDrawer(s.size())
 	if err != nil {
 		return nil, err

@@ -13,12 +13,15 @@ import (
 
 // Bounds of a screen that is parsed: what lies beyond them is left out.
 const (
-	maxRows = 200
+	maxRows = 1000
 	maxCols = 400
 )
 
 // Screen is what a terminal shows, cell by cell, with its colours.
-type Screen struct{ rows [][]cell }
+type Screen struct {
+	rows [][]cell
+	cut  int // lines above them that were left out
+}
 
 // cell is one character as a person sees it, one or two columns wide.
 type cell struct {
@@ -36,14 +39,14 @@ type style struct {
 // ParseScreen reads the lines of a terminal with the escape sequences of their colours, as tmux's capture-pane -e gives
 // them. Sequences that are no colours are left out.
 func ParseScreen(ansi string) Screen {
-	p := &screenParser{}
+	p, lines := &screenParser{}, 0
 	for line := range strings.SplitSeq(strings.TrimRight(ansi, "\n"), "\n") {
-		if len(p.rows) == maxRows {
-			break
+		if lines++; len(p.rows) == maxRows {
+			p.rows = p.rows[1:] // its style goes on, and the end is what matters: the prompt and the dialog are there
 		}
 		p.line(line)
 	}
-	return Screen{rows: p.rows}
+	return Screen{rows: p.rows, cut: lines - len(p.rows)}
 }
 
 // Text is the screen without colours, without the blanks at the end of lines and without the empty lines at the end.
@@ -73,6 +76,7 @@ func (s Screen) Scrubbed(scrub func(string) string) Screen {
 	}
 	before, after := strings.Split(was, "\n"), strings.Split(now, "\n")
 	plain := ParseScreen(sessions.Clean(now))
+	plain.cut += s.cut
 	if len(before) != len(after) || len(plain.rows) != len(after) {
 		return plain
 	}

@@ -2,7 +2,9 @@ package render
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"the-loop/sessions"
 )
@@ -110,7 +112,48 @@ func tailOf(screen string) string {
 			lines = append(lines, line)
 		}
 	}
-	return strings.Join(lines[max(0, len(lines)-lastLines):], "\n")
+	tail, _ := lastOf(strings.Join(lines[max(0, len(lines)-lastLines):], "\n"), maxScreen)
+	return tail
+}
+
+// maxScreen is how much of a screen a message shows, in characters. The rest of MaxMessage is for what is said around it.
+const maxScreen = MaxMessage - 2000
+
+// lastOf is the end of a screen, where the prompt and the dialog are: as many whole lines as fit into a message, and of a last
+// one that does not, its end. cut is how many lines above are not there.
+func lastOf(screen string, limit int) (tail string, cut int) {
+	lines := strings.Split(sessions.Clean(screen), "\n")
+	room, from := limit, len(lines)
+	for from > 0 && units(Escape(lines[from-1]))+1 <= room {
+		from--
+		room -= units(Escape(lines[from])) + 1
+	}
+	if from == len(lines) {
+		from--
+		lines[from] = "…" + endOf(lines[from], limit-1)
+	}
+	return strings.Join(lines[from:], "\n"), from
+}
+
+// endOf is the end of a line that has at most so many characters when it is escaped.
+func endOf(line string, limit int) string {
+	at := len(line)
+	for at > 0 {
+		_, n := utf8.DecodeLastRuneInString(line[:at])
+		if limit -= units(Escape(line[at-n : at])); limit < 0 {
+			break
+		}
+		at -= n
+	}
+	return line[at:]
+}
+
+// linesAbove says how many lines of a screen are cut off at its top.
+func linesAbove(n int) string {
+	if n == 1 {
+		return "1 line above is cut"
+	}
+	return strconv.Itoa(n) + " lines above are cut"
 }
 
 // Peeked is what a session's terminal shows.
@@ -118,7 +161,11 @@ func Peeked(r sessions.Row, screen string) string {
 	if strings.TrimSpace(screen) == "" {
 		return Line(r) + "\nIts screen is empty."
 	}
-	return Line(r) + "\n" + Preformatted(screen)
+	tail, cut := lastOf(screen, maxScreen)
+	if cut == 0 {
+		return Line(r) + "\n" + Preformatted(tail)
+	}
+	return Line(r) + "\n_This is the end of its screen: " + linesAbove(cut) + "._\n" + Preformatted(tail)
 }
 
 // List is a line for each session.
