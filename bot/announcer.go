@@ -176,6 +176,9 @@ func (a *announcer) row(ctx context.Context, r sessions.Row) error {
 	if r.ID == "" || r.State == sessions.StateUnknown || r.State == sessions.StateBroken || !wanted {
 		return nil
 	}
+	if r.State == sessions.StateStopped {
+		a.b.threads.AgentEnded(ctx, r.ID, r.Changed)
+	}
 	if r.State == sessions.StateEnded {
 		var sure bool
 		if r, sure = a.ended(ctx, r); !sure {
@@ -218,6 +221,7 @@ func (a *announcer) ended(ctx context.Context, r sessions.Row) (sessions.Row, bo
 	case now.State != sessions.StateEnded || !now.Changed.Equal(r.Changed):
 		return r, false // it was taken down, or up again: the next look shows how it is
 	}
+	a.b.threads.AgentEnded(ctx, r.ID, time.Now())
 	screen := ""
 	if p, err := a.b.o.Core.Peek(ctx, sessions.PeekRequest{Ref: r.Ref}); err == nil {
 		screen = a.b.scrubbed(p.Text)

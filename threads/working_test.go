@@ -255,6 +255,30 @@ func TestTheScreenDecidesWhereTheRecordGoesOnSayingThatATurnRuns(t *testing.T) {
 	}
 }
 
+func TestNoThreadShowsThatAnAgentWorksWhichItWasToldIsDown(t *testing.T) {
+	seeing(t, func(w *world) {
+		w.works()
+		w.after(5 * time.Second)
+		w.wantStatus("in the turn", statusWorks)
+		w.m.AgentEnded(context.Background(), sid, time.Now())
+		w.m.Tell(context.Background(), sid, Telling{Text: ":red_circle: is down"})
+		w.after(time.Second)
+		asked := w.sight.asked()
+		w.after(20 * time.Second)
+		w.wantStatus("after that", "")
+		w.agent.speaks("what it had written before", false) // it is read later
+		w.relay()
+		w.after(20 * time.Second)
+		w.wantStatus("when the rest of its record was read", "")
+		if n := w.sight.asked() - asked; n != 0 {
+			t.Errorf("%d changes of the status after it was told that the agent is down", n)
+		}
+		w.works()
+		w.after(5 * time.Second)
+		w.wantStatus("in the next agent's turn", statusWorks)
+	})
+}
+
 func TestOneMessageTellsOfALongTurnWhereThereAreNoStatuses(t *testing.T) {
 	telling(t, func(w *world) {
 		w.works()

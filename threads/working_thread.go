@@ -35,6 +35,7 @@ type work struct {
 	waits  bool          // a dialog is open
 	looked time.Time
 	idle   int
+	ended  time.Time // when the last agent was found to have ended; zero: not since the bot began
 
 	status  string // what the status says; empty: nothing
 	unsure  bool   // or something else
@@ -74,11 +75,36 @@ func (t *thread) turned(turn sessions.Turn, news bool) {
 	if w.turn = turn; news {
 		w.idle, w.over = 0, ""
 	}
+	w.buried()
 	if !w.known {
 		w.known, w.unsure = true, t.b.Busy // an earlier run of the bot may have had it shown
 	}
 	t.b.Busy = turn.Working
 	t.m.working.want(t)
+}
+
+// buried ends a turn of an agent that has ended: its record goes on saying that it works, and may still grow by what it had
+// written before.
+func (w *work) buried() {
+	if w.turn.Working && !w.since().After(w.ended) {
+		w.over = overGone
+	}
+}
+
+// AgentEnded takes that a session's agent had ended by then, so that its thread does not show that it works: neither before
+// nor after it is told.
+func (m *Manager) AgentEnded(ctx context.Context, id string, at time.Time) {
+	t := m.of(id)
+	if t == nil {
+		return
+	}
+	t.call(ctx, func(context.Context) {
+		if w := &t.work; at.After(w.ended) {
+			w.ended = at
+			w.buried()
+			t.m.working.want(t)
+		}
+	})
 }
 
 // saw takes what the agent's screen shows.
