@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -205,6 +206,10 @@ func (c *Core) readyWith(def Definition, cfg Config, declared map[string]string,
 }
 
 func checkFolder(dir string) error {
+	if !filepath.IsAbs(dir) { // it starts at the current folder, which was removed
+		return &Refusal{Cause: ErrRefused, What: fmt.Sprintf("the folder %q starts at the current one, which is not there any more", dir),
+			Remedy: "go to another folder, or name an absolute one (cwd, routing.spawnWorkdir)"}
+	}
 	info, err := os.Stat(dir)
 	switch {
 	case err != nil:

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"the-loop/sessions"
 )
@@ -83,7 +83,7 @@ make it again. It asks first; --yes answers.`}
 
 // sure asks on the terminal. Without one there is nobody to ask.
 func (c *cli) sure(question string) error {
-	if info, err := c.env.in.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !term.IsTerminal(int(c.env.in.Fd())) { // /dev/null is a device too
 		return usage(errors.New("there is no terminal to ask on: say --yes"))
 	}
 	if _, err := fmt.Fprintf(c.env.err, "%s [y/N] ", question); err != nil {
@@ -97,7 +97,7 @@ func (c *cli) sure(question string) error {
 	case "y", "yes":
 		return nil
 	}
-	return errors.New("nothing was deleted")
+	return errors.New("nothing was deleted; --yes deletes without asking")
 }
 
 func (c *cli) standingPeek() *cobra.Command {

@@ -54,7 +54,10 @@ func Find(explicit string, env func(string) string, workdir, home string) (Found
 	if named := env(PathVariable); named != "" {
 		return Found{absolute(named, workdir, home), OriginEnvironment}, nil
 	}
-	inFolder, atHome := FolderPath(workdir), ""
+	inFolder, atHome := "", ""
+	if workdir != "" { // it may have been removed
+		inFolder = FolderPath(workdir)
+	}
 	if home != "" {
 		atHome = HomePath(home)
 	}
@@ -69,7 +72,7 @@ func Find(explicit string, env func(string) string, workdir, home string) (Found
 		return Found{atHome, OriginHome}, nil
 	}
 	return Found{}, fmt.Errorf("%w: neither --config nor $%s is set, and there is no %s and no %s — run `the-loop config init`",
-		ErrNotFound, PathVariable, inFolder, HomePath(home))
+		ErrNotFound, PathVariable, FolderPath(workdir), HomePath(home))
 }
 
 // FolderPath is where a folder has its configuration.

@@ -49,9 +49,7 @@ func (l Loader) Load(path string) (*Config, error) {
 
 // parse makes a configuration of a file's bytes.
 func (l Loader) parse(path string, data []byte) (*Config, error) {
-	if err := l.complete(); err != nil {
-		return nil, err
-	}
+	l.complete()
 	d, raw, err := decode(path, data)
 	if err != nil {
 		return nil, err
@@ -71,18 +69,13 @@ func (l Loader) parse(path string, data []byte) (*Config, error) {
 }
 
 // complete fills in what the process knows.
-func (l *Loader) complete() error {
+func (l *Loader) complete() {
 	if l.Workdir == "" {
-		dir, err := os.Getwd()
-		if err != nil {
-			return fmt.Errorf("finding the current folder: %w", err)
-		}
-		l.Workdir = dir
+		l.Workdir, _ = os.Getwd() // it may have been removed: what starts there is refused where it is used
 	}
 	if l.Home == "" {
 		l.Home, _ = os.UserHomeDir() // without one, a path from ~/ is refused where it stands
 	}
-	return nil
 }
 
 // decode parses and validates.
