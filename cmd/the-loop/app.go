@@ -150,7 +150,7 @@ func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.guard(first).watch(func() string { return cfg().EnvFile }, a.tmux.Panes)
+	c.scrubberFor(first).watch(func() string { return cfg().EnvFile }, a.tmux.Panes)
 	program := sync.OnceValues(func() (string, error) { return stable(c.env.self, filepath.Join(first.StateRoot, "run")) })
 	a.harnesses = func() (harness.Set, error) {
 		self, err := program()

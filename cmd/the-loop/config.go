@@ -52,11 +52,11 @@ func (c *cli) configValidate() *cobra.Command {
 }
 
 func (c *cli) configSchema() *cobra.Command {
-	return &cobra.Command{Use: "schema", Short: "Print the configuration's JSON Schema", Args: cobra.NoArgs,
+	return openToAgents(&cobra.Command{Use: "schema", Short: "Print the configuration's JSON Schema", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return err
-		}}
+		}})
 }
 
 func (c *cli) configTrust() *cobra.Command {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -169,12 +170,20 @@ func (c *cli) detach(cfg *config.Config) (*exec.Cmd, error) {
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Dir, cmd.Stdin, cmd.Stderr = c.env.workdir, tokens, errs
-	cmd.Env = without(os.Environ(), cfg.SecretNames())
+	cmd.Env = withoutSession(without(os.Environ(), cfg.SecretNames()))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the bot: %w", err)
 	}
 	return cmd, nil
+}
+
+// withoutSession is an environment without the session of a pane that the bot may be started beside: it outlives that pane, and is
+// nobody's agent.
+func withoutSession(environ []string) []string {
+	return slices.DeleteFunc(environ, func(entry string) bool {
+		return strings.HasPrefix(entry, sessionVariable+"=") || strings.HasPrefix(entry, instanceVariable+"=")
+	})
 }
 
 // until looks every few milliseconds, until ok or the end of ctx.

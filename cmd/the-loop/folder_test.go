@@ -35,7 +35,7 @@ func TestEveryCommandWorksInAFolderThatWasRemoved(t *testing.T) {
 	}
 	socket := "tls-" + strings.ToLower(rand.Text()[:10])
 	t.Cleanup(func() {
-		takeDown(socket)
+		takeDown(t, socket)
 		if err := os.RemoveAll(home); err != nil {
 			t.Error(err)
 		}

@@ -54,7 +54,7 @@ type reporter struct {
 
 // reporter finds the session by what its pane was given.
 func (c *cli) reporter(ctx context.Context) (*reporter, error) {
-	id, root, err := c.pane()
+	id, root, err := c.pane(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"the-loop/sessions"
 	"the-loop/sessions/harness"
 )
 
@@ -73,11 +75,19 @@ func (c *cli) say(cmd *cobra.Command, note harness.SaidNote) error {
 }
 
 // pane is the session in whose terminal this runs, by its id, and the folder of the state that has it. Every pane is given
-// them.
-func (c *cli) pane() (id, root string, err error) {
-	id, root = c.env.getenv("THE_LOOP_SESSION"), c.env.getenv("THE_LOOP_INSTANCE")
+// them; where the pane can be told, it is the one that counts.
+func (c *cli) pane(ctx context.Context) (id, root string, err error) {
+	id, root = c.env.getenv(sessionVariable), c.env.getenv(instanceVariable)
 	if id == "" || root == "" {
 		return "", "", usage(errors.New("this is for agents, in a session's terminal: THE_LOOP_SESSION and THE_LOOP_INSTANCE name the session there"))
+	}
+	who, err := c.origin(ctx)
+	switch {
+	case err != nil:
+		return "", "", err
+	case who.session != "" && who.session != id:
+		return "", "", &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("this is the terminal of the session %s, and THE_LOOP_SESSION names %s", who.session, id),
+			Remedy: "leave the variable as it was given: an agent reports for its own session"}
 	}
 	return id, root, nil
 }

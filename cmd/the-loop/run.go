@@ -35,6 +35,7 @@ type environment struct {
 	workdir  string
 	home     string
 	self     string // this program
+	pid      int    // of this process; 0: nobody asks who calls
 }
 
 // system is the environment of this process.
@@ -43,7 +44,7 @@ func system() environment {
 	home, _ := os.UserHomeDir()
 	self, _ := os.Executable()
 	return environment{in: os.Stdin, out: os.Stdout, err: os.Stderr, outFile: os.Stdout, getenv: os.Getenv, unsetenv: os.Unsetenv,
-		workdir: workdir, home: home, self: self}
+		workdir: workdir, home: home, self: self, pid: os.Getpid()}
 }
 
 // exitError is an error with an exit code of its own.
@@ -132,13 +133,15 @@ thread shows what became of it.
 Exit codes: 0 ok, 1 something failed or is not as it should be, 2 usage or refused configuration, 3 the bot is not running
 where the command needs it.`,
 		SilenceErrors: true, SilenceUsage: true, Version: version(), Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return c.guard(cmd) },
 	}
 	root.SetVersionTemplate("the-loop {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
 	root.PersistentFlags().StringVar(&c.config, "config", "", "the configuration `FILE`, instead of the one that is searched for")
 	root.AddCommand(c.startCommand(), c.stopCommand(), c.restartCommand(), c.statusCommand(), c.serveCommand(), c.standingCommand(), c.sessionsCommand(), c.attachCommand(), c.eventsCommand(),
-		c.configCommand(), c.slackCommand(), c.demoCommand(), c.versionCommand(), c.smallAgentCommand(), c.reportCommand())
+		c.configCommand(), c.slackCommand(), openToAgents(c.demoCommand()), openToAgents(c.versionCommand()), openToAgents(c.smallAgentCommand()),
+		openToAgents(c.reportCommand()))
 	for _, cmd := range allCommands(root) {
 		strict(cmd)
 	}

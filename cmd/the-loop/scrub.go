@@ -115,8 +115,8 @@ func (s *scrubber) look() bool {
 	return true
 }
 
-// guard is what takes secrets out of texts, by a configuration.
-func (c *cli) guard(cfg *config.Config) *scrubber {
+// scrubberFor is what takes secrets out of texts, by a configuration.
+func (c *cli) scrubberFor(cfg *config.Config) *scrubber {
 	if c.secrets == nil {
 		c.secrets = newScrubber(func() string { return cfg.EnvFile }, nil, c.tokens(cfg))
 	}
