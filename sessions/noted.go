@@ -29,6 +29,7 @@ type Noted struct {
 	Answered []Answered
 	Files    []NotedFile
 	Cwd      string   // the folder that the session works in, for its files
+	FolderID FolderID // of that folder when the agent was started
 	Next     string   // the place to go on from
 	Watch    []string // files: as long as none of them changes, there is nothing new
 }
@@ -105,7 +106,7 @@ func (c *Core) Noted(ctx context.Context, q NotedRequest) (Noted, error) {
 	if err != nil {
 		return Noted{}, fmt.Errorf("read what %s reported: %w", q.Ref, err)
 	}
-	noted.Cwd = rec.Definition.Cwd
+	noted.Cwd, noted.FolderID = rec.Definition.Cwd, rec.FolderID
 	for i, a := range noted.Asks {
 		noted.Asks[i] = a.located()
 	}

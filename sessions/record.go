@@ -75,6 +75,9 @@ type Record struct {
 	Created      time.Time  `json:"created"`
 	Changed      time.Time  `json:"changed"`
 
+	// FolderID is that of the folder in which the agent was started last. Empty: it was started by an earlier version.
+	FolderID FolderID `json:"folderId,omitempty"`
+
 	// Replaces is the pid of the pane's process that a restart is about to end, while its status is [StatusStarting]; else 0.
 	// A pane with another process is what came of it.
 	Replaces int `json:"replaces,omitempty"`

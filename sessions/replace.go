@@ -64,7 +64,7 @@ func (r *run) replace(ctx context.Context, own Pane, l Launch) error {
 		return err
 	}
 	r.rec = r.rec.at(own, StatusStarting, r.c.o.Now())
-	r.rec.Replaces = own.PID
+	r.rec.Replaces, r.rec.FolderID = own.PID, folderID(s.Cwd)
 	if err := r.c.o.Store.Save(ctx, r.rec); err != nil {
 		return fmt.Errorf("record the restart: %w", err)
 	}

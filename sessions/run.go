@@ -154,7 +154,7 @@ func (r *run) spawn(ctx context.Context, l Launch) error {
 		return err
 	}
 	r.rec.Status, r.rec.Changed, r.rec.Pane, r.rec.TmuxSession, r.rec.Server = StatusStarting, r.c.o.Now(), "", "", Server{}
-	r.rec.Replaces = 0
+	r.rec.Replaces, r.rec.FolderID = 0, folderID(s.Cwd)
 	if err := r.c.o.Store.Save(ctx, r.rec); err != nil {
 		return fmt.Errorf("record the start: %w", err)
 	}

@@ -23,7 +23,7 @@ func (t *thread) parcels(noted sessions.Noted) ([]*letter, error) {
 	for _, f := range noted.Files {
 		sum := sha256.Sum256([]byte(f.At.Format(time.RFC3339Nano) + "\x00" + f.Path + "\x00" + f.Comment))
 		l := &letter{Post: Post{Text: t.caption(f), Nonce: t.id + ".file." + hex.EncodeToString(sum[:12]), Session: t.id}, Since: f.At}
-		e, err := t.enclose(noted.Cwd, f, l.Post.Nonce)
+		e, err := t.enclose(Folder{Path: noted.Cwd, ID: noted.FolderID}, f, l.Post.Nonce)
 		var final *FileError
 		switch {
 		case errors.As(err, &final):
@@ -64,7 +64,7 @@ func (t *thread) caption(f sessions.NotedFile) string {
 
 // enclose copies one file of the session's folder into the outbox. It errs with a [*FileError] when the file is none that
 // may be posted.
-func (t *thread) enclose(dir string, f sessions.NotedFile, nonce string) (enclosure, error) {
+func (t *thread) enclose(dir Folder, f sessions.NotedFile, nonce string) (enclosure, error) {
 	most := t.m.o.Settings().MaxFile
 	if most <= 0 {
 		return enclosure{}, errNotPosted
@@ -97,7 +97,7 @@ func (m *Manager) nameable(path string) string {
 
 // Postable says why a file of a folder cannot be posted; most is its size in bytes at most. The bot asks again when it takes
 // its copy.
-func Postable(dir, path string, most int64) error {
+func Postable(dir Folder, path string, most int64) error {
 	file, err := openWithin(dir, path)
 	if err != nil {
 		return err
@@ -114,33 +114,53 @@ func Postable(dir, path string, most int64) error {
 
 var errNotPosted = &FileError{"files are not posted here: channels.slack.files.maxMB is 0"}
 
-// openWithin opens a regular file of a folder. No link leads out of it, and no pipe is waited for.
-func openWithin(dir, path string) (*os.File, error) {
+// Folder is one that files may come from.
+type Folder struct {
+	Path string
+	ID   sessions.FolderID // empty: whatever stands at the path
+}
+
+// openWithin opens a regular file of a folder. No link leads out of it, none stands in its own place or above it, and no pipe is
+// waited for. A file with more than one name may be that of another folder.
+func openWithin(dir Folder, path string) (*os.File, error) {
 	if !filepath.IsLocal(path) {
 		return nil, &FileError{"it lies outside of the session's folder"}
 	}
-	root, err := os.OpenRoot(dir)
+	root, err := os.OpenRoot(dir.Path)
 	if err != nil {
 		return nil, &FileError{"the session's folder cannot be opened: " + unnamed(err)}
 	}
 	defer func() { _ = root.Close() }()
+	if info, err := root.Stat("."); err != nil || dir.ID.Differs(info) {
+		return nil, &FileError{"another folder than the one that the agent was started in stands in its place"}
+	}
 	file, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, &FileError{"it cannot be opened: " + unnamed(err)}
 	}
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-	case !info.Mode().IsRegular():
-		err = &FileError{"it is no file but a folder, a pipe or a device"}
-	case info.Size() == 0:
-		err = &FileError{"it is empty"}
-	}
-	if err != nil {
+	if err := plainFile(file); err != nil {
 		_ = file.Close()
 		return nil, err
 	}
 	return file, nil
+}
+
+// plainFile says why an open file is none that may be posted.
+func plainFile(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	stat, known := info.Sys().(*syscall.Stat_t)
+	switch {
+	case !info.Mode().IsRegular():
+		return &FileError{"it is no file but a folder, a pipe or a device"}
+	case info.Size() == 0:
+		return &FileError{"it is empty"}
+	case known && stat.Nlink > 1:
+		return &FileError{fmt.Sprintf("it has %d names (hard links), and may be a file of another folder: post a copy", stat.Nlink)}
+	}
+	return nil
 }
 
 // unnamed is an error without the path: the sentence around it has it already.
