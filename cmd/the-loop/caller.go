@@ -111,12 +111,20 @@ func openToAgents(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// guard refuses what an agent, or what it has started, calls beside the commands that are for agents.
-func (c *cli) guard(cmd *cobra.Command) error {
+// isForAgents reports a command that an agent may call. Help and completions, which cobra adds, are.
+func isForAgents(cmd *cobra.Command) bool {
 	for at := cmd; at != nil; at = at.Parent() {
 		if at.Annotations[forAgents] != "" || at.Name() == "help" || at.Name() == "completion" || at.Name() == cobra.ShellCompRequestCmd {
-			return nil
+			return true
 		}
+	}
+	return false
+}
+
+// guard refuses what an agent, or what it has started, calls beside the commands that are for agents.
+func (c *cli) guard(cmd *cobra.Command) error {
+	if cmd.HasSubCommands() || isForAgents(cmd) { // the first only prints its help
+		return nil
 	}
 	who, err := c.origin(cmd.Context())
 	if err != nil {
