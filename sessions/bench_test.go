@@ -22,11 +22,11 @@ import (
 // sleeper is a harness that costs nothing, so that what is measured is the-loop and tmux.
 var sleeper = harness.Template{Title: "sleeper", Binary: "sleep", Args: []string{"100000"}, ResumeArgs: []string{"100000"}}
 
-// fleet is a world of n declared sessions of sleepers, on a tmux whose every call is counted.
-func fleet(b *testing.B, n int) (*world, func() int) {
+// counted is a fleet on a tmux whose every call is counted.
+func counted(b *testing.B, n int) (*world, func() int) {
 	b.Helper()
-	w := &world{t: b, dir: tmuxtest.Dir(b), events: &eventlogtest.Recorder{}}
-	calls, binary := filepath.Join(w.dir, "calls"), filepath.Join(w.dir, "tmux")
+	dir := tmuxtest.Dir(b)
+	calls, binary := filepath.Join(dir, "calls"), filepath.Join(dir, "tmux")
 	path, err := exec.LookPath("tmux")
 	if err != nil {
 		b.Fatal(err)
@@ -35,8 +35,21 @@ func fleet(b *testing.B, n int) (*world, func() int) {
 	if err := os.WriteFile(binary, []byte(script), 0o700); err != nil {
 		b.Fatal(err)
 	}
+	return fleet(b, n, binary), func() int {
+		data, err := os.ReadFile(calls)
+		if err != nil && !os.IsNotExist(err) {
+			b.Fatal(err)
+		}
+		return len(data)
+	}
+}
+
+// fleet is a world of n declared sessions of sleepers.
+func fleet(b *testing.B, n int, binary string) *world {
+	b.Helper()
+	w := &world{t: b, dir: tmuxtest.Dir(b), events: &eventlogtest.Recorder{}}
 	w.tmux = tmuxtest.StartIn(b, w.dir, tmux.Options{})
-	counted, err := tmux.New(tmux.Options{SocketPath: tmuxtest.Socket(w.dir), Dir: filepath.Join(w.dir, "c"), Binary: binary})
+	terminal, err := tmux.New(tmux.Options{SocketPath: tmuxtest.Socket(w.dir), Dir: filepath.Join(w.dir, "c"), Binary: binary})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -46,14 +59,8 @@ func fleet(b *testing.B, n int) (*world, func() int) {
 		w.cfg.Declared = append(w.cfg.Declared, sessions.Definition{Name: "s" + strconv.Itoa(i), Source: sessions.SourceDeclared,
 			Harness: "sleeper", Cwd: w.dir, AutoStart: true})
 	}
-	w.Core = sessions.New(sessions.Options{Terminal: counted, Store: w.registry, Sink: w.events, Config: w.config, Harnesses: harness.NewSet(sleeper).Get})
-	return w, func() int {
-		data, err := os.ReadFile(calls)
-		if err != nil && !os.IsNotExist(err) {
-			b.Fatal(err)
-		}
-		return len(data)
-	}
+	w.Core = sessions.New(sessions.Options{Terminal: terminal, Store: w.registry, Sink: w.events, Config: w.config, Harnesses: harness.NewSet(sleeper).Get})
+	return w
 }
 
 func (w *world) allUp(b *testing.B) {
@@ -74,7 +81,7 @@ func (w *world) allDown(b *testing.B) {
 func BenchmarkList(b *testing.B) {
 	for _, n := range []int{1, 10, 100, 1000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			w, calls := fleet(b, n)
+			w, calls := counted(b, n)
 			w.allUp(b)
 			before, loops := calls(), 0
 			for b.Loop() {
@@ -92,38 +99,78 @@ func BenchmarkList(b *testing.B) {
 	}
 }
 
-// BenchmarkStartStop starts and stops 100 sessions and, beside it, 100 bare tmux sessions, one after the other and eight at
-// a time, as a person with a shell would.
-func BenchmarkStartStop(b *testing.B) {
-	const n = 100
-	w, calls := fleet(b, n)
+// sized is what the verbs on n sessions take, and the same on bare tmux in the same minute.
+type sized struct {
+	start, stop, status             time.Duration
+	bareStart, bareStop, bareStatus time.Duration
+}
+
+// BenchmarkScale starts, lists and stops a hundred sessions and a thousand, and beside each does the same with bare tmux: one
+// new-session and one kill-session after the other, and for status one list of panes with the bare reads of the records and
+// environments. ×10 is how much more a thousand cost than a hundred.
+func BenchmarkScale(b *testing.B) {
+	var of [2]sized
+	loops := 0
+	for b.Loop() {
+		for i, n := range []int{100, 1000} {
+			of[i].measure(b, n)
+		}
+		loops++
+	}
+	few, many := of[0], of[1]
+	b.ReportMetric(0, "ns/op")
+	for name, d := range map[string][4]time.Duration{"start": {few.start, many.start, few.bareStart, many.bareStart},
+		"stop": {few.stop, many.stop, few.bareStop, many.bareStop}, "status": {few.status, many.status, few.bareStatus, many.bareStatus}} {
+		b.ReportMetric(float64(d[1])/float64(d[0]), name+"-×10")
+		b.ReportMetric(float64(d[0])/float64(d[2]), name+"-100/bare")
+		b.ReportMetric(float64(d[1])/float64(d[3]), name+"-1000/bare")
+		b.ReportMetric(float64(d[1].Milliseconds())/float64(loops), name+"-1000-ms")
+	}
+}
+
+func (s *sized) measure(b *testing.B, n int) {
+	w := fleet(b, n, "")
+	w.envFile("TOKEN=old", "OTHER=1")
+	s.start += timed(func() { w.allUp(b) })
+	pids := w.pids(b)
+	for range 5 {
+		s.status += timed(func() { w.survey(b, n) })
+		s.bareStatus += timed(func() {
+			w.bareTmux("", "list-panes", "-a", "-F", "#{pane_id} #{pane_pid}")
+			readAll(b, pids)
+			w.readRecords(b, n)
+		})
+	}
+	s.stop += timed(func() { w.allDown(b) })
 	bare := filepath.Join(tmuxtest.Dir(b), "s")
 	keep := exec.Command("tmux", "-f", "/dev/null", "-S", bare, "new-session", "-d", "-s", "keep", "sleep", "100000")
 	if out, err := keep.CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}
-	b.Cleanup(func() { tmuxtest.EndServer(b, bare) })
-	var start, stop, bareStart, bareStop, bareStart8, bareStop8 time.Duration
-	loops, before := 0, 0
-	for b.Loop() {
-		before = calls()
-		start += timed(func() { w.allUp(b) })
-		stop += timed(func() { w.allDown(b) })
-		before = calls() - before
-		bareStart += timed(func() { each(b, n, 1, bare, "new-session", "-d", "-s", "s%d", "sleep", "100000") })
-		bareStop += timed(func() { each(b, n, 1, bare, "kill-session", "-t", "=s%d") })
-		bareStart8 += timed(func() { each(b, n, 8, bare, "new-session", "-d", "-s", "s%d", "sleep", "100000") })
-		bareStop8 += timed(func() { each(b, n, 8, bare, "kill-session", "-t", "=s%d") })
-		loops++
+	s.bareStart += timed(func() { each(b, n, 1, bare, "new-session", "-d", "-s", "s%d", "sleep", "100000") })
+	s.bareStop += timed(func() { each(b, n, 1, bare, "kill-session", "-t", "=s%d") })
+	tmuxtest.EndServer(b, bare)
+}
+
+// survey is what status asks.
+func (w *world) survey(b *testing.B, n int) {
+	b.Helper()
+	rows, err := w.List(b.Context())
+	if err != nil || len(rows) != n || !rows[0].Running {
+		b.Fatalf("%d rows, %v", len(rows), err)
 	}
-	per := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 / float64(loops) / n }
-	b.ReportMetric(per(start), "ms/start")
-	b.ReportMetric(per(stop), "ms/stop")
-	b.ReportMetric(float64(start)/float64(bareStart), "start/bare")
-	b.ReportMetric(float64(stop)/float64(bareStop), "stop/bare")
-	b.ReportMetric(float64(start)/float64(bareStart8), "start/bare-8")
-	b.ReportMetric(float64(stop)/float64(bareStop8), "stop/bare-8")
-	b.ReportMetric(float64(before)/n, "tmux-calls/session")
+	if d := w.Drift(b.Context()); d.Running != n || d.Stale != 0 || d.Unknown != 0 {
+		b.Fatalf("%d running, %d stale, %d unknown, %s", d.Running, d.Stale, d.Unknown, d.Problem)
+	}
+}
+
+func (w *world) readRecords(b *testing.B, n int) {
+	b.Helper()
+	for i := range n {
+		if _, err := os.ReadFile(filepath.Join(w.dir, "state", "local", "standing", "s"+strconv.Itoa(i)+".json")); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 func timed(do func()) time.Duration {

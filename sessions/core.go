@@ -25,7 +25,7 @@ type Core struct {
 	declarations declarations
 }
 
-// atOnce is how many calls that look or spawn one process gives to tmux at the same time.
+// atOnce is how many calls that spawn one process gives to tmux at the same time. Those that look share their looks.
 const atOnce = 8
 
 // Options are what a core is made of. All fields but the marked ones are required.
@@ -89,7 +89,7 @@ func (c *Core) terminal(r Record) Terminal {
 
 // look lists the panes of our server, and of the servers that the records name where those are others.
 func (c *Core) look(ctx context.Context, recs ...Record) ([]Pane, error) {
-	panes, err := c.panes(ctx, c.o.Terminal)
+	panes, err := c.o.Terminal.Panes(ctx)
 	if err != nil || c.o.At == nil {
 		return panes, err
 	}
@@ -100,7 +100,7 @@ func (c *Core) look(ctx context.Context, recs ...Record) ([]Pane, error) {
 		}
 		seen[r.Server.Socket] = true
 		if t := c.terminal(r); t != c.o.Terminal {
-			more, err := c.panes(ctx, t)
+			more, err := t.Panes(ctx)
 			if err != nil {
 				return nil, err
 			}
@@ -108,11 +108,6 @@ func (c *Core) look(ctx context.Context, recs ...Record) ([]Pane, error) {
 		}
 	}
 	return panes, nil
-}
-
-func (c *Core) panes(ctx context.Context, t Terminal) (panes []Pane, err error) {
-	err = c.gated(ctx, func() error { panes, err = t.Panes(ctx); return err })
-	return panes, err
 }
 
 // gated keeps many verbs at once from flooding tmux.

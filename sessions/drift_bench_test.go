@@ -14,7 +14,7 @@ import (
 func BenchmarkDrift(b *testing.B) {
 	for _, n := range []int{1, 10, 100, 1000} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			w, calls := fleet(b, n)
+			w, calls := counted(b, n)
 			path := w.envFile("TOKEN=old", "OTHER=1")
 			w.allUp(b)
 			pids := w.pids(b)

@@ -17,14 +17,14 @@ const bufferLife = 2 * time.Minute
 
 func newBuffer() string { return bufferPrefix + strings.ToLower(rand.Text()) }
 
-// staleBuffer reads a line of bufferFormat.
+// staleBuffer reads a buffer's name and when it was made from a line of a list.
 func staleBuffer(line string, now time.Time) (name string, stale bool) {
 	f := strings.Split(line, "\t")
-	if len(f) != 3 || !strings.HasPrefix(f[1], bufferPrefix) {
+	if len(f) != 2 || !strings.HasPrefix(f[0], bufferPrefix) {
 		return "", false
 	}
-	created, err := strconv.ParseInt(f[2], 10, 64)
-	return f[1], err == nil && now.Sub(time.Unix(created, 0)) > bufferLife
+	created, err := strconv.ParseInt(f[1], 10, 64)
+	return f[0], err == nil && now.Sub(time.Unix(created, 0)) > bufferLife
 }
 
 // sweep deletes buffers that a client left behind when it died at a bad moment. Failing is no harm: the next look tries

@@ -17,7 +17,7 @@ import (
 func (t *Tmux) End(ctx context.Context, target sessions.Target, grace time.Duration) error {
 	held, err := onPane(ctx, t, target, func(pane string) (sessions.Pane, error) { return t.hold(ctx, target.Mark, pane) })
 	switch {
-	case errors.Is(err, sessions.ErrPaneGone):
+	case errors.Is(err, sessions.ErrPaneGone), errors.Is(err, errLost) && t.absent(ctx, target.Mark):
 		return nil
 	case err != nil:
 		return named("end", target, err)
@@ -26,6 +26,12 @@ func (t *Tmux) End(ctx context.Context, target sessions.Target, grace time.Durat
 		return named("end", held.Target(), err)
 	}
 	return named("end", held.Target(), t.remove(ctx, held))
+}
+
+// absent reports that there is no pane with the mark, for certain. A server that was just ending with its last pane is waited for.
+func (t *Tmux) absent(ctx context.Context, mark string) bool {
+	panes, err := t.Panes(ctx)
+	return err == nil && !slices.ContainsFunc(panes, func(p sessions.Pane) bool { return p.Mark == mark })
 }
 
 // hold keeps the pane when its process ends, and says what is in it.

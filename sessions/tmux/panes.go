@@ -2,6 +2,7 @@ package tmux
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -18,18 +19,40 @@ const markOption = "@the-loop-id"
 // declaredOption is the pane option that carries the names, and no value, of what the env file gave to the pane's process.
 const declaredOption = "@the-loop-env"
 
-// paneFormat prints a pane in one line. A mark that is none of ours (anything in a pane may set the option) is left out,
-// so that a line holds no TAB but ours.
+// paneFormat prints one pane in one line. A mark that is none of ours (anything in a pane may set the option) is left out,
+// so that a line holds no TAB but ours. tmux compiles the expressions anew for each pane, see [listFormat].
 var paneFormat = strings.Join([]string{"PANE", "#{pane_id}", "#{session_id}", "#{session_name}",
 	"#{?#{m/r:^[A-Za-z0-9._-]+$,#{" + markOption + "}},#{" + markOption + "},}", "#{pane_pid}", "#{pane_dead}",
 	"#{pane_dead_status}", "#{pane_dead_signal}", "#{pid}", "#{start_time}", "#{socket_path}",
 	"#{?#{m/r:^[A-Za-z0-9_ ]+$,#{" + declaredOption + "}},#{" + declaredOption + "},}"}, "\t")
 
-var bufferFormat = strings.Join([]string{"BUFFER", "#{buffer_name}", "#{buffer_created}"}, "\t")
+// What begins the lines of a list, each followed by the list's own secret.
+const (
+	lineServer = "SERVER "
+	linePane   = "PANE "
+	lineBuffer = "BUFFER "
+)
+
+// listFormats are how a list prints the server, a pane, and a buffer. What anything in a pane may have set stands last and as
+// it is, line feeds included: a line that does not begin with the secret is part of that. Little is asked of each pane,
+// since that is what a list of a thousand costs.
+func listFormats(secret string) (server, pane, buffer string) {
+	server = strings.Join([]string{lineServer + secret, "#{pid}", "#{start_time}", "#{socket_path}"}, "\t")
+	pane = strings.Join([]string{linePane + secret, "#{pane_id}", "#{session_id}", "#{session_name}", "#{pane_pid}",
+		"#{?pane_dead,1 #{pane_dead_status} #{pane_dead_signal},0}", "#{" + markOption + "}", "#{" + declaredOption + "}"}, "\t")
+	buffer = strings.Join([]string{lineBuffer + secret, "#{buffer_name}", "#{buffer_created}"}, "\t")
+	return server, pane, buffer
+}
 
 // Panes lists every pane of our server, a pane that several tmux sessions show once, in the oldest of them. No server is
 // an empty list. A server whose socket was removed (tmux/tmux#4640) is told to make it again before it counts as absent.
+// Many who ask at once share one list, which is not older than the question of any of them.
 func (t *Tmux) Panes(ctx context.Context) ([]sessions.Pane, error) {
+	panes, err := t.all.get(ctx, t.panes)
+	return slices.Clip(panes), err // who appends to it gets a copy
+}
+
+func (t *Tmux) panes(ctx context.Context) ([]sessions.Pane, error) {
 	list, err := t.list(ctx)
 	for wait := time.Millisecond; errors.Is(err, errLost) && wait < 100*time.Millisecond; wait *= 2 { // it is just ending
 		if err = pause(ctx, wait); err == nil {
@@ -58,8 +81,11 @@ func (t *Tmux) Panes(ctx context.Context) ([]sessions.Pane, error) {
 
 // listing is one answer of the server.
 type listing struct {
-	panes []sessions.Pane
-	stale []string // buffers of ours that nobody will use any more
+	server sessions.Server
+	panes  []sessions.Pane
+	place  map[string]int // in panes, by id
+	last   int            // in panes: the one that was read last
+	stale  []string       // buffers of ours that nobody will use any more
 }
 
 // settleTime is how long tmux may take to learn how a pane died: it notices the end of the output first, and 3.3a now and
@@ -110,39 +136,105 @@ func (t *Tmux) giveUp(l listing) {
 }
 
 func (t *Tmux) list(ctx context.Context) (listing, error) {
-	out, err := t.run(ctx, call{args: []string{"list-panes", "-a", "-F", paneFormat, ";",
-		"list-buffers", "-f", "#{m:" + bufferPrefix + "*,#{buffer_name}}", "-F", bufferFormat}})
+	secret := rand.Text()
+	server, pane, buffer := listFormats(secret)
+	out, err := t.run(ctx, call{args: []string{"display-message", "-p", server, ";", "list-panes", "-a", "-F", pane, ";",
+		"list-buffers", "-f", "#{m:" + bufferPrefix + "*,#{buffer_name}}", "-F", buffer}})
 	if err != nil {
 		return listing{}, err
 	}
-	return parseListing(out, time.Now())
+	return parseListing(out, secret, time.Now())
 }
 
-func parseListing(out string, now time.Time) (listing, error) {
-	var l listing
-	place := map[string]int{}
+func parseListing(out, secret string, now time.Time) (listing, error) {
+	l, before := listing{place: map[string]int{}}, ""
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
-		if strings.HasPrefix(line, "BUFFER\t") {
-			if name, ok := staleBuffer(line, now); ok {
-				l.stale = append(l.stale, name)
-			}
-			continue
+		kind, rest, ours := strings.Cut(line, secret+"\t")
+		if !ours {
+			kind = before // it goes on what the line before had as it is
 		}
-		pane, err := parsePane(line)
+		var err error
+		switch before = kind; {
+		case !ours && kind == linePane:
+			l.spoilt()
+		case !ours && kind == lineBuffer:
+		case kind == lineServer && ours:
+			err = l.addServer(rest)
+		case kind == linePane:
+			err = l.addPane(rest)
+		case kind == lineBuffer:
+			l.addBuffer(rest, now)
+		default:
+			err = fmt.Errorf("tmux: cannot read the list at %q", line)
+		}
 		if err != nil {
 			return listing{}, err
 		}
-		at, seen := place[pane.ID]
-		switch {
-		case !seen:
-			place[pane.ID] = len(l.panes)
-			l.panes = append(l.panes, pane)
-		case number(pane.SessionID) < number(l.panes[at].SessionID):
-			l.panes[at] = pane
-		}
 	}
 	return l, nil
+}
+
+func (l *listing) addServer(line string) (err error) {
+	f := strings.Split(line, "\t")
+	if len(f) != 3 {
+		return fmt.Errorf("tmux: cannot read the server in %q", line)
+	}
+	l.server, err = parseServer(f[0], f[1], f[2])
+	return err
+}
+
+// addPane takes a pane in, once, and leaves out marks that are none of ours.
+func (l *listing) addPane(line string) error {
+	f := strings.Split(line, "\t")
+	if len(f) < 6 || l.server.PID == 0 {
+		return fmt.Errorf("tmux: cannot read the pane in %q", line)
+	}
+	pane, err := parseFields(f[0], f[1], f[2], f[3])
+	if err != nil {
+		return err
+	}
+	dead := append(strings.Split(f[4], " "), "", "")
+	if err := diedOf(&pane, dead[0] == "1", dead[1], dead[2]); err != nil {
+		return err
+	}
+	if pane.Server = l.server; len(f) == 7 && consists(f[5], isMarkByte) && consists(f[6], isNameByte) {
+		pane.Mark, pane.Declared = f[5], f[6]
+	}
+	at, seen := l.place[pane.ID]
+	switch {
+	case !seen:
+		at, l.place[pane.ID] = len(l.panes), len(l.panes)
+		l.panes = append(l.panes, pane)
+	case number(pane.SessionID) < number(l.panes[at].SessionID):
+		l.panes[at] = pane
+	}
+	l.last = at
+	return nil
+}
+
+// spoilt drops what the last pane says of itself: it holds a line feed.
+func (l *listing) spoilt() { l.panes[l.last].Mark, l.panes[l.last].Declared = "", "" }
+
+func (l *listing) addBuffer(line string, now time.Time) {
+	if name, ok := staleBuffer(line, now); ok {
+		l.stale = append(l.stale, name)
+	}
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c == ' ' || '0' <= c && c <= '9' || 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z'
+}
+
+func isMarkByte(c byte) bool { return c == '.' || c == '-' || c != ' ' && isNameByte(c) }
+
+func consists(s string, of func(byte) bool) bool {
+	for i := range len(s) {
+		if !of(s[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // number is the number in a tmux id; ids are checked before.
@@ -154,28 +246,53 @@ func number(id string) int {
 // parsePane reads a line of paneFormat and takes nothing that does not look as it should.
 func parsePane(line string) (sessions.Pane, error) {
 	f := strings.Split(line, "\t")
-	if len(f) != 13 || f[0] != "PANE" || !isID(f[1], '%') || !isID(f[2], '$') || f[3] == "" {
+	if len(f) != 13 || f[0] != "PANE" {
 		return sessions.Pane{}, fmt.Errorf("tmux: cannot read the pane in %q", line)
 	}
-	p := sessions.Pane{ID: f[1], SessionID: f[2], SessionName: f[3], Mark: f[4], Dead: f[6] == "1", ExitSignal: f[8]}
-	p.Server.Socket, p.Declared = f[11], f[12]
-	var bad error
-	read := func(text string) int64 {
-		n, err := strconv.ParseInt(text, 10, 64)
-		bad = errors.Join(bad, err)
-		return n
+	p, err := parseFields(f[1], f[2], f[3], f[5])
+	if err != nil {
+		return sessions.Pane{}, err
 	}
-	p.PID, p.Server.PID, p.Server.Start = int(read(f[5])), int(read(f[9])), read(f[10])
-	switch {
-	case p.Dead && f[7] == "":
-		p.ExitStatus = -1
-	case p.Dead:
-		p.ExitStatus = int(read(f[7]))
+	if p.Server, err = parseServer(f[9], f[10], f[11]); err != nil {
+		return sessions.Pane{}, err
 	}
-	if bad != nil {
-		return sessions.Pane{}, fmt.Errorf("tmux: cannot read the pane in %q: %w", line, bad)
+	p.Mark, p.Declared = f[4], f[12]
+	return p, diedOf(&p, f[6] == "1", f[7], f[8])
+}
+
+func parseFields(id, session, name, pid string) (p sessions.Pane, err error) {
+	if !isID(id, '%') || !isID(session, '$') || name == "" {
+		return p, fmt.Errorf("tmux: cannot read the pane %q of %q (%q)", id, session, name)
+	}
+	p = sessions.Pane{ID: id, SessionID: session, SessionName: name}
+	if p.PID, err = strconv.Atoi(pid); err != nil {
+		return p, fmt.Errorf("tmux: cannot read the process of pane %s: %w", id, err)
 	}
 	return p, nil
+}
+
+func parseServer(pid, start, socket string) (s sessions.Server, err error) {
+	var bad error
+	s.Socket = socket
+	s.PID, err = strconv.Atoi(pid)
+	if s.Start, bad = strconv.ParseInt(start, 10, 64); err != nil || bad != nil {
+		return s, fmt.Errorf("tmux: cannot read the server: %w", errors.Join(err, bad))
+	}
+	return s, nil
+}
+
+// diedOf takes how the process of a dead pane ended; -1: tmux does not say.
+func diedOf(p *sessions.Pane, dead bool, status, signal string) (err error) {
+	p.Dead, p.ExitSignal = dead, signal
+	switch {
+	case dead && status == "":
+		p.ExitStatus = -1
+	case dead:
+		if p.ExitStatus, err = strconv.Atoi(status); err != nil {
+			err = fmt.Errorf("tmux: cannot read how the process of pane %s ended: %w", p.ID, err)
+		}
+	}
+	return err
 }
 
 // isID reports one of tmux's own ids: a sigil and a number.

@@ -39,6 +39,7 @@ type Tmux struct {
 	timeout time.Duration
 	table   processTable
 	slots   chan struct{} // one for each client that runs
+	all     shared[[]sessions.Pane]
 
 	// mu guards the fields that follow.
 	mu      sync.Mutex
@@ -66,7 +67,7 @@ func New(o Options) (*Tmux, error) {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
-	t := &Tmux{binary: o.Binary, socket: socket, dir: filepath.Clean(o.Dir), log: o.Log, timeout: o.Timeout, table: newProcessTable(),
+	t := &Tmux{binary: o.Binary, socket: socket, dir: filepath.Clean(o.Dir), log: o.Log, timeout: o.Timeout, table: sharedTable{newProcessTable(), new(shared[[]process])},
 		slots: make(chan struct{}, max(4, 2*runtime.NumCPU()))} // more clients at once would only wait for each other
 	t.environ = cleanEnviron(o.Environ)
 	t.path = lookup(t.environ, "PATH")

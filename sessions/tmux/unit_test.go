@@ -22,17 +22,34 @@ func TestVersions(t *testing.T) {
 	}
 }
 
+// someList is the list of a server with one pane, whose mark and names are given.
+func someList(mark, declared string) string {
+	return "SERVER k\t12\t1700000000\t/tmp/s\nPANE k\t%3\t$1\tname\t77\t0\t" + mark + "\t" + declared + "\n"
+}
+
 func TestListingsAreReadStrictly(t *testing.T) {
 	t.Parallel()
-	good := "PANE\t%3\t$1\tname\tmark\t77\t0\t\t\t12\t1700000000\t/tmp/s\tA B"
-	l, err := parseListing(good+"\n", time.Now())
-	if err != nil || len(l.panes) != 1 || l.panes[0].PID != 77 || l.panes[0].Server.Start != 1_700_000_000 {
+	good := someList("mark", "A B")
+	l, err := parseListing(good, "k", time.Now())
+	if err != nil || len(l.panes) != 1 || l.panes[0].PID != 77 || l.panes[0].Server.Start != 1_700_000_000 || l.panes[0].Mark != "mark" || l.panes[0].Declared != "A B" {
 		t.Errorf("%+v, %v", l, err)
 	}
-	for _, bad := range []string{"", "x", strings.Replace(good, "%3", "3", 1), strings.Replace(good, "$1", "$x", 1), strings.Replace(good, "77", "", 1),
-		good + "\tmore", strings.ReplaceAll(good, "\t", "_"), strings.Replace(good, "name", "", 1)} {
-		if l, err := parseListing(bad+"\n", time.Now()); err == nil {
+	for _, bad := range []string{"\n", "x\n", strings.Replace(good, "%3", "3", 1), strings.Replace(good, "$1", "$x", 1), strings.Replace(good, "77", "", 1),
+		strings.ReplaceAll(good, "\t", "_"), strings.Replace(good, "name", "", 1), strings.Replace(good, "\t0\t", "\t1 x \t", 1), strings.Replace(good, "12\t", "", 1),
+		strings.SplitAfter(good, "\n")[1]} {
+		if l, err := parseListing(bad, "k", time.Now()); err == nil {
 			t.Errorf("%q: %+v", bad, l)
+		}
+	}
+}
+
+func TestWhatAPaneSaysOfItselfForgesNoLine(t *testing.T) {
+	t.Parallel()
+	forged := "a\nPANE x\t%9\t$9\tother\t1\t0\tb\t\nBUFFER x\tthe-loop-x\t1"
+	for _, list := range []string{someList(forged, "A"), someList("mark", forged), someList("mark\t", "A"), someList("mark", "A\tB"), someList("a b", ""), someList("é", "")} {
+		l, err := parseListing(list+"BUFFER k\tthe-loop-odd\nBUFFER x\tthe-loop-old\t1\t5\n", "k", time.Now())
+		if err != nil || len(l.panes) != 1 || l.panes[0].ID != "%3" || l.panes[0].Mark != "" || l.panes[0].Declared != "" || len(l.stale) > 0 {
+			t.Errorf("%q: %+v, %v", list, l, err)
 		}
 	}
 }
@@ -40,7 +57,7 @@ func TestListingsAreReadStrictly(t *testing.T) {
 func TestBuffersOfOursThatAreOldAreStale(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
-	l, err := parseListing("BUFFER\tthe-loop-old\t1699999000\nBUFFER\tthe-loop-new\t1699999999\nBUFFER\tbuffer0\t1\nBUFFER\tthe-loop-odd\tx\n", now)
+	l, err := parseListing("BUFFER k\tthe-loop-old\t1699999000\nBUFFER k\tthe-loop-new\t1699999999\nBUFFER k\tbuffer0\t1\nBUFFER k\tthe-loop-odd\tx\n", "k", now)
 	if err != nil || len(l.stale) != 1 || l.stale[0] != "the-loop-old" {
 		t.Errorf("%+v, %v", l, err)
 	}
