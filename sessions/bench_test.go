@@ -155,11 +155,11 @@ func (s *sized) measure(b *testing.B, n int) {
 // survey is what status asks.
 func (w *world) survey(b *testing.B, n int) {
 	b.Helper()
-	rows, err := w.List(b.Context())
-	if err != nil || len(rows) != n || !rows[0].Running {
-		b.Fatalf("%d rows, %v", len(rows), err)
+	s, err := w.Survey(b.Context())
+	if err != nil || len(s.Rows) != n || !s.Rows[0].Running {
+		b.Fatalf("%d rows, %v", len(s.Rows), err)
 	}
-	if d := w.Drift(b.Context()); d.Running != n || d.Stale != 0 || d.Unknown != 0 {
+	if d := s.Drift; d.Running != n || d.Stale != 0 || d.Unknown != 0 {
 		b.Fatalf("%d running, %d stale, %d unknown, %s", d.Running, d.Stale, d.Unknown, d.Problem)
 	}
 }

@@ -60,12 +60,23 @@ func (d Drift) Line() string {
 // Drift compares what every running session holds with what the env file declares, with one look at tmux. It never fails:
 // what cannot be known is a row that says so, or [Drift.Problem].
 func (c *Core) Drift(ctx context.Context) Drift {
+	return c.drift(func(d *Drift, declared map[string]string) error {
+		f, err := c.inventory(ctx)
+		if err != nil {
+			return err
+		}
+		return d.compare(ctx, c, f, declared)
+	})
+}
+
+// drift reads the env file, and has the sessions compared with it where there is one.
+func (c *Core) drift(compare func(d *Drift, declared map[string]string) error) Drift {
 	d := Drift{Rows: []DriftRow{}}
 	env, err := c.o.Config().declaredEnv()
 	d.Configured, d.Malformed, d.Refused, d.Warning = env.Configured || err != nil, env.Malformed, env.Refused, env.Warning
 	d.Change = c.declarations.changes(env.Values, err == nil)
 	if err == nil && d.Configured {
-		err = d.compare(ctx, c, env.Values)
+		err = compare(&d, env.Values)
 	}
 	if err != nil {
 		d.Problem = err.Error()
@@ -73,20 +84,16 @@ func (c *Core) Drift(ctx context.Context) Drift {
 	return d
 }
 
-func (d *Drift) compare(ctx context.Context, c *Core, declared map[string]string) error {
-	recs, _, err := c.o.Store.List(ctx) // a record that cannot be read is the list's to tell of
-	if err != nil {
-		return fmt.Errorf("list the records: %w", err)
+// compare looks at what each running session holds. A record that cannot be read is the list's to tell of.
+func (d *Drift) compare(ctx context.Context, c *Core, f inventory, declared map[string]string) error {
+	if f.silent != nil {
+		return fmt.Errorf("list the panes: %w", f.silent)
 	}
-	panes, err := c.look(ctx, recs...)
-	if err != nil {
-		return fmt.Errorf("list the panes: %w", err)
-	}
-	of := make(map[string]Record, len(recs))
-	for _, r := range recs {
+	of := make(map[string]Record, len(f.recs))
+	for _, r := range f.recs {
 		of[r.ID] = r
 	}
-	for _, p := range panes {
+	for _, p := range f.panes {
 		if r, ours := of[p.Mark]; ours && !p.Dead {
 			d.add(c.drifted(ctx, r, p, declared))
 		}

@@ -3,7 +3,6 @@ package sessions
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,22 +59,20 @@ func (c *Core) doubts(ctx context.Context, r Row) string {
 
 // list is List, and beside it how tmux was silent.
 func (c *Core) list(ctx context.Context) (rows []Row, silent, err error) {
-	recs, broken, err := c.o.Store.List(ctx)
+	f, err := c.inventory(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("list the records: %w", err)
+		return nil, nil, err
 	}
-	panes, err := c.look(ctx, recs...)
-	if errors.Is(err, ErrSilent) {
-		silent, err = err, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("list the panes: %w", err)
-	}
-	l := newListing(c, panes, silent != nil)
-	for _, r := range recs {
+	return c.rows(ctx, f), f.silent, nil
+}
+
+// rows makes a row of each session, by ref.
+func (c *Core) rows(ctx context.Context, f inventory) []Row {
+	l := newListing(c, f.panes, f.silent != nil)
+	for _, r := range f.recs {
 		l.add(ctx, r)
 	}
-	for _, u := range broken {
+	for _, u := range f.broken {
 		l.addBroken(u)
 	}
 	for ref, d := range l.declared {
@@ -89,7 +86,7 @@ func (c *Core) list(ctx context.Context) (rows []Row, silent, err error) {
 		l.rows[i].Lacks = l.lacks(r.Harness)
 	}
 	slices.SortFunc(l.rows, func(a, b Row) int { return cmp.Compare(a.Ref, b.Ref) })
-	return l.rows, silent, nil
+	return l.rows
 }
 
 // expects reports whether "the-loop start" starts a session of that definition.

@@ -77,11 +77,11 @@ Slack is enabled and the bot does not run, is not connected or hears nothing, or
 func (a *app) status(ctx context.Context) (status, error) {
 	cfg := a.cfg()
 	s := status{Config: cfg.Path, Root: cfg.StateRoot, Disabled: !cfg.Standing.Enabled}
-	rows, err := a.core.List(ctx)
+	survey, err := a.core.Survey(ctx)
 	if err != nil {
 		return s, err
 	}
-	s.Sessions = rows
+	s.Sessions, s.Environment = survey.Rows, survey.Drift
 	state, alive, err := a.registry.BotRunning()
 	s.Bot = botStatus{Wanted: cfg.Slack.Enabled, Running: alive, State: state, Problems: []string{}}
 	if !alive {
@@ -95,8 +95,8 @@ func (a *app) status(ctx context.Context) (status, error) {
 	}
 	s.Bot.Problems = append(s.Bot.Problems, botProblems(s.Bot, time.Now())...)
 	s.Services = []service{s.Bot.service()}
-	s.Environment = a.core.Drift(ctx) // it changes nothing of OK: a rotation is the operator's to finish
-	s.OK = len(s.Bot.Problems) == 0 && !slices.ContainsFunc(rows, amiss)
+	// What the environment differs in changes nothing of OK: a rotation is the operator's to finish.
+	s.OK = len(s.Bot.Problems) == 0 && !slices.ContainsFunc(s.Sessions, amiss)
 	return s, nil
 }
 

@@ -214,8 +214,13 @@ func reason(err error) error {
 	return err
 }
 
-// decode reads the version first: nothing else of a record that another version wrote means what we think.
+// decode reads a record. Of one that another version wrote nothing but the version means what we think.
 func decode(data []byte) (sessions.Record, error) {
+	var rec sessions.Record
+	whole := json.Unmarshal(data, &rec)
+	if whole == nil && rec.Version == sessions.RecordVersion {
+		return rec, nil
+	}
 	var head struct{ Version int }
 	if err := json.Unmarshal(data, &head); err != nil {
 		return sessions.Record{}, fmt.Errorf("not a record: %w", err)
@@ -223,11 +228,7 @@ func decode(data []byte) (sessions.Record, error) {
 	if err := checkVersion(head.Version, sessions.RecordVersion); err != nil {
 		return sessions.Record{}, err
 	}
-	var rec sessions.Record
-	if err := json.Unmarshal(data, &rec); err != nil {
-		return sessions.Record{}, fmt.Errorf("not a record: %w", err)
-	}
-	return rec, nil
+	return sessions.Record{}, fmt.Errorf("not a record: %w", whole)
 }
 
 func checkVersion(v, known int) error {
