@@ -260,21 +260,3 @@ func joinKey(parent, name string) string {
 	}
 	return parent + "." + name
 }
-
-// keyOf is the dotted key of a location as the validator gives it.
-func (d *document) keyOf(location []string) string {
-	key, v := "", d.root
-	for _, token := range location {
-		switch parent := v.(type) {
-		case []any:
-			key += "[" + token + "]"
-			if i, err := strconv.Atoi(token); err == nil && i >= 0 && i < len(parent) {
-				v = parent[i]
-			}
-		case map[string]any:
-			key = joinKey(key, token)
-			v = parent[token]
-		}
-	}
-	return key
-}

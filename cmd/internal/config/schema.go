@@ -4,17 +4,14 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-	"github.com/santhosh-tekuri/jsonschema/v6/kind"
+	"github.com/google/jsonschema-go/jsonschema"
 )
 
 //go:embed schema.json
@@ -23,25 +20,19 @@ var schemaJSON []byte
 // Schema is the JSON Schema (draft 2020-12) of the configuration, for editors.
 func Schema() []byte { return bytes.Clone(schemaJSON) }
 
-const schemaURL = "https://the-loop.invalid/cli-config.schema.json"
-
 // schema is the compiled schema together with its text, from which the messages are made.
 type schema struct {
-	compiled *jsonschema.Schema
+	compiled *jsonschema.Resolved
 	root     map[string]any
 }
 
 // loadSchema compiles the embedded schema, once; it never changes after that.
 var loadSchema = sync.OnceValues(func() (*schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schemaJSON))
-	if err != nil {
+	var text jsonschema.Schema
+	if err := json.Unmarshal(schemaJSON, &text); err != nil {
 		return nil, fmt.Errorf("reading the embedded schema: %w", err)
 	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource(schemaURL, doc); err != nil {
-		return nil, fmt.Errorf("adding the embedded schema: %w", err)
-	}
-	compiled, err := c.Compile(schemaURL)
+	compiled, err := text.Resolve(nil)
 	if err != nil {
 		return nil, fmt.Errorf("compiling the embedded schema: %w", err)
 	}
@@ -49,57 +40,18 @@ var loadSchema = sync.OnceValues(func() (*schema, error) {
 	return s, json.Unmarshal(schemaJSON, &s.root)
 })
 
-// validate records every place where d differs from the schema.
+// validate records every place where d differs from the schema. Whether it does is the validator's word; it stops at the
+// first place and does not tell it in a way that could be shown.
 func (s *schema) validate(d *document) error {
-	err := s.compiled.Validate(d.root)
-	var invalid *jsonschema.ValidationError
-	switch {
-	case err == nil:
+	if s.compiled.Validate(d.root) == nil {
 		return nil
-	case !errors.As(err, &invalid):
-		return fmt.Errorf("validating %s: %w", d.file, err)
 	}
-	s.explain(d, invalid)
+	before := len(d.problems)
+	s.explain(d, d.root, s.root, "")
+	if len(d.problems) == before {
+		return fmt.Errorf("validating %s: it differs from what `the-loop config schema` prints", d.file) // no value is in it
+	}
 	return nil
-}
-
-// explain walks to the leaves, which are what is really wrong.
-func (s *schema) explain(d *document, e *jsonschema.ValidationError) {
-	for _, cause := range e.Causes {
-		s.explain(d, cause)
-	}
-	if len(e.Causes) > 0 {
-		return
-	}
-	key, at := d.keyOf(e.InstanceLocation), s.lookup(e.SchemaURL)
-	switch k := e.ErrorKind.(type) {
-	case *kind.AdditionalProperties:
-		for _, name := range k.Properties {
-			d.add(joinKey(key, name), "%s", unknownKey(at, name))
-		}
-	case *kind.Required:
-		for _, name := range k.Missing {
-			d.addAt(placeOf(d.places, key), joinKey(key, name), "is missing — %s", addKey(name))
-		}
-	default:
-		d.add(key, "%s", s.message(e.ErrorKind, key, at))
-	}
-}
-
-// lookup finds the part of the schema that a location names.
-func (s *schema) lookup(location string) map[string]any {
-	_, pointer, _ := strings.Cut(location, "#")
-	if p, err := url.PathUnescape(pointer); err == nil {
-		pointer = p
-	}
-	var v any = s.root
-	for _, token := range strings.Split(strings.Trim(pointer, "/"), "/") {
-		if m, ok := v.(map[string]any); ok && token != "" {
-			v = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(token)]
-		}
-	}
-	m, _ := v.(map[string]any)
-	return m
 }
 
 func addKey(name string) string {
@@ -152,47 +104,6 @@ func distance(a, b string) int {
 	return row[len(b)]
 }
 
-// message says what a value must be.
-func (s *schema) message(k jsonschema.ErrorKind, key string, at map[string]any) string {
-	switch k := k.(type) {
-	case *kind.Type:
-		return typeMessage(k)
-	case *kind.Pattern:
-		return patternMessage(k, key, at)
-	case *kind.Enum:
-		return fmt.Sprintf("must be %s — choose one", list(k.Want))
-	case *kind.Const:
-		return fmt.Sprintf("must be %v — this the-loop knows no other", k.Want)
-	case *kind.Minimum, *kind.Maximum:
-		return rangeMessage(at)
-	case *kind.MinLength:
-		return "is empty — remove the line or give it a value"
-	case *kind.MaxLength:
-		return fmt.Sprintf("has %d characters — at most %d are allowed", k.Got, k.Want)
-	default:
-		return fmt.Sprintf("does not validate (%s) — see `the-loop config schema`", strings.Join(k.KeywordPath(), "/"))
-	}
-}
-
-func typeMessage(k *kind.Type) string {
-	want := k.Want[0]
-	if k.Got == "null" {
-		return fmt.Sprintf("has no value — remove the line, or give it %s", typeName(want))
-	}
-	advice := map[string]string{
-		"string":  "put it in quotes",
-		"boolean": "write true or false, without quotes",
-		"integer": "write digits, without quotes",
-		"number":  "write digits, without quotes",
-		"array":   "write each entry on a line of its own that begins with a dash, or [] for none",
-		"object":  "write its keys below it, indented",
-	}
-	if want == "string" && (k.Got == "array" || k.Got == "object") {
-		return "must be text — write a single value"
-	}
-	return fmt.Sprintf("must be %s, not %s — %s", typeName(want), typeName(k.Got), advice[want])
-}
-
 // typeName calls a type of JSON by what an author of YAML sees.
 func typeName(t string) string {
 	names := map[string]string{
@@ -200,18 +111,6 @@ func typeName(t string) string {
 		"array": "a list", "object": "a block of keys", "null": "nothing",
 	}
 	return names[t]
-}
-
-// patternMessage quotes the value, except where it could be a secret that was put in the place of a variable's name.
-func patternMessage(k *kind.Pattern, key string, at map[string]any) string {
-	message, ok := at["patternErrorMessage"].(string)
-	if !ok {
-		message = "does not match " + k.Want + " — see `the-loop config schema`"
-	}
-	if strings.HasSuffix(key, "Env") {
-		return message
-	}
-	return shown(k.Got) + " " + message
 }
 
 // rangeMessage gives both ends, whichever was passed.

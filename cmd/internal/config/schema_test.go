@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ import (
 func walk(s *schema, at map[string]any, key string, visit func(key string, at map[string]any)) {
 	merged := maps.Clone(at)
 	if ref, ok := at["$ref"].(string); ok {
-		target := maps.Clone(s.lookup(ref))
+		target := maps.Clone(s.resolve(map[string]any{"$ref": ref}))
 		maps.Copy(target, at)
 		merged = target
 	}
@@ -45,6 +46,22 @@ func testSchema(t *testing.T) *schema {
 		t.Fatal(err)
 	}
 	return s
+}
+
+// explained are the keywords that [schema.explain] knows; the others say nothing of what is valid.
+var explained = []string{"type", "enum", "const", "minimum", "maximum", "minLength", "maxLength", "pattern", "required", "properties", "patternProperties",
+	"additionalProperties", "items", "$ref", "$defs", "$schema", "$id", "title", "description", "default", "patternErrorMessage"}
+
+func TestEveryKeywordOfTheSchemaIsExplained(t *testing.T) {
+	t.Parallel()
+	s := testSchema(t)
+	walk(s, s.root, "", func(key string, at map[string]any) {
+		for keyword := range at {
+			if !slices.Contains(explained, keyword) {
+				t.Errorf("%s: %s would be refused without saying why", key, keyword)
+			}
+		}
+	})
 }
 
 func TestEveryKeyOfTheSchemaIsDescribedAndClosed(t *testing.T) {
