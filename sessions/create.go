@@ -31,7 +31,7 @@ func (c *Core) Create(ctx context.Context, q CreateRequest) (Row, error) {
 	ref := StandingRef(q.Name)
 	if !ValidName(q.Name) {
 		err := &Refusal{Cause: ErrRefused, What: fmt.Sprintf("%q cannot name a session", q.Name),
-			Remedy: fmt.Sprintf("use one that matches %s", namePattern)}
+			Remedy: fmt.Sprintf("use one that matches %s", namePattern())}
 		return Row{}, c.uncreated(ctx, Record{}, err)
 	}
 	release, err := c.lockName(ctx, ref, "create")

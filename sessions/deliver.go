@@ -45,9 +45,9 @@ func (q DeliverRequest) check() error {
 	if _, err := ParseWorkItem(string(q.Ref)); err != nil {
 		return err
 	}
-	if !deliveryPattern.MatchString(q.DeliveryID) {
+	if !deliveryPattern().MatchString(q.DeliveryID) {
 		return &Refusal{Cause: ErrRefused, What: fmt.Sprintf("%q cannot be the id of a delivery", q.DeliveryID),
-			Remedy: "use one that matches " + deliveryPattern.String()}
+			Remedy: "use one that matches " + deliveryPattern().String()}
 	}
 	return nil
 }

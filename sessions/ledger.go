@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -56,7 +57,7 @@ type Entry struct {
 func (e Entry) abandoned() bool { return e.State == EntryInflight && time.Since(e.At) > 2*openingTime }
 
 // deliveryPattern is the shape of a delivery's id; GitHub's are UUIDs.
-var deliveryPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`)
+var deliveryPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`) })
 
 // find returns the entry of a delivery and its position; -1: it is not known.
 func (l Ledger) find(id string) (Entry, int) {

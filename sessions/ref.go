@@ -18,17 +18,19 @@ const (
 )
 
 // namePattern is the shape of a standing session's name: it becomes part of a tmux target and a file name.
-var namePattern = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`)
+var namePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`) })
 
 // workItemPattern is the shape of a ticket: GitHub's logins have up to 39 characters, names of repositories up to 100.
-var workItemPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,38}/([A-Za-z0-9._-]{1,100})#[1-9][0-9]{0,9}$`)
+var workItemPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,38}/([A-Za-z0-9._-]{1,100})#[1-9][0-9]{0,9}$`)
+})
 
 // conversationPattern is the shape of a conversation id: one that could be read as a flag is never put into an argv.
 // It is slow to compile, and most runs of the program do without it.
 var conversationPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`) })
 
 // ValidName reports whether name may name a standing session: ^[a-z0-9][a-z0-9-]{0,39}$.
-func ValidName(name string) bool { return namePattern.MatchString(name) }
+func ValidName(name string) bool { return namePattern().MatchString(name) }
 
 // ValidConversation reports whether id has the shape of a conversation id: [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
 func ValidConversation(id string) bool { return conversationPattern().MatchString(id) }
@@ -38,7 +40,7 @@ func StandingRef(name string) Ref { return Ref(KindStanding + ":" + name) }
 
 // ValidWorkItem reports whether name may be the ticket of a work item: OWNER/REPO#N, as GitHub spells the parts.
 func ValidWorkItem(name string) bool {
-	m := workItemPattern.FindStringSubmatch(name)
+	m := workItemPattern().FindStringSubmatch(name)
 	return m != nil && m[1] != "." && m[1] != ".."
 }
 
@@ -130,7 +132,7 @@ func (e *RefError) Error() string {
 	if e.Want == KindWorkItem {
 		return fmt.Sprintf("%q is not a work item: use %s", e.Got, item)
 	}
-	return fmt.Sprintf("%q is not a session: use standing:NAME, where NAME matches %s, or %s", e.Got, namePattern, item)
+	return fmt.Sprintf("%q is not a session: use standing:NAME, where NAME matches %s, or %s", e.Got, namePattern(), item)
 }
 
 // Collision is the refusal of a ref whose name in tmux and on disk another one has.

@@ -3,6 +3,7 @@ package workspace
 import (
 	"regexp"
 	"slices"
+	"sync"
 )
 
 const (
@@ -10,7 +11,7 @@ const (
 	maxEmojiPerItem  = 50
 )
 
-var emojiName = regexp.MustCompile(`^[a-z0-9_+'\-]+(::skin-tone-[2-6])?$`)
+var emojiName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_+'\-]+(::skin-tone-[2-6])?$`) })
 
 // reactable finds the message of a reaction call.
 func (c *call) reactable() (*channelState, *Message, error) {
@@ -41,7 +42,7 @@ func reactionsAdd(c *call) (reply, error) {
 		return nil, err
 	case ch.archived:
 		return nil, fail("is_archived")
-	case !emojiName.MatchString(c.arg("name")):
+	case !emojiName().MatchString(c.arg("name")):
 		return nil, fail("invalid_name")
 	}
 	return nil, c.w.react(ch, m, c.w.botUser, c.arg("name"))

@@ -115,7 +115,7 @@ func (w *Workspace) emitReplied(ch *channelState, root *Message) {
 // unfurl adds a link preview as Slack does: the message changes, its text does not. The caller holds mu.
 func (w *Workspace) unfurl(ch *channelState, m *Message) {
 	link := "https://example.com/"
-	if found := wireToken.FindStringSubmatch(m.Text); found != nil && strings.HasPrefix(found[1], "http") {
+	if found := wireToken().FindStringSubmatch(m.Text); found != nil && strings.HasPrefix(found[1], "http") {
 		link, _, _ = strings.Cut(found[1], "|")
 	}
 	preview, err := json.Marshal([]map[string]any{{"from_url": link, "original_url": link, "id": 1,

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Person is a member, a guest or a stranger, and acts as one does in a Slack client.
@@ -162,7 +163,7 @@ func (p *Person) Reply(channel, thread, text string, opts ...PostOption) (ts str
 }
 
 // commandWord is what a Slack client takes for a command.
-var commandWord = regexp.MustCompile(`^/[a-zA-Z][\w\-]*(\s|$)`)
+var commandWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/[a-zA-Z][\w\-]*(\s|$)`) })
 
 func (p *Person) say(channel, thread, text string, opts []PostOption) (string, error) {
 	w := p.w
@@ -183,7 +184,7 @@ func (p *Person) say(channel, thread, text string, opts []PostOption) (string, e
 	for _, o := range opts {
 		o(m)
 	}
-	if word := commandWord.FindString(text); word != "" && !m.literal {
+	if word := commandWord().FindString(text); word != "" && !m.literal {
 		return "", refused("%s is not a valid command. In Slack, all messages that start with the \"/\" character are interpreted as commands.", strings.TrimSpace(word))
 	}
 	if m.Text == "" && len(m.Files) == 0 && m.raw == nil {

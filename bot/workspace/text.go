@@ -4,20 +4,23 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // element is a leaf of a rich_text block.
 type element = map[string]any
 
 var (
-	preformatted = regexp.MustCompile("(?s)```(.+?)```\n?")
-	inlineCode   = regexp.MustCompile("`[^`\n]+`")
-	typedToken   = regexp.MustCompile(`https?://[^\s<>|]+` +
-		`|[A-Za-z0-9._%+\-]+@[A-Za-z0-9.\-]+\.[A-Za-z]{2,}` +
-		`|[@#][\p{L}\p{N}._\-]+` +
-		`|\b[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)*\.(?:com|org|net|io|dev|ai|app|md|rs|sh|py)\b(?:/[^\s<>|]*)?` +
-		`|:[a-z0-9_+\-]+:`)
-	wireToken = regexp.MustCompile(`<([^<>]+)>`)
+	preformatted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?s)```(.+?)```\n?") })
+	inlineCode   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`[^`\n]+`") })
+	typedToken   = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`https?://[^\s<>|]+` +
+			`|[A-Za-z0-9._%+\-]+@[A-Za-z0-9.\-]+\.[A-Za-z]{2,}` +
+			`|[@#][\p{L}\p{N}._\-]+` +
+			`|\b[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)*\.(?:com|org|net|io|dev|ai|app|md|rs|sh|py)\b(?:/[^\s<>|]*)?` +
+			`|:[a-z0-9_+\-]+:`)
+	})
+	wireToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([^<>]+)>`) })
 )
 
 // emojis are the few that people of this workspace have: Slack turns them into a name in the text, and keeps their
@@ -44,7 +47,7 @@ func (w *Workspace) typed(text string) (wire string, blocks json.RawMessage) {
 	var b strings.Builder
 	var parts []element
 	at := 0
-	for _, m := range preformatted.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range preformatted().FindAllStringSubmatchIndex(text, -1) {
 		w.section(text[at:m[0]], &b, &parts)
 		inner := strings.TrimPrefix(text[m[2]:m[3]], "\n")
 		elements := links(strings.TrimSuffix(inner, "\n"), nil)
@@ -66,7 +69,7 @@ func (w *Workspace) section(text string, b *strings.Builder, parts *[]element) {
 	}
 	var elements []element
 	at := 0
-	for _, m := range inlineCode.FindAllStringIndex(text, -1) {
+	for _, m := range inlineCode().FindAllStringIndex(text, -1) {
 		elements = append(elements, w.tokens(text[at:m[0]])...)
 		elements = append(elements, links(text[m[0]+1:m[1]-1], element{"code": true})...)
 		at = m[1]
@@ -80,7 +83,7 @@ func (w *Workspace) section(text string, b *strings.Builder, parts *[]element) {
 func (w *Workspace) tokens(text string) []element {
 	var out []element
 	at := 0
-	for _, m := range typedToken.FindAllStringIndex(text, -1) {
+	for _, m := range typedToken().FindAllStringIndex(text, -1) {
 		word := text[m[0]:m[1]]
 		el, used := w.token(word)
 		if el == nil {
@@ -169,7 +172,7 @@ func links(text string, style element) []element {
 		out = append(out, el)
 	}
 	at := 0
-	for _, m := range typedToken.FindAllStringIndex(text, -1) {
+	for _, m := range typedToken().FindAllStringIndex(text, -1) {
 		word := text[m[0]:m[1]]
 		if !strings.HasPrefix(word, "http") || !strings.Contains(word, "://") {
 			continue
@@ -239,7 +242,7 @@ func richText(wire string) json.RawMessage {
 			elements = append(elements, element{"type": "text", "text": unescape(s)})
 		}
 	}
-	for _, m := range wireToken.FindAllStringSubmatchIndex(wire, -1) {
+	for _, m := range wireToken().FindAllStringSubmatchIndex(wire, -1) {
 		text(wire[at:m[0]])
 		elements = append(elements, wireLeaf(wire[m[2]:m[3]]))
 		at = m[1]

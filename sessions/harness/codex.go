@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"the-loop/sessions"
@@ -83,7 +84,9 @@ func refuseArgs(agent string, args []string, refused ...string) error {
 const codexStart = 15 * time.Second
 
 // rolloutName is the file of a conversation; the id is a UUID at its end.
-var rolloutName = regexp.MustCompile(`^rollout-.*-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl$`)
+var rolloutName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^rollout-.*-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl$`)
+})
 
 // codexRun is what the processes of a pane show: where Codex keeps its things, and the files of the conversations that are
 // open, by id. The agent's subagents have files too.
@@ -98,7 +101,7 @@ func (c Codex) run(session string) (codexRun, error) {
 	r := codexRun{files: map[string]string{}, known: known}
 	for _, p := range processes {
 		for _, file := range p.openFiles() {
-			if m := rolloutName.FindStringSubmatch(filepath.Base(file)); m != nil {
+			if m := rolloutName().FindStringSubmatch(filepath.Base(file)); m != nil {
 				r.files[m[1]] = file
 			}
 		}

@@ -4,14 +4,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"the-loop/sessions"
 )
 
 var (
-	codexWorks  = regexp.MustCompile(`^[•◦] .*esc to interrupt`)
-	codexCloses = regexp.MustCompile(`enter select|esc (back|close)|Press enter|reverse-i-search|enter/tab insert`)
-	codexAsks   = regexp.MustCompile(`^\s*Would you like|Press enter to confirm`)
+	codexWorks  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[•◦] .*esc to interrupt`) })
+	codexCloses = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`enter select|esc (back|close)|Press enter|reverse-i-search|enter/tab insert`)
+	})
+	codexAsks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*Would you like|Press enter to confirm`) })
 )
 
 // Look reads the screen. It says ready only while the cursor stands in the box, above the footer: dialogs and menus hide
@@ -22,9 +25,9 @@ func (c Codex) Look(s sessions.Screen) sessions.View {
 		return sessions.View{State: sessions.ViewStarting}
 	}
 	top, bottom, ok := codexBox(lines, s.CursorY)
-	if !ok || anyMatch(after(lines, top), codexAsks) {
+	if !ok || anyMatch(after(lines, top), codexAsks()) {
 		view := sessions.View{State: sessions.ViewDialog, Lines: lastLines(lines, maxLines)}
-		if anyMatch(lines, codexCloses) && !anyMatch(lines, codexAsks) {
+		if anyMatch(lines, codexCloses()) && !anyMatch(lines, codexAsks()) {
 			view.State = sessions.ViewMenu
 		}
 		return view
@@ -33,7 +36,7 @@ func (c Codex) Look(s sessions.Screen) sessions.View {
 		return sessions.View{State: sessions.ViewMenu, Lines: lines[top:bottom]}
 	}
 	view := sessions.View{State: sessions.ViewReady, Box: codexDraft(lines[top:bottom], s, top)}
-	if anyMatch(lines[:top], codexWorks) {
+	if anyMatch(lines[:top], codexWorks()) {
 		view.State = sessions.ViewWorking
 	}
 	return view
@@ -50,7 +53,7 @@ func codexBox(lines []string, cursor int) (top, bottom int, ok bool) {
 	for footer > 0 && strings.TrimSpace(lines[footer-1]) != "" {
 		footer--
 	}
-	if cursor >= footer || end-footer > 3 || anyMatch(lines[footer:end], codexCloses) {
+	if cursor >= footer || end-footer > 3 || anyMatch(lines[footer:end], codexCloses()) {
 		return 0, 0, false
 	}
 	for top = cursor; top >= 0; top-- {

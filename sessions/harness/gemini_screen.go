@@ -3,14 +3,17 @@ package harness
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"the-loop/sessions"
 )
 
 var (
-	geminiWorks = regexp.MustCompile(`^\s*[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] .*esc to cancel`)
-	geminiAsks  = regexp.MustCompile(`^\s*│\s*● \d+\. `)
-	geminiRule  = regexp.MustCompile(`^─+$`)
+	geminiWorks = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\s*[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] .*esc to cancel`)
+	})
+	geminiAsks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*│\s*● \d+\. `) })
+	geminiRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^─+$`) })
 )
 
 // Look reads the screen. It says ready only while the cursor stands in the box, which the rule above it and its pointer
@@ -22,13 +25,13 @@ func (g Gemini) Look(s sessions.Screen) sessions.View {
 	}
 	top, ok := geminiBox(lines, s.CursorY)
 	switch {
-	case !ok || anyMatch(lines, geminiAsks):
+	case !ok || anyMatch(lines, geminiAsks()):
 		return sessions.View{State: sessions.ViewDialog, Lines: lastLines(lines, maxLines)}
 	case strings.HasPrefix(lines[top], " !"): // what is pasted now would run in a shell
 		return sessions.View{State: sessions.ViewMenu, Lines: lines[top : s.CursorY+1]}
 	}
 	view := sessions.View{State: sessions.ViewReady, Box: geminiDraft(lines, s, top)}
-	if anyMatch(lines[:top], geminiWorks) {
+	if anyMatch(lines[:top], geminiWorks()) {
 		view.State = sessions.ViewWorking
 	}
 	return view
@@ -45,7 +48,7 @@ func geminiBox(lines []string, cursor int) (top int, ok bool) {
 		}
 	}
 	for i := top - 1; i >= max(0, top-4); i-- {
-		if geminiRule.MatchString(lines[i]) {
+		if geminiRule().MatchString(lines[i]) {
 			return top, true
 		}
 	}

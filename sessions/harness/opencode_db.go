@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"the-loop/sessions"
@@ -98,9 +99,15 @@ func orError(err error, otherwise string) error {
 // The lines of the log that tell of conversations: a turn of one begins or goes on, and one is made, by a person or by an agent
 // for a subagent. run names a process of OpenCode's; all of them write into one log.
 var (
-	openCodeLoop    = regexp.MustCompile(`^timestamp=(\S+) level=\S+ run=(\S+) message=loop session\.id=(ses_\w+) step=\d+`)
-	openCodeCreated = regexp.MustCompile(`^timestamp=\S+ level=\S+ run=\S+ message=created id=(ses_\w+) .* parentID=ses_\w+ `)
-	openCodeEnds    = regexp.MustCompile(`^timestamp=\S+ level=\S+ run=\S+ message=("exiting loop"|process) session\.id=ses_\w+`)
+	openCodeLoop = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^timestamp=(\S+) level=\S+ run=(\S+) message=loop session\.id=(ses_\w+) step=\d+`)
+	})
+	openCodeCreated = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^timestamp=\S+ level=\S+ run=\S+ message=created id=(ses_\w+) .* parentID=ses_\w+ `)
+	})
+	openCodeEnds = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^timestamp=\S+ level=\S+ run=\S+ message=("exiting loop"|process) session\.id=ses_\w+`)
+	})
 )
 
 // maxLog is how much of the end of the log is read: a session's own turns are near it.
@@ -117,13 +124,13 @@ type openCodeLog struct {
 
 // see takes a line. A process that goes on with one of the session's conversations is the one in the pane.
 func (l *openCodeLog) see(line []byte) {
-	if m := openCodeCreated.FindSubmatch(line); m != nil {
+	if m := openCodeCreated().FindSubmatch(line); m != nil {
 		l.kids[string(m[1])] = true
 		return
 	}
-	m := openCodeLoop.FindSubmatch(line)
+	m := openCodeLoop().FindSubmatch(line)
 	if m == nil {
-		l.news = l.news || openCodeEnds.Match(line)
+		l.news = l.news || openCodeEnds().Match(line)
 		return
 	}
 	run, id := string(m[2]), string(m[3])

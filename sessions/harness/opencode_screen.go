@@ -3,14 +3,15 @@ package harness
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"the-loop/sessions"
 )
 
 var (
-	openCodeRow   = regexp.MustCompile(`^(\s*)┃(.*)$`)
-	openCodeFoot  = regexp.MustCompile(`^\s*╹▀`)
-	openCodeWorks = regexp.MustCompile(`esc (again to )?interrupt`)
+	openCodeRow   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\s*)┃(.*)$`) })
+	openCodeFoot  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*╹▀`) })
+	openCodeWorks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`esc (again to )?interrupt`) })
 )
 
 // Look reads the screen. It says ready only while the cursor stands in the box, which its lower edge shows: dialogs hide the
@@ -23,7 +24,7 @@ func (o OpenCode) Look(s sessions.Screen) sessions.View {
 	top, bottom, ok := openCodeBox(lines, s.CursorY)
 	if !ok {
 		view := sessions.View{State: sessions.ViewDialog, Lines: lastLines(lines, maxLines)}
-		if anyMatch(lines, openCodeFoot) {
+		if anyMatch(lines, openCodeFoot()) {
 			view.State = sessions.ViewMenu
 		}
 		return view
@@ -32,7 +33,7 @@ func (o OpenCode) Look(s sessions.Screen) sessions.View {
 		return sessions.View{State: sessions.ViewMenu, Lines: rows}
 	}
 	view := sessions.View{State: sessions.ViewReady, Box: openCodeDraft(lines[top:bottom], s, top)}
-	if anyMatch(after(lines, bottom), openCodeWorks) {
+	if anyMatch(after(lines, bottom), openCodeWorks()) {
 		view.State = sessions.ViewWorking
 	}
 	return view
@@ -40,26 +41,26 @@ func (o OpenCode) Look(s sessions.Screen) sessions.View {
 
 // openCodeBox finds the rows of the box around the cursor, down to its lower edge.
 func openCodeBox(lines []string, cursor int) (top, bottom int, ok bool) {
-	if cursor >= len(lines) || !openCodeRow.MatchString(lines[cursor]) || strings.Count(lines[cursor], "┃") > 1 {
+	if cursor >= len(lines) || !openCodeRow().MatchString(lines[cursor]) || strings.Count(lines[cursor], "┃") > 1 {
 		return 0, 0, false
 	}
-	for top = cursor; top > 0 && openCodeRow.MatchString(lines[top-1]) && strings.Count(lines[top-1], "┃") == 1; top-- {
+	for top = cursor; top > 0 && openCodeRow().MatchString(lines[top-1]) && strings.Count(lines[top-1], "┃") == 1; top-- {
 	}
-	for bottom = cursor; bottom < len(lines) && openCodeRow.MatchString(lines[bottom]); bottom++ {
+	for bottom = cursor; bottom < len(lines) && openCodeRow().MatchString(lines[bottom]); bottom++ {
 	}
-	return top, bottom, bottom < len(lines) && openCodeFoot.MatchString(lines[bottom])
+	return top, bottom, bottom < len(lines) && openCodeFoot().MatchString(lines[bottom])
 }
 
 // openCodeShell reports the shell's mode, which the last row of the box names.
 func openCodeShell(rows []string) bool {
-	m := openCodeRow.FindStringSubmatch(rows[len(rows)-1])
+	m := openCodeRow().FindStringSubmatch(rows[len(rows)-1])
 	return m != nil && strings.HasPrefix(strings.TrimSpace(m[2]), "Shell")
 }
 
 // openCodeDraft is what stands in the box above the row that names the model. A suggestion has the cursor before its first
 // character.
 func openCodeDraft(rows []string, s sessions.Screen, top int) string {
-	first := openCodeRow.FindStringSubmatch(rows[s.CursorY-top])
+	first := openCodeRow().FindStringSubmatch(rows[s.CursorY-top])
 	if before := len([]rune(first[1])) + 3; s.CursorX <= before {
 		if s.CursorY-top <= 1 {
 			return ""
@@ -67,7 +68,7 @@ func openCodeDraft(rows []string, s sessions.Screen, top int) string {
 	}
 	var text []string
 	for _, row := range rows[:len(rows)-1] {
-		text = append(text, strings.TrimPrefix(openCodeRow.FindStringSubmatch(row)[2], "  "))
+		text = append(text, strings.TrimPrefix(openCodeRow().FindStringSubmatch(row)[2], "  "))
 	}
 	return strings.TrimSpace(strings.Join(text, "\n"))
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"syscall"
 	"time"
 
@@ -117,7 +118,7 @@ func syncDir(dir string) error {
 }
 
 // tempName is the shape of the names that renameio gives to temporary files.
-var tempName = regexp.MustCompile(`^\..+\.json[0-9]+$`)
+var tempName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\..+\.json[0-9]+$`) })
 
 // sweepTemps removes the temporary files that writers left in dir when they died. It fails silently: they only take
 // room.
@@ -127,7 +128,7 @@ func sweepTemps(dir string, now time.Time) {
 		return
 	}
 	for _, e := range entries {
-		if !tempName.MatchString(e.Name()) {
+		if !tempName().MatchString(e.Name()) {
 			continue
 		}
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > staleAfter {

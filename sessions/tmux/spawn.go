@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"the-loop/sessions"
 )
@@ -24,8 +25,8 @@ const (
 )
 
 var (
-	sessionName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
-	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	sessionName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`) })
+	variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 )
 
 // Spawn makes a tmux session around one marked pane. What it is made of travels on standard input, so no value shows in
@@ -77,7 +78,7 @@ func checkSpawn(s sessions.Spawn) error {
 	switch {
 	case s.Session != "" && !isID(s.Session, '$'):
 		return fmt.Errorf("tmux: %q is no session's id", s.Session)
-	case !sessionName.MatchString(s.Name):
+	case !sessionName().MatchString(s.Name):
 		return fmt.Errorf("tmux: the name %q must consist of letters, digits, - and _", s.Name)
 	case s.Width < 0 || s.Height < 0 || s.Width > 10000 || s.Height > 10000:
 		return fmt.Errorf("tmux: a pane of %d×%d", s.Width, s.Height)
@@ -113,7 +114,7 @@ func checkWords(s sessions.Spawn) error {
 		switch {
 		case Reserved(name):
 			return &ReservedError{Name: name}
-		case !variableName.MatchString(name):
+		case !variableName().MatchString(name):
 			return fmt.Errorf("%q is no name of a variable", name)
 		}
 		if err := checkWord(name + "=" + s.Env[name]); err != nil {

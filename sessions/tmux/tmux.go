@@ -53,7 +53,7 @@ var _ sessions.Terminal = (*Tmux)(nil)
 
 const defaultTimeout = 10 * time.Second
 
-var socketName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+var socketName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`) })
 
 // New checks the options and starts nothing; whether there is a usable tmux is [Tmux.Check]'s to say.
 func New(o Options) (*Tmux, error) {
@@ -90,7 +90,7 @@ func socketArgs(o Options) ([]string, error) {
 		return nil, fmt.Errorf("tmux: the socket's path must be absolute, not %q", o.SocketPath)
 	case o.SocketPath != "":
 		return []string{"-S", o.SocketPath}, nil
-	case !socketName.MatchString(o.SocketName):
+	case !socketName().MatchString(o.SocketName):
 		return nil, fmt.Errorf("tmux: %q is no name for a socket", o.SocketName)
 	}
 	return []string{"-L", o.SocketName}, nil

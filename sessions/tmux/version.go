@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Version is a release of tmux.
@@ -14,12 +15,12 @@ type Version struct {
 	OpenBSD      bool
 }
 
-var versionText = regexp.MustCompile(`^(?:tmux )?((?:(next|openbsd)-)?(\d+)\.(\d+)\S*)$`)
+var versionText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:tmux )?((?:(next|openbsd)-)?(\d+)\.(\d+)\S*)$`) })
 
 // ParseVersion reads what tmux -V prints. The development version (master) has no number and is refused.
 func ParseVersion(text string) (Version, error) {
 	text = strings.TrimSpace(text)
-	m := versionText.FindStringSubmatch(text)
+	m := versionText().FindStringSubmatch(text)
 	if m == nil {
 		return Version{}, fmt.Errorf("cannot read the version of tmux from %q", text)
 	}

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // check records what a schema cannot say: what one key demands of another.
@@ -61,12 +62,12 @@ func checkHarness(d *document, key string, h fileHarness) {
 	}
 }
 
-var placeholder = regexp.MustCompile(`\{[A-Za-z][A-Za-z0-9_]*\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[A-Za-z][A-Za-z0-9_]*\}`) })
 
 func checkTemplate(d *document, key string, args []string) {
 	seen := map[string]bool{}
 	for i, arg := range args {
-		for _, p := range placeholder.FindAllString(arg, -1) {
+		for _, p := range placeholder().FindAllString(arg, -1) {
 			at := indexed(key, i)
 			switch {
 			case p != PlaceholderSession && p != PlaceholderPrompt && p != PlaceholderArgs:

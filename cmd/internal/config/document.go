@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
@@ -96,12 +97,12 @@ func (d *document) decode(data []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-var yamlErrorPattern = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`)
+var yamlErrorPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)$`) })
 
 // syntax turns the parser's error into one of ours. The parser omits the number of the first line.
 func (d *document) syntax(err error) error {
 	line, what := 1, err.Error()
-	if m := yamlErrorPattern.FindStringSubmatch(what); m != nil {
+	if m := yamlErrorPattern().FindStringSubmatch(what); m != nil {
 		if n, err := strconv.Atoi(m[1]); err == nil {
 			line = n
 		}
@@ -161,7 +162,7 @@ func (d *document) usable(name *yaml.Node, parent string, at place) bool {
 		d.addAt(at, parent, "uses a merge key (<<) — write the keys out")
 	case name.Kind != yaml.ScalarNode || name.ShortTag() != "!!str":
 		d.addAt(at, parent, "has a key that is not a plain word — put it in quotes if it is meant")
-	case slackTokenPattern.MatchString(name.Value):
+	case slackTokenPattern().MatchString(name.Value):
 		d.addAt(at, parent, tokenInFile)
 	default:
 		return true
@@ -202,7 +203,7 @@ func (d *document) scalar(n *yaml.Node, key string) any {
 
 func (d *document) text(s, key string, at place) any {
 	switch {
-	case slackTokenPattern.MatchString(s) && !strings.HasSuffix(key, "Env"): // those have a message of their own
+	case slackTokenPattern().MatchString(s) && !strings.HasSuffix(key, "Env"): // those have a message of their own
 		d.addAt(at, key, tokenInFile)
 	case strings.ContainsFunc(s, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }):
 		d.addAt(at, key, "contains a control character — take it out")
@@ -248,11 +249,11 @@ func placeOf(places map[string]place, key string) place {
 	}
 }
 
-var plainKey = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var plainKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 
 // joinKey appends a name to a dotted key; a name that is no plain word is quoted, so that it cannot pretend to be another.
 func joinKey(parent, name string) string {
-	if !plainKey.MatchString(name) {
+	if !plainKey().MatchString(name) {
 		name = shown(name)
 	}
 	if parent == "" {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Problem is one thing that is wrong, or worth a warning, and what to do about it.
@@ -68,13 +69,15 @@ func fileProblem(file, format string, args ...any) error {
 
 var (
 	// secretPattern is anything that looks like a credential: Slack's, GitHub's, the model vendors'.
-	secretPattern = regexp.MustCompile(`(xox[a-z](\.xox[a-z])?-|xapp-|gh[pousr]_|github_pat_|\bsk-)[A-Za-z0-9._=-]+`)
+	secretPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(xox[a-z](\.xox[a-z])?-|xapp-|gh[pousr]_|github_pat_|\bsk-)[A-Za-z0-9._=-]+`)
+	})
 	// slackTokenPattern is what is long enough to be a Slack token and no mere mention of its kind.
-	slackTokenPattern = regexp.MustCompile(`(xox[a-z](\.xox[a-z])?|xapp)-[A-Za-z0-9-]{8,}`)
+	slackTokenPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(xox[a-z](\.xox[a-z])?|xapp)-[A-Za-z0-9-]{8,}`) })
 )
 
 // redact takes out what could be a credential: messages quote what stands in the file.
-func redact(s string) string { return secretPattern.ReplaceAllString(s, "[not shown]") }
+func redact(s string) string { return secretPattern().ReplaceAllString(s, "[not shown]") }
 
 // shown quotes a value of the file for a message: short, on one line, and without credentials.
 func shown(s string) string {

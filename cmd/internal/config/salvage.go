@@ -4,6 +4,7 @@ import (
 	"errors"
 	"path/filepath"
 	"regexp"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 )
@@ -35,7 +36,7 @@ func (l Loader) Salvage(path string) (c *Config, sure bool) {
 	c = &Config{Path: path, StateRoot: r.path("state.root", raw.State.Root, filepath.Dir(path))}
 	usual := defaults().Routing.Tmux
 	c.Routing.Tmux = Tmux{SocketName: usual.SocketName, RemainOnExit: usual.RemainOnExit, HarnessKillGrace: seconds(usual.HarnessKillGraceSeconds)}
-	if salvageableName.MatchString(raw.Routing.Tmux.SocketName) {
+	if salvageableName().MatchString(raw.Routing.Tmux.SocketName) {
 		c.Routing.Tmux.SocketName = raw.Routing.Tmux.SocketName
 	}
 	c.EventLog = EventLog{Path: r.optionalPath("eventLog.path", raw.EventLog.Path, filepath.Dir(path)), MaxBytes: defaults().EventLog.MaxSizeMB << 20}
@@ -46,4 +47,4 @@ func (l Loader) Salvage(path string) (c *Config, sure bool) {
 }
 
 // salvageableName is a name for a tmux server that can be used without the schema's word for it.
-var salvageableName = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,39}$`)
+var salvageableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,39}$`) })

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // TokenError is a Slack token that is missing or cannot be one. It never holds any part of the value.
@@ -38,7 +39,7 @@ func Tokens(c *Config, env func(string) string) (bot, app string, err error) {
 	return bot, app, nil
 }
 
-var tokenCharacters = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+var tokenCharacters = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9-]+$`) })
 
 // check gives an error without any part of the value.
 func (k tokenKind) check(variable, value string) error {
@@ -57,7 +58,7 @@ func (k tokenKind) check(variable, value string) error {
 	if wrong := k.mistaken(value); wrong != "" {
 		return fault("holds %s, not the %s (%s…) — %s", wrong, k.name, k.prefix, k.where)
 	}
-	if !tokenCharacters.MatchString(value) || len(value) < len(k.prefix)+8 {
+	if !tokenCharacters().MatchString(value) || len(value) < len(k.prefix)+8 {
 		return fault("holds no complete %s — copy it again; %s", k.name, k.where)
 	}
 	return nil

@@ -80,7 +80,7 @@ func (o *options) complete(args []string, env func(string) string) error {
 	if o.sessionID != "" && o.resume != "" {
 		return errors.New("--session-id begins a conversation, --resume goes on with one: give one of them")
 	}
-	if o.sessionID != "" && !idShape.MatchString(o.sessionID) {
+	if o.sessionID != "" && !idShape().MatchString(o.sessionID) {
 		return fmt.Errorf("--session-id %q: up to 48 letters, digits, - and _", o.sessionID)
 	}
 	if o.sessionID == "" && o.resume == "" {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"time"
 )
 
@@ -113,7 +114,7 @@ var (
 	errUnknown = errors.New("no conversation")
 )
 
-var idShape = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,47}$`)
+var idShape = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,47}$`) })
 
 // conversation is the record of one conversation, open for appending. The agent's loop owns and closes it.
 type conversation struct {
@@ -128,7 +129,7 @@ type conversation struct {
 
 // lookUp says beforehand what openConversation would refuse, without making anything.
 func lookUp(dir, id string, resume bool) error {
-	if !idShape.MatchString(id) && resume {
+	if !idShape().MatchString(id) && resume {
 		return errUnknown
 	}
 	_, err := os.Stat(RecordPath(dir, id))

@@ -74,7 +74,7 @@ func (s Screen) withRegion(region []string) Screen {
 
 func parseStatus(line string) (Screen, bool) {
 	parts := strings.Split(line, Separator)
-	if len(parts) != 3 || parts[0] != Title || !idShape.MatchString(parts[2]) {
+	if len(parts) != 3 || parts[0] != Title || !idShape().MatchString(parts[2]) {
 		return Screen{}, false
 	}
 	s := Screen{State: State(parts[1]), ID: parts[2]}
