@@ -28,7 +28,7 @@ const patience = 30 * time.Second
 
 // site is an operator's machine: a home folder with a configuration, and a Slack workspace.
 type site struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	slack   *workspace.Workspace
 	channel string
@@ -48,7 +48,7 @@ channels:
   slack: {enabled: true, channel: %[2]s, authorizedUsers: [%[3]s], apiUrl: %[4]q}
 `
 
-func newSite(t *testing.T, o workspace.Options) *site {
+func newSite(t testing.TB, o workspace.Options) *site {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "tl") // short: sockets lie below it
 	if err != nil {

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"the-loop/bot/workspace"
+)
+
+// idleFor is how long each bot is left alone: several of its slow looks.
+const idleFor = 30 * time.Second
+
+// BenchmarkIdle is what part of a core a bot uses that has nothing to do, with its tmux clients and what they have the tmux server
+// do: one session of the small agent, and fifty. The agents' own time is not in it.
+func BenchmarkIdle(b *testing.B) {
+	for _, n := range []int{1, 50} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			var used time.Duration
+			for b.Loop() {
+				used += idle(b, n)
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(used.Seconds()/float64(b.N)*float64(time.Minute)/float64(idleFor), "CPU-s/min")
+			b.ReportMetric(100*used.Seconds()/float64(b.N)/idleFor.Seconds(), "%core")
+		})
+	}
+}
+
+// idle is the time that a bot and its tmux server used while nothing happened.
+func idle(b *testing.B, n int) time.Duration {
+	s := newSite(b, workspace.Options{})
+	var declared strings.Builder
+	for i := range n { // a channel each: Slack takes one message a second in each
+		channel := s.slack.AddChannel(fmt.Sprint("idle", i)).ID
+		s.slack.Join(channel, s.ann.ID)
+		s.slack.Invite(channel, s.slack.BotUserID())
+		fmt.Fprintf(&declared, "    - {name: s%d, slack: {channel: %s}}\n", i, channel)
+	}
+	text, err := os.ReadFile(s.config())
+	if err != nil {
+		b.Fatal(err)
+	}
+	s.configure(strings.Replace(string(text), "  sessions: [{name: helper}]\n", "  sessions:\n"+declared.String(), 1))
+	bot := s.serve()
+	for i := range n {
+		s.must("standing", "start", fmt.Sprint("s", i))
+	}
+	s.poll("all announcements", func() bool {
+		_, st := s.status()
+		return st.Bot.State.Bound == n
+	})
+	socket := filepath.Base(s.dir)
+	out, err := exec.Command("tmux", "-L", socket, "display-message", "-p", "#{pid}").Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	server, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	time.Sleep(3 * time.Second) // what came of the start is over
+	before := cpu(b, bot.cmd.Process.Pid) + cpu(b, server)
+	time.Sleep(idleFor)
+	used := cpu(b, bot.cmd.Process.Pid) + cpu(b, server) - before
+	_ = exec.Command("tmux", "-L", socket, "kill-server").Run()
+	bot.end(syscall.SIGTERM)
+	return used
+}
+
+// cpu is the time that a process and its children that have ended used, of /proc/PID/stat: in ticks, a hundred a second.
+func cpu(b *testing.B, pid int) time.Duration {
+	b.Helper()
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		b.Skip("no /proc: ", err)
+	}
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	var ticks int
+	for _, field := range fields[11:15] {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			b.Fatal(err)
+		}
+		ticks += n
+	}
+	return time.Duration(ticks) * 10 * time.Millisecond
+}
