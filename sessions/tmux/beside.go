@@ -92,7 +92,7 @@ func (t *Tmux) leftIn(ctx context.Context, s sessions.Spawn) ([]string, error) {
 	var left []string
 	for line := range strings.Lines(out) {
 		name, _, _ := strings.Cut(line, "=")
-		if _, stays := s.Env[name]; !stays && variableName.MatchString(name) { // a line of a longer value does no harm
+		if _, stays := s.Env[name]; !stays && variableName().MatchString(name) { // a line of a longer value does no harm
 			left = append(left, name)
 		}
 	}
