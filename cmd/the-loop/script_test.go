@@ -44,7 +44,7 @@ func setUp(t *testing.T, e *testscript.Env) error {
 
 // takeDown ends what a script left running, its agents first, and returns a word on what should not have been there: a
 // server without panes ends by itself, so only what the script forgot is seen.
-func takeDown(t *testing.T, socket string) (left string) {
+func takeDown(t testing.TB, socket string) (left string) {
 	t.Helper()
 	path := socketPath(socket)
 	out, err := exec.Command("tmux", "-N", "-S", path, "list-panes", "-a", "-F", "#{session_name}").CombinedOutput()
