@@ -5,6 +5,9 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // leftovers are the texts that agents were proved to have taken last. Claude Code sometimes takes one that is submitted when
@@ -32,7 +35,7 @@ const (
 func (l *leftovers) put(id, text string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all[id] = taken{sum: Fingerprint(text), lines: strings.Count(text, "\n"), at: now}
+	l.all[id] = taken{sum: Fingerprint(onScreen(text)), lines: strings.Count(text, "\n"), at: now}
 }
 
 // is reports whether what stands in a box is a copy of what the agent took last.
@@ -43,7 +46,18 @@ func (l *leftovers) is(id string, v View, now time.Time) bool {
 	if !ok || now.Sub(t.at) > leftoverAge {
 		return false
 	}
-	return v.Folded > 0 && v.Folded == t.lines || Fingerprint(v.Box) == t.sum
+	return v.Folded > 0 && v.Folded == t.lines || Fingerprint(onScreen(v.Box)) == t.sum
+}
+
+// onScreen is what a screen shows of a text for certain: lines wrap, and terminals drop marks and joiners that they cannot
+// place.
+func onScreen(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.In(r, unicode.M, unicode.Cf) {
+			return -1
+		}
+		return r
+	}, norm.NFD.String(text))
 }
 
 // clear takes the copy of a text that the agent has taken out of its box, and reports whether the box is empty then.

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // Clean makes text safe to paste into a terminal and keeps it otherwise as it was written: CRLF, CR and the Unicode
@@ -67,14 +69,14 @@ func pictograph(r rune) bool {
 	return r == '\uFE0F' || unicode.Is(unicode.So, r) || r >= 0x1F000 && r <= 0x1FAFF || r >= 0x2190 && r <= 0x2BFF
 }
 
-// Sum is a fingerprint of a cleaned text, hex SHA-256 over its words. Agents trim lines and turn tabs into spaces, so
-// white space does not count.
+// Sum is a fingerprint of a cleaned text, hex SHA-256 over its words in NFC. Agents trim lines and turn tabs into spaces, so
+// white space does not count; some compose what is decomposed (Claude Code 2.1.197), so neither does that.
 type Sum string
 
 // Fingerprint is the [Sum] of text.
 func Fingerprint(text string) Sum {
 	h := sha256.New()
-	for i, word := range strings.Fields(text) {
+	for i, word := range strings.Fields(norm.NFC.String(text)) {
 		if i > 0 {
 			h.Write([]byte{' '})
 		}

@@ -134,3 +134,13 @@ func TestSizedCutsRunes(t *testing.T) {
 		}
 	}
 }
+
+// Claude Code 2.1.197 composes what is decomposed.
+func TestAComposedTextIsTheSameAsADecomposedOne(t *testing.T) {
+	t.Parallel()
+	for decomposed, composed := range map[string]string{"caf\u0065\u0301": "caf\u00e9", "\u212b \u2126": "\u00c5 \u03a9", "\u1112\u1161\u11ab": "\ud55c", "\u0958": "\u0915\u093c"} {
+		if sessions.Fingerprint(decomposed) != sessions.Fingerprint(composed) {
+			t.Errorf("%q and %q are two texts", decomposed, composed)
+		}
+	}
+}
