@@ -25,7 +25,7 @@ type Core interface {
 	Makers
 	Viewers
 	Rollers
-	Keys(ctx context.Context, q sessions.KeysRequest) error
+	Keys(ctx context.Context, q sessions.KeysRequest) (sessions.KeysEffect, error)
 }
 
 // Verbs are the verbs on the sessions that there are.

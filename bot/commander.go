@@ -51,14 +51,27 @@ func (c commander) run(ctx context.Context, q threads.CommandRequest) string {
 	case "delete":
 		return c.delete(ctx, q)
 	case "interrupt":
-		return done(c.b.o.Core.Keys(ctx, sessions.KeysRequest{Ref: q.Ref, ID: q.ID, Interrupt: true}), "Interrupted.")
+		return c.keys(ctx, q, sessions.KeysRequest{Interrupt: true}, "Interrupted.")
 	case "keys":
-		err := c.b.o.Core.Keys(ctx, sessions.KeysRequest{Ref: q.Ref, ID: q.ID, Keys: q.Command.Args})
-		return done(err, "Pressed "+render.Code(strings.Join(q.Command.Args, " "))+".")
+		return c.keys(ctx, q, sessions.KeysRequest{Keys: q.Command.Args}, "Pressed "+render.Code(strings.Join(q.Command.Args, " "))+".")
 	case "", "help":
 		return threadHelp
 	}
 	return "I do not know " + render.Code(q.Command.Verb) + ".\n" + threadHelp
+}
+
+// keys presses keys for who asked. Those that answer the agent are told to the thread with who gave them.
+func (c commander) keys(ctx context.Context, q threads.CommandRequest, keys sessions.KeysRequest, did string) string {
+	keys.Ref, keys.ID, keys.Actor = q.Ref, q.ID, q.User
+	effect, err := c.b.o.Core.Keys(ctx, keys)
+	switch {
+	case err != nil:
+	case effect == sessions.KeysDeny:
+		did += fmt.Sprintf(" <@%s> turned down what the agent asked, or closed its menu.", q.User)
+	case effect == sessions.KeysMode:
+		did += fmt.Sprintf(" <@%s> switched what the agent may do without asking. `peek` shows how it stands.", q.User)
+	}
+	return done(err, did)
 }
 
 func done(err error, answer string) string {

@@ -170,9 +170,12 @@ func TestKeysAndInterruptGoPastWhatWaits(t *testing.T) {
 	a.asking()
 	ts := a.reply("held back")
 	a.receipt(ts, held)
-	a.reply("@the-loop keys Enter")
-	a.answer("Not done", "the agent asks a question")
+	for _, key := range []string{"Enter", "BackTab"} {
+		a.reply("@the-loop keys " + key)
+		a.answer("Not done", "the agent asks a question", strings.ToLower(key)+" might answer it")
+	}
 	a.reply("@the-loop keys Escape")
+	a.answer("Pressed `Escape`", "<@", "turned down what the agent asked")
 	a.receipt(ts, accepted)
 	if d := a.entries(smallagent.TypeDialog); len(d) != 1 || d[0].Decision != smallagent.DecisionDenied {
 		t.Errorf("the dialog ended as %+v", d)

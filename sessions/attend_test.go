@@ -44,6 +44,8 @@ func TestNothingIsTypedWhileAQuestionIsAboutToBeShown(t *testing.T) {
 	if held := (*sessions.HeldError)(nil); !errors.As(err, &held) || held.State != sessions.ViewDialog {
 		t.Errorf("a text meanwhile: %v", err)
 	}
+	_, err = w.Keys(t.Context(), sessions.KeysRequest{Ref: ref("a"), Actor: "U1", Keys: []string{"BackTab"}})
+	w.refused(err, sessions.ErrRefused, "backtab might answer it")
 	w.say("b", "another session's")
 	cancel()
 	if err := <-over; err != nil {

@@ -88,6 +88,11 @@ type Traits struct {
 	Asks            bool          // its questions are reported, and a hook of it waits for the answer: see [Reports]
 	AcceptTimeout   time.Duration // how long evidence may take before the box is looked at; 0: DefaultAcceptTimeout
 
+	// MoveKeys are the names of keys, see [KeyNames], that answer nothing while a question or a menu is open: they move a
+	// pointer at most. DenyKeys turn the question down or close the menu, and never say yes. ModeKeys switch, while the box
+	// waits for text, what the program may do without asking. Each was tried; a key in none of them is not known to be harmless.
+	MoveKeys, DenyKeys, ModeKeys []string
+
 	// Completes are the characters with which a last word opens a list of completions: the submit key would take one
 	// of them into the text. White space after the text closes the list.
 	Completes []string

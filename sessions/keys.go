@@ -3,15 +3,26 @@ package sessions
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 )
 
+// The names of keys that a harness's facts are about, see [Traits].
+const (
+	KeyEscape  = "escape"
+	KeyCtrlC   = "c-c"
+	KeyUp      = "up"
+	KeyDown    = "down"
+	KeyTab     = "tab"
+	KeyBackTab = "backtab"
+)
+
 // keyBytes are the keys that may be pressed by name, as a terminal sends them.
 var keyBytes = map[string]string{
-	"escape": "\x1b", "enter": "\r", "tab": "\t", "backtab": "\x1b[Z", "space": " ", "backspace": "\x7f",
-	"up": "\x1b[A", "down": "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "c-c": "\x03", "c-u": "\x15",
+	KeyEscape: "\x1b", "enter": "\r", KeyTab: "\t", KeyBackTab: "\x1b[Z", "space": " ", "backspace": "\x7f",
+	KeyUp: "\x1b[A", KeyDown: "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", KeyCtrlC: "\x03", "c-u": "\x15",
 }
 
 // KeysRequest asks for keys to be pressed in a session, past everything that waits. With Interrupt it is the harness's
@@ -21,71 +32,155 @@ type KeysRequest struct {
 	ID        string
 	Keys      []string // names, e.g. "Escape"; see [KeyNames]
 	Interrupt bool
+	Actor     string // who presses them, as their surface knows them; empty: nobody who may answer the agent
 }
+
+// KeysEffect is what keys did beside moving something on the screen.
+type KeysEffect string
+
+// The effects of keys. All but the first are answers: they are recorded with who gave them.
+const (
+	KeysNone KeysEffect = ""
+	KeysDeny KeysEffect = "deny" // the agent's question was turned down, or its menu closed
+	KeysMode KeysEffect = "mode" // what the agent may do without asking was switched
+)
 
 // KeyNames are the names of the keys that [Core.Keys] knows.
 func KeyNames() []string { return slices.Sorted(maps.Keys(keyBytes)) }
 
-// Keys presses keys. Enter and Space are refused while the agent asks a question: they would answer it.
-func (c *Core) Keys(ctx context.Context, q KeysRequest) error {
+// Keys presses keys, and tells what they did. While the agent asks a question or shows a menu only those go in that are
+// known to say yes to nothing there, see [Traits]. Who turns a question down or switches a mode has to be named.
+func (c *Core) Keys(ctx context.Context, q KeysRequest) (KeysEffect, error) {
 	rec, err := c.running(ctx, q.Ref, q.ID)
 	if err != nil {
-		return err
+		return KeysNone, err
 	}
 	h, err := c.o.Harnesses(rec.Definition.Harness)
 	if err != nil {
-		return &Refusal{Cause: ErrRefused, What: err.Error()}
+		return KeysNone, &Refusal{Cause: ErrRefused, What: err.Error()}
 	}
-	bytes, err := keySequence(q, h.Traits())
+	names, bytes, err := keySequence(q, h.Traits())
 	if err != nil {
-		return err
+		return KeysNone, err
 	}
 	release, err := c.lockID(ctx, rec.ID, "keys")
 	if err != nil {
-		return err
+		return KeysNone, err
 	}
 	defer release()
-	if strings.ContainsAny(bytes, "\r ") {
-		if err := c.mayAnswer(ctx, h, rec); err != nil {
-			return err
-		}
+	effect, err := c.mayPress(ctx, h, rec, names)
+	switch {
+	case err != nil:
+		return KeysNone, err
+	case effect != KeysNone && q.Actor == "":
+		return KeysNone, &Refusal{Cause: ErrRefused, What: "these keys answer the agent, and nobody is named who presses them"}
 	}
-	if err := c.terminal(rec).Press(ctx, rec.Target(), bytes); err != nil {
-		return c.typingFailed(rec, err)
-	}
-	return nil
+	return effect, c.press(ctx, rec, q, names, bytes, effect)
 }
 
-func keySequence(q KeysRequest, t Traits) (string, error) {
+// mayPress tells what keys would do now, and refuses those that might say yes.
+func (c *Core) mayPress(ctx context.Context, h Harness, rec Record, names []string) (KeysEffect, error) {
+	state, err := c.keysMeet(ctx, h, rec)
+	if err != nil {
+		return KeysNone, err
+	}
+	effect, refused := judgeKeys(names, h.Traits(), state)
+	if refused == nil {
+		return effect, nil
+	}
+	if err := c.lives(ctx, rec); err != nil {
+		return KeysNone, err
+	}
+	return KeysNone, refused
+}
+
+// press gives the keys, and records who gave which.
+func (c *Core) press(ctx context.Context, rec Record, q KeysRequest, names []string, bytes string, effect KeysEffect) error {
+	err := c.terminal(rec).Press(ctx, rec.Target(), bytes)
+	fields := map[string]any{"keys": strings.Join(names, " "), "actor": q.Actor}
+	if effect != KeysNone {
+		fields["answer"] = string(effect)
+	}
+	if err != nil {
+		err = c.typingFailed(rec, err)
+		fields["error"] = err.Error() // they may have been pressed all the same
+	}
+	c.emit(ctx, EventKeys, slog.LevelInfo, rec, fields)
+	return err
+}
+
+// keySequence are the names of the keys that are asked for, and their bytes.
+func keySequence(q KeysRequest, t Traits) (names []string, bytes string, err error) {
 	if q.Interrupt {
 		if t.Interrupt != "" {
-			return t.Interrupt, nil
+			return []string{keyInterrupt}, t.Interrupt, nil
 		}
-		return keyBytes["escape"], nil
+		return []string{keyInterrupt}, keyBytes[KeyEscape], nil
 	}
 	var b strings.Builder
 	for _, k := range q.Keys {
-		bytes, ok := keyBytes[strings.ToLower(k)]
+		name := strings.ToLower(k)
+		bytes, ok := keyBytes[name]
 		if !ok {
-			return "", &Refusal{Cause: ErrRefused, What: fmt.Sprintf("there is no key %q", k),
+			return nil, "", &Refusal{Cause: ErrRefused, What: fmt.Sprintf("there is no key %q", k),
 				Remedy: "use one of " + strings.Join(KeyNames(), ", ")}
 		}
+		names = append(names, name)
 		b.WriteString(bytes)
 	}
-	if b.Len() == 0 {
-		return "", &Refusal{Cause: ErrRefused, What: "no key is named", Remedy: "use one of " + strings.Join(KeyNames(), ", ")}
+	if len(names) == 0 {
+		return nil, "", &Refusal{Cause: ErrRefused, What: "no key is named", Remedy: "use one of " + strings.Join(KeyNames(), ", ")}
 	}
-	return b.String(), nil
+	return names, b.String(), nil
 }
 
-func (c *Core) mayAnswer(ctx context.Context, h Harness, rec Record) error {
+// keyInterrupt stands for the harness's own key that stops a turn.
+const keyInterrupt = "interrupt"
+
+// keysMeet is the state of the screen that keys would meet. A question that the agent's hook tells of, and that the screen
+// may be just about to show, counts as open: see look.
+func (c *Core) keysMeet(ctx context.Context, h Harness, rec Record) (ViewState, error) {
+	if c.asks.unseen(rec.ID) {
+		return ViewDialog, nil
+	}
 	view, err := c.view(ctx, h, rec)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if view.State == ViewDialog || view.State == ViewMenu {
-		return &Refusal{Cause: ErrRefused, What: "the agent asks a question, and these keys would answer it",
-			Remedy: "answer it in the terminal"}
+	if c.asks.unseen(rec.ID) { // reported during the look
+		return ViewDialog, nil
 	}
-	return nil
+	return view.State, nil
+}
+
+// judgeKeys tells what keys do to a screen in that state. It refuses those that might say yes.
+func judgeKeys(names []string, t Traits, state ViewState) (KeysEffect, error) {
+	closed := state == ViewDialog || state == ViewMenu || state == ViewStarting
+	effect := KeysNone
+	for _, name := range names {
+		switch {
+		case closed && (name == keyInterrupt || slices.Contains(t.DenyKeys, name)):
+			if state != ViewStarting { // nothing is known to be asked yet
+				effect = KeysDeny
+			}
+		case closed && !slices.Contains(t.MoveKeys, name):
+			return KeysNone, mayAnswer(name, t, state)
+		case slices.Contains(t.ModeKeys, name):
+			effect = KeysMode
+		}
+	}
+	return effect, nil
+}
+
+// mayAnswer refuses a key that might answer what the screen shows.
+func mayAnswer(name string, t Traits, state ViewState) error {
+	what := "the agent asks a question or shows a menu, and %s might answer it"
+	if state == ViewStarting {
+		what = "the agent is starting and may be about to ask, and %s might answer it"
+	}
+	remedy := "answer it in the terminal"
+	if safe := slices.Concat(t.MoveKeys, t.DenyKeys); len(safe) > 0 {
+		remedy += "; from here only " + strings.Join(safe, ", ") + " can be pressed now"
+	}
+	return &Refusal{Cause: ErrRefused, What: fmt.Sprintf(what, name), Remedy: remedy}
 }

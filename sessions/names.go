@@ -14,6 +14,7 @@ const (
 	EventStopped      = "standing.stopped"
 	EventStopFailed   = "standing.stop_failed"
 	EventSaid         = "standing.said"
+	EventKeys         = "standing.keys"  // with keys, actor, and answer ("deny" or "mode") where they were one
 	EventEnded        = "standing.ended" // an agent was found to have ended on its own
 
 	EventSpawned   = "session.spawned"

@@ -255,14 +255,22 @@ func (s *speech) look(ctx context.Context) error {
 	default:
 		return nil
 	}
-	panes, err := s.c.look(ctx, s.rec)
-	if err != nil {
-		return s.c.typingFailed(s.rec, fmt.Errorf("look whether the agent lives: %w", err))
-	}
-	if p, ok := paneOf(panes, s.rec.ID); ok && p.Dead {
-		return s.c.typingFailed(s.rec, ErrPaneDead)
+	if err := s.c.lives(ctx, s.rec); err != nil {
+		return err
 	}
 	return held
+}
+
+// lives errs when the agent has ended: the last screen of one that has says nothing.
+func (c *Core) lives(ctx context.Context, rec Record) error {
+	panes, err := c.look(ctx, rec)
+	if err != nil {
+		return c.typingFailed(rec, fmt.Errorf("look whether the agent lives: %w", err))
+	}
+	if p, ok := paneOf(panes, rec.ID); ok && p.Dead {
+		return c.typingFailed(rec, ErrPaneDead)
+	}
+	return nil
 }
 
 // view reads the pane's screen, when the harness can be read.

@@ -146,7 +146,8 @@ func TestAReplyForASessionThatWasMadeAgainIsRefused(t *testing.T) {
 	w.start("a")
 	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), ID: "another", Text: "x"})
 	w.refused(err, sessions.ErrReplaced, "standing:a")
-	w.refused(w.Keys(t.Context(), sessions.KeysRequest{Ref: ref("a"), ID: "another", Keys: []string{"Escape"}}), sessions.ErrReplaced)
+	_, err = w.Keys(t.Context(), sessions.KeysRequest{Ref: ref("a"), ID: "another", Keys: []string{"Escape"}})
+	w.refused(err, sessions.ErrReplaced)
 }
 
 func TestATextIsHeldWhileTheScreenWouldNotTakeIt(t *testing.T) {
@@ -464,10 +465,14 @@ func TestKeysArePressedByNameAndAnswerNoQuestion(t *testing.T) {
 	w.say("a", "ask: rm -rf /")
 	w.shows("a", "the dialog", asking)
 	press := func(keys ...string) error {
-		return w.Keys(t.Context(), sessions.KeysRequest{Ref: ref("a"), Keys: keys})
+		_, err := w.Keys(t.Context(), sessions.KeysRequest{Ref: ref("a"), Actor: "U1", Keys: keys})
+		return err
 	}
-	for _, keys := range [][]string{{"Enter"}, {"enter"}, {"Space"}, {"Down", "Enter"}} {
-		w.refused(press(keys...), sessions.ErrRefused, "answer it in the terminal")
+	for _, keys := range [][]string{{"Enter"}, {"enter"}, {"Space"}, {"Down", "Enter"}, {"BackTab"}, {"Tab"}, {"Left"}, {"Backspace"}, {"C-u"}, {"Escape", "BackTab"}} {
+		w.refused(press(keys...), sessions.ErrRefused, "answer it in the terminal", "only up, down, escape, c-c")
+	}
+	if err := press("Down", "Up"); err != nil {
+		t.Error(err)
 	}
 	w.refused(press("F13"), sessions.ErrRefused, `"F13"`, "escape")
 	w.refused(press(), sessions.ErrRefused)
@@ -478,12 +483,64 @@ func TestKeysArePressedByNameAndAnswerNoQuestion(t *testing.T) {
 	w.ready("a")
 	w.say("a", "slow: 1h")
 	w.shows("a", "working", func(s smallagent.Screen) bool { return s.State == smallagent.StateWorking })
-	if err := w.Keys(t.Context(), sessions.KeysRequest{Ref: ref("a"), Interrupt: true}); err != nil {
+	if _, err := w.Keys(t.Context(), sessions.KeysRequest{Ref: ref("a"), Interrupt: true}); err != nil {
 		t.Fatal(err)
 	}
 	w.ready("a")
 	w.stop("a")
 	w.refused(press("Escape"), sessions.ErrNotRunning)
+}
+
+// moded is the small agent with a key that switches a mode.
+type moded struct{ harness.SmallAgent }
+
+func (m moded) Traits() sessions.Traits {
+	traits := m.SmallAgent.Traits()
+	traits.ModeKeys = []string{sessions.KeyBackTab}
+	return traits
+}
+
+func TestKeysThatAnswerAreRecordedWithTheirPerson(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, func(w *world, o *sessions.Options) {
+		o.Harnesses = harness.NewSet(moded{agentIn(w.dir)}).Get
+	}, sessions.Definition{Name: "a"})
+	w.start("a")
+	w.awaitSaid("a", 1)
+	press := func(actor, key string, want sessions.KeysEffect) {
+		t.Helper()
+		effect, err := w.Keys(t.Context(), sessions.KeysRequest{Ref: ref("a"), Actor: actor, Keys: []string{key}})
+		if effect != want || err != nil {
+			t.Errorf("%s: %q, %v; want %q", key, effect, err, want)
+		}
+	}
+	nobody := func(q sessions.KeysRequest) {
+		t.Helper()
+		q.Ref = ref("a")
+		_, err := w.Keys(t.Context(), q)
+		w.refused(err, sessions.ErrRefused, "nobody is named")
+	}
+	press("", "Up", sessions.KeysNone)
+	nobody(sessions.KeysRequest{Keys: []string{"Up", "BackTab"}})
+	press("U1", "BackTab", sessions.KeysMode)
+	w.say("a", "ask: rm -rf /")
+	w.shows("a", "the dialog", asking)
+	nobody(sessions.KeysRequest{Keys: []string{"Escape"}})
+	nobody(sessions.KeysRequest{Interrupt: true})
+	press("U2", "Down", sessions.KeysNone)
+	w.shows("a", "the dialog still", asking)
+	press("U3", "Escape", sessions.KeysDeny)
+	w.ready("a")
+	var got []string
+	for _, e := range w.events.Events() {
+		if e.Name == sessions.EventKeys {
+			got = append(got, fmt.Sprint(e.Fields["keys"], e.Fields["actor"], e.Fields["answer"]))
+		}
+	}
+	want := []string{fmt.Sprint("up", "", nil), fmt.Sprint("backtab", "U1", "mode"), fmt.Sprint("down", "U2", nil), fmt.Sprint("escape", "U3", "deny")}
+	if !slices.Equal(got, want) {
+		t.Errorf("recorded: %q, want %q", got, want)
+	}
 }
 
 func TestAConversationThatChangesInTheAgentIsFollowed(t *testing.T) {

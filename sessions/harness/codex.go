@@ -39,6 +39,7 @@ func (c Codex) Name() string { return CodexName }
 // known stays in the box); exit, quit and :q are text.
 func (c Codex) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Resumes: true,
+		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
 		Completes: []string{"@", "$"}, AcceptTimeout: acceptTimeout, CommandsUnseen: true}
 }
 

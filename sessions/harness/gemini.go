@@ -39,7 +39,8 @@ func (g Gemini) Name() string { return GeminiName }
 // when it is typed.
 func (g Gemini) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", SubmitDelay: 300 * time.Millisecond, CommandPrefixes: []string{"/", "!"}, Interrupt: "\x1b",
-		Resumes: true, Completes: []string{"@"}, AcceptTimeout: acceptTimeout, QueuesUnseen: true}
+		Resumes: true, MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
+		Completes: []string{"@"}, AcceptTimeout: acceptTimeout, QueuesUnseen: true}
 }
 
 // Command gives the conversation its id, or resumes it; the first message is taken in both cases, and it stays. One that ended without a

@@ -35,7 +35,7 @@ func (s *stage) turns(long string, state sessions.ViewState) {
 	s.say(long)
 	s.untilTurn(q, "a long turn runs", true)
 	s.untilState(state)
-	if err := s.core.Keys(s.Context(), sessions.KeysRequest{Ref: realRef, Keys: []string{"escape"}}); err != nil {
+	if _, err := s.core.Keys(s.Context(), sessions.KeysRequest{Ref: realRef, Actor: "ann", Keys: []string{"escape"}}); err != nil {
 		s.Fatal(err)
 	}
 	s.untilTurn(q, "it is interrupted", false)

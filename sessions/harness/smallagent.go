@@ -33,7 +33,7 @@ func (a SmallAgent) Name() string { return SmallAgentName }
 
 // Traits are those of the program: "!" and "/" begin commands, and so do two words alone.
 func (a SmallAgent) Traits() sessions.Traits {
-	return sessions.Traits{Submit: "\r", Clear: "\x15", CommandPrefixes: []string{"!", "/"},
+	return sessions.Traits{Submit: "\r", Clear: "\x15", MoveKeys: moveKeys(), DenyKeys: denyKeys(), CommandPrefixes: []string{"!", "/"},
 		CommandWords: []string{"exit", "quit"}, Resumes: true, Asks: len(a.Hook) > 0 && a.Asks != "", AcceptTimeout: time.Second}
 }
 

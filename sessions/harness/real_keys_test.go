@@ -1,0 +1,69 @@
+package harness
+
+import (
+	"os"
+	"slices"
+	"testing"
+
+	"the-loop/sessions"
+)
+
+// keysAtDialog presses every key at a dialog: those that the harness calls harmless leave it open, those that might answer
+// are refused.
+func (s *stage) keysAtDialog(marker string) {
+	s.Helper()
+	traits := s.harness.Traits()
+	for _, key := range sessions.KeyNames() {
+		_, err := s.core.Keys(s.Context(), sessions.KeysRequest{Ref: realRef, Actor: "ann", Keys: []string{key}})
+		switch moves := slices.Contains(traits.MoveKeys, key); {
+		case slices.Contains(traits.DenyKeys, key) && err == nil:
+			s.denied(marker)
+		case moves != (err == nil):
+			s.Errorf("%s at a dialog: %v", key, err)
+		}
+		s.steady(sessions.ViewDialog)
+	}
+	if _, err := os.Stat(marker); err == nil {
+		s.Fatal("the command was approved")
+	}
+}
+
+// denied waits for the end of a dialog that a key turned down, and has the agent ask again.
+func (s *stage) denied(marker string) {
+	s.Helper()
+	s.atRest()
+	if _, err := os.Stat(marker); err == nil {
+		s.Fatal("a key that turns down approved the command")
+	}
+	s.say("[[run touch " + marker + "]]")
+}
+
+// The key that goes through Claude Code's modes allows edits for the whole session when a dialog is open, and switches the
+// mode when none is: either is an answer.
+func TestRealClaudesModeIsSwitchedOnlyBySomebody(t *testing.T) {
+	t.Parallel()
+	s := claudeStage(t)
+	s.start()
+	s.atRest()
+	before := s.footer()
+	press := func(actor string) (sessions.KeysEffect, error) {
+		return s.core.Keys(t.Context(), sessions.KeysRequest{Ref: realRef, Actor: actor, Keys: []string{"BackTab"}})
+	}
+	if _, err := press(""); err == nil || s.footer() != before {
+		t.Errorf("nobody switched the mode: %v\n%s", err, s.screen())
+	}
+	if effect, err := press("ann"); err != nil || effect != sessions.KeysMode {
+		t.Errorf("BackTab: %q, %v", effect, err)
+	}
+	s.until("the mode is another", func() bool { return s.footer() != before })
+}
+
+// footer is the last line of the screen, which names the mode.
+func (s *stage) footer() string {
+	s.Helper()
+	screen, err := s.term.Capture(s.Context(), s.record().Target())
+	if err != nil {
+		s.Fatal(err)
+	}
+	return lastLines(screenLines(screen), 1)[0]
+}
