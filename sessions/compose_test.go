@@ -2,16 +2,23 @@ package sessions
 
 import "testing"
 
-// In Codex 0.171, Gemini CLI 0.61 and OpenCode 1.18 a paste that ends in "@app" opens a list, and Enter takes from it.
-func TestATextThatEndsInACompletionIsSubmittedAsItIs(t *testing.T) {
+// In Codex 0.171, Gemini CLI 0.61 and OpenCode 1.18 a paste that ends in "@app" opens a list, and Enter takes from it; after a
+// backslash Enter breaks the line in Claude Code 2.1.197 and Gemini CLI.
+func TestATextIsFollowedByWhatMakesEnterSubmitIt(t *testing.T) {
 	t.Parallel()
-	traits := Traits{Completes: []string{"@"}}
-	for text, want := range map[string]bool{"see @app": true, "@": true, "mail me@home": false, "@app first": false, "": false, "a\n@b": true} {
-		if got := completes(text, traits); got != want {
-			t.Errorf("completes(%q) = %v", text, got)
+	traits := Traits{Trailer: " "}
+	for text, want := range map[string]string{"see @app": "see @app ", `ends in \`: `ends in \ `, "y": "y "} {
+		if got := trailed(text, false, traits); got != want {
+			t.Errorf("%q is typed as %q", text, got)
 		}
 	}
-	if completes("see @app", Traits{}) {
-		t.Error("a harness without completions has one")
+	if got := trailed("/compact", true, traits); got != "/compact" {
+		t.Errorf("a command is typed as %q", got)
+	}
+	if got := trailed("/add @app", true, traits); got != "/add @app " {
+		t.Errorf("a command with an argument is typed as %q", got)
+	}
+	if got := trailed("see @app", false, Traits{}); got != "see @app" {
+		t.Errorf("a harness that needs nothing gets %q", got)
 	}
 }

@@ -37,7 +37,7 @@ func (r *run) place(ctx context.Context) {
 	if r.event == nil {
 		return
 	}
-	r.event.intent = Intent{Sum: Fingerprint(r.event.text), Conversation: r.rec.Conversation}
+	r.event.intent = Intent{Sum: Fingerprint(normal(r.harness, r.event.text)), Conversation: r.rec.Conversation}
 	w, ok := r.harness.(Witness)
 	if !ok || !r.event.given {
 		return

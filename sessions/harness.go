@@ -25,6 +25,26 @@ type Witness interface {
 	Taken(ctx context.Context, c Conversation, place string, sum Sum) (bool, error)
 }
 
+// Normalizer is a harness whose program rewrites what it takes.
+type Normalizer interface {
+	// Normal is what is the same of a text as it was typed and as the program's record shows it. A [Sum] is of that.
+	Normal(text string) string
+}
+
+// Quoter is a harness whose program takes something inside of a text for more than text, and has a way to write it.
+type Quoter interface {
+	// Quote writes a text so that it is nothing but text.
+	Quote(text string) string
+}
+
+// normal is what is compared of a text.
+func normal(h Harness, text string) string {
+	if n, ok := h.(Normalizer); ok {
+		return n.Normal(text)
+	}
+	return text
+}
+
 // Looker is a harness whose screen can be read.
 type Looker interface {
 	Look(s Screen) View
@@ -93,9 +113,9 @@ type Traits struct {
 	// waits for text, what the program may do without asking. Each was tried; a key in none of them is not known to be harmless.
 	MoveKeys, DenyKeys, ModeKeys []string
 
-	// Completes are the characters with which a last word opens a list of completions: the submit key would take one
-	// of them into the text. White space after the text closes the list.
-	Completes []string
+	// Trailer goes after every text, so that the submit key submits and does nothing else: it would take a word from the list
+	// that "@" opens, and break the line after a backslash. The program drops it; empty: none is needed.
+	Trailer string
 	// QueuesUnseen says that the program's record shows a text that it queues only when the turn ends: until then
 	// nothing proves it, and it is better held while a turn runs.
 	QueuesUnseen bool

@@ -32,21 +32,21 @@ const (
 	leftoverPause = 50 * time.Millisecond
 )
 
-func (l *leftovers) put(id, text string, now time.Time) {
+func (l *leftovers) put(id, text, normal string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all[id] = taken{sum: Fingerprint(onScreen(text)), lines: strings.Count(text, "\n"), at: now}
+	l.all[id] = taken{sum: Fingerprint(onScreen(normal)), lines: strings.Count(text, "\n"), at: now}
 }
 
-// is reports whether what stands in a box is a copy of what the agent took last.
-func (l *leftovers) is(id string, v View, now time.Time) bool {
+// is reports whether what stands in a box, normal its words, is a copy of what the agent took last.
+func (l *leftovers) is(id string, v View, normal string, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t, ok := l.all[id]
 	if !ok || now.Sub(t.at) > leftoverAge {
 		return false
 	}
-	return v.Folded > 0 && v.Folded == t.lines || Fingerprint(onScreen(v.Box)) == t.sum
+	return v.Folded > 0 && v.Folded == t.lines || Fingerprint(onScreen(normal)) == t.sum
 }
 
 // onScreen is what a screen shows of a text for certain: lines wrap, and terminals drop marks and joiners that they cannot
@@ -62,7 +62,7 @@ func onScreen(text string) string {
 
 // clear takes the copy of a text that the agent has taken out of its box, and reports whether the box is empty then.
 func (s *speech) clear(ctx context.Context, v View) (bool, error) {
-	if s.traits.Clear == "" || !s.c.left.is(s.rec.ID, v, s.c.o.Now()) {
+	if s.traits.Clear == "" || !s.c.left.is(s.rec.ID, v, normal(s.harness, v.Box), s.c.o.Now()) {
 		return false, nil
 	}
 	for range leftoverTries {

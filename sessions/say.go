@@ -90,10 +90,11 @@ func (s *speech) compose(ctx context.Context, id string) (err error) {
 	if s.text, err = wording(s.q, s.traits); err != nil {
 		return err
 	}
-	if completes(s.text, s.traits) {
-		s.text += " " // so that the submit key submits, and takes nothing from the list that the last word opens
+	if q, ok := s.harness.(Quoter); ok && !s.q.Raw {
+		s.text = q.Quote(s.text)
 	}
-	s.intent = Intent{Sum: Fingerprint(s.text), Conversation: s.rec.Conversation}
+	s.text = trailed(s.text, s.q.Raw, s.traits)
+	s.intent = Intent{Sum: Fingerprint(normal(s.harness, s.text)), Conversation: s.rec.Conversation}
 	return nil
 }
 
@@ -159,10 +160,12 @@ func introduced(speaker, text string) string {
 	return `From "` + name + `": ` + text
 }
 
-// completes reports whether the text ends in a word that opens a list of completions.
-func completes(text string, t Traits) bool {
-	words := strings.Fields(text)
-	return len(words) > 0 && slices.ContainsFunc(t.Completes, func(mark string) bool { return strings.HasPrefix(words[len(words)-1], mark) })
+// trailed is the text with what has to follow it. A command without arguments needs nothing.
+func trailed(text string, raw bool, t Traits) string {
+	if raw && len(strings.Fields(text)) == 1 {
+		return text
+	}
+	return text + t.Trailer
 }
 
 func isCommand(bare string, t Traits) bool {
@@ -350,7 +353,7 @@ func (s *speech) prove(ctx context.Context, w Witness) (Receipt, error) {
 		case err != nil:
 			return "", fmt.Errorf("%s: %w: %w", s.rec.Ref, ErrInDoubt, err)
 		case ok:
-			s.c.left.put(s.rec.ID, s.text, s.c.o.Now())
+			s.c.left.put(s.rec.ID, s.text, normal(s.harness, s.text), s.c.o.Now())
 			return ReceiptAccepted, nil
 		case try == submits:
 			return "", fmt.Errorf("%s: %w: its record does not show it after %d submit keys", s.rec.Ref, ErrInDoubt, submits+1)

@@ -211,3 +211,13 @@ func TestOpenCodesHistoryIsReadWithWhatWasPasted(t *testing.T) {
 		t.Error("a place that is none is taken")
 	}
 }
+
+func TestGeminiIsNotAskedForFilesOutside(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{"@/etc/hostname x": `\@/etc/hostname x`, "see @~/x and @../y": `see \@~/x and \@../y`, `@"/a b"`: `\@"/a b"`,
+		"@src/app.go @.": "@src/app.go @.", `\@/etc`: `\@/etc`, "me@home": "me@home"} {
+		if got := (Gemini{}).Quote(text); got != want {
+			t.Errorf("%q is written as %q, not %q", text, got, want)
+		}
+	}
+}

@@ -53,7 +53,7 @@ func (c Claude) Name() string { return ClaudeName }
 func (c Claude) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Clear: "\x15", Resumes: true,
 		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
-		Asks: len(c.Hook) > 0 && c.Asks != "", AcceptTimeout: acceptTimeout, Completes: []string{"@"}, CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
+		Asks: len(c.Hook) > 0 && c.Asks != "", AcceptTimeout: acceptTimeout, Trailer: " ", CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
 }
 
 // Command gives the conversation its id, or resumes it. The id's shape is checked: with anything else --resume opens a

@@ -101,7 +101,7 @@ func (c Claude) Taken(_ context.Context, talk sessions.Conversation, place strin
 				return found, err
 			}
 		case r.Event == EventPromptSubmit && !kept && time.Since(r.At) > time.Second:
-			if matches(promptOf(r), sum) {
+			if claudeMatches(promptOf(r), sum) {
 				return true, nil
 			}
 		}
@@ -119,7 +119,7 @@ func (c Claude) inTranscript(talk sessions.Conversation, reports []Report, id st
 	}
 	found := false
 	_, err = readLines(path, from, func(line []byte) {
-		if text, ok := claudeTaken(line); ok && matches(text, sum) {
+		if text, ok := claudeTaken(line); ok && claudeMatches(text, sum) {
 			found = true
 		}
 	})
@@ -198,10 +198,10 @@ func claudeTaken(line []byte) (string, bool) {
 		return blocksText(l.Content), true
 	case l.Type == "user" && l.PromptSource != "queued": // a queued one was counted when it went into the queue
 		text := blocksText(l.Message.Content)
-		return commandText(text), text != ""
+		return text, text != ""
 	case l.Type == "system" && l.Subtype == "local_command":
-		text := commandText(blocksText(l.Content))
-		return text, strings.HasPrefix(text, "/")
+		text := blocksText(l.Content)
+		return text, strings.HasPrefix(commandText(text), "/")
 	}
 	return "", false
 }
@@ -249,6 +249,33 @@ func commandText(text string) string {
 // matches compares words only, with and without the wrapper that newer versions put around long pastes.
 func matches(text string, sum sessions.Sum) bool {
 	return sessions.Fingerprint(text) == sum || sessions.Fingerprint(pastedTag.ReplaceAllString(text, " ")) == sum
+}
+
+// claudeMatches compares a text of the transcript: as it is, since people write what looks like Claude Code's own notes too,
+// and as such a note.
+func claudeMatches(text string, sum sessions.Sum) bool {
+	return matches(claudeNormal(text), sum) || matches(claudeNormal(commandText(text)), sum)
+}
+
+var (
+	claudeImageMark = regexp.MustCompile(`\[Image #\d+\]`)
+	claudeImagePath = regexp.MustCompile(`(?i)^["']?/.*\.(png|jpe?g|gif|webp)["']?$`)
+)
+
+// Normal leaves out what Claude Code takes for an image that was dropped into the box: a line, or what follows a blank, that
+// is the path of one. It puts a mark at the front of the text in its place (2.1.197), if it can read the image.
+func (c Claude) Normal(text string) string { return claudeNormal(text) }
+
+func claudeNormal(text string) string {
+	var rest []string
+	for line := range strings.SplitSeq(claudeImageMark.ReplaceAllString(text, " "), "\n") {
+		for _, piece := range strings.Split(strings.ReplaceAll(line, " /", "\n/"), "\n") {
+			if !claudeImagePath.MatchString(strings.TrimSpace(piece)) {
+				rest = append(rest, piece)
+			}
+		}
+	}
+	return strings.Join(rest, "\n")
 }
 
 func startSource(r Report) string {

@@ -39,12 +39,12 @@ func TestEachTextThatClaudeTookIsShownByOneLine(t *testing.T) {
 		{"said by the agent", lineSaid, false}, {"written by the program", lineMeta, false}, {"a subagent's", lineSub, false},
 	} {
 		got, ok := claudeTaken(fmt.Appendf(nil, tc.line, text))
-		if taken := ok && matches(got, sessions.Fingerprint(text)); taken != tc.want {
+		if taken := ok && claudeMatches(got, sessions.Fingerprint(text)); taken != tc.want {
 			t.Errorf("%s: taken is %v", tc.name, taken)
 		}
 	}
 	for line, want := range map[string]string{lineCommand: "/context all of it", lineClear: "/clear"} {
-		if got, ok := claudeTaken([]byte(line)); !ok || !matches(got, sessions.Fingerprint(want)) {
+		if got, ok := claudeTaken([]byte(line)); !ok || !claudeMatches(got, sessions.Fingerprint(want)) {
 			t.Errorf("%q, %v; want %q", got, ok, want)
 		}
 	}
@@ -207,6 +207,31 @@ func TestReportsAreProofWhereNoTranscriptIsKept(t *testing.T) {
 	for _, bad := range []string{"", "7", "1:x", "1:../x@0", "-1:c@0", "1:c@x", "x:c@0"} {
 		if _, err := k.c.Taken(t.Context(), k.Conversation, bad, "x"); err == nil {
 			t.Errorf("Taken from %q: no error", bad)
+		}
+	}
+}
+
+// What Claude Code writes down of a text is compared with the text as it was typed.
+func TestClaudesRewritingIsKnownAgain(t *testing.T) {
+	t.Parallel()
+	for typed, written := range map[string]string{
+		"look\nAttached file: /w/shot.png ":                      "[Image #11]look\nAttached file:",
+		"Attached file: /w/my shot.PNG\nAttached file: /w/b.jpg": "[Image #1][Image #2]Attached file:\nAttached file:",
+		"see '/w/a b.webp' please":                               "see '/w/a b.webp' please",
+		"see /w/none.png":                                        "see /w/none.png",
+		"e\u0301 \u2126 \u1112\u1161\u11ab":                      "\u00e9 \u03a9 \ud55c",
+		"<command-name>/x</command-name> and more":               "<command-name>/x</command-name> and more",
+		"/clear it now":                                          "<command-name>/clear</command-name>\n<command-message>clear</command-message>\n<command-args>it now</command-args>",
+		"[Image #1] is what?":                                    "[Image #1] is what?",
+		`ends in \ `:                                             `ends in \`,
+	} {
+		if !claudeMatches(written, sessions.Fingerprint(claudeNormal(typed))) {
+			t.Errorf("%q is not known as %q", written, typed)
+		}
+	}
+	for typed, written := range map[string]string{"look at /w/a.txt": "look at", "look /w/a.png": "[Image #1]look there"} {
+		if claudeMatches(written, sessions.Fingerprint(claudeNormal(typed))) {
+			t.Errorf("%q is taken for %q", written, typed)
 		}
 	}
 }

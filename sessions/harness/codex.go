@@ -40,7 +40,7 @@ func (c Codex) Name() string { return CodexName }
 func (c Codex) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Resumes: true,
 		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
-		Completes: []string{"@", "$"}, AcceptTimeout: acceptTimeout, CommandsUnseen: true}
+		Trailer: " ", AcceptTimeout: acceptTimeout, CommandsUnseen: true}
 }
 
 // Command runs it without its daemon, which has the environment of the first session and outlives every pane.

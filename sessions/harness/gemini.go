@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -40,8 +41,15 @@ func (g Gemini) Name() string { return GeminiName }
 func (g Gemini) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", SubmitDelay: 300 * time.Millisecond, CommandPrefixes: []string{"/", "!"}, Interrupt: "\x1b",
 		Resumes: true, MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
-		Completes: []string{"@"}, AcceptTimeout: acceptTimeout, QueuesUnseen: true}
+		Trailer: " ", AcceptTimeout: acceptTimeout, QueuesUnseen: true}
 }
+
+// geminiOutside is an "@" before a path that need not lie in the session's folder.
+var geminiOutside = regexp.MustCompile(`(^|[^\\])@("?(?:/|~|\.\.))`)
+
+// Quote escapes, in Gemini CLI's own way, an "@" before such a path: it asks whether it may read the file before it writes
+// the text down (0.61.0), so that nothing would prove it. In the session's folder "@" names a file, as in its terminal.
+func (g Gemini) Quote(text string) string { return geminiOutside.ReplaceAllString(text, `${1}\@${2}`) }
 
 // Command gives the conversation its id, or resumes it; the first message is taken in both cases, and it stays. One that ended without a
 // message cannot be resumed (exit 42).

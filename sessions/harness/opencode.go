@@ -39,7 +39,7 @@ func (o OpenCode) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", SubmitDelay: 200 * time.Millisecond, CommandPrefixes: []string{"/", "!"},
 		CommandWords: []string{"exit", "quit", ":q"}, Interrupt: "\x1b", Resumes: true, BareResume: true, AcceptTimeout: 10 * time.Second,
 		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyTab, sessions.KeyBackTab},
-		Completes: []string{"@"}, CommandsUnseen: true}
+		Trailer: " ", CommandsUnseen: true}
 }
 
 // Command starts it, or continues a conversation whose id it gave.

@@ -43,6 +43,19 @@ func (m *Model) Heard() []string {
 	return append([]string(nil), m.texts...)
 }
 
+// Total is how many texts of the user's the newest conversation has that hold a word; all of them when it is empty.
+func (m *Model) Total(word string) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := 0
+	for _, text := range m.texts {
+		if strings.Contains(text, word) {
+			n++
+		}
+	}
+	return n
+}
+
 // turn is a request as all three APIs have it.
 type turn struct {
 	n      int
