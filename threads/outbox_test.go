@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -73,14 +74,14 @@ func TestAMessageThatSlackRefusesIsPostedAsAPlainText(t *testing.T) {
 
 func TestAMessageThatSlackRefusesInAnyFormIsDroppedWithAnEvent(t *testing.T) {
 	run(t, func(w *world) {
-		tries := 0
-		w.slack.hook(refusing("bad", func(Post) bool { tries++; return true }, ErrRefused))
+		var tries atomic.Int32
+		w.slack.hook(refusing("bad", func(Post) bool { tries.Add(1); return true }, ErrRefused))
 		w.tells("bad blocks", "next")
 		w.after(10 * time.Second)
 		w.wantPosts("next")
 		w.wantOutbox(0)
-		if got := w.failedPosts(); tries != 2 || !slices.Equal(got, []string{ErrRefused.Error()}) {
-			t.Errorf("%d tries, and the event log says %q", tries, got)
+		if got := w.failedPosts(); tries.Load() != 2 || !slices.Equal(got, []string{ErrRefused.Error()}) {
+			t.Errorf("%d tries, and the event log says %q", tries.Load(), got)
 		}
 	})
 }
@@ -89,14 +90,15 @@ func TestAMessageThatSlackRefusesInAnyFormIsDroppedWithAnEvent(t *testing.T) {
 func TestAChannelThatTakesNothingHoldsUpNoOther(t *testing.T) {
 	run(t, func(w *world) {
 		w.second("id-2", "C2", 0)
-		shut := true
-		w.slack.hook(refusing("to C2", func(Post) bool { return shut }, ErrUnavailable))
+		var shut atomic.Bool
+		shut.Store(true)
+		w.slack.hook(refusing("to C2", func(Post) bool { return shut.Load() }, ErrUnavailable))
 		w.m.Tell(context.Background(), "id-2", Telling{Text: "to C2"})
 		w.settle()
 		w.tells("one", "two")
 		w.after(4 * time.Second)
 		w.wantPosts("one", "two")
-		shut = false
+		shut.Store(false)
 		w.m.ChannelOpened("C2")
 		w.after(2 * time.Second)
 		w.wantPosts("one", "two", "to C2")
@@ -150,12 +152,12 @@ func TestMessagesOfASessionThatIsGoneEndWithTheNextStart(t *testing.T) {
 // Without its rights the app posts nothing, and asks now and then.
 func TestAnAppThatMayPostNothingAsksNowAndThen(t *testing.T) {
 	run(t, func(w *world) {
-		tries := 0
-		w.slack.hook(refusing("", func(Post) bool { tries++; return tries < 10 }, ErrDisabled))
+		var tries atomic.Int32
+		w.slack.hook(refusing("", func(Post) bool { return tries.Add(1) < 10 }, ErrDisabled))
 		w.tells("one")
 		w.after(5 * time.Minute)
-		if tries < 3 || tries > 6 {
-			t.Errorf("%d tries in five minutes", tries)
+		if n := tries.Load(); n < 3 || n > 6 {
+			t.Errorf("%d tries in five minutes", n)
 		}
 		w.after(10 * time.Minute)
 		w.wantPosts("one")

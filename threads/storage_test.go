@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -105,9 +106,10 @@ func TestAnAnswerIsPostedOnceOnAFullDisk(t *testing.T) {
 func TestAReplyWaitsWhereverTheDiskIsFull(t *testing.T) {
 	full := &sessionError{errors.Join(errors.New("write the record"), syscall.EDQUOT)}
 	run(t, func(w *world) {
-		broken := true
+		var broken atomic.Bool
+		broken.Store(true)
 		w.agent.handle(func(_ *life, step string, _ sessions.SayRequest) error {
-			if broken && step == "look" {
+			if broken.Load() && step == "look" {
 				return full
 			}
 			return nil
@@ -116,7 +118,7 @@ func TestAReplyWaitsWhereverTheDiskIsFull(t *testing.T) {
 		w.after(time.Minute)
 		w.wantTyped()
 		w.wantPosts("Make room on it")
-		broken = false
+		broken.Store(false)
 		w.after(5 * time.Second)
 		w.wantTyped("one")
 	})
