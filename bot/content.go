@@ -44,6 +44,12 @@ func (m message) typed(l lookup) string {
 	return text
 }
 
+// saying is what the message says itself, without what is attached.
+func (m message) saying(l lookup) string {
+	r := &contentReader{lookup: l, groups: groupLabels(m.str("text"))}
+	return r.said(m)
+}
+
 // joined are the parts that are not blank, a line or more each.
 func joined(parts []string) string {
 	var all []string

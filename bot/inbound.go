@@ -277,13 +277,16 @@ func (in *Inbound) tombstone(m message) {
 	in.o.Threads.RootGone(m.channel, m.ts())
 }
 
-// rewritten reports whether a person changed what a message says. A preview leaves the text as it was. Where Slack does
-// not tell what was there before, the mark of an edit decides.
+// rewritten reports whether a person changed what a message says. A preview leaves the text as it was, and is no edit: what
+// else changed counts only with the mark of a new one. Where Slack does not tell what was there before, the mark decides.
 func rewritten(before, now message) bool {
 	if before.object == nil {
 		return now.has("edited")
 	}
-	return before.told(lookup{}) != now.told(lookup{})
+	if before.saying(lookup{}) != now.saying(lookup{}) {
+		return true
+	}
+	return before.obj("edited").str("ts") != now.obj("edited").str("ts") && before.told(lookup{}) != now.told(lookup{})
 }
 
 // deleted handles message_deleted. A message that was no reply may be the root of a thread.

@@ -62,6 +62,8 @@ func TestMessagesAreRouted(t *testing.T) {
 		{"a preview (hermes-agent#95417)", changed(msg("https://x", `,"attachments":[{}]`), msg("https://x", "")), "channel.dropped unfurl"},
 		{"a preview that wraps the link", changed(msg("<https://x.io>", `,"attachments":[{}]`), msg("https://x.io", "")), "channel.dropped unfurl"},
 		{"a preview of an edited message", changed(msg("b", `,"edited":{"ts":"3.0"},"attachments":[{}]`), msg("b", `,"edited":{"ts":"3.0"}`)), "channel.dropped unfurl"},
+		{"a preview that looks like a card", changed(msg("x", `,"attachments":[{"title":"T"}]`), msg("x", "")), "channel.dropped unfurl"},
+		{"an edit of a card", changed(msg("x", `,"edited":{"ts":"3.0"},"attachments":[{"title":"T"}]`), msg("x", "")), "edited 2.000001"},
 		{"an edit without what was before", changed(msg("new", `,"edited":{"ts":"3.0"}`), `null`), "edited 2.000001"},
 		{"a change without what was before", changed(msg("new", ``), `null`), "channel.dropped unfurl"},
 		{"our own update", changed(msg("new", `,"bot_id":"B1"`), msg("old", `,"bot_id":"B1"`)), "channel.dropped bot-authored"},
