@@ -18,6 +18,7 @@ type oneAsk struct{}
 func (oneAsk) Noted(context.Context, string, string, time.Time) (sessions.Noted, error) {
 	return sessions.Noted{}, nil
 }
+func (oneAsk) Remove(context.Context, string) error                  { return nil }
 func (oneAsk) Answer(context.Context, string, sessions.Answer) error { return nil }
 
 func (oneAsk) Attend(ctx context.Context, _, _ string, open func()) error {

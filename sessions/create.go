@@ -191,7 +191,7 @@ func (c *Core) remove(ctx context.Context, rec Record) (Row, error) {
 	if err != nil {
 		return Row{}, fmt.Errorf("delete %s: %w", rec.Ref, err)
 	}
-	if err := c.o.Store.Remove(ctx, rec.Ref); err != nil {
+	if err := c.forget(ctx, *now); err != nil {
 		return Row{}, fmt.Errorf("delete %s, which is stopped: %w", rec.Ref, err)
 	}
 	c.emit(ctx, EventDeleted, slog.LevelInfo, *now, map[string]any{"conversation": row.Conversation})
@@ -200,6 +200,18 @@ func (c *Core) remove(ctx context.Context, rec Record) (Row, error) {
 		row.Outcome = OutcomeClosed
 	}
 	return row, nil
+}
+
+// forget removes what is stored of a session. Without its record nobody can come to its reports any more, so that one that
+// stays behind only takes room.
+func (c *Core) forget(ctx context.Context, rec Record) error {
+	if err := c.o.Store.Remove(ctx, rec.Ref); err != nil || c.o.Reports == nil {
+		return err
+	}
+	if err := c.o.Reports.Remove(ctx, rec.ID); err != nil {
+		c.o.Log.Warn("the reports of a deleted session stay", "session", rec.Ref, "err", err)
+	}
+	return nil
 }
 
 // Deletable is the refusal that [Core.Delete] would have for a session that the configuration declares, or nil. So that

@@ -13,6 +13,8 @@ type Reports interface {
 	// Noted reads what a session's agent reported after place, which is opaque and may be stored. An empty place is the
 	// beginning: of what was reported before since, only what waits for an answer counts then.
 	Noted(ctx context.Context, session, place string, since time.Time) (Noted, error)
+	// Remove removes what the agent of a session reported. That there is nothing is no error.
+	Remove(ctx context.Context, session string) error
 	// Attend waits until an ask is over, and returns nil then. Open is called as soon as it is known to be open; nil and
 	// no call of open: it was over before. It fails when ctx ends or the ask cannot be reached.
 	Attend(ctx context.Context, session, token string, open func()) error

@@ -236,7 +236,7 @@ func (e *runsError) Unwrap() error { return e.err }
 
 func (r *run) undo(ctx context.Context) error {
 	if r.prior == nil {
-		return r.c.o.Store.Remove(ctx, r.rec.Ref)
+		return r.c.forget(ctx, r.rec)
 	}
 	rec := *r.prior
 	if rec.Status != StatusNew {

@@ -151,13 +151,14 @@ func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 		return nil, err
 	}
 	c.scrubberFor(first).watch(func() string { return cfg().EnvFile }, a.tmux.Panes)
+	index := &harness.ReportIndex{}
 	program := sync.OnceValues(func() (string, error) { return stable(c.env.self, filepath.Join(first.StateRoot, "run")) })
 	a.harnesses = func() (harness.Set, error) {
 		self, err := program()
 		if err != nil {
 			return nil, err
 		}
-		return cfg().HarnessSet(builtins(cfg(), self, c.env.home)...), nil
+		return cfg().HarnessSet(builtins(cfg(), self, c.env.home, index)...), nil
 	}
 	own := map[string]string{"THE_LOOP_CLI_CONFIG": first.Path, "THE_LOOP_INSTANCE": first.StateRoot}
 	others := &servers{own: server, more: map[string]*tmux.Tmux{}}
@@ -166,7 +167,7 @@ func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 		terminal = narrow{a.tmux}
 	}
 	a.core = sessions.New(sessions.Options{Terminal: terminal, At: others.at, Store: a.registry, Sink: a.events, Log: log,
-		Reports: harness.Reports{Dir: filepath.Join(first.StateRoot, "reports"), Asks: filepath.Join(first.StateRoot, "run", "ask")},
+		Reports: harness.Reports{Dir: filepath.Join(first.StateRoot, "reports"), Asks: filepath.Join(first.StateRoot, "run", "ask"), Index: index},
 		Config: func() sessions.Config {
 			now := cfg().Sessions(own)
 			now.Program, _ = program() // without one no agent can be started, and that says why

@@ -9,8 +9,8 @@ import (
 )
 
 // builtins are the harnesses that need no description in the configuration, which may name another binary for each. self
-// is a path of this program that stays, home the operator's home folder.
-func builtins(cfg *config.Config, self, home string) []sessions.Harness {
+// is a path of this program that stays, home the operator's home folder; index remembers the reports.
+func builtins(cfg *config.Config, self, home string, index *harness.ReportIndex) []sessions.Harness {
 	trust := cfg.Routing.HarnessTrust
 	binaries := map[string]string{}
 	for name, h := range cfg.Harnesses {
@@ -19,12 +19,12 @@ func builtins(cfg *config.Config, self, home string) []sessions.Harness {
 	reports, asks, hook := filepath.Join(cfg.StateRoot, "reports"), filepath.Join(cfg.StateRoot, "run", "ask"), []string{self, "report", "hook"}
 	small := harness.SmallAgent{Argv: []string{self, "small-agent"}, Dir: filepath.Join(cfg.StateRoot, "small-agent"), Hook: hook, Reports: reports, Asks: asks}
 	return append(harness.BuiltIns(harness.Options{Dir: filepath.Join(cfg.StateRoot, "run", "claude"), Reports: reports, Hook: hook, Asks: asks, Trust: trust.Enabled,
-		Bypass: harness.Bypass(trust.AcceptBypassPermissions), Home: home, Binaries: binaries}), small)
+		Bypass: harness.Bypass(trust.AcceptBypassPermissions), Home: home, Binaries: binaries, Index: index}), small)
 }
 
 // builtinNames are their names.
 func builtinNames() (names []string) {
-	for _, h := range builtins(&config.Config{}, "", "") {
+	for _, h := range builtins(&config.Config{}, "", "", nil) {
 		names = append(names, h.Name())
 	}
 	return names

@@ -20,13 +20,14 @@ type Options struct {
 	Bypass   Bypass            // routing.harnessTrust.acceptBypassPermissions
 	Home     string            // of the agents, where nothing else says; empty: this process's
 	Binaries map[string]string // harnesses.<built-in>.binary
+	Index    *ReportIndex      // of the reports; nil: they are read anew each time
 }
 
 // BuiltIns are the agent programs that are known. That one is among them does not mean that it is installed: a missing
 // program is refused before anything is started.
 func BuiltIns(o Options) []sessions.Harness {
 	return []sessions.Harness{
-		Claude{Binary: o.Binaries[ClaudeName], Dir: o.Dir, Reports: o.Reports, Hook: o.Hook, Asks: o.Asks, Trust: o.Trust, Bypass: o.Bypass, Home: o.Home},
+		Claude{Binary: o.Binaries[ClaudeName], Dir: o.Dir, Reports: o.Reports, Hook: o.Hook, Asks: o.Asks, Trust: o.Trust, Bypass: o.Bypass, Home: o.Home, Index: o.Index},
 		Codex{Binary: o.Binaries[CodexName], Home: o.Home},
 		Gemini{Binary: o.Binaries[GeminiName], Home: o.Home},
 		OpenCode{Binary: o.Binaries[OpenCodeName]},

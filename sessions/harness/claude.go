@@ -26,6 +26,8 @@ type Claude struct {
 	Trust   bool     // accept the folder's trust dialog: the operator wants unattended starts (routing.harnessTrust.enabled)
 	Bypass  Bypass   // empty: BypassAuto
 	Home    string   // of the agents, where a launch does not say; empty: this process's
+
+	Index *ReportIndex // of the reports; nil: they are read anew each time
 }
 
 // Bypass says when the warning of Claude Code's mode without permissions is answered for the operator.
@@ -128,25 +130,22 @@ func (c Claude) Prepare(ctx context.Context, l sessions.Launch) error {
 // Follow reads the id from the reports: /clear begins another conversation. Empty while the agent has not reported yet, and
 // without hooks.
 func (c Claude) Follow(_ context.Context, talk sessions.Conversation) (string, error) {
-	reports, _, err := c.reports(talk, 0)
-	if err != nil {
-		return "", err
-	}
-	return followReports(reports, talk.ID), nil
+	now := ""
+	err := c.facts(talk, func(facts *reportFacts, _ int64) { now = facts.became(talk.ID) })
+	return now, err
 }
 
-// followReports is the conversation that one with the given id has become: what began last after the last word of it.
-func followReports(reports []Report, id string) string {
-	now := ""
-	for _, r := range reports {
-		switch {
-		case r.Conversation == id:
-			now = id
-		case now != "" && r.Event == EventSessionStart && sessions.ValidConversation(r.Conversation):
-			now = r.Conversation
-		}
+// facts calls see with what all reports of a session say, and the offset of their end.
+func (c Claude) facts(talk sessions.Conversation, see func(facts *reportFacts, end int64)) error {
+	if len(c.Hook) == 0 {
+		see(&reportFacts{}, 0)
+		return nil
 	}
-	return now
+	path, err := ReportPath(c.Reports, talk.Session)
+	if err != nil {
+		return err
+	}
+	return c.Index.look(path, see)
 }
 
 func (c Claude) reports(talk sessions.Conversation, from int64) ([]Report, int64, error) {

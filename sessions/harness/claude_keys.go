@@ -34,11 +34,12 @@ var _ sessions.Keyed = Claude{}
 // SubmitKey is that key when the operator's bindings had it as the session was started: a running program does not read
 // them again (2.1.197). It is Enter otherwise.
 func (c Claude) SubmitKey(_ context.Context, talk sessions.Conversation) (string, time.Duration, error) {
-	reports, _, err := c.reports(talk, 0)
-	if err != nil {
+	bound := false
+	err := c.facts(talk, func(facts *reportFacts, _ int64) { bound = facts.Launch != nil && facts.Launch.Note.ChatKey })
+	switch {
+	case err != nil:
 		return "", 0, err
-	}
-	if note, _ := lastLaunch(reports); note.ChatKey {
+	case bound:
 		return chatKeyBytes, chatDelay, nil
 	}
 	return "\r", 0, nil

@@ -3,7 +3,6 @@ package harness
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"the-loop/sessions"
@@ -43,41 +42,4 @@ func (c Claude) noteLaunch(l sessions.Launch) error {
 type launchNote struct {
 	Prompt  bool `json:"prompt"`
 	ChatKey bool `json:"chatKey"`
-}
-
-// lastLaunch finds that report; -1: there is none.
-func lastLaunch(reports []Report) (launchNote, int) {
-	for i, r := range slices.Backward(reports) {
-		var note launchNote
-		if r.Event == EventLaunch && json.Unmarshal(r.Payload, &note) == nil {
-			return note, i
-		}
-	}
-	return launchNote{}, -1
-}
-
-// claudeStarts reports whether the agent that was launched last may still lose what is typed. Its box is on the screen for
-// some 300 ms before it takes the prompt that it was started with, and what was pasted until then goes away with that
-// (2.1.197); nothing on the screen tells.
-func claudeStarts(reports []Report, now time.Time) bool {
-	note, last := lastLaunch(reports)
-	if last < 0 {
-		return false
-	}
-	var began time.Time
-	for _, r := range reports[last+1:] {
-		switch {
-		case r.Event == EventSessionStart && began.IsZero():
-			began = r.At
-		case r.Event == EventPromptSubmit:
-			return false
-		}
-	}
-	switch {
-	case began.IsZero():
-		return now.Sub(reports[last].At) < startPatience
-	case note.Prompt:
-		return now.Sub(began) < bootPatience
-	}
-	return false
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"time"
 
 	"the-loop/sessions"
@@ -77,8 +76,9 @@ func (e *claudeEar) changed() error {
 		return nil
 	}
 	e.spot.Talk = e.talk.ID
-	all, _, err := e.c.reports(e.talk, 0)
-	if err != nil || e.talk.ID == e.spot.Now || slices.ContainsFunc(all, func(r Report) bool { return r.Conversation == e.talk.ID }) {
+	known := false
+	err := e.c.facts(e.talk, func(facts *reportFacts, _ int64) { _, known = facts.Talks[e.talk.ID] })
+	if err != nil || e.talk.ID == e.spot.Now || known {
 		return err
 	}
 	e.enter(e.talk.ID, time.Time{})
@@ -117,11 +117,7 @@ func (e *claudeEar) file() (string, error) {
 	if e.spot.File != "" {
 		return e.spot.File, nil
 	}
-	all, _, err := e.c.reports(e.talk, 0)
-	if err != nil {
-		return "", err
-	}
-	path, err := e.c.transcript(e.talk, e.spot.Now, all)
+	path, err := e.c.transcript(e.talk, e.spot.Now)
 	if err != nil {
 		return "", err
 	}

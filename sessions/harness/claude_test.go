@@ -302,7 +302,11 @@ func TestAConversationIsFollowedThroughWhatBeganAfterIt(t *testing.T) {
 		{"and back", talkB, talkA, []Report{start(talkA), start(talkB), start(talkA)}},
 		{"a bad id", talkA, talkA, []Report{start(talkA), start("../x")}},
 	} {
-		if got := followReports(tc.reports, tc.from); got != tc.want {
+		var facts reportFacts
+		for _, r := range tc.reports {
+			facts.add(r)
+		}
+		if got := facts.became(tc.from); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 	}

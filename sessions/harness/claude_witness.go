@@ -43,20 +43,23 @@ func parseClaudePlace(s string) (claudePlace, error) {
 // Place is the end of the transcript of the conversation that the pane is in now. A [sessions.HeldError] while the agent
 // starts, and while a text waits in its queue: another one might overtake it.
 func (c Claude) Place(_ context.Context, talk sessions.Conversation) (string, error) {
-	reports, end, err := c.reports(talk, 0)
-	if err != nil {
+	p, starts, path := claudePlace{conversation: talk.ID}, false, ""
+	err := c.facts(talk, func(facts *reportFacts, end int64) {
+		starts, p.reports = facts.starts(time.Now()), end
+		if now := facts.became(talk.ID); now != "" {
+			p.conversation = now
+		}
+		path = facts.Talks[p.conversation].Path
+	})
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if !talk.Started.IsZero() && claudeStarts(reports, time.Now()) {
+	case starts && !talk.Started.IsZero():
 		return "", &sessions.HeldError{State: sessions.ViewStarting}
-	}
-	p := claudePlace{reports: end, conversation: talk.ID}
-	if now := followReports(reports, talk.ID); now != "" {
-		p.conversation = now
-	}
-	path, err := c.transcript(talk, p.conversation, reports)
-	if err != nil {
-		return "", err
+	case path == "":
+		if path, err = c.transcriptByRule(talk, p.conversation); err != nil {
+			return "", err
+		}
 	}
 	if !talk.Started.IsZero() {
 		if queued, err := claudeQueued(path, talk.Started, time.Now()); err != nil {
@@ -83,11 +86,7 @@ func (c Claude) Taken(_ context.Context, talk sessions.Conversation, place strin
 	if err != nil {
 		return false, err
 	}
-	all, _, err := c.reports(talk, 0)
-	if err != nil {
-		return false, err
-	}
-	found, err := c.inTranscript(talk, all, p.conversation, p.transcript, sum)
+	found, err := c.inTranscript(talk, p.conversation, p.transcript, sum)
 	if found || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return found, err
 	}
@@ -95,7 +94,7 @@ func (c Claude) Taken(_ context.Context, talk sessions.Conversation, place strin
 	for _, r := range reports {
 		switch {
 		case r.Event == EventSessionStart && startSource(r) == "clear":
-			found, err = c.inTranscript(talk, all, r.Conversation, 0, sum)
+			found, err = c.inTranscript(talk, r.Conversation, 0, sum)
 			kept = kept || err == nil
 			if found || err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return found, err
@@ -109,8 +108,8 @@ func (c Claude) Taken(_ context.Context, talk sessions.Conversation, place strin
 	return false, nil
 }
 
-func (c Claude) inTranscript(talk sessions.Conversation, reports []Report, id string, from int64, sum sessions.Sum) (bool, error) {
-	path, err := c.transcript(talk, id, reports)
+func (c Claude) inTranscript(talk sessions.Conversation, id string, from int64, sum sessions.Sum) (bool, error) {
+	path, err := c.transcript(talk, id)
 	if err != nil {
 		return false, err
 	}
@@ -127,17 +126,17 @@ func (c Claude) inTranscript(talk sessions.Conversation, reports []Report, id st
 }
 
 // transcript is where a conversation is written: as the agent reported it, or by the rule that it follows.
-func (c Claude) transcript(talk sessions.Conversation, id string, reports []Report) (string, error) {
+func (c Claude) transcript(talk sessions.Conversation, id string) (string, error) {
+	path := ""
+	if err := c.facts(talk, func(facts *reportFacts, _ int64) { path = facts.Talks[id].Path }); path != "" || err != nil {
+		return path, err
+	}
+	return c.transcriptByRule(talk, id)
+}
+
+func (c Claude) transcriptByRule(talk sessions.Conversation, id string) (string, error) {
 	if !sessions.ValidConversation(id) {
 		return "", fmt.Errorf("%q is no id of a conversation", id)
-	}
-	for _, r := range reports {
-		var said struct {
-			Path string `json:"transcript_path"`
-		}
-		if r.Conversation == id && json.Unmarshal(r.Payload, &said) == nil && filepath.IsAbs(said.Path) {
-			return said.Path, nil
-		}
 	}
 	dir, err := c.configDir(nil)
 	if err != nil {

@@ -15,6 +15,8 @@ import (
 type Reports struct {
 	Dir  string // absolute; the folder of the report files
 	Asks string // absolute; the folder of the sockets of hooks that wait
+
+	Index *ReportIndex // lets go of what is removed; may be nil
 }
 
 var _ sessions.Reports = Reports{}
@@ -50,6 +52,19 @@ func (r Reports) Noted(_ context.Context, session, place string, since time.Time
 		note(&noted, report)
 	}
 	return noted, nil
+}
+
+// Remove removes the reports of a session that was deleted.
+func (r Reports) Remove(_ context.Context, session string) error {
+	path, err := ReportPath(r.Dir, session)
+	if err != nil {
+		return err
+	}
+	r.Index.forget(path)
+	if err := removeReports(path); err != nil {
+		return fmt.Errorf("remove the agent's reports: %w", err)
+	}
+	return nil
 }
 
 func noteOffset(place string) (int64, error) {

@@ -79,7 +79,7 @@ func (h Hook) Run(ctx context.Context, in io.Reader, now time.Time) error {
 }
 
 // AppendReport adds one line with one write, so that several processes may do it at once. A line that an earlier write
-// left torn (a full disk) is ended first, and readers pass over it.
+// left torn (a full disk) is ended first, and readers pass over it. A file that is full is followed by another one.
 func AppendReport(path string, r Report) error {
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -88,15 +88,7 @@ func AppendReport(path string, r Report) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("report %s: %w", r.Event, err)
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
-	if err != nil {
-		return fmt.Errorf("report %s: %w", r.Event, err)
-	}
-	if tornEnd(f) {
-		line = append([]byte{'\n'}, line...)
-	}
-	_, err = f.Write(append(line, '\n'))
-	if err = errors.Join(err, f.Close()); err != nil {
+	if err := appendLine(path, append(line, '\n')); err != nil {
 		return fmt.Errorf("report %s: %w", r.Event, err)
 	}
 	return nil
@@ -114,10 +106,11 @@ func tornEnd(f *os.File) bool {
 }
 
 // ReadReports reads the whole lines from an offset on and returns where the next one will begin. A file that is not there
-// yet holds none. Lines that are no reports are passed over.
+// yet holds none. Lines that are no reports are passed over. Offsets count all that was ever reported, also what is kept no
+// more: reading goes on with the oldest report that is.
 func ReadReports(path string, from int64) ([]Report, int64, error) {
 	var reports []Report
-	next, err := readLines(path, from, func(line []byte) {
+	next, err := readLog(path, from, func(line []byte) {
 		var r Report
 		if json.Unmarshal(line, &r) == nil {
 			reports = append(reports, r)

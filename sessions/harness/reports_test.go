@@ -34,7 +34,7 @@ func TestHooksOfManyProcessesLoseAndTearNoLine(t *testing.T) {
 		}
 	}
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 || info.Size() != next {
+	if err != nil || info.Mode().Perm() != 0o600 || info.Size() > reportMax {
 		t.Errorf("the file: %v, %v; read to %d", info, err, next)
 	}
 	if more, same, err := ReadReports(path, next); err != nil || len(more) > 0 || same != next {
