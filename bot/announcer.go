@@ -135,15 +135,25 @@ func (a *announcer) compare(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
+	a.noteProblem(err)
+	if rows != nil {
+		a.b.listener.listed(rows)
+		a.b.home.refresh(ctx, rows)
+	}
+}
+
+// noteProblem notes what keeps sessions from being announced; nil: nothing does.
+func (a *announcer) noteProblem(err error) {
 	a.mu.Lock()
+	before := a.why
 	a.why = ""
 	if err != nil {
 		a.why = err.Error()
 	}
+	changed := a.why != before
 	a.mu.Unlock()
-	if rows != nil {
-		a.b.listener.listed(rows)
-		a.b.home.refresh(ctx, rows)
+	if changed {
+		a.b.Changed()
 	}
 }
 

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -77,7 +78,7 @@ type Options struct {
 	Sink    sessions.Sink
 	Config  func() Config        // the current configuration
 	Changed <-chan struct{}      // optional: says that records or the configuration changed
-	Report  func(Report)         // optional: called every few seconds and when the connection changes
+	Report  func(Report)         // optional: called when how the bot is changes, every few seconds, and at its end
 	Ready   func()               // optional: called once, when replies are being taken
 	Scrub   func(string) string  // optional: takes the values of the environment out of a text; what is posted goes through it
 	Socket  func(*SocketOptions) // optional: changes how long the connection waits for what
@@ -105,6 +106,7 @@ type Bot struct {
 	listener   *listener
 	rotation   *rotation
 	sharing    *sharing
+	reporter   *stateReporter
 	identified chan struct{}
 }
 
@@ -139,7 +141,11 @@ func New(o Options) (*Bot, error) {
 		Closed: b.home.closed, InView: b.inView})
 	b.register(doors)
 	in := NewInbound(InboundOptions{Client: o.Client, Threads: b.threads, Sink: o.Sink, Doors: doors, Notice: b.noticed, Log: o.Log})
-	socket := SocketOptions{Client: o.Client, Inbound: in, Doors: doors, CatchUps: catchUps{b}, Sink: o.Sink, Log: o.Log}
+	if o.Report == nil {
+		o.Report = func(Report) {}
+	}
+	b.reporter = newStateReporter(b.state, o.Report)
+	socket := SocketOptions{Client: o.Client, Inbound: in, Doors: doors, CatchUps: catchUps{b}, Sink: o.Sink, Log: o.Log, Changed: b.reporter.poke}
 	if o.Socket != nil {
 		o.Socket(&socket)
 	}
@@ -162,7 +168,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	defer b.o.Sink.Emit(context.WithoutCancel(ctx), sessions.Event{Name: EventStopped, Level: slog.LevelInfo})
 	var wg sync.WaitGroup
 	wg.Go(func() { b.threads.Run(running) })
-	wg.Go(func() { b.report(running) })
+	wg.Go(func() { b.reporter.run(running) })
 	wg.Go(func() { b.listener.run(running) })
 	wg.Go(func() { b.watchScreens(running) })
 	if b.o.Ready != nil {
@@ -177,6 +183,8 @@ func (b *Bot) Run(ctx context.Context) error {
 	}
 	stop()
 	wg.Wait()
+	b.socket.disconnected(context.WithoutCancel(ctx), cmp.Or(err, errStopped))
+	b.reporter.say()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -207,28 +215,12 @@ func (b *Bot) identify(ctx context.Context) error {
 	}
 }
 
-// reportEvery is how often the bot says how it is.
-const reportEvery = 5 * time.Second
+// Changed says that something changed of what [Options.Report] tells, beside what the bot knows of itself.
+func (b *Bot) Changed() { b.reporter.poke() }
 
-func (b *Bot) report(ctx context.Context) {
-	if b.o.Report == nil {
-		return
-	}
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	var last time.Time
-	var connected bool
-	for {
-		if s := b.socket.State(); s.Connected != connected || time.Since(last) >= reportEvery {
-			last, connected = time.Now(), s.Connected
-			b.o.Report(Report{Self: b.o.Client.Self(), Socket: s, Threads: b.threads.Status(), Problem: b.problem()})
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+// state is how the bot is now.
+func (b *Bot) state() Report {
+	return Report{Self: b.o.Client.Self(), Socket: b.socket.State(), Threads: b.threads.Status(), Problem: b.problem()}
 }
 
 // catchUps has what was missed made up for: threads are read again, and announcements that failed are tried again.

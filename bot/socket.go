@@ -24,6 +24,8 @@ type SocketOptions struct {
 	Sink     sessions.Sink
 	Log      *slog.Logger
 
+	Changed func() // told when the state has changed; may be nil, must not block
+
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error) // opens what is under a WebSocket; nil: a [net.Dialer]
 
 	Ping       time.Duration // Slack's pings must come at least this often; default 30 s
@@ -48,6 +50,9 @@ func (o SocketOptions) withDefaults() SocketOptions {
 	}
 	if o.Dial == nil {
 		o.Dial = (&net.Dialer{KeepAlive: 15 * time.Second}).DialContext
+	}
+	if o.Changed == nil {
+		o.Changed = func() {}
 	}
 	o.Log = orSilent(o.Log)
 	return o
@@ -198,6 +203,7 @@ func (s *Socket) connected(ctx context.Context, connections int, app string) {
 	s.state.Connections, s.state.App = connections, first(app, s.state.App)
 	st := s.state
 	s.mu.Unlock()
+	s.o.Changed()
 	if connections > 1 {
 		s.o.Log.Warn("Slack counts more than one connection on this app: another bot runs on it, and each gets a part of the "+
 			"events (end it, or give each its own app), or Slack has not let go of an old one yet", "connections", connections)
@@ -216,6 +222,7 @@ func (s *Socket) disconnected(ctx context.Context, why error) bool {
 	}
 	s.state.Connected, s.state.Problem = false, why.Error()
 	s.mu.Unlock()
+	s.o.Changed()
 	if was {
 		s.o.Log.Info("disconnected from Slack", "after", time.Since(since).Round(time.Second), "because", why)
 		s.o.Sink.Emit(ctx, sessions.Event{Name: EventDisconnected, Level: slog.LevelInfo,

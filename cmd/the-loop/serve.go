@@ -116,7 +116,7 @@ func (a *app) bot(ctx context.Context, client *bot.Client, watcher *config.Watch
 	running, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { watcher.Run(running) })
-	wg.Go(func() { a.follow(running, watcher.Changes(), changed) })
+	wg.Go(func() { a.follow(running, watcher.Changes(), changed, b.Changed) })
 	defer wg.Wait()
 	defer stop()
 	err = b.Run(running)
@@ -152,8 +152,8 @@ func (a *app) report(started time.Time, invalid error, r bot.Report, scrub func(
 	}
 }
 
-// follow pokes changed when the configuration, the env file or a record changes.
-func (a *app) follow(ctx context.Context, config <-chan struct{}, changed chan<- struct{}) {
+// follow pokes changed when the configuration, the env file or a record changes. Of the configuration reconfigured is told as well.
+func (a *app) follow(ctx context.Context, config <-chan struct{}, changed chan<- struct{}, reconfigured func()) {
 	records := make(chan struct{}, 1)
 	var wg sync.WaitGroup
 	local := filepath.Join(a.cfg().StateRoot, "local")
@@ -165,6 +165,7 @@ func (a *app) follow(ctx context.Context, config <-chan struct{}, changed chan<-
 		case <-ctx.Done():
 			return
 		case <-config:
+			reconfigured()
 		case <-records:
 		}
 		poke(changed)

@@ -14,7 +14,7 @@ import (
 	"the-loop/sessions/registry"
 )
 
-// What counts as silence. Slack pings an open connection about every ten seconds, and the bot says how it is every five.
+// What counts as silence. Slack pings an open connection about every ten seconds, and the bot says how it is every five and when that changes.
 const (
 	silentAfter = 75 * time.Second
 	staleAfter  = 20 * time.Second
@@ -112,6 +112,9 @@ func (b botStatus) service() service {
 	return s
 }
 
+// stale reports a bot that has its lock and says nothing: what it said last may not be so any more.
+func (b botStatus) stale(now time.Time) bool { return now.Sub(b.State.Written) > staleAfter }
+
 // botProblems are what is not as it should be with the bot, each with what to do.
 func botProblems(b botStatus, now time.Time) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
@@ -125,9 +128,9 @@ func botProblems(b botStatus, now time.Time) (all []string) {
 		return all
 	case !b.Running:
 		return nil
-	case now.Sub(s.Written) > staleAfter && b.full != nil: // what it said last is not how it is
+	case b.stale(now) && b.full != nil: // what it said last is not how it is
 		return all
-	case now.Sub(s.Written) > staleAfter:
+	case b.stale(now):
 		say("the bot has not said how it is for %s: it may hang; see logs/bot.log", now.Sub(s.Written).Round(time.Second))
 	case !s.Connected:
 		say("the bot is not connected to Slack: replies wait in Slack until it is")
@@ -180,6 +183,8 @@ func (b botStatus) words() string {
 		return "not wanted (channels.slack.enabled is false)"
 	case !b.Running:
 		return "not running"
+	case b.stale(time.Now()):
+		return fmt.Sprintf("process %d, has not said how it is for %s", b.State.PID, time.Since(b.State.Written).Round(time.Second))
 	case !b.State.Connected:
 		return fmt.Sprintf("process %d, not connected", b.State.PID)
 	}

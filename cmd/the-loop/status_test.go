@@ -37,3 +37,12 @@ func TestStatusTellsABotThatWorksFromOneThatOnlyRuns(t *testing.T) {
 		}
 	}
 }
+
+// What a bot that hangs said last may not be so any more: neither its connection nor its threads are told as if they were.
+func TestStatusTellsNothingOldAsIfItWereNow(t *testing.T) {
+	t.Parallel()
+	b := botStatus{Running: true, Wanted: true, State: registry.BotState{PID: 7, Connected: true, Bound: 3, Written: time.Now().Add(-time.Minute), LastFrame: time.Now()}}
+	if words := b.words(); strings.Contains(words, "connected") || !strings.Contains(words, "has not said how it is for 1m") {
+		t.Errorf("%q", words)
+	}
+}

@@ -14,6 +14,7 @@ import (
 
 	"the-loop/bot/workspace"
 	"the-loop/sessions"
+	"the-loop/sessions/registry"
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
@@ -241,4 +242,28 @@ func TestDeleteAsksOnATerminal(t *testing.T) {
 	if out := answer("y\n"); !strings.Contains(out, "deleted") || strings.Contains(out, "nothing") {
 		t.Errorf("%q", out)
 	}
+}
+
+// What start says of the connection, status says too when it is asked at once; and of a bot that has ended nobody reads that it
+// is connected.
+func TestStatusAgreesWithTheStartBeforeIt(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, workspace.Options{})
+	s.downAtEnd()
+	if code, r := s.up("start"); code != exitOK || r.Services[0].Detail == "" && !s.botState().Connected {
+		t.Fatalf("start: exit code %d, %+v, and then %+v", code, r, s.botState())
+	}
+	s.poll("connected", func() bool { return s.botState().Connected })
+	s.up("stop")
+	if st := s.botState(); st.Connected {
+		t.Errorf("after its end bot.json says %+v", st)
+	}
+}
+
+func (s *site) botState() registry.BotState {
+	state, _, err := registry.New(s.dir).BotRunning()
+	if err != nil {
+		s.t.Error(err)
+	}
+	return state
 }

@@ -1,0 +1,102 @@
+package bot
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// toldStates are the states that a reporter told, with when.
+type toldStates struct {
+	mu   sync.Mutex // guards the fields that follow
+	now  Report
+	told []Report
+	at   []time.Time
+}
+
+func (s *toldStates) state() Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.now
+}
+
+func (s *toldStates) tell(r Report) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.told, s.at = append(s.told, r), append(s.at, time.Now())
+}
+
+func (s *toldStates) change(f func(*Report)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f(&s.now)
+}
+
+// last is the last state that was told, and how many were.
+func (s *toldStates) last() (Report, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.told[len(s.told)-1], len(s.told)
+}
+
+// reporting runs a reporter in a bubble's time.
+func reporting(t *testing.T, test func(s *toldStates, r *stateReporter)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := new(toldStates)
+		r := newStateReporter(s.state, s.tell)
+		var wg sync.WaitGroup
+		wg.Go(func() { r.run(t.Context()) })
+		t.Cleanup(wg.Wait)
+		<-time.After(reportGap)
+		synctest.Wait()
+		test(s, r)
+	})
+}
+
+func TestAChangeOfTheStateIsToldAtOnce(t *testing.T) {
+	t.Parallel()
+	reporting(t, func(s *toldStates, r *stateReporter) {
+		s.change(func(now *Report) { now.Socket.Connected = true })
+		r.poke()
+		synctest.Wait() // no time passes
+		if last, n := s.last(); !last.Socket.Connected || n != 2 {
+			t.Errorf("told %d times, the last %+v", n, last)
+		}
+		s.change(func(now *Report) { now.Threads.Unposted = 3 }) // nobody says so
+		<-time.After(reportLook + reportGap)
+		synctest.Wait()
+		if last, _ := s.last(); last.Threads.Unposted != 3 {
+			t.Errorf("the last is %+v", last)
+		}
+	})
+}
+
+func TestABurstOfChangesIsToldInAFewWritesAndItsEndIsTold(t *testing.T) {
+	t.Parallel()
+	reporting(t, func(s *toldStates, r *stateReporter) {
+		for i := range 2000 {
+			s.change(func(now *Report) { now.Socket.Connected, now.Threads.Bound = i%2 > 0, i })
+			r.poke()
+			<-time.After(time.Millisecond)
+		}
+		<-time.After(reportGap)
+		synctest.Wait()
+		if last, n := s.last(); last.Threads.Bound != 1999 || !last.Socket.Connected || n > 12 {
+			t.Errorf("told %d times in two seconds, the last %+v", n, last)
+		}
+	})
+}
+
+func TestASignOfLifeAloneIsToldEveryFiveSeconds(t *testing.T) {
+	t.Parallel()
+	reporting(t, func(s *toldStates, _ *stateReporter) {
+		for range 600 {
+			s.change(func(now *Report) { now.Socket.LastFrame = time.Now() })
+			<-time.After(100 * time.Millisecond)
+		}
+		if _, n := s.last(); n < 11 || n > 14 {
+			t.Errorf("told %d times in a minute", n)
+		}
+	})
+}
