@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -224,28 +223,6 @@ func writeProgram(f *os.File, data []byte) error {
 	}
 	return f.Close()
 }
-
-// botLog writes the bot's log beside the events, and to also, as scrub leaves it.
-func botLog(root string, also io.Writer, scrub func(string) string) (*slog.Logger, func(), error) {
-	dir := filepath.Join(root, "logs")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, nil, err
-	}
-	path := filepath.Join(dir, "bot.log")
-	if info, err := os.Stat(path); err == nil && info.Size() > botLogMax {
-		if err := os.Rename(path, path+".1"); err != nil {
-			return nil, nil, err
-		}
-	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return nil, nil, err
-	}
-	return slog.New(slog.NewTextHandler(scrubbingWriter{io.MultiWriter(f, also), scrub}, nil)), func() { _ = f.Close() }, nil
-}
-
-// botLogMax is the size above which the next start begins a new log.
-const botLogMax = 16 << 20
 
 // standing opens the core for a verb on one standing session.
 func (c *cli) standing(ctx context.Context, name string, verb func(*app, sessions.Ref) error) error {
