@@ -82,9 +82,12 @@ func (l *Ledger) remove(id string) {
 	l.Deliveries = slices.DeleteFunc(l.Deliveries, func(e Entry) bool { return e.ID == id })
 }
 
+// LedgerLock is the key of the lock that who writes the ledger of a work item holds.
+func LedgerLock(ref Ref) string { return "deliveries:" + string(ref.Key()) }
+
 // ledger changes the ledger of a work item, with nobody else at it. When change fails nothing is written.
 func (c *Core) ledger(ctx context.Context, ref Ref, change func(*Ledger) error) error {
-	release, err := c.o.Store.Lock(ctx, "deliveries:"+string(ref.Key()), "note a delivery")
+	release, err := c.o.Store.Lock(ctx, LedgerLock(ref), "note a delivery")
 	if err != nil {
 		return err
 	}

@@ -7,9 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -83,7 +85,34 @@ func (in inbox) open() (*os.Root, error) {
 	if err := ignored(all); err != nil {
 		return nil, err
 	}
+	forgetOldFiles(all, in.ts)
 	return ownFolder(all, in.ts, filepath.Join(in.dir, inboxName))
+}
+
+// inboxAge is how long the files of a reply stay after it, at the least: whoever wants one for longer copies it.
+const inboxAge = 30 * 24 * time.Hour
+
+// replyFolder is the name of the folder of a reply: its ts.
+var replyFolder = regexp.MustCompile(`^[0-9]{10}\.[0-9]{6}$`)
+
+// forgetOldFiles removes the files of replies that are older than the one at ts by more than that. By Slack's clock alone: this
+// machine's may be wrong. Only folders that have the name of a reply are ours to remove.
+func forgetOldFiles(box *os.Root, ts string) {
+	dir, err := box.Open(".")
+	if err != nil {
+		return
+	}
+	defer func() { _ = dir.Close() }()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return
+	}
+	now := tsTime(ts)
+	for _, name := range names {
+		if replyFolder.MatchString(name) && now.Sub(tsTime(name)) > inboxAge {
+			_ = box.RemoveAll(name) // what stays only takes room
+		}
+	}
 }
 
 // ownFolder opens a folder for us alone, and makes it when it is not there. within is the path of its parent, for messages.

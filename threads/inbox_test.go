@@ -173,3 +173,36 @@ func TestNothingIsWrittenThroughALink(t *testing.T) {
 		t.Errorf("the file is %s", m)
 	}
 }
+
+// What replies brought goes a month later, when another one brings something. What else lies there stays.
+func TestTheInboxForgetsTheFilesOfAMonthAgo(t *testing.T) {
+	t.Parallel()
+	dir, outside := t.TempDir(), t.TempDir()
+	for _, ts := range []string{"1700000000.000001", "1702500000.000001"} {
+		if err := (inbox{dir: dir, ts: ts}).keep("a.txt", 0, write("one")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	box := filepath.Join(dir, inboxName)
+	if err := errors.Join(os.Mkdir(filepath.Join(box, "2024"), 0o700), os.WriteFile(filepath.Join(outside, "kept"), nil, 0o600),
+		os.Symlink(outside, filepath.Join(box, "1600000000.000001"))); err != nil {
+		t.Fatal(err)
+	}
+	if err := (inbox{dir: dir, ts: "1702600000.000001"}).keep("a.txt", 0, write("one")); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(box)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if got := strings.Join(names, " "); got != ".gitignore 1702500000.000001 1702600000.000001 2024" {
+		t.Errorf("there are %s", got)
+	}
+	if _, err := os.Stat(filepath.Join(outside, "kept")); err != nil {
+		t.Errorf("a link was followed: %v", err)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
@@ -194,8 +195,8 @@ func stable(self, dir string) (string, error) {
 		return "", fmt.Errorf("read this program: %w", err)
 	}
 	sum := sha256.Sum256(data)
-	path := filepath.Join(dir, "the-loop-"+hex.EncodeToString(sum[:6]))
-	if _, err := os.Stat(path); err == nil {
+	path := filepath.Join(dir, programName+hex.EncodeToString(sum[:6]))
+	if now := time.Now(); os.Chtimes(path, now, now) == nil { // it is there, and in use
 		return path, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -209,8 +210,13 @@ func stable(self, dir string) (string, error) {
 	if err := writeProgram(half, data); err != nil {
 		return "", fmt.Errorf("copy this program: %w", err)
 	}
-	return path, os.Rename(half.Name(), path)
+	err = os.Rename(half.Name(), path)
+	sweepPrograms(dir)
+	return path, err
 }
+
+// programName begins the names of such copies.
+const programName = "the-loop-"
 
 func writeProgram(f *os.File, data []byte) error {
 	if _, err := f.Write(data); err != nil {

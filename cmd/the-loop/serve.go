@@ -102,6 +102,7 @@ func (a *app) bot(ctx context.Context, client *bot.Client, watcher *config.Watch
 		return err
 	}
 	defer release()
+	a.sweep(ctx, started)
 	for _, w := range a.cfg().Warnings() {
 		a.log.Warn("configuration", "warning", w.String())
 	}

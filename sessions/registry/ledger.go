@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"the-loop/sessions"
 )
@@ -164,4 +165,42 @@ func (r *Registry) SaveLedger(ctx context.Context, l sessions.Ledger) error {
 		}
 	}
 	return writeJSON(path, l)
+}
+
+// SweepLedgers removes the ledgers that were not written since before.
+func (r *Registry) SweepLedgers(ctx context.Context, before time.Time) error {
+	entries, err := os.ReadDir(r.ledgersDir())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if info, statErr := e.Info(); statErr == nil && strings.HasSuffix(e.Name(), extension) && info.ModTime().Before(before) {
+			err = errors.Join(err, r.sweepLedger(ctx, filepath.Join(r.ledgersDir(), e.Name()), before))
+		}
+	}
+	return err
+}
+
+// sweepLedger removes one, while nobody else is at it. One that cannot be read stays.
+func (r *Registry) sweepLedger(ctx context.Context, path string, before time.Time) error {
+	data, err := readFile(path)
+	if err != nil {
+		return nil
+	}
+	var l sessions.Ledger
+	if json.Unmarshal(data, &l) != nil {
+		return nil
+	}
+	if _, err := r.ledgerPath(l.Ref); err != nil {
+		return nil
+	}
+	release, err := r.Lock(ctx, sessions.LedgerLock(l.Ref), "forget old deliveries")
+	if err != nil {
+		return err
+	}
+	defer release()
+	if info, err := os.Stat(path); err != nil || !info.ModTime().Before(before) {
+		return nil
+	}
+	return os.Remove(path)
 }
