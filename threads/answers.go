@@ -40,6 +40,10 @@ type Whole struct {
 	Instead string // the text of the post when the file cannot be posted
 }
 
+// maxUnposted is how many messages of one session may wait in the outbox while the agent is listened to. What it says later
+// waits in its own record.
+const maxUnposted = 200
+
 // freshRun is how young a run may be for what it said before its announcement to be posted: the answer to the prompt
 // that it was started with.
 const freshRun = time.Minute
@@ -93,6 +97,9 @@ func (m *Manager) hear(ctx context.Context, t *thread) (watch []string, err erro
 		return nil, ctx.Err()
 	case q == nil:
 		return nil, nil
+	}
+	if n := m.outbox.of(t.id); n >= maxUnposted {
+		return nil, fmt.Errorf("%d messages of the session wait to be posted; what else it says is read when they are", n)
 	}
 	told, err := m.o.Agent.Told(ctx, *q)
 	if err != nil {

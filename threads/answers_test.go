@@ -308,3 +308,27 @@ func TestAnAgentThatSaysALotHoldsUpNoOthersThread(t *testing.T) {
 		}
 	})
 }
+
+// While Slack is away for long, what an agent says waits in its own record, not in an outbox without a bound.
+func TestTheOutboxIsBoundedAndNothingThatAnAgentSaysIsLost(t *testing.T) {
+	answering(t, AnswersFinal, func(w *world) {
+		w.slack.fail(errors.New("no network"))
+		var want []string
+		for i := range maxUnposted + 50 {
+			want = append(want, fmt.Sprint("answer ", i))
+			w.agent.speaks(want[i], true)
+			_, err := w.m.Relay(context.Background(), sid)
+			if full := i >= maxUnposted; (err != nil) != full {
+				t.Fatalf("answer %d: %v", i, err)
+			}
+		}
+		if n := w.m.outbox.of(sid); n != maxUnposted {
+			t.Errorf("%d messages wait", n)
+		}
+		w.slack.fail(nil)
+		w.after(time.Hour)
+		w.relay()
+		w.after(time.Hour)
+		w.wantPosts(want...)
+	})
+}

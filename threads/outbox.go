@@ -181,6 +181,19 @@ func (o *outbox) waitingIn(channel string) (n int) {
 	return n
 }
 
+// of is how many messages of a session wait.
+func (o *outbox) of(session string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	n := 0
+	for _, l := range o.letters {
+		if l.Post.Session == session {
+			n++
+		}
+	}
+	return n
+}
+
 // run posts until ctx ends.
 func (o *outbox) run(ctx context.Context) {
 	for {
