@@ -145,6 +145,7 @@ func New(o Options) (*Bot, error) {
 		o.Report = func(Report) {}
 	}
 	b.reporter = newStateReporter(b.state, o.Report)
+	o.Client.refused.changed = b.tokenJudged
 	socket := SocketOptions{Client: o.Client, Inbound: in, Doors: doors, CatchUps: catchUps{b}, Sink: o.Sink, Log: o.Log, Changed: b.reporter.poke}
 	if o.Socket != nil {
 		o.Socket(&socket)
@@ -218,9 +219,20 @@ func (b *Bot) identify(ctx context.Context) error {
 // Changed says that something changed of what [Options.Report] tells, beside what the bot knows of itself.
 func (b *Bot) Changed() { b.reporter.poke() }
 
+// tokenJudged notes that Slack refuses the bot token, or takes it again.
+func (b *Bot) tokenJudged() {
+	if why := b.o.Client.refused.problem(); why != "" {
+		b.o.Log.Error("Slack refuses the bot token", "because", why)
+	} else {
+		b.o.Log.Info("Slack takes the bot token again")
+	}
+	b.Changed()
+}
+
 // state is how the bot is now.
 func (b *Bot) state() Report {
-	return Report{Self: b.o.Client.Self(), Socket: b.socket.State(), Threads: b.threads.Status(), Problem: b.problem()}
+	return Report{Self: b.o.Client.Self(), Socket: b.socket.State(), Threads: b.threads.Status(),
+		Problem: first(b.o.Client.refused.problem(), b.problem())}
 }
 
 // catchUps has what was missed made up for: threads are read again, and announcements that failed are tried again.

@@ -56,6 +56,8 @@ type Client struct {
 	listed atomic.Pointer[func(id string) bool]                            // who is on the list; nil: nobody
 	self   atomic.Pointer[Self]
 	offset atomic.Int64 // Slack's clock less ours, nanoseconds
+
+	refused refusal
 }
 
 var (
@@ -78,6 +80,11 @@ func NewClient(o ClientOptions) (*Client, error) {
 	}
 	c := &Client{wire: w, token: o.BotToken, appToken: o.AppToken, timeout: o.Timeout}
 	w.clean = c.clean
+	w.heard = func(req *http.Request, resp *http.Response, body []byte) {
+		if method, ours := strings.CutPrefix(req.URL.String(), w.base.String()); ours && method != methodOpen { // that one has the app token
+			c.refused.heard(resp, body)
+		}
+	}
 	c.api = c.apiOver(w)
 	c.people = newPeople(c)
 	return c, nil

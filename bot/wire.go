@@ -32,6 +32,8 @@ type wire struct {
 	base  *url.URL
 	http  *http.Client
 	clean func(string) string // takes out of a text what must not be posted
+
+	heard func(req *http.Request, resp *http.Response, body []byte) // told of each answer; may be nil
 }
 
 func newWire(apiURL string, hc *http.Client) (*wire, error) {
@@ -95,6 +97,9 @@ func (w *wire) send(req *http.Request) (*http.Response, error) {
 	}
 	if err != nil {
 		return nil, &transportError{sent: true, err: err}
+	}
+	if w.heard != nil {
+		w.heard(req, resp, body)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	mendRetryAfter(resp)
