@@ -12,7 +12,6 @@ import (
 // The names of keys that a harness's facts are about, see [Traits].
 const (
 	KeyEscape  = "escape"
-	KeyCtrlC   = "c-c"
 	KeyUp      = "up"
 	KeyDown    = "down"
 	KeyTab     = "tab"
@@ -22,7 +21,7 @@ const (
 // keyBytes are the keys that may be pressed by name, as a terminal sends them.
 var keyBytes = map[string]string{
 	KeyEscape: "\x1b", "enter": "\r", KeyTab: "\t", KeyBackTab: "\x1b[Z", "space": " ", "backspace": "\x7f",
-	KeyUp: "\x1b[A", KeyDown: "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", KeyCtrlC: "\x03", "c-u": "\x15",
+	KeyUp: "\x1b[A", KeyDown: "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "c-c": "\x03", "c-u": "\x15",
 }
 
 // KeysRequest asks for keys to be pressed in a session, past everything that waits. With Interrupt it is the harness's

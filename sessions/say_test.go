@@ -468,8 +468,8 @@ func TestKeysArePressedByNameAndAnswerNoQuestion(t *testing.T) {
 		_, err := w.Keys(t.Context(), sessions.KeysRequest{Ref: ref("a"), Actor: "U1", Keys: keys})
 		return err
 	}
-	for _, keys := range [][]string{{"Enter"}, {"enter"}, {"Space"}, {"Down", "Enter"}, {"BackTab"}, {"Tab"}, {"Left"}, {"Backspace"}, {"C-u"}, {"Escape", "BackTab"}} {
-		w.refused(press(keys...), sessions.ErrRefused, "answer it in the terminal", "only up, down, escape, c-c")
+	for _, keys := range [][]string{{"Enter"}, {"enter"}, {"Space"}, {"Down", "Enter"}, {"BackTab"}, {"Tab"}, {"Left"}, {"Backspace"}, {"C-u"}, {"C-c"}, {"Escape", "BackTab"}} {
+		w.refused(press(keys...), sessions.ErrRefused, "answer it in the terminal", "only up, down, escape can be pressed")
 	}
 	if err := press("Down", "Up"); err != nil {
 		t.Error(err)

@@ -54,7 +54,7 @@ func (c Claude) Name() string { return ClaudeName }
 // alone end it. "#", "&" and "?" begin plain text when they are pasted (2.1.197).
 func (c Claude) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Clear: "\x15", Resumes: true,
-		MoveKeys: moveKeys(), DenyKeys: []string{sessions.KeyEscape}, ModeKeys: []string{sessions.KeyBackTab},
+		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
 		Asks: len(c.Hook) > 0 && c.Asks != "", AcceptTimeout: acceptTimeout, Trailer: " ", CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
 }
 

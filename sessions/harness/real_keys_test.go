@@ -8,34 +8,24 @@ import (
 	"the-loop/sessions"
 )
 
-// keysAtDialog presses every key at a dialog: those that the harness calls harmless leave it open, those that might answer
-// are refused.
+// keysAtDialog presses every key at a dialog but those that turn it down: those that the harness calls harmless leave it open,
+// the others are refused.
 func (s *stage) keysAtDialog(marker string) {
 	s.Helper()
 	traits := s.harness.Traits()
 	for _, key := range sessions.KeyNames() {
+		if slices.Contains(traits.DenyKeys, key) {
+			continue
+		}
 		_, err := s.core.Keys(s.Context(), sessions.KeysRequest{Ref: realRef, Actor: "ann", Keys: []string{key}})
-		switch moves := slices.Contains(traits.MoveKeys, key); {
-		case slices.Contains(traits.DenyKeys, key) && err == nil:
-			s.denied(marker)
-		case moves != (err == nil):
+		if harmless := slices.Contains(traits.MoveKeys, key); harmless != (err == nil) {
 			s.Errorf("%s at a dialog: %v", key, err)
 		}
-		s.steady(sessions.ViewDialog)
 	}
+	s.steady(sessions.ViewDialog)
 	if _, err := os.Stat(marker); err == nil {
 		s.Fatal("the command was approved")
 	}
-}
-
-// denied waits for the end of a dialog that a key turned down, and has the agent ask again.
-func (s *stage) denied(marker string) {
-	s.Helper()
-	s.atRest()
-	if _, err := os.Stat(marker); err == nil {
-		s.Fatal("a key that turns down approved the command")
-	}
-	s.say("[[run touch " + marker + "]]")
 }
 
 // The key that goes through Claude Code's modes allows edits for the whole session when a dialog is open, and switches the
