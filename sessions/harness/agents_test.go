@@ -179,6 +179,10 @@ func TestGeminisLogProvesWhatCameAfterThePlace(t *testing.T) {
 	if _, err := g.Taken(t.Context(), talk, "x", "x"); err == nil {
 		t.Error("a place that is none is taken")
 	}
+	writeLines(t, filepath.Join(dir, "logs.json"), "["+entry(talkA, "yes")+"]", `.678Z"}]`) // two writes at once
+	if place, err := g.Place(t.Context(), talk); err != nil || place != talkA+"@1" {
+		t.Errorf("of a log with a rest of another write: %q, %v", place, err)
+	}
 }
 
 func TestGeminisClearIsFollowedUnlessTwoDidItAtOnce(t *testing.T) {

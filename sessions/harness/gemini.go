@@ -1,10 +1,12 @@
 package harness
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -138,8 +140,8 @@ func (r geminiRun) log() ([]geminiEntry, error) {
 		return nil, nil
 	}
 	var all, ours []geminiEntry
-	if err == nil {
-		err = json.Unmarshal(data, &all)
+	if err == nil { // two writes at once leave the rest of the longer one behind the shorter one
+		err = json.NewDecoder(bytes.NewReader(data)).Decode(&all)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read gemini's log: %w", err)
@@ -188,13 +190,16 @@ func (g Gemini) Taken(_ context.Context, talk sessions.Conversation, place strin
 	}
 	r.started = id
 	entries, err := r.log()
-	if broken := (*json.SyntaxError)(nil); errors.As(err, &broken) {
+	if broken := (*json.SyntaxError)(nil); errors.As(err, &broken) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	for _, e := range entries[min(n, len(entries)):] {
+	if n > len(entries) {
+		n = 0 // it put a log away that it could not read, and began another one
+	}
+	for _, e := range entries[n:] {
 		if matches(e.Message, sum) {
 			return true, nil
 		}

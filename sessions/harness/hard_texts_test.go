@@ -49,7 +49,7 @@ func hardWriting() []hardKind {
 			"% \uf900 compatibility ideograph", "% \u2028 line separator", "% zero\u200bwidth", "soft\u00adhyphen %", "% \ufeff mark", "% \u3164 filler",
 			"% \u2800 blank pattern", "% a\u034fb joiner", "% private \ue000", "% \u0344\u0958\u2adc exclusions"}},
 		{"emoji", []string{"% 👩‍👩‍👧‍👦", "👍🏽 %", "🏴󠁧󠁢󠁥󠁮󠁧󠁿 %", "% ❤️ and ❤", "🇩🇪🇯🇵 %", "% 1️⃣2️⃣", "🧑🏿‍🚀 % 🏳️‍🌈", "% 👁️‍🗨️"}},
-		{"rtl", []string{"% العربية", "עברית %", "% \u202eoverride\u202c", "% שָׁלוֹם pointed", "% فارسی می‌خواهم", "% 123 العدد 456"}},
+		{"rtl", []string{"% العربية", "עברית %", "% \u202eoverride\u202c", "% שָׁלוֹם pointed", "% فارسی می\u200cخواهم", "% 123 العدد 456"}},
 		{"cjk", []string{"日本語 %", "% 中文，句號。", "한국어 %", "% ガギグ か\u3099", "「%」", "% " + strings.Repeat("漢字", 300), "% ไทย ภาษา", "% हिन्दी क्षेत्र"}},
 	}
 }
