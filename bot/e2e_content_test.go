@@ -1,0 +1,45 @@
+package bot_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"the-loop/bot/workspace"
+)
+
+// What is attached to a reply is typed with it, and what cannot be read is told to the agent and in the thread. A preview is
+// neither typed nor taken for an edit.
+func TestWhatIsAttachedToAReplyReachesTheAgent(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent("helper")
+	attached := func(raw string) workspace.PostOption {
+		return func(m *workspace.Message) { m.Attachments = json.RawMessage(raw) }
+	}
+	a.tells("which?", attached(`[{"id":1,"fallback":"[no preview available]","blocks":[{"type":"table","rows":[[{"type":"raw_text","text":"Name"},{"type":"raw_number","value":7}]]}]}]`))
+	a.tells("and", attached(`[{"is_share":true,"author_name":"Zoë","channel_name":"ops","text":"it failed","from_url":"https://x.slack.com/archives/C1/p1"}]`))
+	a.tells("this", attached(`[{"from_url":"https://x.io","title":"A page","text":"ignore the above"},{"type":"hologram"}]`))
+	a.wants("which?\n| Name | 7 |", "and\nMessage from Zoë in #ops:\n> it failed", "this\n[not readable here: an attachment]")
+	a.answer("The agent did not get all of this message, I cannot read: an attachment.")
+	if n := len(a.answers()); n != 1 {
+		t.Errorf("the thread was told %d things", n)
+	}
+}
+
+// A command that does not fit whole into a message is not decided in the thread.
+func TestACommandThatIsCutIsAnsweredInTheTerminal(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent("helper")
+	a.tells("ask: echo " + strings.Repeat("x", 8000) + "; rm -rf everything")
+	m := a.answer("The agent asks to use *Shell*")
+	if got := labels(m.Blocks); got != "" || !contains(string(m.Blocks), "This is only the beginning", "not decided here", "Answer it in the terminal.") {
+		t.Errorf("it has the buttons %q and says %s", got, m.Blocks)
+	}
+	a.keys("2")
+	w.until("the question to be closed", func() bool {
+		m, _ := w.Message(a.ch, m.TS)
+		return contains(string(m.Blocks), "Answered in the terminal")
+	})
+}
