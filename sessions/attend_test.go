@@ -82,3 +82,29 @@ func TestAQuestionSaysWhereItsFileIs(t *testing.T) {
 		t.Errorf("%+v, %v", noted, err)
 	}
 }
+
+// removing is reports whose removal is noted.
+type removing struct {
+	oneAsk
+	removed *[]string
+}
+
+func (r removing) Remove(_ context.Context, session string) error {
+	*r.removed = append(*r.removed, session)
+	return errors.New("the disk is read-only") // which keeps nobody from deleting
+}
+
+func TestReportsGoWhenTheirSessionIsDeleted(t *testing.T) {
+	t.Parallel()
+	var removed []string
+	w := newWorld(t, func(_ *world, o *sessions.Options) { o.Reports = removing{removed: &removed} })
+	w.create(w.request("a"))
+	w.ready("a")
+	id := w.record("a").ID
+	if _, err := w.Delete(t.Context(), sessions.DeleteRequest{Ref: ref("a")}); err != nil {
+		t.Fatal(err)
+	}
+	if len(removed) != 1 || removed[0] != id {
+		t.Errorf("removed are the reports of %v, not of %s", removed, id)
+	}
+}
