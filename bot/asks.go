@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"the-loop/bot/render"
 	"the-loop/sessions"
@@ -57,47 +56,4 @@ func (b *Bot) submitReason(ctx context.Context, a Act) any {
 		}
 		return text, err
 	})
-}
-
-// How often the screens are looked at for dialogs that no hook tells of, and what one look may take. There is a pause between
-// two looks, so that a thousand sessions cost no more than a hundred and are seen less often.
-const (
-	screensEvery = 15 * time.Second
-	screenPause  = 100 * time.Millisecond
-	lookTime     = 5 * time.Second
-)
-
-// watchScreens tells the threads what their agents' screens show, one after the other.
-func (b *Bot) watchScreens(ctx context.Context) {
-	tick := time.NewTicker(b.o.Looks)
-	defer tick.Stop()
-	pause := time.NewTicker(min(screenPause, b.o.Looks))
-	defer pause.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		for id, ref := range b.threads.Sessions() {
-			if !b.threads.Bound(id) {
-				continue
-			}
-			select {
-			case <-ctx.Done():
-				return
-			case <-pause.C:
-				b.lookAt(ctx, id, ref)
-			}
-		}
-	}
-}
-
-// lookAt looks at one screen. A session that does not run has none.
-func (b *Bot) lookAt(ctx context.Context, id string, ref sessions.Ref) {
-	ctx, cancel := context.WithTimeout(ctx, lookTime)
-	defer cancel()
-	if view, err := b.o.Core.View(ctx, sessions.ViewRequest{Ref: ref, ID: id}); err == nil {
-		b.threads.Seen(id, view)
-	}
 }

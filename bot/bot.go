@@ -47,6 +47,7 @@ type Makers interface {
 type Viewers interface {
 	List(ctx context.Context) ([]sessions.Row, error)
 	Settled(ctx context.Context, q sessions.SettledRequest) (sessions.Row, error)
+	Signs(ctx context.Context) (map[string]sessions.Sign, error)
 	Screens
 }
 
