@@ -65,7 +65,7 @@ func idle(b *testing.B, n int) time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
-	time.Sleep(3 * time.Second) // what came of the start is over
+	time.Sleep(40 * time.Second) // each screen was looked at twice: what came of the start is over
 	before := cpu(b, bot.cmd.Process.Pid) + cpu(b, server)
 	time.Sleep(idleFor)
 	used := cpu(b, bot.cmd.Process.Pid) + cpu(b, server) - before
