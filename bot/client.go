@@ -481,7 +481,7 @@ func (c *Client) readReply(m message) (r threads.Reply, drop string) {
 		return threads.Reply{}, drop
 	}
 	actor := m.actor(self)
-	return threads.Reply{Channel: m.channel, Root: m.thread(), TS: m.ts(), Actor: actor, Command: m.command(self),
+	return threads.Reply{Channel: m.channel, Root: m.thread(), TS: m.ts(), Edited: m.obj("edited").str("ts"), Actor: actor, Command: m.command(self),
 		Load: func(ctx context.Context) (threads.Content, error) { return c.load(ctx, m, actor) }}, ""
 }
 

@@ -25,7 +25,7 @@ type Binding struct {
 	Channel      string       `json:"channel"`
 	Root         string       `json:"root,omitempty"` // ts of the announcement; empty: not bound yet
 	Announcement Announcement `json:"announcement"`
-	Cursor       string       `json:"cursor,omitempty"` // everything up to this ts is settled
+	Cursor       string       `json:"cursor,omitempty"` // everything up to this ts is settled, or is in Replies
 	Active       time.Time    `json:"active"`           // when somebody last spoke in it
 	Told         string       `json:"told,omitempty"`   // the name of what the thread was told last, see [Telling]
 
@@ -37,15 +37,17 @@ type Binding struct {
 	Busy    bool        `json:"busy,omitempty"` // a turn ran at that place
 	Working WorkMessage `json:"working,omitzero"`
 
-	Replies   map[string]Entry    `json:"replies,omitempty"`   // by ts, all after Cursor
+	Replies   map[string]Entry    `json:"replies,omitempty"`   // by ts: what is open, and the newest of what is not
+	Done      map[string]Trace    `json:"done,omitempty"`      // by ts, all after Cursor: nothing is left to do
 	Questions map[string]Question `json:"questions,omitempty"` // by token
 	Asks      map[string]Ask      `json:"asks,omitempty"`      // by the token of their buttons
 	Waiting   *Wait               `json:"waiting,omitempty"`   // the agent waits for its operator
 	Speaker   string              `json:"speaker,omitempty"`   // member id of who spoke last, and was let in
 }
 
-// bindingVersion is the version that this program writes and reads.
-const bindingVersion = 1
+// bindingVersion is the version that this program writes. It reads the earlier ones too: what they do not have is empty.
+// A program that does not know Done must not read a file that has it, since it would type those replies again.
+const bindingVersion = 2
 
 // Announcement is the intent of a thread's root: it is on disk before the message is posted.
 type Announcement struct {
@@ -93,6 +95,11 @@ type Entry struct {
 	Raw     bool            `json:"raw,omitempty"`
 	Intent  sessions.Intent `json:"intent,omitzero"`
 
+	Approved bool   `json:"approved,omitempty"` // somebody chose to have it typed: its age is not asked
+	Edited   string `json:"edited,omitempty"`   // edited.ts of the version that was taken to be typed
+	Changed  string `json:"changed,omitempty"`  // edited.ts of a later version, which came too late
+	Deleted  bool   `json:"deleted,omitempty"`  // its deletion came too late
+
 	Tell string `json:"tell,omitempty"` // what the thread is still to be told of it, in our words
 
 	Wanted Mark   `json:"wanted,omitempty"` // the receipt that should be seen
@@ -125,13 +132,15 @@ type Question struct {
 	Replies []string     `json:"replies"` // ts
 	TS      string       `json:"ts,omitempty"`
 	Choice  string       `json:"choice,omitempty"` // the action; empty: open
-	By      string       `json:"by,omitempty"`     // member id
+	By      string       `json:"by,omitempty"`     // member id; empty: nobody chose, see the lapsed choices
 	At      time.Time    `json:"at,omitzero"`
+	Left    int          `json:"left,omitempty"` // older replies that it was about too, and that are no longer to be had
 }
 
 // clone is a copy that shares nothing that may be changed.
 func (b Binding) clone() Binding {
 	b.Replies = maps.Clone(b.Replies)
+	b.Done = maps.Clone(b.Done)
 	b.Questions = maps.Clone(b.Questions)
 	b.Asks = maps.Clone(b.Asks)
 	return b
@@ -182,8 +191,8 @@ func (s bindings) read(id string) (Binding, error) {
 		return Binding{}, err
 	}
 	switch {
-	case b.Version != bindingVersion:
-		return Binding{}, fmt.Errorf("it has version %d, and this program reads %d", b.Version, bindingVersion)
+	case b.Version < 1 || b.Version > bindingVersion:
+		return Binding{}, fmt.Errorf("it has version %d, and this program reads up to %d", b.Version, bindingVersion)
 	case b.ID != id:
 		return Binding{}, fmt.Errorf("it is about another session, %q", b.ID)
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -23,9 +22,6 @@ const (
 	sweepEvery  = 10 * time.Minute
 	sweepActive = time.Hour
 )
-
-// cursorLag is how far behind Slack's clock the cursor stays: Slack delivers an event again for about five minutes.
-const cursorLag = 15 * time.Minute
 
 // reader reads threads from their cursors, the urgent ones first, within Slack's rate.
 type reader struct {
@@ -294,59 +290,12 @@ func (t *thread) merge(ctx context.Context, number int, from string, replies []R
 		there[r.TS] = true
 		newest = maxTS(newest, r.TS)
 	}
-	t.takeBack(ctx, there, newest)
+	t.takeBack(ctx, from, there, newest)
 	for _, r := range replies {
 		t.take(ctx, r, false)
 	}
 	t.advance(replies, now)
 	t.next(ctx)
-}
-
-// takeBack withdraws what waits and is not in the thread any more.
-func (t *thread) takeBack(ctx context.Context, there map[string]bool, newest string) {
-	for _, it := range slices.Clone(t.queue.items) {
-		if ts := it.reply.TS; !there[ts] && CompareTS(ts, newest) < 0 {
-			t.drop(ctx, it)
-		}
-	}
-}
-
-// advance moves the cursor over what is settled, up to the first reply that is not, and forgets what lies behind it.
-func (t *thread) advance(replies []Reply, now time.Time) {
-	limit := TimeTS(now.Add(-cursorLag))
-	cursor := t.b.Cursor
-	read := slices.SortedFunc(slices.Values(replies), func(a, b Reply) int { return CompareTS(a.TS, b.TS) })
-	for _, r := range read {
-		e, ok := t.b.Replies[r.TS]
-		if CompareTS(r.TS, limit) > 0 || !ok || !e.settledShown() || e.Tell != "" {
-			break
-		}
-		cursor = maxTS(cursor, r.TS)
-	}
-	for ts, e := range t.b.Replies { // one that was deleted from the thread, and is still open, holds the cursor too
-		if CompareTS(ts, cursor) <= 0 && !e.settledShown() {
-			return
-		}
-	}
-	t.forgetTo(cursor)
-}
-
-func (t *thread) forgetTo(cursor string) {
-	if cursor == t.b.Cursor {
-		return
-	}
-	t.b.Cursor = cursor
-	for ts := range t.b.Replies {
-		if CompareTS(ts, cursor) <= 0 {
-			delete(t.b.Replies, ts)
-		}
-	}
-	for token, q := range t.b.Questions {
-		if q.Choice != "" && CompareTS(TimeTS(q.At), cursor) <= 0 {
-			delete(t.b.Questions, token)
-		}
-	}
-	t.keep()
 }
 
 func maxTS(a, b string) string {
@@ -361,7 +310,8 @@ func (t *thread) anew(ts string) Reply {
 	r := Reply{Channel: t.b.Channel, Root: t.b.Root, TS: ts}
 	r.Actor.User = t.b.Replies[ts].User
 	r.Load = func(ctx context.Context) (Content, error) {
-		fresh, err := t.m.o.History.Reply(ctx, r.Channel, r.Root, ts)
+		at := t.place() // the channel may have got another id meanwhile
+		fresh, err := t.m.o.History.Reply(ctx, at.channel, at.root, ts)
 		if err != nil {
 			return Content{}, err
 		}

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -15,8 +17,10 @@ import (
 )
 
 // TestWhateverHappensNothingIsTypedTwiceOrLost plays random days: replies whose events come once, twice, late, out of order or
-// never, edits, deletions, dialogs, doubts, lost connections, and kills at any step. At the end every reply that is still in
-// the thread was typed once, or the thread says what became of it; and those that were heard at once were typed in order.
+// never, edits and events of the versions before them, deletions (heard also before the reply is), dialogs, doubts, lost
+// connections, and kills at any step. At the end every reply that is still in the thread was typed once, or the thread says
+// what became of it; those that were heard at once were typed in order; and nothing was typed that was withdrawn before, or in
+// an older version than one that was heard of before.
 func TestWhateverHappensNothingIsTypedTwiceOrLost(t *testing.T) {
 	t.Parallel()
 	days := 150
@@ -26,8 +30,10 @@ func TestWhateverHappensNothingIsTypedTwiceOrLost(t *testing.T) {
 	for seed := range days {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			run(t, func(w *world) {
-				d := &day{world: w, rand: rand.New(rand.NewPCG(uint64(seed), 7)), written: map[string]string{}}
-				for range 40 {
+				d := &day{world: w, rand: rand.New(rand.NewPCG(uint64(seed), 7)), written: map[string]string{}, versions: map[string]int{},
+					heard: map[string]int{}, gone: map[string]bool{}}
+				w.agent.judge = d.allow
+				for range 45 {
 					d.step()
 				}
 				d.close()
@@ -45,11 +51,35 @@ type day struct {
 	prompt  []string          // the words whose event came at once: these must be typed in order
 	deleted []string
 	pending []string // heard of later
+	old     []Reply  // versions whose events may come, or come again, at any time
 	killed  atomic.Bool
+
+	versions map[string]int // by word: how often it was edited
+
+	seen  sync.Mutex      // guards the fields that follow
+	heard map[string]int  // by word: the newest version that was certainly heard of
+	gone  map[string]bool // by word: its deletion was certainly heard of
+}
+
+// allow judges what goes into the pane: what was heard of before it is allowed must be heeded.
+func (d *day) allow(text string) func() {
+	d.seen.Lock()
+	defer d.seen.Unlock()
+	word, mark, _ := strings.Cut(text, " v")
+	version, _ := strconv.Atoi(mark)
+	newest, gone := d.heard[word], d.gone[word]
+	return func() {
+		if version < newest {
+			d.t.Errorf("typed %q when version %d had been heard of", text, newest)
+		}
+		if gone {
+			d.t.Errorf("typed %q when its deletion had been heard of", text)
+		}
+	}
 }
 
 func (d *day) step() {
-	switch d.rand.IntN(14) {
+	switch d.rand.IntN(16) {
 	case 0, 1, 2, 3:
 		d.write()
 	case 4:
@@ -72,6 +102,10 @@ func (d *day) step() {
 		d.slack.fail(nil)
 	case 13:
 		d.after(time.Duration(d.rand.IntN(120)) * time.Second)
+	case 14:
+		d.oldEvent()
+	case 15:
+		d.deleteUnheard()
 	}
 	d.settle()
 	d.revive()
@@ -82,6 +116,7 @@ func (d *day) write() {
 	word := fmt.Sprintf("reply-%03d", d.n)
 	ts := d.slack.write(ann, word)
 	d.written[ts] = word
+	d.old = append(d.old, d.slack.reply(ts))
 	switch d.rand.IntN(5) {
 	case 0: // its event never comes
 	case 1:
@@ -128,8 +163,55 @@ func (d *day) again() {
 
 func (d *day) edit() {
 	if ts := d.some(); ts != "" {
-		d.slack.edit(ts, d.written[ts]+" edited")
-		d.m.Edited(d.slack.reply(ts))
+		word := d.written[ts]
+		d.versions[word]++
+		d.slack.edit(ts, fmt.Sprintf("%s v%d", word, d.versions[word]))
+		r := d.slack.reply(ts)
+		d.old = append(d.old, r)
+		if d.rand.IntN(4) == 0 { // its event comes later, or never
+			return
+		}
+		d.m.Edited(r)
+		d.hearing(func() { d.heard[word] = d.versions[word] })
+	}
+}
+
+// hearing notes what the bot certainly heard: it lives, and what it heard is on disk.
+func (d *day) hearing(note func()) {
+	d.settle()
+	if !d.killed.Load() {
+		d.seen.Lock()
+		defer d.seen.Unlock()
+		note()
+	}
+}
+
+// oldEvent delivers an event of some version of some reply, which may be deleted by now.
+func (d *day) oldEvent() {
+	if len(d.old) == 0 {
+		return
+	}
+	r := d.old[d.rand.IntN(len(d.old))]
+	if r.Edited != "" {
+		d.m.Edited(r)
+		return
+	}
+	r.Late = d.rand.IntN(2) == 0
+	d.m.Heard(r)
+}
+
+// deleteUnheard has a deletion heard before the reply is.
+func (d *day) deleteUnheard() {
+	d.n++
+	word := fmt.Sprintf("reply-%03d", d.n)
+	ts := d.slack.write(ann, word)
+	r := d.slack.reply(ts)
+	d.written[ts], d.old, d.deleted = word, append(d.old, r), append(d.deleted, ts)
+	d.slack.remove(ts)
+	d.m.Withdrawn(channel, r.Root, ts)
+	d.hearing(func() { d.gone[word] = true })
+	if d.rand.IntN(2) == 0 {
+		d.m.Heard(r)
 	}
 }
 
@@ -142,6 +224,7 @@ func (d *day) delete() {
 	d.deleted = append(d.deleted, ts)
 	if d.rand.IntN(2) == 0 { // else its event never comes
 		d.m.Withdrawn(channel, d.m.of(sid).place().root, ts)
+		d.hearing(func() { d.gone[d.written[ts]] = true })
 	}
 }
 

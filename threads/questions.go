@@ -3,17 +3,14 @@ package threads
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-
-	"the-loop/authz"
 )
 
 // ask puts a question about replies to the operator. It is stored before it is posted.
-func (t *thread) ask(kind QuestionKind, replies []string) {
+func (t *thread) ask(q Question) {
 	name := token(t.id)
-	q := Question{Kind: kind, Replies: replies}
 	t.b.Questions[name] = q
+	t.lapse()
 	t.keep()
 	t.m.outbox.add(t.question(name, q), false)
 }
@@ -40,7 +37,7 @@ func (t *thread) questionText(q Question) string {
 		text = strings.TrimSuffix(text, " Look at the agent, then choose.")
 		text = strings.TrimSuffix(text, " Choose what to do.") + "\n" + decided(q)
 	}
-	return text
+	return text + leftOut(q)
 }
 
 // naming names replies by their number, their author and their time.
@@ -65,11 +62,16 @@ func moment(ts string) string {
 }
 
 func decided(q Question) string {
-	did := "skipped"
-	if q.Choice == ActionSend {
-		did = "sent"
+	did := "Skipped"
+	switch q.Choice {
+	case choiceLapsed:
+		return "Nobody chose, and too many later questions are open: nothing was sent. What is still wanted has to be written again."
+	case choiceWithdrawn:
+		return "Deleted by its author: nothing is sent."
+	case ActionSend:
+		did = "Sent"
 	}
-	return fmt.Sprintf("%s by <@%s> at %s.", strings.ToUpper(did[:1])+did[1:], q.By, moment(TimeTS(q.At)))
+	return fmt.Sprintf("%s by <@%s> at %s.", did, q.By, moment(TimeTS(q.At)))
 }
 
 // decide settles a question by a click, once, and returns what is true for the one who clicked.
@@ -78,6 +80,8 @@ func (t *thread) decide(ctx context.Context, d Decision) string {
 	switch {
 	case t.gone || !ok:
 		return "This question is no longer open."
+	case q.Choice != "" && q.By == "":
+		return decided(q)
 	case q.Choice != "":
 		return "Already decided. " + decided(q)
 	case d.Action != ActionSend && d.Action != ActionSkip:
@@ -94,7 +98,7 @@ func (t *thread) decide(ctx context.Context, d Decision) string {
 	}
 	t.m.outbox.update(t.question(d.Token, q), q.TS)
 	for _, ts := range again {
-		t.queue.put(&item{reply: t.anew(ts), approved: true, raw: t.b.Replies[ts].Raw, heard: true})
+		t.queueAnew(ts)
 	}
 	t.next(ctx)
 	return decided(q)
@@ -111,49 +115,12 @@ func (t *thread) choose(q Question) (again []string) {
 		if q.Choice == ActionSkip {
 			e.State, e.Outcome, e.Wanted = StateSettled, OutcomeSkipped, ""
 		} else {
-			e.State, e.Wanted = StateApproved, MarkReceived
+			e.State, e.Wanted, e.Approved = StateApproved, MarkReceived, true
 			again = append(again, ts)
 		}
 		t.put(ts, e)
 	}
 	return again
-}
-
-// offerOld takes the replies that wait and are too old to be typed unasked out of the queue, and offers them in one
-// message. It reports whether there were any.
-func (t *thread) offerOld(ctx context.Context) bool {
-	var old []string
-	waiting := len(t.queue.items)
-	for _, it := range t.old(ctx) {
-		old = append(old, it.reply.TS)
-		e := t.b.Replies[it.reply.TS]
-		e.State, e.At, e.User, e.Raw, e.Wanted = StateOffered, t.m.now(), it.reply.Actor.User, it.raw, MarkHeld
-		t.put(it.reply.TS, e)
-	}
-	if len(old) == 0 {
-		return len(t.queue.items) != waiting // some were dropped
-	}
-	t.queue.items = slices.DeleteFunc(t.queue.items, func(it *item) bool { return slices.Contains(old, it.reply.TS) })
-	t.ask(QuestionOffer, old)
-	return true
-}
-
-// old lists the replies that wait and are too old. Of those whose author is not let in nothing is said: they are dropped, or
-// while the list cannot be read wait on.
-func (t *thread) old(ctx context.Context) (old []*item) {
-	oldest := t.m.now().Add(-t.m.o.Settings().MaxAge)
-	for _, it := range slices.Clone(t.queue.items) {
-		if it.approved || !tsTime(it.reply.TS).Before(oldest) {
-			continue
-		}
-		switch verdict, reason := t.m.o.Policy().Judge(it.reply.Actor); {
-		case verdict == authz.Allowed, verdict == authz.Denied && reason == authz.ReasonNoTeam:
-			old = append(old, it)
-		case verdict == authz.Denied:
-			t.deny(ctx, it.reply, reason)
-		}
-	}
-	return old
 }
 
 // escape makes text safe in a message of Slack, where only these three characters mean something.

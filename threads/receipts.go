@@ -357,6 +357,7 @@ func (t *thread) shown(c change) {
 		delete(t.crowded, c.ts)
 	}
 	t.b.Replies[c.ts] = e
+	t.trim()
 	t.keep()
 }
 
@@ -379,5 +380,6 @@ func (t *thread) unshowable(c change, err error) {
 	}
 	delete(t.crowded, c.ts)
 	t.b.Replies[c.ts] = e
+	t.trim()
 	t.keep()
 }

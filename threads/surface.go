@@ -75,6 +75,8 @@ type Reply struct {
 	Channel string
 	Root    string // ts of the thread's root
 	TS      string // of the message: identity and order
+	Edited  string // edited.ts of this version; empty: as it was written first
+	Late    bool   // Slack sent its event again: it is not new, and its age counts
 	Actor   authz.Actor
 	Command *Command // set when the text begins with a mention of the bot
 	// Load completes the reply: it may ask Slack for the people named in it. A reply that holds no text for a person to

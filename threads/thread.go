@@ -43,6 +43,7 @@ type thread struct {
 	gone    bool   // unbound
 	mailed  bool   // no file of the agent is in the outbox, or posted, that was reported after the stored place
 	level   bool   // no text of the agent is in the outbox, or posted, that lies after the stored place
+	readAt  int    // how many traces there have to be for the thread to be read so that some can go
 	work    work
 
 	crowded map[string]bool // replies on which there is no room for another reaction
@@ -54,6 +55,9 @@ type thread struct {
 func newThread(m *Manager, b Binding) *thread {
 	if b.Replies == nil {
 		b.Replies = map[string]Entry{}
+	}
+	if b.Done == nil {
+		b.Done = map[string]Trace{}
 	}
 	if b.Questions == nil {
 		b.Questions = map[string]Question{}
@@ -153,6 +157,11 @@ func (t *thread) take(ctx context.Context, r Reply, live bool) {
 		t.m.dropped(ctx, t.id, t.ref, r, ReasonUnmapped)
 		return
 	}
+	if it := t.queue.get(r.TS); it != nil {
+		it.live = it.live || live
+		t.revise(ctx, it, r, live)
+		return
+	}
 	if CompareTS(r.TS, t.b.Cursor) <= 0 || t.known(r.TS) {
 		return
 	}
@@ -167,7 +176,7 @@ func (t *thread) take(ctx context.Context, r Reply, live bool) {
 		t.command(ctx, r, live)
 		return
 	}
-	t.queue.put(&item{reply: r, live: live, approved: entry.State == StateApproved,
+	t.queue.put(&item{reply: r, live: live, came: time.Now(), approved: entry.Approved || entry.State == StateApproved,
 		raw: r.Command != nil, held: entry.State == StateHeld, since: entry.At, heard: entry.State != ""})
 	if live {
 		t.receiveLater(r.TS, r.Actor)
@@ -177,9 +186,9 @@ func (t *thread) take(ctx context.Context, r Reply, live bool) {
 // verbRaw is the one command that goes through the queue, since it goes to the agent.
 const verbRaw = "raw"
 
-// known reports whether the reply needs nothing more: it is settled, on its way, or put to the operator.
+// known reports whether the reply needs nothing more: it is settled, in the pane, or put to the operator.
 func (t *thread) known(ts string) bool {
-	if t.current != nil && t.current.reply.TS == ts {
+	if _, done := t.b.Done[ts]; done {
 		return true
 	}
 	switch t.b.Replies[ts].State {
@@ -204,6 +213,7 @@ func (t *thread) settle(ts string, o Outcome, m Mark) {
 	e.State, e.Outcome, e.At, e.Wanted = StateSettled, o, t.m.now(), m
 	e.Intent = sessions.Intent{} // nobody asks for it any more, and the file is written at every step
 	t.put(ts, e)
+	t.trim()
 	t.keep()
 }
 
@@ -249,7 +259,7 @@ func (t *thread) receiveLater(ts string, actor authz.Actor) {
 			if it := t.queue.get(ts); it == nil && (t.current == nil || t.current.reply.TS != ts) {
 				return
 			}
-			if e := t.b.Replies[ts]; e.Wanted == "" && e.State != StateSettled && t.mayShow(actor) {
+			if e := t.b.Replies[ts]; e.Wanted == "" && e.State != StateSettled && t.mayShow(actor) && t.mayReceive() {
 				e.Wanted = MarkReceived
 				t.b.Replies[ts] = e
 				t.m.receipts.want(t)
@@ -401,6 +411,7 @@ func (t *thread) inflight(ctx context.Context, a attempt, i sessions.Intent) err
 	before, known := t.b.Replies[ts]
 	e := before
 	e.State, e.At, e.Intent, e.Raw, e.User = StateInflight, t.m.now(), i, a.raw, a.reply.Actor.User
+	e.Approved, e.Edited = a.it.approved, a.reply.Edited
 	e.Attempt++
 	e.Tell = a.missing
 	t.b.Replies[ts] = e
@@ -458,10 +469,10 @@ func (t *thread) outcome(ctx context.Context, it *item, res result) {
 		t.deny(ctx, it.reply, res.denied)
 	case err == nil && res.receipt == sessions.ReceiptAccepted:
 		t.went()
-		t.settle(ts, OutcomeAccepted, MarkAccepted)
+		t.arrived(ts, OutcomeAccepted, MarkAccepted)
 	case err == nil && res.receipt == sessions.ReceiptTyped:
 		t.went()
-		t.settle(ts, OutcomeTyped, MarkTyped)
+		t.arrived(ts, OutcomeTyped, MarkTyped)
 	case errors.Is(err, errChanged):
 	case errors.Is(err, ErrReplyGone):
 		t.drop(ctx, it)
@@ -469,16 +480,16 @@ func (t *thread) outcome(ctx context.Context, it *item, res result) {
 		t.doubt(ts, err)
 	case errors.As(err, &held):
 		cause, text := t.heldText(held)
-		t.hold(it, cause, text)
+		t.hold(ctx, it, cause, text)
 		if held.State == sessions.ViewDialog {
 			t.waits(t.m.o.Now(), nil)
 		}
 	case errors.As(err, &locked):
-		t.hold(it, "", "")
+		t.hold(ctx, it, "", "")
 	case errors.As(err, &unstored), noRoom(err):
-		t.hold(it, "unstored", unstoredText(err))
+		t.hold(ctx, it, "unstored", unstoredText(err))
 	case errors.Is(err, sessions.ErrSilent):
-		t.hold(it, "silent", "tmux does not answer on this machine.")
+		t.hold(ctx, it, "silent", "tmux does not answer on this machine.")
 	case errors.As(err, &refusal):
 		t.refuse(ts, refusal.Error())
 	case res.wait > 0:
@@ -508,17 +519,17 @@ func (t *thread) refuse(ts, why string) {
 }
 
 // hold keeps a reply for later, and says why in the thread, once for each cause; not at all where there is none.
-func (t *thread) hold(it *item, cause, text string) {
+func (t *thread) hold(ctx context.Context, it *item, cause, text string) {
 	ts := it.reply.TS
+	if t.b.Replies[ts].State == StateInflight && !t.requeue(ctx, it) { // it was written down, but certainly not typed
+		return
+	}
 	told := it.held && t.said == "" // by an earlier run of the bot
 	if !it.held {
 		it.held, it.since = true, t.m.now()
 	}
 	t.b.Speaker = it.reply.Actor.User // he was let in, or it would not have come this far
 	e := t.b.Replies[ts]
-	if e.State == StateInflight { // it was written down, but certainly not typed
-		t.queue.put(it)
-	}
 	if e.State != StateHeld || e.Wanted != MarkHeld {
 		e.State, e.At, e.Wanted = StateHeld, it.since, MarkHeld
 		t.put(ts, e)
@@ -582,52 +593,14 @@ func (t *thread) doubt(ts string, cause error) {
 			"I cannot tell whether this command arrived. It is not repeated: look at the agent, and give it again if it did not.")
 		return
 	}
-	e.State, e.At, e.Wanted = StateDoubt, t.m.now(), MarkInDoubt
+	if e.Deleted {
+		t.settleSaying(ts, OutcomeWithdrawn, "", "This reply was deleted while it was on its way: I cannot tell whether it reached the agent.")
+		return
+	}
+	e.State, e.At, e.Wanted, e.Intent = StateDoubt, t.m.now(), MarkInDoubt, sessions.Intent{}
 	t.put(ts, e)
-	t.ask(QuestionDoubt, []string{ts})
+	t.ask(Question{Kind: QuestionDoubt, Replies: []string{ts}})
 }
-
-// edited replaces a reply that waits. One that is on its way, or through, stays as it was, and the thread says so.
-func (t *thread) edited(ctx context.Context, r Reply) {
-	if it := t.queue.get(r.TS); it != nil && r.Command != nil && r.Command.Verb != verbRaw {
-		t.queue.remove(r.TS)
-		t.command(ctx, r, true)
-		return
-	} else if it != nil {
-		it.reply.Load, it.reply.Command, it.raw = r.Load, r.Command, r.Command != nil && r.Command.Verb == verbRaw
-		it.version++
-		return
-	}
-	e, ok := t.b.Replies[r.TS]
-	onItsWay := t.current != nil && t.current.reply.TS == r.TS
-	switch {
-	case ok && !t.mayShow(r.Actor): // he was let in once
-	case onItsWay, ok && (e.State == StateInflight || e.Outcome == OutcomeAccepted || e.Outcome == OutcomeTyped):
-		t.post("An edit came too late: the agent has the reply as it was before. Write a new reply to correct it.")
-	case !ok && CompareTS(r.TS, t.b.Cursor) > 0:
-		t.heard(ctx, r, true) // the event of the reply itself was missed
-	}
-}
-
-// withdrawn takes back a reply that waits.
-func (t *thread) withdrawn(ctx context.Context, ts string) {
-	if it := t.queue.get(ts); it != nil {
-		t.drop(ctx, it)
-		return
-	}
-	e, ok := t.b.Replies[ts]
-	switch {
-	case ok && (e.State == StateDoubt || e.State == StateOffered):
-		t.settle(ts, OutcomeWithdrawn, "")
-	case ok && !t.mayShow(authz.Actor{User: e.User}): // who wrote it was let in once
-	case t.current != nil && t.current.reply.TS == ts, ok && e.State == StateInflight,
-		ok && (e.Outcome == OutcomeAccepted || e.Outcome == OutcomeTyped) && t.m.now().Sub(e.At) < deletedSoon:
-		t.post("The deletion came too late: the agent has the reply.")
-	}
-}
-
-// deletedSoon is how long after a reply was typed its deletion still looks like an attempt to stop it.
-const deletedSoon = time.Minute
 
 // recover settles what a crash left. A reply that was in flight is looked for in the agent's record; without evidence it
 // is in doubt.
@@ -648,6 +621,7 @@ func (t *thread) recover(ctx context.Context) {
 			t.tell(ts, true)
 		}
 	}
+	t.requeueApproved()
 	for token, q := range t.b.Questions {
 		if q.Choice == "" && q.TS == "" {
 			t.m.outbox.add(t.question(token, q), true)
@@ -660,7 +634,7 @@ func (t *thread) recovered(ctx context.Context, ts string, arrived bool, err err
 	switch {
 	case t.b.Replies[ts].State != StateInflight:
 	case arrived:
-		t.settle(ts, OutcomeAccepted, MarkAccepted)
+		t.arrived(ts, OutcomeAccepted, MarkAccepted)
 	default:
 		t.doubt(ts, fmt.Errorf("found in flight at the start: %w", errors.Join(sessions.ErrInDoubt, err)))
 	}

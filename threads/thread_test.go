@@ -622,28 +622,32 @@ func TestReceivedIsShownOnlyWhenAReplyTakesLong(t *testing.T) {
 }
 
 func TestTheCursorStaysBehindWhatIsUnsettledAndBehindSlacksClock(t *testing.T) {
-	run(t, func(w *world) {
-		first := w.say("first")
+	runWith(t, func(w *world) { w.maxAge = 2 * time.Hour }, func(w *world) {
+		w.say("first")
 		w.agent.handle(inDoubt)
 		w.say("doubtful")
 		w.agent.handle(nil)
-		w.say("third")
+		third := w.say("third")
+		w.set(func() { w.broken = true })
+		w.say("waits")
 		w.after(10 * time.Minute)
 		if b := bindingFile(t, w); b.Cursor != b.Root {
 			t.Errorf("the cursor is at %s after ten minutes", b.Cursor)
 		}
 		w.after(30 * time.Minute)
-		if b := bindingFile(t, w); b.Cursor != first || len(b.Replies) != 2 {
-			t.Errorf("the cursor is at %s with %d replies; want %s and 2", b.Cursor, len(b.Replies), first)
+		if b := bindingFile(t, w); b.Cursor != third || len(b.inState(StateDoubt)) != 1 {
+			t.Errorf("the cursor is at %s with %v; want %s and the one in doubt", b.Cursor, b.Replies, third)
 		}
+		w.set(func() { w.broken = false })
+		w.after(time.Minute)
 		if _, err := click(w, "Skip", member); err != nil {
 			t.Fatal(err)
 		}
 		w.after(10 * time.Second)
 		w.m.Connected()
 		w.after(10 * time.Second)
-		if b := bindingFile(t, w); len(b.Replies) != 0 {
-			t.Errorf("%d replies are kept; want none", len(b.Replies))
+		if b := bindingFile(t, w); len(b.inState(StateSettled, StateDoubt)) != 0 {
+			t.Errorf("kept: %v; want nothing that is settled", b.Replies)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -381,6 +382,8 @@ type slack struct {
 	messages []*message
 	last     time.Time
 	err      error
+	perPage  int          // replies in a page; 0: few
+	read     atomic.Int64 // replies that were given out in pages
 	// onPost is called for each post: before says that it was not done yet. It may kill the manager or return an error.
 	onPost func(l *life, before bool, p Post) error
 	// onUpdate is called after each change of a message. It may kill the manager.
@@ -396,6 +399,7 @@ type slack struct {
 
 type message struct {
 	ts, root, user, team, text string
+	edited                     string
 	files                      []File
 	unreadable                 []string // parts of it that no text says
 	parcel                     *Parcel
@@ -423,14 +427,19 @@ func (s *slack) hook(f func(l *life, before bool, p Post) error) {
 }
 
 func (s *slack) add(m *message) string {
+	m.ts = s.tick()
+	s.messages = append(s.messages, m)
+	return m.ts
+}
+
+// tick is the next timestamp by Slack's clock: no two are equal.
+func (s *slack) tick() string {
 	now := time.Now()
 	if !now.After(s.last) {
 		now = s.last.Add(time.Microsecond)
 	}
 	s.last = now
-	m.ts = TimeTS(now)
-	s.messages = append(s.messages, m)
-	return m.ts
+	return TimeTS(now)
 }
 
 // rootTS is the announcement's.
@@ -469,7 +478,8 @@ func (s *slack) get(ts string) *message {
 func (s *slack) edit(ts, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.find(ts).text = text
+	m := s.find(ts)
+	m.text, m.edited = text, s.tick()
 }
 
 func (s *slack) remove(ts string) {
@@ -483,7 +493,7 @@ func (s *slack) reply(ts string) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.find(ts)
-	r := Reply{Channel: channel, Root: m.root, TS: ts, Actor: authz.Actor{User: m.user, Team: m.team}}
+	r := Reply{Channel: channel, Root: m.root, TS: ts, Edited: m.edited, Actor: authz.Actor{User: m.user, Team: m.team}}
 	text, files, unreadable := m.text, slices.Clone(m.files), m.unreadable
 	if rest, ok := strings.CutPrefix(text, "@bot "); ok {
 		verb, rest, _ := strings.Cut(rest, " ")
@@ -521,11 +531,12 @@ func (s *slack) page(_, root, oldest, cursor string) (Page, error) {
 	s.mu.Unlock()
 	p := Page{Now: time.Now()}
 	for i, t := range ts {
-		if i == 2 { // small pages, so that there are several
+		if i == max(2, s.perPage) { // small pages, so that there are several
 			p.Next = ts[i-1]
 			break
 		}
 		p.Replies = append(p.Replies, s.reply(t))
+		s.read.Add(1)
 	}
 	return p, nil
 }
@@ -645,6 +656,8 @@ type agent struct {
 	notes []sessions.NotedFile
 	// onTold is called before an answer is given to what it said.
 	onTold func(l *life)
+	// judge is called before a text is allowed into the pane, and what it returns when it was.
+	judge func(text string) (allowed func())
 	// on is called at the steps of a Say; an error ends it there.
 	on func(l *life, step string, q sessions.SayRequest) error
 }
@@ -675,9 +688,14 @@ func (a *agent) say(ctx context.Context, l *life, q sessions.SayRequest) (sessio
 		return "", err
 	}
 	sum := sessions.Fingerprint(fmt.Sprint(q.Text, len(a.sums)))
+	allowed := func() {}
+	if a.judge != nil {
+		allowed = a.judge(q.Text)
+	}
 	if err := q.Intend(ctx, sessions.Intent{Sum: sum}); err != nil {
 		return "", err
 	}
+	allowed()
 	if err := a.step(ctx, l, "intended", q); err != nil {
 		return "", err
 	}

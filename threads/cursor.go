@@ -1,0 +1,122 @@
+package threads
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// cursorLags are how far behind Slack's clock the cursor stays. Slack delivers an event again for about five minutes, and a
+// message may be read later than one that was written after it. In a thread where so much is written that too many traces
+// would have to be kept, the cursor follows more closely.
+var cursorLags = []time.Duration{15 * time.Minute, time.Minute, 5 * time.Second}
+
+// maxTraces is how many traces of settled replies are kept before the thread is read so that some can go.
+const maxTraces = 128
+
+// advance moves the cursor over what was read and is not waiting any more, and forgets what lies behind it. now is when the
+// read began, by Slack's clock; zero: not known, so that nothing is sure to have been read.
+func (t *thread) advance(replies []Reply, now time.Time) {
+	if now.IsZero() {
+		return
+	}
+	all := t.after(replies)
+	for _, lag := range cursorLags {
+		cursor, limit := t.b.Cursor, TimeTS(now.Add(-lag))
+		for _, ts := range all {
+			if CompareTS(ts, limit) > 0 || t.blocks(ts) {
+				break
+			}
+			cursor = maxTS(cursor, ts)
+		}
+		t.forgetTo(cursor)
+		if len(t.b.Done) < maxTraces {
+			break
+		}
+	}
+	t.readAt = len(t.b.Done) + maxTraces/2
+}
+
+// after lists what was read, and what is known beside that, oldest first.
+func (t *thread) after(replies []Reply) []string {
+	var all []string
+	for _, r := range replies {
+		all = append(all, r.TS)
+	}
+	for _, it := range t.queue.items {
+		all = append(all, it.reply.TS)
+	}
+	for ts := range t.b.Replies {
+		all = append(all, ts)
+	}
+	for ts := range t.b.Done {
+		all = append(all, ts)
+	}
+	all = slices.DeleteFunc(all, func(ts string) bool { return CompareTS(ts, t.b.Cursor) <= 0 })
+	slices.SortFunc(all, CompareTS)
+	return slices.Compact(all)
+}
+
+// blocks reports whether the cursor has to stay before a reply: only Slack has it. What is put to the operator, or is typed
+// by his choice, has all that is needed in the binding.
+func (t *thread) blocks(ts string) bool {
+	if _, done := t.b.Done[ts]; done {
+		return false
+	}
+	e := t.b.Replies[ts]
+	switch e.State {
+	case StateSettled, StateDoubt, StateOffered, StateApproved:
+		return false
+	}
+	return !e.Approved
+}
+
+func (t *thread) forgetTo(cursor string) {
+	if cursor == t.b.Cursor {
+		return
+	}
+	t.b.Cursor = cursor
+	for ts := range t.b.Done {
+		if CompareTS(ts, cursor) <= 0 {
+			delete(t.b.Done, ts)
+		}
+	}
+	for token, q := range t.b.Questions {
+		if q.Choice != "" && CompareTS(TimeTS(q.At), cursor) <= 0 {
+			delete(t.b.Questions, token)
+		}
+	}
+	t.trim()
+	t.keep()
+}
+
+// takeBack withdraws what waits and is not in the thread any more. What lies before from was not read.
+func (t *thread) takeBack(ctx context.Context, from string, there map[string]bool, newest string) {
+	gone := func(ts string) bool {
+		return !there[ts] && CompareTS(ts, from) > 0 && CompareTS(ts, newest) < 0
+	}
+	for _, it := range slices.Clone(t.queue.items) {
+		if gone(it.reply.TS) {
+			t.drop(ctx, it)
+		}
+	}
+	for _, ts := range append(t.inState(StateHeld), t.inState("")...) { // of an earlier run
+		if gone(ts) {
+			t.settle(ts, OutcomeWithdrawn, "")
+		}
+	}
+}
+
+// queueAnew has a reply typed that somebody chose; it is read from Slack when it is due.
+func (t *thread) queueAnew(ts string) {
+	t.queue.put(&item{reply: t.anew(ts), came: time.Now(), approved: true, raw: t.b.Replies[ts].Raw, heard: true})
+}
+
+// requeueApproved has typed what somebody chose in an earlier run: the cursor may have gone past it.
+func (t *thread) requeueApproved() {
+	for ts, e := range t.b.Replies {
+		if e.State == StateApproved || e.State == StateHeld && e.Approved {
+			t.queueAnew(ts)
+		}
+	}
+}

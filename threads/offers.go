@@ -1,0 +1,156 @@
+package threads
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"the-loop/authz"
+)
+
+// How a question is settled that nobody decided.
+const (
+	choiceLapsed    = "lapsed"    // too many later ones are open
+	choiceWithdrawn = "withdrawn" // its reply was deleted
+)
+
+// offerOld takes the replies that wait and are too old to be typed unasked out of the queue, and offers them in one
+// message. It reports whether there were any.
+func (t *thread) offerOld(ctx context.Context) bool {
+	var old []string
+	waiting := len(t.queue.items)
+	for _, it := range t.old(ctx) {
+		old = append(old, it.reply.TS)
+		e := t.b.Replies[it.reply.TS]
+		e.State, e.At, e.User, e.Raw, e.Wanted = StateOffered, t.m.now(), it.reply.Actor.User, it.raw, MarkHeld
+		t.put(it.reply.TS, e)
+	}
+	if len(old) == 0 {
+		return len(t.queue.items) != waiting // some were dropped
+	}
+	offered := make(map[string]bool, len(old))
+	for _, ts := range old {
+		offered[ts] = true
+	}
+	t.queue.items = slices.DeleteFunc(t.queue.items, func(it *item) bool { return offered[it.reply.TS] })
+	left := max(0, len(old)-maxOffered)
+	for _, ts := range old[:left] {
+		t.skip(ts)
+	}
+	t.ask(Question{Kind: QuestionOffer, Replies: old[left:], Left: left})
+	return true
+}
+
+// old lists the replies that wait and are too old. Of those whose author is not let in nothing is said: they are dropped, or
+// while the list cannot be read wait on.
+func (t *thread) old(ctx context.Context) (old []*item) {
+	for _, it := range slices.Clone(t.queue.items) {
+		if !t.tooOld(it) {
+			continue
+		}
+		switch verdict, reason := t.m.o.Policy().Judge(it.reply.Actor); {
+		case verdict == authz.Allowed, verdict == authz.Denied && reason == authz.ReasonNoTeam:
+			old = append(old, it)
+		case verdict == authz.Denied:
+			t.deny(ctx, it.reply, reason)
+		}
+	}
+	return old
+}
+
+// tooOld reports whether a reply waited for too long to be typed unasked. A live one has no age but the time it waited,
+// which no clock that is set changes; of one that was missed the age is by Slack's clock.
+func (t *thread) tooOld(it *item) bool {
+	if it.approved {
+		return false
+	}
+	age := time.Since(it.came)
+	if !it.live {
+		age = max(age, t.m.now().Sub(tsTime(it.reply.TS)))
+	}
+	return age > t.m.o.Settings().MaxAge
+}
+
+// skip settles a reply that is not typed.
+func (t *thread) skip(ts string) {
+	e := t.b.Replies[ts]
+	e.State, e.Outcome, e.At, e.Wanted = StateSettled, OutcomeSkipped, t.m.now(), ""
+	t.put(ts, e)
+}
+
+// leftOut says what an offer could not keep.
+func leftOut(q Question) string {
+	if q.Left == 0 {
+		return ""
+	}
+	return fmt.Sprintf("\n%d more from before were not typed either, and are too many to be kept: what is still wanted has to be written again.", q.Left)
+}
+
+// lapse settles the oldest questions where too many replies are in open ones, and forgets the oldest of the decided ones.
+func (t *thread) lapse() {
+	open, decided := t.asked()
+	n := 0
+	for _, name := range open {
+		n += len(t.b.Questions[name].Replies)
+	}
+	for ; n > maxOpen && len(open) > 1; open = open[1:] {
+		q := t.b.Questions[open[0]]
+		n -= len(q.Replies)
+		for _, ts := range q.Replies {
+			if e := t.b.Replies[ts]; e.State == StateDoubt || e.State == StateOffered {
+				t.skip(ts)
+			}
+		}
+		t.close(open[0], choiceLapsed)
+	}
+	for _, name := range decided[:max(0, len(decided)-maxDecided)] {
+		delete(t.b.Questions, name)
+	}
+}
+
+// asked lists the questions, the oldest first: those that are open, and those that are decided.
+func (t *thread) asked() (open, decided []string) {
+	for name, q := range t.b.Questions {
+		if q.Choice == "" {
+			open = append(open, name)
+		} else {
+			decided = append(decided, name)
+		}
+	}
+	slices.SortFunc(open, func(a, b string) int { return CompareTS(t.b.Questions[a].first(), t.b.Questions[b].first()) })
+	slices.SortFunc(decided, func(a, b string) int { return t.b.Questions[a].At.Compare(t.b.Questions[b].At) })
+	return open, decided
+}
+
+// first is the oldest reply that a question is about.
+func (q Question) first() string {
+	if len(q.Replies) == 0 {
+		return ""
+	}
+	return q.Replies[0]
+}
+
+// close settles a question without anybody's choice, and has its message say so.
+func (t *thread) close(name, choice string) {
+	q := t.b.Questions[name]
+	q.Choice, q.At = choice, t.m.now()
+	t.b.Questions[name] = q
+	t.m.outbox.update(t.question(name, q), q.TS)
+}
+
+// closeEmpty settles the questions about a reply that was deleted, where they are about no other.
+func (t *thread) closeEmpty(ts string) {
+	for name, q := range t.b.Questions {
+		if q.Choice != "" || !slices.Contains(q.Replies, ts) {
+			continue
+		}
+		if !slices.ContainsFunc(q.Replies, func(ts string) bool {
+			s := t.b.Replies[ts].State
+			return s == StateDoubt || s == StateOffered
+		}) {
+			t.close(name, choiceWithdrawn)
+			t.keep()
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package threads
+
+import (
+	"slices"
+)
+
+// Trace is what is kept of a reply of which nothing is left to do, so that it is not typed again and a late edit is known.
+type Trace struct {
+	Typed  bool   `json:"t,omitempty"` // the agent has it
+	Edited string `json:"e,omitempty"` // edited.ts of the newest version that was heard of
+}
+
+// A binding is written at every step of a reply, so what it holds is bounded, whatever people do.
+const (
+	maxWhole    = 16  // settled replies that are kept with all that is known of them
+	maxUnshown  = 40  // settled replies whose receipt is still to be shown
+	maxReceived = 100 // replies that wait and show that they were received
+	maxOpen     = 50  // replies in open questions
+	maxOffered  = 50  // replies in one offer
+	maxDecided  = 32  // questions that were decided
+)
+
+// trim reduces what is done to traces, and has the thread read when there are so many that the cursor should move on.
+func (t *thread) trim() {
+	t.giveUpReceipts()
+	var done []string
+	for ts, e := range t.b.Replies {
+		switch {
+		case !e.settledShown() || e.Tell != "":
+		case CompareTS(ts, t.b.Cursor) <= 0:
+			delete(t.b.Replies, ts)
+		default:
+			done = append(done, ts)
+		}
+	}
+	if len(done) <= maxWhole {
+		return
+	}
+	slices.SortFunc(done, CompareTS)
+	for _, ts := range done[:len(done)-maxWhole] {
+		e := t.b.Replies[ts]
+		t.b.Done[ts] = Trace{Typed: e.agentHas(), Edited: later(e.Edited, e.Changed)}
+		delete(t.b.Replies, ts)
+	}
+	if n := len(t.b.Done); n >= maxTraces && n >= t.readAt {
+		t.readAt = n + maxTraces/2
+		t.m.reader.want(t, false)
+	}
+}
+
+// giveUpReceipts leaves the oldest receipts as they are where people write faster than Slack takes reactions.
+func (t *thread) giveUpReceipts() {
+	var unshown []string
+	for ts, e := range t.b.Replies {
+		if e.State == StateSettled && !e.settledShown() {
+			unshown = append(unshown, ts)
+		}
+	}
+	if len(unshown) <= maxUnshown {
+		return
+	}
+	slices.SortFunc(unshown, CompareTS)
+	for _, ts := range unshown[:len(unshown)-maxUnshown] {
+		e := t.b.Replies[ts]
+		e.Wanted, e.Shown = "", nil
+		t.b.Replies[ts] = e
+	}
+}
+
+// mayReceive reports whether one more reply that waits may show that it was received.
+func (t *thread) mayReceive() bool { return len(t.inState("")) < maxReceived }
