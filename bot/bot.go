@@ -124,6 +124,7 @@ func New(o Options) (*Bot, error) {
 	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Noter: o.Core, Commander: commander{b}, History: o.Client,
 		Receipts: o.Client, Speaker: o.Client, Statuses: o.Client, Viewer: o.Core,
 		Fetcher: o.Client, Carrier: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, Pages: b.pages,
+		Clock:    o.Client.Clock(),
 		Patience: o.Patience, AskText: b.askText, DialogText: b.dialogText,
 		Secret:   func(text string) bool { return b.scrubbed(text) != text },
 		Settings: func() threads.Settings { return o.Config().Settings }})

@@ -84,13 +84,13 @@ func (o object) isIn(channel string) bool {
 	return false
 }
 
-// FindFile implements [threads.Carrier]. since is by our clock; the search begins a minute before it, by Slack's.
+// FindFile implements [threads.Carrier]. The search begins a minute before since, which is by Slack's clock.
 func (c *Client) FindFile(ctx context.Context, f threads.Parcel, p threads.Post, since time.Time) (string, error) {
 	if err := c.known(ctx); err != nil {
 		return "", err
 	}
 	args := url.Values{"channel": {p.Channel}, "ts": {p.Root}, "limit": {pageSize}}
-	if since = c.slackTime(since); !since.IsZero() {
+	if !since.IsZero() {
 		args.Set("oldest", threads.TimeTS(since.Add(-time.Minute)))
 	}
 	return c.findOwn(ctx, methodReplies, args, func(m message) bool {

@@ -55,7 +55,7 @@ type Client struct {
 	guard  atomic.Pointer[func(ctx context.Context, channel string) error] // says why nothing may be posted in a channel; nil: it may
 	listed atomic.Pointer[func(id string) bool]                            // who is on the list; nil: nobody
 	self   atomic.Pointer[Self]
-	offset atomic.Int64 // Slack's clock less ours, nanoseconds
+	clock  *threads.Clock // of Slack, as every answer tells it
 
 	refused refusal
 }
@@ -78,7 +78,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 15 * time.Second
 	}
-	c := &Client{wire: w, token: o.BotToken, appToken: o.AppToken, timeout: o.Timeout}
+	c := &Client{wire: w, token: o.BotToken, appToken: o.AppToken, timeout: o.Timeout, clock: w.clock}
 	w.clean = c.clean
 	w.heard = func(req *http.Request, resp *http.Response, body []byte) {
 		if method, ours := strings.CutPrefix(req.URL.String(), w.base.String()); ours && method != methodOpen { // that one has the app token
@@ -186,7 +186,7 @@ func (c *Client) calling(ctx context.Context, method string, effect bool, args u
 }
 
 func (c *Client) read(resp *http.Response) (answer, error) {
-	a := answer{now: c.clock(resp.Header)}
+	a := answer{now: dateOf(resp.Header)}
 	if resp.StatusCode == http.StatusTooManyRequests {
 		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 		return a, errors.Join(err, &slack.RateLimitedError{RetryAfter: time.Duration(after) * time.Second})
@@ -203,15 +203,8 @@ func (c *Client) read(resp *http.Response) (answer, error) {
 	return a, nil
 }
 
-// clock reads the Date of an answer and remembers how far Slack's clock is from ours.
-func (c *Client) clock(h http.Header) time.Time {
-	now, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		return time.Time{}
-	}
-	c.offset.Store(int64(time.Until(now)))
-	return now
-}
+// Clock is what is known of Slack's clock.
+func (c *Client) Clock() *threads.Clock { return c.clock }
 
 // The page sizes that Slack recommends are at most 200.
 const pageSize = "200"
@@ -265,13 +258,13 @@ func (c *Client) Reply(ctx context.Context, channel, root, ts string) (threads.R
 	return threads.Reply{}, fmt.Errorf("%s: %w", methodReplies, threads.ErrReplyGone)
 }
 
-// FindPost implements [threads.History]. since is by our clock; the search begins a minute before it, by Slack's.
+// FindPost implements [threads.History]. The search begins a minute before since.
 func (c *Client) FindPost(ctx context.Context, channel, root, nonce string, since time.Time) (string, error) {
 	if err := c.known(ctx); err != nil {
 		return "", err
 	}
 	method, args := methodHistory, url.Values{"channel": {channel}}
-	if since = c.slackTime(since); !since.IsZero() {
+	if !since.IsZero() {
 		args.Set("oldest", threads.TimeTS(since.Add(-time.Minute)))
 	}
 	if root != "" {
@@ -283,14 +276,6 @@ func (c *Client) FindPost(ctx context.Context, channel, root, nonce string, sinc
 	args.Set("include_all_metadata", "true")
 	args.Set("limit", pageSize)
 	return c.findOwn(ctx, method, args, func(m message) bool { return m.nonce() == nonce })
-}
-
-// slackTime is a moment of our clock by Slack's; the zero time stays.
-func (c *Client) slackTime(at time.Time) time.Time {
-	if at.IsZero() {
-		return at
-	}
-	return at.Add(time.Duration(c.offset.Load()))
 }
 
 // findOwn looks for a message of ours that is the one.

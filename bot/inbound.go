@@ -63,6 +63,7 @@ type Envelope struct {
 	Type    string // events_api, slash_commands, interactive
 	ID      string
 	Payload json.RawMessage
+	Retry   int // how often it was sent before
 	// Answer sends the ack with a payload. It is set when the ack is left to whoever handles the envelope.
 	Answer func(payload any)
 }
@@ -140,6 +141,7 @@ func (in *Inbound) event(ctx context.Context, e Envelope) {
 		in.unreadable(ctx, e)
 		return
 	}
+	in.clocked(payload, event)
 	handle, known := innerEvents[event.str("type")]
 	if !known {
 		in.o.Log.Debug("ignored an event", "type", event.str("type"))
@@ -148,6 +150,9 @@ func (in *Inbound) event(ctx context.Context, e Envelope) {
 	if channel := channelOf(event); payload.is("is_ext_shared_channel") && channel != "" && event.str("type") != "channel_unshared" {
 		in.o.Notice(Notice{Kind: NoticeShared, Channel: channel})
 	}
+	if e.Retry > 0 {
+		event[retried] = json.RawMessage("true")
+	}
 	handle(in, ctx, event)
 }
 
@@ -155,6 +160,18 @@ func (in *Inbound) event(ctx context.Context, e Envelope) {
 func channelOf(event object) string {
 	return first(event.str("channel"), event.obj("channel").str("id"))
 }
+
+// clocked learns from an event what time it is at Slack at least.
+func (in *Inbound) clocked(payload, event object) {
+	for _, at := range []string{payload.str("event_time"), event.str("event_ts")} {
+		if at != "" {
+			in.o.Client.clock.After(threads.TSTime(at))
+		}
+	}
+}
+
+// retried marks, in an event, that its envelope was sent before.
+const retried = "the-loop.retried"
 
 // innerEvents are the handlers of inner events by type. What is not here is ignored.
 var innerEvents = map[string]func(in *Inbound, ctx context.Context, event object){
@@ -245,6 +262,7 @@ func (in *Inbound) heard(ctx context.Context, m message) {
 		in.drop(ctx, m, drop)
 		return
 	}
+	r.Late = m.is(retried)
 	in.o.Threads.Heard(r)
 }
 
@@ -264,6 +282,7 @@ func (in *Inbound) changed(ctx context.Context, event message) {
 	case !rewritten(before, now):
 		in.drop(ctx, now, dropUnfurl)
 	default:
+		r.Late = event.is(retried)
 		in.o.Threads.Edited(r)
 	}
 }

@@ -121,7 +121,7 @@ func (l *link) read(ctx context.Context, conn *websocket.Conn) error {
 
 func (l *link) frame(ctx context.Context, data []byte) error {
 	o := loose(data)
-	switch e := (Envelope{Type: o.str("type"), ID: o.str("envelope_id"), Payload: o["payload"]}); e.Type {
+	switch e := (Envelope{Type: o.str("type"), ID: o.str("envelope_id"), Payload: o["payload"], Retry: o.num("retry_attempt")}); e.Type {
 	case "hello":
 		l.mu.Lock()
 		l.hello, l.pings = true, time.Now()

@@ -315,7 +315,7 @@ func (r *rotation) message(nonce string, f func(*rotationMessage)) {
 // post posts the message, once: one that may have been posted is looked for first.
 func (r *rotation) post(ctx context.Context, p render.Rotation, m rotationMessage) error {
 	if m.Tried {
-		ts, err := r.b.o.Client.FindPost(ctx, m.Channel, "", m.Nonce, m.Since)
+		ts, err := r.b.o.Client.FindPost(ctx, m.Channel, "", m.Nonce, r.b.o.Client.clock.Of(m.Since))
 		if err != nil {
 			return fmt.Errorf("look for the message that tells of stale sessions: %w", err)
 		}
@@ -368,7 +368,7 @@ func (r *rotation) keep(ctx context.Context, p render.Rotation, m rotationMessag
 // drop forgets a message that never came into the channel. One that may have is found first, so that it is not left there.
 func (r *rotation) drop(ctx context.Context, m rotationMessage) error {
 	if m.Tried {
-		ts, err := r.b.o.Client.FindPost(ctx, m.Channel, "", m.Nonce, m.Since)
+		ts, err := r.b.o.Client.FindPost(ctx, m.Channel, "", m.Nonce, r.b.o.Client.clock.Of(m.Since))
 		if err != nil {
 			return err
 		}

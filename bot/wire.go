@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"the-loop/threads"
 )
 
 const (
@@ -27,11 +29,12 @@ const (
 )
 
 // wire is the HTTP client that the Slack library and our own calls share. It sends to one host only, reads bounded
-// answers, gives every 429 a Retry-After, and tells whether a failed request may have reached Slack.
+// answers, gives every 429 a Retry-After, tells whether a failed request may have reached Slack, and learns Slack's time.
 type wire struct {
 	base  *url.URL
 	http  *http.Client
 	clean func(string) string // takes out of a text what must not be posted
+	clock *threads.Clock
 
 	heard func(req *http.Request, resp *http.Response, body []byte) // told of each answer; may be nil
 }
@@ -55,7 +58,7 @@ func newWire(apiURL string, hc *http.Client) (*wire, error) {
 	}
 	own := *hc
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &wire{base: base, http: &own, clean: func(text string) string { return text }}, nil
+	return &wire{base: base, http: &own, clean: func(text string) string { return text }, clock: &threads.Clock{}}, nil
 }
 
 func loopback(host string) bool {
@@ -80,7 +83,22 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 	if err := scrubOutgoing(req, w.clean); err != nil {
 		return nil, &transportError{err: err}
 	}
-	return w.send(req)
+	resp, err := w.send(req)
+	if err == nil {
+		if date := dateOf(resp.Header); !date.IsZero() {
+			w.clock.Dated(date)
+		}
+	}
+	return resp, err
+}
+
+// dateOf is the time by the clock of who answered; zero when the answer does not tell it.
+func dateOf(h http.Header) time.Time {
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		return time.Time{}
+	}
+	return now
 }
 
 func (w *wire) send(req *http.Request) (*http.Response, error) {

@@ -80,7 +80,7 @@ func (m *Manager) postRoot(ctx context.Context, t *thread, a Announcing) error {
 	p.Channel, p.Root, p.Nonce, p.Session = a.Channel, "", rand.Text(), t.id
 	err, ok := ask(ctx, t, func(context.Context) error {
 		t.b.Channel = a.Channel
-		t.b.Announcement = Announcement{Nonce: p.Nonce, Since: m.o.Now(), Tried: true}
+		t.b.Announcement = Announcement{Nonce: p.Nonce, Since: m.now(), Tried: true}
 		t.b.Heard, t.b.HeardSince = "", time.Time{}
 		if t.b.Noted == "" {
 			t.b.NotedSince = hearFrom(a.Started, m.o.Now())

@@ -52,7 +52,7 @@ const bindingVersion = 2
 // Announcement is the intent of a thread's root: it is on disk before the message is posted.
 type Announcement struct {
 	Nonce     string    `json:"nonce"`
-	Since     time.Time `json:"since,omitzero"`     // when it was tried, by our clock
+	Since     time.Time `json:"since,omitzero"`     // when it was tried, by Slack's clock
 	Tried     bool      `json:"tried,omitempty"`    // a message with the nonce may be there
 	Shown     string    `json:"shown,omitempty"`    // fingerprint of what the message shows
 	Dismissed time.Time `json:"dismissed,omitzero"` // when somebody deleted it: only a later start announces anew

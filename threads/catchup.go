@@ -136,7 +136,7 @@ func (r *reader) rest(ctx context.Context, wait time.Duration, sweep <-chan time
 func (r *reader) pick() (*thread, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	now, wait := r.m.o.Now(), time.Hour
+	now, wait := time.Now(), time.Hour
 	var best *thread
 	for t, w := range r.order {
 		switch {
@@ -180,8 +180,11 @@ func (r *reader) read(ctx, work context.Context, t *thread) {
 		r.done(t, nil)
 		return
 	}
+	began := r.m.slackTime()
 	replies, now, err := r.pages(ctx, from)
-	r.m.clock(now)
+	if now.IsZero() {
+		now = began
+	}
 	switch {
 	case errors.Is(err, ErrThreadGone):
 		t.do(t.dismiss)
@@ -213,6 +216,9 @@ func (r *reader) pages(ctx context.Context, b Binding) (all []Reply, now time.Ti
 			return nil, now, err
 		}
 		all = append(all, page.Replies...)
+		if !page.Now.IsZero() {
+			r.m.o.Clock.Dated(page.Now)
+		}
 		if now.IsZero() {
 			now = page.Now // of the first page: what comes after it may not have been read
 		}
@@ -236,7 +242,7 @@ func (r *reader) done(t *thread, err error) {
 		delete(r.order, t)
 	default:
 		w.running = false
-		w.after = r.m.o.Now().Add(w.pause(err))
+		w.after = time.Now().Add(w.pause(err))
 		w.fails++
 		var limited *RateLimitedError
 		if errors.As(err, &limited) {

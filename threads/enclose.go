@@ -22,7 +22,7 @@ func (t *thread) parcels(noted sessions.Noted) ([]*letter, error) {
 	letters := make([]*letter, 0, len(noted.Files))
 	for _, f := range noted.Files {
 		sum := sha256.Sum256([]byte(f.At.Format(time.RFC3339Nano) + "\x00" + f.Path + "\x00" + f.Comment))
-		l := &letter{Post: Post{Text: t.caption(f), Nonce: t.id + ".file." + hex.EncodeToString(sum[:12]), Session: t.id}, Since: f.At}
+		l := &letter{Post: Post{Text: t.caption(f), Nonce: t.id + ".file." + hex.EncodeToString(sum[:12]), Session: t.id}, Since: t.m.o.Clock.Of(f.At)}
 		e, err := t.enclose(Folder{Path: noted.Cwd, ID: noted.FolderID}, f, l.Post.Nonce)
 		var final *FileError
 		switch {

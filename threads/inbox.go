@@ -107,9 +107,9 @@ func forgetOldFiles(box *os.Root, ts string) {
 	if err != nil {
 		return
 	}
-	now := tsTime(ts)
+	now := TSTime(ts)
 	for _, name := range names {
-		if replyFolder.MatchString(name) && now.Sub(tsTime(name)) > inboxAge {
+		if replyFolder.MatchString(name) && now.Sub(TSTime(name)) > inboxAge {
 			_ = box.RemoveAll(name) // what stays only takes room
 		}
 	}

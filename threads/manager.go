@@ -71,6 +71,7 @@ type Options struct {
 	Patience   time.Duration          // optional: how long an agent may wait for its operator before the thread says so; a minute
 	Pages      Pages                  // optional: each text is one message
 	Secret     func(text string) bool // optional: the text holds what must be posted nowhere
+	Clock      *Clock                 // optional: what is known of Slack's clock; the surface has it hear of every answer and event
 	Now        func() time.Time       // optional: time.Now
 	Log        *slog.Logger           // optional: silent
 }
@@ -122,7 +123,6 @@ type Manager struct {
 	busy     int // goroutines that Run waits for
 	byID     map[string]*thread
 	byThread map[place]*thread
-	offset   time.Duration // Slack's clock minus ours
 }
 
 // place is where a thread is.
@@ -132,6 +132,9 @@ type place struct{ channel, root string }
 func New(o Options) (*Manager, error) {
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Clock == nil {
+		o.Clock = &Clock{}
 	}
 	if o.Patience == 0 {
 		o.Patience = waitPatience
@@ -294,24 +297,22 @@ func (m *Manager) of(id string) *thread {
 
 // now is the time by Slack's clock, as far as it is known.
 func (m *Manager) now() time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.o.Now().Add(m.offset)
+	if now, known := m.o.Clock.Now(); known {
+		return now
+	}
+	return m.o.Now()
 }
 
-func (m *Manager) clock(slack time.Time) {
-	if slack.IsZero() {
-		return
-	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.offset = slack.Sub(m.o.Now())
+// slackTime is now where it is known, and zero where it is not: then the past of a thread is looked through from its begin.
+func (m *Manager) slackTime() time.Time {
+	now, _ := m.o.Clock.Now()
+	return now
 }
 
 // Heard takes a live reply. It never blocks.
 func (m *Manager) Heard(r Reply) {
 	if t := m.at(r.Channel, r.Root); t != nil {
-		t.do(func(ctx context.Context) { t.heard(ctx, r, true) })
+		t.do(func(ctx context.Context) { t.heard(ctx, r, !r.Late) })
 		return
 	}
 	m.start(func(ctx context.Context) { m.orphan(ctx, r) })
@@ -332,12 +333,12 @@ func (m *Manager) orphan(ctx context.Context, r Reply) {
 		}
 		if ts == r.Root {
 			t.call(ctx, func(ctx context.Context) { t.bound(ctx, ts, "") })
-			t.do(func(ctx context.Context) { t.heard(ctx, r, true) })
+			t.do(func(ctx context.Context) { t.heard(ctx, r, !r.Late) })
 			return
 		}
 	}
 	if t := m.at(r.Channel, r.Root); t != nil { // bound by the announcer in the meantime
-		t.do(func(ctx context.Context) { t.heard(ctx, r, true) })
+		t.do(func(ctx context.Context) { t.heard(ctx, r, !r.Late) })
 		return
 	}
 	m.dropped(ctx, "", "", r, ReasonUnmapped)

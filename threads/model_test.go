@@ -325,7 +325,7 @@ func (d *day) judge() {
 		case n > 1:
 			d.t.Errorf("%s was typed %d times", word, n)
 		case n == 1 || slices.Contains(d.deleted, ts):
-		case asked && strings.Contains(posts, fmt.Sprint(tsTime(ts).Unix())) || asked && strings.Contains(posts, "replies from"):
+		case asked && strings.Contains(posts, fmt.Sprint(TSTime(ts).Unix())) || asked && strings.Contains(posts, "replies from"):
 		default:
 			d.t.Errorf("%s was neither typed nor is it asked about: %+v (known %v)\n%s", word, e, known, posts)
 		}

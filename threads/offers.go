@@ -67,7 +67,7 @@ func (t *thread) tooOld(it *item) bool {
 	}
 	age := time.Since(it.came)
 	if !it.live {
-		age = max(age, t.m.now().Sub(tsTime(it.reply.TS)))
+		age = max(age, t.m.now().Sub(TSTime(it.reply.TS)))
 	}
 	return age > t.m.o.Settings().MaxAge
 }

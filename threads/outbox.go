@@ -34,7 +34,7 @@ type letter struct {
 	Post    Post       `json:"post"`
 	Change  bool       `json:"change,omitempty"` // the message with the post's nonce is to show the post
 	TS      string     `json:"ts,omitempty"`     // of that message, when it is known
-	Since   time.Time  `json:"since,omitzero"`   // not posted before, by our clock; zero: not known
+	Since   time.Time  `json:"after,omitzero"`   // not posted before, by Slack's clock; zero: not known
 	Tried   bool       `json:"tried,omitempty"`  // Slack may have it: look before posting
 	Quiet   bool       `json:"quiet,omitempty"`  // it takes nothing of what others may need soon, and they go before it
 	File    *enclosure `json:"file,omitempty"`   // the post has this file
@@ -105,7 +105,7 @@ func (o *outbox) file(l *letter) string {
 func (o *outbox) add(p Post, maybePosted bool) {
 	l := &letter{Post: p, Tried: maybePosted}
 	if !maybePosted {
-		l.Since = o.m.o.Now()
+		l.Since = o.m.slackTime()
 	}
 	_ = o.put(l) // it was logged, and nothing depends on it
 }

@@ -79,7 +79,7 @@ func (a alive) FindFile(ctx context.Context, f Parcel, p Post, since time.Time) 
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.messages {
-		if m.parcel == nil || m.root != p.Root || tsTime(m.ts).Before(since.Add(-time.Minute)) {
+		if m.parcel == nil || m.root != p.Root || TSTime(m.ts).Before(since.Add(-time.Minute)) {
 			continue
 		}
 		if m.parcel.ID == f.ID || f.ID == "" && m.parcel.Name == f.Name && m.parcel.Size == f.Size {

@@ -57,7 +57,7 @@ func (t *thread) naming(replies []string) string {
 
 // moment is a time that each reader sees in his own time zone.
 func moment(ts string) string {
-	at := tsTime(ts)
+	at := TSTime(ts)
 	return fmt.Sprintf("<!date^%d^{date_short_pretty} {time_secs}|%s>", at.Unix(), at.UTC().Format("2006-01-02 15:04:05 UTC"))
 }
 

@@ -17,7 +17,7 @@ type History interface {
 	Replies(ctx context.Context, channel, root, oldest, cursor string) (Page, error)
 	// Reply reads the one reply ts of the thread anew. [ErrReplyGone] when it was deleted.
 	Reply(ctx context.Context, channel, root, ts string) (Reply, error)
-	// FindPost looks for a message of ours that carries the nonce, posted at or after since (by our clock; zero: at any
+	// FindPost looks for a message of ours that carries the nonce, posted at or after since (by Slack's clock; zero: at any
 	// time): in the thread under root, or with an empty root among the channel's own messages of a few minutes from
 	// since. Empty ts: there is none.
 	FindPost(ctx context.Context, channel, root, nonce string, since time.Time) (ts string, err error)

@@ -656,7 +656,7 @@ func (t *thread) inState(s State) []string {
 // command runs what the reply tells the bot to do, past everything that waits. It is settled first: it is never repeated
 // by us. What comes of it is said to nobody whom the list does not know.
 func (t *thread) command(ctx context.Context, r Reply, live bool) {
-	old := !live && t.m.now().Sub(tsTime(r.TS)) > commandAge
+	old := !live && t.m.now().Sub(TSTime(r.TS)) > commandAge
 	switch {
 	case old && !t.mayShow(r.Actor):
 		t.settle(r.TS, OutcomeCommand, "")

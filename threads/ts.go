@@ -18,8 +18,8 @@ func CompareTS(a, b string) int {
 	return cmp.Or(cmp.Compare(as, bs), cmp.Compare(af, bf))
 }
 
-// tsTime is the moment of a message by Slack's clock; zero when ts is not one.
-func tsTime(ts string) time.Time {
+// TSTime is the moment of a message by Slack's clock; zero when ts is not one.
+func TSTime(ts string) time.Time {
 	s, f, _ := strings.Cut(ts, ".")
 	sec, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {

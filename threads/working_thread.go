@@ -221,7 +221,7 @@ func (t *thread) tellStep(now time.Time) time.Time {
 		t.b.Working = WorkMessage{}
 		return now.Add(workRetry)
 	}
-	_ = t.m.outbox.put(&letter{Post: t.workPost(t.b.Working.Shown), Since: now, Quiet: true}) // it was logged, and nothing depends on it
+	_ = t.m.outbox.put(&letter{Post: t.workPost(t.b.Working.Shown), Since: t.m.slackTime(), Quiet: true}) // it was logged, and nothing depends on it
 	return now.Add(editAfter)
 }
 
@@ -297,7 +297,7 @@ func (t *thread) unseenStep(over bool) step {
 	case waiting:
 		return step{} // its posting is heard of
 	}
-	return step{kind: stepFind, post: t.workPost(""), since: t.b.Working.Since}
+	return step{kind: stepFind, post: t.workPost(""), since: t.m.o.Clock.Of(t.b.Working.Since)}
 }
 
 // workForgotten ends the keeping of a message.

@@ -50,9 +50,10 @@ type world struct {
 	broken bool // the configuration
 	full   bool // the disk
 	maxAge time.Duration
-	posts  Answers // which of the agent's texts are posted
-	hooks  *hooks  // what the agent reports; nil: nothing
-	sight  *sight  // statuses and screens; nil: there are none
+	wall   func() time.Time // this machine's clock; nil: it is right
+	posts  Answers          // which of the agent's texts are posted
+	hooks  *hooks           // what the agent reports; nil: nothing
+	sight  *sight           // statuses and screens; nil: there are none
 	events []sessions.Event
 
 	m    *Manager
@@ -87,7 +88,7 @@ func (w *world) start() {
 	o := Options{Root: w.root, Agent: alive{life, w}, Commander: commander{w}, History: alive{life, w}, Receipts: alive{life, w},
 		Speaker: alive{life, w}, Fetcher: alive{life, w}, Folders: alive{life, w}, Sink: w, Tickets: w.tickets, Policy: w.policy,
 		Pages: pages, Secret: func(text string) bool { return strings.Contains(text, "hunter2") },
-		Carrier: alive{life, w}, Noter: alive{life, w},
+		Carrier: alive{life, w}, Noter: alive{life, w}, Now: w.wall,
 		Settings: func() Settings { return Settings{MaxAge: w.maxAge, Emoji: emoji, Answers: w.posts, MaxFile: 1 << 20} }}
 	if w.hooks != nil {
 		o.Noter = hooked{alive{life, w}}
@@ -383,6 +384,7 @@ type slack struct {
 	last     time.Time
 	err      error
 	perPage  int          // replies in a page; 0: few
+	dateless bool         // responses tell no time
 	read     atomic.Int64 // replies that were given out in pages
 	// onPost is called for each post: before says that it was not done yet. It may kill the manager or return an error.
 	onPost func(l *life, before bool, p Post) error
@@ -530,6 +532,9 @@ func (s *slack) page(_, root, oldest, cursor string) (Page, error) {
 	}
 	s.mu.Unlock()
 	p := Page{Now: time.Now()}
+	if s.dateless {
+		p.Now = time.Time{}
+	}
 	for i, t := range ts {
 		if i == max(2, s.perPage) { // small pages, so that there are several
 			p.Next = ts[i-1]

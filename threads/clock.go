@@ -1,0 +1,63 @@
+package threads
+
+import (
+	"sync"
+	"time"
+)
+
+// Clock is the time by Slack's clock, as far as Slack told it, and by our monotonic clock since then. That somebody sets
+// this machine's clock changes nothing of it. The zero Clock knows nothing yet.
+type Clock struct {
+	mu    sync.Mutex // guards the fields that follow
+	slack time.Time
+	at    time.Time // when it was that, with the monotonic clock; zero: never
+}
+
+// dateStep is how exact the Date of a response is: it is cut to the second, and older by the time that it was on its way.
+const dateStep = 2 * time.Second
+
+// Dated takes the Date of a response that came just now.
+func (c *Clock) Dated(date time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if ahead := c.read().Sub(date); c.at.IsZero() || ahead < 0 || ahead > dateStep {
+		c.set(date)
+	}
+}
+
+// After takes that something happened in Slack at that moment: it is not earlier now. Events tell that, and those that are
+// sent again tell of long ago.
+func (c *Clock) After(moment time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !moment.IsZero() && (c.at.IsZero() || c.read().Before(moment)) {
+		c.set(moment)
+	}
+}
+
+// Now is the time by Slack's clock; false when nothing is known of it yet.
+func (c *Clock) Now() (time.Time, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.read(), !c.at.IsZero()
+}
+
+// Of is a moment of this machine's clock by Slack's; zero when it is zero, or nothing is known yet.
+func (c *Clock) Of(at time.Time) time.Time {
+	now, known := c.Now()
+	if at.IsZero() || !known {
+		return time.Time{}
+	}
+	return now.Add(time.Until(at))
+}
+
+// read is the time. The caller holds mu.
+func (c *Clock) read() time.Time {
+	if c.at.IsZero() {
+		return time.Time{}
+	}
+	return c.slack.Add(time.Since(c.at))
+}
+
+// set takes a moment for now. The caller holds mu. What is kept of it has no monotonic reading, which would be ours.
+func (c *Clock) set(now time.Time) { c.slack, c.at = now.Round(0), time.Now() }
