@@ -165,7 +165,8 @@ func (a *announcer) reconcile(ctx context.Context, rows []sessions.Row) error {
 			errs = append(errs, err)
 		}
 	}
-	return several(append(errs, a.unbind(ctx, rows)...))
+	errs = append(errs, a.unbind(ctx, rows)...)
+	return several(append(errs, a.b.oldChannels(rows)...))
 }
 
 // several is the first of errors, and how many more there are: a hundred sessions that cannot be announced have one cause.
@@ -291,7 +292,7 @@ func (a *announcer) putOff(d time.Duration) {
 }
 
 func (a *announcer) announce(ctx context.Context, r sessions.Row, bound bool) error {
-	channel := first(r.Slack.Channel, a.b.o.Config().Channel)
+	channel := a.b.channelOf(r)
 	if channel == "" {
 		return fmt.Errorf("%s has no channel: set channels.slack.channel", r.Ref)
 	}

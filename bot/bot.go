@@ -108,6 +108,7 @@ type Bot struct {
 	rotation   *rotation
 	sharing    *sharing
 	reporter   *stateReporter
+	configured func() Config // the configuration as it is written, with channel ids that may be old
 	identified chan struct{}
 }
 
@@ -119,12 +120,14 @@ func New(o Options) (*Bot, error) {
 	if o.Looks == 0 {
 		o.Looks = screensEvery
 	}
-	b := &Bot{o: o, identified: make(chan struct{})}
+	b := &Bot{configured: o.Config, identified: make(chan struct{})}
+	o.Config = b.config
+	b.o = o
 	var err error
 	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Noter: o.Core, Commander: commander{b}, History: o.Client,
 		Receipts: o.Client, Speaker: o.Client, Statuses: o.Client, Viewer: o.Core,
 		Fetcher: o.Client, Carrier: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, Pages: b.pages,
-		Clock:    o.Client.Clock(),
+		Clock: o.Client.Clock(), Channels: o.Client,
 		Patience: o.Patience, AskText: b.askText, DialogText: b.dialogText,
 		Secret:   func(text string) bool { return b.scrubbed(text) != text },
 		Settings: func() threads.Settings { return o.Config().Settings }})
@@ -259,6 +262,9 @@ func (b *Bot) noticed(n Notice) {
 		return
 	}
 	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.Renamed)
+	if n.Kind == NoticeChannelID {
+		b.threads.ChannelMoved(n.Channel, n.Renamed, n.TS)
+	}
 	if n.Channel != "" {
 		b.sharing.doubt(n.Channel, n.Kind == NoticeSharing || n.Kind == NoticeRenamed)
 		b.threads.ChannelOpened(n.Channel)

@@ -387,6 +387,7 @@ func everyCall(ctx context.Context, c *Client, ch, ts, user string) map[string]f
 		methodReplies:   func() error { _, err := c.Replies(ctx, ch, ts, "", ""); return err },
 		methodHistory:   func() error { _, err := c.FindPost(ctx, ch, "", "n", time.Now()); return err },
 		methodChannel:   func() error { _, err := c.People().Channel(ctx, ch); return err },
+		methodJoined:    func() error { _, err := c.Joined(ctx); return err },
 		methodUser:      func() error { _, err := c.People().Person(ctx, user); return err },
 		methodReact:     func() error { return c.AddReaction(ctx, ch, ts, "eyes") },
 		methodUnreact:   func() error { return c.RemoveReaction(ctx, ch, ts, "eyes") },

@@ -62,7 +62,7 @@ func fieldOf(err error, name, cwd string) string {
 // born tells who created a session what has become of it.
 func (b *Bot) born(r sessions.Row) string {
 	line := render.Line(r)
-	if channel := first(r.Slack.Channel, b.o.Config().Channel); channel != "" && r.Running {
+	if channel := b.channelOf(r); channel != "" && r.Running {
 		line += "\nIt is announced in <#" + channel + ">."
 	}
 	return line

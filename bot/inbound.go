@@ -38,6 +38,7 @@ type Notice struct {
 	Kind    NoticeKind
 	Channel string // the channel it happened to; empty for the app
 	Renamed string // with NoticeChannelID: the channel's new id
+	TS      string // with NoticeChannelID: when it got it
 }
 
 // NoticeKind says what happened.
@@ -225,7 +226,8 @@ func (in *Inbound) memberLeft(_ context.Context, event object) {
 }
 
 func (in *Inbound) channelID(_ context.Context, event object) {
-	in.o.Notice(Notice{Kind: NoticeChannelID, Channel: event.str("old_channel_id"), Renamed: event.str("new_channel_id")})
+	in.o.Notice(Notice{Kind: NoticeChannelID, Channel: event.str("old_channel_id"), Renamed: event.str("new_channel_id"),
+		TS: event.str("event_ts")})
 }
 
 // revoked minds the bot's token only; people's tokens are not ours.

@@ -340,6 +340,7 @@ func (r *rotation) post(ctx context.Context, p render.Rotation, m rotationMessag
 
 // keep has the message show what is true, and lets go of it when nothing is stale any more, or when the file changed again.
 func (r *rotation) keep(ctx context.Context, p render.Rotation, m rotationMessage) error {
+	m.Channel = r.b.threads.Channel(m.Channel)
 	if r.last == 0 {
 		r.last = p.Drift.Change
 	}

@@ -14,6 +14,7 @@ const (
 	methodReplies   = "conversations.replies"
 	methodHistory   = "conversations.history"
 	methodChannel   = "conversations.info"
+	methodJoined    = "users.conversations"
 	methodUser      = "users.info"
 	methodReact     = "reactions.add"
 	methodUnreact   = "reactions.remove"
@@ -40,6 +41,7 @@ var methodScopes = map[string][]string{
 	methodReplies:   {"channels:history", "groups:history"},
 	methodHistory:   {"channels:history", "groups:history"},
 	methodChannel:   {"channels:read", "groups:read"},
+	methodJoined:    {"channels:read", "groups:read"},
 	methodUser:      {"users:read"},
 	methodReact:     {"reactions:write"},
 	methodUnreact:   {"reactions:write"},

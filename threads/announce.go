@@ -27,6 +27,7 @@ type Announcing struct {
 // after a crash or a silence the message is looked for before another one is posted. For a session that is announced it
 // brings the message up to date where it shows something else. One caller at a time.
 func (m *Manager) Announce(ctx context.Context, a Announcing) error {
+	a.Channel = m.moves.now(a.Channel)
 	t, err := m.thread(a)
 	if err != nil {
 		return err

@@ -29,8 +29,9 @@ type reader struct {
 	limit *rate.Limiter
 	wake  chan struct{}
 
-	mu    sync.Mutex // guards the fields that follow
-	order map[*thread]*reading
+	mu     sync.Mutex // guards the fields that follow
+	order  map[*thread]*reading
+	sought map[string]time.Time // channels that Slack did not know, and when they were looked for
 }
 
 // reading is a thread that waits to be read, or is being read.
@@ -45,7 +46,7 @@ type reading struct {
 
 func newReader(m *Manager) *reader {
 	return &reader{m: m, limit: rate.NewLimiter(rate.Every(readsEvery), readsBurst), wake: make(chan struct{}, 1),
-		order: map[*thread]*reading{}}
+		order: map[*thread]*reading{}, sought: map[string]time.Time{}}
 }
 
 // want has a thread read, soon when urgent. The thread's goroutine calls it.
@@ -192,6 +193,9 @@ func (r *reader) read(ctx, work context.Context, t *thread) {
 		t.do(func(ctx context.Context) { t.merge(ctx, number, from.Cursor, replies, now) })
 	case ctx.Err() == nil:
 		r.m.o.Log.Warn("could not read a thread; it is tried again", "ref", t.ref, "channel", from.Channel, "err", err)
+		if errors.Is(err, ErrUnavailable) {
+			r.seek(ctx, t, from.Channel)
+		}
 	}
 	r.done(t, err)
 }

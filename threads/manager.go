@@ -54,8 +54,9 @@ type Options struct {
 	History   History
 	Receipts  Receipts
 	Speaker   Speaker
-	Fetcher   Fetcher // optional: files of replies are named only
-	Carrier   Carrier // optional: no files are posted
+	Fetcher   Fetcher  // optional: files of replies are named only
+	Carrier   Carrier  // optional: no files are posted
+	Channels  Channels // optional: a channel whose new id was missed is found when somebody replies in it
 	Folders   Folders
 	Statuses  Statuses     // optional: messages tell of long turns
 	Viewer    Viewer       // optional: whether an agent works is known by its record alone
@@ -107,6 +108,7 @@ type Manager struct {
 	disk     *storage
 	store    bindings
 	outbox   *outbox
+	moves    *moves
 	receipts *receipts
 	reader   *reader
 	working  *working
@@ -152,10 +154,14 @@ func New(o Options) (*Manager, error) {
 		return nil, err
 	}
 	m.broken = broken
+	if m.moves = loadMoves(filepath.Join(o.Root, "channels.json")); m.moves.broken != nil {
+		o.Log.Error("channels that have another id are not found under it", "err", m.moves.broken)
+	}
 	for _, b := range broken {
 		o.Log.Error("a binding cannot be used; its thread is left alone", "err", b)
 	}
 	for _, b := range all {
+		b.Channel = m.moves.now(b.Channel)
 		m.index(newThread(m, b))
 	}
 	m.receipts, m.reader, m.working = newReceipts(m), newReader(m), newWorking(m)
@@ -286,7 +292,7 @@ func (m *Manager) threads() []*thread {
 func (m *Manager) at(channel, root string) *thread {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.byThread[place{channel, root}]
+	return m.byThread[place{m.moves.now(channel), root}]
 }
 
 func (m *Manager) of(id string) *thread {
@@ -338,6 +344,10 @@ func (m *Manager) orphan(ctx context.Context, r Reply) {
 		}
 	}
 	if t := m.at(r.Channel, r.Root); t != nil { // bound by the announcer in the meantime
+		t.do(func(ctx context.Context) { t.heard(ctx, r, !r.Late) })
+		return
+	}
+	if t := m.follow(ctx, r); t != nil {
 		t.do(func(ctx context.Context) { t.heard(ctx, r, !r.Late) })
 		return
 	}

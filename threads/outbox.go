@@ -230,6 +230,7 @@ func (o *outbox) pick() (*letter, time.Duration) {
 	wait, shut := o.closed(now)
 	looked := map[place]bool{}
 	for _, l := range o.letters {
+		o.forward(l)
 		at := l.place()
 		if looked[at] || shut[at.channel] {
 			continue
@@ -263,6 +264,14 @@ func (o *outbox) closed(now time.Time) (wait time.Duration, shut map[string]bool
 		shut[channel], wait = true, min(wait, until.Sub(now))
 	}
 	return wait, shut
+}
+
+// forward has a letter posted in the channel that its own is now. The caller holds mu, and nothing posts it just now.
+func (o *outbox) forward(l *letter) {
+	if to := o.m.moves.now(l.Post.Channel); to != l.Post.Channel && !l.busy {
+		l.Post.Channel, l.notTill = to, time.Time{}
+		_ = o.write(l) // it was logged; the next start does it again
+	}
 }
 
 // rests is how long a letter has to wait, and whether all of its channel have to.

@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,7 +89,7 @@ func (w *world) start() {
 	o := Options{Root: w.root, Agent: alive{life, w}, Commander: commander{w}, History: alive{life, w}, Receipts: alive{life, w},
 		Speaker: alive{life, w}, Fetcher: alive{life, w}, Folders: alive{life, w}, Sink: w, Tickets: w.tickets, Policy: w.policy,
 		Pages: pages, Secret: func(text string) bool { return strings.Contains(text, "hunter2") },
-		Carrier: alive{life, w}, Noter: alive{life, w}, Now: w.wall,
+		Carrier: alive{life, w}, Noter: alive{life, w}, Now: w.wall, Channels: alive{life, w},
 		Settings: func() Settings { return Settings{MaxAge: w.maxAge, Emoji: emoji, Answers: w.posts, MaxFile: 1 << 20} }}
 	if w.hooks != nil {
 		o.Noter = hooked{alive{life, w}}
@@ -315,14 +316,14 @@ func (a alive) Fetch(ctx context.Context, f File, to io.Writer) error {
 }
 
 func (a alive) Replies(ctx context.Context, channel, root, oldest, cursor string) (Page, error) {
-	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
+	if err := errors.Join(a.err(ctx), a.w.slack.fails(), a.w.slack.knows(channel)); err != nil {
 		return Page{}, err
 	}
 	return a.w.slack.page(channel, root, oldest, cursor)
 }
 
-func (a alive) Reply(ctx context.Context, _, _, ts string) (Reply, error) {
-	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
+func (a alive) Reply(ctx context.Context, channel, _, ts string) (Reply, error) {
+	if err := errors.Join(a.err(ctx), a.w.slack.fails(), a.w.slack.knows(channel)); err != nil {
 		return Reply{}, err
 	}
 	if m := a.w.slack.get(ts); m == nil {
@@ -331,8 +332,8 @@ func (a alive) Reply(ctx context.Context, _, _, ts string) (Reply, error) {
 	return a.w.slack.reply(ts), nil
 }
 
-func (a alive) FindPost(ctx context.Context, _, root, nonce string, _ time.Time) (string, error) {
-	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
+func (a alive) FindPost(ctx context.Context, channel, root, nonce string, _ time.Time) (string, error) {
+	if err := errors.Join(a.err(ctx), a.w.slack.fails(), a.w.slack.knows(channel)); err != nil {
 		return "", err
 	}
 	return a.w.slack.nonce(root, nonce), nil
@@ -356,8 +357,13 @@ func (a alive) Update(ctx context.Context, ts string, p Post) error {
 	return a.err(ctx)
 }
 
-func (a alive) AddReaction(ctx context.Context, _, ts, emoji string) error {
-	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
+// Joined are the channel of the world and one that has nothing to do with it.
+func (a alive) Joined(ctx context.Context) ([]string, error) {
+	return []string{foreign, a.w.slack.id()}, errors.Join(a.err(ctx), a.w.slack.fails())
+}
+
+func (a alive) AddReaction(ctx context.Context, channel, ts, emoji string) error {
+	if err := errors.Join(a.err(ctx), a.w.slack.fails(), a.w.slack.knows(channel)); err != nil {
 		return err
 	}
 	return a.w.slack.react(ts, emoji, true)
@@ -385,6 +391,7 @@ type slack struct {
 	err      error
 	perPage  int          // replies in a page; 0: few
 	dateless bool         // responses tell no time
+	moved    string       // the id that the channel has now; empty: [channel]
 	read     atomic.Int64 // replies that were given out in pages
 	// onPost is called for each post: before says that it was not done yet. It may kill the manager or return an error.
 	onPost func(l *life, before bool, p Post) error
@@ -414,6 +421,31 @@ func (s *slack) fails() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
+}
+
+// id is the channel's.
+func (s *slack) id() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return cmp.Or(s.moved, channel)
+}
+
+// foreign is a channel that has nothing of the bot's in it.
+const foreign = "C-foreign"
+
+// knows is Slack's answer about a channel by an id that it does not have any more.
+func (s *slack) knows(id string) error {
+	if id == foreign || id == channel && s.id() != channel {
+		return fmt.Errorf("channel_not_found: %w", ErrUnavailable)
+	}
+	return nil
+}
+
+// move gives the channel another id.
+func (s *slack) move(id string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.moved = id
 }
 
 func (s *slack) fail(err error) {
@@ -495,7 +527,7 @@ func (s *slack) reply(ts string) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.find(ts)
-	r := Reply{Channel: channel, Root: m.root, TS: ts, Edited: m.edited, Actor: authz.Actor{User: m.user, Team: m.team}}
+	r := Reply{Channel: cmp.Or(s.moved, channel), Root: m.root, TS: ts, Edited: m.edited, Actor: authz.Actor{User: m.user, Team: m.team}}
 	text, files, unreadable := m.text, slices.Clone(m.files), m.unreadable
 	if rest, ok := strings.CutPrefix(text, "@bot "); ok {
 		verb, rest, _ := strings.Cut(rest, " ")
@@ -558,8 +590,9 @@ func (s *slack) nonce(root, nonce string) string {
 }
 
 func (s *slack) post(l *life, p Post) (string, error) {
+	unknown := s.knows(p.Channel)
 	s.mu.Lock()
-	hook, err := s.onPost, s.err
+	hook, err := s.onPost, errors.Join(s.err, unknown)
 	s.mu.Unlock()
 	if err != nil {
 		return "", err

@@ -259,7 +259,12 @@ func conversationsMembers(c *call) (reply, error) {
 	return page(reply{"members": append([]string{}, part...)}, next), nil
 }
 
-func conversationsList(c *call) (reply, error) {
+func conversationsList(c *call) (reply, error) { return c.channelList(false) }
+
+// usersConversations are the channels that the bot is in.
+func usersConversations(c *call) (reply, error) { return c.channelList(true) }
+
+func (c *call) channelList(mine bool) (reply, error) {
 	w := c.w
 	kinds := map[string]Kind{"public_channel": PublicChannel, "private_channel": PrivateChannel, "im": DirectMessage, "mpim": GroupMessage}
 	want := map[Kind]bool{}
@@ -280,7 +285,7 @@ func conversationsList(c *call) (reply, error) {
 	var list []reply
 	for _, id := range w.channelOrder {
 		ch := w.channels[id]
-		hidden := ch.kind != PublicChannel && !ch.has(w.botUser) || ch.archived && c.flag("exclude_archived")
+		hidden := (mine || ch.kind != PublicChannel) && !ch.has(w.botUser) || ch.archived && c.flag("exclude_archived")
 		if want[ch.kind] && !hidden {
 			info := w.channelInfo(ch)
 			info["num_members"] = len(ch.members)

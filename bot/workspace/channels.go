@@ -171,6 +171,26 @@ func (w *Workspace) InviteTeam(channel string) {
 	}
 }
 
+// ChangeChannelID gives a channel another id, as Slack does when a private one is shared, and returns it. The old one is not
+// known any more. The event is channel_id_changed.
+func (w *Workspace) ChangeChannelID(channel string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ch := w.channel(channel)
+	if ch == nil {
+		return ""
+	}
+	old := ch.id
+	ch.id = w.newID("C")
+	delete(w.channels, old)
+	w.channels[ch.id] = ch
+	w.channelOrder[slices.Index(w.channelOrder, old)] = ch.id
+	w.touch(change{kind: placesChanged})
+	w.emit(ch, "channel_id_changed", reply{"type": "channel_id_changed", "old_channel_id": old, "new_channel_id": ch.id, "event_ts": w.newTS()})
+	w.notify()
+	return ch.id
+}
+
 // UnshareChannel disconnects a channel from all other teams; the event is channel_unshared.
 func (w *Workspace) UnshareChannel(channel string) {
 	w.mu.Lock()

@@ -148,7 +148,7 @@ func (w *Workspace) emit(ch *channelState, kind string, inner any) {
 	case "reaction_added", "reaction_removed":
 		scope = "reactions:read"
 	case "member_joined_channel", "member_left_channel", "channel_archive", "group_archive",
-		"channel_unarchive", "group_unarchive", "channel_shared", "channel_unshared":
+		"channel_unarchive", "group_unarchive", "channel_shared", "channel_unshared", "channel_id_changed":
 		scope = scopeFor(ch.kind, "read")
 	}
 	if scope == "" || slices.Contains(w.opts.Scopes, scope) {

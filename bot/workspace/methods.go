@@ -20,6 +20,8 @@ func methodTable() map[string]method {
 		"conversations.list":    {fn: conversationsList, tier: tier2},
 		"conversations.open":    {fn: conversationsOpen, scope: "im:write", tier: tier3, json: true},
 
+		"users.conversations": {fn: usersConversations, tier: tier3},
+
 		"users.info":      {fn: usersInfo, scope: "users:read", tier: tier4},
 		"users.list":      {fn: usersList, scope: "users:read", tier: tier2},
 		"usergroups.list": {fn: usergroupsList, scope: "usergroups:read", tier: tier2},

@@ -1,0 +1,46 @@
+package bot_test
+
+import (
+	"strings"
+	"testing"
+
+	"the-loop/bot/workspace"
+	"the-loop/sessions"
+	"the-loop/threads"
+)
+
+// Slack gives a private channel another id when it is shared. Replies go on to arrive, also where the event that says so is
+// lost and the configuration still has the old id, which status says.
+func TestASessionGoesWithItsChannel(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]bool{"heard": false, "missed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newLife(t)
+			a := l.make("tough")
+			a.tells("before")
+			if lose {
+				l.Faults().Deliver("channel_id_changed", 1, workspace.Suppress)
+			}
+			old := l.ch
+			l.ch = l.ChangeChannelID(old)
+			a.ch = l.ch
+			a.tells("after")
+			a.wants("before", "after")
+			l.reconcile()
+			l.until("the status", func() bool { return contains(l.status(), "channels.slack.channel is "+old, "write "+l.ch+" there") })
+			if _, err := l.core.Stop(l.ctx, sessions.StopRequest{Ref: a.ref}); err != nil {
+				t.Fatal(err)
+			}
+			l.reconcile()
+			l.until("the announcement to say so", func() bool {
+				m, _ := l.Message(l.ch, a.root)
+				return strings.Contains(m.Text, "stopped")
+			})
+			l.make("second")
+			if n := l.count(threads.EventAnnounceErr); n != 0 {
+				t.Errorf("%d failures", n)
+			}
+		})
+	}
+}
