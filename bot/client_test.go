@@ -168,7 +168,7 @@ func TestRateLimitsAreTold(t *testing.T) {
 	t.Parallel()
 	x := start(t)
 	root := x.root()
-	for header, want := range map[string]time.Duration{"7": 7 * time.Second, "": 30 * time.Second, "soon": 30 * time.Second, "0": time.Second} {
+	for header, want := range map[string]time.Duration{"7": 7 * time.Second, "": 10 * time.Second, "soon": 10 * time.Second, "0": time.Second} {
 		for name, call := range map[string]func() error{
 			methodPost:    func() error { _, err := x.client.Post(x.ctx, threads.Post{Channel: x.ch, Text: "t"}); return err },
 			methodReplies: func() error { _, err := x.client.Replies(x.ctx, x.ch, root, "", ""); return err },

@@ -98,10 +98,9 @@ func (a *agent) settled(replies []string) map[string]threads.Entry {
 	states := map[string]threads.Entry{}
 	a.w.until("all replies to be settled or asked about", func() bool {
 		b, ok := a.binding()
-		states = b.Replies
 		return ok && !slices.ContainsFunc(replies, func(ts string) bool {
-			s := b.Replies[ts].State
-			return s != threads.StateSettled && s != threads.StateDoubt
+			states[ts] = stateIn(b, ts)
+			return states[ts].State != threads.StateSettled && states[ts].State != threads.StateDoubt
 		})
 	})
 	return states

@@ -680,7 +680,19 @@ func (a *agent) binding() (threads.Binding, bool) {
 // state is what is stored of one reply.
 func (a *agent) state(ts string) threads.Entry {
 	b, _ := a.binding()
-	return b.Replies[ts]
+	return stateIn(b, ts)
+}
+
+// stateIn is what a binding says of a reply. Of one of which only a trace is left it says whether the agent has it.
+func stateIn(b threads.Binding, ts string) threads.Entry {
+	trace, done := b.Done[ts]
+	switch {
+	case !done:
+		return b.Replies[ts]
+	case trace.Typed:
+		return threads.Entry{State: threads.StateSettled, Outcome: threads.OutcomeTyped}
+	}
+	return threads.Entry{State: threads.StateSettled}
 }
 
 // pane is the session's pane.

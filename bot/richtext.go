@@ -2,11 +2,12 @@ package bot
 
 import (
 	"encoding/json"
-	"regexp"
+
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // groupLabels are the names of user groups that the text field tells: rich text has only their ids, and asking for them
@@ -221,11 +222,12 @@ func typedEmoji(o object) string {
 	return string(runes)
 }
 
-var emojiNames = regexp.MustCompile(`^[\p{L}\p{N}_+'-]{1,100}$`)
-
-// emojiName is an emoji by its name, which Slack keeps to one word.
+// emojiName is an emoji by its name, which Slack keeps to one word of at most 100 characters.
 func emojiName(name string) string {
-	if !emojiNames.MatchString(name) {
+	odd := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !strings.ContainsRune("_+'-", r)
+	}
+	if name == "" || utf8.RuneCountInString(name) > 100 || !utf8.ValidString(name) || strings.ContainsFunc(name, odd) {
 		return ":emoji:"
 	}
 	return ":" + name + ":"

@@ -37,21 +37,21 @@ func (s *soak) calm() {
 
 // verdict is what the bot says became of a reply: the receipt that it has or is to get. Empty: nothing yet.
 func (k *soakTalk) verdict(b threads.Binding, r *soakReply) string {
-	switch e := b.Replies[r.ts]; {
+	switch e := stateIn(b, r.ts); {
 	case e.State == threads.StateDoubt:
 		return inDoubt
-	case e.State == threads.StateSettled && e.Outcome == threads.OutcomeAccepted:
+	case e.Outcome == threads.OutcomeAccepted, e.Outcome == threads.OutcomeTyped:
 		return accepted
-	case e.State == threads.StateSettled && e.Outcome == threads.OutcomeFailed:
+	case e.Outcome == threads.OutcomeFailed:
 		return failed
-	case e.State != "" || threads.CompareTS(r.ts, b.Cursor) > 0:
-		return ""
-	}
-	if all := k.w.Reactions(k.ch, r.ts); len(all) == 1 { // long settled
-		return all[0].Name
+	case e.State == threads.StateSettled, e.State == "" && threads.CompareTS(r.ts, b.Cursor) <= 0:
+		return settledOnly
 	}
 	return ""
 }
+
+// settledOnly is the verdict on a reply of which nothing is kept but that it is settled.
+const settledOnly = "settled"
 
 // account holds what the agents were told against what was written and what the bot says of it.
 func (s *soak) account() {
@@ -77,7 +77,7 @@ func (s *soak) account() {
 func (k *soakTalk) account(s *soak, counts map[string]int) (delays []time.Duration) {
 	got := slices.DeleteFunc(k.entries(smallagent.TypeUser, smallagent.TypeShell, smallagent.TypeCommand),
 		func(e smallagent.Entry) bool { return e.How == smallagent.HowPrompt })
-	last, known := -1, 0
+	last, known, untyped := -1, 0, 0
 	b, _ := k.binding()
 	for _, r := range k.written {
 		var at []int
@@ -96,6 +96,8 @@ func (k *soakTalk) account(s *soak, counts map[string]int) (delays []time.Durati
 			s.t.Errorf("%q arrived at %s after one that was written later, at %s: %s", r.texts, got[at[0]].At, got[last].At, k.history(r))
 		case len(at) == 1 && receipt == failed:
 			s.t.Errorf("%q arrived, and its receipt says that it did not", r.texts)
+		case len(at) == 0 && !r.deleted && (receipt == failed || receipt == settledOnly):
+			untyped++
 		case len(at) == 0 && receipt == accepted:
 			s.t.Errorf("%q did not arrive, and its receipt says that it did", r.texts)
 		case len(at) == 1:
@@ -104,6 +106,9 @@ func (k *soakTalk) account(s *soak, counts map[string]int) (delays []time.Durati
 				delays = append(delays, d)
 			}
 		}
+	}
+	if told := k.count("Not delivered"); told != untyped {
+		s.t.Errorf("%s was not told %d replies, and its thread says so of %d", k.ref, untyped, told)
 	}
 	if known != len(got) {
 		s.t.Errorf("%s was told %d texts, of which %d are whole replies: the others are merged or cut", k.ref, len(got), known)

@@ -473,7 +473,7 @@ func TestAnEventIsHeldWhileTheAgentAsksAndDeliveredWithTheSameIDLater(t *testing
 	q.Wait = time.Minute
 	done := make(chan error, 1)
 	go func() { _, err := w.Deliver(t.Context(), q); done <- err }()
-	if _, err := w.Keys(t.Context(), sessions.KeysRequest{Ref: item, Keys: []string{"Escape"}}); err != nil {
+	if _, err := w.Keys(t.Context(), sessions.KeysRequest{Ref: item, Keys: []string{"Escape"}, Actor: "ann"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
