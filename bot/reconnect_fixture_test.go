@@ -211,8 +211,7 @@ func (x *flaky) busiest() int {
 type fault struct {
 	name  string
 	begin func(x *flaky)
-	end   func(x *flaky) // beside what always ends
-	asks  time.Duration  // how long Slack asks to wait
+	asks  time.Duration // how long Slack asks to wait
 }
 
 // apiFault has each request for a connection get that.
