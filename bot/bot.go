@@ -243,8 +243,8 @@ func (b *Bot) state() Report {
 // catchUps has what was missed made up for: threads are read again, and announcements that failed are tried again.
 type catchUps struct{ b *Bot }
 
-func (c catchUps) Connected() {
-	c.b.threads.Connected()
+func (c catchUps) Connected(alone bool) {
+	c.b.threads.Connected(alone)
 	c.b.announcer.retry()
 }
 

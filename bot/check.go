@@ -345,7 +345,7 @@ func (p *probe) others() int {
 }
 
 // Connected implements [CatchUps].
-func (p *probe) Connected() { p.once.Do(func() { close(p.connected) }) }
+func (p *probe) Connected(bool) { p.once.Do(func() { close(p.connected) }) }
 
 // The probe's thread is nobody's, so there is nothing to do with what else comes.
 

@@ -1,10 +1,15 @@
 package bot_test
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"net/http"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/gorilla/websocket"
 
 	"the-loop/bot"
 	"the-loop/bot/workspace"
@@ -20,6 +25,57 @@ func (w *world) connected() int {
 		}
 	}
 	return n
+}
+
+// Slack sends events to any of an app's connections, also to one that it has not given up yet. What is written meanwhile arrives
+// in order all the same, and soon.
+func TestRepliesArriveInOrderWhileSlackSendsSomeElsewhere(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bulk)
+	a := w.agent("helper")
+	w.stop()
+	w.listenElsewhere()
+	w.start()
+	w.until("two connections", func() bool { return w.Connections() == 2 })
+	var want []string
+	for i := range 20 {
+		text := fmt.Sprint("reply ", i)
+		want = append(want, text)
+		a.reply(text)
+	}
+	w.until("all of them", func() bool { return len(a.got()) >= len(want) })
+	a.wants(want...)
+}
+
+// listenElsewhere opens a connection of the app that takes events and acks none.
+func (w *world) listenElsewhere() {
+	w.t.Helper()
+	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.APIURL()+"apps.connections.open", nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+w.AppToken())
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var open struct{ URL string }
+	if err := json.NewDecoder(resp.Body).Decode(&open); err != nil {
+		w.t.Fatal(err)
+	}
+	conn, _, err := websocket.DefaultDialer.DialContext(w.ctx, open.URL, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for err := error(nil); err == nil; {
+			_, _, err = conn.ReadMessage()
+		}
+	}()
+	w.t.Cleanup(func() { _ = conn.Close(); <-done })
 }
 
 // Whatever becomes of the connection, the next reply arrives, once, and so does one that was written meanwhile.

@@ -208,7 +208,7 @@ func (e *ear) Heard(r threads.Reply)              { e.keep(r); e.say("heard %s",
 func (e *ear) Edited(r threads.Reply)             { e.keep(r); e.say("edited %s", r.TS) }
 func (e *ear) Withdrawn(channel, root, ts string) { e.say("withdrawn %s %s %s", channel, root, ts) }
 func (e *ear) RootGone(channel, root string)      { e.say("rootgone %s %s", channel, root) }
-func (e *ear) Connected()                         { e.say("connected") }
+func (e *ear) Connected(bool)                     { e.say("connected") }
 func (e *ear) CatchUpAll()                        { e.say("catchupall") }
 func (e *ear) CatchUp(channel, root string)       { e.say("catchup %s %s", channel, root) }
 func (e *ear) notice(n Notice)                    { e.say("notice %s %s %s", n.Kind, n.Channel, n.Renamed) }

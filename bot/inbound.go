@@ -28,7 +28,7 @@ type Replies interface {
 
 // CatchUps has threads read again, because something may have been missed.
 type CatchUps interface {
-	Connected() // events flow (again)
+	Connected(alone bool) // events flow (again); alone: Slack counts no other connection that some of them may go to
 	CatchUpAll()
 	CatchUp(channel, root string)
 }

@@ -114,7 +114,7 @@ func (x *flaky) transport() *http.Transport {
 }
 
 // Connected reads the thread, as catching up does.
-func (x *flaky) Connected() {
+func (x *flaky) Connected(bool) {
 	x.mu.Lock()
 	x.ups = append(x.ups, time.Now())
 	x.mu.Unlock()

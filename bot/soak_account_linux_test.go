@@ -78,6 +78,7 @@ func (k *soakTalk) account(s *soak, counts map[string]int) (delays []time.Durati
 	got := slices.DeleteFunc(k.entries(smallagent.TypeUser, smallagent.TypeShell, smallagent.TypeCommand),
 		func(e smallagent.Entry) bool { return e.How == smallagent.HowPrompt })
 	last, known, untyped := -1, 0, 0
+	var before *soakReply // the one at last
 	b, _ := k.binding()
 	for _, r := range k.written {
 		var at []int
@@ -93,7 +94,7 @@ func (k *soakTalk) account(s *soak, counts map[string]int) (delays []time.Durati
 		case len(at) > 1:
 			s.t.Errorf("%q arrived %d times", r.texts, len(at))
 		case len(at) == 1 && at[0] < last:
-			s.t.Errorf("%q arrived at %s after one that was written later, at %s: %s", r.texts, got[at[0]].At, got[last].At, k.history(r))
+			s.t.Errorf("%q arrived at %s after one that was written later, at %s: %s", r.texts, got[at[0]].At, got[last].At, k.history(before))
 		case len(at) == 1 && receipt == failed:
 			s.t.Errorf("%q arrived, and its receipt says that it did not", r.texts)
 		case len(at) == 0 && !r.deleted && (receipt == failed || receipt == settledOnly):
@@ -101,7 +102,7 @@ func (k *soakTalk) account(s *soak, counts map[string]int) (delays []time.Durati
 		case len(at) == 0 && receipt == accepted:
 			s.t.Errorf("%q did not arrive, and its receipt says that it did", r.texts)
 		case len(at) == 1:
-			last = at[0]
+			last, before = at[0], r
 			if d := got[at[0]].At.Sub(r.at); r.at.After(s.quiet) && !k.disturbed.touch(r.at, got[at[0]].At) {
 				delays = append(delays, d)
 			}

@@ -210,7 +210,7 @@ func (s *Socket) connected(ctx context.Context, connections int, app string) {
 	}
 	s.o.Sink.Emit(ctx, sessions.Event{Name: EventConnected, Level: slog.LevelInfo,
 		Fields: map[string]any{"connections": connections, "app": st.App, "reconnects": st.Reconnects}})
-	s.enqueue(func(context.Context) { s.o.CatchUps.Connected() })
+	s.enqueue(func(context.Context) { s.o.CatchUps.Connected(connections <= 1) })
 }
 
 // disconnected notes the end of a connection and reports whether there had been one.

@@ -43,7 +43,7 @@ func TestALiveReplyIsTypedWhateverOurClockSays(t *testing.T) {
 					w.wantTyped("before", "after", "back", "and again")
 					w.wantPosts()
 					w.after(14 * time.Minute)
-					w.m.Connected()
+					w.m.Connected(true)
 					w.after(time.Second)
 					last := w.say("last")
 					w.after(time.Minute)
@@ -51,7 +51,7 @@ func TestALiveReplyIsTypedWhateverOurClockSays(t *testing.T) {
 						t.Errorf("the cursor is at %s; the replies began at %s", b.Cursor, first)
 					}
 					w.after(time.Hour)
-					w.m.Connected()
+					w.m.Connected(true)
 					w.after(time.Minute)
 					if b := bindingFile(t, w); b.Cursor != last && !dateless {
 						t.Errorf("the cursor is at %s; want %s", b.Cursor, last)

@@ -50,7 +50,7 @@ func TestAnIgnoredDoubtHoldsNothingUp(t *testing.T) {
 				}
 				w.after(time.Minute)
 				before := w.slack.read.Load()
-				w.m.Connected()
+				w.m.Connected(true)
 				w.after(time.Minute)
 				again := w.slack.read.Load() - before
 				t.Logf("the binding: at most %d bytes; read again at a reconnect: %d of %d replies; read in all: %d", largest, again, c.replies, before)
@@ -178,7 +178,7 @@ func TestAChoiceOutlivesARestartBehindTheCursor(t *testing.T) {
 				w.agent.handle(nil)
 				w.say("later")
 				w.after(40 * time.Minute)
-				w.m.Connected()
+				w.m.Connected(true)
 				w.after(time.Minute)
 				w.agent.handle(func(l *life, step string, q sessions.SayRequest) error {
 					if waits {
@@ -212,7 +212,7 @@ func TestAHeldReplyThatWasDeletedWhileTheBotWasAwayHoldsNothing(t *testing.T) {
 		w.agent.handle(nil)
 		w.start()
 		w.after(20 * time.Minute)
-		w.m.Connected()
+		w.m.Connected(true)
 		w.after(time.Minute)
 		w.wantTyped("later")
 		if b := bindingFile(t, w); b.Cursor != last {
@@ -253,7 +253,7 @@ func TestABindingOfVersion1IsRead(t *testing.T) {
 		}
 		w.wantTyped("approved, held", "held behind", "in doubt", "offered 1", "offered 2")
 		w.after(20 * time.Minute)
-		w.m.Connected()
+		w.m.Connected(true)
 		w.after(time.Minute)
 		b := bindingFile(t, w)
 		if b.Version != bindingVersion || b.Cursor != "946686025.000000" || len(b.Replies)+len(b.Done) != 0 {

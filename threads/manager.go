@@ -122,7 +122,8 @@ type Manager struct {
 
 	mu       sync.Mutex // guards the fields that follow; taken after a thread's, never before
 	closing  bool
-	busy     int // goroutines that Run waits for
+	others   time.Time // until when events may go to another connection
+	busy     int       // goroutines that Run waits for
 	byID     map[string]*thread
 	byThread map[place]*thread
 }
@@ -375,10 +376,28 @@ func (m *Manager) RootGone(channel, root string) {
 	}
 }
 
-// Connected says that events flow (again): each thread is read before a live reply of it is typed.
-func (m *Manager) Connected() {
+// othersFor is how long after a connection began Slack may still send events to another one that it counted then: one that we
+// lost and that Slack has not given up yet, or another bot's.
+const othersFor = 2 * time.Minute
+
+// Connected says that events flow (again): each thread is read before a live reply of it is typed. Unless the connection is the
+// only one, a live reply may also be the first that is heard of several: for a while its thread is read first each time.
+func (m *Manager) Connected(alone bool) {
+	m.mu.Lock()
+	m.others = time.Time{}
+	if !alone {
+		m.others = time.Now().Add(othersFor)
+	}
+	m.mu.Unlock()
 	m.working.connected()
 	m.CatchUpAll()
+}
+
+// someGoElsewhere reports that an event of an earlier reply may have gone to another connection.
+func (m *Manager) someGoElsewhere() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return time.Now().Before(m.others)
 }
 
 // CatchUpAll has every bound thread read: something may have been missed.

@@ -93,7 +93,7 @@ func (d *day) step() {
 	case 8:
 		d.fault()
 	case 9:
-		d.m.Connected()
+		d.m.Connected(true)
 	case 10:
 		d.killSoon()
 	case 11:
@@ -293,7 +293,7 @@ func (d *day) close() {
 	d.slack.hook(nil)
 	d.slack.fail(nil)
 	d.hearLater()
-	d.m.Connected()
+	d.m.Connected(true)
 	d.after(5 * time.Minute)
 	d.judge()
 }

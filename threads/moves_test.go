@@ -25,7 +25,7 @@ func TestAThreadGoesWithItsChannel(t *testing.T) {
 		"heard, and started again":         {learns: func(w *world) { moved(w); restart(w) }},
 		"missed, and found by reading":     {away: true, learns: func(w *world) { w.after(2 * time.Minute) }},
 		"missed, and found by a reply":     {learns: func(*world) {}},
-		"missed, and read while connected": {learns: func(w *world) { w.m.Connected(); w.after(2 * time.Minute) }},
+		"missed, and read while connected": {learns: func(w *world) { w.m.Connected(true); w.after(2 * time.Minute) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, func(w *world) {

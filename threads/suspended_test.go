@@ -30,7 +30,7 @@ func TestStrangersSeeNothingWhileTheConfigurationIsNotValid(t *testing.T) {
 		w.m.Edited(w.slack.reply(edited))
 		missed := w.slack.write(bob, "@bot status") // found by reading the thread, much later
 		w.after(time.Hour)
-		w.m.Connected()
+		w.m.Connected(true)
 		w.after(time.Hour)
 		w.wantPosts()
 		for _, ts := range []string{reply, edited, missed} {

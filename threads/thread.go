@@ -148,6 +148,9 @@ func (t *thread) keep() { _ = t.save() }
 // heard takes a reply, live or found by reading, and sends on its way what can be.
 func (t *thread) heard(ctx context.Context, r Reply, live bool) {
 	t.take(ctx, r, live)
+	if live && t.queue.get(r.TS) != nil && t.m.someGoElsewhere() {
+		t.doubtful(ctx)
+	}
 	t.next(ctx)
 }
 

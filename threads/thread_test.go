@@ -47,10 +47,10 @@ func TestADuplicateEventIsNotTypedAgain(t *testing.T) {
 		w.hear(ts) // while it is on its way
 		w.after(10 * time.Second)
 		w.hear(ts)
-		w.m.Connected() // found again by reading
+		w.m.Connected(true) // found again by reading
 		w.after(20 * time.Minute)
 		w.hear(ts)
-		w.m.Connected()
+		w.m.Connected(true)
 		w.after(time.Minute)
 		w.hear(ts) // behind the cursor
 		w.wantTyped("once")
@@ -87,7 +87,7 @@ func TestNobodyWhoIsNotOnTheListReachesThePane(t *testing.T) {
 			t.Errorf("dropped: %v", got)
 		}
 		w.set(func() { w.users = []string{ann, bob} })
-		w.m.Connected() // what was dropped by a valid list stays dropped
+		w.m.Connected(true) // what was dropped by a valid list stays dropped
 		w.after(time.Minute)
 		w.wantTyped()
 	})
@@ -179,7 +179,7 @@ func TestADeletionThatWasMissedIsFoundByReading(t *testing.T) {
 		ts := w.say("held")
 		w.slack.remove(ts)
 		w.slack.write(ann, "later")
-		w.m.Connected()
+		w.m.Connected(true)
 		w.settle()
 		w.agent.handle(nil)
 		w.after(time.Minute)
@@ -227,7 +227,7 @@ func TestARefusalNamesItsRemedyInTheThread(t *testing.T) {
 		w.wantPosts("the-loop standing start s")
 		w.wantReceipt(ts, "warning")
 		w.agent.handle(nil)
-		w.m.Connected()
+		w.m.Connected(true)
 		w.after(time.Minute)
 		w.wantTyped() // refused is settled
 	})
@@ -278,7 +278,7 @@ func TestWhatIsInDoubtIsAskedAndSentAgainOnlyByChoice(t *testing.T) {
 		w.wantTyped("perhaps", "next")
 		w.wantPosts("cannot tell whether the reply of <@U1>")
 		w.wantReceipt(ts, "grey_question")
-		w.m.Connected()
+		w.m.Connected(true)
 		w.after(time.Minute)
 		w.wantTyped("perhaps", "next")
 
@@ -352,7 +352,7 @@ func TestRepliesThatWereMissedAreTypedInOrderAndOldOnesOffered(t *testing.T) {
 func TestALiveReplyWaitsForWhatItsThreadMissed(t *testing.T) {
 	run(t, func(w *world) {
 		w.slack.fail(errors.New("no network"))
-		w.m.Connected()
+		w.m.Connected(true)
 		w.settle()
 		w.slack.write(ann, "missed")
 		w.say("live")
@@ -579,7 +579,7 @@ func TestACommandGoesPastTheQueueAndIsNeverRepeated(t *testing.T) {
 		w.say("held")
 		ts := w.say("@bot interrupt")
 		w.hear(ts)
-		w.m.Connected()
+		w.m.Connected(true)
 		w.after(10 * time.Second)
 		w.wantPosts("the agent shows a menu", "did interrupt")
 		w.stop()
@@ -644,7 +644,7 @@ func TestTheCursorStaysBehindWhatIsUnsettledAndBehindSlacksClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.after(10 * time.Second)
-		w.m.Connected()
+		w.m.Connected(true)
 		w.after(10 * time.Second)
 		if b := bindingFile(t, w); len(b.inState(StateSettled, StateDoubt)) != 0 {
 			t.Errorf("kept: %v; want nothing that is settled", b.Replies)
@@ -754,7 +754,7 @@ func (w *world) named(name string) (all []sessions.Event) {
 func TestR4_2_AReplyOfAMemberIsDeliveredAndRecordedAgainstTheSession(t *testing.T) {
 	run(t, func(w *world) {
 		ts := w.say("hello")
-		w.m.Connected() // read again: recorded once all the same
+		w.m.Connected(true) // read again: recorded once all the same
 		w.after(time.Minute)
 		w.wantTyped("hello")
 		got := w.named(EventReceived)

@@ -157,7 +157,7 @@ func TestWhatWasWithdrawnStaysWithdrawn(t *testing.T) {
 		"heard again":                       {before: true, play: func(*world) {}},
 		"heard again, after a restart":      {before: true, play: func(w *world) { w.stop(); w.start(); w.settle() }},
 		"heard again, with others between":  {before: true, play: func(w *world) { w.many(60) }},
-		"heard later, with many in between": {play: func(w *world) { w.many(400); w.m.Connected(); w.after(time.Minute) }},
+		"heard later, with many in between": {play: func(w *world) { w.many(400); w.m.Connected(true); w.after(time.Minute) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, func(w *world) {

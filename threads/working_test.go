@@ -308,7 +308,7 @@ func TestStatusesAreAskedForAgainAfterAReconnect(t *testing.T) {
 		w.sight.change(func(s *sight) { s.none = false })
 		w.after(time.Minute)
 		w.wantStatus("before", "")
-		w.m.Connected()
+		w.m.Connected(true)
 		w.after(5 * time.Second)
 		w.wantStatus("after a reconnect", statusWorks)
 		w.rests("done")

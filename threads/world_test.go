@@ -108,7 +108,7 @@ func (w *world) start() {
 	wg.Go(func() { m.Run(ctx) })
 	w.m = m
 	w.stop = func() { cancel(); wg.Wait(); life.end() }
-	m.Connected()
+	m.Connected(true)
 }
 
 var emoji = map[Mark]string{MarkReceived: "eyes", MarkTyped: "keyboard", MarkAccepted: "white_check_mark", MarkHeld: "hourglass",
