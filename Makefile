@@ -6,7 +6,7 @@ VULN    := golang.org/x/vuln/cmd/govulncheck@v1.9.0
 VULNDB  := v0.0.0-20261105234957-e22db6528018
 SCANNER := go1.27.3
 
-.PHONY: test quick heavy lint vuln bench node
+.PHONY: test quick heavy soak lint vuln bench node
 
 test: quick heavy ## everything
 
@@ -17,6 +17,9 @@ heavy: node ## what needs npm or Chromium, or takes long: once, without the race
 	$(GO) test -p 1 -timeout 40m -skip TestReal ./...
 	$(GO) test -p 1 -timeout 30m -run TestReal -skip TestRealTalk ./sessions/harness ./bot ./cmd/the-loop
 	GO="$(GO)" testdata/agents/talk.sh
+
+soak: ## ten thousand replies under kills and faults; takes a quarter of an hour, and prints what became of them
+	$(GO) test ./bot -run 'TestSoak$$' -count 1 -v -timeout 90m -soak 10000
 
 node: ## Slack's own Bolt, which judges the local workspace, and the agents' own programs
 	npm ci --prefix testdata/bolt --no-audit --no-fund

@@ -37,7 +37,8 @@ func TestRepliesArriveInOrderWhileSlackSendsSomeElsewhere(t *testing.T) {
 	w.listenElsewhere()
 	w.start()
 	w.until("two connections", func() bool { return w.Connections() == 2 })
-	var want []string
+	a.tells("hello")
+	want := []string{"hello"}
 	for i := range 20 {
 		text := fmt.Sprint("reply ", i)
 		want = append(want, text)

@@ -286,6 +286,27 @@ func (t *thread) doubtful(context.Context) {
 	t.m.reader.anew(t, len(t.queue.items) > 0)
 }
 
+// readFirst has the thread read before the live reply that was just heard is typed, if that is done soon: where much is written in
+// many threads, Slack's rate would make everybody wait for what may not be missing.
+func (t *thread) readFirst(ctx context.Context) {
+	if t.stale { // it is read for a better reason
+		return
+	}
+	t.doubtful(ctx)
+	number := t.reading
+	time.AfterFunc(readPatience, func() {
+		t.do(func(ctx context.Context) {
+			if t.stale && t.reading == number {
+				t.stale = false
+				t.next(ctx)
+			}
+		})
+	})
+}
+
+// readPatience is how long a live reply waits for a read that nothing but another connection asks for.
+const readPatience = 1500 * time.Millisecond
+
 // merge takes a complete read of the thread from a cursor.
 func (t *thread) merge(ctx context.Context, number int, from string, replies []Reply, now time.Time) {
 	if t.gone || t.b.Cursor != from {

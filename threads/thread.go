@@ -149,7 +149,7 @@ func (t *thread) keep() { _ = t.save() }
 func (t *thread) heard(ctx context.Context, r Reply, live bool) {
 	t.take(ctx, r, live)
 	if live && t.queue.get(r.TS) != nil && t.m.someGoElsewhere() {
-		t.doubtful(ctx)
+		t.readFirst(ctx)
 	}
 	t.next(ctx)
 }
