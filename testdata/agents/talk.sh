@@ -3,8 +3,6 @@
 # back into the thread. All of it is on loopback, in a home of its own.
 #
 #     testdata/agents/talk.sh [claude|codex|gemini|opencode]...
-#
-# How long the programs take on a busy machine is not in our hands: each has a second try.
 set -eu
 cd "$(dirname "$0")/../.."
 [ $# -gt 0 ] || set -- claude codex gemini opencode
@@ -19,6 +17,6 @@ for agent in "$@"; do
 	*) echo "there is no agent $agent" >&2; exit 2 ;;
 	esac
 	echo "$agent"
-	talk "$agent" || talk "$agent" || status=1
+	talk "$agent" || status=1
 done
 exit "$status"
