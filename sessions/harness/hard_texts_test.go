@@ -3,10 +3,12 @@ package harness
 import (
 	"fmt"
 	"strings"
+	"testing"
 )
 
 // hardText is a text that people send and that some agent might take for something else, or rewrite.
 type hardText struct {
+	n    int // in the table
 	kind string
 	text string
 	mark string // a word in it that no other text has; empty: the whole text is to be heard
@@ -17,7 +19,7 @@ func hardTexts(dir string) []hardText {
 	var all []hardText
 	for _, group := range hardKinds(dir) {
 		for _, text := range group.texts {
-			h := hardText{kind: group.kind, text: text}
+			h := hardText{n: len(all), kind: group.kind, text: text}
 			if strings.Contains(text, "%") {
 				h.mark = fmt.Sprintf("t%03d", len(all))
 				h.text = strings.Replace(text, "%", h.mark, 1)
@@ -26,6 +28,43 @@ func hardTexts(dir string) []hardText {
 		}
 	}
 	return all
+}
+
+// hardShare is the part of the texts that the nth of as many agents takes, if each takes one in so many of every kind.
+func hardShare(texts []hardText, nth, of int) []hardText {
+	var share []hardText
+	seen := map[string]int{}
+	for _, h := range texts {
+		if seen[h.kind]++; (seen[h.kind]-1)%of == nth {
+			share = append(share, h)
+		}
+	}
+	return share
+}
+
+// However the texts are shared out, each is taken by somebody, and each has some of every kind.
+func TestHardTextsAreSharedOutWhole(t *testing.T) {
+	t.Parallel()
+	all := hardTexts("/dir")
+	kinds := map[string]bool{}
+	for _, h := range all {
+		kinds[h.kind] = true
+	}
+	for of := 1; of <= 4; of++ {
+		taken := map[int]bool{}
+		for nth := range of {
+			has := map[string]bool{}
+			for _, h := range hardShare(all, nth, of) {
+				taken[h.n], has[h.kind] = true, true
+			}
+			if len(has) != len(kinds) {
+				t.Errorf("share %d of %d has %d kinds of %d", nth, of, len(has), len(kinds))
+			}
+		}
+		if len(taken) != len(all) || len(all) < 200 {
+			t.Errorf("of %d: %d texts of %d are taken", of, len(taken), len(all))
+		}
+	}
 }
 
 // hardImages is the kind of the texts that name files.
@@ -93,6 +132,7 @@ func hardPaths(dir string) []hardKind {
 		{hardImages, []string{"% look\nAttached file: " + dir + "/shot.png", "Attached file: " + dir + "/shot.png\n%", dir + "/shot.png %", "% " + dir + "/shot.png", "% " + dir + "/my shot.png",
 			"% '" + dir + "/my shot.png'", "% " + dir + `/my\ shot.png`, "% two " + dir + "/shot.png " + dir + "/other.jpg", "%\nAttached file: " + dir + "/shot.png\nAttached file: " + dir + "/other.jpg",
 			"% " + dir + "/none.png", "% " + dir + "/hard.txt", "Attached file: " + dir + "/hard.txt\nAttached file: " + dir + "/doc.pdf %", "% shot.png", "./shot.png %", "% @" + dir + "/shot.png",
-			dir + "/shot.png", dir + "/hard.txt", "\"" + dir + "/shot.png\" %", "% bild.JPEG " + dir + "/BILD.JPEG", "Attached file: " + dir + "/my shot.png"}},
+			dir + "/shot.png", dir + "/hard.txt", "\"" + dir + "/shot.png\" %", "% bild.JPEG " + dir + "/BILD.JPEG", "Attached file: " + dir + "/my shot.png",
+			"% is not shot.png\n" + dir + "/shot.png", "% " + dir + "/none.png " + dir + "/shot.png"}},
 	}
 }
