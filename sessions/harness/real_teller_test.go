@@ -70,7 +70,7 @@ func TestRealClaudesAnswersAreReadAlsoAfterAClearARestartAndAKill(t *testing.T) 
 	}
 	s.say("after the clear")
 	if got := s.said(q, 1); len(got) != 1 || got[0][:2] != "F " {
-		t.Errorf("after /clear: %q", got)
+		t.Errorf("after /clear: %q\nthe model was told %q\n%s", got, s.model.Heard(), s.screen())
 	}
 	s.stop()
 	s.start()
