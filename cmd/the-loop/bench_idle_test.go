@@ -14,8 +14,12 @@ import (
 	"the-loop/bot/workspace"
 )
 
-// idleFor is how long each bot is left alone: several of its slow looks.
-const idleFor = 30 * time.Second
+// How long each bot is left alone, and how long it is looked at to see that what came of the start is over.
+const (
+	idleFor    = 20 * time.Second
+	idleGlance = 4 * time.Second
+	idleBy     = time.Minute
+)
 
 // BenchmarkIdle is what part of a core a bot uses that has nothing to do, with its tmux clients and what they have the tmux server
 // do: one session of the small agent, and fifty. The agents' own time is not in it.
@@ -65,12 +69,36 @@ func idle(b *testing.B, n int) time.Duration {
 	if err != nil {
 		b.Fatal(err)
 	}
-	time.Sleep(40 * time.Second) // each screen was looked at twice: what came of the start is over
-	before := cpu(b, bot.cmd.Process.Pid) + cpu(b, server)
-	time.Sleep(idleFor)
-	used := cpu(b, bot.cmd.Process.Pid) + cpu(b, server) - before
+	pids := []int{bot.cmd.Process.Pid, server}
+	settle(b, pids)
+	used := usedWithin(b, idleFor, pids)
 	_ = exec.Command("tmux", "-L", socket, "kill-server").Run()
 	bot.end(syscall.SIGTERM)
+	return used
+}
+
+// settle waits until two glances, one after the other, cost no less than the one before: what came of the start is over.
+func settle(b *testing.B, pids []int) {
+	b.Helper()
+	least, same := time.Hour, 0
+	for until := time.Now().Add(idleBy); same < 2 && time.Now().Before(until); {
+		used := usedWithin(b, idleGlance, pids)
+		if same++; used < least {
+			least, same = used, 0
+		}
+	}
+}
+
+func usedWithin(b *testing.B, d time.Duration, pids []int) time.Duration {
+	b.Helper()
+	used := time.Duration(0)
+	for _, pid := range pids {
+		used -= cpu(b, pid)
+	}
+	time.Sleep(d)
+	for _, pid := range pids {
+		used += cpu(b, pid)
+	}
 	return used
 }
 
