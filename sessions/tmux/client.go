@@ -48,10 +48,11 @@ func (t *Tmux) run(ctx context.Context, c call) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd := t.command(ctx, binary, c, input)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	committed := input.commit(c)
 	if err := cmd.Start(); err != nil {
-		return "", &callError{verb: verb, cause: unstarted(ctx, err), untouched: true}
+		return "", &callError{verb: verb, cause: errors.Join(unstarted(ctx, err), committed()), untouched: true}
 	}
-	withheld := input.hand(c)
+	withheld := input.hand(c, committed)
 	if err := cmd.Wait(); err != nil && withheld == nil {
 		failure := t.failure(ctx, verb, strings.TrimSpace(stderr.String()), err)
 		failure.untouched = failure.untouched || c.input != nil && input.unread()
@@ -170,8 +171,18 @@ func (t *Tmux) stage(c call) (staged, error) {
 	return staged{file: file, size: len(c.input)}, err
 }
 
+// commit has what input waits for done while the client starts, and returns what waits for it.
+func (s *staged) commit(c call) (committed func() error) {
+	if s.gate == nil {
+		return func() error { return nil }
+	}
+	done := make(chan error, 1)
+	go func() { done <- c.commit() }()
+	return func() error { return <-done }
+}
+
 // hand gives the client the input that was withheld, once the commit is done. An error means that it got nothing.
-func (s *staged) hand(c call) error {
+func (s *staged) hand(c call, committed func() error) error {
 	if s.gate == nil {
 		return nil
 	}
@@ -179,7 +190,7 @@ func (s *staged) hand(c call) error {
 		_ = s.gate.Close() // nothing is buffered in it; the client sees the end
 		s.gate = nil
 	}()
-	if err := c.commit(); err != nil {
+	if err := committed(); err != nil {
 		return err
 	}
 	return writeAtOnce(s.gate, c.input)
