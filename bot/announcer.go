@@ -17,9 +17,13 @@ import (
 	"the-loop/threads"
 )
 
-// reconcileEvery is how often records, panes and threads are compared when nothing says that they changed: so long an
-// agent that ended on its own may stay unnoticed.
-const reconcileEvery = 3 * time.Second
+// How often records, panes and threads are compared when nothing says that they changed: so long an agent that ended on its own
+// may stay unnoticed. Where the system tells of ends, of agents' records and of ours, a comparison without a sign only makes sure.
+const (
+	reconcileEvery  = 3 * time.Second
+	reconcileRarely = 30 * time.Second
+	reconcileEnded  = 200 * time.Millisecond // while tmux still shows a process that has ended
+)
 
 // An announcement that failed is tried again after a pause that doubles.
 const (
@@ -40,7 +44,10 @@ const (
 type announcer struct {
 	b    *Bot
 	wake chan struct{}
+	stir chan struct{} // see stirred
+	ends *ends
 
+	told   bool                // what is waited for will be told of
 	failed map[string]*failure // by session id
 	posts  map[string]*rate.Limiter
 	edits  *rate.Limiter
@@ -59,8 +66,10 @@ type failure struct {
 }
 
 func newAnnouncer(b *Bot) *announcer {
-	return &announcer{b: b, wake: make(chan struct{}, 1), failed: map[string]*failure{},
+	a := &announcer{b: b, wake: make(chan struct{}, 1), stir: make(chan struct{}, 1), failed: map[string]*failure{},
 		posts: map[string]*rate.Limiter{}, edits: rate.NewLimiter(rate.Every(editEvery), editBurst)}
+	a.ends = newEnds(a.poke)
+	return a
 }
 
 // poke has the next comparison made at once.
@@ -99,26 +108,67 @@ func (a *announcer) problem() string {
 	return a.why
 }
 
+// stirred says that an agent did something: what its session is may have changed, and is compared as often as that is done.
+func (a *announcer) stirred() {
+	select {
+	case a.stir <- struct{}{}:
+	default:
+	}
+}
+
 func (a *announcer) run(ctx context.Context) {
-	for {
+	defer a.ends.close()
+	for ctx.Err() == nil {
 		a.compare(ctx)
-		wait := reconcileEvery
-		if a.again > 0 {
-			wait = min(wait, a.again)
+		if a.rest(ctx, time.Now()) {
+			a.b.rotation.poke()
 		}
-		timer := time.NewTimer(wait)
+	}
+}
+
+// rest waits until the next comparison is due, and reports whether something called for it.
+func (a *announcer) rest(ctx context.Context, now time.Time) (called bool) {
+	wait := reconcileEvery
+	if a.told {
+		wait = reconcileRarely
+	}
+	if a.again > 0 {
+		wait = min(wait, a.again)
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	for {
 		select {
 		case <-ctx.Done():
+			return false
 		case <-timer.C:
+			return false
 		case <-a.wake:
-			a.b.rotation.poke()
+			return true
 		case <-a.b.o.Changed:
-			a.b.rotation.poke()
+			return true
+		case <-a.stir:
+			if wait > reconcileEvery {
+				wait = reconcileEvery
+				timer.Reset(max(0, wait-time.Since(now)))
+			}
 		}
-		timer.Stop()
-		if ctx.Err() != nil {
-			return
+	}
+}
+
+// listen has the ends of the agents heard. Of a session of which tmux does not say how it is, it is asked again soon.
+func (a *announcer) listen(rows []sessions.Row) {
+	pids, known := map[int]bool{}, true
+	for _, r := range rows {
+		known = known && r.State != sessions.StateUnknown
+		if r.Running {
+			pids[r.PID] = true
 		}
+	}
+	heard := a.ends.watch(pids)
+	a.told = known && heard && a.b.o.Changed != nil && a.b.listener.told()
+	if a.ends.justEnded() {
+		a.putOff(reconcileEnded)
 	}
 }
 
@@ -136,7 +186,9 @@ func (a *announcer) compare(ctx context.Context) {
 		return
 	}
 	a.noteProblem(err)
+	a.told = false
 	if rows != nil {
+		a.listen(rows)
 		a.b.listener.listed(rows)
 		a.b.home.refresh(ctx, rows)
 	}

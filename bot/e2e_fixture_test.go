@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
+
 	"the-loop/bot"
 	"the-loop/bot/workspace"
 	"the-loop/sessions"
@@ -389,12 +391,39 @@ func (w *world) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- b.Run(ctx) }()
+	forget := w.watchRecords()
 	w.stopBot = func() error {
 		cancel()
 		err := <-ran
+		forget()
 		client.Close()
 		return err
 	}
+}
+
+// watchRecords tells the bot when records change, as the program does, until it is forgotten.
+func (w *world) watchRecords() (forget func()) {
+	w.t.Helper()
+	watch, err := fsnotify.NewWatcher()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	standing := filepath.Join(w.plan.Root, "local", "standing")
+	if err := errors.Join(os.MkdirAll(standing, 0o700), watch.Add(standing), watch.Add(filepath.Dir(standing))); err != nil {
+		w.t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range watch.Events {
+			w.reconcile()
+		}
+	})
+	wg.Go(func() {
+		for range watch.Errors { // some may have been missed
+			w.reconcile()
+		}
+	})
+	return func() { _ = watch.Close(); wg.Wait() }
 }
 
 // stop ends the bot in this process, if there is one.

@@ -44,8 +44,9 @@ type listener struct {
 	gate  chan struct{}
 	done  chan heard
 
-	mu   sync.Mutex // guards the field that follows
+	mu   sync.Mutex // guards the fields that follow
 	runs map[string]runMark
+	deaf bool // of some record the system does not tell that it changes
 }
 
 // listened is what is known of the record of one session.
@@ -126,11 +127,24 @@ func (l *listener) run(ctx context.Context) {
 
 // happened takes what the system tells, and reports whether it is about a record. Folders may hold much else.
 func (l *listener) happened(e fsnotify.Event, now time.Time) bool {
-	ids := l.watch.concerned(e)
+	ids, anew := l.watch.concerned(e)
 	for id := range ids {
 		l.stirred(id, now)
+		if e := l.all[id]; anew && e != nil {
+			e.anyway = now
+		}
+	}
+	if len(ids) > 0 {
+		l.b.announcer.stirred()
 	}
 	return len(ids) > 0
+}
+
+// told reports whether every change of a record will be told.
+func (l *listener) told() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.deaf
 }
 
 // stirred has the record of a session looked at, and not more often than the others are.
@@ -150,18 +164,13 @@ func (l *listener) allStirred(now time.Time) {
 
 // look has the records read in which there may be something new, and returns when to look again.
 func (l *listener) look(ctx context.Context, wg *sync.WaitGroup, now time.Time) time.Duration {
-	if mode := l.b.o.Config().Settings.Answers; mode != l.mode {
-		l.mode = mode
-		for _, e := range l.all {
-			e.next, e.anyway = now, now
-		}
-	}
 	if !now.Before(l.roll) {
-		l.roll = now.Add(listenRoll)
-		l.call()
+		l.roll = onBeat(now).Add(listenRoll)
+		l.call(now)
 	}
-	again := l.roll
+	again, deaf := l.roll, false
 	for id, e := range l.all {
+		deaf = deaf || !e.told
 		if l.due(id, e, now) {
 			l.read(ctx, wg, id, e)
 		}
@@ -169,11 +178,23 @@ func (l *listener) look(ctx context.Context, wg *sync.WaitGroup, now time.Time) 
 			again = e.next
 		}
 	}
+	l.mu.Lock()
+	l.deaf = deaf
+	l.mu.Unlock()
 	return max(time.Millisecond, again.Sub(now))
 }
 
-// call brings the sessions in line with those that have a thread.
-func (l *listener) call() {
+// onBeat is the beat before that time. What may wait is looked at on it, so that a thousand sessions wake us as often as one does.
+func onBeat(t time.Time) time.Time { return t.Add(-time.Duration(t.UnixNano() % int64(listenRoll))) }
+
+// call brings the sessions in line with those that have a thread, and reads all again when what is posted changes.
+func (l *listener) call(now time.Time) {
+	if mode := l.b.o.Config().Settings.Answers; mode != l.mode {
+		l.mode = mode
+		for _, e := range l.all {
+			e.next, e.anyway = now, now
+		}
+	}
 	there := l.b.threads.Sessions()
 	for id, e := range l.all {
 		if _, ok := there[id]; !ok && !e.busy {
@@ -200,13 +221,16 @@ func (l *listener) due(id string, e *listened, now time.Time) (due bool) {
 		if changed && len(e.watch) > 0 && run == e.run {
 			e.active = now
 		}
-		e.anyway = now.Add(listenAnyway)
+		e.anyway = onBeat(now.Add(listenAnyway))
 		if changed {
 			e.anyway = now.Add(listenAgain)
 		}
 		e.seen, e.run, e.busy, e.read = marks, run, true, now
 	}
-	if e.next = now.Add(e.pace(now)); e.anyway.Before(e.next) {
+	if e.next = now.Add(e.pace(now)); e.told {
+		e.next = onBeat(e.next)
+	}
+	if e.anyway.Before(e.next) {
 		e.next = e.anyway
 	}
 	return due
@@ -262,7 +286,10 @@ func (l *listener) took(h heard) {
 	e.busy = false
 	now := time.Now()
 	if h.err == nil || errors.Is(h.err, errors.ErrUnsupported) || errors.Is(h.err, sessions.ErrNotRecorded) {
-		e.told = l.watch.watch(h.id, e.watch, h.watch)
+		before := e.told
+		if e.told = l.watch.watch(h.id, e.watch, h.watch); e.told && !before {
+			e.next = now // nothing was told of what came before
+		}
 		e.watch, e.marks, e.failed = h.watch, h.marks, false
 		if h.marks == nil && len(h.watch) > 0 {
 			e.next = now

@@ -21,7 +21,7 @@ func told(t *testing.T, w *recordWatch, id string) {
 	for {
 		select {
 		case e := <-events:
-			if w.concerned(e)[id] {
+			if ids, _ := w.concerned(e); ids[id] {
 				return
 			}
 		case err := <-failures:
@@ -54,15 +54,21 @@ func TestChangesOfRecordsAreToldWhateverBecomesOfTheirFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.close()
-	dir := filepath.Join(t.TempDir(), "records")
+	dir := filepath.Join(t.TempDir(), "of", "records")
 	a, b := filepath.Join(dir, "a.db"), filepath.Join(dir, "a.db-wal")
-	if w.watch("1", nil, []string{a, b}) {
-		t.Error("a folder that is not there is watched")
+	if !w.watch("1", nil, []string{a, b}) {
+		t.Error("a folder that is not there yet is not waited for")
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
+	for _, made := range []string{filepath.Dir(dir), dir} {
+		if err := os.Mkdir(made, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		told(t, w, "1")
+		if !w.watch("1", []string{a, b}, []string{a, b}) {
+			t.Errorf("it is not waited for when %s is made", made)
+		}
 	}
-	if !w.watch("1", nil, []string{a, b}) || !w.watch("2", nil, []string{a}) {
+	if w.waiting > 0 || !w.watch("2", nil, []string{a}) {
 		t.Fatal("a folder is not watched")
 	}
 	write(t, b, "made after the watch")
@@ -105,12 +111,13 @@ func TestARecordWhoseFolderIsMadeAgainIsWatchedAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	told(t, w, "1")
-	if w.watch("1", []string{file}, []string{file}) {
-		t.Error("a folder that is gone is watched")
+	if !w.watch("1", []string{file}, []string{file}) {
+		t.Error("a folder that is gone is not waited for")
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
+	told(t, w, "1")
 	if !w.watch("1", []string{file}, []string{file}) {
 		t.Fatal("a folder that was made again is not watched")
 	}

@@ -134,6 +134,9 @@ func (l *listing) add(ctx context.Context, r Record) {
 		r.Definition = d
 	}
 	row := rowOf(r, state)
+	if row.Running {
+		row.PID = p.PID
+	}
 	row.Expected = (declared || r.Definition.Source == SourceCreated) && l.cfg.expects(r.Definition)
 	switch {
 	case state == StateEnded && there:

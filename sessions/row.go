@@ -46,6 +46,7 @@ type Row struct {
 
 	Lacks []string `json:"lacks,omitempty"` // what its harness cannot do, see [Lacks]; in lists alone
 
+	PID     int       `json:"-"`                // of the process in its pane, while it runs; in lists alone
 	Changed time.Time `json:"changed,omitzero"` // when it was last started or stopped
 
 	Slack SlackDefinition `json:"slack"`

@@ -173,7 +173,10 @@ func (a *app) follow(ctx context.Context, config <-chan struct{}, changed chan<-
 	}
 }
 
-// watchRecords tells of changes in the folders of records. Where one cannot be watched, the bot's timer is enough.
+// recordsEvery is how often changes of records are taken for granted where nothing tells of them.
+const recordsEvery = 3 * time.Second
+
+// watchRecords tells of changes in the folders of records. Where one cannot be watched, it says so every few seconds.
 func watchRecords(ctx context.Context, dirs []string, records chan<- struct{}, log *slog.Logger) {
 	w, err := fsnotify.NewWatcher()
 	if err == nil {
@@ -184,6 +187,7 @@ func watchRecords(ctx context.Context, dirs []string, records chan<- struct{}, l
 	}
 	if err != nil {
 		log.Warn("the records' folder cannot be watched; changes are seen a few seconds later", "err", err)
+		every(ctx, recordsEvery, func() { poke(records) })
 		return
 	}
 	for {
@@ -195,8 +199,23 @@ func watchRecords(ctx context.Context, dirs []string, records chan<- struct{}, l
 				return
 			}
 			poke(records)
-		case err := <-w.Errors:
+		case err := <-w.Errors: // some may have been missed
 			log.Warn("watching the records' folder", "err", err)
+			poke(records)
+		}
+	}
+}
+
+// every does something again and again until ctx ends.
+func every(ctx context.Context, pause time.Duration, do func()) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			do()
 		}
 	}
 }
