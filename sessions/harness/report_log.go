@@ -25,9 +25,9 @@ const (
 	reportsKept = 3
 	// reportHead is the length of a head's first line.
 	reportHead = 128
-	// reportPatience is how long a writer waits for one that is in the middle of its line. After it the kernel appends the
-	// line in one piece all the same.
-	reportPatience = 250 * time.Millisecond
+	// reportPatience is how long a writer waits for others, one of which may be bringing a new file to the disk. After it, where one
+	// is stopped with the lock, the kernel appends the line in one piece all the same; it is lost if the file is followed just then.
+	reportPatience = 5 * time.Second
 	// reportTries is how many files in a row may be replaced under a writer.
 	reportTries = 100
 )
