@@ -213,7 +213,7 @@ func TestATmuxThatDoesNotAnswerThePasteGetsItOnce(t *testing.T) {
 func TestASlowSessionDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	asks, stuck, quick := w.agent("asks"), w.agent("stuck", "--lose-enters", "3"), w.agent("quick")
+	asks, stuck, quick := w.agent("asks"), w.agent("stuck", "--lose-enters", "2"), w.agent("quick")
 	asks.asking()
 	first, second := asks.reply("wait"), stuck.reply("wait too")
 	asks.receipt(first, held)

@@ -32,20 +32,10 @@ const (
 	leftoverPause = 50 * time.Millisecond
 )
 
-// mark is that of the text that is being said.
-func (s *speech) mark() taken {
-	return taken{sum: Fingerprint(onScreen(normal(s.harness, s.text))), lines: strings.Count(s.text, "\n"), at: s.c.o.Now()}
-}
-
-// shown reports whether the text is what stands in a box, normal its words.
-func (t taken) shown(v View, normal string) bool {
-	return v.Folded > 0 && v.Folded == t.lines || Fingerprint(onScreen(normal)) == t.sum
-}
-
-func (l *leftovers) put(id string, t taken) {
+func (l *leftovers) put(id, text, normal string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.all[id] = t
+	l.all[id] = taken{sum: Fingerprint(onScreen(normal)), lines: strings.Count(text, "\n"), at: now}
 }
 
 // is reports whether what stands in a box, normal its words, is a copy of what the agent took last.
@@ -56,7 +46,7 @@ func (l *leftovers) is(id string, v View, normal string, now time.Time) bool {
 	if !ok || now.Sub(t.at) > leftoverAge {
 		return false
 	}
-	return t.shown(v, normal)
+	return v.Folded > 0 && v.Folded == t.lines || Fingerprint(onScreen(normal)) == t.sum
 }
 
 // onScreen is what a screen shows of a text for certain: lines wrap, and terminals drop marks and joiners that they cannot

@@ -9,8 +9,8 @@ func TestOnlyWhatWasTakenLastIsALeftover(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	l := leftovers{all: map[string]taken{}}
-	l.put("s", taken{sum: Fingerprint("anolderone"), at: now})
-	l.put("s", taken{sum: Fingerprint("onetwothree"), lines: 2, at: now})
+	l.put("s", "an older one", "an older one", now)
+	l.put("s", "one\ntwo  three\n", "one two three", now)
 	for _, tc := range []struct {
 		id   string
 		view View

@@ -347,61 +347,42 @@ func (s *speech) prove(ctx context.Context, w Witness) (Receipt, error) {
 	if timeout == 0 {
 		timeout = DefaultAcceptTimeout
 	}
-	pressed := 0
-	for try, wait := range patience(timeout) {
-		ok, err := witnessed(ctx, w, s.rec.Talk(), s.intent, wait)
+	for try := 0; ; try++ {
+		ok, err := witnessed(ctx, w, s.rec.Talk(), s.intent, timeout)
 		switch {
 		case err != nil:
 			return "", fmt.Errorf("%s: %w: %w", s.rec.Ref, ErrInDoubt, err)
 		case ok:
-			s.c.left.put(s.rec.ID, s.mark())
+			s.c.left.put(s.rec.ID, s.text, normal(s.harness, s.text), s.c.o.Now())
 			return ReceiptAccepted, nil
-		case try > submits || pressed == submits:
-			continue
+		case try == submits:
+			return "", fmt.Errorf("%s: %w: its record does not show it after %d submit keys", s.rec.Ref, ErrInDoubt, submits+1)
 		}
-		again, err := s.submitAgain(ctx, w, try == 0)
-		if err != nil {
+		if err := s.submitAgain(ctx, w); err != nil {
 			return "", fmt.Errorf("%s: %w: %w", s.rec.Ref, ErrInDoubt, err)
 		}
-		if again {
-			pressed++
-		}
 	}
-	return "", fmt.Errorf("%s: %w: its record does not show it after %d submit keys", s.rec.Ref, ErrInDoubt, pressed+1)
 }
 
-// patience is how long evidence is waited for between two looks at the box, [submits] + 1 timeouts in all. Agents that draw
-// their box late lose a key that comes with the paste (Claude Code 2.1.197: up to one in six), so that the first look comes
-// soon.
-func patience(timeout time.Duration) []time.Duration {
-	soon := timeout / 8
-	waits := []time.Duration{soon, timeout - soon}
-	for range submits {
-		waits = append(waits, timeout)
-	}
-	return waits
-}
-
-// submitAgain gives the submit key once more if, at this moment, the text still stands unsubmitted in the box. whole has the
-// box show it word for word: soon after the first key, other words there are a draft that somebody began.
-func (s *speech) submitAgain(ctx context.Context, w Witness, whole bool) (bool, error) {
+// submitAgain gives the submit key once more if, at this moment, the text still stands unsubmitted in the box.
+func (s *speech) submitAgain(ctx context.Context, w Witness) error {
 	release, err := s.c.lockID(ctx, s.rec.ID, "submit")
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer release()
 	view, err := s.c.view(ctx, s.harness, s.rec)
 	if err != nil {
-		return false, err
+		return err
 	}
 	open := view.State == ViewReady || view.State == ViewWorking
-	if !open || view.Box == "" || whole && !s.mark().shown(view, normal(s.harness, view.Box)) {
-		return false, nil
+	if !open || view.Box == "" {
+		return nil
 	}
 	if taken, err := w.Taken(ctx, s.rec.Talk(), s.intent.Place, s.intent.Sum); err != nil || taken {
-		return false, err
+		return err
 	}
-	return true, s.c.terminal(s.rec).Press(ctx, s.rec.Target(), s.traits.Submit)
+	return s.c.terminal(s.rec).Press(ctx, s.rec.Target(), s.traits.Submit)
 }
 
 // witnessed looks at the agent's record until it shows the text or the time is up.

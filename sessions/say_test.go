@@ -268,33 +268,6 @@ func TestALostSubmitKeyIsRepeatedAndTheTextIsNot(t *testing.T) {
 	}
 }
 
-// patient is the small agent that is given much time for its proof.
-type patient struct{ harness.SmallAgent }
-
-func (p patient) Traits() sessions.Traits {
-	t := p.SmallAgent.Traits()
-	t.AcceptTimeout = 16 * time.Second
-	return t
-}
-
-func TestASubmitKeyThatIsLostWithThePasteIsRepeatedSoon(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, func(w *world, o *sessions.Options) {
-		o.Harnesses = harness.NewSet(patient{agentIn(w.dir)}).Get
-	}, sessions.Definition{Name: "a", HarnessArgs: []string{"--lose-enters", "1"}})
-	w.start("a")
-	w.awaitSaid("a", 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second)
-	defer cancel()
-	receipt, err := w.Say(ctx, sessions.SayRequest{Ref: ref("a"), Text: "a short text"})
-	if err != nil || receipt != sessions.ReceiptAccepted {
-		t.Errorf("%s, %v", receipt, err)
-	}
-	if said := w.said("a", smallagent.TypeUser); len(said) != 2 || said[1] != "a short text" {
-		t.Errorf("%q", said)
-	}
-}
-
 func TestTheSubmitKeyIsTheOneOfTheSession(t *testing.T) {
 	t.Parallel()
 	spy, k := &counting{}, &keyed{key: "\x18\x19"}
