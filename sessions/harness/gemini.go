@@ -77,8 +77,9 @@ func (g Gemini) Command(l sessions.Launch) (sessions.Command, error) {
 // geminiPrompt is the flag of the first message.
 const geminiPrompt = "--prompt-interactive"
 
-// geminiStart is how long the first message is waited for after a start.
-const geminiStart = 20 * time.Second
+// geminiStart is how long the first message is waited for after a start. It took more than 20 s on a busy machine, and the log
+// loses a text that is typed before it: both are written at once.
+const geminiStart = time.Minute
 
 // geminiRun is what the processes of a pane show. The log names every text by the conversation that the program was started
 // with, also after /clear.
