@@ -712,12 +712,14 @@ func (a *agent) state(ts string) threads.Entry {
 	return stateIn(b, ts)
 }
 
-// stateIn is what a binding says of a reply. Of one of which only a trace is left it says whether the agent has it.
+// stateIn is what a binding says of a reply. Of one of which only a trace is left it says whether the agent has it, and of one
+// that was forgotten that it is settled.
 func stateIn(b threads.Binding, ts string) threads.Entry {
+	e, whole := b.Replies[ts]
 	trace, done := b.Done[ts]
 	switch {
-	case !done:
-		return b.Replies[ts]
+	case whole, !done && threads.CompareTS(ts, b.Cursor) > 0:
+		return e
 	case trace.Typed:
 		return threads.Entry{State: threads.StateSettled, Outcome: threads.OutcomeTyped}
 	}

@@ -44,7 +44,7 @@ func (k *soakTalk) verdict(b threads.Binding, r *soakReply) string {
 		return accepted
 	case e.Outcome == threads.OutcomeFailed:
 		return failed
-	case e.State == threads.StateSettled, e.State == "" && threads.CompareTS(r.ts, b.Cursor) <= 0:
+	case e.State == threads.StateSettled:
 		return settledOnly
 	}
 	return ""
