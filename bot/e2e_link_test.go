@@ -48,6 +48,24 @@ func TestRepliesArriveInOrderWhileSlackSendsSomeElsewhere(t *testing.T) {
 	a.wants(want...)
 }
 
+// A connection that delivers events before its hello is no reason to type a reply before one that was missed.
+func TestAReplyThatWasMissedComesFirstOnAConnectionWithoutHello(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, bulk)
+	a := w.agent("helper")
+	opened := func() int {
+		return len(slices.DeleteFunc(w.Frames(), func(f workspace.Frame) bool { return f.Kind != "open" }))
+	}
+	w.Faults().Deliver("message.channels", 1, workspace.Suppress)
+	a.reply("missed")
+	before := opened()
+	w.Faults().Connect(1, workspace.NoHello())
+	w.Faults().Drop()
+	w.until("another connection", func() bool { return opened() > before && w.Connections() == 1 })
+	a.tells("heard")
+	a.wants("missed", "heard")
+}
+
 // listenElsewhere opens a connection of the app that takes events and acks none.
 func (w *world) listenElsewhere() {
 	w.t.Helper()

@@ -34,11 +34,12 @@ type link struct {
 	acks *queue[ack]
 	end  context.CancelCauseFunc
 
-	mu    sync.Mutex // guards the fields that follow
-	step  time.Time  // when the present step of opening it began
-	conn  *websocket.Conn
-	hello bool
-	pings time.Time // when the last ping came
+	mu     sync.Mutex // guards the fields that follow
+	step   time.Time  // when the present step of opening it began
+	conn   *websocket.Conn
+	hello  bool
+	events bool      // some have come
+	pings  time.Time // when the last ping came
 }
 
 type ack struct {
@@ -130,9 +131,21 @@ func (l *link) frame(ctx context.Context, data []byte) error {
 	case "disconnect":
 		return closedError{reason: o.str("reason")}
 	default:
+		l.early()
 		l.take(e)
 	}
 	return nil
+}
+
+// early has the threads read when events come on a connection that has not said hello: what was missed before it comes first.
+func (l *link) early() {
+	l.mu.Lock()
+	first := !l.hello && !l.events
+	l.events = true
+	l.mu.Unlock()
+	if first {
+		l.s.enqueue(func(context.Context) { l.s.o.CatchUps.CatchUpAll() })
+	}
 }
 
 // watch ends the connection when it does not come up or falls silent, and pings it before it is given up: a network that

@@ -65,8 +65,15 @@ type soak struct {
 	kills int       // of the bot
 	quiet time.Time // from when on nothing is wrong for all sessions
 
-	mu     sync.Mutex // guards the field that follows
+	mu     sync.Mutex // guards the fields that follow
 	faults map[string]int
+	played []played
+}
+
+// played is a fault that was played.
+type played struct {
+	name       string
+	began, end time.Time
 }
 
 func newSoak(t *testing.T) *soak {
@@ -74,7 +81,7 @@ func newSoak(t *testing.T) *soak {
 	limit := time.Duration(*soakReplies/soakRate)*time.Second*4 + 3*time.Minute
 	s := &soak{clock: clock, faults: map[string]int{}}
 	s.world = newWorld(t, bulk, unattended, func(o *setup) {
-		o.workspace.Clock, o.patience = clock, limit
+		o.workspace.Clock, o.workspace.FrameLog, o.patience = clock, 1<<17, limit
 		o.plan = func(p *plan) { p.MaxAge = 24 * time.Hour }
 	})
 	s.bot = s.spawn()
@@ -119,12 +126,13 @@ type soakFault struct {
 // disturb plays faults at random moments, on average one in each time of that length.
 func (s *soak) disturb(ctx context.Context, every time.Duration, faults []soakFault) error {
 	for len(faults) > 0 && pause(ctx, rand.N(2*every)) {
-		f := faults[rand.IntN(len(faults))]
+		f, began := faults[rand.IntN(len(faults))], time.Now()
 		if err := f.play(context.WithoutCancel(ctx)); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 		s.mu.Lock()
 		s.faults[f.name]++
+		s.played = append(s.played, played{f.name, began, time.Now()})
 		s.mu.Unlock()
 	}
 	return nil
