@@ -286,15 +286,15 @@ func (t *thread) doubtful(context.Context) {
 	t.m.reader.anew(t, len(t.queue.items) > 0)
 }
 
-// readFirst has the thread read before the live reply that was just heard is typed, if that is done soon: where much is written in
-// many threads, Slack's rate would make everybody wait for what may not be missing.
-func (t *thread) readFirst(ctx context.Context) {
+// readFirst has the thread read before the reply that was just heard is typed, if that is done within the patience: where much is
+// written in many threads, Slack's rate would make everybody wait for what may not be missing.
+func (t *thread) readFirst(ctx context.Context, patience time.Duration) {
 	if t.stale { // it is read for a better reason
 		return
 	}
 	t.doubtful(ctx)
 	number := t.reading
-	time.AfterFunc(readPatience, func() {
+	time.AfterFunc(patience, func() {
 		t.do(func(ctx context.Context) {
 			if t.stale && t.reading == number {
 				t.stale = false
@@ -304,8 +304,14 @@ func (t *thread) readFirst(ctx context.Context) {
 	})
 }
 
-// readPatience is how long a live reply waits for a read that nothing but another connection asks for.
-const readPatience = 1500 * time.Millisecond
+// readLag is how long before a read a message must have been written to be in it for certain.
+const readLag = 10 * time.Second
+
+// How long a reply waits for a read: a live one, because another connection may have got events, and one that Slack sends again.
+const (
+	livePatience  = 1500 * time.Millisecond
+	againPatience = 30 * time.Second
+)
 
 // merge takes a complete read of the thread from a cursor.
 func (t *thread) merge(ctx context.Context, number int, from string, replies []Reply, now time.Time) {
@@ -320,6 +326,9 @@ func (t *thread) merge(ctx context.Context, number int, from string, replies []R
 	for _, r := range replies {
 		there[r.TS] = true
 		newest = maxTS(newest, r.TS)
+	}
+	if !now.IsZero() {
+		newest = maxTS(newest, TimeTS(now.Add(-readLag)))
 	}
 	t.takeBack(ctx, from, there, newest)
 	for _, r := range replies {

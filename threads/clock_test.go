@@ -120,6 +120,7 @@ func TestAnEventThatSlackSendsAgainHasAnAge(t *testing.T) {
 		}
 		w.after(5 * time.Minute)
 		again(soon)
+		w.after(time.Minute) // it cannot be read first
 		w.wantTyped("first", "soon")
 		w.after(time.Hour)
 		again(late)

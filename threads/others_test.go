@@ -24,3 +24,19 @@ func TestAReplyWhoseEventWentElsewhereIsTypedBeforeTheNext(t *testing.T) {
 		}
 	})
 }
+
+// A deletion whose event is lost as well: what Slack sends again of the reply does not bring it back.
+func TestAReplyThatSlackSendsAgainIsNotTypedWhenItIsGone(t *testing.T) {
+	run(t, func(w *world) {
+		w.say("before")
+		ts := w.slack.write(ann, "gone")
+		r := w.slack.reply(ts)
+		r.Late = true
+		w.slack.remove(ts)
+		w.after(time.Minute)
+		w.m.Heard(r)
+		w.after(5 * time.Minute)
+		w.say("after")
+		w.wantTyped("before", "after")
+	})
+}

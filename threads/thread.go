@@ -145,11 +145,15 @@ func (t *thread) save() error {
 // keep saves where nothing depends on it at once.
 func (t *thread) keep() { _ = t.save() }
 
-// heard takes a reply, live or found by reading, and sends on its way what can be.
+// heard takes a reply whose event came, and sends on its way what can be. Of one that Slack sends again (not live), other events
+// may be missing too: it may have been deleted by now, or not be the first that was missed. So the thread is read before.
 func (t *thread) heard(ctx context.Context, r Reply, live bool) {
 	t.take(ctx, r, live)
-	if live && t.queue.get(r.TS) != nil && t.m.someGoElsewhere() {
-		t.readFirst(ctx)
+	switch waits := t.queue.get(r.TS) != nil; {
+	case waits && !live:
+		t.readFirst(ctx, againPatience)
+	case waits && t.m.someGoElsewhere():
+		t.readFirst(ctx, livePatience)
 	}
 	t.next(ctx)
 }
