@@ -16,6 +16,7 @@ import (
 const (
 	claudeQueueTail  = 1 << 20                // bytes of the transcript's end that are looked at
 	claudeQueueRests = 500 * time.Millisecond // from what leaves the queue to the turn that it begins
+	claudeQueueEnds  = 5 * time.Second        // after the end of a turn that nothing leaves the queue at, nothing is in it, whatever was told
 )
 
 // claudeQueued reports whether a text that was queued since then has not reached the agent yet.
@@ -24,21 +25,30 @@ func claudeQueued(path string, since, now time.Time) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read the transcript: %w", err)
 	}
-	waiting, left := 0, time.Time{}
+	waiting, left, ended := 0, time.Time{}, time.Time{}
 	for line := range bytes.Lines(tail) {
 		var l struct {
 			Type      string    `json:"type"`
+			Subtype   string    `json:"subtype"`
 			Operation string    `json:"operation"`
 			Timestamp time.Time `json:"timestamp"`
 		}
-		if !bytes.Contains(line, []byte(`"queue-operation"`)) || json.Unmarshal(line, &l) != nil || l.Type != "queue-operation" || l.Timestamp.Before(since) {
+		if !bytes.Contains(line, []byte(`"queue-operation"`)) && !bytes.Contains(line, []byte(`"turn_duration"`)) ||
+			json.Unmarshal(line, &l) != nil || l.Timestamp.Before(since) {
 			continue
 		}
-		if l.Operation == "enqueue" {
-			waiting++
-			continue
+		switch {
+		case l.Type == "system" && l.Subtype == "turn_duration":
+			ended = l.Timestamp
+		case l.Type != "queue-operation":
+		case l.Operation == "enqueue":
+			waiting, ended = waiting+1, time.Time{}
+		default:
+			waiting, left, ended = max(0, waiting-1), l.Timestamp, time.Time{} // each other one takes one text out
 		}
-		waiting, left = max(0, waiting-1), l.Timestamp // each other one takes one text out
+	}
+	if !ended.IsZero() && now.Sub(ended) > claudeQueueEnds {
+		waiting = 0
 	}
 	return waiting > 0 || now.Sub(left) < claudeQueueRests, nil
 }

@@ -15,6 +15,9 @@ func TestWhatWaitsInClaudesQueueIsSeen(t *testing.T) {
 	op := func(operation string, ago time.Duration) string {
 		return fmt.Sprintf(`{"type":"queue-operation","operation":%q,"timestamp":%q,"content":"x"}`, operation, now.Add(-ago).Format(time.RFC3339Nano))
 	}
+	end := func(ago time.Duration) string {
+		return fmt.Sprintf(`{"type":"system","subtype":"turn_duration","timestamp":%q}`, now.Add(-ago).Format(time.RFC3339Nano))
+	}
 	said := `{"type":"user","message":{"content":"a \"queue-operation\" is talked about"}}`
 	for _, tc := range []struct {
 		name  string
@@ -29,6 +32,10 @@ func TestWhatWaitsInClaudesQueueIsSeen(t *testing.T) {
 		{"taken back into the box", []string{op("enqueue", time.Minute), op("enqueue", time.Minute), op("popAll", 30*time.Second), op("popAll", 30*time.Second)}, false},
 		{"what left before counts once", []string{op("dequeue", 2*time.Minute), op("dequeue", 2*time.Minute), op("enqueue", time.Minute)}, true},
 		{"by a run that has ended", []string{op("enqueue", 2*time.Hour)}, false},
+		{"it was taken, and that is not told", []string{op("enqueue", time.Minute), end(10 * time.Second)}, false},
+		{"a turn ended just now", []string{op("enqueue", time.Minute), end(time.Second)}, true},
+		{"queued after a turn", []string{end(time.Minute), op("enqueue", 30*time.Second)}, true},
+		{"the first of three runs", []string{op("enqueue", time.Minute), op("enqueue", time.Minute), op("enqueue", time.Minute), end(30 * time.Second), op("dequeue", 30*time.Second)}, true},
 		{"a line that is torn", []string{`{"type":"queue-operation","operation":"enq`}, false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
