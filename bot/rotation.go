@@ -345,6 +345,10 @@ func (r *rotation) keep(ctx context.Context, p render.Rotation, m rotationMessag
 		r.last = p.Drift.Change
 	}
 	over := p.By == "" && p.Drift.Stale == 0 && p.Drift.Problem == ""
+	if over && p.Drift.Starting > 0 { // it will run in a moment, and count
+		r.soon(driftSure)
+		return nil
+	}
 	if !over && p.By == "" && p.Drift.Change != r.last && p.Drift.Stale > 0 {
 		over, p.Again = true, true
 	}

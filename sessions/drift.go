@@ -36,6 +36,7 @@ type Drift struct {
 	Refused    []string   `json:"refused,omitempty"` // names that the env file declares and that no pane gets
 	Warning    string     `json:"warning,omitempty"` // of who may read the file
 
+	Starting int `json:"-"` // sessions that are on their way up, or down and up again: they may count nowhere else
 	// Change counts how often the file was found to declare something else than before, by this core.
 	Change int `json:"-"`
 }
@@ -92,6 +93,9 @@ func (d *Drift) compare(ctx context.Context, c *Core, f inventory, declared map[
 	of := make(map[string]Record, len(f.recs))
 	for _, r := range f.recs {
 		of[r.ID] = r
+		if age := c.o.Now().Sub(r.Changed); r.Status == StatusStarting && age < startTime {
+			d.Starting++
+		}
 	}
 	for _, p := range f.panes {
 		if r, ours := of[p.Mark]; ours && !p.Dead {
@@ -112,6 +116,9 @@ func (d *Drift) add(r DriftRow) {
 		d.Unknown++
 	}
 }
+
+// startTime is the age above which a start that has not come to an end was cut short.
+const startTime = time.Minute
 
 // young is the age of a run below which a difference may be one of a process that is only just being started.
 const young = 2 * time.Second
