@@ -38,7 +38,7 @@ vuln: ## known vulnerabilities, with the database as a module, so that a mirror 
 	$(GO) run golang.org/x/vulndb/cmd/indexdb@$(VULNDB) -vulns "$$dir/data/osv" -out "$$out" && \
 	GOTOOLCHAIN=$(SCANNER) $(GO) run $(VULN) -db "file://$$out" ./... ; code=$$?; rm -rf "$$out"; exit $$code
 
-bench: ## every benchmark beside its floor: what is cheap until its figure is steady, what makes many sessions once; some six minutes
+bench: ## every benchmark beside its floor: what is cheap until its figure is steady, what makes many sessions once; some four minutes
 	$(BENCH) -bench 'Scale' -benchtime 1x ./sessions
 	$(BENCH) -bench . -skip 'Scale' -benchtime 1s ./sessions
 	$(BENCH) -bench '^BenchmarkBurst|ThousandThreads|TurnToThread' -benchtime 1x ./bot
