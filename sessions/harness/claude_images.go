@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 
 	"the-loop/sessions"
 )
@@ -14,9 +15,9 @@ import (
 var _ sessions.Quoter = Claude{}
 
 var (
-	claudePiece     = regexp.MustCompile(`\n| (?:/|[A-Za-z]:\\)`)
-	claudeImageName = regexp.MustCompile(`(?i)\.(png|jpe?g|gif|webp)["']?$`)
-	claudeEscape    = regexp.MustCompile(`\\(.)`)
+	claudePiece     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n| (?:/|[A-Za-z]:\\)`) })
+	claudeImageName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\.(png|jpe?g|gif|webp)["']?$`) })
+	claudeEscape    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\(.)`) })
 )
 
 // Quote puts a full stop after what looks like an image's name and is none that can be read, where the text has one that can
@@ -27,7 +28,7 @@ func (c Claude) Quote(text string) string {
 	for i, piece := range pieces {
 		bare := strings.TrimSpace(piece)
 		switch {
-		case !claudeImageName.MatchString(bare):
+		case !claudeImageName().MatchString(bare):
 		case isImage(bare):
 			images = true
 		default:
@@ -46,7 +47,7 @@ func (c Claude) Quote(text string) string {
 func claudePieces(text string) []string {
 	var pieces []string
 	from := 0
-	for _, at := range claudePiece.FindAllStringIndex(text, -1) {
+	for _, at := range claudePiece().FindAllStringIndex(text, -1) {
 		pieces = append(pieces, text[from:at[0]+1])
 		from = at[0] + 1
 	}
@@ -58,7 +59,7 @@ func isImage(path string) bool {
 	if n := len(path); n > 1 && path[0] == path[n-1] && (path[0] == '"' || path[0] == '\'') {
 		path = path[1 : n-1]
 	}
-	path = claudeEscape.ReplaceAllString(path, "$1")
+	path = claudeEscape().ReplaceAllString(path, "$1")
 	if info, err := os.Stat(path); !filepath.IsAbs(path) || err != nil || !info.Mode().IsRegular() {
 		return false
 	}

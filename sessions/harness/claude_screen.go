@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"the-loop/sessions"
 )
@@ -14,15 +15,19 @@ import (
 const claudePrompt = "❯\u00a0"
 
 var (
-	claudeRule    = regexp.MustCompile(`^──.*─$`)
-	claudeSpinner = regexp.MustCompile(`^[·✢✳✶✻✽*] \S.*…( \(.*)?$`)
-	claudeDone    = regexp.MustCompile(`^[·✢✳✶✻✽*] \S+ for `)
-	claudePointer = regexp.MustCompile(`^\s*❯ `)
-	claudeMenu    = regexp.MustCompile(`Showing detailed transcript|search prompts:|⌕ Search|^\s*Rewind$|` +
-		`Esc to (close|clear)|to navigate|←/→ to|Enter to set as default|enter to open|Enter to view|` +
-		`Type a task to start another session`)
-	claudeFolded = regexp.MustCompile(`^\[Pasted text #\d+ \+(\d+) lines\]$`)
-	claudeAsks   = regexp.MustCompile(`Do you want|\b1\. Yes|trust this folder|Enter to select · ↑/↓ to navigate · Esc to cancel|Would you like`)
+	claudeRule    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^──.*─$`) })
+	claudeSpinner = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[·✢✳✶✻✽*] \S.*…( \(.*)?$`) })
+	claudeDone    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[·✢✳✶✻✽*] \S+ for `) })
+	claudePointer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*❯ `) })
+	claudeMenu    = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`Showing detailed transcript|search prompts:|⌕ Search|^\s*Rewind$|` +
+			`Esc to (close|clear)|to navigate|←/→ to|Enter to set as default|enter to open|Enter to view|` +
+			`Type a task to start another session`)
+	})
+	claudeFolded = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[Pasted text #\d+ \+(\d+) lines\]$`) })
+	claudeAsks   = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`Do you want|\b1\. Yes|trust this folder|Enter to select · ↑/↓ to navigate · Esc to cancel|Would you like`)
+	})
 )
 
 // Look reads the screen. It says ready only while the cursor stands in the input box: every dialog and menu that was seen
@@ -40,11 +45,11 @@ func (c Claude) Look(s sessions.Screen) sessions.View {
 	switch {
 	case strings.HasPrefix(lines[top], "!"): // what is pasted now would run in a shell
 		return sessions.View{State: sessions.ViewMenu, Lines: lines[top:bottom]}
-	case anyMatch(below, claudePointer), anyMatch(below, claudeMenu), anyMatch(lines[:top], claudeFleet):
+	case anyMatch(below, claudePointer()), anyMatch(below, claudeMenu()), anyMatch(lines[:top], claudeFleet()):
 		return claudeClosed(lines)
 	}
 	view := sessions.View{State: sessions.ViewReady, Box: claudeDraft(lines[top:bottom], s, top)}
-	if m := claudeFolded.FindStringSubmatch(view.Box); m != nil {
+	if m := claudeFolded().FindStringSubmatch(view.Box); m != nil {
 		view.Folded, _ = strconv.Atoi(m[1]) // of digits; too many are no number of lines that anybody pasted
 	}
 	if claudeWorks(lines[:top], below) {
@@ -54,22 +59,24 @@ func (c Claude) Look(s sessions.Screen) sessions.View {
 }
 
 // claudeFleet is the view of all sessions, whose box starts another one.
-var claudeFleet = regexp.MustCompile(`^ Type a task to start another session|^\s*▘▘ ▝▝\s+\d+ awaiting input`)
+var claudeFleet = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^ Type a task to start another session|^\s*▘▘ ▝▝\s+\d+ awaiting input`)
+})
 
 // claudeBox finds the rows of the input box around the cursor: below a rule, above the next one.
 func claudeBox(lines []string, cursor int) (top, bottom int, ok bool) {
 	for top = min(cursor, len(lines)-1); top > 0; top-- {
-		if claudeRule.MatchString(lines[top]) {
+		if claudeRule().MatchString(lines[top]) {
 			return 0, 0, false
 		}
-		if claudeRule.MatchString(lines[top-1]) {
+		if claudeRule().MatchString(lines[top-1]) {
 			break
 		}
 	}
 	if top <= 0 || !boxStart(lines[top]) {
 		return 0, 0, false
 	}
-	n := slices.IndexFunc(lines[top:], claudeRule.MatchString)
+	n := slices.IndexFunc(lines[top:], claudeRule().MatchString)
 	if n < 0 || cursor >= top+n {
 		return 0, 0, false
 	}
@@ -100,9 +107,9 @@ func claudeWorks(above, below []string) bool {
 	}
 	for _, l := range slices.Backward(above) {
 		switch {
-		case claudeSpinner.MatchString(l):
+		case claudeSpinner().MatchString(l):
 			return true
-		case claudeDone.MatchString(l), strings.HasPrefix(l, "❯"):
+		case claudeDone().MatchString(l), strings.HasPrefix(l, "❯"):
 			return false
 		}
 	}
@@ -112,7 +119,7 @@ func claudeWorks(above, below []string) bool {
 // claudeClosed is a screen without a box that takes text.
 func claudeClosed(lines []string) sessions.View {
 	view := sessions.View{State: sessions.ViewDialog, Lines: claudeDialog(lines)}
-	if anyMatch(view.Lines, claudeMenu) && !anyMatch(view.Lines, claudeAsks) {
+	if anyMatch(view.Lines, claudeMenu()) && !anyMatch(view.Lines, claudeAsks()) {
 		view.State = sessions.ViewMenu
 	}
 	return view
@@ -122,7 +129,7 @@ func claudeClosed(lines []string) sessions.View {
 func claudeDialog(lines []string) []string {
 	last := lastLines(lines, maxLines)
 	for i := len(last) - 2; i >= 0; i-- {
-		if claudeRule.MatchString(last[i]) && strings.TrimSpace(strings.Trim(last[i], "─")) == "" && len(last)-i > 3 {
+		if claudeRule().MatchString(last[i]) && strings.TrimSpace(strings.Trim(last[i], "─")) == "" && len(last)-i > 3 {
 			return last[i+1:]
 		}
 	}

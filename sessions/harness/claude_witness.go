@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf16"
 
@@ -228,18 +229,18 @@ func blocksText(content json.RawMessage) string {
 }
 
 var (
-	commandName = regexp.MustCompile(`(?s)^\s*<command-name>(/[^<]*)</command-name>`)
-	commandArgs = regexp.MustCompile(`(?s)<command-args>(.*?)</command-args>`)
-	pastedTag   = regexp.MustCompile(`</?pasted_content\b[^>]*>`)
+	commandName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)^\s*<command-name>(/[^<]*)</command-name>`) })
+	commandArgs = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?s)<command-args>(.*?)</command-args>`) })
+	pastedTag   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`</?pasted_content\b[^>]*>`) })
 )
 
 // commandText is a command as it was typed, where the text is Claude Code's note of one.
 func commandText(text string) string {
-	name := commandName.FindStringSubmatch(text)
+	name := commandName().FindStringSubmatch(text)
 	if name == nil {
 		return text
 	}
-	if args := commandArgs.FindStringSubmatch(text); args != nil {
+	if args := commandArgs().FindStringSubmatch(text); args != nil {
 		return name[1] + " " + args[1]
 	}
 	return name[1]
@@ -247,7 +248,7 @@ func commandText(text string) string {
 
 // matches compares words only, with and without the wrapper that newer versions put around long pastes.
 func matches(text string, sum sessions.Sum) bool {
-	return sessions.Fingerprint(text) == sum || sessions.Fingerprint(pastedTag.ReplaceAllString(text, " ")) == sum
+	return sessions.Fingerprint(text) == sum || sessions.Fingerprint(pastedTag().ReplaceAllString(text, " ")) == sum
 }
 
 // claudeMatches compares a text of the transcript: as it is, since people write what looks like Claude Code's own notes too,
@@ -257,8 +258,8 @@ func claudeMatches(text string, sum sessions.Sum) bool {
 }
 
 var (
-	claudeImageMark = regexp.MustCompile(`\[Image #\d+\]`)
-	claudeImagePath = regexp.MustCompile(`(?i)^["']?/.*\.(png|jpe?g|gif|webp)["']?$`)
+	claudeImageMark = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[Image #\d+\]`) })
+	claudeImagePath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^["']?/.*\.(png|jpe?g|gif|webp)["']?$`) })
 )
 
 // Normal leaves out what Claude Code takes for an image that was dropped into the box: a line, or what follows a blank, that
@@ -267,9 +268,9 @@ func (c Claude) Normal(text string) string { return claudeNormal(text) }
 
 func claudeNormal(text string) string {
 	var rest []string
-	for line := range strings.SplitSeq(claudeImageMark.ReplaceAllString(text, " "), "\n") {
+	for line := range strings.SplitSeq(claudeImageMark().ReplaceAllString(text, " "), "\n") {
 		for _, piece := range strings.Split(strings.ReplaceAll(line, " /", "\n/"), "\n") {
-			if !claudeImagePath.MatchString(strings.TrimSpace(piece)) {
+			if !claudeImagePath().MatchString(strings.TrimSpace(piece)) {
 				rest = append(rest, piece)
 			}
 		}

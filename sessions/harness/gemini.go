@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"the-loop/sessions"
@@ -47,11 +48,13 @@ func (g Gemini) Traits() sessions.Traits {
 }
 
 // geminiOutside is an "@" before a path that need not lie in the session's folder.
-var geminiOutside = regexp.MustCompile(`(^|[^\\])@("?(?:/|~|\.\.))`)
+var geminiOutside = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[^\\])@("?(?:/|~|\.\.))`) })
 
 // Quote escapes, in Gemini CLI's own way, an "@" before such a path: it asks whether it may read the file before it writes
 // the text down (0.61.0), so that nothing would prove it. In the session's folder "@" names a file, as in its terminal.
-func (g Gemini) Quote(text string) string { return geminiOutside.ReplaceAllString(text, `${1}\@${2}`) }
+func (g Gemini) Quote(text string) string {
+	return geminiOutside().ReplaceAllString(text, `${1}\@${2}`)
+}
 
 // Command gives the conversation its id, or resumes it; the first message is taken in both cases, and it stays. One that ended without a
 // message cannot be resumed (exit 42).

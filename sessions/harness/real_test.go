@@ -209,7 +209,7 @@ func words(text string) string { return strings.Join(strings.Fields(text), " ") 
 func (s *stage) heard(text string) int {
 	n := 0
 	for _, h := range s.model.Heard() {
-		if words(pastedTag.ReplaceAllString(h, " ")) == words(text) {
+		if words(pastedTag().ReplaceAllString(h, " ")) == words(text) {
 			n++
 		}
 	}
