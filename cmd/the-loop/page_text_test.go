@@ -152,7 +152,8 @@ func TestAReloadInTheMiddleLosesNothing(t *testing.T) {
 	b := newBrowser(t, 1440, 900)
 	root := w.post("the root")
 	b.open(w.page.URL())
-	b.do(chromedp.Evaluate[chromedp.Void]("void document.querySelector('#channel-list article .toolbar [aria-label^=Reply]').click()"))
+	// The list is drawn after the page is there; the button shows under the pointer only.
+	b.until("the button that opens the thread", "(b => !!b && (b.click(), true))(document.querySelector('#channel-list article .toolbar [aria-label^=Reply]'))")
 	b.until("the thread", "!document.querySelector('#thread-pane').hidden")
 	b.enter("thread", "half a sentence")
 	b.do(chromedp.Reload())
