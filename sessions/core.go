@@ -25,8 +25,8 @@ type Core struct {
 	declarations declarations
 }
 
-// atOnce is how many calls that spawn one process gives to tmux at the same time. Those that look share their looks.
-const atOnce = 8
+// atOnce is how many sessions one process has tmux start at the same time. Those that wait for each other share a client.
+const atOnce = 64
 
 // Options are what a core is made of. All fields but the marked ones are required.
 type Options struct {

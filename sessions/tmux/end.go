@@ -36,12 +36,13 @@ func (t *Tmux) absent(ctx context.Context, mark string) bool {
 
 // hold keeps the pane when its process ends, and says what is in it.
 func (t *Tmux) hold(ctx context.Context, mark, pane string) (sessions.Pane, error) {
-	out, err := t.run(ctx, call{args: []string{"if-shell", "-F", "-t", pane, isOurs(mark),
+	words := []string{"if-shell", "-F", "-t", pane, isOurs(mark),
 		sequence(command("set-option", "-p", "-t", pane, "remain-on-exit", "on"),
 			command("set-option", "-t", pane, ownerOption, mark),
 			command("set-option", "-p", "-u", "-t", pane, holdOption),
 			command("display-message", "-p", "-t", pane, paneFormat)),
-		refusal(mark, pane)}})
+		refusal(mark, pane)}
+	out, err := t.ends.run(ctx, t, command(words...), call{args: words})
 	switch {
 	case err != nil:
 		return sessions.Pane{}, err
@@ -63,8 +64,9 @@ func (t *Tmux) endTree(ctx context.Context, p sessions.Pane, grace time.Duration
 
 // remove kills the pane and looks that it is gone. The answer comes first: with the last pane the server goes.
 func (t *Tmux) remove(ctx context.Context, p sessions.Pane) error {
-	_, killed := t.run(ctx, call{args: []string{"if-shell", "-F", "-t", p.ID, isOurs(p.Mark),
-		sequence(command("display-message", "-p", answerDone), command("kill-pane", "-t", p.ID)), refusal(p.Mark, p.ID)}})
+	words := []string{"if-shell", "-F", "-t", p.ID, isOurs(p.Mark),
+		sequence(command("display-message", "-p", answerDone), command("kill-pane", "-t", p.ID)), refusal(p.Mark, p.ID)}
+	_, killed := t.ends.run(ctx, t, command(words...), call{args: words})
 	panes, err := t.Panes(ctx)
 	if err != nil {
 		return errors.Join(killed, err)

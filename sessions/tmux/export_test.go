@@ -2,3 +2,25 @@ package tmux
 
 // UsePS has t ask ps for processes, as it does where there is no /proc.
 func (t *Tmux) UsePS() { t.table = psTable{} }
+
+// HoldClients keeps lines that can share a client waiting until release is called; waiting counts them.
+func (t *Tmux) HoldClients() (waiting func() int, release func()) {
+	all := []*batch{&t.spawns, &t.ends}
+	for _, b := range all {
+		b.prepare()
+		b.turn <- struct{}{}
+	}
+	waiting = func() (n int) {
+		for _, b := range all {
+			b.mu.Lock()
+			n += len(b.waiting)
+			b.mu.Unlock()
+		}
+		return n
+	}
+	return waiting, func() {
+		for _, b := range all {
+			<-b.turn
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"the-loop/sessions"
 )
@@ -13,10 +14,17 @@ import (
 type shared[T any] struct {
 	once sync.Once
 	turn chan struct{} // taken by who asks; one asks at a time
+	pace int           // a long asking is followed by a rest of this many times its length, so that more join the next one
+
+	took  time.Duration // the last asking; this and the next field belong to who has the turn
+	ended time.Time
 
 	mu   sync.Mutex // guards the field that follows
 	next *round[T]  // whose asking has not begun; nil: nobody waits for one
 }
+
+// longAsking is what a list of some hundred panes or of a thousand processes takes.
+const longAsking = 5 * time.Millisecond
 
 // round is one asking. Who opened it asks, for all who join before it begins.
 type round[T any] struct {
@@ -62,6 +70,9 @@ func (s *shared[T]) lead(ctx context.Context, r *round[T], ask func(context.Cont
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
+		if wait := time.Duration(s.pace)*s.took - time.Since(s.ended); s.took > longAsking && wait > 0 {
+			r.err = pause(ctx, wait)
+		}
 	case <-ctx.Done():
 		r.err = fmt.Errorf("%w: %w", sessions.ErrSilent, ctx.Err())
 	}
@@ -69,7 +80,10 @@ func (s *shared[T]) lead(ctx context.Context, r *round[T], ask func(context.Cont
 	s.next = nil // who comes from here on must not have this answer
 	s.mu.Unlock()
 	if r.err == nil {
+		begun := time.Now()
 		r.answer, r.err = ask(ctx)
+		s.ended = time.Now()
+		s.took = s.ended.Sub(begun)
 	}
 	r.void = r.err != nil && ctx.Err() != nil
 }

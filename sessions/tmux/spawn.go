@@ -176,12 +176,16 @@ func (t *Tmux) spawnOnce(ctx context.Context, s sessions.Spawn, argv []string) (
 		command("set-option", "-p", "-t", at, declaredOption, strings.Join(s.Declared, " ")),
 		command("set-option", "-p", "-t", at, "remain-on-exit", onOff(s.RemainOnExit)),
 		command("set-option", "-w", "-t", at, "window-size", "manual"),
-		command("display-message", "-p", "-t", at, paneFormat)) + "\n"
-	c := call{args: []string{"start-server", ";", "source-file", "-"}, input: []byte(script), start: true}
+		command("display-message", "-p", "-t", at, paneFormat))
+	alone := t.spawns.call(script + "\n")
+	var out string
+	var err error
 	if strings.Contains(s.Cwd, "#") {
-		c.dir = s.Cwd
+		alone.dir = s.Cwd
+		out, err = t.run(ctx, alone)
+	} else {
+		out, err = t.spawns.run(ctx, t, script, alone)
 	}
-	out, err := t.run(ctx, c)
 	made, rest, _ := strings.Cut(out, "\n")
 	pane, unread := parsePane(strings.TrimSuffix(rest, "\n"))
 	switch {

@@ -40,6 +40,8 @@ type Tmux struct {
 	table   processTable
 	slots   chan struct{} // one for each client that runs
 	all     shared[[]sessions.Pane]
+	spawns  batch
+	ends    batch
 
 	// mu guards the fields that follow.
 	mu      sync.Mutex
@@ -67,8 +69,9 @@ func New(o Options) (*Tmux, error) {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
-	t := &Tmux{binary: o.Binary, socket: socket, dir: filepath.Clean(o.Dir), log: o.Log, timeout: o.Timeout, table: sharedTable{newProcessTable(), new(shared[[]process])},
+	t := &Tmux{binary: o.Binary, socket: socket, dir: filepath.Clean(o.Dir), log: o.Log, timeout: o.Timeout, table: sharedTable{newProcessTable(), &shared[[]process]{pace: 3}},
 		slots: make(chan struct{}, max(4, 2*runtime.NumCPU()))} // more clients at once would only wait for each other
+	t.spawns.start, t.all.pace = true, 3
 	t.environ = cleanEnviron(o.Environ)
 	t.path = lookup(t.environ, "PATH")
 	t.nested, _, _ = strings.Cut(lookup(o.Environ, "TMUX"), ",")

@@ -1,0 +1,126 @@
+package tmux
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// maxBatch is how many command lines one client runs. They share the deadline of one client.
+const maxBatch = 32
+
+// batch runs the command lines of callers who come at the same time in one client: a client costs a process, which is most
+// of what a session costs where there are many. Who comes alone has a client of his own at once. The zero value is ready.
+type batch struct {
+	start bool // the client may start the server
+
+	once sync.Once
+	turn chan struct{} // held by the caller whose client runs
+
+	mu      sync.Mutex // guards the field that follows
+	waiting []*batched
+}
+
+// batched is one caller's line.
+type batched struct {
+	ctx    context.Context
+	line   string // one line of tmux's command language: where a command of it fails, those after it do not run
+	alone  call   // the same for a client of its own
+	done   chan struct{}
+	out    string // what it printed
+	err    error  // a *callError
+	shared bool   // it ran beside others
+}
+
+// run runs a line and returns what it printed, with an error as well as without. Of a line that tmux runs together with others
+// and that printed nothing the reason is not known: it changed nothing, and is run again by itself.
+func (b *batch) run(ctx context.Context, t *Tmux, line string, alone call) (string, error) {
+	b.prepare()
+	own := &batched{ctx: ctx, line: line, alone: alone, done: make(chan struct{})}
+	b.mu.Lock()
+	b.waiting = append(b.waiting, own)
+	b.mu.Unlock()
+	for {
+		select {
+		case <-own.done:
+			if own.shared && own.err == nil && own.out == "" {
+				return t.run(ctx, alone)
+			}
+			return own.out, own.err
+		case b.turn <- struct{}{}:
+			b.runWaiting(t)
+			<-b.turn
+		case <-ctx.Done():
+			if b.withdraw(own) {
+				return "", &callError{verb: "source-file", cause: unstarted(ctx, ctx.Err()), untouched: true}
+			}
+			<-own.done // its client runs, and has a deadline
+		}
+	}
+}
+
+func (b *batch) prepare() { b.once.Do(func() { b.turn = make(chan struct{}, 1) }) }
+
+// withdraw takes a line back that no client was given yet.
+func (b *batch) withdraw(own *batched) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i, other := range b.waiting {
+		if other == own {
+			b.waiting = append(b.waiting[:i:i], b.waiting[i+1:]...)
+			return true
+		}
+	}
+	return false
+}
+
+// runWaiting runs the lines that wait, in one client. The caller has the turn.
+func (b *batch) runWaiting(t *Tmux) {
+	b.mu.Lock()
+	lines := b.waiting[:min(len(b.waiting), maxBatch):min(len(b.waiting), maxBatch)]
+	b.waiting = b.waiting[len(lines):]
+	b.mu.Unlock()
+	switch len(lines) {
+	case 0:
+	case 1:
+		lines[0].out, lines[0].err = t.run(lines[0].ctx, lines[0].alone)
+	default:
+		b.runTogether(t, lines)
+	}
+	for _, line := range lines {
+		close(line.done)
+	}
+}
+
+// runTogether gives each line what it printed. A secret after each line tells where that ends.
+func (b *batch) runTogether(t *Tmux, lines []*batched) {
+	secret := rand.Text()
+	var script strings.Builder
+	for i, line := range lines {
+		script.WriteString(line.line + "\n" + command("display-message", "-p", secret+strconv.Itoa(i)) + "\n")
+	}
+	out, err := t.run(context.WithoutCancel(lines[0].ctx), b.call(script.String())) // no caller's leaving may end the others' client
+	for i, line := range lines {
+		line.shared = true
+		printed, rest, ended := strings.Cut(out, secret+strconv.Itoa(i)+"\n")
+		if line.out, out = printed, rest; !ended && !answered(err) {
+			line.err = err
+		}
+	}
+}
+
+// answered reports a client that ran all that it was given, whatever became of its commands.
+func answered(err error) bool {
+	var failed *callError
+	return err == nil || errors.As(err, &failed) && failed.cause == nil && !failed.untouched
+}
+
+func (b *batch) call(script string) call {
+	if b.start {
+		return call{args: []string{"start-server", ";", "source-file", "-"}, input: []byte(script), start: true}
+	}
+	return call{args: []string{"source-file", "-"}, input: []byte(script)}
+}
