@@ -26,6 +26,9 @@ type shared[T any] struct {
 // longAsking is what a list of some hundred panes or of a thousand processes takes.
 const longAsking = 5 * time.Millisecond
 
+// longestRest is what an answer may be late for the sake of others.
+const longestRest = 100 * time.Millisecond
+
 // round is one asking. Who opened it asks, for all who join before it begins.
 type round[T any] struct {
 	done   chan struct{} // closed when what follows is set
@@ -70,8 +73,8 @@ func (s *shared[T]) lead(ctx context.Context, r *round[T], ask func(context.Cont
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
-		if wait := time.Duration(s.pace)*s.took - time.Since(s.ended); s.took > longAsking && wait > 0 {
-			r.err = pause(ctx, wait)
+		if rest := min(time.Duration(s.pace)*s.took, longestRest); s.took > longAsking {
+			r.err = pause(ctx, rest-time.Since(s.ended))
 		}
 	case <-ctx.Done():
 		r.err = fmt.Errorf("%w: %w", sessions.ErrSilent, ctx.Err())
