@@ -1,5 +1,5 @@
 // Package authz decides who may do what. It is pure, and it fails closed: an empty list lets nobody in, and what is not
-// known of an actor counts against it. Every door (replies, commands, buttons, modals, shortcuts) asks [Policy.Judge].
+// known of an actor counts against it. Every door (replies, commands, buttons, modals, shortcuts) asks [Policy.Authorize].
 package authz
 
 import "slices"
@@ -21,15 +21,15 @@ type Policy struct {
 	Suspended bool
 }
 
-// Verdict is what a policy says of an actor.
-type Verdict int
+// Decision is what a policy says of an actor.
+type Decision int
 
 // The verdicts. Only Allowed lets anything happen. What is judged Waiting or Silent is kept, and judged again.
 const (
-	Denied  Verdict = iota
-	Allowed         // on the list, of our team, a person
-	Waiting         // let in by the last valid list, while the policy is suspended: he may be told so
-	Silent          // not known to that list: nothing may show that he was heard
+	Denied            Decision = iota
+	Allowed                    // on the list, of our team, a person
+	Suspended                  // let in by the last valid list, while the policy is suspended: he may be told so
+	SuspendedUnlisted          // not known to that list: nothing may show that he was heard
 )
 
 // Reason says why an actor is not let in, in a few words for the bot's log. It is never shown in Slack.
@@ -47,22 +47,22 @@ const (
 	ReasonSuspended  Reason = "the configuration is not valid"
 )
 
-// Judge decides. A guest is let in when he is listed; nobody else is ever let in for being in the channel. While the policy is
+// Authorize decides. A guest is let in when he is listed; nobody else is ever let in for being in the channel. While the policy is
 // suspended nobody is, and nobody is turned away for good but programs: the list that comes next may have him.
-func (p Policy) Judge(a Actor) (Verdict, Reason) {
-	verdict, reason := p.byList(a)
+func (p Policy) Authorize(a Actor) (Decision, Reason) {
+	verdict, reason := p.checkList(a)
 	switch {
 	case !p.Suspended, reason == ReasonBot, reason == ReasonNoIdentity:
 		return verdict, reason
 	case verdict == Allowed:
-		return Waiting, ReasonSuspended
+		return Suspended, ReasonSuspended
 	case reason == ReasonNoTeam: // he is on the list, and has to be looked up
-		return Silent, reason
+		return SuspendedUnlisted, reason
 	}
-	return Silent, ReasonSuspended
+	return SuspendedUnlisted, ReasonSuspended
 }
 
-func (p Policy) byList(a Actor) (Verdict, Reason) {
+func (p Policy) checkList(a Actor) (Decision, Reason) {
 	switch {
 	case a.Bot:
 		return Denied, ReasonBot

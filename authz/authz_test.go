@@ -2,7 +2,7 @@ package authz
 
 import "testing"
 
-func TestJudge(t *testing.T) {
+func TestAuthorize(t *testing.T) {
 	t.Parallel()
 	open := Policy{Users: []string{"U1", "W2"}, Team: "T1"}
 	grid := Policy{Users: []string{"U1"}, Team: "T1", Enterprise: "E1"}
@@ -10,7 +10,7 @@ func TestJudge(t *testing.T) {
 		name   string
 		policy Policy
 		actor  Actor
-		want   Verdict
+		want   Decision
 		reason Reason
 	}{
 		{"a listed member of our team", open, Actor{User: "U1", Team: "T1"}, Allowed, ReasonNone},
@@ -28,18 +28,18 @@ func TestJudge(t *testing.T) {
 		{"another team of our organisation", grid, Actor{User: "U1", Team: "T2", Enterprise: "E1"}, Allowed, ReasonNone},
 		{"another organisation", grid, Actor{User: "U1", Team: "T2", Enterprise: "E2"}, Denied, ReasonOtherTeam},
 		{"no organisation on either side", open, Actor{User: "U1", Team: "T2"}, Denied, ReasonOtherTeam},
-		{"a suspended policy", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U1", Team: "T1"}, Waiting, ReasonSuspended},
-		{"a stranger to the last valid list", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U2", Team: "T1"}, Silent, ReasonSuspended},
-		{"another team while suspended", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U1", Team: "T2"}, Silent, ReasonSuspended},
-		{"no known team while suspended", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U1"}, Silent, ReasonNoTeam},
-		{"no valid list was ever read", Policy{Team: "T1", Suspended: true}, Actor{User: "U1", Team: "T1"}, Silent, ReasonSuspended},
-		{"before our own team is known", Policy{Users: []string{"U1"}, Suspended: true}, Actor{User: "U1", Team: "T1"}, Silent, ReasonSuspended},
+		{"a suspended policy", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U1", Team: "T1"}, Suspended, ReasonSuspended},
+		{"a stranger to the last valid list", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U2", Team: "T1"}, SuspendedUnlisted, ReasonSuspended},
+		{"another team while suspended", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U1", Team: "T2"}, SuspendedUnlisted, ReasonSuspended},
+		{"no known team while suspended", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U1"}, SuspendedUnlisted, ReasonNoTeam},
+		{"no valid list was ever read", Policy{Team: "T1", Suspended: true}, Actor{User: "U1", Team: "T1"}, SuspendedUnlisted, ReasonSuspended},
+		{"before our own team is known", Policy{Users: []string{"U1"}, Suspended: true}, Actor{User: "U1", Team: "T1"}, SuspendedUnlisted, ReasonSuspended},
 		{"a bot while suspended", Policy{Users: []string{"U1"}, Team: "T1", Suspended: true}, Actor{User: "U1", Team: "T1", Bot: true}, Denied, ReasonBot},
 		{"the zero policy", Policy{}, Actor{}, Denied, ReasonNoIdentity},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			if got, reason := c.policy.Judge(c.actor); got != c.want || reason != c.reason {
+			if got, reason := c.policy.Authorize(c.actor); got != c.want || reason != c.reason {
 				t.Errorf("Judge(%+v) = %v, %q; want %v, %q", c.actor, got, reason, c.want, c.reason)
 			}
 		})

@@ -234,7 +234,7 @@ func several(errs []error) error {
 
 // row announces a session that runs, brings an announcement up to date, and tells of an agent that ended.
 func (a *announcer) row(ctx context.Context, r sessions.Row) error {
-	bound := a.b.threads.Bound(r.ID)
+	bound := a.b.threads.IsBound(r.ID)
 	wanted := r.Running && r.Slack.Enabled || bound
 	if r.ID == "" || r.State == sessions.StateUnknown || r.State == sessions.StateBroken || !wanted {
 		return nil
@@ -272,7 +272,7 @@ const settleTime = 500 * time.Millisecond
 // just taking down or up is left alone meanwhile: then it returns false.
 func (a *announcer) ended(ctx context.Context, r sessions.Row) (sessions.Row, bool) {
 	once := "ended." + strconv.FormatInt(r.Changed.UnixNano(), 10)
-	if a.b.threads.Knows(ctx, r.ID, once) {
+	if a.b.threads.WasNotified(ctx, r.ID, once) {
 		return r, true
 	}
 	looking, cancel := context.WithTimeout(ctx, settleTime)
@@ -290,7 +290,7 @@ func (a *announcer) ended(ctx context.Context, r sessions.Row) (sessions.Row, bo
 		screen = a.b.scrubbed(p.Text)
 	}
 	r.Detail = now.Detail
-	if a.b.threads.Tell(ctx, r.ID, threads.Telling{Text: render.Ended(now, screen), Once: once}) {
+	if a.b.threads.Notify(ctx, r.ID, threads.Notification{Text: render.Ended(now, screen), Once: once}) {
 		a.b.o.Sink.Emit(ctx, sessions.Event{Name: sessions.EventName(r.Ref, sessions.EventEnded), Level: slog.LevelWarn, Ref: r.Ref, ID: r.ID,
 			Fields: map[string]any{"detail": now.Detail, "harness": r.Harness}})
 	}
@@ -349,7 +349,7 @@ func (a *announcer) announce(ctx context.Context, r sessions.Row, bound bool) er
 		return fmt.Errorf("%s has no channel: set channels.slack.channel", r.Ref)
 	}
 	post := postOf(r)
-	if bound && a.b.threads.Shows(ctx, r.ID, post) {
+	if bound && a.b.threads.AnnouncementMatches(ctx, r.ID, post) {
 		return nil
 	}
 	if !a.permit(channel, bound) {
@@ -360,7 +360,7 @@ func (a *announcer) announce(ctx context.Context, r sessions.Row, bound bool) er
 			return err
 		}
 	}
-	return a.b.threads.Announce(ctx, threads.Announcing{ID: r.ID, Ref: r.Ref, Channel: channel, Started: r.Changed, Post: post})
+	return a.b.threads.Announce(ctx, threads.AnnounceRequest{ID: r.ID, Ref: r.Ref, Channel: channel, Started: r.Changed, Post: post})
 }
 
 // postOf is the announcement of a session as it is.
@@ -419,7 +419,7 @@ func (a *announcer) part(ctx context.Context, id string, ref sessions.Ref) error
 	if f := a.failed[id]; f != nil && time.Now().Before(f.until) {
 		return f.err
 	}
-	err := a.b.threads.Show(ctx, id, threads.Post{Text: render.Deleted(ref)})
+	err := a.b.threads.UpdateAnnouncement(ctx, id, threads.Post{Text: render.Deleted(ref)})
 	if f := threads.FailureOf(err); err == nil || f == threads.FailureMessage || f == threads.FailureChannel {
 		delete(a.failed, id)
 		return a.b.threads.Unbind(ctx, id)

@@ -29,14 +29,14 @@ func (b *Bot) pages(ref sessions.Ref, said sessions.Said) threads.Rendering {
 	}
 	r := threads.Rendering{Texts: texts}
 	if cut {
-		r.Whole = whole(ref, text)
+		r.FullText = whole(ref, text)
 	}
 	return r
 }
 
 // whole is a text of which the thread has the beginning.
-func whole(ref sessions.Ref, text string) *threads.Whole {
+func whole(ref sessions.Ref, text string) *threads.FullText {
 	n := len(utf16.Encode([]rune(text)))
-	return &threads.Whole{Name: "answer.md", Content: text, Text: fmt.Sprintf("_This was the beginning of %d characters. All of it:_", n),
-		Instead: fmt.Sprintf("_This was the beginning of %d characters. All of it, on the agent's machine:_ %s", n, render.Code("the-loop attach "+ref.Name()))}
+	return &threads.FullText{Name: "answer.md", Content: text, Text: fmt.Sprintf("_This was the beginning of %d characters. All of it:_", n),
+		Fallback: fmt.Sprintf("_This was the beginning of %d characters. All of it, on the agent's machine:_ %s", n, render.Code("the-loop attach "+ref.Name()))}
 }

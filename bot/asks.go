@@ -32,13 +32,13 @@ func (b *Bot) dialogText(lines []string) string {
 // rule is a button that decides a question of an agent's.
 func (b *Bot) rule(v sessions.Verdict) Handler {
 	return func(ctx context.Context, a Act) (string, error) {
-		return b.threads.Rule(ctx, threads.Ruling{Token: a.Value, Verdict: v, Actor: a.Actor, TS: a.TS})
+		return b.threads.DecidePermission(ctx, threads.PermissionDecision{Token: a.Value, Verdict: v, Actor: a.Actor, TS: a.TS})
 	}
 }
 
 // askReason opens the modal that asks for the reason. Of a question that is not open any more it is said so instead.
 func (b *Bot) askReason(ctx context.Context, a Act) (string, error) {
-	if why, ok := b.threads.Asked(ctx, a.Value); !ok {
+	if why, ok := b.threads.CanDecide(ctx, a.Value); !ok {
 		return why, ctx.Err()
 	}
 	_, err := b.o.Client.openView(ctx, a, render.Reason(a.Value))
@@ -49,7 +49,7 @@ func (b *Bot) askReason(ctx context.Context, a Act) (string, error) {
 func (b *Bot) submitReason(ctx context.Context, a Act) any {
 	field := loose(a.Payload).obj("view").obj("state").obj("values").obj(render.FieldReason).obj(render.FieldValue)
 	return b.soon(ctx, a, "Telling the agent …", func(ctx context.Context) (string, error) {
-		text, err := b.threads.Rule(ctx, threads.Ruling{Token: a.View.Meta, Verdict: sessions.VerdictDeny,
+		text, err := b.threads.DecidePermission(ctx, threads.PermissionDecision{Token: a.View.Meta, Verdict: sessions.VerdictDeny,
 			Reason: strings.TrimSpace(field.str("value")), Actor: a.Actor})
 		if errors.Is(err, threads.ErrDenied) { // taken off the list meanwhile
 			return "", nil

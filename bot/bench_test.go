@@ -281,7 +281,7 @@ func (w *world) bind(count int) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		data, err := json.Marshal(threads.Binding{Version: 1, ID: rec.ID, Ref: rec.Ref, Channel: w.ch, Root: ts, Cursor: ts, Active: time.Now()})
+		data, err := json.Marshal(threads.Binding{Version: 1, ID: rec.ID, Ref: rec.Ref, Channel: w.ch, Root: ts, Cursor: ts, LastActive: time.Now()})
 		if err != nil {
 			w.t.Fatal(err)
 		}

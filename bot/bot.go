@@ -20,9 +20,9 @@ import (
 type Core interface {
 	Verbs
 	threads.Agent
-	threads.Noter
+	threads.ReportReader
 	threads.Folders
-	threads.Viewer
+	threads.ScreenReader
 	Makers
 	Viewers
 	Rollers
@@ -124,12 +124,12 @@ func New(o Options) (*Bot, error) {
 	o.Config = b.config
 	b.o = o
 	var err error
-	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Noter: o.Core, Commander: commander{b}, History: o.Client,
-		Receipts: o.Client, Speaker: o.Client, Statuses: o.Client, Viewer: o.Core,
-		Fetcher: o.Client, Carrier: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, Pages: b.pages,
+	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Reports: o.Core, Commander: commander{b}, History: o.Client,
+		Reactions: o.Client, Poster: o.Client, StatusSetter: o.Client, ScreenReader: o.Core,
+		Fetcher: o.Client, FileUploader: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, RenderAnswer: b.pages,
 		Clock: o.Client.Clock(), Channels: o.Client,
-		Patience: o.Patience, AskText: b.askText, DialogText: b.dialogText,
-		Secret:   func(text string) bool { return b.scrubbed(text) != text },
+		RemindAfter: o.Patience, PermissionText: b.askText, DialogText: b.dialogText,
+		IsSecret: func(text string) bool { return b.scrubbed(text) != text },
 		Settings: func() threads.Settings { return o.Config().Settings }})
 	if err != nil {
 		return nil, err

@@ -107,7 +107,7 @@ func (b *Bot) pressDelete(ctx context.Context, a Act) (string, error) {
 // menu is the message shortcut: what can be done to the session whose thread the message is in.
 func (b *Bot) menu(ctx context.Context, a Act) (string, error) {
 	return "", b.modal(ctx, a, "Session", func(ctx context.Context) (slack.ModalViewRequest, error) {
-		id, _, ok := b.threads.At(a.Channel, first(a.Root, a.TS))
+		id, _, ok := b.threads.SessionAt(a.Channel, first(a.Root, a.TS))
 		if !ok {
 			return b.notice("Session", "This message is in no session's thread. A session's thread is the one under its announcement."), nil
 		}

@@ -14,8 +14,8 @@ import (
 	"the-loop/threads"
 )
 
-// Upload implements [threads.Carrier]. It leaves the deadline to its caller: large files take their time.
-func (c *Client) Upload(ctx context.Context, f threads.Parcel, content io.Reader) (id string, err error) {
+// Upload implements [threads.FileUploader]. It leaves the deadline to its caller: large files take their time.
+func (c *Client) Upload(ctx context.Context, f threads.FileUpload, content io.Reader) (id string, err error) {
 	if !c.mayUpload() {
 		return "", noScope(scopeUpload)
 	}
@@ -26,9 +26,9 @@ func (c *Client) Upload(ctx context.Context, f threads.Parcel, content io.Reader
 	return a.str("file_id"), c.send(ctx, a.str("upload_url"), content, f.Size)
 }
 
-// Share implements [threads.Carrier]. Slack does not say where the file came to stand, so the thread is looked at first: without
+// Share implements [threads.FileUploader]. Slack does not say where the file came to stand, so the thread is looked at first: without
 // its root it would be the channel.
-func (c *Client) Share(ctx context.Context, f threads.Parcel, p threads.Post) error {
+func (c *Client) Share(ctx context.Context, f threads.FileUpload, p threads.Post) error {
 	if err := c.mayPost(ctx, p.Channel); err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (c *Client) rooted(ctx context.Context, p threads.Post) error {
 
 // complete tells a file that was posted already from one that Slack does not know (any more): it knows only those whose upload
 // was completed.
-func (c *Client) complete(ctx context.Context, f threads.Parcel, p threads.Post) error {
+func (c *Client) complete(ctx context.Context, f threads.FileUpload, p threads.Post) error {
 	a, err := c.call(ctx, methodFile, url.Values{"file": {f.ID}})
 	switch {
 	case code(err) == "missing_scope":
@@ -84,8 +84,8 @@ func (o object) isIn(channel string) bool {
 	return false
 }
 
-// FindFile implements [threads.Carrier]. The search begins a minute before since, which is by Slack's clock.
-func (c *Client) FindFile(ctx context.Context, f threads.Parcel, p threads.Post, since time.Time) (string, error) {
+// FindFile implements [threads.FileUploader]. The search begins a minute before since, which is by Slack's clock.
+func (c *Client) FindFile(ctx context.Context, f threads.FileUpload, p threads.Post, since time.Time) (string, error) {
 	if err := c.known(ctx); err != nil {
 		return "", err
 	}
@@ -121,4 +121,4 @@ func noScope(scope string) error {
 	return &threads.FileError{Why: "the Slack app lacks the scope " + first(scope, scopeUpload) + "; add it in the app's settings and reinstall the app"}
 }
 
-var _ threads.Carrier = (*Client)(nil)
+var _ threads.FileUploader = (*Client)(nil)

@@ -12,9 +12,9 @@ import (
 )
 
 // upload hands a file over.
-func (x *world) upload(name, content string) threads.Parcel {
+func (x *world) upload(name, content string) threads.FileUpload {
 	x.t.Helper()
-	f := threads.Parcel{Name: name, Size: int64(len(content))}
+	f := threads.FileUpload{Name: name, Size: int64(len(content))}
 	id, err := x.client.Upload(x.ctx, f, strings.NewReader(content))
 	if err != nil {
 		x.t.Fatal(err)
@@ -39,12 +39,12 @@ func TestAFileIsPostedInItsThreadAndFound(t *testing.T) {
 	if m := all[len(all)-1]; m.Text != p.Text || len(m.Files) != 1 || string(m.Files[0].Content) != "pixels" || m.Files[0].Name != "plot.png" {
 		t.Errorf("posted %+v", m)
 	}
-	for _, look := range []threads.Parcel{f, {Name: f.Name, Size: f.Size}} {
+	for _, look := range []threads.FileUpload{f, {Name: f.Name, Size: f.Size}} {
 		if ts, err := x.client.FindFile(x.ctx, look, p, since); ts != all[len(all)-1].TS || err != nil {
 			t.Errorf("%+v: found %q, %v", look, ts, err)
 		}
 	}
-	for _, look := range []threads.Parcel{{ID: "F404", Name: f.Name, Size: f.Size}, {Name: f.Name, Size: 7}, {Name: "other", Size: f.Size}} {
+	for _, look := range []threads.FileUpload{{ID: "F404", Name: f.Name, Size: f.Size}, {Name: f.Name, Size: 7}, {Name: "other", Size: f.Size}} {
 		if ts, err := x.client.FindFile(x.ctx, look, p, since); ts != "" || err != nil {
 			t.Errorf("%+v: found %q, %v", look, ts, err)
 		}
@@ -81,7 +81,7 @@ func TestWhatSlackSaysOfAFileIsSorted(t *testing.T) {
 	t.Parallel()
 	x := start(t).identified()
 	p := threads.Post{Channel: x.ch, Root: x.root(), Text: "look"}
-	if err := x.client.Share(x.ctx, threads.Parcel{ID: "F404", Name: "a"}, p); !errors.Is(err, threads.ErrNotUploaded) {
+	if err := x.client.Share(x.ctx, threads.FileUpload{ID: "F404", Name: "a"}, p); !errors.Is(err, threads.ErrNotUploaded) {
 		t.Errorf("an upload that Slack forgot: %v", err)
 	}
 	f := x.upload("a.txt", "x")
@@ -89,8 +89,8 @@ func TestWhatSlackSaysOfAFileIsSorted(t *testing.T) {
 		fault workspace.APIFault
 		is    error
 	}{
-		"cut":             {workspace.CutAfter(), threads.ErrUnknown},
-		"internal error":  {workspace.Error("internal_error"), threads.ErrUnknown},
+		"cut":             {workspace.CutAfter(), threads.ErrOutcomeUnknown},
+		"internal error":  {workspace.Error("internal_error"), threads.ErrOutcomeUnknown},
 		"not in channel":  {workspace.Error("not_in_channel"), threads.ErrUnavailable},
 		"no such channel": {workspace.Error("channel_not_found"), threads.ErrUnavailable},
 	} {
@@ -130,9 +130,9 @@ func TestWithoutTheScopesNothingIsUploadedOrGuessed(t *testing.T) {
 		var final *threads.FileError
 		var err error
 		if scope == scopeUpload { // Slack says so itself, and where its scopes are known it is not asked
-			_, err = x.client.Upload(x.ctx, threads.Parcel{Name: "a", Size: 1}, strings.NewReader("x"))
+			_, err = x.client.Upload(x.ctx, threads.FileUpload{Name: "a", Size: 1}, strings.NewReader("x"))
 		} else {
-			err = x.client.Share(x.ctx, threads.Parcel{ID: "F404"}, threads.Post{Channel: x.ch, Root: x.root()})
+			err = x.client.Share(x.ctx, threads.FileUpload{ID: "F404"}, threads.Post{Channel: x.ch, Root: x.root()})
 		}
 		if !errors.As(err, &final) || !strings.Contains(final.Why, scope) {
 			t.Errorf("without %s: %v", scope, err)

@@ -35,20 +35,20 @@ func (c *Client) Joined(ctx context.Context) ([]string, error) {
 func (b *Bot) config() Config {
 	c := b.configured()
 	if b.threads != nil { // it is being made
-		c.Channel = b.threads.Channel(c.Channel)
+		c.Channel = b.threads.CurrentChannel(c.Channel)
 	}
 	return c
 }
 
 // channelOf is where a session is announced, by the id that the channel has now.
 func (b *Bot) channelOf(r sessions.Row) string {
-	return b.threads.Channel(first(r.Slack.Channel, b.o.Config().Channel))
+	return b.threads.CurrentChannel(first(r.Slack.Channel, b.o.Config().Channel))
 }
 
 // oldChannels are the entries of the configuration that name a channel by an id that Slack does not know any more.
 func (b *Bot) oldChannels(rows []sessions.Row) (errs []error) {
 	say := func(key, id string) {
-		if now := b.threads.Channel(id); now != id {
+		if now := b.threads.CurrentChannel(id); now != id {
 			errs = append(errs, fmt.Errorf("%s is %s, and Slack gave that channel the id %s: write %s there", key, id, now, now))
 		}
 	}

@@ -199,7 +199,7 @@ func (c *checker) person(ctx context.Context, id string) (name, problem string) 
 		return "", "could not be looked up: " + err.Error()
 	}
 	policy := authz.Policy{Users: c.o.Users, Team: c.self.Team, Enterprise: c.self.Enterprise}
-	switch verdict, reason := policy.Judge(actor); {
+	switch verdict, reason := policy.Authorize(actor); {
 	case verdict == authz.Allowed:
 		return first(person.Name, id), ""
 	case person.ID == "":

@@ -61,9 +61,9 @@ type Client struct {
 }
 
 var (
-	_ threads.History  = (*Client)(nil)
-	_ threads.Receipts = (*Client)(nil)
-	_ threads.Speaker  = (*Client)(nil)
+	_ threads.History        = (*Client)(nil)
+	_ threads.ReactionWriter = (*Client)(nil)
+	_ threads.Poster         = (*Client)(nil)
 )
 
 // NewClient makes a client; it calls nothing yet. An API URL that is neither https nor on a loopback address is refused.
@@ -477,7 +477,7 @@ func (c *Client) load(ctx context.Context, m message, actor authz.Actor) (thread
 		return threads.Content{}, err
 	}
 	text, missing := m.read(c.people.names(ctx))
-	return threads.Content{Actor: actor, Speaker: first(sessions.DisplayName(person.Name), actor.User), Text: text, Missing: missing, Files: m.files()}, nil
+	return threads.Content{Actor: actor, Speaker: first(sessions.DisplayName(person.Name), actor.User), Text: text, Unreadable: missing, Files: m.files()}, nil
 }
 
 // later reports a message after oldest; every one is after none.

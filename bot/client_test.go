@@ -113,14 +113,14 @@ func TestAPostSaysWhetherItMayHaveHappened(t *testing.T) {
 		posted  bool
 		unknown bool
 	}{
-		{"done, and no answer", workspace.HangAfter(), threads.ErrUnknown, true, true},
-		{"done, and cut", workspace.CutAfter(), threads.ErrUnknown, true, true},
-		{"cut", workspace.CutBefore(), threads.ErrUnknown, false, true},
-		{"no answer", workspace.Hang(), threads.ErrUnknown, false, true},
-		{"503", workspace.HTML(503), threads.ErrUnknown, false, true},
-		{"a page", workspace.HTML(200), threads.ErrUnknown, false, true},
-		{"half an answer", workspace.BadJSON(), threads.ErrUnknown, false, true},
-		{"internal_error", workspace.Error("internal_error"), threads.ErrUnknown, false, true},
+		{"done, and no answer", workspace.HangAfter(), threads.ErrOutcomeUnknown, true, true},
+		{"done, and cut", workspace.CutAfter(), threads.ErrOutcomeUnknown, true, true},
+		{"cut", workspace.CutBefore(), threads.ErrOutcomeUnknown, false, true},
+		{"no answer", workspace.Hang(), threads.ErrOutcomeUnknown, false, true},
+		{"503", workspace.HTML(503), threads.ErrOutcomeUnknown, false, true},
+		{"a page", workspace.HTML(200), threads.ErrOutcomeUnknown, false, true},
+		{"half an answer", workspace.BadJSON(), threads.ErrOutcomeUnknown, false, true},
+		{"internal_error", workspace.Error("internal_error"), threads.ErrOutcomeUnknown, false, true},
 		{"404", workspace.HTML(404), nil, false, false},
 		{"gone channel", workspace.Error("channel_not_found"), threads.ErrUnavailable, false, false},
 		{"archived", workspace.Error("is_archived"), threads.ErrUnavailable, false, false},
@@ -134,7 +134,7 @@ func TestAPostSaysWhetherItMayHaveHappened(t *testing.T) {
 			x.Faults().API(methodPost, 1, c.fault)
 			client := x.newClient(ClientOptions{Timeout: 300 * time.Millisecond})
 			_, err := client.Post(x.ctx, threads.Post{Channel: x.ch, Text: "t", Nonce: "n"})
-			if err == nil || c.is != nil && !errors.Is(err, c.is) || errors.Is(err, threads.ErrUnknown) != c.unknown {
+			if err == nil || c.is != nil && !errors.Is(err, c.is) || errors.Is(err, threads.ErrOutcomeUnknown) != c.unknown {
 				t.Errorf("err is %v", err)
 			}
 			if got := len(x.Messages(x.ch)) > 0; got != c.posted {
@@ -159,7 +159,7 @@ func TestAPostThatWasNeverSentIsNotInDoubt(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.Post(t.Context(), threads.Post{Channel: "C1", Text: "t"})
-	if err == nil || errors.Is(err, threads.ErrUnknown) || strings.Contains(err.Error(), "xoxb-secret") {
+	if err == nil || errors.Is(err, threads.ErrOutcomeUnknown) || strings.Contains(err.Error(), "xoxb-secret") {
 		t.Errorf("err is %v", err)
 	}
 }
@@ -177,7 +177,7 @@ func TestRateLimitsAreTold(t *testing.T) {
 		} {
 			x.Faults().API(name, 1, workspace.RateLimited(header))
 			var limited *threads.RateLimitedError
-			if err := call(); !errors.As(err, &limited) || limited.After != want || errors.Is(err, threads.ErrUnknown) {
+			if err := call(); !errors.As(err, &limited) || limited.After != want || errors.Is(err, threads.ErrOutcomeUnknown) {
 				t.Errorf("%s with Retry-After %q: %v", name, header, err)
 			}
 		}

@@ -197,7 +197,7 @@ func (b *Bot) ours(channel string) bool {
 		return true
 	}
 	for id := range b.threads.Sessions() {
-		if at, _, bound := b.threads.Where(id); bound && at == channel {
+		if at, _, bound := b.threads.ThreadOf(id); bound && at == channel {
 			return true
 		}
 	}

@@ -45,7 +45,7 @@ type Commands interface {
 
 // Decider settles the questions under which the buttons of package threads stand.
 type Decider interface {
-	Decide(ctx context.Context, d threads.Decision) (answer string, err error)
+	Decide(ctx context.Context, d threads.ResendChoice) (answer string, err error)
 }
 
 // DoorsOptions are what [Doors] are made of. Client, Policy and Sink are required.
@@ -108,7 +108,7 @@ func (d *Doors) OnHome(h Handler) { d.home = h }
 // OnDecision registers who settles the questions of package threads.
 func (d *Doors) OnDecision(decider Decider) {
 	decide := func(ctx context.Context, a Act) (string, error) {
-		return decider.Decide(ctx, threads.Decision{Token: a.Value, Action: a.Name, Actor: a.Actor, TS: a.TS})
+		return decider.Decide(ctx, threads.ResendChoice{Token: a.Value, Action: a.Name, Actor: a.Actor, TS: a.TS})
 	}
 	d.OnAction(threads.ActionSend, decide)
 	d.OnAction(threads.ActionSkip, decide)
@@ -178,20 +178,20 @@ func (d *Doors) run(ctx context.Context, f func(context.Context)) {
 // admit judges. Whoever the payload does not turn away is looked up: it does not tell of bots and of those who are
 // deactivated, and not always of the team.
 func (d *Doors) admit(ctx context.Context, a *Act) bool {
-	verdict, reason := d.o.Policy().Judge(a.Actor)
+	verdict, reason := d.o.Policy().Authorize(a.Actor)
 	if verdict == authz.Allowed || a.Actor.Team == "" {
 		actor, _, err := d.o.Client.People().Complete(ctx, a.Actor)
 		if err != nil {
 			d.o.Log.Warn("cannot tell who acted", "member", a.Actor.User, "error", err)
 		}
 		a.Actor = actor
-		verdict, reason = d.o.Policy().Judge(a.Actor)
+		verdict, reason = d.o.Policy().Authorize(a.Actor)
 	}
 	if verdict == authz.Allowed {
 		return true
 	}
 	why := dropActor
-	if verdict == authz.Waiting || verdict == authz.Silent {
+	if verdict == authz.Suspended || verdict == authz.SuspendedUnlisted {
 		why = dropWaiting
 	}
 	d.o.Log.Warn("not let in", "member", a.Actor.User, "team", a.Actor.Team, "because", reason, "tried", a.Name)

@@ -15,12 +15,12 @@ import (
 
 // judge is a Decider that remembers.
 type judge struct {
-	got    chan threads.Decision
+	got    chan threads.ResendChoice
 	answer string
 	err    error
 }
 
-func (j *judge) Decide(_ context.Context, d threads.Decision) (string, error) {
+func (j *judge) Decide(_ context.Context, d threads.ResendChoice) (string, error) {
 	j.got <- d
 	return j.answer, j.err
 }
@@ -41,13 +41,13 @@ func (x *world) click(p *workspace.Person, ts, action string) {
 func TestAPressOnAButtonIsDecidedAndAnswered(t *testing.T) {
 	t.Parallel()
 	x := start(t)
-	j := &judge{got: make(chan threads.Decision, 1), answer: "done"}
+	j := &judge{got: make(chan threads.ResendChoice, 1), answer: "done"}
 	x.doors.OnDecision(j)
 	x.up()
 	root, ts := question(x)
 	x.click(x.ann, ts, threads.ActionSkip)
 	d := <-j.got
-	if want := (threads.Decision{Token: "token-1", Action: threads.ActionSkip, TS: ts, Actor: authz.Actor{User: x.ann.ID, Team: x.TeamID()}}); d != want {
+	if want := (threads.ResendChoice{Token: "token-1", Action: threads.ActionSkip, TS: ts, Actor: authz.Actor{User: x.ann.ID, Team: x.TeamID()}}); d != want {
 		t.Errorf("decided %+v, want %+v", d, want)
 	}
 	x.until("the answer", func() bool { return len(x.Ephemerals(x.ann.ID)) == 1 })
@@ -60,7 +60,7 @@ func TestAPressOnAButtonIsDecidedAndAnswered(t *testing.T) {
 func TestAPressOfSomebodyElseGoesNowhere(t *testing.T) {
 	t.Parallel()
 	x := start(t)
-	j := &judge{got: make(chan threads.Decision, 9), answer: "done"}
+	j := &judge{got: make(chan threads.ResendChoice, 9), answer: "done"}
 	x.doors.o.Commands = echo{}
 	x.doors.OnDecision(j)
 	x.up()
@@ -85,7 +85,7 @@ func TestAPressOfSomebodyElseGoesNowhere(t *testing.T) {
 func TestNobodyGetsInWhileTheConfigIsInvalid(t *testing.T) {
 	t.Parallel()
 	x := start(t)
-	j := &judge{got: make(chan threads.Decision, 9)}
+	j := &judge{got: make(chan threads.ResendChoice, 9)}
 	x.doors.o.Policy = func() authz.Policy { return authz.Policy{Users: []string{x.ann.ID}, Team: x.TeamID(), Suspended: true} }
 	x.doors.OnDecision(j)
 	x.up()
@@ -100,7 +100,7 @@ func TestNobodyGetsInWhileTheConfigIsInvalid(t *testing.T) {
 func TestAPressThatFailsIsToldAndADeniedOneIsNot(t *testing.T) {
 	t.Parallel()
 	x := start(t)
-	j := &judge{got: make(chan threads.Decision, 9), err: errors.New("pane <gone>")}
+	j := &judge{got: make(chan threads.ResendChoice, 9), err: errors.New("pane <gone>")}
 	x.doors.OnDecision(j)
 	x.up()
 	_, ts := question(x)

@@ -93,7 +93,7 @@ func TestAQuestionIsAllowedByAButton(t *testing.T) {
 	a.wantsDialogs("approved|hook|")
 	a.until(smallagent.StateReady)
 	a.wants("ask: deploy <!channel> & `more`") // and no key was pressed
-	if asked, decided := a.eventsOf(threads.EventAsked), a.eventsOf(threads.EventDecided); len(asked) != 1 || len(decided) != 1 ||
+	if asked, decided := a.eventsOf(threads.EventPermissionRequested), a.eventsOf(threads.EventPermissionDecided); len(asked) != 1 || len(decided) != 1 ||
 		decided[0].Fields["user"] != w.ann.ID || decided[0].Fields["verdict"] != sessions.VerdictAllow || decided[0].Fields["ask"] != asked[0].Fields["ask"] {
 		t.Errorf("events %+v, %+v", asked, decided)
 	}
@@ -195,7 +195,7 @@ func TestAQuestionThatIsAnsweredInTheTerminalLosesItsButtons(t *testing.T) {
 	w.press(w.ann, a, m, threads.ActionReason, buttonValue(m.Blocks))
 	w.until("an answer in place of the form", func() bool { return len(w.Ephemerals(w.ann.ID)) == 2 })
 	a.wantsDialogs("approved||")
-	if n := len(a.eventsOf(threads.EventAskOver)); n != 1 {
+	if n := len(a.eventsOf(threads.EventPermissionEnded)); n != 1 {
 		t.Errorf("%d events say that it is over", n)
 	}
 }
@@ -286,7 +286,7 @@ func TestAQuestionThatWasAskedWhileTheBotWasDownIsPostedWhenItIsBack(t *testing.
 // say types a text into the session without Slack.
 func (a *agent) say(text string) {
 	a.w.t.Helper()
-	if _, err := a.w.core.Say(a.w.ctx, sessions.SayRequest{Ref: a.ref, Text: text}); err != nil {
+	if _, err := a.w.core.Submit(a.w.ctx, sessions.SayRequest{Ref: a.ref, Text: text}); err != nil {
 		a.w.t.Fatal(err)
 	}
 }

@@ -716,7 +716,7 @@ func (a *agent) state(ts string) threads.Entry {
 // that was forgotten that it is settled.
 func stateIn(b threads.Binding, ts string) threads.Entry {
 	e, whole := b.Replies[ts]
-	trace, done := b.Done[ts]
+	trace, done := b.Traces[ts]
 	switch {
 	case whole, !done && threads.CompareTS(ts, b.Cursor) > 0:
 		return e

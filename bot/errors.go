@@ -135,7 +135,7 @@ var meanings = map[string]meaning{
 const codeNoAnswer = "no_answer"
 
 // errCrowded is a refusal of one reaction for want of room.
-var errCrowded = fmt.Errorf("%w: %w", threads.ErrRefused, threads.ErrCrowded)
+var errCrowded = fmt.Errorf("%w: %w", threads.ErrRefused, threads.ErrTooManyReactions)
 
 // meaningOf looks a code up.
 func meaningOf(code string) meaning {
@@ -158,7 +158,7 @@ func fatal(token, code, needed string) *FatalError {
 }
 
 // classify turns what a call returned into this package's errors. effect says that the call does something that must not
-// be done twice: then an answer that never came is threads.ErrUnknown.
+// be done twice: then an answer that never came is threads.ErrOutcomeUnknown.
 func classify(method, token string, effect bool, err error) error {
 	var slackErr slack.SlackErrorResponse
 	var limited *slack.RateLimitedError
@@ -170,7 +170,7 @@ func classify(method, token string, effect bool, err error) error {
 	case errors.As(err, &slackErr):
 		return classifyCode(method, token, effect, slackErr)
 	case effect && mayBeDone(err):
-		return fmt.Errorf("%s: %w: %w", method, threads.ErrUnknown, err)
+		return fmt.Errorf("%s: %w: %w", method, threads.ErrOutcomeUnknown, err)
 	}
 	return fmt.Errorf("%s: %w", method, err)
 }
@@ -184,7 +184,7 @@ func classifyCode(method, token string, effect bool, e slack.SlackErrorResponse)
 	case m.wait:
 		return fmt.Errorf("%s: %w", method, &threads.RateLimitedError{After: defaultRetryAfter})
 	case effect && m.unsure:
-		m.is = threads.ErrUnknown
+		m.is = threads.ErrOutcomeUnknown
 	}
 	return &APIError{Method: method, Code: e.Err, Needed: e.Needed, is: m.is}
 }

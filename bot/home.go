@@ -66,10 +66,10 @@ func (h *home) closed(ctx context.Context, a Act) {
 func (h *home) close(ctx context.Context, actor authz.Actor) {
 	text, policy := homeClosed, h.b.Policy()
 	h.forget(actor)
-	switch verdict, _ := policy.Judge(actor); {
-	case verdict == authz.Waiting:
+	switch verdict, _ := policy.Authorize(actor); {
+	case verdict == authz.Suspended:
 		text = homeWaiting
-	case verdict == authz.Silent && len(policy.Users) == 0: // no valid list was ever read
+	case verdict == authz.SuspendedUnlisted && len(policy.Users) == 0: // no valid list was ever read
 		return
 	}
 	if err := h.b.o.Client.publishHome(ctx, actor.User, render.Sentence(text)); err != nil {
@@ -108,7 +108,7 @@ func (h *home) view(rows []sessions.Row, notice string) (slack.HomeTabViewReques
 func (h *home) refresh(ctx context.Context, rows []sessions.Row) {
 	policy := h.b.Policy()
 	for actor, was := range h.open() {
-		if verdict, _ := policy.Judge(actor); verdict != authz.Allowed {
+		if verdict, _ := policy.Authorize(actor); verdict != authz.Allowed {
 			h.close(ctx, actor)
 			continue
 		}

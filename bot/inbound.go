@@ -166,7 +166,7 @@ func channelOf(event object) string {
 func (in *Inbound) clocked(payload, event object) {
 	for _, at := range []string{payload.str("event_time"), event.str("event_ts")} {
 		if at != "" {
-			in.o.Client.clock.After(threads.TSTime(at))
+			in.o.Client.clock.ObserveEvent(threads.TSTime(at))
 		}
 	}
 }
@@ -264,7 +264,7 @@ func (in *Inbound) heard(ctx context.Context, m message) {
 		in.drop(ctx, m, drop)
 		return
 	}
-	r.Late = m.is(retried)
+	r.Redelivered = m.is(retried)
 	in.o.Threads.Heard(r)
 }
 
@@ -284,7 +284,7 @@ func (in *Inbound) changed(ctx context.Context, event message) {
 	case !rewritten(before, now):
 		in.drop(ctx, now, dropUnfurl)
 	default:
-		r.Late = event.is(retried)
+		r.Redelivered = event.is(retried)
 		in.o.Threads.Edited(r)
 	}
 }

@@ -142,11 +142,11 @@ func TestAStrangerOfASharedChannelIsOfAnotherTeam(t *testing.T) {
 	mine := x.reply(root, "it is me")
 	x.until("both", func() bool { return x.heard.has("heard "+ts) && x.heard.has("heard "+mine) })
 	policy := authz.Policy{Users: []string{eve.ID, x.ann.ID}, Team: x.TeamID()}
-	for id, want := range map[string]authz.Verdict{ts: authz.Denied, mine: authz.Allowed} {
+	for id, want := range map[string]authz.Decision{ts: authz.Denied, mine: authz.Allowed} {
 		r := x.heard.reply(t, id)
 		loaded := load(t, x.ctx, r)
-		early, _ := policy.Judge(r.Actor)
-		late, _ := policy.Judge(loaded.Actor)
+		early, _ := policy.Authorize(r.Actor)
+		late, _ := policy.Authorize(loaded.Actor)
 		if early != want || late != want {
 			t.Errorf("%s by %+v: %v, then %v", id, loaded.Actor, early, late)
 		}

@@ -203,7 +203,7 @@ func (l *listener) call(now time.Time) {
 		}
 	}
 	for id := range there {
-		if l.all[id] == nil && l.b.threads.Bound(id) {
+		if l.all[id] == nil && l.b.threads.IsBound(id) {
 			l.all[id] = &listened{}
 		}
 	}

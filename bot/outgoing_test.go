@@ -113,7 +113,7 @@ func throughEveryDoor(c *Client, text string) {
 	_ = c.Whisper(ctx, "C1", "1.1", "U1", text, render.Button{Label: "Go", Action: "go"})
 	_ = c.respond(ctx, "https://hooks.slack.com/x", "1.1", text)
 	_ = c.SetStatus(ctx, "C1", "1.1", text)
-	file := threads.Parcel{Name: text, Size: 1, ID: "F1"}
+	file := threads.FileUpload{Name: text, Size: 1, ID: "F1"}
 	_, _ = c.Upload(ctx, file, strings.NewReader("x"))
 	_ = c.Share(ctx, file, post)
 	_ = c.upload(ctx, "C1", "1.1", text, text, []byte("x"))
@@ -134,8 +134,8 @@ func TestWhatAgentsShowIsScrubbedBeforeItIsCut(t *testing.T) {
 			answer := b.pages("standing:a", sessions.Said{Text: pad + text})
 			question, _ := b.askText("standing:a", sessions.Ask{Tool: text, Command: pad + text, File: text, Cwd: text, Why: text, Input: text})
 			made := append(answer.Texts, question, b.dialogText(strings.Split(text, "\n")), render.ParseScreen(pad+text).Scrubbed(scrub).Text())
-			if answer.Whole != nil {
-				made = append(made, answer.Whole.Content)
+			if answer.FullText != nil {
+				made = append(made, answer.FullText.Content)
 			}
 			for _, m := range made {
 				if left(m, secret) || left(strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">").Replace(m), secret) {

@@ -47,7 +47,7 @@ type rotation struct {
 	rest  time.Time     // Slack asked to wait until then
 	pause time.Duration // after a failure
 	stale time.Time     // since when sessions are found stale while there is no message
-	last  int           // [sessions.Drift.Change] that the message is about; 0: not known since the start
+	last  int           // [sessions.Drift.Edit] that the message is about; 0: not known since the start
 
 	mu     sync.Mutex // guards the fields that follow
 	state  rotationState
@@ -115,7 +115,7 @@ func (r *rotation) goOn(ctx context.Context) {
 		return
 	}
 	actor, _, err := r.b.o.Client.People().Complete(ctx, authz.Actor{User: left.By})
-	if verdict, why := r.b.Policy().Judge(actor); err != nil || verdict != authz.Allowed {
+	if verdict, why := r.b.Policy().Authorize(actor); err != nil || verdict != authz.Allowed {
 		r.b.o.Log.Warn("a restart of sessions that was cut short is not taken up", "member", left.By, "because", why, "error", err)
 		r.change(func(s *rotationState) { s.Run = nil })
 		return
@@ -315,7 +315,7 @@ func (r *rotation) message(nonce string, f func(*rotationMessage)) {
 // post posts the message, once: one that may have been posted is looked for first.
 func (r *rotation) post(ctx context.Context, p render.Rotation, m rotationMessage) error {
 	if m.Tried {
-		ts, err := r.b.o.Client.FindPost(ctx, m.Channel, "", m.Nonce, r.b.o.Client.clock.Of(m.Since))
+		ts, err := r.b.o.Client.FindPost(ctx, m.Channel, "", m.Nonce, r.b.o.Client.clock.FromLocal(m.Since))
 		if err != nil {
 			return fmt.Errorf("look for the message that tells of stale sessions: %w", err)
 		}
@@ -332,7 +332,7 @@ func (r *rotation) post(ctx context.Context, p render.Rotation, m rotationMessag
 	case err == nil:
 		r.message(m.Nonce, func(m *rotationMessage) { m.TS, m.Shown = ts, shown })
 		return nil
-	case !errors.Is(err, threads.ErrUnknown) && ctx.Err() == nil:
+	case !errors.Is(err, threads.ErrOutcomeUnknown) && ctx.Err() == nil:
 		r.message(m.Nonce, func(m *rotationMessage) { m.Tried = false })
 	}
 	return fmt.Errorf("tell of stale sessions: %w", err)
@@ -340,7 +340,7 @@ func (r *rotation) post(ctx context.Context, p render.Rotation, m rotationMessag
 
 // keep has the message show what is true, and lets go of it when nothing is stale any more, or when the file changed again.
 func (r *rotation) keep(ctx context.Context, p render.Rotation, m rotationMessage) error {
-	m.Channel = r.b.threads.Channel(m.Channel)
+	m.Channel = r.b.threads.CurrentChannel(m.Channel)
 	if r.last == 0 {
 		r.last = p.Drift.Change
 	}
@@ -373,7 +373,7 @@ func (r *rotation) keep(ctx context.Context, p render.Rotation, m rotationMessag
 // drop forgets a message that never came into the channel. One that may have is found first, so that it is not left there.
 func (r *rotation) drop(ctx context.Context, m rotationMessage) error {
 	if m.Tried {
-		ts, err := r.b.o.Client.FindPost(ctx, m.Channel, "", m.Nonce, r.b.o.Client.clock.Of(m.Since))
+		ts, err := r.b.o.Client.FindPost(ctx, m.Channel, "", m.Nonce, r.b.o.Client.clock.FromLocal(m.Since))
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ func (s *screens) round(ctx context.Context) {
 	}
 	for id, ref := range all {
 		sign, told := signs[id]
-		if !s.b.threads.Bound(id) || told && s.seen[id].unchanged(sign, time.Now()) {
+		if !s.b.threads.IsBound(id) || told && s.seen[id].unchanged(sign, time.Now()) {
 			continue
 		}
 		if !wait(ctx, s.pause) {
@@ -84,7 +84,7 @@ func (s *screens) look(ctx context.Context, id string, ref sessions.Ref, sign se
 	now := time.Now()
 	view, err := s.b.o.Core.View(ctx, sessions.ViewRequest{Ref: ref, ID: id})
 	if err == nil {
-		s.b.threads.Seen(id, view)
+		s.b.threads.HandleScreen(id, view)
 	}
 	since := now.Unix() - sign.Output
 	over := sign.PID == 0 || err == nil && view.State != sessions.ViewDialog // nobody writes, or nothing is open

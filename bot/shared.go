@@ -157,7 +157,7 @@ func (s *sharing) held() (channels []string) {
 // problems says which channels are held back, and how much waits.
 func (s *sharing) problems() (all []string) {
 	for _, channel := range s.held() {
-		all = append(all, fmt.Sprintf("%v (%d messages wait)", &SharedError{Channel: channel}, s.b.threads.Waiting(channel)))
+		all = append(all, fmt.Sprintf("%v (%d messages wait)", &SharedError{Channel: channel}, s.b.threads.PendingPosts(channel)))
 	}
 	return all
 }
@@ -240,7 +240,7 @@ func (s *sharing) tell(ctx context.Context, channel string) {
 		_, err := s.b.o.Client.Post(ctx, threads.Post{Channel: user, Nonce: rand.Text(), Text: fmt.Sprintf(":no_entry: <#%s> is shared with another "+
 			"organisation now. Nothing of the sessions is posted there any more, and it waits: stop sharing the channel, use another one, or set "+
 			"`channels.slack.allowSharedChannels`.", channel)})
-		if failure := threads.FailureOf(err); err != nil && (failure == threads.FailureRetry || failure == threads.FailureWait) && !errors.Is(err, threads.ErrUnknown) {
+		if failure := threads.FailureOf(err); err != nil && (failure == threads.FailureRetry || failure == threads.FailureWait) && !errors.Is(err, threads.ErrOutcomeUnknown) {
 			continue // the next look tries again
 		}
 		if err != nil {
@@ -253,7 +253,7 @@ func (s *sharing) tell(ctx context.Context, channel string) {
 // allows reports whether a member is let in now.
 func (b *Bot) allows(ctx context.Context, user string) bool {
 	actor, _, err := b.o.Client.People().Complete(ctx, authz.Actor{User: user})
-	verdict, _ := b.Policy().Judge(actor)
+	verdict, _ := b.Policy().Authorize(actor)
 	return err == nil && verdict == authz.Allowed
 }
 

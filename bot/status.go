@@ -12,9 +12,9 @@ import (
 	"the-loop/threads"
 )
 
-var _ threads.Statuses = (*Client)(nil)
+var _ threads.StatusSetter = (*Client)(nil)
 
-// SetStatus implements [threads.Statuses]. Slack shows the text behind the app's name, in threads of channels too.
+// SetStatus implements [threads.StatusSetter]. Slack shows the text behind the app's name, in threads of channels too.
 func (c *Client) SetStatus(ctx context.Context, channel, root, text string) error {
 	if err := c.mayPost(ctx, channel); err != nil && text != "" {
 		return err

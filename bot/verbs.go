@@ -69,7 +69,7 @@ func (b *Bot) say(ctx context.Context, a Act, ref sessions.Ref, text string) (st
 	if err != nil {
 		b.o.Log.Info("cannot tell how a member is called", "member", a.Actor.User, "error", err)
 	}
-	receipt, err := b.o.Core.Say(ctx, sessions.SayRequest{Ref: ref, Text: text, Speaker: first(sessions.DisplayName(person.Name), a.Actor.User)})
+	receipt, err := b.o.Core.Submit(ctx, sessions.SayRequest{Ref: ref, Text: text, Speaker: first(sessions.DisplayName(person.Name), a.Actor.User)})
 	var held *sessions.HeldError
 	switch {
 	case errors.As(err, &held):
@@ -100,7 +100,7 @@ func (b *Bot) peek(ctx context.Context, ref sessions.Ref, user string, share boo
 	if !share {
 		return screen, nil
 	}
-	told := b.threads.Tell(ctx, p.Row.ID, threads.Telling{Text: fmt.Sprintf("Shared by <@%s>: %s", user, screen)})
+	told := b.threads.Notify(ctx, p.Row.ID, threads.Notification{Text: fmt.Sprintf("Shared by <@%s>: %s", user, screen)})
 	if !told {
 		return "It has no thread to share this in, so only you see it.\n" + screen, nil
 	}
@@ -109,7 +109,7 @@ func (b *Bot) peek(ctx context.Context, ref sessions.Ref, user string, share boo
 
 // picture posts a picture of a session's screen in its thread. Where files may not be uploaded there is none.
 func (b *Bot) picture(ctx context.Context, ref sessions.Ref, id string) (string, error) {
-	channel, root, ok := b.threads.Where(id)
+	channel, root, ok := b.threads.ThreadOf(id)
 	if !ok || !b.o.Client.mayUpload() {
 		return "Shared in its thread.", nil
 	}

@@ -86,7 +86,7 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 	resp, err := w.send(req)
 	if err == nil {
 		if date := dateOf(resp.Header); !date.IsZero() {
-			w.clock.Dated(date)
+			w.clock.ObserveDate(date)
 		}
 	}
 	return resp, err

@@ -16,7 +16,7 @@ type AttendRequest struct {
 	Ref   Ref
 	ID    string // of the session
 	Token string
-	Mark  string // [Ask.Mark]
+	Mark  string // [PermissionRequest.DialogExcerpt]
 	Open  func() // called as soon as the ask is known to be open
 }
 
@@ -98,9 +98,9 @@ func (o *openAsks) unseen(session string) bool {
 	return false
 }
 
-// Attend waits until the ask is over: answered here or in the terminal, given up by the agent, or ended with it. When
+// WaitResolved waits until the ask is over: answered here or in the terminal, given up by the agent, or ended with it. When
 // Open was not called, it was over before. The error is ctx's, or says why the ask cannot be reached.
-func (c *Core) Attend(ctx context.Context, q AttendRequest) error {
+func (c *Core) WaitResolved(ctx context.Context, q AttendRequest) error {
 	if c.o.Reports == nil {
 		return fmt.Errorf("attend an ask: %w", errors.ErrUnsupported)
 	}
@@ -196,18 +196,18 @@ func (c *Core) askSeen(ctx context.Context, q AttendRequest) seen {
 type AnswerRequest struct {
 	Ref  Ref
 	ID   string // of the session
-	Mark string // [Ask.Mark]
+	Mark string // [PermissionRequest.DialogExcerpt]
 	Answer
 }
 
 // answerLook lies between two looks at a screen that does not ask any more.
 const answerLook = 150 * time.Millisecond
 
-// Answer gives an ask its one answer, through the hook that waits for it: no key is pressed. [ErrAskOver] when it was not
+// AnswerPermission gives an ask its one answer, through the hook that waits for it: no key is pressed. [ErrAskOver] when it was not
 // taken: somebody answered before, here or in the terminal, or the agent asks no more. [ErrInDoubt] when it may have been.
 // An answer that somebody gives in the terminal within the same moment, some milliseconds, is the one that counts, and
 // nothing tells of it.
-func (c *Core) Answer(ctx context.Context, q AnswerRequest) error {
+func (c *Core) AnswerPermission(ctx context.Context, q AnswerRequest) error {
 	if c.o.Reports == nil {
 		return fmt.Errorf("answer an ask: %w", errors.ErrUnsupported)
 	}

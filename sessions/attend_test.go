@@ -38,10 +38,10 @@ func TestNothingIsTypedWhileAQuestionIsAboutToBeShown(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	open, over := make(chan struct{}), make(chan error, 1)
 	go func() {
-		over <- w.Attend(ctx, sessions.AttendRequest{Ref: ref("a"), ID: w.record("a").ID, Token: "t", Open: func() { close(open) }})
+		over <- w.WaitResolved(ctx, sessions.AttendRequest{Ref: ref("a"), ID: w.record("a").ID, Token: "t", Open: func() { close(open) }})
 	}()
 	<-open
-	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "yes"})
+	_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "yes"})
 	if held := (*sessions.HeldError)(nil); !errors.As(err, &held) || held.State != sessions.ViewDialog {
 		t.Errorf("a text meanwhile: %v", err)
 	}
@@ -77,7 +77,7 @@ func TestAQuestionSaysWhereItsFileIs(t *testing.T) {
 	}
 	w := newWorld(t, func(_ *world, o *sessions.Options) { o.Reports = askedOf{file: link} }, sessions.Definition{Name: "a"})
 	w.start("a")
-	noted, err := w.Noted(t.Context(), sessions.NotedRequest{Ref: ref("a")})
+	noted, err := w.ReadReports(t.Context(), sessions.NotedRequest{Ref: ref("a")})
 	if err != nil || len(noted.Asks) != 1 || !slices.Equal(noted.Asks[0].FileAt, []string{"/etc/passwd"}) {
 		t.Errorf("%+v, %v", noted, err)
 	}

@@ -289,7 +289,7 @@ func TestR6_7_EveryVerbAddressesACreatedSessionAsItDoesADeclaredOne(t *testing.T
 		if row := w.stop(name); row.Outcome != sessions.OutcomeStopped {
 			t.Errorf("%+v", row)
 		}
-		_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref(name), Text: "x"})
+		_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref(name), Text: "x"})
 		w.refused(err, sessions.ErrNotRunning, "the-loop standing start "+name)
 	}
 }
@@ -332,7 +332,7 @@ func TestARestartKeepsTheConversationAndLetsRepliesWait(t *testing.T) {
 			}
 			going = false
 		default:
-			_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "while it restarts"})
+			_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "while it restarts"})
 			var refusal *sessions.Refusal
 			if errors.As(err, &refusal) {
 				refused++

@@ -25,7 +25,7 @@ type Delivered struct {
 
 // Deliver takes an event of a work item to its session, once for each delivery id, also across processes and crashes: a live
 // agent has it typed, one that has ended or never ran is started with it, in its conversation if that can be resumed. Errors
-// are those of [Core.Say], and beside them those of a start: but for [ErrInDoubt] nothing arrived, and the same delivery can
+// are those of [Core.Submit], and beside them those of a start: but for [ErrInDoubt] nothing arrived, and the same delivery can
 // be tried again. What is in doubt is reported, and not repeated under its id; a retry looks for evidence only.
 func (c *Core) Deliver(ctx context.Context, q DeliverRequest) (Delivered, error) {
 	if q.DeliveryID == "" {

@@ -584,10 +584,10 @@ func TestAReplyToAWorkItemStartsNothing(t *testing.T) {
 		t.Error(receipt)
 	}
 	w.kill(item)
-	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: item, Text: "another"})
+	_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: item, Text: "another"})
 	w.refused(err, sessions.ErrNotRunning, "the-loop sessions deliver "+item)
 	w.stop(item)
-	_, err = w.Say(t.Context(), sessions.SayRequest{Ref: item, Text: "another"})
+	_, err = w.Submit(t.Context(), sessions.SayRequest{Ref: item, Text: "another"})
 	w.refused(err, sessions.ErrNotRunning, item+" is not running")
 	if panes := w.panes(); len(panes) != 0 {
 		t.Errorf("%+v", panes)

@@ -10,7 +10,7 @@ import (
 // Reports is what agents report beyond what their own records hold, whatever their harness: through hooks, and with the
 // program itself.
 type Reports interface {
-	// Noted reads what a session's agent reported after place, which is opaque and may be stored. An empty place is the
+	// ReadReports reads what a session's agent reported after place, which is opaque and may be stored. An empty place is the
 	// beginning: of what was reported before since, only what waits for an answer counts then.
 	Noted(ctx context.Context, session, place string, since time.Time) (Noted, error)
 	// Remove removes what the agent of a session reported. That there is nothing is no error.
@@ -25,7 +25,7 @@ type Reports interface {
 // ErrAskOver says that a question of an agent's is not open any more.
 var ErrAskOver = errors.New("the agent does not ask this any more")
 
-// Noted is what an agent reported, each oldest first.
+// ReadReports is what an agent reported, each oldest first.
 type Noted struct {
 	Asks     []Ask
 	Answered []Answered
@@ -60,7 +60,7 @@ type Ask struct {
 	Unplaced      bool
 }
 
-// Verdict is what is decided about an [Ask].
+// Verdict is what is decided about an [PermissionRequest].
 type Verdict string
 
 // The verdicts.
@@ -70,14 +70,14 @@ const (
 	VerdictLeave Verdict = "leave" // nothing is decided here: the hook need not wait any longer
 )
 
-// Answer is what somebody decided about an [Ask].
+// Answer is what somebody decided about an [PermissionRequest].
 type Answer struct {
 	Token   string
 	Verdict Verdict
 	Reason  string // of a refusal, for the agent; may be empty
 }
 
-// Answered is an [Answer] that the agent was given.
+// Answered is an [AnswerPermission] that the agent was given.
 type Answered struct {
 	Token string
 	Allow bool
@@ -88,13 +88,13 @@ type Answered struct {
 type NotedRequest struct {
 	Ref   Ref
 	ID    string    // the session that is meant; empty: whichever has the ref now
-	Place string    // [Noted.Next] of the last time; empty: from Since on
+	Place string    // [ReadReports.Next] of the last time; empty: from Since on
 	Since time.Time // counts without a place, but not for asks: those are open or over
 }
 
-// Noted reads what the agent of a session reported, also in a run that has ended. [errors.ErrUnsupported] when the core was
+// ReadReports reads what the agent of a session reported, also in a run that has ended. [errors.ErrUnsupported] when the core was
 // made without [Options].Reports.
-func (c *Core) Noted(ctx context.Context, q NotedRequest) (Noted, error) {
+func (c *Core) ReadReports(ctx context.Context, q NotedRequest) (Noted, error) {
 	rec, err := c.recorded(ctx, q.Ref)
 	switch {
 	case err != nil:

@@ -76,7 +76,7 @@ func TestWorkItemsThatFallOnOneNameAreRefusedByEveryVerb(t *testing.T) {
 				_, err := w.Deliver(t.Context(), sessions.DeliverRequest{Ref: other, Text: "x"})
 				return err
 			},
-			"reply":  func() error { _, err := w.Say(t.Context(), sessions.SayRequest{Ref: other, Text: "x"}); return err },
+			"reply":  func() error { _, err := w.Submit(t.Context(), sessions.SayRequest{Ref: other, Text: "x"}); return err },
 			"start":  func() error { _, err := w.Start(t.Context(), sessions.StartRequest{Ref: other}); return err },
 			"attach": func() error { _, err := w.Attach(t.Context(), sessions.AttachRequest{Ref: other}); return err },
 			"close":  func() error { _, err := w.Delete(t.Context(), sessions.DeleteRequest{Ref: other}); return err },
@@ -113,7 +113,7 @@ func TestEveryVerbKnowsAWorkItemInEverySpelling(t *testing.T) {
 		t.Errorf("the agent was told %q", got)
 	}
 	w.ready(item)
-	if _, err := w.Say(t.Context(), sessions.SayRequest{Ref: other, Text: "a reply"}); err != nil {
+	if _, err := w.Submit(t.Context(), sessions.SayRequest{Ref: other, Text: "a reply"}); err != nil {
 		t.Errorf("reply: %v", err)
 	}
 	if p, err := w.Peek(t.Context(), sessions.PeekRequest{Ref: other}); err != nil || p.Row.Ref != item {

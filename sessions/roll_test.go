@@ -380,7 +380,7 @@ func TestRepliesWaitWhileASessionIsRolled(t *testing.T) {
 			}
 			going = false
 		default:
-			_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "while it is rolled"})
+			_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "while it is rolled"})
 			var refusal *sessions.Refusal
 			if errors.As(err, &refusal) || errors.Is(err, sessions.ErrInDoubt) {
 				t.Errorf("%v", err)

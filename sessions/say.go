@@ -48,13 +48,13 @@ const (
 	lookEveryMax = 100 * time.Millisecond
 )
 
-// Say types one text into the session's pane, bracketed and whole, submits it, and waits for the proof that the agent
+// Submit types one text into the session's pane, bracketed and whole, submits it, and waits for the proof that the agent
 // took it where the harness gives any. Errors:
 //   - a [*Refusal]: nothing was typed, and trying again changes nothing until its remedy was followed;
 //   - a [*HeldError], a [*LockedError], or [ErrSilent] alone: nothing was typed, try again later;
 //   - [ErrInDoubt]: it may have been typed, and must not be typed again unasked;
 //   - any other: nothing was typed.
-func (c *Core) Say(ctx context.Context, q SayRequest) (Receipt, error) {
+func (c *Core) Submit(ctx context.Context, q SayRequest) (Receipt, error) {
 	s := &speech{c: c, q: q}
 	receipt, err := s.run(ctx)
 	c.followed(ctx, s.harness, s.rec)
@@ -415,9 +415,9 @@ type WitnessRequest struct {
 	Intent Intent
 }
 
-// Witnessed reports whether the agent's record shows the text. False means that there is no evidence, not that it did
+// VerifyInput reports whether the agent's record shows the text. False means that there is no evidence, not that it did
 // not arrive.
-func (c *Core) Witnessed(ctx context.Context, q WitnessRequest) (bool, error) {
+func (c *Core) VerifyInput(ctx context.Context, q WitnessRequest) (bool, error) {
 	rec, err := c.recorded(ctx, q.Ref)
 	if err != nil {
 		return false, err

@@ -22,7 +22,7 @@ import (
 // say says something and fails on an error.
 func (w *world) say(name, text string) sessions.Receipt {
 	w.t.Helper()
-	receipt, err := w.Say(w.t.Context(), sessions.SayRequest{Ref: ref(name), Text: text})
+	receipt, err := w.Submit(w.t.Context(), sessions.SayRequest{Ref: ref(name), Text: text})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -76,10 +76,10 @@ func TestR3_4_AMessageSpawnsNothing(t *testing.T) {
 	}
 	before := len(w.panes())
 	for _, name := range []string{"new", "stopped", "dead", "gone"} {
-		_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref(name), Text: "hello"})
+		_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref(name), Text: "hello"})
 		w.refused(err, sessions.ErrNotRunning, "the-loop standing start "+name)
 	}
-	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("unknown"), Text: "hello"})
+	_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("unknown"), Text: "hello"})
 	w.refused(err, sessions.ErrNotRecorded, "standing:unknown")
 	if got := len(w.panes()); got != before {
 		t.Errorf("%d panes, %d before", got, before)
@@ -92,7 +92,7 @@ func TestWhatAnAgentWouldTakeAsACommandGoesInAsText(t *testing.T) {
 	w.start("a")
 	w.awaitSaid("a", 1)
 	for in, want := range map[string]string{"!rm -rf /": `From "ann": !rm -rf /`, " /clear": `From "ann": /clear`, "exit": `From "ann": exit`, "\u200b!x": `From "ann": !x`, "exit now": "exit now"} {
-		if _, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: in, Speaker: "ann\x1b[31m\n"}); err != nil {
+		if _, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: in, Speaker: "ann\x1b[31m\n"}); err != nil {
 			t.Fatal(err)
 		}
 		want = strings.Replace(want, `"ann"`, `"ann 31m"`, 1)
@@ -100,7 +100,7 @@ func TestWhatAnAgentWouldTakeAsACommandGoesInAsText(t *testing.T) {
 			t.Errorf("%q went in as %q, want %q", in, said[len(said)-1], want)
 		}
 	}
-	if _, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "!ls"}); err != nil {
+	if _, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "!ls"}); err != nil {
 		t.Fatal(err)
 	}
 	if said := w.said("a", smallagent.TypeUser); said[len(said)-1] != `From "operator": !ls` {
@@ -116,7 +116,7 @@ func TestRawSendsACommandOnPurposeAndNothingElse(t *testing.T) {
 	w := newWorld(t, nil, sessions.Definition{Name: "a"})
 	w.start("a")
 	raw := func(text string) error {
-		_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: text, Raw: true})
+		_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: text, Raw: true})
 		return err
 	}
 	if err := raw(" /help "); err != nil {
@@ -135,7 +135,7 @@ func TestATextOfNothingIsRefused(t *testing.T) {
 	w := newWorld(t, nil, sessions.Definition{Name: "a"})
 	w.start("a")
 	for _, text := range []string{"", " \n\t", "\x1b\x07", "\u200b\u202e"} {
-		_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: text})
+		_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: text})
 		w.refused(err, sessions.ErrEmptyText)
 	}
 }
@@ -144,7 +144,7 @@ func TestAReplyForASessionThatWasMadeAgainIsRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil, sessions.Definition{Name: "a"})
 	w.start("a")
-	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), ID: "another", Text: "x"})
+	_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), ID: "another", Text: "x"})
 	w.refused(err, sessions.ErrReplaced, "standing:a")
 	_, err = w.Keys(t.Context(), sessions.KeysRequest{Ref: ref("a"), ID: "another", Keys: []string{"Escape"}})
 	w.refused(err, sessions.ErrReplaced)
@@ -185,7 +185,7 @@ func TestATextIsHeldWhileTheScreenWouldNotTakeIt(t *testing.T) {
 			}
 			w.shows("a", name, c.wait)
 			intended := false
-			_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "yes",
+			_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "yes",
 				Intend: func(context.Context, sessions.Intent) error { intended = true; return nil }})
 			var held *sessions.HeldError
 			if !errors.As(err, &held) || held.State != c.held.State || held.Draft != c.held.Draft || !strings.Contains(err.Error(), c.says) {
@@ -220,7 +220,7 @@ func TestACopyOfWhatTheAgentTookIsClearedAway(t *testing.T) {
 	drafts("look at the tests")
 	w.say("a", "and at the docs")
 	drafts("and at the docs too")
-	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "now"})
+	_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "now"})
 	var held *sessions.HeldError
 	if !errors.As(err, &held) || !held.Draft {
 		t.Errorf("with somebody's draft in the box: %v", err)
@@ -241,7 +241,7 @@ func TestADeadAgentsLastScreenHoldsNothingBack(t *testing.T) {
 	w.say("a", "ask: x")
 	w.shows("a", "the dialog", asking)
 	w.kill("a")
-	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "hello"})
+	_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "hello"})
 	w.refused(err, sessions.ErrNotRunning, "has ended")
 	if !errors.Is(err, sessions.ErrPaneDead) {
 		t.Errorf("%v", err)
@@ -287,7 +287,7 @@ func TestTheSubmitKeyIsTheOneOfTheSession(t *testing.T) {
 		}
 	}
 	k.err = errors.New("cannot read the bindings")
-	if _, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "never"}); !errors.Is(err, k.err) || errors.Is(err, sessions.ErrInDoubt) {
+	if _, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "never"}); !errors.Is(err, k.err) || errors.Is(err, sessions.ErrInDoubt) {
 		t.Errorf("%v", err)
 	}
 	k.key, k.err = "", nil
@@ -315,7 +315,7 @@ func TestATextThatNeverLeavesTheBoxIsInDoubt(t *testing.T) {
 		o.Harnesses = harness.NewSet(hasty{agentIn(w.dir)}).Get
 	}, sessions.Definition{Name: "a", HarnessArgs: []string{"--lose-enters", "100"}})
 	w.start("a")
-	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "stuck"})
+	_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "stuck"})
 	if !errors.Is(err, sessions.ErrInDoubt) || !strings.Contains(err.Error(), "4 submit keys") {
 		t.Errorf("%v", err)
 	}
@@ -362,12 +362,12 @@ func TestADoubtOfTmuxIsADoubt(t *testing.T) {
 	w := newWorld(t, tap(spy), sessions.Definition{Name: "a"})
 	w.start("a")
 	spy.after = fmt.Errorf("%w: %w", sessions.ErrInDoubt, sessions.ErrSilent)
-	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "once"})
+	_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "once"})
 	if !errors.Is(err, sessions.ErrInDoubt) {
 		t.Errorf("%v", err)
 	}
 	spy.after, spy.refuse = nil, sessions.ErrSilent
-	_, err = w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "never"})
+	_, err = w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "never"})
 	if !errors.Is(err, sessions.ErrSilent) || errors.Is(err, sessions.ErrInDoubt) {
 		t.Errorf("%v", err)
 	}
@@ -378,7 +378,7 @@ func TestNothingIsTypedWhenTheIntentCannotBeWrittenDown(t *testing.T) {
 	w := newWorld(t, nil, sessions.Definition{Name: "a"})
 	w.start("a")
 	full := errors.New("the disk is full")
-	_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "never", Intend: func(context.Context, sessions.Intent) error { return full }})
+	_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "never", Intend: func(context.Context, sessions.Intent) error { return full }})
 	if !errors.Is(err, full) || errors.Is(err, sessions.ErrInDoubt) {
 		t.Errorf("%v", err)
 	}
@@ -395,9 +395,9 @@ func TestAnIntentFindsItsEvidenceAfterACrash(t *testing.T) {
 	w.say("a", "yes") // an equal earlier text proves nothing
 	var intent sessions.Intent
 	keep := func(_ context.Context, i sessions.Intent) error { intent = i; return errors.New("crashed") }
-	_, _ = w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "yes", Intend: keep})
+	_, _ = w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "yes", Intend: keep})
 	ask := func() bool {
-		ok, err := w.Witnessed(t.Context(), sessions.WitnessRequest{Ref: ref("a"), ID: id, Intent: intent})
+		ok, err := w.VerifyInput(t.Context(), sessions.WitnessRequest{Ref: ref("a"), ID: id, Intent: intent})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -423,7 +423,7 @@ func TestABusySessionNamesWhoHasIt(t *testing.T) {
 	defer release()
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err = w.Say(ctx, sessions.SayRequest{Ref: ref("a"), Text: "x"})
+	_, err = w.Submit(ctx, sessions.SayRequest{Ref: ref("a"), Text: "x"})
 	var locked *sessions.LockedError
 	if !errors.As(err, &locked) || locked.Verb != "restart" || locked.PID == 0 {
 		t.Errorf("%v", err)
@@ -439,7 +439,7 @@ func TestTextsToOneSessionDoNotMix(t *testing.T) {
 	const n = 8
 	for i := range n {
 		go func() {
-			_, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: strings.Repeat(fmt.Sprintf("%d-", i), 40)})
+			_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: strings.Repeat(fmt.Sprintf("%d-", i), 40)})
 			done <- err
 		}()
 	}
@@ -551,7 +551,7 @@ func TestAConversationThatChangesInTheAgentIsFollowed(t *testing.T) {
 	first := w.start("a")
 	clear := func() {
 		t.Helper()
-		if _, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "/clear", Raw: true}); err != nil {
+		if _, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "/clear", Raw: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -745,7 +745,7 @@ func TestASessionIsFoundOnTheServerThatItsRecordNames(t *testing.T) {
 	if row, err := moved.Start(ctx, sessions.StartRequest{Ref: ref("a")}); err != nil || row.Outcome != sessions.OutcomeAlreadyRunning {
 		t.Errorf("%+v, %v", row, err)
 	}
-	if receipt, err := moved.Say(ctx, sessions.SayRequest{Ref: ref("a"), Text: "hello"}); err != nil || receipt != sessions.ReceiptAccepted {
+	if receipt, err := moved.Submit(ctx, sessions.SayRequest{Ref: ref("a"), Text: "hello"}); err != nil || receipt != sessions.ReceiptAccepted {
 		t.Errorf("%s, %v", receipt, err)
 	}
 	if seen, err := moved.Peek(ctx, sessions.PeekRequest{Ref: ref("a")}); err != nil || !seen.Row.Running {

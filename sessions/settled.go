@@ -8,7 +8,7 @@ import (
 
 // Painter is a [Terminal] that can also read a pane's screen with its colours.
 type Painter interface {
-	// CaptureANSI reads the visible screen with the escape sequences of its colours. Errors as for [Viewer].
+	// CaptureANSI reads the visible screen with the escape sequences of its colours. Errors as for [ScreenReader].
 	CaptureANSI(ctx context.Context, t Target) (string, error)
 }
 

@@ -167,7 +167,7 @@ func TestACrashBetweenSpawnAndRecordIsAdopted(t *testing.T) {
 	w.edit("a", func(r *sessions.Record) {
 		r.Status, r.Pane, r.TmuxSession, r.Server = sessions.StatusStarting, "", "", sessions.Server{}
 	})
-	if _, err := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "hello"}); err != nil {
+	if _, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "hello"}); err != nil {
 		t.Errorf("a session that is known by its mark alone takes no text: %v", err)
 	}
 	row := w.start("a")
@@ -286,7 +286,7 @@ func TestSilenceOfTmuxChangesNothing(t *testing.T) {
 	_, started := w.Start(t.Context(), sessions.StartRequest{Ref: ref("a")})
 	_, fresh := w.Start(t.Context(), sessions.StartRequest{Ref: ref("b")})
 	_, stopped := w.Stop(t.Context(), sessions.StopRequest{Ref: ref("a")})
-	_, said := w.Say(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "x"})
+	_, said := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "x"})
 	_, attached := w.Attach(t.Context(), sessions.AttachRequest{Ref: ref("a")})
 	for verb, err := range map[string]error{"start": started, "start b": fresh, "stop": stopped, "say": said, "attach": attached} {
 		if !errors.Is(err, sessions.ErrSilent) || errors.Is(err, sessions.ErrInDoubt) || !strings.Contains(err.Error(), "tmux did not answer") {

@@ -9,7 +9,7 @@ import (
 
 // Teller is a harness whose answers can be read from its own record.
 type Teller interface {
-	// Told reads what the agent said after place, which is opaque and may be stored. An empty place is the moment
+	// ReadTranscript reads what the agent said after place, which is opaque and may be stored. An empty place is the moment
 	// c.Started. It follows the conversation into those that it was left for, and across resumes.
 	Told(ctx context.Context, c Conversation, place string) (Told, error)
 }
@@ -23,7 +23,7 @@ type Said struct {
 	Key    string    // unique within the session, and the same whenever it is read
 }
 
-// Told is what an agent said, oldest first.
+// ReadTranscript is what an agent said, oldest first.
 type Told struct {
 	Said  []Said
 	Next  string   // the place to go on from
@@ -35,13 +35,13 @@ type Told struct {
 type ToldRequest struct {
 	Ref   Ref
 	ID    string    // the session that is meant; empty: whichever has the ref now
-	Place string    // [Told.Next] of the last time; empty: from Since on
+	Place string    // [ReadTranscript.Next] of the last time; empty: from Since on
 	Since time.Time // counts without a place
 }
 
-// Told reads what the agent of a session said, also in a run that has ended. [errors.ErrUnsupported] when its harness
+// ReadTranscript reads what the agent of a session said, also in a run that has ended. [errors.ErrUnsupported] when its harness
 // does not keep a record that can be read.
-func (c *Core) Told(ctx context.Context, q ToldRequest) (Told, error) {
+func (c *Core) ReadTranscript(ctx context.Context, q ToldRequest) (Told, error) {
 	rec, err := c.recorded(ctx, q.Ref)
 	switch {
 	case err != nil:

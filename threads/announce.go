@@ -14,8 +14,8 @@ import (
 	"the-loop/sessions"
 )
 
-// Announcing asks for a session to be announced, and for its announcement to show what is true.
-type Announcing struct {
+// AnnounceRequest asks for a session to be announced, and for its announcement to show what is true.
+type AnnounceRequest struct {
 	ID      string // Record.ID
 	Ref     sessions.Ref
 	Channel string
@@ -26,9 +26,9 @@ type Announcing struct {
 // Announce posts the root of a session's thread and binds the thread, once: the intent is on disk before the post, and
 // after a crash or a silence the message is looked for before another one is posted. For a session that is announced it
 // brings the message up to date where it shows something else. One caller at a time.
-func (m *Manager) Announce(ctx context.Context, a Announcing) error {
-	a.Channel = m.moves.now(a.Channel)
-	t, err := m.thread(a)
+func (m *Manager) Announce(ctx context.Context, a AnnounceRequest) error {
+	a.Channel = m.channelMoves.current(a.Channel)
+	t, err := m.ensureThread(a)
 	if err != nil {
 		return err
 	}
@@ -37,33 +37,33 @@ func (m *Manager) Announce(ctx context.Context, a Announcing) error {
 	case !ok:
 		return ctx.Err()
 	case b.Root != "":
-		return m.refresh(ctx, t, b, a.Post)
+		return m.refreshAnnouncement(ctx, t, b, a.Post)
 	case !b.Announcement.Dismissed.IsZero() && !a.Started.After(b.Announcement.Dismissed):
 		return nil
 	case b.Announcement.Tried:
-		return m.settleRoot(ctx, t, b, a)
+		return m.reconcileRoot(ctx, t, b, a)
 	}
 	return m.postRoot(ctx, t, a)
 }
 
-// thread returns the session's thread, and makes an unbound one when there is none.
-func (m *Manager) thread(a Announcing) (*thread, error) {
-	if t := m.of(a.ID); t != nil {
+// ensureThread returns the session's thread, and makes an unbound one when there is none.
+func (m *Manager) ensureThread(a AnnounceRequest) (*thread, error) {
+	if t := m.threadOf(a.ID); t != nil {
 		return t, nil
 	}
-	for _, broken := range m.broken {
+	for _, broken := range m.unreadable {
 		if broken.Path == m.store.path(a.ID) {
 			return nil, broken
 		}
 	}
 	t := newThread(m, Binding{ID: a.ID, Ref: a.Ref, Channel: a.Channel})
-	t.level = true
+	t.transcriptSynced = true
 	m.index(t)
 	return t, nil
 }
 
-// settleRoot finds out whether an earlier try to post came through, and posts only when it did not.
-func (m *Manager) settleRoot(ctx context.Context, t *thread, b Binding, a Announcing) error {
+// reconcileRoot finds out whether an earlier try to post came through, and posts only when it did not.
+func (m *Manager) reconcileRoot(ctx context.Context, t *thread, b Binding, a AnnounceRequest) error {
 	ts, err := m.o.History.FindPost(ctx, b.Channel, "", b.Announcement.Nonce, b.Announcement.Since)
 	switch {
 	case err != nil:
@@ -71,23 +71,23 @@ func (m *Manager) settleRoot(ctx context.Context, t *thread, b Binding, a Announ
 	case ts == "":
 		return m.postRoot(ctx, t, a)
 	}
-	t.call(ctx, func(ctx context.Context) { t.bound(ctx, ts, "") })
+	t.call(ctx, func(ctx context.Context) { t.bindRoot(ctx, ts, "") })
 	return nil
 }
 
 // postRoot stores the intent, posts, and binds the thread to what was posted.
-func (m *Manager) postRoot(ctx context.Context, t *thread, a Announcing) error {
+func (m *Manager) postRoot(ctx context.Context, t *thread, a AnnounceRequest) error {
 	p := a.Post
-	p.Channel, p.Root, p.Nonce, p.Session = a.Channel, "", rand.Text(), t.id
-	err, ok := ask(ctx, t, func(context.Context) error {
+	p.Channel, p.Root, p.Nonce, p.Session = a.Channel, "", rand.Text(), t.sessionID
+	err, ok := call(ctx, t, func(context.Context) error {
 		t.b.Channel = a.Channel
 		t.b.Announcement = Announcement{Nonce: p.Nonce, Since: m.now(), Tried: true}
-		t.b.Heard, t.b.HeardSince = "", time.Time{}
-		if t.b.Noted == "" {
-			t.b.NotedSince = hearFrom(a.Started, m.o.Now())
+		t.b.TranscriptOffset, t.b.TranscriptSince = "", time.Time{}
+		if t.b.ReportOffset == "" {
+			t.b.ReportsSince = transcriptStart(a.Started, m.o.Now())
 		}
-		if m.answers() != AnswersOff {
-			t.b.HeardSince = hearFrom(a.Started, m.o.Now())
+		if m.answerMode() != AnswersOff {
+			t.b.TranscriptSince = transcriptStart(a.Started, m.o.Now())
 		}
 		return t.save()
 	})
@@ -97,49 +97,49 @@ func (m *Manager) postRoot(ctx context.Context, t *thread, a Announcing) error {
 	if err != nil {
 		return fmt.Errorf("store the intent to announce %s: %w", a.Ref, err)
 	}
-	ts, err := m.postRefusable(ctx, p)
+	ts, err := m.postWithFallback(ctx, p)
 	switch {
 	case err == nil:
-		t.call(ctx, func(ctx context.Context) { t.bound(ctx, ts, fingerprint(a.Post)) })
+		t.call(ctx, func(ctx context.Context) { t.bindRoot(ctx, ts, fingerprint(a.Post)) })
 		return nil
-	case !errors.Is(err, ErrUnknown) && ctx.Err() == nil:
-		t.call(ctx, func(context.Context) { t.b.Announcement.Tried = false; t.keep() })
+	case !errors.Is(err, ErrOutcomeUnknown) && ctx.Err() == nil:
+		t.call(ctx, func(context.Context) { t.b.Announcement.Tried = false; t.saveBestEffort() })
 	}
 	return fmt.Errorf("announce %s: %w", a.Ref, err)
 }
 
-// postRefusable posts, and where Slack refuses the message as it should be, a plain text in its place.
-func (m *Manager) postRefusable(ctx context.Context, p Post) (ts string, err error) {
-	if ts, err = m.o.Speaker.Post(ctx, p); !errors.Is(err, ErrRefused) {
+// postWithFallback posts, and where Slack refuses the message as it should be, a plain text in its place.
+func (m *Manager) postWithFallback(ctx context.Context, p Post) (ts string, err error) {
+	if ts, err = m.o.Poster.Post(ctx, p); !errors.Is(err, ErrRefused) {
 		return ts, err
 	}
 	m.o.Log.Warn("Slack refuses an announcement; it is posted as a plain text", "session", p.Session, "err", err)
 	p.Plain = true
-	return m.o.Speaker.Post(ctx, p)
+	return m.o.Poster.Post(ctx, p)
 }
 
-// updateRefusable is postRefusable for a message that is there.
-func (m *Manager) updateRefusable(ctx context.Context, ts string, p Post) error {
-	err := m.o.Speaker.Update(ctx, ts, p)
+// updateWithFallback is postWithFallback for a message that is there.
+func (m *Manager) updateWithFallback(ctx context.Context, ts string, p Post) error {
+	err := m.o.Poster.Update(ctx, ts, p)
 	if !errors.Is(err, ErrRefused) {
 		return err
 	}
 	m.o.Log.Warn("Slack refuses what an announcement should show; it is made a plain text", "session", p.Session, "err", err)
 	p.Plain = true
-	return m.o.Speaker.Update(ctx, ts, p)
+	return m.o.Poster.Update(ctx, ts, p)
 }
 
-// refresh edits an announcement that no longer shows what is true.
-func (m *Manager) refresh(ctx context.Context, t *thread, b Binding, p Post) error {
+// refreshAnnouncement edits an announcement that no longer shows what is true.
+func (m *Manager) refreshAnnouncement(ctx context.Context, t *thread, b Binding, p Post) error {
 	shows := fingerprint(p)
 	if b.Announcement.Shown == shows {
 		return nil
 	}
-	p.Channel, p.Root, p.Nonce, p.Session = b.Channel, "", b.Announcement.Nonce, t.id
+	p.Channel, p.Root, p.Nonce, p.Session = b.Channel, "", b.Announcement.Nonce, t.sessionID
 	if b.Announcement.Shown != "" { // after a crash in between it may show the one or the other
-		t.call(ctx, func(context.Context) { t.b.Announcement.Shown = ""; t.keep() })
+		t.call(ctx, func(context.Context) { t.b.Announcement.Shown = ""; t.saveBestEffort() })
 	}
-	err := m.updateRefusable(ctx, b.Root, p)
+	err := m.updateWithFallback(ctx, b.Root, p)
 	switch {
 	case errors.Is(err, ErrReplyGone):
 		t.call(ctx, t.dismiss)
@@ -147,27 +147,27 @@ func (m *Manager) refresh(ctx context.Context, t *thread, b Binding, p Post) err
 	case err != nil:
 		return fmt.Errorf("update the announcement of %s: %w", b.Ref, err)
 	}
-	t.call(ctx, func(context.Context) { t.b.Announcement.Shown = shows; t.keep() })
+	t.call(ctx, func(context.Context) { t.b.Announcement.Shown = shows; t.saveBestEffort() })
 	return nil
 }
 
-// bound makes the message ts the root of the thread.
-func (t *thread) bound(ctx context.Context, ts, shown string) {
+// bindRoot makes the message ts the root of the thread.
+func (t *thread) bindRoot(ctx context.Context, ts, shown string) {
 	if t.b.Root == ts {
 		return
 	}
-	t.b.Root, t.b.Cursor, t.b.Announcement.Shown, t.b.Active = ts, ts, shown, t.m.now()
+	t.b.Root, t.b.Cursor, t.b.Announcement.Shown, t.b.LastActive = ts, ts, shown, t.m.now()
 	t.stale = shown == "" // found again after a crash: somebody may have replied meanwhile
-	t.keep()
-	t.moved(place{t.b.Channel, ts})
+	t.saveBestEffort()
+	t.setThreadID(ThreadID{t.b.Channel, ts})
 	t.m.index(t)
-	t.m.o.Sink.Emit(ctx, sessions.Event{Name: sessions.EventName(t.ref, EventAnnounced), Level: slog.LevelInfo, ID: t.id, Ref: t.ref,
+	t.m.o.Sink.Emit(ctx, sessions.Event{Name: sessions.EventName(t.ref, EventAnnounced), Level: slog.LevelInfo, ID: t.sessionID, Ref: t.ref,
 		Fields: map[string]any{"channel": t.b.Channel, "thread": ts}})
-	t.next(ctx)
+	t.sendNext(ctx)
 }
 
-// intended reports whether an announcement in that channel may have been posted without our knowing.
-func (t *thread) intended(ctx context.Context, channel string) (Announcement, bool) {
+// pendingAnnouncement reports whether an announcement in that channel may have been posted without our knowing.
+func (t *thread) pendingAnnouncement(ctx context.Context, channel string) (Announcement, bool) {
 	b, ok := t.snapshot(ctx)
 	return b.Announcement, ok && b.Root == "" && b.Announcement.Tried && b.Channel == channel
 }
@@ -175,42 +175,42 @@ func (t *thread) intended(ctx context.Context, channel string) (Announcement, bo
 // dismiss unbinds the thread since somebody deleted its root. The binding stays, so that it is not announced again
 // before the next start.
 func (t *thread) dismiss(ctx context.Context) {
-	t.m.unlink(t)
-	t.abandon(ctx)
-	t.b = newThread(t.m, Binding{ID: t.id, Ref: t.ref, Channel: t.b.Channel, Noted: t.b.Noted, Announcement: Announcement{Dismissed: t.m.now()}}).b
-	t.keep()
+	t.m.unindexRoot(t)
+	t.dropQueue(ctx)
+	t.b = newThread(t.m, Binding{ID: t.sessionID, Ref: t.ref, Channel: t.b.Channel, ReportOffset: t.b.ReportOffset, Announcement: Announcement{Dismissed: t.m.now()}}).b
+	t.saveBestEffort()
 }
 
-// abandon drops what waits: there is no thread any more to answer in.
-func (t *thread) abandon(ctx context.Context) {
+// dropQueue drops what waits: there is no thread any more to answer in.
+func (t *thread) dropQueue(ctx context.Context) {
 	for _, it := range t.queue.items {
-		t.m.dropped(ctx, t.id, t.ref, it.reply, ReasonUnmapped)
+		t.m.emitDropped(ctx, t.sessionID, t.ref, it.reply, ReasonUnmapped)
 	}
 	t.queue = queue{}
-	if t.pause != nil {
-		t.pause.Stop()
+	if t.pauseTimer != nil {
+		t.pauseTimer.Stop()
 	}
 	t.paused = false
-	t.m.reader.forget(t)
+	t.m.reader.cancel(t)
 }
 
 // Unbind ends the thread of a session that was deleted: the thread is told, and nothing that is written there goes
 // anywhere.
 func (m *Manager) Unbind(ctx context.Context, id string) error {
-	t := m.of(id)
+	t := m.threadOf(id)
 	if t == nil {
 		return nil
 	}
-	err, ok := ask(ctx, t, func(ctx context.Context) error {
-		t.workAbandoned()
-		m.outbox.end(t.id)
+	err, ok := call(ctx, t, func(ctx context.Context) error {
+		t.closeTurnMessage()
+		m.outbox.removeSession(t.sessionID)
 		if t.b.Root != "" {
-			t.farewell()
+			t.postEnded()
 		}
-		m.forget(t)
-		t.abandon(ctx)
-		t.gone = true
-		return m.store.remove(t.id)
+		m.unindex(t)
+		t.dropQueue(ctx)
+		t.unbound = true
+		return m.store.remove(t.sessionID)
 	})
 	if !ok {
 		return ctx.Err()
@@ -218,13 +218,13 @@ func (m *Manager) Unbind(ctx context.Context, id string) error {
 	return err
 }
 
-// farewell says that the session is gone.
-func (t *thread) farewell() {
-	l := &letter{Post: t.message(ended(t.ref)+" What is written here goes nowhere.", t.id+".ended"), Since: t.m.o.Now(), Last: true}
+// postEnded says that the session is gone.
+func (t *thread) postEnded() {
+	l := &OutboxMessage{Post: t.newPost(endedText(t.ref)+" What is written here goes nowhere.", t.sessionID+".ended"), Since: t.m.o.Now(), Final: true}
 	_ = t.m.outbox.put(l) // it was logged, and nothing depends on it
 }
 
-func ended(ref sessions.Ref) string {
+func endedText(ref sessions.Ref) string {
 	if ref.Kind() == sessions.KindWorkItem {
 		return "This session was closed."
 	}
@@ -235,15 +235,15 @@ func ended(ref sessions.Ref) string {
 func (m *Manager) Sessions() map[string]sessions.Ref {
 	all := map[string]sessions.Ref{}
 	for _, t := range m.threads() {
-		all[t.id] = t.ref
+		all[t.sessionID] = t.ref
 	}
 	return all
 }
 
-// Bound reports whether the session's thread is there.
-func (m *Manager) Bound(id string) bool {
-	t := m.of(id)
-	return t != nil && t.place().root != ""
+// IsBound reports whether the session's thread is there.
+func (m *Manager) IsBound(id string) bool {
+	t := m.threadOf(id)
+	return t != nil && t.threadID().Root != ""
 }
 
 // fingerprint is a short sum of what a message shows.

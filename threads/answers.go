@@ -24,20 +24,20 @@ const (
 )
 
 // Pages makes messages of what an agent said.
-type Pages func(ref sessions.Ref, said sessions.Said) Rendering
+type AnswerRenderer func(ref sessions.Ref, said sessions.Said) Rendering
 
 // Rendering is what is posted of a text.
 type Rendering struct {
-	Texts []string // of posts, with Slack's marks; none: there is nothing to show
-	Whole *Whole   // follows them when they are only the beginning
+	Texts    []string  // of posts, with Slack's marks; none: there is nothing to show
+	FullText *FullText // follows them when they are only the beginning
 }
 
-// Whole is a text as a file.
-type Whole struct {
-	Name    string
-	Content string
-	Text    string // of the post with the file
-	Instead string // the text of the post when the file cannot be posted
+// FullText is a text as a file.
+type FullText struct {
+	Name     string
+	Content  string
+	Text     string // of the post with the file
+	Fallback string // the text of the post when the file cannot be posted
 }
 
 // maxUnposted is how many messages of one session may wait in the outbox while the agent is listened to. What it says later
@@ -52,16 +52,16 @@ const freshRun = time.Minute
 // the pane is there.
 const startSlack = 5 * time.Second
 
-// hearFrom is the moment from which on an agent is listened to whose run began then.
-func hearFrom(started, now time.Time) time.Time {
+// transcriptStart is the moment from which on an agent is listened to whose run began then.
+func transcriptStart(started, now time.Time) time.Time {
 	if age := now.Sub(started); age >= 0 && age < freshRun {
 		return started.Add(-startSlack)
 	}
 	return now
 }
 
-// answers are the texts that are posted now.
-func (m *Manager) answers() Answers {
+// answerMode are the texts that are posted now.
+func (m *Manager) answerMode() Answers {
 	if a := m.o.Settings().Answers; a != "" {
 		return a
 	}
@@ -72,15 +72,15 @@ func (m *Manager) answers() Answers {
 // crashes. While [Settings].Answers is off, and before there is a thread, nothing that it said is kept for later. It returns
 // the files that change when there is more. Several calls for one session exclude each other's doubles.
 func (m *Manager) Relay(ctx context.Context, id string) (watch []string, err error) {
-	t := m.of(id)
+	t := m.threadOf(id)
 	if t == nil {
 		return nil, nil
 	}
-	watch, err = m.hear(ctx, t)
+	watch, err = m.relayTranscript(ctx, t)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = nil // what it says cannot be read, but it may report
 	}
-	reports, notErr := m.note(ctx, t)
+	reports, notErr := m.relayReports(ctx, t)
 	for _, file := range reports {
 		if !slices.Contains(watch, file) {
 			watch = append(watch, file)
@@ -90,104 +90,104 @@ func (m *Manager) Relay(ctx context.Context, id string) (watch []string, err err
 }
 
 // hear has posted what the agent said.
-func (m *Manager) hear(ctx context.Context, t *thread) (watch []string, err error) {
-	q, ok := ask(ctx, t, func(context.Context) *sessions.ToldRequest { return t.listening() })
+func (m *Manager) relayTranscript(ctx context.Context, t *thread) (watch []string, err error) {
+	q, ok := call(ctx, t, func(context.Context) *sessions.ToldRequest { return t.transcriptRequest() })
 	switch {
 	case !ok:
 		return nil, ctx.Err()
 	case q == nil:
 		return nil, nil
 	}
-	if n := m.outbox.of(t.id); n >= maxUnposted {
+	if n := m.outbox.pendingOfSession(t.sessionID); n >= maxUnposted {
 		return nil, fmt.Errorf("%d messages of the session wait to be posted; what else it says is read when they are", n)
 	}
-	told, err := m.o.Agent.Told(ctx, *q)
+	told, err := m.o.Agent.ReadTranscript(ctx, *q)
 	if err != nil {
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, sessions.ErrNotRecorded) {
-			t.do(func(context.Context) { t.turned(sessions.Turn{}, false) })
+			t.do(func(context.Context) { t.onTurn(sessions.Turn{}, false) })
 		}
 		return nil, err
 	}
-	err, ok = ask(ctx, t, func(context.Context) error { return t.relay(q.Place, told) })
+	err, ok = call(ctx, t, func(context.Context) error { return t.relayBatch(q.Place, told) })
 	if !ok {
 		return nil, ctx.Err()
 	}
 	return told.Watch, err
 }
 
-// listening is what to ask the agent; nil: nothing.
-func (t *thread) listening() *sessions.ToldRequest {
-	if t.gone || t.b.Root == "" {
+// transcriptRequest is what to ask the agent; nil: nothing.
+func (t *thread) transcriptRequest() *sessions.ToldRequest {
+	if t.unbound || t.b.Root == "" {
 		return nil
 	}
-	if t.m.answers() == AnswersOff {
-		t.turned(sessions.Turn{}, false)
-		if t.b.Heard != "" || !t.b.HeardSince.IsZero() {
-			t.b.Heard, t.b.HeardSince = "", time.Time{} // when it is on again, nothing old is posted
-			t.keep()
+	if t.m.answerMode() == AnswersOff {
+		t.onTurn(sessions.Turn{}, false)
+		if t.b.TranscriptOffset != "" || !t.b.TranscriptSince.IsZero() {
+			t.b.TranscriptOffset, t.b.TranscriptSince = "", time.Time{} // when it is on again, nothing old is posted
+			t.saveBestEffort()
 		}
 		return nil
 	}
-	if t.b.Heard == "" && t.b.HeardSince.IsZero() {
-		t.b.HeardSince = t.m.o.Now()
-		t.keep()
+	if t.b.TranscriptOffset == "" && t.b.TranscriptSince.IsZero() {
+		t.b.TranscriptSince = t.m.o.Now()
+		t.saveBestEffort()
 	}
-	return &sessions.ToldRequest{Ref: t.ref, ID: t.id, Place: t.b.Heard, Since: t.b.HeardSince}
+	return &sessions.ToldRequest{Ref: t.ref, ID: t.sessionID, Place: t.b.TranscriptOffset, Since: t.b.TranscriptSince}
 }
 
-// relay puts what the agent said after place into the outbox, and then stores how far that is. After a crash in between the
+// relayBatch puts what the agent said after place into the outbox, and then stores how far that is. After a crash in between the
 // same texts come again: they are looked for before they are posted.
-func (t *thread) relay(place string, told sessions.Told) error {
-	if t.gone || t.b.Root == "" || t.b.Heard != place {
+func (t *thread) relayBatch(place string, told sessions.Told) error {
+	if t.unbound || t.b.Root == "" || t.b.TranscriptOffset != place {
 		return nil
 	}
-	t.turned(told.Turn, told.Next != place)
+	t.onTurn(told.Turn, told.Next != place)
 	for _, said := range told.Said {
-		if err := t.answer(said); err != nil {
-			t.level = false
+		if err := t.postAnswer(said); err != nil {
+			t.transcriptSynced = false
 			return fmt.Errorf("keep what the agent said: %w", err)
 		}
 	}
 	if told.Next == place {
-		t.level = true
+		t.transcriptSynced = true
 		return nil
 	}
-	t.b.Heard = told.Next
+	t.b.TranscriptOffset = told.Next
 	err := t.save()
-	if t.level = err == nil; !t.level {
-		t.b.Heard = place
+	if t.transcriptSynced = err == nil; !t.transcriptSynced {
+		t.b.TranscriptOffset = place
 		return fmt.Errorf("store how far the agent was listened to: %w", err)
 	}
 	return nil
 }
 
-// answer puts one text into the outbox, as one or more messages.
-func (t *thread) answer(said sessions.Said) error {
-	if !said.Final && t.m.answers() != AnswersAll {
+// postAnswer puts one text into the outbox, as one or more messages.
+func (t *thread) postAnswer(said sessions.Said) error {
+	if !said.Final && t.m.answerMode() != AnswersAll {
 		return nil
 	}
 	sum := sha256.Sum256([]byte(said.Key))
-	nonce := t.id + "." + hex.EncodeToString(sum[:12]) + "."
-	r := t.m.pages(t.ref, said)
+	nonce := t.sessionID + "." + hex.EncodeToString(sum[:12]) + "."
+	r := t.m.renderAnswer(t.ref, said)
 	for i, text := range r.Texts {
-		l := &letter{Post: t.message(text, nonce+strconv.Itoa(i)), Since: said.At, Tried: !t.level}
+		l := &OutboxMessage{Post: t.newPost(text, nonce+strconv.Itoa(i)), Since: said.At, MaybePosted: !t.transcriptSynced}
 		if err := t.m.outbox.put(l); err != nil {
 			return err
 		}
 	}
-	if r.Whole == nil {
+	if r.FullText == nil {
 		return nil
 	}
-	l := &letter{Post: t.message(r.Whole.Text, nonce+"whole"), Since: said.At, Tried: !t.level}
-	if err := t.m.outbox.enclose(l, *r.Whole, t.m.o.Settings().MaxFile); err != nil {
+	l := &OutboxMessage{Post: t.newPost(r.FullText.Text, nonce+"whole"), Since: said.At, MaybePosted: !t.transcriptSynced}
+	if err := t.m.outbox.attachFullText(l, *r.FullText, t.m.o.Settings().MaxFile); err != nil {
 		return err
 	}
 	return t.m.outbox.put(l)
 }
 
-func (m *Manager) pages(ref sessions.Ref, said sessions.Said) Rendering {
-	if m.o.Pages == nil {
+func (m *Manager) renderAnswer(ref sessions.Ref, said sessions.Said) Rendering {
+	if m.o.RenderAnswer == nil {
 		return Rendering{Texts: []string{escape(said.Text)}}
 	}
-	return m.o.Pages(ref, said)
+	return m.o.RenderAnswer(ref, said)
 }

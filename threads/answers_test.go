@@ -15,65 +15,65 @@ import (
 )
 
 // relay has what the agent said posted.
-func (w *world) relay() {
+func (w *env) relay() {
 	w.t.Helper()
 	if _, err := w.m.Relay(context.Background(), sid); err != nil && !errors.Is(err, context.Canceled) {
 		w.t.Error(err)
 	}
-	w.settle()
+	w.wait()
 }
 
-// answering is run with answers of a kind.
-func answering(t *testing.T, kind Answers, f func(w *world)) {
+// withAnswers is run with answers of a kind.
+func withAnswers(t *testing.T, kind Answers, f func(w *env)) {
 	t.Helper()
-	run(t, func(w *world) {
-		w.posts = kind
+	withEnv(t, func(w *env) {
+		w.answerMode = kind
 		f(w)
 	})
 }
 
 func TestWhatTheAgentSaysIsPostedOnceAndInOrder(t *testing.T) {
-	answering(t, AnswersFinal, func(w *world) {
-		w.agent.speaks("looking", false)
-		w.agent.speaks("done|and more of it", true)
+	withAnswers(t, AnswersFinal, func(w *env) {
+		w.agent.addMessage("looking", false)
+		w.agent.addMessage("done|and more of it", true)
 		w.relay()
-		w.agent.speaks("typed in the terminal", true)
+		w.agent.addMessage("typed in the terminal", true)
 		w.relay()
 		w.relay()
-		w.after(time.Minute)
+		w.advance(time.Minute)
 		w.wantPosts("done", "and more of it", "typed in the terminal")
 	})
 }
 
 func TestAllThatTheAgentSaysIsPostedWhereThatIsWanted(t *testing.T) {
-	answering(t, AnswersAll, func(w *world) {
-		w.agent.speaks("looking", false)
-		w.agent.speaks("done", true)
+	withAnswers(t, AnswersAll, func(w *env) {
+		w.agent.addMessage("looking", false)
+		w.agent.addMessage("done", true)
 		w.relay()
-		w.after(time.Minute)
+		w.advance(time.Minute)
 		w.wantPosts("looking", "done")
 	})
 }
 
 func TestNothingOldIsPosted(t *testing.T) {
-	answering(t, AnswersOff, func(w *world) {
-		w.agent.speaks("while it was off", true)
+	withAnswers(t, AnswersOff, func(w *env) {
+		w.agent.addMessage("while it was off", true)
 		w.relay()
-		w.after(time.Minute)
-		w.posts = AnswersFinal
+		w.advance(time.Minute)
+		w.answerMode = AnswersFinal
 		w.relay()
-		w.after(time.Second)
-		w.agent.speaks("while it was on", true)
+		w.advance(time.Second)
+		w.agent.addMessage("while it was on", true)
 		w.relay()
-		w.posts = AnswersOff
-		w.agent.speaks("off again", true)
+		w.answerMode = AnswersOff
+		w.agent.addMessage("off again", true)
 		w.relay()
-		w.after(time.Minute)
-		w.posts = AnswersFinal
+		w.advance(time.Minute)
+		w.answerMode = AnswersFinal
 		w.relay()
-		w.after(time.Minute)
+		w.advance(time.Minute)
 		w.wantPosts("while it was on")
-		if b := bindingFile(t, w); b.Heard == "" {
+		if b := bindingFile(t, w); b.TranscriptOffset == "" {
 			t.Error("the place is not stored")
 		}
 	})
@@ -86,25 +86,25 @@ func TestTheFirstAnswerOfAFreshRunIsPosted(t *testing.T) {
 	for age, want := range map[time.Duration]time.Time{
 		10 * time.Second: now.Add(-10*time.Second - startSlack), time.Hour: now, -time.Second: now,
 	} {
-		if got := hearFrom(now.Add(-age), now); !got.Equal(want) {
+		if got := transcriptStart(now.Add(-age), now); !got.Equal(want) {
 			t.Errorf("a run of %s is heard from %s before now on", age, now.Sub(got))
 		}
 	}
 }
 
 func TestAnswersWaitForSlackAndStayInOrder(t *testing.T) {
-	answering(t, AnswersFinal, func(w *world) {
-		w.slack.fail(errors.New("no network"))
+	withAnswers(t, AnswersFinal, func(w *env) {
+		w.slack.setErr(errors.New("no network"))
 		for i := range 5 {
-			w.agent.speaks(fmt.Sprint("answer ", i), true)
+			w.agent.addMessage(fmt.Sprint("answer ", i), true)
 			w.relay()
-			w.after(time.Minute)
+			w.advance(time.Minute)
 		}
 		w.stop()
 		w.start()
 		w.relay()
-		w.slack.fail(nil)
-		w.after(5 * time.Minute)
+		w.slack.setErr(nil)
+		w.advance(5 * time.Minute)
 		w.wantPosts("answer 0", "answer 1", "answer 2", "answer 3", "answer 4")
 		if files, err := os.ReadDir(filepath.Join(w.root, "outbox")); err != nil || len(files) != 0 {
 			t.Errorf("what was posted is still stored: %v, %v", files, err)
@@ -115,23 +115,23 @@ func TestAnswersWaitForSlackAndStayInOrder(t *testing.T) {
 func TestAnAnswerAfterWhichTheBotDiedIsPostedOnce(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		t.Run(fmt.Sprint("before the post ", before), func(t *testing.T) {
-			answering(t, AnswersFinal, func(w *world) {
-				w.slack.hook(func(l *life, b bool, p Post) error {
+			withAnswers(t, AnswersFinal, func(w *env) {
+				w.slack.setOnPost(func(l *managerRun, b bool, p Post) error {
 					if b != before || !strings.Contains(p.Text, "second") {
 						return nil
 					}
 					w.kill(l)
 					return context.Canceled
 				})
-				w.agent.speaks("first|second|third", true)
+				w.agent.addMessage("first|second|third", true)
 				w.relay()
-				w.after(time.Minute)
-				w.slack.hook(nil)
+				w.advance(time.Minute)
+				w.slack.setOnPost(nil)
 				w.stop()
 				w.start()
-				w.agent.speaks("fourth", true)
+				w.agent.addMessage("fourth", true)
 				w.relay()
-				w.after(time.Minute)
+				w.advance(time.Minute)
 				w.wantPosts("first", "second", "third", "fourth")
 			})
 		})
@@ -140,35 +140,35 @@ func TestAnAnswerAfterWhichTheBotDiedIsPostedOnce(t *testing.T) {
 
 // The process dies when the letters are on disk, or some were posted, and before the place is.
 func TestAnswersWhosePlaceWasNotStoredAreNotPostedAgain(t *testing.T) {
-	answering(t, AnswersFinal, func(w *world) {
+	withAnswers(t, AnswersFinal, func(w *env) {
 		w.relay()
 		before := bindingFile(t, w)
-		w.agent.speaks("first|second", true)
+		w.agent.addMessage("first|second", true)
 		w.relay()
-		w.after(time.Minute)
+		w.advance(time.Minute)
 		w.stop()
 		b := bindingFile(t, w)
-		b.Heard = before.Heard
+		b.TranscriptOffset = before.TranscriptOffset
 		if err := (bindings{dir: filepath.Join(w.root, "threads")}).save(b); err != nil {
 			t.Fatal(err)
 		}
 		w.start()
-		w.agent.speaks("third", true)
+		w.agent.addMessage("third", true)
 		w.relay()
-		w.after(time.Minute)
+		w.advance(time.Minute)
 		w.wantPosts("first", "second", "third")
 	})
 }
 
 func TestAnswersThatCannotBeStoredAreNotLost(t *testing.T) {
-	answering(t, AnswersFinal, func(w *world) {
+	withAnswers(t, AnswersFinal, func(w *env) {
 		w.relay()
 		outbox := filepath.Join(w.root, "outbox")
 		if err := errors.Join(os.RemoveAll(outbox), os.WriteFile(outbox, nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		w.slack.fail(errors.New("no network"))
-		w.agent.speaks("first|second", true)
+		w.slack.setErr(errors.New("no network"))
+		w.agent.addMessage("first|second", true)
 		if _, err := w.m.Relay(context.Background(), sid); err == nil {
 			t.Error("it is said to be kept")
 		}
@@ -176,22 +176,22 @@ func TestAnswersThatCannotBeStoredAreNotLost(t *testing.T) {
 		if err := os.Remove(outbox); err != nil {
 			t.Fatal(err)
 		}
-		w.slack.fail(nil)
+		w.slack.setErr(nil)
 		w.start()
 		w.relay()
-		w.after(time.Minute)
+		w.advance(time.Minute)
 		w.wantPosts("first", "second")
 	})
 }
 
 func TestTheAnswersOfASessionThatWasUnboundGoNowhere(t *testing.T) {
-	answering(t, AnswersFinal, func(w *world) {
+	withAnswers(t, AnswersFinal, func(w *env) {
 		if err := w.m.Unbind(context.Background(), sid); err != nil {
 			t.Fatal(err)
 		}
-		w.agent.speaks("to nobody", true)
+		w.agent.addMessage("to nobody", true)
 		w.relay()
-		w.after(time.Minute)
+		w.advance(time.Minute)
 		w.wantPosts("This session was deleted")
 	})
 }
@@ -206,15 +206,15 @@ func TestWhateverHappensEachAnswerIsPostedOnceInOrder(t *testing.T) {
 	}
 	for seed := range days {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			answering(t, AnswersFinal, func(w *world) { answerDay(w, rand.New(rand.NewPCG(uint64(seed), 11))) })
+			withAnswers(t, AnswersFinal, func(w *env) { runAnswersModel(w, rand.New(rand.NewPCG(uint64(seed), 11))) })
 		})
 	}
 }
 
-func answerDay(w *world, r *rand.Rand) {
+func runAnswersModel(w *env, r *rand.Rand) {
 	var want []string
 	var killed atomic.Bool
-	kill := func(l *life) {
+	kill := func(l *managerRun) {
 		if !killed.Swap(true) {
 			w.kill(l)
 		}
@@ -224,21 +224,21 @@ func answerDay(w *world, r *rand.Rand) {
 		case 0, 1, 2:
 			text := fmt.Sprintf("answer %03d, page 1|answer %03d, page 2", len(want), len(want))
 			want = append(want, strings.Split(text, "|")...)
-			w.agent.speaks(text, true)
+			w.agent.addMessage(text, true)
 		case 3:
-			w.slack.fail(errors.New("no network"))
+			w.slack.setErr(errors.New("no network"))
 		case 4:
-			w.slack.fail(nil)
+			w.slack.setErr(nil)
 		case 5:
-			w.slack.hook(func(_ *life, before bool, _ Post) error {
+			w.slack.setOnPost(func(_ *managerRun, before bool, _ Post) error {
 				if before {
 					return nil
 				}
-				return ErrUnknown
+				return ErrOutcomeUnknown
 			})
 		case 6:
 			early := r.IntN(2) == 0
-			w.slack.hook(func(l *life, before bool, _ Post) error {
+			w.slack.setOnPost(func(l *managerRun, before bool, _ Post) error {
 				if before != early || killed.Load() {
 					return nil
 				}
@@ -247,62 +247,62 @@ func answerDay(w *world, r *rand.Rand) {
 			})
 		case 7:
 			w.agent.mu.Lock()
-			w.agent.onTold = kill
+			w.agent.onReadTranscript = kill
 			w.agent.mu.Unlock()
 		case 8:
-			w.after(time.Duration(r.IntN(60)) * time.Second)
+			w.advance(time.Duration(r.IntN(60)) * time.Second)
 		}
-		relayAs(w)
+		relayIgnoringErrors(w)
 		if killed.Load() || r.IntN(10) == 0 {
 			restart(w)
 			killed.Store(false)
 		}
 	}
 	restart(w)
-	w.slack.fail(nil)
-	relayAs(w)
-	w.after(10 * time.Minute)
+	w.slack.setErr(nil)
+	relayIgnoringErrors(w)
+	w.advance(10 * time.Minute)
 	if got := w.slack.posted(); !slices.Equal(got, want) {
 		w.t.Errorf("posted %q; want %q", got, want)
 	}
 }
 
-// relayAs relays, also where the bot is killed meanwhile.
-func relayAs(w *world) {
+// relayIgnoringErrors relays, also where the bot is killed meanwhile.
+func relayIgnoringErrors(w *env) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	_, _ = w.m.Relay(ctx, sid) // it fails where the bot was killed; what counts is what is posted in the end
-	w.settle()
+	w.wait()
 }
 
-func restart(w *world) {
+func restart(w *env) {
 	w.agent.mu.Lock()
-	w.agent.onTold = nil
+	w.agent.onReadTranscript = nil
 	w.agent.mu.Unlock()
-	w.slack.hook(nil)
+	w.slack.setOnPost(nil)
 	w.stop()
 	w.start()
-	w.settle()
+	w.wait()
 }
 
 func TestAnAgentThatSaysALotHoldsUpNoOthersThread(t *testing.T) {
-	answering(t, AnswersAll, func(w *world) {
+	withAnswers(t, AnswersAll, func(w *env) {
 		const other = "id-2"
-		err := w.m.Announce(context.Background(), Announcing{ID: other, Ref: "standing:o", Channel: channel, Post: Post{Text: "I am o"}})
+		err := w.m.Announce(context.Background(), AnnounceRequest{ID: other, Ref: "standing:o", Channel: channel, Post: Post{Text: "I am o"}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range 60 {
-			w.agent.speaks(fmt.Sprint("chatter ", i), false)
+			w.agent.addMessage(fmt.Sprint("chatter ", i), false)
 		}
 		w.relay()
-		w.m.Tell(context.Background(), other, Telling{Text: "to the other"})
-		w.after(5 * time.Second)
+		w.m.Notify(context.Background(), other, Notification{Text: "to the other"})
+		w.advance(5 * time.Second)
 		got := w.slack.posted()
 		if !slices.Contains(got, "to the other") || len(got) > 10 {
 			t.Errorf("after five seconds there are %q", got)
 		}
-		w.after(2 * time.Minute)
+		w.advance(2 * time.Minute)
 		if got := slices.DeleteFunc(w.slack.posted(), func(s string) bool { return s == "to the other" }); len(got) != 60 || got[59] != "chatter 59" {
 			t.Errorf("posted %q", got)
 		}
@@ -311,24 +311,24 @@ func TestAnAgentThatSaysALotHoldsUpNoOthersThread(t *testing.T) {
 
 // While Slack is away for long, what an agent says waits in its own record, not in an outbox without a bound.
 func TestTheOutboxIsBoundedAndNothingThatAnAgentSaysIsLost(t *testing.T) {
-	answering(t, AnswersFinal, func(w *world) {
-		w.slack.fail(errors.New("no network"))
+	withAnswers(t, AnswersFinal, func(w *env) {
+		w.slack.setErr(errors.New("no network"))
 		var want []string
 		for i := range maxUnposted + 50 {
 			want = append(want, fmt.Sprint("answer ", i))
-			w.agent.speaks(want[i], true)
+			w.agent.addMessage(want[i], true)
 			_, err := w.m.Relay(context.Background(), sid)
 			if full := i >= maxUnposted; (err != nil) != full {
 				t.Fatalf("answer %d: %v", i, err)
 			}
 		}
-		if n := w.m.outbox.of(sid); n != maxUnposted {
+		if n := w.m.outbox.pendingOfSession(sid); n != maxUnposted {
 			t.Errorf("%d messages wait", n)
 		}
-		w.slack.fail(nil)
-		w.after(time.Hour)
+		w.slack.setErr(nil)
+		w.advance(time.Hour)
 		w.relay()
-		w.after(time.Hour)
+		w.advance(time.Hour)
 		w.wantPosts(want...)
 	})
 }

@@ -19,30 +19,30 @@ import (
 // Binding is what is stored of one thread: whose it is, and how far it is settled. It holds no text of anybody, but for what
 // an agent asks as long as that is open.
 type Binding struct {
-	Version      int          `json:"version"`
-	ID           string       `json:"id"` // Record.ID of the session
-	Ref          sessions.Ref `json:"ref"`
-	Channel      string       `json:"channel"`
-	Root         string       `json:"root,omitempty"` // ts of the announcement; empty: not bound yet
-	Announcement Announcement `json:"announcement"`
-	Cursor       string       `json:"cursor,omitempty"` // everything up to this ts is settled, or is in Replies
-	Active       time.Time    `json:"active"`           // when somebody last spoke in it
-	Told         string       `json:"told,omitempty"`   // the name of what the thread was told last, see [Telling]
+	Version          int          `json:"version"`
+	ID               string       `json:"id"` // Record.ID of the session
+	Ref              sessions.Ref `json:"ref"`
+	Channel          string       `json:"channel"`
+	Root             string       `json:"root,omitempty"` // ts of the announcement; empty: not bound yet
+	Announcement     Announcement `json:"announcement"`
+	Cursor           string       `json:"cursor,omitempty"` // everything up to this ts is settled, or is in Replies
+	LastActive       time.Time    `json:"active"`           // when somebody last spoke in it
+	LastNotification string       `json:"told,omitempty"`   // the name of what the thread was told last, see [Notification]
 
-	Heard      string    `json:"heard,omitempty"`     // how far the agent was listened to, see [sessions.Told]
-	HeardSince time.Time `json:"heardSince,omitzero"` // when there is no such place yet: what was said before is not posted
-	Noted      string    `json:"noted,omitempty"`     // how far its reports were read, see [sessions.Noted]
-	NotedSince time.Time `json:"notedSince,omitzero"` // when there is no such place yet
+	TranscriptOffset string    `json:"heard,omitempty"`     // how far the agent was listened to, see [sessions.Told]
+	TranscriptSince  time.Time `json:"heardSince,omitzero"` // when there is no such place yet: what was said before is not posted
+	ReportOffset     string    `json:"noted,omitempty"`     // how far its reports were read, see [sessions.Noted]
+	ReportsSince     time.Time `json:"notedSince,omitzero"` // when there is no such place yet
 
-	Busy    bool        `json:"busy,omitempty"` // a turn ran at that place
-	Working WorkMessage `json:"working,omitzero"`
+	TurnRunning bool        `json:"busy,omitempty"` // a turn ran at that place
+	TurnMessage TurnMessage `json:"working,omitzero"`
 
-	Replies   map[string]Entry    `json:"replies,omitempty"`   // by ts: what is open, and the newest of what is not
-	Done      map[string]Trace    `json:"done,omitempty"`      // by ts, all after Cursor: nothing is left to do
-	Questions map[string]Question `json:"questions,omitempty"` // by token
-	Asks      map[string]Ask      `json:"asks,omitempty"`      // by the token of their buttons
-	Waiting   *Wait               `json:"waiting,omitempty"`   // the agent waits for its operator
-	Speaker   string              `json:"speaker,omitempty"`   // member id of who spoke last, and was let in
+	Replies            map[string]Entry             `json:"replies,omitempty"`   // by ts: what is open, and the newest of what is not
+	Traces             map[string]Trace             `json:"done,omitempty"`      // by ts, all after Cursor: nothing is left to do
+	ResendPrompts      map[string]ResendPrompt      `json:"questions,omitempty"` // by token
+	PermissionRequests map[string]PermissionRequest `json:"asks,omitempty"`      // by the token of their buttons
+	Waiting            *WaitState                   `json:"waiting,omitempty"`   // the agent waits for its operator
+	LastUser           string                       `json:"speaker,omitempty"`   // member id of who spoke last, and was let in
 }
 
 // bindingVersion is the version that this program writes. It reads the earlier ones too: what they do not have is empty.
@@ -100,14 +100,14 @@ type Entry struct {
 	Changed  string `json:"changed,omitempty"`  // edited.ts of a later version, which came too late
 	Deleted  bool   `json:"deleted,omitempty"`  // its deletion came too late
 
-	Tell string `json:"tell,omitempty"` // what the thread is still to be told of it, in our words
+	Notification string `json:"tell,omitempty"` // what the thread is still to be told of it, in our words
 
 	Wanted Mark   `json:"wanted,omitempty"` // the receipt that should be seen
 	Shown  []Mark `json:"shown,omitempty"`  // the receipts that are there
 }
 
-// settledShown reports whether nothing is left to do for the entry.
-func (e Entry) settledShown() bool {
+// isComplete reports whether nothing is left to do for the entry.
+func (e Entry) isComplete() bool {
 	if e.State != StateSettled {
 		return false
 	}
@@ -117,46 +117,46 @@ func (e Entry) settledShown() bool {
 	return len(e.Shown) == 1 && e.Shown[0] == e.Wanted
 }
 
-// QuestionKind says what is asked.
-type QuestionKind string
+// ResendPromptKind says what is asked.
+type ResendPromptKind string
 
 // The kinds of questions.
 const (
-	QuestionDoubt QuestionKind = "doubt" // may have been typed
-	QuestionOffer QuestionKind = "offer" // missed, or held for too long
+	ResendPromptInDoubt ResendPromptKind = "doubt" // may have been typed
+	ResendPromptOffer   ResendPromptKind = "offer" // missed, or held for too long
 )
 
-// Question is a choice that was put to the operator.
-type Question struct {
-	Kind    QuestionKind `json:"kind"`
-	Replies []string     `json:"replies"` // ts
-	TS      string       `json:"ts,omitempty"`
-	Choice  string       `json:"choice,omitempty"` // the action; empty: open
-	By      string       `json:"by,omitempty"`     // member id; empty: nobody chose, see the lapsed choices
-	At      time.Time    `json:"at,omitzero"`
-	Left    int          `json:"left,omitempty"` // older replies that it was about too, and that are no longer to be had
+// ResendPrompt is a choice that was put to the operator.
+type ResendPrompt struct {
+	Kind    ResendPromptKind `json:"kind"`
+	Replies []string         `json:"replies"` // ts
+	TS      string           `json:"ts,omitempty"`
+	Choice  string           `json:"choice,omitempty"` // the action; empty: open
+	By      string           `json:"by,omitempty"`     // member id; empty: nobody chose, see the lapsed choices
+	At      time.Time        `json:"at,omitzero"`
+	Omitted int              `json:"left,omitempty"` // older replies that it was about too, and that are no longer to be had
 }
 
 // clone is a copy that shares nothing that may be changed.
 func (b Binding) clone() Binding {
 	b.Replies = maps.Clone(b.Replies)
-	b.Done = maps.Clone(b.Done)
-	b.Questions = maps.Clone(b.Questions)
-	b.Asks = maps.Clone(b.Asks)
+	b.Traces = maps.Clone(b.Traces)
+	b.ResendPrompts = maps.Clone(b.ResendPrompts)
+	b.PermissionRequests = maps.Clone(b.PermissionRequests)
 	return b
 }
 
 // bindings keeps the bindings as files in dir, one a session.
 type bindings struct {
-	dir  string
-	disk *storage // optional: nobody keeps account of what could not be stored
+	dir     string
+	storage *storage // optional: nobody keeps account of what could not be stored
 }
 
 func (s bindings) path(id string) string { return filepath.Join(s.dir, id+".json") }
 
 // load reads all bindings. A file that cannot be used is returned as an error of its own, and left alone.
 func (s bindings) load() ([]Binding, []*sessions.UnreadableError, error) {
-	clearHalves(s.dir)
+	removePartialFiles(s.dir)
 	names, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -201,11 +201,11 @@ func (s bindings) read(id string) (Binding, error) {
 
 func (s bindings) save(b Binding) error {
 	b.Version = bindingVersion
-	return s.disk.save(s.path(b.ID), b)
+	return s.storage.save(s.path(b.ID), b)
 }
 
 func (s bindings) remove(id string) error {
-	s.disk.forget(s.path(id))
+	s.storage.forget(s.path(id))
 	err := os.Remove(s.path(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -213,8 +213,8 @@ func (s bindings) remove(id string) error {
 	return err
 }
 
-// clearHalves removes what writes left behind whose process was killed. There is one bot, so nobody is at it.
-func clearHalves(dir string) {
+// removePartialFiles removes what writes left behind whose process was killed. There is one bot, so nobody is at it.
+func removePartialFiles(dir string) {
 	halves, _ := filepath.Glob(filepath.Join(dir, ".*.json*")) // the pattern is well-formed
 	for _, half := range halves {
 		_ = os.Remove(half) // one that stays does no harm

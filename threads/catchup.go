@@ -23,68 +23,68 @@ const (
 	sweepActive = time.Hour
 )
 
-// reader reads threads from their cursors, the urgent ones first, within Slack's rate.
-type reader struct {
-	m     *Manager
-	limit *rate.Limiter
-	wake  chan struct{}
+// threadReader reads threads from their cursors, the urgent ones first, within Slack's rate.
+type threadReader struct {
+	m      *Manager
+	limit  *rate.Limiter
+	wakeup chan struct{}
 
-	mu     sync.Mutex // guards the fields that follow
-	order  map[*thread]*reading
-	sought map[string]time.Time // channels that Slack did not know, and when they were looked for
+	mu         sync.Mutex // guards the fields that follow
+	requests   map[*thread]*readRequest
+	searchedAt map[string]time.Time // channels that Slack did not know, and when they were looked for
 }
 
 // reading is a thread that waits to be read, or is being read.
-type reading struct {
-	urgent  bool // a live reply waits for it
-	again   bool // it was wanted anew while it was being read
-	active  time.Time
-	after   time.Time // not before
-	fails   int
-	running bool
+type readRequest struct {
+	urgent    bool // a live reply waits for it
+	rerun     bool // it was wanted anew while it was being read
+	active    time.Time
+	notBefore time.Time // not before
+	fails     int
+	running   bool
 }
 
-func newReader(m *Manager) *reader {
-	return &reader{m: m, limit: rate.NewLimiter(rate.Every(readsEvery), readsBurst), wake: make(chan struct{}, 1),
-		order: map[*thread]*reading{}, sought: map[string]time.Time{}}
+func newThreadReader(m *Manager) *threadReader {
+	return &threadReader{m: m, limit: rate.NewLimiter(rate.Every(readsEvery), readsBurst), wakeup: make(chan struct{}, 1),
+		requests: map[*thread]*readRequest{}, searchedAt: map[string]time.Time{}}
 }
 
 // want has a thread read, soon when urgent. The thread's goroutine calls it.
-func (r *reader) want(t *thread, urgent bool) {
+func (r *threadReader) request(t *thread, urgent bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	w := r.order[t]
+	w := r.requests[t]
 	if w == nil {
-		w = &reading{}
-		r.order[t] = w
+		w = &readRequest{}
+		r.requests[t] = w
 	}
-	w.urgent, w.active = w.urgent || urgent, t.b.Active
-	poke(r.wake)
+	w.urgent, w.active = w.urgent || urgent, t.b.LastActive
+	wake(r.wakeup)
 }
 
 // anew has a thread read from now on: a read that is under way does not count.
-func (r *reader) anew(t *thread, urgent bool) {
-	r.want(t, urgent)
+func (r *threadReader) requestFresh(t *thread, urgent bool) {
+	r.request(t, urgent)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if w := r.order[t]; w != nil && w.running {
-		w.again = true
+	if w := r.requests[t]; w != nil && w.running {
+		w.rerun = true
 	}
 }
 
-func (r *reader) forget(t *thread) {
+func (r *threadReader) cancel(t *thread) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.order, t)
+	delete(r.requests, t)
 }
 
-func (r *reader) waiting() int {
+func (r *threadReader) pendingCount() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.order)
+	return len(r.requests)
 }
 
-func poke(c chan struct{}) {
+func wake(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:
@@ -92,14 +92,14 @@ func poke(c chan struct{}) {
 }
 
 // run reads until ctx ends.
-func (r *reader) run(ctx context.Context) {
+func (r *threadReader) run(ctx context.Context) {
 	sweep := time.NewTicker(sweepEvery)
 	defer sweep.Stop()
 	slots := make(chan struct{}, readsAtOnce)
 	for {
 		t, wait := r.pick()
 		if t == nil {
-			if !r.rest(ctx, wait, sweep.C) {
+			if !r.sleep(ctx, wait, sweep.C) {
 				return
 			}
 			continue
@@ -119,7 +119,7 @@ func (r *reader) run(ctx context.Context) {
 }
 
 // rest waits until there may be something to read. False: ctx ended.
-func (r *reader) rest(ctx context.Context, wait time.Duration, sweep <-chan time.Time) bool {
+func (r *threadReader) sleep(ctx context.Context, wait time.Duration, sweep <-chan time.Time) bool {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -127,62 +127,62 @@ func (r *reader) rest(ctx context.Context, wait time.Duration, sweep <-chan time
 		return false
 	case <-sweep:
 		r.sweep()
-	case <-r.wake:
+	case <-r.wakeup:
 	case <-timer.C:
 	}
 	return true
 }
 
 // pick takes the most urgent thread that may be read now; without one, how long to wait.
-func (r *reader) pick() (*thread, time.Duration) {
+func (r *threadReader) pick() (*thread, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, wait := time.Now(), time.Hour
 	var best *thread
-	for t, w := range r.order {
+	for t, w := range r.requests {
 		switch {
 		case w.running:
-		case w.after.After(now):
-			wait = min(wait, w.after.Sub(now))
-		case best == nil || w.before(r.order[best]):
+		case w.notBefore.After(now):
+			wait = min(wait, w.notBefore.Sub(now))
+		case best == nil || w.isBefore(r.requests[best]):
 			best = t
 		}
 	}
 	if best != nil {
-		r.order[best].running = true
+		r.requests[best].running = true
 	}
 	return best, wait
 }
 
-func (w *reading) before(o *reading) bool {
+func (w *readRequest) isBefore(o *readRequest) bool {
 	if w.urgent != o.urgent {
 		return w.urgent
 	}
 	return w.active.After(o.active)
 }
 
-func (r *reader) sweep() {
+func (r *threadReader) sweep() {
 	for _, t := range r.m.threads() {
 		t.do(func(context.Context) {
-			if t.b.Root != "" && t.m.now().Sub(t.b.Active) < sweepActive {
-				r.anew(t, false)
+			if t.b.Root != "" && t.m.now().Sub(t.b.LastActive) < sweepActive {
+				r.requestFresh(t, false)
 			}
 		})
 	}
 }
 
 // read reads one thread from its cursor to its end and hands the replies over.
-func (r *reader) read(ctx, work context.Context, t *thread) {
-	from, number, ok := t.from(work)
+func (r *threadReader) read(ctx, work context.Context, t *thread) {
+	from, number, ok := t.readPosition(work)
 	if !ok {
 		return
 	}
 	if from.Root == "" {
-		r.done(t, nil)
+		r.finish(t, nil)
 		return
 	}
 	began := r.m.slackTime()
-	replies, now, err := r.pages(ctx, from)
+	replies, now, err := r.readPages(ctx, from)
 	if now.IsZero() {
 		now = began
 	}
@@ -194,23 +194,23 @@ func (r *reader) read(ctx, work context.Context, t *thread) {
 	case ctx.Err() == nil:
 		r.m.o.Log.Warn("could not read a thread; it is tried again", "ref", t.ref, "channel", from.Channel, "err", err)
 		if errors.Is(err, ErrUnavailable) {
-			r.seek(ctx, t, from.Channel)
+			r.findChannel(ctx, t, from.Channel)
 		}
 	}
-	r.done(t, err)
+	r.finish(t, err)
 }
 
-// from is where to read from, and the number of the read.
-func (t *thread) from(ctx context.Context) (Binding, int, bool) {
+// readPosition is where to read from, and the number of the read.
+func (t *thread) readPosition(ctx context.Context) (Binding, int, bool) {
 	type start struct {
 		b      Binding
 		number int
 	}
-	s, ok := ask(ctx, t, func(context.Context) start { return start{t.b.clone(), t.reading} })
+	s, ok := call(ctx, t, func(context.Context) start { return start{t.b.clone(), t.readGeneration} })
 	return s.b, s.number, ok
 }
 
-func (r *reader) pages(ctx context.Context, b Binding) (all []Reply, now time.Time, err error) {
+func (r *threadReader) readPages(ctx context.Context, b Binding) (all []Reply, now time.Time, err error) {
 	for cursor := ""; ; {
 		if err := r.limit.Wait(ctx); err != nil {
 			return nil, now, err
@@ -221,7 +221,7 @@ func (r *reader) pages(ctx context.Context, b Binding) (all []Reply, now time.Ti
 		}
 		all = append(all, page.Replies...)
 		if !page.Now.IsZero() {
-			r.m.o.Clock.Dated(page.Now)
+			r.m.o.Clock.ObserveDate(page.Now)
 		}
 		if now.IsZero() {
 			now = page.Now // of the first page: what comes after it may not have been read
@@ -232,39 +232,39 @@ func (r *reader) pages(ctx context.Context, b Binding) (all []Reply, now time.Ti
 	}
 }
 
-// done takes a thread off the list, or puts it back for later.
-func (r *reader) done(t *thread, err error) {
+// finish takes a thread off the list, or puts it back for later.
+func (r *threadReader) finish(t *thread, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	defer poke(r.wake)
-	w := r.order[t]
+	defer wake(r.wakeup)
+	w := r.requests[t]
 	switch {
 	case w == nil:
-	case w.again:
-		w.again, w.running = false, false
+	case w.rerun:
+		w.rerun, w.running = false, false
 	case err == nil || errors.Is(err, ErrThreadGone):
-		delete(r.order, t)
+		delete(r.requests, t)
 	default:
 		w.running = false
-		w.after = time.Now().Add(w.pause(err))
+		w.notBefore = time.Now().Add(w.backoff(err))
 		w.fails++
 		var limited *RateLimitedError
 		if errors.As(err, &limited) {
-			r.holdAll(w.after)
+			r.postponeAll(w.notBefore)
 		}
 	}
 }
 
-// holdAll rests every thread: Slack's limit is on the method, not on the thread.
-func (r *reader) holdAll(until time.Time) {
-	for _, w := range r.order {
-		if w.after.Before(until) {
-			w.after = until
+// postponeAll rests every thread: Slack's limit is on the method, not on the thread.
+func (r *threadReader) postponeAll(until time.Time) {
+	for _, w := range r.requests {
+		if w.notBefore.Before(until) {
+			w.notBefore = until
 		}
 	}
 }
 
-func (w *reading) pause(err error) time.Duration {
+func (w *readRequest) backoff(err error) time.Duration {
 	var limited *RateLimitedError
 	switch FailureOf(err) {
 	case FailureWait:
@@ -276,14 +276,14 @@ func (w *reading) pause(err error) time.Duration {
 	return time.Minute
 }
 
-// doubtful has the thread read before anything of it is typed: events may have been missed.
-func (t *thread) doubtful(context.Context) {
+// requireRead has the thread read before anything of it is typed: events may have been missed.
+func (t *thread) requireRead(context.Context) {
 	if t.b.Root == "" {
 		return
 	}
 	t.stale = true
-	t.reading++
-	t.m.reader.anew(t, len(t.queue.items) > 0)
+	t.readGeneration++
+	t.m.reader.requestFresh(t, len(t.queue.items) > 0)
 }
 
 // readFirst has the thread read before the reply that was just heard is typed, if that is done within the patience: where much is
@@ -292,13 +292,13 @@ func (t *thread) readFirst(ctx context.Context, patience time.Duration) {
 	if t.stale { // it is read for a better reason
 		return
 	}
-	t.doubtful(ctx)
-	number := t.reading
+	t.requireRead(ctx)
+	number := t.readGeneration
 	time.AfterFunc(patience, func() {
 		t.do(func(ctx context.Context) {
-			if t.stale && t.reading == number {
+			if t.stale && t.readGeneration == number {
 				t.stale = false
-				t.next(ctx)
+				t.sendNext(ctx)
 			}
 		})
 	})
@@ -309,16 +309,16 @@ const readLag = 10 * time.Second
 
 // How long a reply waits for a read: a live one, because another connection may have got events, and one that Slack sends again.
 const (
-	livePatience  = 1500 * time.Millisecond
-	againPatience = 30 * time.Second
+	livePatience       = 1500 * time.Millisecond
+	redeliveryPatience = 30 * time.Second
 )
 
 // merge takes a complete read of the thread from a cursor.
 func (t *thread) merge(ctx context.Context, number int, from string, replies []Reply, now time.Time) {
-	if t.gone || t.b.Cursor != from {
+	if t.unbound || t.b.Cursor != from {
 		return
 	}
-	if number == t.reading {
+	if number == t.readGeneration {
 		t.stale = false
 	}
 	there := make(map[string]bool, len(replies))
@@ -330,12 +330,12 @@ func (t *thread) merge(ctx context.Context, number int, from string, replies []R
 	if !now.IsZero() {
 		newest = maxTS(newest, TimeTS(now.Add(-readLag)))
 	}
-	t.takeBack(ctx, from, there, newest)
+	t.withdrawMissing(ctx, from, there, newest)
 	for _, r := range replies {
-		t.take(ctx, r, false)
+		t.enqueue(ctx, r, false)
 	}
-	t.advance(replies, now)
-	t.next(ctx)
+	t.advanceCursor(replies, now)
+	t.sendNext(ctx)
 }
 
 func maxTS(a, b string) string {
@@ -346,12 +346,12 @@ func maxTS(a, b string) string {
 }
 
 // anew is a reply that is read from Slack again when it is due.
-func (t *thread) anew(ts string) Reply {
+func (t *thread) lazyReply(ts string) Reply {
 	r := Reply{Channel: t.b.Channel, Root: t.b.Root, TS: ts}
 	r.Actor.User = t.b.Replies[ts].User
 	r.Load = func(ctx context.Context) (Content, error) {
-		at := t.place() // the channel may have got another id meanwhile
-		fresh, err := t.m.o.History.Reply(ctx, at.channel, at.root, ts)
+		at := t.threadID() // the channel may have got another id meanwhile
+		fresh, err := t.m.o.History.Reply(ctx, at.Channel, at.Root, ts)
 		if err != nil {
 			return Content{}, err
 		}

@@ -16,22 +16,22 @@ type Clock struct {
 // dateStep is how exact the Date of a response is: it is cut to the second, and older by the time that it was on its way.
 const dateStep = 2 * time.Second
 
-// Dated takes the Date of a response that came just now.
-func (c *Clock) Dated(date time.Time) {
+// ObserveDate takes the Date of a response that came just now.
+func (c *Clock) ObserveDate(date time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if ahead := c.read().Sub(date); c.at.IsZero() || ahead < 0 || ahead > dateStep {
-		c.set(date)
+	if ahead := c.nowLocked().Sub(date); c.at.IsZero() || ahead < 0 || ahead > dateStep {
+		c.setLocked(date)
 	}
 }
 
-// After takes that something happened in Slack at that moment: it is not earlier now. Events tell that, and those that are
+// ObserveEvent takes that something happened in Slack at that moment: it is not earlier now. Events tell that, and those that are
 // sent again tell of long ago.
-func (c *Clock) After(moment time.Time) {
+func (c *Clock) ObserveEvent(moment time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !moment.IsZero() && (c.at.IsZero() || c.read().Before(moment)) {
-		c.set(moment)
+	if !moment.IsZero() && (c.at.IsZero() || c.nowLocked().Before(moment)) {
+		c.setLocked(moment)
 	}
 }
 
@@ -39,11 +39,11 @@ func (c *Clock) After(moment time.Time) {
 func (c *Clock) Now() (time.Time, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.read(), !c.at.IsZero()
+	return c.nowLocked(), !c.at.IsZero()
 }
 
-// Of is a moment of this machine's clock by Slack's; zero when it is zero, or nothing is known yet.
-func (c *Clock) Of(at time.Time) time.Time {
+// FromLocal is a moment of this machine's clock by Slack's; zero when it is zero, or nothing is known yet.
+func (c *Clock) FromLocal(at time.Time) time.Time {
 	now, known := c.Now()
 	if at.IsZero() || !known {
 		return time.Time{}
@@ -52,7 +52,7 @@ func (c *Clock) Of(at time.Time) time.Time {
 }
 
 // read is the time. The caller holds mu.
-func (c *Clock) read() time.Time {
+func (c *Clock) nowLocked() time.Time {
 	if c.at.IsZero() {
 		return time.Time{}
 	}
@@ -60,4 +60,4 @@ func (c *Clock) read() time.Time {
 }
 
 // set takes a moment for now. The caller holds mu. What is kept of it has no monotonic reading, which would be ours.
-func (c *Clock) set(now time.Time) { c.slack, c.at = now.Round(0), time.Now() }
+func (c *Clock) setLocked(now time.Time) { c.slack, c.at = now.Round(0), time.Now() }

@@ -16,12 +16,12 @@ func (c *wallClock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
 
 func (c *wallClock) now() time.Time { return time.Now().Round(0).Add(time.Duration(c.ahead.Load())) }
 
-// runClocked is run on a machine whose clock is ahead.
-func runClocked(t *testing.T, ahead time.Duration, f func(w *world, c *wallClock)) {
+// withWallClock is run on a machine whose clock is ahead.
+func withWallClock(t *testing.T, ahead time.Duration, f func(w *env, c *wallClock)) {
 	t.Helper()
 	c := &wallClock{}
 	c.set(ahead)
-	runWith(t, func(w *world) { w.wall = c.now }, func(w *world) { f(w, c) })
+	withEnvSetup(t, func(w *env) { w.clock = c.now }, func(w *env) { f(w, c) })
 }
 
 var jumps = []time.Duration{20 * time.Minute, -20 * time.Minute, 26 * time.Hour, -26 * time.Hour}
@@ -30,29 +30,29 @@ func TestALiveReplyIsTypedWhateverOurClockSays(t *testing.T) {
 	for _, jump := range jumps {
 		for _, dateless := range []bool{false, true} {
 			t.Run(fmt.Sprintf("set by %s, no dates %v", jump, dateless), func(t *testing.T) {
-				runClocked(t, 0, func(w *world, c *wallClock) {
-					w.slack.dateless = dateless
-					first := w.say("before")
+				withWallClock(t, 0, func(w *env, c *wallClock) {
+					w.slack.noDates = dateless
+					first := w.reply("before")
 					c.set(jump)
-					w.say("after")
+					w.reply("after")
 					c.set(0)
-					w.say("back")
-					w.after(time.Minute)
+					w.reply("back")
+					w.advance(time.Minute)
 					c.set(jump)
-					w.say("and again")
+					w.reply("and again")
 					w.wantTyped("before", "after", "back", "and again")
 					w.wantPosts()
-					w.after(14 * time.Minute)
+					w.advance(14 * time.Minute)
 					w.m.Connected(true)
-					w.after(time.Second)
-					last := w.say("last")
-					w.after(time.Minute)
+					w.advance(time.Second)
+					last := w.reply("last")
+					w.advance(time.Minute)
 					if b := bindingFile(t, w); CompareTS(b.Cursor, first) > 0 && !dateless || b.Cursor != b.Root && dateless {
 						t.Errorf("the cursor is at %s; the replies began at %s", b.Cursor, first)
 					}
-					w.after(time.Hour)
+					w.advance(time.Hour)
 					w.m.Connected(true)
-					w.after(time.Minute)
+					w.advance(time.Minute)
 					if b := bindingFile(t, w); b.Cursor != last && !dateless {
 						t.Errorf("the cursor is at %s; want %s", b.Cursor, last)
 					}
@@ -66,22 +66,22 @@ func TestALiveReplyIsTypedWhateverOurClockSays(t *testing.T) {
 func TestALiveReplyThatWaitedForTooLongIsOfferedWhateverOurClockSays(t *testing.T) {
 	for _, jump := range jumps {
 		t.Run(jump.String(), func(t *testing.T) {
-			runClocked(t, 0, func(w *world, c *wallClock) {
-				w.agent.handle(held)
-				w.say("soon")
-				w.after(5 * time.Minute)
+			withWallClock(t, 0, func(w *env, c *wallClock) {
+				w.agent.setOnStep(failHeld)
+				w.reply("soon")
+				w.advance(5 * time.Minute)
 				c.set(jump)
-				w.agent.handle(nil)
-				w.after(time.Minute)
+				w.agent.setOnStep(nil)
+				w.advance(time.Minute)
 				w.wantTyped("soon")
 				c.set(0)
-				w.agent.handle(held)
-				w.say("late")
-				w.after(10 * time.Minute)
+				w.agent.setOnStep(failHeld)
+				w.reply("late")
+				w.advance(10 * time.Minute)
 				c.set(jump)
-				w.after(10 * time.Minute)
-				w.agent.handle(nil)
-				w.after(time.Minute)
+				w.advance(10 * time.Minute)
+				w.agent.setOnStep(nil)
+				w.advance(time.Minute)
 				w.wantTyped("soon")
 			})
 		})
@@ -92,14 +92,14 @@ func TestALiveReplyThatWaitedForTooLongIsOfferedWhateverOurClockSays(t *testing.
 func TestWhatWasMissedHasItsAgeBySlacksClock(t *testing.T) {
 	for _, ahead := range append(jumps, 0) {
 		t.Run(ahead.String(), func(t *testing.T) {
-			runClocked(t, ahead, func(w *world, c *wallClock) {
+			withWallClock(t, ahead, func(w *env, c *wallClock) {
 				w.stop()
 				w.slack.write(ann, "old")
-				w.after(20 * time.Minute)
+				w.advance(20 * time.Minute)
 				w.slack.write(ann, "new")
 				c.set(-ahead) // also while the bot is away
 				w.start()
-				w.after(time.Minute)
+				w.advance(time.Minute)
 				w.wantTyped("new")
 				w.wantPosts("I did not type the reply")
 			})
@@ -109,23 +109,23 @@ func TestWhatWasMissedHasItsAgeBySlacksClock(t *testing.T) {
 
 // What Slack sends again is not new: after an hour nobody waits for it.
 func TestAnEventThatSlackSendsAgainHasAnAge(t *testing.T) {
-	run(t, func(w *world) {
-		w.say("first")
-		w.slack.fail(errors.New("no network"))
+	withEnv(t, func(w *env) {
+		w.reply("first")
+		w.slack.setErr(errors.New("no network"))
 		soon, late := w.slack.write(ann, "soon"), w.slack.write(ann, "late")
 		again := func(ts string) {
 			r := w.slack.reply(ts)
-			r.Late = true
-			w.heard(r)
+			r.Redelivered = true
+			w.handleReplies(r)
 		}
-		w.after(5 * time.Minute)
+		w.advance(5 * time.Minute)
 		again(soon)
-		w.after(time.Minute) // it cannot be read first
+		w.advance(time.Minute) // it cannot be read first
 		w.wantTyped("first", "soon")
-		w.after(time.Hour)
+		w.advance(time.Hour)
 		again(late)
-		w.slack.fail(nil)
-		w.after(time.Minute)
+		w.slack.setErr(nil)
+		w.advance(time.Minute)
 		w.wantTyped("first", "soon")
 		w.wantPosts("I did not type the reply")
 	})
@@ -136,7 +136,7 @@ func TestSlacksClockIsKeptByDatesAndEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var c Clock
 		slack := func() time.Time { return time.Now().Add(-3 * time.Hour) }
-		if now, known := c.Now(); known || !now.IsZero() || !c.Of(time.Now()).IsZero() {
+		if now, known := c.Now(); known || !now.IsZero() || !c.FromLocal(time.Now()).IsZero() {
 			t.Errorf("Now: %s, %v before anything was heard", now, known)
 		}
 		near := func(within time.Duration) {
@@ -146,19 +146,19 @@ func TestSlacksClockIsKeptByDatesAndEvents(t *testing.T) {
 				t.Errorf("it is off by %s; want at most %s", off, within)
 			}
 		}
-		c.After(slack().Add(-5 * time.Minute)) // an event that was sent again
+		c.ObserveEvent(slack().Add(-5 * time.Minute)) // an event that was sent again
 		near(5 * time.Minute)
-		c.After(time.Time{})
+		c.ObserveEvent(time.Time{})
 		time.Sleep(700 * time.Millisecond) // the bubble's time
-		c.Dated(slack().Truncate(time.Second))
+		c.ObserveDate(slack().Truncate(time.Second))
 		near(time.Second)
-		c.After(slack().Add(-5 * time.Minute)) // tells nothing new
+		c.ObserveEvent(slack().Add(-5 * time.Minute)) // tells nothing new
 		near(time.Second)
 		time.Sleep(24 * time.Hour)
 		near(time.Second)
-		c.After(slack())
+		c.ObserveEvent(slack())
 		near(time.Second)
-		if of := c.Of(time.Now().Add(-time.Hour)); of.Sub(slack().Add(-time.Hour)).Abs() > time.Second {
+		if of := c.FromLocal(time.Now().Add(-time.Hour)); of.Sub(slack().Add(-time.Hour)).Abs() > time.Second {
 			t.Errorf("Of: %s", of)
 		}
 	})

@@ -14,31 +14,31 @@ var cursorLags = []time.Duration{15 * time.Minute, time.Minute, 5 * time.Second}
 // maxTraces is how many traces of settled replies are kept before the thread is read so that some can go.
 const maxTraces = 128
 
-// advance moves the cursor over what was read and is not waiting any more, and forgets what lies behind it. now is when the
+// advanceCursor moves the cursor over what was read and is not waiting any more, and forgets what lies behind it. now is when the
 // read began, by Slack's clock; zero: not known, so that nothing is sure to have been read.
-func (t *thread) advance(replies []Reply, now time.Time) {
+func (t *thread) advanceCursor(replies []Reply, now time.Time) {
 	if now.IsZero() {
 		return
 	}
-	all := t.after(replies)
+	all := t.tsAfterCursor(replies)
 	for _, lag := range cursorLags {
 		cursor, limit := t.b.Cursor, TimeTS(now.Add(-lag))
 		for _, ts := range all {
-			if CompareTS(ts, limit) > 0 || t.blocks(ts) {
+			if CompareTS(ts, limit) > 0 || t.blocksCursor(ts) {
 				break
 			}
 			cursor = maxTS(cursor, ts)
 		}
-		t.forgetTo(cursor)
-		if len(t.b.Done) < maxTraces {
+		t.moveCursor(cursor)
+		if len(t.b.Traces) < maxTraces {
 			break
 		}
 	}
-	t.readAt = len(t.b.Done) + maxTraces/2
+	t.readAtTraces = len(t.b.Traces) + maxTraces/2
 }
 
 // after lists what was read, and what is known beside that, oldest first.
-func (t *thread) after(replies []Reply) []string {
+func (t *thread) tsAfterCursor(replies []Reply) []string {
 	var all []string
 	for _, r := range replies {
 		all = append(all, r.TS)
@@ -49,7 +49,7 @@ func (t *thread) after(replies []Reply) []string {
 	for ts := range t.b.Replies {
 		all = append(all, ts)
 	}
-	for ts := range t.b.Done {
+	for ts := range t.b.Traces {
 		all = append(all, ts)
 	}
 	all = slices.DeleteFunc(all, func(ts string) bool { return CompareTS(ts, t.b.Cursor) <= 0 })
@@ -57,10 +57,10 @@ func (t *thread) after(replies []Reply) []string {
 	return slices.Compact(all)
 }
 
-// blocks reports whether the cursor has to stay before a reply: only Slack has it. What is put to the operator, or is typed
+// blocksCursor reports whether the cursor has to stay before a reply: only Slack has it. What is put to the operator, or is typed
 // by his choice, has all that is needed in the binding.
-func (t *thread) blocks(ts string) bool {
-	if _, done := t.b.Done[ts]; done {
+func (t *thread) blocksCursor(ts string) bool {
+	if _, done := t.b.Traces[ts]; done {
 		return false
 	}
 	e := t.b.Replies[ts]
@@ -71,33 +71,33 @@ func (t *thread) blocks(ts string) bool {
 	return !e.Approved
 }
 
-func (t *thread) forgetTo(cursor string) {
+func (t *thread) moveCursor(cursor string) {
 	if cursor == t.b.Cursor {
 		return
 	}
 	t.b.Cursor = cursor
-	for ts := range t.b.Done {
+	for ts := range t.b.Traces {
 		if CompareTS(ts, cursor) <= 0 {
-			delete(t.b.Done, ts)
+			delete(t.b.Traces, ts)
 		}
 	}
-	for token, q := range t.b.Questions {
+	for token, q := range t.b.ResendPrompts {
 		if q.Choice != "" && CompareTS(TimeTS(q.At), cursor) <= 0 {
-			delete(t.b.Questions, token)
+			delete(t.b.ResendPrompts, token)
 		}
 	}
 	t.trim()
-	t.keep()
+	t.saveBestEffort()
 }
 
-// takeBack withdraws what waits and is not in the thread any more. What lies before from was not read.
-func (t *thread) takeBack(ctx context.Context, from string, there map[string]bool, newest string) {
+// withdrawMissing withdraws what waits and is not in the thread any more. What lies before from was not read.
+func (t *thread) withdrawMissing(ctx context.Context, from string, there map[string]bool, newest string) {
 	gone := func(ts string) bool {
 		return !there[ts] && CompareTS(ts, from) > 0 && CompareTS(ts, newest) < 0
 	}
 	for _, it := range slices.Clone(t.queue.items) {
 		if gone(it.reply.TS) {
-			t.drop(ctx, it)
+			t.settleDeleted(ctx, it)
 		}
 	}
 	for _, ts := range append(t.inState(StateHeld), t.inState("")...) { // of an earlier run
@@ -107,16 +107,16 @@ func (t *thread) takeBack(ctx context.Context, from string, there map[string]boo
 	}
 }
 
-// queueAnew has a reply typed that somebody chose; it is read from Slack when it is due.
-func (t *thread) queueAnew(ts string) {
-	t.queue.put(&item{reply: t.anew(ts), came: time.Now(), approved: true, raw: t.b.Replies[ts].Raw, heard: true})
+// requeueChosen has a reply typed that somebody chose; it is read from Slack when it is due.
+func (t *thread) requeueChosen(ts string) {
+	t.queue.put(&item{reply: t.lazyReply(ts), arrivedAt: time.Now(), approved: true, raw: t.b.Replies[ts].Raw, logged: true})
 }
 
 // requeueApproved has typed what somebody chose in an earlier run: the cursor may have gone past it.
 func (t *thread) requeueApproved() {
 	for ts, e := range t.b.Replies {
 		if e.State == StateApproved || e.State == StateHeld && e.Approved {
-			t.queueAnew(ts)
+			t.requeueChosen(ts)
 		}
 	}
 }

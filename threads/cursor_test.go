@@ -16,7 +16,7 @@ import (
 // maxBinding is how large a binding may get, in bytes, whatever people do.
 const maxBinding = 16 << 10
 
-func bindingSize(t *testing.T, w *world) int {
+func bindingSize(t *testing.T, w *env) int {
 	t.Helper()
 	info, err := os.Stat(bindings{dir: filepath.Join(w.root, "threads")}.path(sid))
 	if err != nil {
@@ -35,24 +35,24 @@ func TestAnIgnoredDoubtHoldsNothingUp(t *testing.T) {
 			if testing.Short() {
 				c.replies = min(c.replies, 600)
 			}
-			run(t, func(w *world) {
+			withEnv(t, func(w *env) {
 				w.slack.perPage = 200
-				w.agent.handle(inDoubt)
-				doubt := w.say("perhaps")
-				w.after(5 * time.Second)
-				w.agent.handle(nil)
+				w.agent.setOnStep(failInDoubt)
+				doubt := w.reply("perhaps")
+				w.advance(5 * time.Second)
+				w.agent.setOnStep(nil)
 				largest := 0
 				for i := range c.replies {
-					w.say(fmt.Sprint("later ", i))
-					if w.after(c.every); i%16 == 0 {
+					w.reply(fmt.Sprint("later ", i))
+					if w.advance(c.every); i%16 == 0 {
 						largest = max(largest, bindingSize(t, w))
 					}
 				}
-				w.after(time.Minute)
-				before := w.slack.read.Load()
+				w.advance(time.Minute)
+				before := w.slack.repliesRead.Load()
 				w.m.Connected(true)
-				w.after(time.Minute)
-				again := w.slack.read.Load() - before
+				w.advance(time.Minute)
+				again := w.slack.repliesRead.Load() - before
 				t.Logf("the binding: at most %d bytes; read again at a reconnect: %d of %d replies; read in all: %d", largest, again, c.replies, before)
 				if largest > maxBinding {
 					t.Errorf("the binding had %d bytes; want at most %d", largest, maxBinding)
@@ -66,10 +66,10 @@ func TestAnIgnoredDoubtHoldsNothingUp(t *testing.T) {
 				if typed != c.replies+1 {
 					t.Errorf("typed %d; want %d", typed, c.replies+1)
 				}
-				if _, err := click(w, "Send again", member); err != nil { // it is still there
+				if _, err := click(w, "Send again", annActor); err != nil { // it is still there
 					t.Fatal(err)
 				}
-				w.after(time.Minute)
+				w.advance(time.Minute)
 				w.wantReceipt(doubt, "white_check_mark")
 			})
 		})
@@ -80,50 +80,50 @@ func TestAnIgnoredDoubtHoldsNothingUp(t *testing.T) {
 // the thread says what became of it.
 func TestABindingIsBoundedWhateverPeopleDo(t *testing.T) {
 	const many = 1500
-	for name, play := range map[string]func(w *world){
-		"in doubt": func(w *world) {
-			w.agent.handle(inDoubt)
+	for name, play := range map[string]func(w *env){
+		"in doubt": func(w *env) {
+			w.agent.setOnStep(failInDoubt)
 			for range many / 3 {
-				w.say("perhaps")
+				w.reply("perhaps")
 			}
 		},
-		"offered": func(w *world) {
-			w.agent.handle(held)
+		"offered": func(w *env) {
+			w.agent.setOnStep(failHeld)
 			for range many {
-				w.say("waits")
+				w.reply("waits")
 			}
-			w.after(20 * time.Minute)
-			w.agent.handle(nil)
+			w.advance(20 * time.Minute)
+			w.agent.setOnStep(nil)
 		},
-		"denied": func(w *world) {
+		"denied": func(w *env) {
 			for range many {
-				w.hear(w.slack.write(bob, "let me in"))
+				w.deliverEvent(w.slack.write(bob, "let me in"))
 			}
 		},
-		"withdrawn": func(w *world) {
+		"withdrawn": func(w *env) {
 			for range many {
 				ts := w.slack.write(ann, "never mind")
 				root := w.slack.get(ts).root
 				w.slack.remove(ts)
 				w.m.Withdrawn(channel, root, ts)
-				w.settle()
+				w.wait()
 			}
 		},
-		"refused": func(w *world) {
-			w.agent.handle(func(*life, string, sessions.SayRequest) error { return &sessions.Refusal{What: "not running"} })
+		"refused": func(w *env) {
+			w.agent.setOnStep(func(*managerRun, string, sessions.SayRequest) error { return &sessions.Refusal{What: "not running"} })
 			for range many / 3 {
-				w.say("hello")
+				w.reply("hello")
 			}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run(t, func(w *world) {
+			withEnv(t, func(w *env) {
 				w.slack.perPage = 200
 				play(w)
-				w.after(30 * time.Minute)
+				w.advance(30 * time.Minute)
 				if n := bindingSize(t, w); n > maxBinding {
 					b := bindingFile(t, w)
-					t.Errorf("the binding has %d bytes: %d replies, %d traces, %d questions", n, len(b.Replies), len(b.Done), len(b.Questions))
+					t.Errorf("the binding has %d bytes: %d replies, %d traces, %d questions", n, len(b.Replies), len(b.Traces), len(b.ResendPrompts))
 				}
 			})
 		})
@@ -131,12 +131,12 @@ func TestABindingIsBoundedWhateverPeopleDo(t *testing.T) {
 }
 
 func TestTheOldestQuestionsLapseAndSaySo(t *testing.T) {
-	run(t, func(w *world) {
-		w.agent.handle(inDoubt)
-		for range maxOpen + 1 {
-			w.say("perhaps")
+	withEnv(t, func(w *env) {
+		w.agent.setOnStep(failInDoubt)
+		for range maxOpenReplies + 1 {
+			w.reply("perhaps")
 		}
-		w.after(10 * time.Minute)
+		w.advance(10 * time.Minute)
 		posts := w.slack.posted()
 		if !strings.Contains(posts[0], "nothing was sent") || strings.Contains(posts[1], "nothing was sent") {
 			t.Errorf("posted %q and %q", posts[0], posts[1])
@@ -145,22 +145,22 @@ func TestTheOldestQuestionsLapseAndSaySo(t *testing.T) {
 }
 
 func TestAnOfferThatIsTooLargeSaysWhatItLeftOut(t *testing.T) {
-	run(t, func(w *world) {
-		w.agent.handle(held)
+	withEnv(t, func(w *env) {
+		w.agent.setOnStep(failHeld)
 		for range maxOffered + 3 {
-			w.say("waits")
+			w.reply("waits")
 		}
-		w.after(20 * time.Minute)
-		w.agent.handle(nil)
-		w.after(time.Minute)
+		w.advance(20 * time.Minute)
+		w.agent.setOnStep(nil)
+		w.advance(time.Minute)
 		posts := w.slack.posted()
 		if last := posts[len(posts)-1]; !strings.Contains(last, "I did not type 50 replies") || !strings.Contains(last, "3 more from before") {
 			t.Errorf("posted %q", last)
 		}
-		if _, err := click(w, "Send now", member); err != nil {
+		if _, err := click(w, "Send now", annActor); err != nil {
 			t.Fatal(err)
 		}
-		w.after(time.Minute)
+		w.advance(time.Minute)
 		if n := len(w.agent.typed); n != maxOffered {
 			t.Errorf("typed %d; want %d", n, maxOffered)
 		}
@@ -171,29 +171,29 @@ func TestAnOfferThatIsTooLargeSaysWhatItLeftOut(t *testing.T) {
 func TestAChoiceOutlivesARestartBehindTheCursor(t *testing.T) {
 	for _, waits := range []bool{false, true} { // the agent took no text when it was chosen
 		t.Run(fmt.Sprint("held ", waits), func(t *testing.T) {
-			runWith(t, func(w *world) { w.maxAge = 24 * time.Hour }, func(w *world) {
-				w.agent.handle(inDoubt)
-				w.say("perhaps")
-				w.after(5 * time.Second)
-				w.agent.handle(nil)
-				w.say("later")
-				w.after(40 * time.Minute)
+			withEnvSetup(t, func(w *env) { w.maxAge = 24 * time.Hour }, func(w *env) {
+				w.agent.setOnStep(failInDoubt)
+				w.reply("perhaps")
+				w.advance(5 * time.Second)
+				w.agent.setOnStep(nil)
+				w.reply("later")
+				w.advance(40 * time.Minute)
 				w.m.Connected(true)
-				w.after(time.Minute)
-				w.agent.handle(func(l *life, step string, q sessions.SayRequest) error {
+				w.advance(time.Minute)
+				w.agent.setOnStep(func(l *managerRun, step string, q sessions.SayRequest) error {
 					if waits {
-						return held(l, step, q)
+						return failHeld(l, step, q)
 					}
 					return &sessions.LockedError{Key: "x"}
 				})
-				if _, err := click(w, "Send again", member); err != nil {
+				if _, err := click(w, "Send again", annActor); err != nil {
 					t.Fatal(err)
 				}
-				w.after(time.Minute)
+				w.advance(time.Minute)
 				w.stop()
-				w.agent.handle(nil)
+				w.agent.setOnStep(nil)
 				w.start()
-				w.after(time.Minute)
+				w.advance(time.Minute)
 				w.wantTyped("perhaps", "later", "perhaps")
 			})
 		})
@@ -202,18 +202,18 @@ func TestAChoiceOutlivesARestartBehindTheCursor(t *testing.T) {
 
 // A deletion that nobody heard of, of a reply that was held by an earlier run, does not hold the cursor forever.
 func TestAHeldReplyThatWasDeletedWhileTheBotWasAwayHoldsNothing(t *testing.T) {
-	runWith(t, func(w *world) { w.maxAge = 24 * time.Hour }, func(w *world) {
-		w.agent.handle(held)
-		ts := w.say("held")
-		w.after(time.Minute)
+	withEnvSetup(t, func(w *env) { w.maxAge = 24 * time.Hour }, func(w *env) {
+		w.agent.setOnStep(failHeld)
+		ts := w.reply("held")
+		w.advance(time.Minute)
 		w.stop()
 		w.slack.remove(ts)
 		last := w.slack.write(ann, "later")
-		w.agent.handle(nil)
+		w.agent.setOnStep(nil)
 		w.start()
-		w.after(20 * time.Minute)
+		w.advance(20 * time.Minute)
 		w.m.Connected(true)
-		w.after(time.Minute)
+		w.advance(time.Minute)
 		w.wantTyped("later")
 		if b := bindingFile(t, w); b.Cursor != last {
 			t.Errorf("the cursor is at %s; want %s", b.Cursor, last)
@@ -223,9 +223,9 @@ func TestAHeldReplyThatWasDeletedWhileTheBotWasAwayHoldsNothing(t *testing.T) {
 
 // testdata/binding-v1.json was written by the program that wrote version 1, after the replies that are listed here.
 func TestABindingOfVersion1IsRead(t *testing.T) {
-	run(t, func(w *world) {
+	withEnv(t, func(w *env) {
 		w.stop()
-		w.after(21 * time.Minute)
+		w.advance(21 * time.Minute)
 		const root = "946684800.000000"
 		w.slack.messages = []*message{{ts: root, text: "I am s", post: &Post{}}}
 		for _, m := range [][2]string{{"946684800.000001", "one"}, {"946684800.000002", "in doubt"}, {"946684805.000000", "skipped"},
@@ -243,21 +243,21 @@ func TestABindingOfVersion1IsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.start()
-		w.after(time.Minute)
+		w.advance(time.Minute)
 		w.wantTyped("approved, held", "held behind")
 		for _, token := range []string{"id-1.5B3ZZV2YAF6PHAI56UAF2AQNMA", "id-1.XYH6THI65MSN44QLANUN63BQUX"} {
-			if _, err := w.m.Decide(context.Background(), Decision{Token: token, Action: ActionSend, Actor: member}); err != nil {
+			if _, err := w.m.Decide(context.Background(), ResendChoice{Token: token, Action: ActionSend, Actor: annActor}); err != nil {
 				t.Fatal(err)
 			}
-			w.after(time.Minute)
+			w.advance(time.Minute)
 		}
 		w.wantTyped("approved, held", "held behind", "in doubt", "offered 1", "offered 2")
-		w.after(20 * time.Minute)
+		w.advance(20 * time.Minute)
 		w.m.Connected(true)
-		w.after(time.Minute)
+		w.advance(time.Minute)
 		b := bindingFile(t, w)
-		if b.Version != bindingVersion || b.Cursor != "946686025.000000" || len(b.Replies)+len(b.Done) != 0 {
-			t.Errorf("the binding has version %d, cursor %s, replies %v, done %v", b.Version, b.Cursor, b.Replies, b.Done)
+		if b.Version != bindingVersion || b.Cursor != "946686025.000000" || len(b.Replies)+len(b.Traces) != 0 {
+			t.Errorf("the binding has version %d, cursor %s, replies %v, done %v", b.Version, b.Cursor, b.Replies, b.Traces)
 		}
 		if !slices.Contains(w.slack.find("946684800.000002").reactions, "white_check_mark") {
 			t.Error("the reply in doubt shows no receipt")

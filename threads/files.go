@@ -44,20 +44,22 @@ func (e *FileError) Error() string { return e.Why }
 // fetchPatience is for how long a file is tried again whose failure may pass.
 const fetchPatience = 5 * time.Minute
 
-// haul is what has become of the files of one reply so far, by their names on disk. It belongs to the attempt that is
+// download is what has become of the files of one reply so far, by their names on disk. It belongs to the attempt that is
 // under way, and outlives it: nothing is fetched twice, and a text that is composed again is the same.
-type haul struct {
-	here    map[string]bool
-	lost    map[string]string // why
-	failing time.Time         // since when a file could not be fetched; zero: none fails
+type download struct {
+	stored       map[string]bool
+	failed       map[string]string // why
+	failingSince time.Time         // since when a file could not be fetched; zero: none fails
 }
 
-func newHaul() *haul { return &haul{here: map[string]bool{}, lost: map[string]string{}} }
+func newDownload() *download {
+	return &download{stored: map[string]bool{}, failed: map[string]string{}}
+}
 
-// bring fetches the files of a reply into the inbox in the session's folder. It returns the text with lines that name
+// fetchAttachments fetches the files of a reply into the inbox in the session's folder. It returns the text with lines that name
 // them, and what the thread is to be told of those that are missing.
-func (t *thread) bring(ctx context.Context, a attempt, c Content) (text, missing string, err error) {
-	dir, err := t.m.o.Folders.Folder(ctx, sessions.FolderRequest{Ref: t.ref, ID: t.id})
+func (t *thread) fetchAttachments(ctx context.Context, a attempt, c Content) (text, missing string, err error) {
+	dir, err := t.m.o.Folders.Folder(ctx, sessions.FolderRequest{Ref: t.ref, ID: t.sessionID})
 	if err != nil {
 		return "", "", err
 	}
@@ -68,7 +70,7 @@ func (t *thread) bring(ctx context.Context, a attempt, c Content) (text, missing
 	in := inbox{dir: dir, ts: a.reply.TS}
 	for i, name := range safeNames(c.Files) {
 		f := c.Files[i]
-		why, err := t.fetch(ctx, a.it.haul, in, name, f)
+		why, err := t.fetchAttachment(ctx, a.it.download, in, name, f)
 		switch {
 		case err != nil:
 			return "", "", err
@@ -76,7 +78,7 @@ func (t *thread) bring(ctx context.Context, a attempt, c Content) (text, missing
 			lines = append(lines, "Attached link: "+safeName(f.Name)+" "+oneLine(f.Link))
 		case why != "":
 			lines = append(lines, fmt.Sprintf("Attached, but not here: %s (%s)", safeName(f.Name), why))
-			told = append(told, fmt.Sprintf("The agent did not get the file `%s`: %s.", strings.ReplaceAll(escape(shown(f)), "`", "ˋ"), escape(why)))
+			told = append(told, fmt.Sprintf("The agent did not get the file `%s`: %s.", strings.ReplaceAll(escape(fileLabel(f)), "`", "ˋ"), escape(why)))
 		default:
 			lines = append(lines, "Attached file: "+in.path(name))
 		}
@@ -84,83 +86,85 @@ func (t *thread) bring(ctx context.Context, a attempt, c Content) (text, missing
 	return strings.Join(lines, "\n"), strings.Join(told, "\n"), nil
 }
 
-// mostUnread is how many parts of a message are named to the thread.
-const mostUnread = 5
+// maxNamedParts is how many parts of a message are named to the thread.
+const maxNamedParts = 5
 
 // unread says what of a message the agent was only told the names of; empty: nothing.
-func unread(missing []string) string {
+func unreadableText(missing []string) string {
 	if len(missing) == 0 {
 		return ""
 	}
-	names := strings.Join(missing[:min(len(missing), mostUnread)], ", ")
-	if more := len(missing) - mostUnread; more > 0 {
+	names := strings.Join(missing[:min(len(missing), maxNamedParts)], ", ")
+	if more := len(missing) - maxNamedParts; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
 	return "The agent did not get all of this message, I cannot read: " + escape(names) + ". Write it as text."
 }
 
-// lines are texts that are not empty, one below the other.
-func lines(texts ...string) string {
+// joinNonEmpty are texts that are not empty, one below the other.
+func joinNonEmpty(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n")
 }
 
-// fetch brings one file, unless it is there. why says for what reason it never will be; err is one that may pass.
-func (t *thread) fetch(ctx context.Context, h *haul, in inbox, name string, f File) (why string, err error) {
-	if f.Elsewhere || h.here[name] || h.lost[name] != "" {
-		return h.lost[name], nil
+// fetchAttachment brings one file, unless it is there. why says for what reason it never will be; err is one that may pass.
+func (t *thread) fetchAttachment(ctx context.Context, h *download, in inbox, name string, f File) (why string, err error) {
+	if f.Elsewhere || h.stored[name] || h.failed[name] != "" {
+		return h.failed[name], nil
 	}
-	err = t.load(ctx, in, name, f)
+	err = t.downloadFile(ctx, in, name, f)
 	var final *FileError
 	switch {
 	case err == nil:
-		h.here[name], h.failing = true, time.Time{}
+		h.stored[name], h.failingSince = true, time.Time{}
 		return "", nil
-	case ctx.Err() != nil, noRoom(err): // the reply waits with it
+	case ctx.Err() != nil, isDiskFull(err): // the reply waits with it
 		return "", err
 	case errors.As(err, &final):
-		h.lost[name] = final.Why
-	case h.failing.IsZero():
-		h.failing = t.m.o.Now()
+		h.failed[name] = final.Why
+	case h.failingSince.IsZero():
+		h.failingSince = t.m.o.Now()
 		return "", err
-	case t.m.o.Now().Sub(h.failing) < fetchPatience:
+	case t.m.o.Now().Sub(h.failingSince) < fetchPatience:
 		return "", err
 	default:
-		h.lost[name], h.failing = "it could not be fetched: "+err.Error(), time.Time{}
+		h.failed[name], h.failingSince = "it could not be fetched: "+err.Error(), time.Time{}
 	}
-	t.m.o.Log.Warn("a file of a reply is missing", "ref", t.ref, "ts", in.ts, "file", f.ID, "because", h.lost[name])
-	return h.lost[name], nil
+	t.m.o.Log.Warn("a file of a reply is missing", "ref", t.ref, "ts", in.ts, "file", f.ID, "because", h.failed[name])
+	return h.failed[name], nil
 }
 
-func (t *thread) load(ctx context.Context, in inbox, name string, f File) error {
+func (t *thread) downloadFile(ctx context.Context, in inbox, name string, f File) error {
 	most := t.m.o.Settings().MaxFile
 	switch {
 	case t.m.o.Fetcher == nil || most <= 0:
 		return &FileError{"files are not fetched here: channels.slack.files.maxMB is 0"}
 	case f.Size > most:
-		return tooLarge(most)
+		return tooLargeError(most)
 	}
-	return in.keep(name, f.Size, func(to io.Writer) error { return t.m.o.Fetcher.Fetch(ctx, f, &bounded{to: to, left: most, most: most}) })
+	return in.store(name, f.Size, func(to io.Writer) error {
+		return t.m.o.Fetcher.Fetch(ctx, f, &limitedWriter{to: to, left: most, most: most})
+	})
 }
 
-func tooLarge(most int64) error {
+func tooLargeError(most int64) error {
 	return &FileError{fmt.Sprintf("it is larger than %d MB", most>>20)}
 }
 
-// bounded refuses what is longer than it may be, whatever its size was said to be.
-type bounded struct {
+// limitedWriter refuses what is longer than it may be, whatever its size was said to be.
+type limitedWriter struct {
 	to         io.Writer
 	left, most int64
 }
 
-func (b *bounded) Write(p []byte) (int, error) {
+func (b *limitedWriter) Write(p []byte) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
-		return 0, tooLarge(b.most)
+		return 0, tooLargeError(b.most)
 	}
 	return b.to.Write(p)
 }
 
 // shown is how a file is called in a text.
-func shown(f File) string {
+func fileLabel(f File) string {
 	name := oneLine(f.Name)
 	if name == "" {
 		return "a file"

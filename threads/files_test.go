@@ -12,17 +12,17 @@ import (
 	"the-loop/sessions"
 )
 
-// attach writes a reply with files and delivers its event.
-func (w *world) attach(text string, files ...File) string {
+// replyWithFiles writes a reply with files and delivers its event.
+func (w *env) replyWithFiles(text string, files ...File) string {
 	ts := w.slack.write(ann, text)
 	w.slack.get(ts).files = files
-	w.hear(ts)
+	w.deliverEvent(ts)
 	return ts
 }
 
-func (w *world) inbox(ts, name string) string { return filepath.Join(w.cwd, inboxName, ts, name) }
+func (w *env) inboxPath(ts, name string) string { return filepath.Join(w.cwd, inboxName, ts, name) }
 
-func (w *world) wantFile(path, content string) {
+func (w *env) wantFile(path, content string) {
 	w.t.Helper()
 	if data, err := os.ReadFile(path); err != nil || string(data) != content {
 		w.t.Errorf("%s holds %.100q, %v; want %.100q", path, data, err, content)
@@ -30,17 +30,17 @@ func (w *world) wantFile(path, content string) {
 }
 
 func TestTheTextNamesTheFilesThatCameWithIt(t *testing.T) {
-	run(t, func(w *world) {
-		ts := w.attach("look", File{ID: "one", Name: "a.txt"}, File{ID: "two", Name: "../a.txt"},
+	withEnv(t, func(w *env) {
+		ts := w.replyWithFiles("look", File{ID: "one", Name: "a.txt"}, File{ID: "two", Name: "../a.txt"},
 			File{ID: "three", Name: "plan\n!x", Elsewhere: true, Link: "https://drive.example/x"}, File{ID: "four", Name: "big", Size: 2 << 20})
-		w.wantTyped("look\nAttached file: " + w.inbox(ts, "a.txt") + "\nAttached file: " + w.inbox(ts, "a-2.txt") +
+		w.wantTyped("look\nAttached file: " + w.inboxPath(ts, "a.txt") + "\nAttached file: " + w.inboxPath(ts, "a-2.txt") +
 			"\nAttached link: plan__x https://drive.example/x\nAttached, but not here: big (it is larger than 1 MB)")
-		w.wantFile(w.inbox(ts, "a.txt"), "one")
-		w.wantFile(w.inbox(ts, "a-2.txt"), "two")
+		w.wantFile(w.inboxPath(ts, "a.txt"), "one")
+		w.wantFile(w.inboxPath(ts, "a-2.txt"), "two")
 		w.wantPosts("did not get the file `big`: it is larger than 1 MB")
-		bare := w.attach("", File{ID: "five", Name: "b.png"})
-		w.after(time.Second)
-		if got := w.agent.typed[len(w.agent.typed)-1]; got != "Attached file: "+w.inbox(bare, "b.png") {
+		bare := w.replyWithFiles("", File{ID: "five", Name: "b.png"})
+		w.advance(time.Second)
+		if got := w.agent.typed[len(w.agent.typed)-1]; got != "Attached file: "+w.inboxPath(bare, "b.png") {
 			t.Errorf("typed %q", got)
 		}
 	})
@@ -48,13 +48,13 @@ func TestTheTextNamesTheFilesThatCameWithIt(t *testing.T) {
 
 // What the text of a reply can only name is told to the thread as well, beside the files that are missing.
 func TestTheThreadIsToldWhatTheAgentDoesNotGet(t *testing.T) {
-	run(t, func(w *world) {
+	withEnv(t, func(w *env) {
 		for _, files := range [][]File{nil, {{ID: "one", Name: "big", Size: 2 << 20}}} {
 			ts := w.slack.write(ann, "look\n[not readable here: a part of the kind “x”]")
 			w.slack.get(ts).files = files
 			w.slack.get(ts).unreadable = []string{"a part of the kind “x”", "a <b>", "c", "d", "e", "f"}
-			w.hear(ts)
-			w.after(5 * time.Second)
+			w.deliverEvent(ts)
+			w.advance(5 * time.Second)
 		}
 		w.wantPosts("The agent did not get all of this message, I cannot read: a part of the kind “x”, a &lt;b&gt;, c, d, e and 1 more. Write it as text.",
 			"Write it as text.\nThe agent did not get the file `big`: it is larger than 1 MB.")
@@ -65,17 +65,17 @@ func TestTheThreadIsToldWhatTheAgentDoesNotGet(t *testing.T) {
 
 // Whatever its size was said to be, no more than the limit is taken.
 func TestAFileIsCutOffAtTheLimit(t *testing.T) {
-	run(t, func(w *world) {
-		ts := w.attach("look", File{ID: strings.Repeat("x", 1<<20+1), Name: "a.txt", Size: 5})
+	withEnv(t, func(w *env) {
+		ts := w.replyWithFiles("look", File{ID: strings.Repeat("x", 1<<20+1), Name: "a.txt", Size: 5})
 		w.wantTyped("look\nAttached, but not here: a.txt (it is larger than 1 MB)")
-		if left, _ := os.ReadDir(filepath.Dir(w.inbox(ts, "a.txt"))); len(left) != 0 {
+		if left, _ := os.ReadDir(filepath.Dir(w.inboxPath(ts, "a.txt"))); len(left) != 0 {
 			t.Errorf("left %v", left)
 		}
 	})
 }
 
 func TestAFileThatCannotBeFetchedNowIsWaitedFor(t *testing.T) {
-	run(t, func(w *world) {
+	withEnv(t, func(w *env) {
 		tries, failures := 0, 3
 		w.slack.onFetch = func(f File) error {
 			if f.ID != "two" {
@@ -86,23 +86,23 @@ func TestAFileThatCannotBeFetchedNowIsWaitedFor(t *testing.T) {
 			}
 			return fmt.Errorf("fetch: %w", &RateLimitedError{After: 20 * time.Second})
 		}
-		ts := w.attach("look", File{ID: "one", Name: "a"}, File{ID: "two", Name: "b"})
-		after := w.say("and this")
+		ts := w.replyWithFiles("look", File{ID: "one", Name: "a"}, File{ID: "two", Name: "b"})
+		after := w.reply("and this")
 		w.wantTyped()
-		w.after(70 * time.Second)
-		w.wantTyped("look\nAttached file: "+w.inbox(ts, "a")+"\nAttached file: "+w.inbox(ts, "b"), "and this")
+		w.advance(70 * time.Second)
+		w.wantTyped("look\nAttached file: "+w.inboxPath(ts, "a")+"\nAttached file: "+w.inboxPath(ts, "b"), "and this")
 		w.wantReceipt(after, "white_check_mark")
 		w.wantPosts()
 	})
 }
 
 func TestAFileIsNotWaitedForWithoutEnd(t *testing.T) {
-	run(t, func(w *world) {
+	withEnv(t, func(w *env) {
 		w.slack.onFetch = func(File) error { return errors.New("no route") }
-		w.attach("look", File{ID: "one", Name: "a"})
-		w.after(4 * time.Minute)
+		w.replyWithFiles("look", File{ID: "one", Name: "a"})
+		w.advance(4 * time.Minute)
 		w.wantTyped()
-		w.after(2 * time.Minute)
+		w.advance(2 * time.Minute)
 		w.wantTyped("look\nAttached, but not here: a (it could not be fetched: no route)")
 		w.wantPosts("did not get the file `a`: it could not be fetched: no route")
 	})
@@ -110,7 +110,7 @@ func TestAFileIsNotWaitedForWithoutEnd(t *testing.T) {
 
 // While a dialog holds a reply, it is tried again and again with the same text, and its files are fetched once.
 func TestFilesAreFetchedOnceForAReplyThatIsHeld(t *testing.T) {
-	run(t, func(w *world) {
+	withEnv(t, func(w *env) {
 		fetched, texts, open := 0, map[string]bool{}, false // w.mu guards them
 		w.slack.onFetch = func(f File) error {
 			w.mu.Lock()
@@ -120,7 +120,7 @@ func TestFilesAreFetchedOnceForAReplyThatIsHeld(t *testing.T) {
 			}
 			return nil
 		}
-		w.agent.handle(func(_ *life, step string, q sessions.SayRequest) error {
+		w.agent.setOnStep(func(_ *managerRun, step string, q sessions.SayRequest) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if texts[q.Text] = true; step == "look" && !open {
@@ -128,12 +128,12 @@ func TestFilesAreFetchedOnceForAReplyThatIsHeld(t *testing.T) {
 			}
 			return nil
 		})
-		ts := w.attach("look", File{ID: "one", Name: "a", Size: 99}, File{ID: "two", Name: "gone"}) // Slack may be wrong about the size
-		w.after(10 * time.Second)
+		ts := w.replyWithFiles("look", File{ID: "one", Name: "a", Size: 99}, File{ID: "two", Name: "gone"}) // Slack may be wrong about the size
+		w.advance(10 * time.Second)
 		w.wantTyped()
-		w.set(func() { open = true })
-		w.after(2 * time.Second)
-		w.wantTyped("look\nAttached file: " + w.inbox(ts, "a") + "\nAttached, but not here: gone (it is no longer in Slack)")
+		w.locked(func() { open = true })
+		w.advance(2 * time.Second)
+		w.wantTyped("look\nAttached file: " + w.inboxPath(ts, "a") + "\nAttached, but not here: gone (it is no longer in Slack)")
 		if fetched != 2 || len(texts) != 1 {
 			t.Errorf("fetched %d times, for %d texts", fetched, len(texts))
 		}
@@ -145,27 +145,27 @@ func TestFilesAreFetchedOnceForAReplyThatIsHeld(t *testing.T) {
 func TestAKillBetweenFetchAndPaste(t *testing.T) {
 	for _, step := range []string{"look", "intended", "typed"} {
 		t.Run(step, func(t *testing.T) {
-			run(t, func(w *world) {
+			withEnv(t, func(w *env) {
 				fetched, killed := 0, false // w.mu guards them
 				w.slack.onFetch = func(f File) error {
 					if f.Name == "gone" {
 						return &FileError{"it is no longer in Slack"}
 					}
-					w.set(func() { fetched++ })
+					w.locked(func() { fetched++ })
 					return nil
 				}
-				w.agent.handle(func(l *life, at string, _ sessions.SayRequest) error {
+				w.agent.setOnStep(func(l *managerRun, at string, _ sessions.SayRequest) error {
 					var now bool
-					w.set(func() { now = at == step && !killed; killed = killed || now })
+					w.locked(func() { now = at == step && !killed; killed = killed || now })
 					if now {
 						w.kill(l)
 					}
 					return nil
 				})
-				w.attach("look", File{ID: "one", Name: "a", Size: 3}, File{ID: "two", Name: "gone"})
+				w.replyWithFiles("look", File{ID: "one", Name: "a", Size: 3}, File{ID: "two", Name: "gone"})
 				w.stop()
 				w.start()
-				w.after(time.Minute)
+				w.advance(time.Minute)
 				if fetched != 1 {
 					t.Errorf("fetched %d times", fetched)
 				}
@@ -181,12 +181,12 @@ func TestAKillBetweenFetchAndPaste(t *testing.T) {
 }
 
 func TestAFileThatIsTakenBackWhileItIsFetchedIsNotTyped(t *testing.T) {
-	run(t, func(w *world) {
+	withEnv(t, func(w *env) {
 		w.slack.onFetch = func(File) error { return errors.New("slow") }
-		ts := w.attach("look", File{ID: "one", Name: "a"})
+		ts := w.replyWithFiles("look", File{ID: "one", Name: "a"})
 		w.slack.remove(ts)
 		w.m.Withdrawn(channel, w.slack.rootTS(), ts)
-		w.after(10 * time.Minute)
+		w.advance(10 * time.Minute)
 		w.wantTyped()
 	})
 }

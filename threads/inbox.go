@@ -30,10 +30,10 @@ type inbox struct {
 
 // keep has a file of the reply filled, unless it is there whole. What is half done is never seen under its name. size is
 // the announced one; 0: not known.
-func (in inbox) keep(name string, size int64, fill func(io.Writer) error) error {
+func (in inbox) store(name string, size int64, fill func(io.Writer) error) error {
 	box, err := in.open()
 	if err != nil {
-		return in.failed(err)
+		return in.diskError(err)
 	}
 	defer func() { _ = box.Close() }()
 	if info, err := box.Lstat(name); err == nil && info.Mode().IsRegular() && (size == 0 || info.Size() == size) {
@@ -41,30 +41,30 @@ func (in inbox) keep(name string, size int64, fill func(io.Writer) error) error 
 	}
 	half := "." + name + ".part"
 	if err := box.Remove(half); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return in.failed(err)
+		return in.diskError(err)
 	}
 	f, err := box.OpenFile(half, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
-		return in.failed(err)
+		return in.diskError(err)
 	}
 	defer func() { _ = box.Remove(half) }() // it is gone when all went well
 	err = fill(f)
 	if disk := errors.Join(f.Sync(), f.Close()); err == nil && disk != nil {
-		err = in.failed(disk)
+		err = in.diskError(disk)
 	}
 	if err != nil {
 		return err
 	}
 	if err := box.Rename(half, name); err != nil {
-		return in.failed(err)
+		return in.diskError(err)
 	}
 	return nil
 }
 
 // failed is a failure of this machine's disk: trying again does not mend it, but where it is full.
-func (in inbox) failed(err error) error {
+func (in inbox) diskError(err error) error {
 	var known *FileError
-	if errors.As(err, &known) || noRoom(err) {
+	if errors.As(err, &known) || isDiskFull(err) {
 		return err
 	}
 	return &FileError{fmt.Sprintf("it could not be written into %s: %v", filepath.Join(in.dir, inboxName), err)}
@@ -77,16 +77,16 @@ func (in inbox) open() (*os.Root, error) {
 		return nil, err
 	}
 	defer func() { _ = cwd.Close() }()
-	all, err := ownFolder(cwd, inboxName, in.dir)
+	all, err := openPrivateFolder(cwd, inboxName, in.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = all.Close() }()
-	if err := ignored(all); err != nil {
+	if err := writeGitignore(all); err != nil {
 		return nil, err
 	}
-	forgetOldFiles(all, in.ts)
-	return ownFolder(all, in.ts, filepath.Join(in.dir, inboxName))
+	removeOldFiles(all, in.ts)
+	return openPrivateFolder(all, in.ts, filepath.Join(in.dir, inboxName))
 }
 
 // inboxAge is how long the files of a reply stay after it, at the least: whoever wants one for longer copies it.
@@ -95,9 +95,9 @@ const inboxAge = 30 * 24 * time.Hour
 // replyFolder is the name of the folder of a reply: its ts.
 var replyFolder = regexp.MustCompile(`^[0-9]{10}\.[0-9]{6}$`)
 
-// forgetOldFiles removes the files of replies that are older than the one at ts by more than that. By Slack's clock alone: this
+// removeOldFiles removes the files of replies that are older than the one at ts by more than that. By Slack's clock alone: this
 // machine's may be wrong. Only folders that have the name of a reply are ours to remove.
-func forgetOldFiles(box *os.Root, ts string) {
+func removeOldFiles(box *os.Root, ts string) {
 	dir, err := box.Open(".")
 	if err != nil {
 		return
@@ -115,8 +115,8 @@ func forgetOldFiles(box *os.Root, ts string) {
 	}
 }
 
-// ownFolder opens a folder for us alone, and makes it when it is not there. within is the path of its parent, for messages.
-func ownFolder(parent *os.Root, name, within string) (*os.Root, error) {
+// openPrivateFolder opens a folder for us alone, and makes it when it is not there. within is the path of its parent, for messages.
+func openPrivateFolder(parent *os.Root, name, within string) (*os.Root, error) {
 	if err := parent.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
@@ -145,8 +145,8 @@ func ownFolder(parent *os.Root, name, within string) (*os.Root, error) {
 	return child, nil
 }
 
-// ignored keeps what lies in the inbox out of a repository around it.
-func ignored(box *os.Root) error {
+// writeGitignore keeps what lies in the inbox out of a repository around it.
+func writeGitignore(box *os.Root) error {
 	const name, half, all = ".gitignore", ".gitignore.part", "*\n"
 	if info, err := box.Lstat(name); err == nil && info.Mode().IsRegular() && info.Size() == int64(len(all)) {
 		return nil
@@ -197,10 +197,10 @@ func safeName(name string) string {
 	}, name)
 	name = strings.TrimRight(strings.TrimLeft(name, "._-+"), ".")
 	stem, ext := cutExtension(name)
-	if stem = shortened(stem, maxStem); stem == "" {
+	if stem = truncate(stem, maxStem); stem == "" {
 		stem = "file"
 	}
-	if reserved(stem, ext) {
+	if isReserved(stem, ext) {
 		stem = "file-" + stem
 	}
 	return stem + ext
@@ -215,7 +215,7 @@ func cutExtension(name string) (stem, ext string) {
 	return strings.TrimSuffix(name, ext), ext
 }
 
-func shortened(text string, n int) string {
+func truncate(text string, n int) string {
 	for len(text) > n {
 		_, size := utf8.DecodeLastRuneInString(text)
 		text = text[:len(text)-size]
@@ -223,14 +223,14 @@ func shortened(text string, n int) string {
 	return text
 }
 
-// instructions are files that agents read unasked, and obey.
-var instructions = []string{"claude.md", "claude.local.md", "agents.md", "agent.md", "gemini.md", "opencode.json", "opencode.jsonc"}
+// agentInstructionFiles are files that agents read unasked, and obey.
+var agentInstructionFiles = []string{"claude.md", "claude.local.md", "agents.md", "agent.md", "gemini.md", "opencode.json", "opencode.jsonc"}
 
-// reserved reports the names of devices (on some systems with any extension), and those of agents' instructions.
-func reserved(stem, ext string) bool {
+// isReserved reports the names of devices (on some systems with any extension), and those of agents' instructions.
+func isReserved(stem, ext string) bool {
 	device, _, _ := strings.Cut(strings.ToLower(stem), ".")
 	if n := len(device); n == 4 && (device[:3] == "com" || device[:3] == "lpt") && device[3] >= '0' && device[3] <= '9' {
 		return true
 	}
-	return slices.Contains([]string{"con", "prn", "aux", "nul"}, device) || slices.Contains(instructions, strings.ToLower(stem+ext))
+	return slices.Contains([]string{"con", "prn", "aux", "nul"}, device) || slices.Contains(agentInstructionFiles, strings.ToLower(stem+ext))
 }

@@ -66,11 +66,11 @@ func TestDuplicatesAreNumbered(t *testing.T) {
 	}
 }
 
-func write(text string) func(io.Writer) error {
+func writeText(text string) func(io.Writer) error {
 	return func(w io.Writer) error { _, err := io.WriteString(w, text); return err }
 }
 
-func mode(t *testing.T, path string) os.FileMode {
+func fileMode(t *testing.T, path string) os.FileMode {
 	t.Helper()
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -85,13 +85,13 @@ func TestTheInboxIsForUsAloneAndCommittedNowhere(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(in.dir, inboxName), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.keep("a.txt", 0, write("one")); err != nil {
+	if err := in.store("a.txt", 0, writeText("one")); err != nil {
 		t.Fatal(err)
 	}
-	if err := in.keep("a.txt", 3, func(io.Writer) error { return errors.New("fetched twice") }); err != nil {
+	if err := in.store("a.txt", 3, func(io.Writer) error { return errors.New("fetched twice") }); err != nil {
 		t.Error(err)
 	}
-	if err := in.keep("a.txt", 5, write("whole")); err != nil { // what is there is not what was announced
+	if err := in.store("a.txt", 5, writeText("whole")); err != nil { // what is there is not what was announced
 		t.Error(err)
 	}
 	if data, err := os.ReadFile(in.path("a.txt")); string(data) != "whole" {
@@ -101,7 +101,7 @@ func TestTheInboxIsForUsAloneAndCommittedNowhere(t *testing.T) {
 		t.Errorf("%q, %v", ignore, err)
 	}
 	for path, want := range map[string]os.FileMode{inboxName: os.ModeDir | 0o700, inboxName + "/1.2": os.ModeDir | 0o700, inboxName + "/1.2/a.txt": 0o600} {
-		if got := mode(t, filepath.Join(in.dir, path)); got != want {
+		if got := fileMode(t, filepath.Join(in.dir, path)); got != want {
 			t.Errorf("%s has mode %s; want %s", path, got, want)
 		}
 	}
@@ -111,7 +111,7 @@ func TestWhatCouldNotBeFetchedLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	in := inbox{dir: t.TempDir(), ts: "1.2"}
 	lost := errors.New("the connection broke")
-	err := in.keep("a.txt", 0, func(w io.Writer) error {
+	err := in.store("a.txt", 0, func(w io.Writer) error {
 		_, err := io.WriteString(w, "hal")
 		return errors.Join(err, lost)
 	})
@@ -144,7 +144,7 @@ func TestNothingIsWrittenThroughALink(t *testing.T) {
 				t.Fatal(err)
 			}
 			var final *FileError
-			if err := in.keep("a.txt", 0, write("x")); !errors.As(err, &final) || !strings.Contains(final.Why, "remove it") {
+			if err := in.store("a.txt", 0, writeText("x")); !errors.As(err, &final) || !strings.Contains(final.Why, "remove it") {
 				t.Errorf("%v", err)
 			}
 			for _, dir := range []string{outside, filepath.Join(in.dir, "src")} {
@@ -163,13 +163,13 @@ func TestNothingIsWrittenThroughALink(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := in.keep("a.txt", 0, write("new")); err != nil {
+	if err := in.store("a.txt", 0, writeText("new")); err != nil {
 		t.Error(err)
 	}
 	if data, _ := os.ReadFile(outside); string(data) != "kept" {
 		t.Errorf("a file outside was written: %q", data)
 	}
-	if m := mode(t, in.path("a.txt")); !m.IsRegular() {
+	if m := fileMode(t, in.path("a.txt")); !m.IsRegular() {
 		t.Errorf("the file is %s", m)
 	}
 }
@@ -179,7 +179,7 @@ func TestTheInboxForgetsTheFilesOfAMonthAgo(t *testing.T) {
 	t.Parallel()
 	dir, outside := t.TempDir(), t.TempDir()
 	for _, ts := range []string{"1700000000.000001", "1702500000.000001"} {
-		if err := (inbox{dir: dir, ts: ts}).keep("a.txt", 0, write("one")); err != nil {
+		if err := (inbox{dir: dir, ts: ts}).store("a.txt", 0, writeText("one")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -188,7 +188,7 @@ func TestTheInboxForgetsTheFilesOfAMonthAgo(t *testing.T) {
 		os.Symlink(outside, filepath.Join(box, "1600000000.000001"))); err != nil {
 		t.Fatal(err)
 	}
-	if err := (inbox{dir: dir, ts: "1702600000.000001"}).keep("a.txt", 0, write("one")); err != nil {
+	if err := (inbox{dir: dir, ts: "1702600000.000001"}).store("a.txt", 0, writeText("one")); err != nil {
 		t.Fatal(err)
 	}
 	entries, err := os.ReadDir(box)

@@ -18,9 +18,9 @@ import (
 
 // Agent is what a thread asks of the core.
 type Agent interface {
-	Say(ctx context.Context, q sessions.SayRequest) (sessions.Receipt, error)
-	Witnessed(ctx context.Context, q sessions.WitnessRequest) (bool, error)
-	Told(ctx context.Context, q sessions.ToldRequest) (sessions.Told, error)
+	Submit(ctx context.Context, q sessions.SayRequest) (sessions.Receipt, error)
+	VerifyInput(ctx context.Context, q sessions.WitnessRequest) (bool, error)
+	ReadTranscript(ctx context.Context, q sessions.ToldRequest) (sessions.Told, error)
 }
 
 // Commander runs what a reply tells the bot to do, and answers in the thread.
@@ -48,33 +48,33 @@ type Settings struct {
 
 // Options are what a [Manager] is made of. All fields but the marked ones are required.
 type Options struct {
-	Root      string // the state's root folder
-	Agent     Agent
-	Commander Commander
-	History   History
-	Receipts  Receipts
-	Speaker   Speaker
-	Fetcher   Fetcher  // optional: files of replies are named only
-	Carrier   Carrier  // optional: no files are posted
-	Channels  Channels // optional: a channel whose new id was missed is found when somebody replies in it
-	Folders   Folders
-	Statuses  Statuses     // optional: messages tell of long turns
-	Viewer    Viewer       // optional: whether an agent works is known by its record alone
-	Tickets   TicketWriter // optional: nothing is written onto tickets, and the event log says so
-	Sink      sessions.Sink
-	Policy    func() authz.Policy
-	Settings  func() Settings
-	Noter     Noter // optional: without it nothing is heard of what agents report
-	// AskText shows what an agent asks, and says whether that is all of it: where it is not, nobody decides here. DialogText
+	Root         string // the state's root folder
+	Agent        Agent
+	Commander    Commander
+	History      History
+	Reactions    ReactionWriter
+	Poster       Poster
+	Fetcher      Fetcher      // optional: files of replies are named only
+	FileUploader FileUploader // optional: no files are posted
+	Channels     Channels     // optional: a channel whose new id was missed is found when somebody replies in it
+	Folders      Folders
+	StatusSetter StatusSetter // optional: messages tell of long turns
+	ScreenReader ScreenReader // optional: whether an agent works is known by its record alone
+	Tickets      TicketWriter // optional: nothing is written onto tickets, and the event log says so
+	Sink         sessions.Sink
+	Policy       func() authz.Policy
+	Settings     func() Settings
+	Reports      ReportReader // optional: without it nothing is heard of what agents report
+	// PermissionText shows what an agent asks, and says whether that is all of it: where it is not, nobody decides here. DialogText
 	// shows what stands in a dialog on an agent's screen. Optional: in plain words, and not at all.
-	AskText    func(ref sessions.Ref, a sessions.Ask) (text string, whole bool)
-	DialogText func(lines []string) string
-	Patience   time.Duration          // optional: how long an agent may wait for its operator before the thread says so; a minute
-	Pages      Pages                  // optional: each text is one message
-	Secret     func(text string) bool // optional: the text holds what must be posted nowhere
-	Clock      *Clock                 // optional: what is known of Slack's clock; the surface has it hear of every answer and event
-	Now        func() time.Time       // optional: time.Now
-	Log        *slog.Logger           // optional: silent
+	PermissionText func(ref sessions.Ref, a sessions.Ask) (text string, whole bool)
+	DialogText     func(lines []string) string
+	RemindAfter    time.Duration          // optional: how long an agent may wait for its operator before the thread says so; a minute
+	RenderAnswer   AnswerRenderer         // optional: each text is one message
+	IsSecret       func(text string) bool // optional: the text holds what must be posted nowhere
+	Clock          *Clock                 // optional: what is known of Slack's clock; the surface has it hear of every answer and event
+	Now            func() time.Time       // optional: time.Now
+	Log            *slog.Logger           // optional: silent
 }
 
 // Names of the events that this package emits.
@@ -98,38 +98,38 @@ const (
 	ReasonSuspended    = "config-invalid" // the list cannot be read, and the last valid one did not have who wrote it
 )
 
-// grace is how long replies that are on their way may take to settle when the manager is told to stop. What is not
+// stopGrace is how long replies that are on their way may take to settle when the manager is told to stop. What is not
 // settled by then is found, stored as in flight, by the next start.
-const grace = 500 * time.Millisecond
+const stopGrace = 500 * time.Millisecond
 
 // Manager owns all threads. [Manager.Run] must run for anything to happen.
 type Manager struct {
-	o        Options
-	disk     *storage
-	store    bindings
-	outbox   *outbox
-	moves    *moves
-	receipts *receipts
-	reader   *reader
-	working  *working
+	o            Options
+	storage      *storage
+	store        bindings
+	outbox       *outbox
+	channelMoves *channelMoves
+	receipts     *receipts
+	reader       *threadReader
+	statusLoop   *statusLoop
 
-	watch   context.Context // of those who only wait for something to happen; ends with Run's context
-	unwatch context.CancelFunc
-	work    context.Context // outlives Run's context by the grace
-	cancel  context.CancelFunc
-	idle    chan struct{} // closed when the last goroutine ended after closing
-	broken  []*sessions.UnreadableError
+	watchCtx    context.Context // of those who only wait for something to happen; ends with Run's context
+	cancelWatch context.CancelFunc
+	workCtx     context.Context // outlives Run's context by the grace
+	cancelWork  context.CancelFunc
+	idle        chan struct{} // closed when the last goroutine ended after closing
+	unreadable  []*sessions.UnreadableError
 
-	mu       sync.Mutex // guards the fields that follow; taken after a thread's, never before
-	closing  bool
-	others   time.Time // until when events may go to another connection
-	busy     int       // goroutines that Run waits for
-	byID     map[string]*thread
-	byThread map[place]*thread
+	mu                    sync.Mutex // guards the fields that follow; taken after a thread's, never before
+	closing               bool
+	otherConnectionsUntil time.Time // until when events may go to another connection
+	running               int       // goroutines that Run waits for
+	byID                  map[string]*thread
+	byThread              map[ThreadID]*thread
 }
 
 // place is where a thread is.
-type place struct{ channel, root string }
+type ThreadID struct{ Channel, Root string }
 
 // New makes a manager and reads the bindings. It starts nothing.
 func New(o Options) (*Manager, error) {
@@ -139,75 +139,75 @@ func New(o Options) (*Manager, error) {
 	if o.Clock == nil {
 		o.Clock = &Clock{}
 	}
-	if o.Patience == 0 {
-		o.Patience = waitPatience
+	if o.RemindAfter == 0 {
+		o.RemindAfter = defaultRemindAfter
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
 	disk := newStorage(o.Log)
-	m := &Manager{o: o, disk: disk, store: bindings{filepath.Join(o.Root, "threads"), disk}, idle: make(chan struct{}),
-		byID: map[string]*thread{}, byThread: map[place]*thread{}}
-	m.work, m.cancel = context.WithCancel(context.Background())
-	m.watch, m.unwatch = context.WithCancel(m.work)
+	m := &Manager{o: o, storage: disk, store: bindings{filepath.Join(o.Root, "threads"), disk}, idle: make(chan struct{}),
+		byID: map[string]*thread{}, byThread: map[ThreadID]*thread{}}
+	m.workCtx, m.cancelWork = context.WithCancel(context.Background())
+	m.watchCtx, m.cancelWatch = context.WithCancel(m.workCtx)
 	all, broken, err := m.store.load()
 	if err != nil {
 		return nil, err
 	}
-	m.broken = broken
-	if m.moves = loadMoves(filepath.Join(o.Root, "channels.json")); m.moves.broken != nil {
-		o.Log.Error("channels that have another id are not found under it", "err", m.moves.broken)
+	m.unreadable = broken
+	if m.channelMoves = loadChannelMoves(filepath.Join(o.Root, "channels.json")); m.channelMoves.loadErr != nil {
+		o.Log.Error("channels that have another id are not found under it", "err", m.channelMoves.loadErr)
 	}
 	for _, b := range broken {
 		o.Log.Error("a binding cannot be used; its thread is left alone", "err", b)
 	}
 	for _, b := range all {
-		b.Channel = m.moves.now(b.Channel)
+		b.Channel = m.channelMoves.current(b.Channel)
 		m.index(newThread(m, b))
 	}
-	m.receipts, m.reader, m.working = newReceipts(m), newReader(m), newWorking(m)
+	m.receipts, m.reader, m.statusLoop = newReceipts(m), newThreadReader(m), newStatusLoop(m)
 	if m.outbox, err = newOutbox(m, filepath.Join(o.Root, "outbox")); err != nil {
 		return nil, err
 	}
-	m.outbox.prune(m.mayBeThere)
+	m.outbox.prune(m.mayExist)
 	return m, nil
 }
 
-// mayBeThere reports whether a session has a binding, or one that cannot be read.
-func (m *Manager) mayBeThere(id string) bool {
-	return m.of(id) != nil || slices.ContainsFunc(m.broken, func(b *sessions.UnreadableError) bool { return b.Path == m.store.path(id) })
+// mayExist reports whether a session has a binding, or one that cannot be read.
+func (m *Manager) mayExist(id string) bool {
+	return m.threadOf(id) != nil || slices.ContainsFunc(m.unreadable, func(b *sessions.UnreadableError) bool { return b.Path == m.store.path(id) })
 }
 
 // Run settles what a crash left in flight, then works until ctx ends, and returns when every goroutine has.
 func (m *Manager) Run(ctx context.Context) {
 	for _, t := range m.threads() {
-		t.do(t.recover)
-		t.do(func(context.Context) { t.attendAll() })
-		m.receipts.want(t)
+		t.do(t.recoverInFlight)
+		t.do(func(context.Context) { t.watchOpenPermissions() })
+		m.receipts.markDirty(t)
 	}
 	loops, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	for _, loop := range []func(context.Context){m.receipts.run, m.reader.run, m.outbox.run, m.working.run, m.storeAgain} {
+	for _, loop := range []func(context.Context){m.receipts.run, m.reader.run, m.outbox.run, m.statusLoop.run, m.retryStores} {
 		wg.Go(func() { loop(loops) })
 	}
 	<-ctx.Done()
 	stop()
-	m.unwatch()
+	m.cancelWatch()
 	wg.Wait()
-	late := time.AfterFunc(grace, m.cancel)
+	late := time.AfterFunc(stopGrace, m.cancelWork)
 	defer late.Stop()
-	if m.close() > 0 {
+	if m.beginClose() > 0 {
 		<-m.idle
 	}
-	m.cancel()
+	m.cancelWork()
 }
 
 // close lets nothing new begin and returns how many goroutines are still at work.
-func (m *Manager) close() int {
+func (m *Manager) beginClose() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closing = true
-	return m.busy
+	return m.running
 }
 
 // start runs f in a goroutine that Run waits for. It reports false, and does nothing, when the manager has come to rest
@@ -215,13 +215,13 @@ func (m *Manager) close() int {
 func (m *Manager) start(f func(ctx context.Context)) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closing && m.busy == 0 {
+	if m.closing && m.running == 0 {
 		return false
 	}
-	m.busy++
+	m.running++
 	go func() {
 		defer m.done()
-		f(m.work)
+		f(m.workCtx)
 	}()
 	return true
 }
@@ -229,52 +229,52 @@ func (m *Manager) start(f func(ctx context.Context)) bool {
 func (m *Manager) done() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.busy--
-	if m.closing && m.busy == 0 {
+	m.running--
+	if m.closing && m.running == 0 {
 		close(m.idle)
 	}
 }
 
-// stopping reports whether nothing new should be begun.
-func (m *Manager) stopping() bool {
+// isStopping reports whether nothing new should be begun.
+func (m *Manager) isStopping() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.closing
 }
 
 // rest waits for a while. False: the manager stops.
-func (m *Manager) rest(d time.Duration) bool {
+func (m *Manager) sleep(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
-	case <-m.watch.Done():
+	case <-m.watchCtx.Done():
 		return false
 	}
 }
 
 func (m *Manager) index(t *thread) {
-	at := t.place() // before m.mu: a thread's lock comes first
+	at := t.threadID() // before m.mu: a thread's lock comes first
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.byID[t.id] = t
-	if at.root != "" {
+	m.byID[t.sessionID] = t
+	if at.Root != "" {
 		m.byThread[at] = t
 	}
 }
 
-func (m *Manager) forget(t *thread) {
-	at := t.place()
+func (m *Manager) unindex(t *thread) {
+	at := t.threadID()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	delete(m.byID, t.id)
+	delete(m.byID, t.sessionID)
 	delete(m.byThread, at)
 }
 
-// unlink forgets where a thread was, and keeps the session.
-func (m *Manager) unlink(t *thread) {
-	at := t.moved(place{channel: t.b.Channel})
+// unindexRoot forgets where a thread was, and keeps the session.
+func (m *Manager) unindexRoot(t *thread) {
+	at := t.setThreadID(ThreadID{Channel: t.b.Channel})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byThread, at)
@@ -290,13 +290,13 @@ func (m *Manager) threads() []*thread {
 	return all
 }
 
-func (m *Manager) at(channel, root string) *thread {
+func (m *Manager) threadAt(channel, root string) *thread {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.byThread[place{m.moves.now(channel), root}]
+	return m.byThread[ThreadID{m.channelMoves.current(channel), root}]
 }
 
-func (m *Manager) of(id string) *thread {
+func (m *Manager) threadOf(id string) *thread {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.byID[id]
@@ -318,18 +318,18 @@ func (m *Manager) slackTime() time.Time {
 
 // Heard takes a live reply. It never blocks.
 func (m *Manager) Heard(r Reply) {
-	if t := m.at(r.Channel, r.Root); t != nil {
-		t.do(func(ctx context.Context) { t.heard(ctx, r, !r.Late) })
+	if t := m.threadAt(r.Channel, r.Root); t != nil {
+		t.do(func(ctx context.Context) { t.onReply(ctx, r, !r.Redelivered) })
 		return
 	}
-	m.start(func(ctx context.Context) { m.orphan(ctx, r) })
+	m.start(func(ctx context.Context) { m.handleUnboundReply(ctx, r) })
 }
 
-// orphan handles a reply in a thread that is bound to nothing: a crash between the announcement's post and its binding
+// handleUnboundReply handles a reply in a thread that is bound to nothing: a crash between the announcement's post and its binding
 // may have left it so. That one root is looked at, and bound if it is ours.
-func (m *Manager) orphan(ctx context.Context, r Reply) {
+func (m *Manager) handleUnboundReply(ctx context.Context, r Reply) {
 	for _, t := range m.threads() {
-		a, ok := t.intended(ctx, r.Channel)
+		a, ok := t.pendingAnnouncement(ctx, r.Channel)
 		if !ok {
 			continue
 		}
@@ -339,93 +339,93 @@ func (m *Manager) orphan(ctx context.Context, r Reply) {
 			continue
 		}
 		if ts == r.Root {
-			t.call(ctx, func(ctx context.Context) { t.bound(ctx, ts, "") })
-			t.do(func(ctx context.Context) { t.heard(ctx, r, !r.Late) })
+			t.call(ctx, func(ctx context.Context) { t.bindRoot(ctx, ts, "") })
+			t.do(func(ctx context.Context) { t.onReply(ctx, r, !r.Redelivered) })
 			return
 		}
 	}
-	if t := m.at(r.Channel, r.Root); t != nil { // bound by the announcer in the meantime
-		t.do(func(ctx context.Context) { t.heard(ctx, r, !r.Late) })
+	if t := m.threadAt(r.Channel, r.Root); t != nil { // bound by the announcer in the meantime
+		t.do(func(ctx context.Context) { t.onReply(ctx, r, !r.Redelivered) })
 		return
 	}
-	if t := m.follow(ctx, r); t != nil {
-		t.do(func(ctx context.Context) { t.heard(ctx, r, !r.Late) })
+	if t := m.findMovedThread(ctx, r); t != nil {
+		t.do(func(ctx context.Context) { t.onReply(ctx, r, !r.Redelivered) })
 		return
 	}
-	m.dropped(ctx, "", "", r, ReasonUnmapped)
+	m.emitDropped(ctx, "", "", r, ReasonUnmapped)
 }
 
 // Edited takes a reply whose text was changed by its author.
 func (m *Manager) Edited(r Reply) {
-	if t := m.at(r.Channel, r.Root); t != nil {
-		t.do(func(ctx context.Context) { t.edited(ctx, r) })
+	if t := m.threadAt(r.Channel, r.Root); t != nil {
+		t.do(func(ctx context.Context) { t.onEdited(ctx, r) })
 	}
 }
 
 // Withdrawn takes the deletion of a reply.
 func (m *Manager) Withdrawn(channel, root, ts string) {
-	if t := m.at(channel, root); t != nil {
-		t.do(func(ctx context.Context) { t.withdrawn(ctx, ts) })
+	if t := m.threadAt(channel, root); t != nil {
+		t.do(func(ctx context.Context) { t.onDeleted(ctx, ts) })
 	}
 }
 
 // RootGone takes the deletion of an announcement: its thread is unbound, and the next announcement is a new one.
 func (m *Manager) RootGone(channel, root string) {
-	if t := m.at(channel, root); t != nil {
+	if t := m.threadAt(channel, root); t != nil {
 		t.do(t.dismiss)
 	}
 }
 
-// othersFor is how long after a connection began Slack may still send events to another one that it counted then: one that we
+// otherConnectionsFor is how long after a connection began Slack may still send events to another one that it counted then: one that we
 // lost and that Slack has not given up yet, or another bot's.
-const othersFor = 2 * time.Minute
+const otherConnectionsFor = 2 * time.Minute
 
 // Connected says that events flow (again): each thread is read before a live reply of it is typed. Unless the connection is the
 // only one, a live reply may also be the first that is heard of several: for a while its thread is read first each time.
 func (m *Manager) Connected(alone bool) {
 	m.mu.Lock()
-	m.others = time.Time{}
+	m.otherConnectionsUntil = time.Time{}
 	if !alone {
-		m.others = time.Now().Add(othersFor)
+		m.otherConnectionsUntil = time.Now().Add(otherConnectionsFor)
 	}
 	m.mu.Unlock()
-	m.working.connected()
+	m.statusLoop.onConnected()
 	m.CatchUpAll()
 }
 
-// someGoElsewhere reports that an event of an earlier reply may have gone to another connection.
-func (m *Manager) someGoElsewhere() bool {
+// mayMissEvents reports that an event of an earlier reply may have gone to another connection.
+func (m *Manager) mayMissEvents() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return time.Now().Before(m.others)
+	return time.Now().Before(m.otherConnectionsUntil)
 }
 
 // CatchUpAll has every bound thread read: something may have been missed.
 func (m *Manager) CatchUpAll() {
 	for _, t := range m.threads() {
-		t.do(t.doubtful)
+		t.do(t.requireRead)
 	}
 }
 
 // CatchUp has one thread read.
 func (m *Manager) CatchUp(channel, root string) {
-	if t := m.at(channel, root); t != nil {
-		t.do(t.doubtful)
+	if t := m.threadAt(channel, root); t != nil {
+		t.do(t.requireRead)
 	}
 }
 
 // ChannelOpened has everything tried at once that was put off because the channel took nothing.
 func (m *Manager) ChannelOpened(channel string) {
-	m.receipts.open(channel)
-	m.outbox.open(channel)
-	m.working.open(channel)
+	m.receipts.retryChannel(channel)
+	m.outbox.retryChannel(channel)
+	m.statusLoop.retryChannel(channel)
 }
 
-// Waiting is how many messages wait to be posted in a channel.
-func (m *Manager) Waiting(channel string) int { return m.outbox.waitingIn(channel) }
+// PendingPosts is how many messages wait to be posted in a channel.
+func (m *Manager) PendingPosts(channel string) int { return m.outbox.pendingInChannel(channel) }
 
-// Broken are the files of bindings that could not be used.
-func (m *Manager) Broken() []*sessions.UnreadableError { return m.broken }
+// UnreadableBindings are the files of bindings that could not be used.
+func (m *Manager) UnreadableBindings() []*sessions.UnreadableError { return m.unreadable }
 
 // Status is what there is to say of the threads now.
 type Status struct {
@@ -441,16 +441,16 @@ func (m *Manager) Status() Status {
 	m.mu.Lock()
 	bound := len(m.byThread)
 	m.mu.Unlock()
-	return Status{Bound: bound, Unread: m.reader.waiting(), Unposted: m.outbox.waiting(), Unstored: m.disk.problem()}
+	return Status{Bound: bound, Unread: m.reader.pendingCount(), Unposted: m.outbox.pendingCount(), Unstored: m.storage.problem()}
 }
 
-func (m *Manager) dropped(ctx context.Context, id string, ref sessions.Ref, r Reply, reason string) {
+func (m *Manager) emitDropped(ctx context.Context, id string, ref sessions.Ref, r Reply, reason string) {
 	m.o.Sink.Emit(ctx, sessions.Event{Name: EventDropped, Level: slog.LevelInfo, ID: id, Ref: ref, Fields: map[string]any{
 		"reason": reason, "channel": r.Channel, "thread": r.Root, "ts": r.TS, "user": r.Actor.User}})
 }
 
-// Decision is a click on a button of a question.
-type Decision struct {
+// ResendChoice is a click on a button of a question.
+type ResendChoice struct {
 	Token  string // the button's value
 	Action string // [ActionSend] or [ActionSkip]
 	Actor  authz.Actor
@@ -462,19 +462,19 @@ var ErrDenied = errors.New("not allowed")
 
 // Decide settles a question, once. The answer is for the one who clicked, and true also for a second click and for one
 // after a restart.
-func (m *Manager) Decide(ctx context.Context, d Decision) (string, error) {
-	switch verdict, _ := m.o.Policy().Judge(d.Actor); verdict {
-	case authz.Denied, authz.Silent:
+func (m *Manager) Decide(ctx context.Context, d ResendChoice) (string, error) {
+	switch verdict, _ := m.o.Policy().Authorize(d.Actor); verdict {
+	case authz.Denied, authz.SuspendedUnlisted:
 		return "", ErrDenied
-	case authz.Waiting:
+	case authz.Suspended:
 		return suspendedText, nil
 	}
 	id, _, _ := cutToken(d.Token)
-	t := m.of(id)
+	t := m.threadOf(id)
 	if t == nil {
 		return "This session is gone, and the question with it.", nil
 	}
-	answer, ok := ask(ctx, t, func(ctx context.Context) string { return t.decide(ctx, d) })
+	answer, ok := call(ctx, t, func(ctx context.Context) string { return t.resend(ctx, d) })
 	if !ok {
 		return "", fmt.Errorf("decide: %w", ctx.Err())
 	}

@@ -29,42 +29,42 @@ func TestWhateverHappensNothingIsTypedTwiceOrLost(t *testing.T) {
 	}
 	for seed := range days {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			run(t, func(w *world) {
-				d := &day{world: w, rand: rand.New(rand.NewPCG(uint64(seed), 7)), written: map[string]string{}, versions: map[string]int{},
+			withEnv(t, func(w *env) {
+				d := &replyModel{env: w, rand: rand.New(rand.NewPCG(uint64(seed), 7)), written: map[string]string{}, versions: map[string]int{},
 					heard: map[string]int{}, gone: map[string]bool{}}
-				w.agent.judge = d.allow
+				w.agent.checkTyped = d.checkAllowed
 				for range 45 {
 					d.step()
 				}
-				d.close()
+				d.finish()
 			})
 		})
 	}
 }
 
-// day is one run of the model.
-type day struct {
-	*world
-	rand    *rand.Rand
-	n       int
-	written map[string]string // by ts: the word that all versions of the reply begin with
-	prompt  []string          // the words whose event came at once: these must be typed in order
-	deleted []string
-	pending []string // heard of later
-	old     []Reply  // versions whose events may come, or come again, at any time
-	killed  atomic.Bool
+// replyModel is one run of the model.
+type replyModel struct {
+	*env
+	rand        *rand.Rand
+	n           int
+	written     map[string]string // by ts: the word that all versions of the reply begin with
+	heardAtOnce []string          // the words whose event came at once: these must be typed in order
+	deleted     []string
+	pending     []string // heard of later
+	oldVersions []Reply  // versions whose events may come, or come again, at any time
+	killed      atomic.Bool
 
 	versions map[string]int // by word: how often it was edited
 
-	seen  sync.Mutex      // guards the fields that follow
-	heard map[string]int  // by word: the newest version that was certainly heard of
-	gone  map[string]bool // by word: its deletion was certainly heard of
+	heardMu sync.Mutex      // guards the fields that follow
+	heard   map[string]int  // by word: the newest version that was certainly heard of
+	gone    map[string]bool // by word: its deletion was certainly heard of
 }
 
-// allow judges what goes into the pane: what was heard of before it is allowed must be heeded.
-func (d *day) allow(text string) func() {
-	d.seen.Lock()
-	defer d.seen.Unlock()
+// checkAllowed judges what goes into the pane: what was heard of before it is allowed must be heeded.
+func (d *replyModel) checkAllowed(text string) func() {
+	d.heardMu.Lock()
+	defer d.heardMu.Unlock()
 	word, mark, _ := strings.Cut(text, " v")
 	version, _ := strconv.Atoi(mark)
 	newest, gone := d.heard[word], d.gone[word]
@@ -78,45 +78,45 @@ func (d *day) allow(text string) func() {
 	}
 }
 
-func (d *day) step() {
+func (d *replyModel) step() {
 	switch d.rand.IntN(16) {
 	case 0, 1, 2, 3:
 		d.write()
 	case 4:
-		d.hearLater()
+		d.deliverPending()
 	case 5:
-		d.again()
+		d.redeliver()
 	case 6:
 		d.edit()
 	case 7:
 		d.delete()
 	case 8:
-		d.fault()
+		d.injectAgentFault()
 	case 9:
 		d.m.Connected(true)
 	case 10:
 		d.killSoon()
 	case 11:
-		d.slack.fail(errors.New("no network"))
+		d.slack.setErr(errors.New("no network"))
 	case 12:
-		d.slack.fail(nil)
+		d.slack.setErr(nil)
 	case 13:
-		d.after(time.Duration(d.rand.IntN(120)) * time.Second)
+		d.advance(time.Duration(d.rand.IntN(120)) * time.Second)
 	case 14:
-		d.oldEvent()
+		d.deliverOldEvent()
 	case 15:
-		d.deleteUnheard()
+		d.deleteBeforeEvent()
 	}
-	d.settle()
-	d.revive()
+	d.wait()
+	d.restartIfKilled()
 }
 
-func (d *day) write() {
+func (d *replyModel) write() {
 	d.n++
 	word := fmt.Sprintf("reply-%03d", d.n)
 	ts := d.slack.write(ann, word)
 	d.written[ts] = word
-	d.old = append(d.old, d.slack.reply(ts))
+	d.oldVersions = append(d.oldVersions, d.slack.reply(ts))
 	switch d.rand.IntN(5) {
 	case 0: // its event never comes
 	case 1:
@@ -126,11 +126,11 @@ func (d *day) write() {
 		d.m.Heard(d.slack.reply(ts))
 	default:
 		d.m.Heard(d.slack.reply(ts))
-		d.prompt = append(d.prompt, word)
+		d.heardAtOnce = append(d.heardAtOnce, word)
 	}
 }
 
-func (d *day) hearLater() {
+func (d *replyModel) deliverPending() {
 	d.rand.Shuffle(len(d.pending), func(i, j int) { d.pending[i], d.pending[j] = d.pending[j], d.pending[i] })
 	for _, ts := range d.pending {
 		if d.slack.get(ts) != nil {
@@ -140,8 +140,8 @@ func (d *day) hearLater() {
 	d.pending = nil
 }
 
-// some is a reply that is still there, or empty.
-func (d *day) some() string {
+// pickReply is a reply that is still there, or empty.
+func (d *replyModel) pickReply() string {
 	var there []string
 	for ts := range d.written {
 		if d.slack.get(ts) != nil {
@@ -155,83 +155,83 @@ func (d *day) some() string {
 	return there[max(0, len(there)-1-d.rand.IntN(4))]
 }
 
-func (d *day) again() {
-	if ts := d.some(); ts != "" {
+func (d *replyModel) redeliver() {
+	if ts := d.pickReply(); ts != "" {
 		d.m.Heard(d.slack.reply(ts))
 	}
 }
 
-func (d *day) edit() {
-	if ts := d.some(); ts != "" {
+func (d *replyModel) edit() {
+	if ts := d.pickReply(); ts != "" {
 		word := d.written[ts]
 		d.versions[word]++
 		d.slack.edit(ts, fmt.Sprintf("%s v%d", word, d.versions[word]))
 		r := d.slack.reply(ts)
-		d.old = append(d.old, r)
+		d.oldVersions = append(d.oldVersions, r)
 		if d.rand.IntN(4) == 0 { // its event comes later, or never
 			return
 		}
 		d.m.Edited(r)
-		d.hearing(func() { d.heard[word] = d.versions[word] })
+		d.recordHeard(func() { d.heard[word] = d.versions[word] })
 	}
 }
 
-// hearing notes what the bot certainly heard: it lives, and what it heard is on disk.
-func (d *day) hearing(note func()) {
-	d.settle()
+// recordHeard notes what the bot certainly heard: it lives, and what it heard is on disk.
+func (d *replyModel) recordHeard(note func()) {
+	d.wait()
 	if !d.killed.Load() {
-		d.seen.Lock()
-		defer d.seen.Unlock()
+		d.heardMu.Lock()
+		defer d.heardMu.Unlock()
 		note()
 	}
 }
 
-// oldEvent delivers an event of some version of some reply, which may be deleted by now.
-func (d *day) oldEvent() {
-	if len(d.old) == 0 {
+// deliverOldEvent delivers an event of some version of some reply, which may be deleted by now.
+func (d *replyModel) deliverOldEvent() {
+	if len(d.oldVersions) == 0 {
 		return
 	}
-	r := d.old[d.rand.IntN(len(d.old))]
+	r := d.oldVersions[d.rand.IntN(len(d.oldVersions))]
 	if r.Edited != "" {
 		d.m.Edited(r)
 		return
 	}
-	r.Late = d.rand.IntN(2) == 0
+	r.Redelivered = d.rand.IntN(2) == 0
 	d.m.Heard(r)
 }
 
-// deleteUnheard has a deletion heard before the reply is.
-func (d *day) deleteUnheard() {
+// deleteBeforeEvent has a deletion heard before the reply is.
+func (d *replyModel) deleteBeforeEvent() {
 	d.n++
 	word := fmt.Sprintf("reply-%03d", d.n)
 	ts := d.slack.write(ann, word)
 	r := d.slack.reply(ts)
-	d.written[ts], d.old, d.deleted = word, append(d.old, r), append(d.deleted, ts)
+	d.written[ts], d.oldVersions, d.deleted = word, append(d.oldVersions, r), append(d.deleted, ts)
 	d.slack.remove(ts)
 	d.m.Withdrawn(channel, r.Root, ts)
-	d.hearing(func() { d.gone[word] = true })
+	d.recordHeard(func() { d.gone[word] = true })
 	if d.rand.IntN(2) == 0 {
 		d.m.Heard(r)
 	}
 }
 
-func (d *day) delete() {
-	ts := d.some()
+func (d *replyModel) delete() {
+	ts := d.pickReply()
 	if ts == "" {
 		return
 	}
 	d.slack.remove(ts)
 	d.deleted = append(d.deleted, ts)
 	if d.rand.IntN(2) == 0 { // else its event never comes
-		d.m.Withdrawn(channel, d.m.of(sid).place().root, ts)
-		d.hearing(func() { d.gone[d.written[ts]] = true })
+		d.m.Withdrawn(channel, d.m.threadOf(sid).threadID().Root, ts)
+		d.recordHeard(func() { d.gone[d.written[ts]] = true })
 	}
 }
 
-// fault changes how the agent is.
-func (d *day) fault() {
+// injectAgentFault changes how the agent is.
+func (d *replyModel) injectAgentFault() {
 	kind := d.rand.IntN(4)
-	d.agent.handle(func(_ *life, step string, _ sessions.SayRequest) error {
+	d.agent.setOnStep(func(_ *managerRun, step string, _ sessions.SayRequest) error {
 		switch {
 		case kind == 0 && step == "look":
 			return &sessions.HeldError{State: sessions.ViewDialog}
@@ -243,22 +243,22 @@ func (d *day) fault() {
 		return nil
 	})
 	d.agent.mu.Lock()
-	d.agent.takes = time.Duration(d.rand.IntN(3)) * time.Second
+	d.agent.acceptDelay = time.Duration(d.rand.IntN(3)) * time.Second
 	d.agent.mu.Unlock()
 }
 
 // killSoon has the bot killed at the next step of a delivery or a post.
-func (d *day) killSoon() {
+func (d *replyModel) killSoon() {
 	step := []string{"look", "intended", "typed"}[d.rand.IntN(3)]
 	post := d.rand.IntN(3) == 0
 	before := d.rand.IntN(2) == 0
-	kill := func(l *life) error {
+	kill := func(l *managerRun) error {
 		d.killed.Store(true)
 		d.kill(l)
 		return context.Canceled
 	}
 	if post {
-		d.slack.hook(func(l *life, b bool, _ Post) error {
+		d.slack.setOnPost(func(l *managerRun, b bool, _ Post) error {
 			if d.killed.Load() || b != before {
 				return nil
 			}
@@ -266,7 +266,7 @@ func (d *day) killSoon() {
 		})
 		return
 	}
-	d.agent.handle(func(l *life, s string, _ sessions.SayRequest) error {
+	d.agent.setOnStep(func(l *managerRun, s string, _ sessions.SayRequest) error {
 		if d.killed.Load() || s != step {
 			return nil
 		}
@@ -274,31 +274,31 @@ func (d *day) killSoon() {
 	})
 }
 
-// revive starts the bot again after a kill.
-func (d *day) revive() {
+// restartIfKilled starts the bot again after a kill.
+func (d *replyModel) restartIfKilled() {
 	if !d.killed.Load() {
 		return
 	}
 	d.stop()
 	d.killed.Store(false)
-	d.agent.handle(nil)
-	d.slack.hook(nil)
+	d.agent.setOnStep(nil)
+	d.slack.setOnPost(nil)
 	d.start()
-	d.settle()
+	d.wait()
 }
 
 // close lets everything come to rest and judges the day.
-func (d *day) close() {
-	d.agent.handle(nil)
-	d.slack.hook(nil)
-	d.slack.fail(nil)
-	d.hearLater()
+func (d *replyModel) finish() {
+	d.agent.setOnStep(nil)
+	d.slack.setOnPost(nil)
+	d.slack.setErr(nil)
+	d.deliverPending()
 	d.m.Connected(true)
-	d.after(5 * time.Minute)
-	d.judge()
+	d.advance(5 * time.Minute)
+	d.check()
 }
 
-func (d *day) judge() {
+func (d *replyModel) check() {
 	d.agent.mu.Lock()
 	typed := slices.Clone(d.agent.typed)
 	d.agent.mu.Unlock()
@@ -306,11 +306,11 @@ func (d *day) judge() {
 	for _, text := range typed {
 		words = append(words, strings.Fields(text)[0])
 	}
-	prompt := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !slices.Contains(d.prompt, w) })
+	prompt := slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !slices.Contains(d.heardAtOnce, w) })
 	if !slices.IsSorted(prompt) {
 		d.t.Errorf("typed out of order: %q", typed)
 	}
-	b := bindingFile(d.t, d.world)
+	b := bindingFile(d.t, d.env)
 	posts := strings.Join(d.slack.posted(), "\n")
 	for ts, word := range d.written {
 		n := 0

@@ -20,11 +20,11 @@ const (
 func (t *thread) offerOld(ctx context.Context) bool {
 	var old []string
 	waiting := len(t.queue.items)
-	for _, it := range t.old(ctx) {
+	for _, it := range t.expiredItems(ctx) {
 		old = append(old, it.reply.TS)
 		e := t.b.Replies[it.reply.TS]
 		e.State, e.At, e.User, e.Raw, e.Wanted = StateOffered, t.m.now(), it.reply.Actor.User, it.raw, MarkHeld
-		t.put(it.reply.TS, e)
+		t.setEntry(it.reply.TS, e)
 	}
 	if len(old) == 0 {
 		return len(t.queue.items) != waiting // some were dropped
@@ -38,18 +38,18 @@ func (t *thread) offerOld(ctx context.Context) bool {
 	for _, ts := range old[:left] {
 		t.skip(ts)
 	}
-	t.ask(Question{Kind: QuestionOffer, Replies: old[left:], Left: left})
+	t.prompt(ResendPrompt{Kind: ResendPromptOffer, Replies: old[left:], Omitted: left})
 	return true
 }
 
 // old lists the replies that wait and are too old. Of those whose author is not let in nothing is said: they are dropped, or
 // while the list cannot be read wait on.
-func (t *thread) old(ctx context.Context) (old []*item) {
+func (t *thread) expiredItems(ctx context.Context) (old []*item) {
 	for _, it := range slices.Clone(t.queue.items) {
-		if !t.tooOld(it) {
+		if !t.isTooOld(it) {
 			continue
 		}
-		switch verdict, reason := t.m.o.Policy().Judge(it.reply.Actor); {
+		switch verdict, reason := t.m.o.Policy().Authorize(it.reply.Actor); {
 		case verdict == authz.Allowed, verdict == authz.Denied && reason == authz.ReasonNoTeam:
 			old = append(old, it)
 		case verdict == authz.Denied:
@@ -59,13 +59,13 @@ func (t *thread) old(ctx context.Context) (old []*item) {
 	return old
 }
 
-// tooOld reports whether a reply waited for too long to be typed unasked. A live one has no age but the time it waited,
+// isTooOld reports whether a reply waited for too long to be typed unasked. A live one has no age but the time it waited,
 // which no clock that is set changes; of one that was missed the age is by Slack's clock.
-func (t *thread) tooOld(it *item) bool {
+func (t *thread) isTooOld(it *item) bool {
 	if it.approved {
 		return false
 	}
-	age := time.Since(it.came)
+	age := time.Since(it.arrivedAt)
 	if !it.live {
 		age = max(age, t.m.now().Sub(TSTime(it.reply.TS)))
 	}
@@ -76,55 +76,57 @@ func (t *thread) tooOld(it *item) bool {
 func (t *thread) skip(ts string) {
 	e := t.b.Replies[ts]
 	e.State, e.Outcome, e.At, e.Wanted = StateSettled, OutcomeSkipped, t.m.now(), ""
-	t.put(ts, e)
+	t.setEntry(ts, e)
 }
 
-// leftOut says what an offer could not keep.
-func leftOut(q Question) string {
-	if q.Left == 0 {
+// omittedText says what an offer could not keep.
+func omittedText(q ResendPrompt) string {
+	if q.Omitted == 0 {
 		return ""
 	}
-	return fmt.Sprintf("\n%d more from before were not typed either, and are too many to be kept: what is still wanted has to be written again.", q.Left)
+	return fmt.Sprintf("\n%d more from before were not typed either, and are too many to be kept: what is still wanted has to be written again.", q.Omitted)
 }
 
-// lapse settles the oldest questions where too many replies are in open ones, and forgets the oldest of the decided ones.
-func (t *thread) lapse() {
-	open, decided := t.asked()
+// expirePrompts settles the oldest questions where too many replies are in open ones, and forgets the oldest of the decided ones.
+func (t *thread) expirePrompts() {
+	open, decided := t.listPrompts()
 	n := 0
 	for _, name := range open {
-		n += len(t.b.Questions[name].Replies)
+		n += len(t.b.ResendPrompts[name].Replies)
 	}
-	for ; n > maxOpen && len(open) > 1; open = open[1:] {
-		q := t.b.Questions[open[0]]
+	for ; n > maxOpenReplies && len(open) > 1; open = open[1:] {
+		q := t.b.ResendPrompts[open[0]]
 		n -= len(q.Replies)
 		for _, ts := range q.Replies {
 			if e := t.b.Replies[ts]; e.State == StateDoubt || e.State == StateOffered {
 				t.skip(ts)
 			}
 		}
-		t.close(open[0], choiceLapsed)
+		t.closePrompt(open[0], choiceLapsed)
 	}
-	for _, name := range decided[:max(0, len(decided)-maxDecided)] {
-		delete(t.b.Questions, name)
+	for _, name := range decided[:max(0, len(decided)-maxDecidedPrompts)] {
+		delete(t.b.ResendPrompts, name)
 	}
 }
 
 // asked lists the questions, the oldest first: those that are open, and those that are decided.
-func (t *thread) asked() (open, decided []string) {
-	for name, q := range t.b.Questions {
+func (t *thread) listPrompts() (open, decided []string) {
+	for name, q := range t.b.ResendPrompts {
 		if q.Choice == "" {
 			open = append(open, name)
 		} else {
 			decided = append(decided, name)
 		}
 	}
-	slices.SortFunc(open, func(a, b string) int { return CompareTS(t.b.Questions[a].first(), t.b.Questions[b].first()) })
-	slices.SortFunc(decided, func(a, b string) int { return t.b.Questions[a].At.Compare(t.b.Questions[b].At) })
+	slices.SortFunc(open, func(a, b string) int {
+		return CompareTS(t.b.ResendPrompts[a].firstReply(), t.b.ResendPrompts[b].firstReply())
+	})
+	slices.SortFunc(decided, func(a, b string) int { return t.b.ResendPrompts[a].At.Compare(t.b.ResendPrompts[b].At) })
 	return open, decided
 }
 
 // first is the oldest reply that a question is about.
-func (q Question) first() string {
+func (q ResendPrompt) firstReply() string {
 	if len(q.Replies) == 0 {
 		return ""
 	}
@@ -132,16 +134,16 @@ func (q Question) first() string {
 }
 
 // close settles a question without anybody's choice, and has its message say so.
-func (t *thread) close(name, choice string) {
-	q := t.b.Questions[name]
+func (t *thread) closePrompt(name, choice string) {
+	q := t.b.ResendPrompts[name]
 	q.Choice, q.At = choice, t.m.now()
-	t.b.Questions[name] = q
-	t.m.outbox.update(t.question(name, q), q.TS)
+	t.b.ResendPrompts[name] = q
+	t.m.outbox.update(t.promptPost(name, q), q.TS)
 }
 
-// closeEmpty settles the questions about a reply that was deleted, where they are about no other.
-func (t *thread) closeEmpty(ts string) {
-	for name, q := range t.b.Questions {
+// closeEmptyPrompts settles the questions about a reply that was deleted, where they are about no other.
+func (t *thread) closeEmptyPrompts(ts string) {
+	for name, q := range t.b.ResendPrompts {
 		if q.Choice != "" || !slices.Contains(q.Replies, ts) {
 			continue
 		}
@@ -149,8 +151,8 @@ func (t *thread) closeEmpty(ts string) {
 			s := t.b.Replies[ts].State
 			return s == StateDoubt || s == StateOffered
 		}) {
-			t.close(name, choiceWithdrawn)
-			t.keep()
+			t.closePrompt(name, choiceWithdrawn)
+			t.saveBestEffort()
 		}
 	}
 }

@@ -7,23 +7,23 @@ import (
 
 // item is a reply that waits.
 type item struct {
-	reply    Reply
-	live     bool      // heard as an event, not found by reading
-	came     time.Time // when it was heard or found, with the monotonic clock: it has waited since
-	approved bool      // somebody chose to have it typed: its age is not asked
-	raw      bool      // a command of the agent's own
-	heard    bool      // it passed authorization once, and the event log has it
-	held     bool      // the pane did not take it; it is tried again
-	since    time.Time // since when it is held
-	version  int       // counts edits while it waits
-	next     *Reply    // a later version that came while this one was on its way
-	haul     *haul     // of the reply's files; the attempt that is under way has it
+	reply        Reply
+	live         bool      // heard as an event, not found by reading
+	arrivedAt    time.Time // when it was heard or found, with the monotonic clock: it has waited since
+	approved     bool      // somebody chose to have it typed: its age is not asked
+	raw          bool      // a command of the agent's own
+	logged       bool      // it passed authorization once, and the event log has it
+	held         bool      // the pane did not take it; it is tried again
+	heldSince    time.Time // since when it is held
+	version      int       // counts edits while it waits
+	newerVersion *Reply    // a later version that came while this one was on its way
+	download     *download // of the reply's files; the attempt that is under way has it
 }
 
 // queue holds the replies of one thread that wait, in the order of their ts.
 type queue struct{ items []*item }
 
-// put adds an item, unless the reply waits already: which version of it counts is asked by [thread.revise].
+// put adds an item, unless the reply waits already: which version of it counts is asked by [ensureThread.applyVersion].
 func (q *queue) put(it *item) {
 	if i, found := q.search(it.reply.TS); !found {
 		q.items = slices.Insert(q.items, i, it)

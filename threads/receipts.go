@@ -41,25 +41,25 @@ const reactTimeout = 15 * time.Second
 type receipts struct {
 	m           *Manager
 	add, remove *rate.Limiter
-	wake        chan struct{}
+	wakeup      chan struct{}
 
-	mu     sync.Mutex // guards the fields that follow
-	dirty  map[*thread]bool
-	turns  map[*thread]int64 // when a thread had its last turn, while it is dirty
-	turn   int64
-	rests  map[bool]time.Time     // Slack wants no additions (false) or removals (true) until then
-	shut   map[string]*rest       // channels in which nothing can be shown now
-	failed map[receiptPlace]*rest // replies whose receipt could not be shown
+	mu             sync.Mutex // guards the fields that follow
+	dirty          map[*thread]bool
+	lastTurn       map[*thread]int64 // when a thread had its last turn, while it is dirty
+	turn           int64
+	blockedUntil   map[bool]time.Time      // Slack wants no additions (false) or removals (true) until then
+	closedChannels map[string]*backoff     // channels in which nothing can be shown now
+	failed         map[receiptKey]*backoff // replies whose receipt could not be shown
 }
 
-// receiptPlace is one reply of a thread.
-type receiptPlace struct {
+// receiptKey is one reply of a thread.
+type receiptKey struct {
 	t  *thread
 	ts string
 }
 
 // rest is a pause after failures, which grows.
-type rest struct {
+type backoff struct {
 	fails int
 	until time.Time
 }
@@ -70,41 +70,41 @@ const (
 	receiptRetryMax = 5 * time.Minute
 )
 
-// lengthen adds a failure.
-func (r *rest) lengthen(now time.Time) {
+// increase adds a failure.
+func (r *backoff) increase(now time.Time) {
 	r.until = now.Add(min(receiptRetry<<min(r.fails, 6), receiptRetryMax))
 	r.fails++
 }
 
 func newReceipts(m *Manager) *receipts {
-	return &receipts{m: m, wake: make(chan struct{}, 1), dirty: map[*thread]bool{}, turns: map[*thread]int64{}, rests: map[bool]time.Time{},
-		shut: map[string]*rest{}, failed: map[receiptPlace]*rest{},
+	return &receipts{m: m, wakeup: make(chan struct{}, 1), dirty: map[*thread]bool{}, lastTurn: map[*thread]int64{}, blockedUntil: map[bool]time.Time{},
+		closedChannels: map[string]*backoff{}, failed: map[receiptKey]*backoff{},
 		add: rate.NewLimiter(rate.Every(addEvery), addBurst), remove: rate.NewLimiter(rate.Every(removeEvery), removeBurst)}
 }
 
 // want says that the receipts of a thread may differ from what they should be.
-func (r *receipts) want(t *thread) {
+func (r *receipts) markDirty(t *thread) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dirty[t] = true
-	poke(r.wake)
+	wake(r.wakeup)
 }
 
 // open has what was put off in a channel tried at once: something may be better there.
-func (r *receipts) open(channel string) {
+func (r *receipts) retryChannel(channel string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.shut, channel)
-	poke(r.wake)
+	delete(r.closedChannels, channel)
+	wake(r.wakeup)
 }
 
 // change is one reaction to add or to remove.
-type change struct {
-	t      *thread
-	ts     string
-	mark   Mark
-	remove bool
-	first  bool // it makes room for an addition, and goes before others
+type reactionChange struct {
+	t        *thread
+	ts       string
+	mark     Mark
+	remove   bool
+	priority bool // it makes room for an addition, and goes before others
 }
 
 // run works until ctx ends.
@@ -117,7 +117,7 @@ func (r *receipts) run(ctx context.Context) {
 			case <-ctx.Done():
 				timer.Stop()
 				return
-			case <-r.wake:
+			case <-r.wakeup:
 			case <-timer.C:
 			}
 			timer.Stop()
@@ -128,18 +128,18 @@ func (r *receipts) run(ctx context.Context) {
 }
 
 // pick finds the next change: an addition if there is any that can be made now, else a removal.
-func (r *receipts) pick(ctx context.Context) (*change, time.Duration) {
+func (r *receipts) pick(ctx context.Context) (*reactionChange, time.Duration) {
 	now := r.m.o.Now()
-	ts, wait := r.waiting(now)
-	noAdding, noRemoving := r.resting(false, now), r.resting(true, now)
-	var removal *change
+	ts, wait := r.dirtyThreads(now)
+	noAdding, noRemoving := r.blockedFor(false, now), r.blockedFor(true, now)
+	var removal *reactionChange
 	for _, t := range ts {
-		add, remove, due := r.changes(ctx, t, now)
+		add, remove, due := r.nextChanges(ctx, t, now)
 		wait = min(wait, due)
 		switch {
 		case add != nil && noAdding <= 0:
-			return r.allowed(add, r.add)
-		case remove != nil && (removal == nil || remove.first && !removal.first):
+			return r.reserve(add, r.add)
+		case remove != nil && (removal == nil || remove.priority && !removal.priority):
 			removal = remove
 		}
 		if add != nil {
@@ -152,34 +152,36 @@ func (r *receipts) pick(ctx context.Context) (*change, time.Duration) {
 	case noRemoving > 0:
 		return nil, min(wait, noRemoving)
 	}
-	return r.allowed(removal, r.remove)
+	return r.reserve(removal, r.remove)
 }
 
 // waiting lists the threads that something may be due for, in turn, and says when the first channel opens again.
-func (r *receipts) waiting(now time.Time) (ts []*thread, wait time.Duration) {
+func (r *receipts) dirtyThreads(now time.Time) (ts []*thread, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wait = time.Hour
 	for t := range r.dirty {
-		if shut := r.shut[t.place().channel]; shut != nil && shut.until.After(now) {
+		if shut := r.closedChannels[t.threadID().Channel]; shut != nil && shut.until.After(now) {
 			wait = min(wait, shut.until.Sub(now))
 			continue
 		}
 		ts = append(ts, t)
 	}
-	slices.SortFunc(ts, func(a, b *thread) int { return cmp.Or(cmp.Compare(r.turns[a], r.turns[b]), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(ts, func(a, b *thread) int {
+		return cmp.Or(cmp.Compare(r.lastTurn[a], r.lastTurn[b]), cmp.Compare(a.sessionID, b.sessionID))
+	})
 	return ts, wait
 }
 
-// resting is how long Slack wants no additions, or no removals.
-func (r *receipts) resting(remove bool, now time.Time) time.Duration {
+// blockedFor is how long Slack wants no additions, or no removals.
+func (r *receipts) blockedFor(remove bool, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.rests[remove].Sub(now)
+	return r.blockedUntil[remove].Sub(now)
 }
 
-// allowed takes a permit for the change; when there is none yet it says how long to wait.
-func (r *receipts) allowed(c *change, limit *rate.Limiter) (*change, time.Duration) {
+// reserve takes a permit for the change; when there is none yet it says how long to wait.
+func (r *receipts) reserve(c *reactionChange, limit *rate.Limiter) (*reactionChange, time.Duration) {
 	permit := limit.Reserve()
 	if d := permit.Delay(); d > 0 {
 		permit.Cancel()
@@ -188,30 +190,30 @@ func (r *receipts) allowed(c *change, limit *rate.Limiter) (*change, time.Durati
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turn++
-	r.turns[c.t] = r.turn
+	r.lastTurn[c.t] = r.turn
 	return c, 0
 }
 
 // changes lists the first addition and the first removal of a thread that can be tried now, and when the next one can be;
 // a thread that has none at all is clean.
-func (r *receipts) changes(ctx context.Context, t *thread, now time.Time) (add, remove *change, wait time.Duration) {
+func (r *receipts) nextChanges(ctx context.Context, t *thread, now time.Time) (add, remove *reactionChange, wait time.Duration) {
 	r.mu.Lock()
 	delete(r.dirty, t) // before the look, so that what changes after it is seen
-	failed := r.failedOf(t)
+	failed := r.retryTimes(t)
 	r.mu.Unlock()
-	l, _ := ask(ctx, t, func(context.Context) receiptLook { return t.changes(now, failed) })
-	if l.add != nil || l.remove != nil || l.later > 0 {
+	l, _ := call(ctx, t, func(context.Context) threadChanges { return t.pendingReactions(now, failed) })
+	if l.add != nil || l.remove != nil || l.retryIn > 0 {
 		r.mu.Lock()
 		r.dirty[t] = true
 		r.mu.Unlock()
 	} else {
-		r.clean(t)
+		r.markClean(t)
 	}
-	return l.add, l.remove, cmp.Or(l.later, time.Hour)
+	return l.add, l.remove, cmp.Or(l.retryIn, time.Hour)
 }
 
-// failedOf is when the replies of a thread can be tried again that failed. The caller holds mu.
-func (r *receipts) failedOf(t *thread) map[string]time.Time {
+// retryTimes is when the replies of a thread can be tried again that failed. The caller holds mu.
+func (r *receipts) retryTimes(t *thread) map[string]time.Time {
 	all := map[string]time.Time{}
 	for at, f := range r.failed {
 		if at.t == t {
@@ -221,14 +223,14 @@ func (r *receipts) failedOf(t *thread) map[string]time.Time {
 	return all
 }
 
-// clean forgets what is only of use while a thread is dirty.
-func (r *receipts) clean(t *thread) {
+// markClean forgets what is only of use while a thread is dirty.
+func (r *receipts) markClean(t *thread) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.dirty[t] {
 		return
 	}
-	delete(r.turns, t)
+	delete(r.lastTurn, t)
 	for at := range r.failed {
 		if at.t == t {
 			delete(r.failed, at)
@@ -236,23 +238,23 @@ func (r *receipts) clean(t *thread) {
 	}
 }
 
-// receiptLook is what is due in one thread.
-type receiptLook struct {
-	add, remove *change
-	later       time.Duration // until something that failed can be tried again; 0: nothing failed
+// threadChanges is what is due in one thread.
+type threadChanges struct {
+	add, remove *reactionChange
+	retryIn     time.Duration // until something that failed can be tried again; 0: nothing failed
 }
 
-func (t *thread) changes(now time.Time, failed map[string]time.Time) (l receiptLook) {
-	if t.b.Root == "" || t.gone {
+func (t *thread) pendingReactions(now time.Time, failed map[string]time.Time) (l threadChanges) {
+	if t.b.Root == "" || t.unbound {
 		return l
 	}
 	for ts, e := range t.b.Replies {
-		c := t.changeOf(ts, e)
+		c := t.pendingReaction(ts, e)
 		if c == nil {
 			continue
 		}
 		if wait := failed[ts].Sub(now); wait > 0 {
-			l.later = min(cmp.Or(l.later, wait), wait)
+			l.retryIn = min(cmp.Or(l.retryIn, wait), wait)
 			continue
 		}
 		best := &l.add
@@ -266,52 +268,52 @@ func (t *thread) changes(now time.Time, failed map[string]time.Time) (l receiptL
 	return l
 }
 
-// changeOf is the next change of one reply's receipt; nil: it shows what it should.
-func (t *thread) changeOf(ts string, e Entry) *change {
-	crowded := t.crowded[ts] && len(e.Shown) > 0
+// pendingReaction is the next change of one reply's receipt; nil: it shows what it should.
+func (t *thread) pendingReaction(ts string, e Entry) *reactionChange {
+	crowded := t.reactionsFull[ts] && len(e.Shown) > 0
 	if e.Wanted != "" && !slices.Contains(e.Shown, e.Wanted) && !crowded {
-		return &change{t: t, ts: ts, mark: e.Wanted}
+		return &reactionChange{t: t, ts: ts, mark: e.Wanted}
 	}
 	for _, m := range e.Shown {
 		if m != e.Wanted {
-			return &change{t: t, ts: ts, mark: m, remove: true, first: crowded}
+			return &reactionChange{t: t, ts: ts, mark: m, remove: true, priority: crowded}
 		}
 	}
 	return nil
 }
 
 // apply makes one change in Slack and stores that it is made.
-func (r *receipts) apply(ctx context.Context, c change) {
+func (r *receipts) apply(ctx context.Context, c reactionChange) {
 	calling, cancel := context.WithTimeout(ctx, reactTimeout)
 	defer cancel()
 	emoji := r.m.o.Settings().Emoji[c.mark]
-	channel := c.t.place().channel
+	channel := c.t.threadID().Channel
 	var err error
 	switch {
 	case emoji == "":
 	case c.remove:
-		err = r.m.o.Receipts.RemoveReaction(calling, channel, c.ts, emoji)
+		err = r.m.o.Reactions.RemoveReaction(calling, channel, c.ts, emoji)
 	default:
-		err = r.m.o.Receipts.AddReaction(calling, channel, c.ts, emoji)
+		err = r.m.o.Reactions.AddReaction(calling, channel, c.ts, emoji)
 	}
 	switch {
 	case err == nil:
-		r.succeeded(c, channel)
-		c.t.call(ctx, func(context.Context) { c.t.shown(c) })
+		r.handleSuccess(c, channel)
+		c.t.call(ctx, func(context.Context) { c.t.onReactionChanged(c) })
 	case ctx.Err() == nil:
-		r.refused(ctx, c, channel, err)
+		r.handleFailure(ctx, c, channel, err)
 	}
 }
 
-func (r *receipts) succeeded(c change, channel string) {
+func (r *receipts) handleSuccess(c reactionChange, channel string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.shut, channel)
-	delete(r.failed, receiptPlace{c.t, c.ts})
+	delete(r.closedChannels, channel)
+	delete(r.failed, receiptKey{c.t, c.ts})
 }
 
 // refused has a change tried again when that may help, and not before; nobody else waits for it.
-func (r *receipts) refused(ctx context.Context, c change, channel string, err error) {
+func (r *receipts) handleFailure(ctx context.Context, c reactionChange, channel string, err error) {
 	var limited *RateLimitedError
 	errors.As(err, &limited)
 	now := r.m.o.Now()
@@ -320,33 +322,33 @@ func (r *receipts) refused(ctx context.Context, c change, channel string, err er
 		r.m.o.Log.Warn("could not show a receipt", "ref", c.t.ref, "ts", c.ts, "mark", c.mark, "err", err)
 	}
 	if failure == FailureMessage {
-		c.t.call(ctx, func(context.Context) { c.t.unshowable(c, err) })
+		c.t.call(ctx, func(context.Context) { c.t.giveUpReaction(c, err) })
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch failure {
 	case FailureWait:
-		r.rests[c.remove] = now.Add(limited.After)
+		r.blockedUntil[c.remove] = now.Add(limited.After)
 	case FailureApp:
-		r.rests[c.remove] = now.Add(receiptRetryMax)
+		r.blockedUntil[c.remove] = now.Add(receiptRetryMax)
 	case FailureChannel:
-		longer(r.shut, channel, now)
+		increaseBackoff(r.closedChannels, channel, now)
 	default:
-		longer(r.failed, receiptPlace{c.t, c.ts}, now)
+		increaseBackoff(r.failed, receiptKey{c.t, c.ts}, now)
 	}
 }
 
-// longer lengthens a rest of many.
-func longer[K comparable](rests map[K]*rest, key K, now time.Time) {
+// increaseBackoff lengthens a rest of many.
+func increaseBackoff[K comparable](rests map[K]*backoff, key K, now time.Time) {
 	if rests[key] == nil {
-		rests[key] = &rest{}
+		rests[key] = &backoff{}
 	}
-	rests[key].lengthen(now)
+	rests[key].increase(now)
 }
 
 // shown stores that a reaction was added or removed.
-func (t *thread) shown(c change) {
+func (t *thread) onReactionChanged(c reactionChange) {
 	e, ok := t.b.Replies[c.ts]
 	if !ok {
 		return
@@ -354,16 +356,16 @@ func (t *thread) shown(c change) {
 	e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m Mark) bool { return m == c.mark })
 	if !c.remove {
 		e.Shown = append(e.Shown, c.mark)
-		delete(t.crowded, c.ts)
+		delete(t.reactionsFull, c.ts)
 	}
 	t.b.Replies[c.ts] = e
 	t.trim()
-	t.keep()
+	t.saveBestEffort()
 }
 
-// unshowable gives up what Slack refuses for good: the receipt of a reply that is gone, one reaction, or taking it away. Where
+// giveUpReaction gives up what Slack refuses for good: the receipt of a reply that is gone, one reaction, or taking it away. Where
 // strangers left no room for another reaction, the old receipt makes room first: it is not true any more.
-func (t *thread) unshowable(c change, err error) {
+func (t *thread) giveUpReaction(c reactionChange, err error) {
 	e, ok := t.b.Replies[c.ts]
 	switch {
 	case !ok:
@@ -372,14 +374,14 @@ func (t *thread) unshowable(c change, err error) {
 		e.Wanted, e.Shown = "", nil
 	case c.remove:
 		e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m Mark) bool { return m == c.mark })
-	case errors.Is(err, ErrCrowded) && len(e.Shown) > 0:
-		t.crowded[c.ts] = true
+	case errors.Is(err, ErrTooManyReactions) && len(e.Shown) > 0:
+		t.reactionsFull[c.ts] = true
 		return
 	case e.Wanted == c.mark:
 		e.Wanted = ""
 	}
-	delete(t.crowded, c.ts)
+	delete(t.reactionsFull, c.ts)
 	t.b.Replies[c.ts] = e
 	t.trim()
-	t.keep()
+	t.saveBestEffort()
 }

@@ -11,17 +11,17 @@ import (
 	"the-loop/sessions"
 )
 
-// second announces another session in a channel of its own, and puts settled replies into its thread.
-func (w *world) second(id, in string, replies int) (ts []string) {
+// announceSecond announces another session in a channel of its own, and puts settled replies into its thread.
+func (w *env) announceSecond(id, in string, replies int) (ts []string) {
 	w.t.Helper()
-	err := w.m.Announce(context.Background(), Announcing{ID: id, Ref: sessions.Ref("standing:s" + id[len(id)-1:]), Channel: in, Started: time.Now(), Post: Post{Text: "I am " + id}})
+	err := w.m.Announce(context.Background(), AnnounceRequest{ID: id, Ref: sessions.Ref("standing:s" + id[len(id)-1:]), Channel: in, Started: time.Now(), Post: Post{Text: "I am " + id}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	t := w.m.of(id)
+	t := w.m.threadOf(id)
 	for range replies {
 		w.slack.mu.Lock()
-		ts = append(ts, w.slack.add(&message{root: t.place().root, user: ann, team: "T1", text: "done"}))
+		ts = append(ts, w.slack.add(&message{root: t.threadID().Root, user: ann, team: "T1", text: "done"}))
 		w.slack.mu.Unlock()
 	}
 	t.call(context.Background(), func(context.Context) {
@@ -32,8 +32,8 @@ func (w *world) second(id, in string, replies int) (ts []string) {
 	return ts
 }
 
-// reacts has reactions fail.
-func (s *slack) reacts(f func(ts, emoji string, add bool) error) {
+// setOnReact has reactions fail.
+func (s *fakeSlack) setOnReact(f func(ts, emoji string, add bool) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.onReact = f
@@ -42,23 +42,23 @@ func (s *slack) reacts(f func(ts, emoji string, add bool) error) {
 // What one reply, one channel or one thread is refused holds up the receipts of no other.
 func TestAReceiptThatSlackRefusesHoldsUpNoOther(t *testing.T) {
 	for name, refusal := range map[string]error{
-		"for good": ErrRefused, "no room": fmt.Errorf("%w: %w", ErrRefused, ErrCrowded), "in trouble": errors.New("internal_error"),
-		"an archived channel": ErrUnavailable, "no word": ErrUnknown,
+		"for good": ErrRefused, "no room": fmt.Errorf("%w: %w", ErrRefused, ErrTooManyReactions), "in trouble": errors.New("internal_error"),
+		"an archived channel": ErrUnavailable, "no word": ErrOutcomeUnknown,
 	} {
 		t.Run(name, func(t *testing.T) {
-			run(t, func(w *world) {
-				good := w.m.of(sid).place().root
-				w.slack.reacts(func(ts, _ string, _ bool) error {
+			withEnv(t, func(w *env) {
+				good := w.m.threadOf(sid).threadID().Root
+				w.slack.setOnReact(func(ts, _ string, _ bool) error {
 					if w.slack.find(ts).root != good {
 						return refusal
 					}
 					return nil
 				})
 				for i := range 8 { // so many that one of them is tried before the good one, in whatever order
-					w.second(fmt.Sprint("id-", i+2), fmt.Sprint("C", i+2), 1)
+					w.announceSecond(fmt.Sprint("id-", i+2), fmt.Sprint("C", i+2), 1)
 				}
-				ts := w.say("hello")
-				w.after(time.Second)
+				ts := w.reply("hello")
+				w.advance(time.Second)
 				w.wantReceipt(ts, "white_check_mark")
 			})
 		})
@@ -67,70 +67,70 @@ func TestAReceiptThatSlackRefusesHoldsUpNoOther(t *testing.T) {
 
 // What Slack refuses for good is not tried for ever.
 func TestAReceiptThatSlackRefusesForGoodIsGivenUp(t *testing.T) {
-	run(t, func(w *world) {
+	withEnv(t, func(w *env) {
 		var tries atomic.Int32
-		w.slack.reacts(func(string, string, bool) error { tries.Add(1); return ErrRefused })
-		ts := w.say("hello")
-		w.after(time.Hour)
+		w.slack.setOnReact(func(string, string, bool) error { tries.Add(1); return ErrRefused })
+		ts := w.reply("hello")
+		w.advance(time.Hour)
 		if n := tries.Load(); n != 1 {
 			t.Errorf("it was tried %d times", n)
 		}
 		w.wantReceipt(ts)
-		w.slack.reacts(nil)
-		again := w.say("and now?")
-		w.after(time.Second)
+		w.slack.setOnReact(nil)
+		again := w.reply("and now?")
+		w.advance(time.Second)
 		w.wantReceipt(again, "white_check_mark")
 	})
 }
 
 // Strangers filled a reply up with emoji after the bot had shown that it was received: the old receipt makes room.
 func TestTheOldReceiptMakesRoomOnACrowdedReply(t *testing.T) {
-	run(t, func(w *world) {
-		w.agent.takes = 3 * time.Second
-		ts := w.say("slow")
-		w.after(2500 * time.Millisecond)
+	withEnv(t, func(w *env) {
+		w.agent.acceptDelay = 3 * time.Second
+		ts := w.reply("slow")
+		w.advance(2500 * time.Millisecond)
 		w.wantReceipt(ts, "eyes")
-		w.slack.reacts(func(at, _ string, add bool) error {
+		w.slack.setOnReact(func(at, _ string, add bool) error {
 			if add && len(w.slack.find(at).reactions) > 0 {
-				return fmt.Errorf("%w: %w", ErrRefused, ErrCrowded)
+				return fmt.Errorf("%w: %w", ErrRefused, ErrTooManyReactions)
 			}
 			return nil
 		})
-		w.after(10 * time.Second)
+		w.advance(10 * time.Second)
 		w.wantReceipt(ts, "white_check_mark")
 	})
 }
 
 // An archived channel is asked now and then, not all the time, and at once when it is said to be open again.
 func TestReceiptsOfAClosedChannelWait(t *testing.T) {
-	run(t, func(w *world) {
+	withEnv(t, func(w *env) {
 		var tries atomic.Int32
-		w.slack.reacts(func(string, string, bool) error { tries.Add(1); return ErrUnavailable })
-		ts := w.say("hello")
-		w.after(time.Hour)
+		w.slack.setOnReact(func(string, string, bool) error { tries.Add(1); return ErrUnavailable })
+		ts := w.reply("hello")
+		w.advance(time.Hour)
 		if n := tries.Load(); n < 3 || n > 30 {
 			t.Errorf("tried %d times in an hour", n)
 		}
-		w.slack.reacts(nil)
+		w.slack.setOnReact(nil)
 		w.m.ChannelOpened(channel)
-		w.after(time.Second)
+		w.advance(time.Second)
 		w.wantReceipt(ts, "white_check_mark")
 	})
 }
 
 func TestAReceiptWaitsForAsLongAsSlackAsks(t *testing.T) {
-	run(t, func(w *world) {
+	withEnv(t, func(w *env) {
 		var tries atomic.Int32
-		w.slack.reacts(func(string, string, bool) error {
+		w.slack.setOnReact(func(string, string, bool) error {
 			if tries.Add(1) == 1 {
 				return &RateLimitedError{After: 20 * time.Second}
 			}
 			return nil
 		})
-		ts := w.say("hello")
-		w.after(19 * time.Second)
+		ts := w.reply("hello")
+		w.advance(19 * time.Second)
 		w.wantReceipt(ts)
-		w.after(2 * time.Second)
+		w.advance(2 * time.Second)
 		w.wantReceipt(ts, "white_check_mark")
 	})
 }

@@ -16,16 +16,16 @@ const storeRetry = 2 * time.Second
 // storage writes the files of a manager, and knows which of them are not as they should be. What is in memory goes on being
 // true meanwhile, and sending needs no disk.
 type storage struct {
-	write func(path string, v any) error // writeJSON, but in tests
-	log   *slog.Logger
-	wake  chan struct{}
+	write  func(path string, v any) error // writeJSON, but in tests
+	log    *slog.Logger
+	wakeup chan struct{}
 
 	mu     sync.Mutex // guards the field that follows
 	behind map[string]error
 }
 
 func newStorage(log *slog.Logger) *storage {
-	return &storage{write: writeJSON, log: log, wake: make(chan struct{}, 1), behind: map[string]error{}}
+	return &storage{write: writeJSON, log: log, wakeup: make(chan struct{}, 1), behind: map[string]error{}}
 }
 
 // save writes a file. That it fails is logged once.
@@ -45,7 +45,7 @@ func (s *storage) save(path string, v any) error {
 		if s.behind[path] = err; !was {
 			s.log.Error("a file could not be stored; it is tried again", "path", path, "err", err)
 		}
-		poke(s.wake)
+		wake(s.wakeup)
 	}
 	return err
 }
@@ -60,8 +60,8 @@ func (s *storage) forget(path string) {
 	delete(s.behind, path)
 }
 
-// lags reports whether a file is not as it should be.
-func (s *storage) lags(path string) bool {
+// isBehind reports whether a file is not as it should be.
+func (s *storage) isBehind(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.behind[path] != nil
@@ -77,26 +77,26 @@ func (s *storage) problem() string {
 	return ""
 }
 
-// storeAgain stores what could not be, until ctx ends.
-func (m *Manager) storeAgain(ctx context.Context) {
+// retryStores stores what could not be, until ctx ends.
+func (m *Manager) retryStores(ctx context.Context) {
 	tick := time.NewTicker(storeRetry)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.disk.wake:
+		case <-m.storage.wakeup:
 		}
-		for m.disk.problem() != "" {
+		for m.storage.problem() != "" {
 			select {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
 			}
-			m.outbox.rewrite()
+			m.outbox.retryWrites()
 			for _, t := range m.threads() {
-				if m.disk.lags(m.store.path(t.id)) {
-					t.call(ctx, func(context.Context) { t.keep() })
+				if m.storage.isBehind(m.store.path(t.sessionID)) {
+					t.call(ctx, func(context.Context) { t.saveBestEffort() })
 				}
 			}
 		}
@@ -115,8 +115,10 @@ func cause(err error) string {
 	if errors.As(err, &no) {
 		return no.Error()
 	}
-	return unnamed(err)
+	return withoutPath(err)
 }
 
-// noRoom reports whether a full disk is what failed: it passes when somebody makes room.
-func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+// isDiskFull reports whether a full disk is what failed: it passes when somebody makes room.
+func isDiskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}

@@ -18,11 +18,11 @@ import (
 // A full disk: replies wait, with a receipt and one message in the thread that says so, and none of that needs the disk. When
 // there is room again each is typed once, and what is on disk is what is true.
 func TestOnAFullDiskRepliesWaitAndTheThreadIsTold(t *testing.T) {
-	run(t, func(w *world) {
-		w.set(func() { w.full = true })
-		first := w.say("one")
-		second := w.say("two")
-		w.after(10 * time.Second)
+	withEnv(t, func(w *env) {
+		w.locked(func() { w.diskFull = true })
+		first := w.reply("one")
+		second := w.reply("two")
+		w.advance(10 * time.Second)
 		w.wantTyped()
 		w.wantReceipt(first, "hourglass")
 		w.wantReceipt(second, "eyes")
@@ -30,10 +30,10 @@ func TestOnAFullDiskRepliesWaitAndTheThreadIsTold(t *testing.T) {
 		if got := w.m.Status().Unstored; got != syscall.ENOSPC.Error() {
 			t.Errorf("the status says %q", got)
 		}
-		w.after(5 * time.Minute)
+		w.advance(5 * time.Minute)
 		w.wantPosts("no space left on device")
-		w.set(func() { w.full = false })
-		w.after(10 * time.Second)
+		w.locked(func() { w.diskFull = false })
+		w.advance(10 * time.Second)
 		w.wantTyped("one", "two")
 		w.wantReceipt(first, "white_check_mark")
 		w.wantReceipt(second, "white_check_mark")
@@ -50,18 +50,18 @@ func TestOnAFullDiskRepliesWaitAndTheThreadIsTold(t *testing.T) {
 
 // What was typed before the disk was full and settled after it is stored when there is room, without anything else happening.
 func TestWhatCouldNotBeStoredIsStoredWhenThereIsRoom(t *testing.T) {
-	run(t, func(w *world) {
-		w.agent.takes = time.Second
-		ts := w.say("one")
-		w.set(func() { w.full = true })
-		w.after(10 * time.Second)
+	withEnv(t, func(w *env) {
+		w.agent.acceptDelay = time.Second
+		ts := w.reply("one")
+		w.locked(func() { w.diskFull = true })
+		w.advance(10 * time.Second)
 		w.wantReceipt(ts, "white_check_mark")
 		if e := bindingFile(t, w).Replies[ts]; e.State != StateInflight {
 			t.Errorf("on disk it is %+v", e)
 		}
-		w.set(func() { w.full = false })
-		w.after(5 * time.Second)
-		if e := bindingFile(t, w).Replies[ts]; e.State != StateSettled || !e.settledShown() {
+		w.locked(func() { w.diskFull = false })
+		w.advance(5 * time.Second)
+		if e := bindingFile(t, w).Replies[ts]; e.State != StateSettled || !e.isComplete() {
 			t.Errorf("on disk it is %+v", e)
 		}
 	})
@@ -69,34 +69,34 @@ func TestWhatCouldNotBeStoredIsStoredWhenThereIsRoom(t *testing.T) {
 
 // The bot dies while the disk is full: nothing was typed, so that nothing is lost, doubled or in doubt.
 func TestABotThatDiesOnAFullDiskTypesOnceAfterwards(t *testing.T) {
-	run(t, func(w *world) {
-		w.set(func() { w.full = true })
-		w.say("one")
-		w.after(10 * time.Second)
+	withEnv(t, func(w *env) {
+		w.locked(func() { w.diskFull = true })
+		w.reply("one")
+		w.advance(10 * time.Second)
 		w.stop()
-		w.set(func() { w.full = false })
+		w.locked(func() { w.diskFull = false })
 		w.start()
-		w.after(10 * time.Second)
+		w.advance(10 * time.Second)
 		w.wantTyped("one")
 	})
 }
 
 // The answer of an agent is posted once, though it cannot be stored.
 func TestAnAnswerIsPostedOnceOnAFullDisk(t *testing.T) {
-	runWith(t, func(w *world) { w.posts = AnswersAll }, func(w *world) {
-		w.set(func() { w.full = true })
-		w.agent.speaks("said", true)
+	withEnvSetup(t, func(w *env) { w.answerMode = AnswersAll }, func(w *env) {
+		w.locked(func() { w.diskFull = true })
+		w.agent.addMessage("said", true)
 		for range 5 {
-			if _, err := w.m.Relay(context.Background(), sid); !noRoom(err) {
+			if _, err := w.m.Relay(context.Background(), sid); !isDiskFull(err) {
 				t.Errorf("relayed: %v", err)
 			}
-			w.after(5 * time.Second)
+			w.advance(5 * time.Second)
 		}
-		w.set(func() { w.full = false })
+		w.locked(func() { w.diskFull = false })
 		if _, err := w.m.Relay(context.Background(), sid); err != nil {
 			t.Error(err)
 		}
-		w.after(5 * time.Second)
+		w.advance(5 * time.Second)
 		w.wantPosts("said")
 		w.wantOutbox(0)
 	})
@@ -105,21 +105,21 @@ func TestAnAnswerIsPostedOnceOnAFullDisk(t *testing.T) {
 // A full disk may also show only when a session's own folder or record is written.
 func TestAReplyWaitsWhereverTheDiskIsFull(t *testing.T) {
 	full := &sessionError{errors.Join(errors.New("write the record"), syscall.EDQUOT)}
-	run(t, func(w *world) {
+	withEnv(t, func(w *env) {
 		var broken atomic.Bool
 		broken.Store(true)
-		w.agent.handle(func(_ *life, step string, _ sessions.SayRequest) error {
+		w.agent.setOnStep(func(_ *managerRun, step string, _ sessions.SayRequest) error {
 			if broken.Load() && step == "look" {
 				return full
 			}
 			return nil
 		})
-		w.say("one")
-		w.after(time.Minute)
+		w.reply("one")
+		w.advance(time.Minute)
 		w.wantTyped()
 		w.wantPosts("Make room on it")
 		broken.Store(false)
-		w.after(5 * time.Second)
+		w.advance(5 * time.Second)
 		w.wantTyped("one")
 	})
 }
@@ -131,15 +131,15 @@ func (e *sessionError) Unwrap() error { return e.error }
 // A file of a reply for which there is no room in the session's folder is not given up.
 func TestAFileWaitsForRoom(t *testing.T) {
 	in := inbox{dir: t.TempDir(), ts: "1.000000"}
-	err := in.keep("a.txt", 0, func(io.Writer) error { return &sessionError{syscall.ENOSPC} })
+	err := in.store("a.txt", 0, func(io.Writer) error { return &sessionError{syscall.ENOSPC} })
 	var final *FileError
-	if errors.As(err, &final) || !noRoom(err) {
+	if errors.As(err, &final) || !isDiskFull(err) {
 		t.Errorf("keep: %v", err)
 	}
-	if err := in.failed(syscall.EACCES); !errors.As(err, &final) {
+	if err := in.diskError(syscall.EACCES); !errors.As(err, &final) {
 		t.Errorf("another failure of the disk: %v", err)
 	}
-	if err := in.failed(syscall.ENOSPC); errors.As(err, &final) || !noRoom(err) {
+	if err := in.diskError(syscall.ENOSPC); errors.As(err, &final) || !isDiskFull(err) {
 		t.Errorf("a full disk: %v", err)
 	}
 }

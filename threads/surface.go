@@ -32,14 +32,14 @@ type Page struct {
 
 // Receipts shows one reaction of ours on a reply. Adding one that is there, and removing one that is not, is no error.
 // Errors as for [History], with [ErrReplyGone].
-type Receipts interface {
+type ReactionWriter interface {
 	AddReaction(ctx context.Context, channel, ts, emoji string) error
 	RemoveReaction(ctx context.Context, channel, ts, emoji string) error
 }
 
 // Speaker posts.
-type Speaker interface {
-	// Post posts and returns the message's ts. [ErrUnknown] when Slack may have it and did not say so.
+type Poster interface {
+	// Post posts and returns the message's ts. [ErrOutcomeUnknown] when Slack may have it and did not say so.
 	Post(ctx context.Context, p Post) (ts string, err error)
 	// Update replaces the content of a message of ours. [ErrReplyGone] when it was deleted.
 	Update(ctx context.Context, ts string, p Post) error
@@ -72,13 +72,13 @@ const (
 
 // Reply is one message of a bound thread, or of one that may be.
 type Reply struct {
-	Channel string
-	Root    string // ts of the thread's root
-	TS      string // of the message: identity and order
-	Edited  string // edited.ts of this version; empty: as it was written first
-	Late    bool   // Slack sent its event again: it is not new, and its age counts
-	Actor   authz.Actor
-	Command *Command // set when the text begins with a mention of the bot
+	Channel     string
+	Root        string // ts of the thread's root
+	TS          string // of the message: identity and order
+	Edited      string // edited.ts of this version; empty: as it was written first
+	Redelivered bool   // Slack sent its event again: it is not new, and its age counts
+	Actor       authz.Actor
+	Command     *Command // set when the text begins with a mention of the bot
 	// Load completes the reply: it may ask Slack for the people named in it. A reply that holds no text for a person to
 	// read has an empty text.
 	Load func(ctx context.Context) (Content, error)
@@ -86,11 +86,11 @@ type Reply struct {
 
 // Content is what a reply says.
 type Content struct {
-	Actor   authz.Actor // with the team looked up when the event did not tell it
-	Speaker string      // the author's display name, see [sessions.DisplayName]
-	Text    string      // as the person typed it: tokens resolved, entities decoded once
-	Missing []string    // what people see in it and the text can only name
-	Files   []File      // that came with it
+	Actor      authz.Actor // with the team looked up when the event did not tell it
+	Speaker    string      // the author's display name, see [sessions.DisplayName]
+	Text       string      // as the person typed it: tokens resolved, entities decoded once
+	Unreadable []string    // what people see in it and the text can only name
+	Files      []File      // that came with it
 }
 
 // Command is a reply that speaks to the bot and not to the agent.
@@ -102,13 +102,13 @@ type Command struct {
 
 // Errors of the surface that this package branches on, beside what [FailureOf] makes of them.
 var (
-	ErrThreadGone  = errors.New("the thread is gone")
-	ErrReplyGone   = errors.New("the message is gone")
-	ErrUnavailable = errors.New("the bot cannot read or write in this channel")
-	ErrRefused     = errors.New("the surface takes this in no case")
-	ErrCrowded     = errors.New("the message has no room for another reaction") // beside ErrRefused
-	ErrDisabled    = errors.New("the app may not do this")
-	ErrUnknown     = errors.New("no word from Slack whether it was done")
+	ErrThreadGone       = errors.New("the thread is gone")
+	ErrReplyGone        = errors.New("the message is gone")
+	ErrUnavailable      = errors.New("the bot cannot read or write in this channel")
+	ErrRefused          = errors.New("the surface takes this in no case")
+	ErrTooManyReactions = errors.New("the message has no room for another reaction") // beside ErrRefused
+	ErrDisabled         = errors.New("the app may not do this")
+	ErrOutcomeUnknown   = errors.New("no word from Slack whether it was done")
 )
 
 // RateLimitedError says how long Slack wants us to wait.

@@ -17,62 +17,62 @@ import (
 )
 
 // thread owns one bound thread. Everything that concerns it runs, one after the other, in one goroutine that lives only
-// while there is something to do; [thread.do] hands it work. The typing itself runs beside it, one reply at a time, so
+// while there is something to do; [ensureThread.runStep] hands it work. The typing itself runs beside it, one reply at a time, so
 // that an edit or a deletion is heard while a reply is on its way.
 type thread struct {
-	m   *Manager
-	id  string
-	ref sessions.Ref
+	m         *Manager
+	sessionID string
+	ref       sessions.Ref
 
-	mu      sync.Mutex // guards the fields that follow
-	inbox   []func(context.Context)
-	running bool
-	where   place // b.Channel and b.Root, for readers outside
+	mu        sync.Mutex // guards the fields that follow
+	tasks     []func(context.Context)
+	running   bool
+	currentID ThreadID // b.Channel and b.Root, for readers outside
 
 	// What follows belongs to the goroutine that empties the inbox.
 
-	b       Binding
-	queue   queue
-	current *item // on its way into the pane
-	pause   *time.Timer
-	paused  bool
-	said    string // why replies are held, as the thread was last told
-	stale   bool   // the thread has to be read before anything of it is typed
-	reading int    // the read that will make it fresh; later reads have higher numbers
-	unsure  int    // replies that an earlier run left in flight and that are still looked for
-	gone    bool   // unbound
-	mailed  bool   // no file of the agent is in the outbox, or posted, that was reported after the stored place
-	level   bool   // no text of the agent is in the outbox, or posted, that lies after the stored place
-	readAt  int    // how many traces there have to be for the thread to be read so that some can go
-	work    work
+	b                Binding
+	queue            queue
+	current          *item // on its way into the pane
+	pauseTimer       *time.Timer
+	paused           bool
+	holdCause        string // why replies are held, as the thread was last told
+	stale            bool   // the thread has to be read before anything of it is typed
+	readGeneration   int    // the read that will make it fresh; later reads have higher numbers
+	recovering       int    // replies that an earlier run left in flight and that are still looked for
+	unbound          bool   // unbound
+	reportsSynced    bool   // no file of the agent is in the outbox, or posted, that was reported after the stored place
+	transcriptSynced bool   // no text of the agent is in the outbox, or posted, that lies after the stored place
+	readAtTraces     int    // how many traces there have to be for the thread to be read so that some can go
+	turn             turnState
 
-	crowded map[string]bool // replies on which there is no room for another reaction
+	reactionsFull map[string]bool // replies on which there is no room for another reaction
 
-	deciding map[string]bool // questions of the agent's that somebody's decision is on its way to
-	reminder *time.Timer     // when the agent will have waited long
+	decidingPermissions map[string]bool // questions of the agent's that somebody's decision is on its way to
+	waitReminder        *time.Timer     // when the agent will have waited long
 }
 
 func newThread(m *Manager, b Binding) *thread {
 	if b.Replies == nil {
 		b.Replies = map[string]Entry{}
 	}
-	if b.Done == nil {
-		b.Done = map[string]Trace{}
+	if b.Traces == nil {
+		b.Traces = map[string]Trace{}
 	}
-	if b.Questions == nil {
-		b.Questions = map[string]Question{}
+	if b.ResendPrompts == nil {
+		b.ResendPrompts = map[string]ResendPrompt{}
 	}
-	if b.Asks == nil {
-		b.Asks = map[string]Ask{}
+	if b.PermissionRequests == nil {
+		b.PermissionRequests = map[string]PermissionRequest{}
 	}
-	return &thread{m: m, id: b.ID, ref: b.Ref, b: b, crowded: map[string]bool{}, deciding: map[string]bool{}, where: place{b.Channel, b.Root}}
+	return &thread{m: m, sessionID: b.ID, ref: b.Ref, b: b, reactionsFull: map[string]bool{}, decidingPermissions: map[string]bool{}, currentID: ThreadID{b.Channel, b.Root}}
 }
 
 // do has f run by the thread's goroutine. It never blocks.
 func (t *thread) do(f func(context.Context)) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.inbox = append(t.inbox, f)
+	t.tasks = append(t.tasks, f)
 	if t.running {
 		return
 	}
@@ -81,12 +81,12 @@ func (t *thread) do(f func(context.Context)) {
 
 // call has f run by the thread's goroutine and waits for it. False: ctx ended first, and f may still run later.
 func (t *thread) call(ctx context.Context, f func(context.Context)) bool {
-	_, ok := ask(ctx, t, func(ctx context.Context) struct{} { f(ctx); return struct{}{} })
+	_, ok := call(ctx, t, func(ctx context.Context) struct{} { f(ctx); return struct{}{} })
 	return ok
 }
 
 // ask is call for a question that has an answer.
-func ask[T any](ctx context.Context, t *thread, f func(context.Context) T) (answer T, ok bool) {
+func call[T any](ctx context.Context, t *thread, f func(context.Context) T) (answer T, ok bool) {
 	c := make(chan T, 1) // so that an answer that nobody waits for any more holds nothing up
 	t.do(func(ctx context.Context) { c <- f(ctx) })
 	select {
@@ -100,8 +100,8 @@ func ask[T any](ctx context.Context, t *thread, f func(context.Context) T) (answ
 func (t *thread) drain(ctx context.Context) {
 	for {
 		t.mu.Lock()
-		work := t.inbox
-		t.inbox = nil
+		work := t.tasks
+		t.tasks = nil
 		if len(work) == 0 {
 			t.running = false
 			t.mu.Unlock()
@@ -114,88 +114,88 @@ func (t *thread) drain(ctx context.Context) {
 	}
 }
 
-func (t *thread) place() place {
+func (t *thread) threadID() ThreadID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.where
+	return t.currentID
 }
 
 // moved changes where the thread is, for readers outside, and returns where it was.
-func (t *thread) moved(to place) (from place) {
+func (t *thread) setThreadID(to ThreadID) (from ThreadID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	from, t.where = t.where, to
+	from, t.currentID = t.currentID, to
 	return from
 }
 
 // snapshot is the binding as it is now.
 func (t *thread) snapshot(ctx context.Context) (Binding, bool) {
-	return ask(ctx, t, func(context.Context) Binding { return t.b.clone() })
+	return call(ctx, t, func(context.Context) Binding { return t.b.clone() })
 }
 
 // save stores the binding. That it cannot be stored is said in the log; what is in memory goes on being true, and it is tried
 // again.
 func (t *thread) save() error {
-	if t.gone {
+	if t.unbound {
 		return nil
 	}
 	return t.m.store.save(t.b)
 }
 
 // keep saves where nothing depends on it at once.
-func (t *thread) keep() { _ = t.save() }
+func (t *thread) saveBestEffort() { _ = t.save() }
 
 // heard takes a reply whose event came, and sends on its way what can be. Of one that Slack sends again (not live), other events
 // may be missing too: it may have been deleted by now, or not be the first that was missed. So the thread is read before.
-func (t *thread) heard(ctx context.Context, r Reply, live bool) {
-	t.take(ctx, r, live)
+func (t *thread) onReply(ctx context.Context, r Reply, live bool) {
+	t.enqueue(ctx, r, live)
 	switch waits := t.queue.get(r.TS) != nil; {
 	case waits && !live:
-		t.readFirst(ctx, againPatience)
-	case waits && t.m.someGoElsewhere():
+		t.readFirst(ctx, redeliveryPatience)
+	case waits && t.m.mayMissEvents():
 		t.readFirst(ctx, livePatience)
 	}
-	t.next(ctx)
+	t.sendNext(ctx)
 }
 
-// take puts a reply into the queue, unless there is nothing to do for it.
-func (t *thread) take(ctx context.Context, r Reply, live bool) {
-	if t.gone {
-		t.m.dropped(ctx, t.id, t.ref, r, ReasonUnmapped)
+// enqueue puts a reply into the queue, unless there is nothing to do for it.
+func (t *thread) enqueue(ctx context.Context, r Reply, live bool) {
+	if t.unbound {
+		t.m.emitDropped(ctx, t.sessionID, t.ref, r, ReasonUnmapped)
 		return
 	}
 	if it := t.queue.get(r.TS); it != nil {
 		it.live = it.live || live
-		t.revise(ctx, it, r, live)
+		t.applyVersion(ctx, it, r, live)
 		return
 	}
-	if CompareTS(r.TS, t.b.Cursor) <= 0 || t.known(r.TS) {
+	if CompareTS(r.TS, t.b.Cursor) <= 0 || t.isHandled(r.TS) {
 		return
 	}
-	t.b.Active = t.m.now()
-	verdict, reason := t.m.o.Policy().Judge(r.Actor)
+	t.b.LastActive = t.m.now()
+	verdict, reason := t.m.o.Policy().Authorize(r.Actor)
 	if verdict == authz.Denied && reason != authz.ReasonNoTeam { // whose team is not known is looked up first
 		t.deny(ctx, r, reason)
 		return
 	}
 	entry := t.b.Replies[r.TS]
 	if r.Command != nil && r.Command.Verb != verbRaw {
-		t.command(ctx, r, live)
+		t.handleCommand(ctx, r, live)
 		return
 	}
-	t.queue.put(&item{reply: r, live: live, came: time.Now(), approved: entry.Approved || entry.State == StateApproved,
-		raw: r.Command != nil, held: entry.State == StateHeld, since: entry.At, heard: entry.State != ""})
+	t.queue.put(&item{reply: r, live: live, arrivedAt: time.Now(), approved: entry.Approved || entry.State == StateApproved,
+		raw: r.Command != nil, held: entry.State == StateHeld, heldSince: entry.At, logged: entry.State != ""})
 	if live {
-		t.receiveLater(r.TS, r.Actor)
+		t.showReceivedLater(r.TS, r.Actor)
 	}
 }
 
 // verbRaw is the one command that goes through the queue, since it goes to the agent.
 const verbRaw = "raw"
 
-// known reports whether the reply needs nothing more: it is settled, in the pane, or put to the operator.
-func (t *thread) known(ts string) bool {
-	if _, done := t.b.Done[ts]; done {
+// isHandled reports whether the reply needs nothing more: it is settled, in the pane, or put to the operator.
+func (t *thread) isHandled(ts string) bool {
+	if _, done := t.b.Traces[ts]; done {
 		return true
 	}
 	switch t.b.Replies[ts].State {
@@ -209,7 +209,7 @@ func (t *thread) known(ts string) bool {
 // list is found.
 func (t *thread) deny(ctx context.Context, r Reply, reason authz.Reason) {
 	t.m.o.Log.Warn("dropped a reply", "member", r.Actor.User, "team", r.Actor.Team, "because", reason, "ref", t.ref)
-	t.m.dropped(ctx, t.id, t.ref, r, ReasonUnauthorized)
+	t.m.emitDropped(ctx, t.sessionID, t.ref, r, ReasonUnauthorized)
 	t.queue.remove(r.TS)
 	t.settle(r.TS, OutcomeDropped, "")
 }
@@ -219,67 +219,67 @@ func (t *thread) settle(ts string, o Outcome, m Mark) {
 	e := t.b.Replies[ts]
 	e.State, e.Outcome, e.At, e.Wanted = StateSettled, o, t.m.now(), m
 	e.Intent = sessions.Intent{} // nobody asks for it any more, and the file is written at every step
-	t.put(ts, e)
+	t.setEntry(ts, e)
 	t.trim()
-	t.keep()
+	t.saveBestEffort()
 }
 
-// settleSaying settles a reply and tells the thread why. What is to be told is stored with it, so that a crash in between
+// settleWithNotification settles a reply and tells the thread why. What is to be told is stored with it, so that a crash in between
 // does not leave a reply without a word.
-func (t *thread) settleSaying(ts string, o Outcome, m Mark, text string) {
+func (t *thread) settleWithNotification(ts string, o Outcome, m Mark, text string) {
 	e := t.b.Replies[ts]
-	e.Tell = text
+	e.Notification = text
 	t.b.Replies[ts] = e
 	t.settle(ts, o, m)
-	t.tell(ts, false)
+	t.postNotification(ts, false)
 }
 
-// tell hands what is still to be told of a reply to the outbox.
-func (t *thread) tell(ts string, maybePosted bool) {
+// postNotification hands what is still to be told of a reply to the outbox.
+func (t *thread) postNotification(ts string, maybePosted bool) {
 	e := t.b.Replies[ts]
-	sum := sha256.Sum256([]byte(e.Tell)) // a reply may have more than one thing told of it
-	t.m.outbox.add(t.message(e.Tell, t.id+"."+ts+"."+hex.EncodeToString(sum[:6])), maybePosted)
-	e.Tell = ""
+	sum := sha256.Sum256([]byte(e.Notification)) // a reply may have more than one thing told of it
+	t.m.outbox.add(t.newPost(e.Notification, t.sessionID+"."+ts+"."+hex.EncodeToString(sum[:6])), maybePosted)
+	e.Notification = ""
 	t.b.Replies[ts] = e
 }
 
-// message is a message for this thread.
-func (t *thread) message(text, nonce string) Post {
-	return Post{Channel: t.b.Channel, Root: t.b.Root, Text: text, Nonce: nonce, Session: t.id}
+// newPost is a message for this thread.
+func (t *thread) newPost(text, nonce string) Post {
+	return Post{Channel: t.b.Channel, Root: t.b.Root, Text: text, Nonce: nonce, Session: t.sessionID}
 }
 
 // post tells the thread something that nothing depends on.
-func (t *thread) post(text string) { t.m.outbox.add(t.message(text, rand.Text()), false) }
+func (t *thread) post(text string) { t.m.outbox.add(t.newPost(text, rand.Text()), false) }
 
-// put changes an entry and has its receipt shown.
-func (t *thread) put(ts string, e Entry) {
+// setEntry changes an entry and has its receipt shown.
+func (t *thread) setEntry(ts string, e Entry) {
 	t.b.Replies[ts] = e
-	if !e.settledShown() {
-		t.m.receipts.want(t)
+	if !e.isComplete() {
+		t.m.receipts.markDirty(t)
 	}
 }
 
-// receiveLater shows, when a reply takes long, that it was heard.
-func (t *thread) receiveLater(ts string, actor authz.Actor) {
+// showReceivedLater shows, when a reply takes long, that it was heard.
+func (t *thread) showReceivedLater(ts string, actor authz.Actor) {
 	time.AfterFunc(receivedAfter, func() {
 		t.do(func(context.Context) {
 			if it := t.queue.get(ts); it == nil && (t.current == nil || t.current.reply.TS != ts) {
 				return
 			}
-			if e := t.b.Replies[ts]; e.Wanted == "" && e.State != StateSettled && t.mayShow(actor) && t.mayReceive() {
+			if e := t.b.Replies[ts]; e.Wanted == "" && e.State != StateSettled && t.canAcknowledge(actor) && t.canShowReceived() {
 				e.Wanted = MarkReceived
 				t.b.Replies[ts] = e
-				t.m.receipts.want(t)
+				t.m.receipts.markDirty(t)
 			}
 		})
 	})
 }
 
-// mayShow reports whether it may be seen that somebody was heard. While the list cannot be read, only who was on the last
+// canAcknowledge reports whether it may be seen that somebody was heard. While the list cannot be read, only who was on the last
 // valid one gets a sign.
-func (t *thread) mayShow(actor authz.Actor) bool {
-	verdict, reason := t.m.o.Policy().Judge(actor)
-	return verdict == authz.Allowed || verdict == authz.Waiting || reason == authz.ReasonNoTeam
+func (t *thread) canAcknowledge(actor authz.Actor) bool {
+	verdict, reason := t.m.o.Policy().Authorize(actor)
+	return verdict == authz.Allowed || verdict == authz.Suspended || reason == authz.ReasonNoTeam
 }
 
 // receivedAfter is how long a reply may take before its receipt says that it was received.
@@ -287,12 +287,12 @@ const receivedAfter = 2 * time.Second
 
 // next sends the oldest reply on its way, unless one is, or the thread has to be read first. While a reply of an earlier
 // run is still looked for, nothing is typed: an equal text would pass for it.
-func (t *thread) next(ctx context.Context) {
-	if t.gone || t.current != nil || t.paused || t.unsure > 0 || t.m.stopping() {
+func (t *thread) sendNext(ctx context.Context) {
+	if t.unbound || t.current != nil || t.paused || t.recovering > 0 || t.m.isStopping() {
 		return
 	}
 	if t.stale {
-		t.m.reader.want(t, len(t.queue.items) > 0)
+		t.m.reader.request(t, len(t.queue.items) > 0)
 		return
 	}
 	it := t.queue.head()
@@ -300,12 +300,12 @@ func (t *thread) next(ctx context.Context) {
 		return
 	}
 	if t.offerOld(ctx) {
-		t.next(ctx)
+		t.sendNext(ctx)
 		return
 	}
 	t.current = it
-	if it.haul == nil {
-		it.haul = newHaul()
+	if it.download == nil {
+		it.download = newDownload()
 	}
 	a := attempt{it: it, reply: it.reply, raw: it.raw, version: it.version}
 	if !t.m.start(func(ctx context.Context) {
@@ -318,11 +318,11 @@ func (t *thread) next(ctx context.Context) {
 
 // attempt is an item as it was when it was sent on its way.
 type attempt struct {
-	it      *item
-	reply   Reply
-	raw     bool
-	version int
-	missing string // what the thread is to be told of what the agent does not get
+	it              *item
+	reply           Reply
+	raw             bool
+	version         int
+	undeliveredText string // what the thread is to be told of what the agent does not get
 }
 
 // result is what became of one attempt.
@@ -348,10 +348,10 @@ func (t *thread) send(ctx context.Context, a attempt) result {
 	if err != nil {
 		return result{err: err, wait: retryAfter(err)}
 	}
-	switch verdict, reason := t.m.o.Policy().Judge(content.Actor); verdict {
+	switch verdict, reason := t.m.o.Policy().Authorize(content.Actor); verdict {
 	case authz.Denied:
 		return result{denied: reason}
-	case authz.Waiting, authz.Silent:
+	case authz.Suspended, authz.SuspendedUnlisted:
 		return result{wait: suspendedRetry}
 	}
 	text := content.Text
@@ -359,18 +359,18 @@ func (t *thread) send(ctx context.Context, a attempt) result {
 	case a.raw && a.reply.Command != nil:
 		text = a.reply.Command.Rest
 	case len(content.Files) > 0:
-		if text, a.missing, err = t.bring(ctx, a, content); err != nil {
+		if text, a.undeliveredText, err = t.fetchAttachments(ctx, a, content); err != nil {
 			return fetchFailed(err)
 		}
-		if verdict, _ := t.m.o.Policy().Judge(content.Actor); verdict != authz.Allowed { // that took its time
+		if verdict, _ := t.m.o.Policy().Authorize(content.Actor); verdict != authz.Allowed { // that took its time
 			return result{wait: suspendedRetry}
 		}
 	}
 	if !a.raw {
-		a.missing = lines(unread(content.Missing), a.missing)
+		a.undeliveredText = joinNonEmpty(unreadableText(content.Unreadable), a.undeliveredText)
 	}
-	receipt, err := t.m.o.Agent.Say(ctx, sessions.SayRequest{Ref: t.ref, ID: t.id, Text: text, Speaker: content.Speaker,
-		Raw: a.raw, Intend: func(ctx context.Context, i sessions.Intent) error { return t.intend(ctx, a, i) }})
+	receipt, err := t.m.o.Agent.Submit(ctx, sessions.SayRequest{Ref: t.ref, ID: t.sessionID, Text: text, Speaker: content.Speaker,
+		Raw: a.raw, Intend: func(ctx context.Context, i sessions.Intent) error { return t.storeIntent(ctx, a, i) }})
 	if err == nil {
 		t.mirror(a.reply, content.Speaker, text)
 	}
@@ -400,17 +400,17 @@ func retryAfter(err error) time.Duration {
 	return 5 * time.Second
 }
 
-// intend stores that the reply is about to be typed. What was edited or deleted up to now is not, and neither is one
+// storeIntent stores that the reply is about to be typed. What was edited or deleted up to now is not, and neither is one
 // before which another has to go that came meanwhile: Slack delivers events out of order.
-func (t *thread) intend(ctx context.Context, a attempt, i sessions.Intent) error {
-	err, ok := ask(ctx, t, func(ctx context.Context) error { return t.inflight(ctx, a, i) })
+func (t *thread) storeIntent(ctx context.Context, a attempt, i sessions.Intent) error {
+	err, ok := call(ctx, t, func(ctx context.Context) error { return t.markInFlight(ctx, a, i) })
 	if !ok {
 		return ctx.Err()
 	}
 	return err
 }
 
-func (t *thread) inflight(ctx context.Context, a attempt, i sessions.Intent) error {
+func (t *thread) markInFlight(ctx context.Context, a attempt, i sessions.Intent) error {
 	ts := a.reply.TS
 	if a.it.version != a.version || t.queue.head() != a.it {
 		return errChanged
@@ -420,7 +420,7 @@ func (t *thread) inflight(ctx context.Context, a attempt, i sessions.Intent) err
 	e.State, e.At, e.Intent, e.Raw, e.User = StateInflight, t.m.now(), i, a.raw, a.reply.Actor.User
 	e.Approved, e.Edited = a.it.approved, a.reply.Edited
 	e.Attempt++
-	e.Tell = a.missing
+	e.Notification = a.undeliveredText
 	t.b.Replies[ts] = e
 	if err := t.save(); err != nil {
 		if t.b.Replies[ts] = before; !known {
@@ -428,10 +428,10 @@ func (t *thread) inflight(ctx context.Context, a attempt, i sessions.Intent) err
 		}
 		return &unstoredError{err}
 	}
-	t.received(ctx, a.it)
+	t.emitReceived(ctx, a.it)
 	t.queue.remove(ts)
-	if a.missing != "" {
-		t.tell(ts, e.Attempt > 1)
+	if a.undeliveredText != "" {
+		t.postNotification(ts, e.Attempt > 1)
 	}
 	return nil
 }
@@ -441,88 +441,88 @@ type unstoredError struct{ error }
 
 func (e *unstoredError) Unwrap() error { return e.error }
 
-// received records, once, that an authorized reply is on its way to the session.
-func (t *thread) received(ctx context.Context, it *item) {
-	if it.heard {
+// emitReceived records, once, that an authorized reply is on its way to the session.
+func (t *thread) emitReceived(ctx context.Context, it *item) {
+	if it.logged {
 		return
 	}
-	it.heard = true
-	t.b.Speaker = it.reply.Actor.User
+	it.logged = true
+	t.b.LastUser = it.reply.Actor.User
 	fields := map[string]any{"channel": it.reply.Channel, "thread": it.reply.Root, "ts": it.reply.TS, "user": it.reply.Actor.User}
-	t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventReceived, Level: slog.LevelInfo, ID: t.id, Ref: t.ref, Fields: fields})
-	t.unmirrored(ctx, fields)
+	t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventReceived, Level: slog.LevelInfo, ID: t.sessionID, Ref: t.ref, Fields: fields})
+	t.emitMirrorSkipped(ctx, fields)
 }
 
 // finish settles an attempt, and sends the next reply on its way.
 func (t *thread) finish(ctx context.Context, it *item, res result) {
 	t.current = nil
-	if t.gone {
+	if t.unbound {
 		return
 	}
-	t.outcome(ctx, it, res)
-	t.next(ctx)
+	t.applyResult(ctx, it, res)
+	t.sendNext(ctx)
 }
 
-func (t *thread) outcome(ctx context.Context, it *item, res result) {
+func (t *thread) applyResult(ctx context.Context, it *item, res result) {
 	ts := it.reply.TS
 	var held *sessions.HeldError
 	var locked *sessions.LockedError
 	var refusal *sessions.Refusal
 	var unstored *unstoredError
 	switch err := res.err; {
-	case err != nil && t.m.work.Err() != nil:
+	case err != nil && t.m.workCtx.Err() != nil:
 		// The bot is stopping. What was written down as in flight stays so, and the next start settles it.
 	case res.denied != authz.ReasonNone:
 		t.deny(ctx, it.reply, res.denied)
 	case err == nil && res.receipt == sessions.ReceiptAccepted:
-		t.went()
-		t.arrived(ts, OutcomeAccepted, MarkAccepted)
+		t.onDelivered()
+		t.settleDelivered(ts, OutcomeAccepted, MarkAccepted)
 	case err == nil && res.receipt == sessions.ReceiptTyped:
-		t.went()
-		t.arrived(ts, OutcomeTyped, MarkTyped)
+		t.onDelivered()
+		t.settleDelivered(ts, OutcomeTyped, MarkTyped)
 	case errors.Is(err, errChanged):
 	case errors.Is(err, ErrReplyGone):
-		t.drop(ctx, it)
+		t.settleDeleted(ctx, it)
 	case errors.Is(err, sessions.ErrInDoubt):
-		t.doubt(ts, err)
+		t.setInDoubt(ts, err)
 	case errors.As(err, &held):
-		cause, text := t.heldText(held)
+		cause, text := t.holdReason(held)
 		t.hold(ctx, it, cause, text)
 		if held.State == sessions.ViewDialog {
-			t.waits(t.m.o.Now(), nil)
+			t.setWaiting(t.m.o.Now(), nil)
 		}
 	case errors.As(err, &locked):
 		t.hold(ctx, it, "", "")
-	case errors.As(err, &unstored), noRoom(err):
+	case errors.As(err, &unstored), isDiskFull(err):
 		t.hold(ctx, it, "unstored", unstoredText(err))
 	case errors.Is(err, sessions.ErrSilent):
 		t.hold(ctx, it, "silent", "tmux does not answer on this machine.")
 	case errors.As(err, &refusal):
-		t.refuse(ts, refusal.Error())
+		t.settleFailed(ts, refusal.Error())
 	case res.wait > 0:
-		t.wait(res.wait)
+		t.pauseQueue(res.wait)
 	case err != nil:
-		t.refuse(ts, err.Error())
+		t.settleFailed(ts, err.Error())
 	}
 }
 
-// went takes that the agent took a text: nothing holds what comes next, as far as is known.
-func (t *thread) went() {
-	t.said = ""
-	t.rests()
+// onDelivered takes that the agent took a text: nothing holds what comes next, as far as is known.
+func (t *thread) onDelivered() {
+	t.holdCause = ""
+	t.clearWaiting()
 }
 
 // drop settles a reply that was deleted before it was typed.
-func (t *thread) drop(ctx context.Context, it *item) {
+func (t *thread) settleDeleted(ctx context.Context, it *item) {
 	t.queue.remove(it.reply.TS)
-	t.m.dropped(ctx, t.id, t.ref, it.reply, ReasonWithdrawn)
+	t.m.emitDropped(ctx, t.sessionID, t.ref, it.reply, ReasonWithdrawn)
 	t.settle(it.reply.TS, OutcomeWithdrawn, "")
 }
 
-// refuse settles a reply that was not typed and will not be, and says why in the thread.
-func (t *thread) refuse(ts, why string) {
+// settleFailed settles a reply that was not typed and will not be, and says why in the thread.
+func (t *thread) settleFailed(ts, why string) {
 	t.queue.remove(ts)
-	t.settleSaying(ts, OutcomeFailed, MarkFailed, "Not delivered: "+escape(why))
+	t.settleWithNotification(ts, OutcomeFailed, MarkFailed, "Not delivered: "+escape(why))
 }
 
 // hold keeps a reply for later, and says why in the thread, once for each cause; not at all where there is none.
@@ -531,50 +531,50 @@ func (t *thread) hold(ctx context.Context, it *item, cause, text string) {
 	if t.b.Replies[ts].State == StateInflight && !t.requeue(ctx, it) { // it was written down, but certainly not typed
 		return
 	}
-	told := it.held && t.said == "" // by an earlier run of the bot
+	told := it.held && t.holdCause == "" // by an earlier run of the bot
 	if !it.held {
-		it.held, it.since = true, t.m.now()
+		it.held, it.heldSince = true, t.m.now()
 	}
-	t.b.Speaker = it.reply.Actor.User // he was let in, or it would not have come this far
+	t.b.LastUser = it.reply.Actor.User // he was let in, or it would not have come this far
 	e := t.b.Replies[ts]
 	if e.State != StateHeld || e.Wanted != MarkHeld {
-		e.State, e.At, e.Wanted = StateHeld, it.since, MarkHeld
-		t.put(ts, e)
-		t.keep()
+		e.State, e.At, e.Wanted = StateHeld, it.heldSince, MarkHeld
+		t.setEntry(ts, e)
+		t.saveBestEffort()
 	}
-	if news := cause != "" && t.said != cause; news {
-		t.said = cause
+	if news := cause != "" && t.holdCause != cause; news {
+		t.holdCause = cause
 		if !told {
 			t.post("Held, and typed as soon as it can be: " + text)
 		}
 	}
-	if cause == "" && t.m.now().Sub(it.since) < soonOver {
-		t.wait(holdSoon)
+	if cause == "" && t.m.now().Sub(it.heldSince) < holdSoonFor {
+		t.pauseQueue(holdSoon)
 		return
 	}
-	t.wait(holdEvery)
+	t.pauseQueue(holdEvery)
 }
 
 // How often a pane that does not take text is looked at again: at first, when it passes by itself, and later.
 const (
-	holdSoon  = 250 * time.Millisecond
-	soonOver  = 10 * time.Second
-	holdEvery = time.Second
+	holdSoon    = 250 * time.Millisecond
+	holdSoonFor = 10 * time.Second
+	holdEvery   = time.Second
 )
 
-// wait lets the queue rest.
-func (t *thread) wait(d time.Duration) {
+// pauseQueue lets the queue rest.
+func (t *thread) pauseQueue(d time.Duration) {
 	t.paused = true
-	t.pause = time.AfterFunc(d, func() {
+	t.pauseTimer = time.AfterFunc(d, func() {
 		t.do(func(ctx context.Context) {
 			t.paused = false
-			t.next(ctx)
+			t.sendNext(ctx)
 		})
 	})
 }
 
-// heldText is why a reply is held, in one word and for the thread, with what the agent shows where nothing else there does.
-func (t *thread) heldText(h *sessions.HeldError) (cause, text string) {
+// holdReason is why a reply is held, in one word and for the thread, with what the agent shows where nothing else there does.
+func (t *thread) holdReason(h *sessions.HeldError) (cause, text string) {
 	switch {
 	case h.Draft:
 		return "draft", "somebody's unsent text stands in the agent's input box. Send it or clear it in the terminal."
@@ -582,70 +582,70 @@ func (t *thread) heldText(h *sessions.HeldError) (cause, text string) {
 		return "", "" // it passes by itself; the receipt says enough
 	case h.State == sessions.ViewMenu:
 		return "menu", "the agent shows a menu. Close it in the terminal." + t.m.dialogText(h.Lines)
-	case t.hasButtons():
+	case t.hasDecidablePermission():
 		return "question", "the agent asks a question. Decide it with the buttons above, or in the terminal."
-	case t.openAsks():
+	case t.hasOpenPermissions():
 		return "question", "the agent asks the question above. Answer it in the terminal."
 	}
 	return "question", "the agent asks a question, and a reply would answer it. Answer it in the terminal." + t.m.dialogText(h.Lines)
 }
 
-// doubt puts a reply that may or may not have arrived to the operator. A command of the agent's own is never repeated.
-func (t *thread) doubt(ts string, cause error) {
+// setInDoubt puts a reply that may or may not have arrived to the operator. A command of the agent's own is never repeated.
+func (t *thread) setInDoubt(ts string, cause error) {
 	t.m.o.Log.Warn("cannot tell whether a reply arrived", "ref", t.ref, "ts", ts, "err", cause)
 	t.queue.remove(ts)
 	e := t.b.Replies[ts]
 	if e.Raw {
-		t.settleSaying(ts, OutcomeFailed, MarkInDoubt,
+		t.settleWithNotification(ts, OutcomeFailed, MarkInDoubt,
 			"I cannot tell whether this command arrived. It is not repeated: look at the agent, and give it again if it did not.")
 		return
 	}
 	if e.Deleted {
-		t.settleSaying(ts, OutcomeWithdrawn, "", "This reply was deleted while it was on its way: I cannot tell whether it reached the agent.")
+		t.settleWithNotification(ts, OutcomeWithdrawn, "", "This reply was deleted while it was on its way: I cannot tell whether it reached the agent.")
 		return
 	}
 	e.State, e.At, e.Wanted, e.Intent = StateDoubt, t.m.now(), MarkInDoubt, sessions.Intent{}
-	t.put(ts, e)
-	t.ask(Question{Kind: QuestionDoubt, Replies: []string{ts}})
+	t.setEntry(ts, e)
+	t.prompt(ResendPrompt{Kind: ResendPromptInDoubt, Replies: []string{ts}})
 }
 
-// recover settles what a crash left. A reply that was in flight is looked for in the agent's record; without evidence it
+// recoverInFlight settles what a crash left. A reply that was in flight is looked for in the agent's record; without evidence it
 // is in doubt.
-func (t *thread) recover(ctx context.Context) {
+func (t *thread) recoverInFlight(ctx context.Context) {
 	for _, ts := range t.inState(StateInflight) {
 		e := t.b.Replies[ts]
-		t.unsure++
+		t.recovering++
 		t.m.start(func(ctx context.Context) {
-			ok, err := t.m.o.Agent.Witnessed(ctx, sessions.WitnessRequest{Ref: t.ref, ID: t.id, Intent: e.Intent})
-			if t.m.work.Err() != nil {
+			ok, err := t.m.o.Agent.VerifyInput(ctx, sessions.WitnessRequest{Ref: t.ref, ID: t.sessionID, Intent: e.Intent})
+			if t.m.workCtx.Err() != nil {
 				return
 			}
-			t.do(func(ctx context.Context) { t.recovered(ctx, ts, ok, err) })
+			t.do(func(ctx context.Context) { t.finishRecovery(ctx, ts, ok, err) })
 		})
 	}
 	for ts, e := range t.b.Replies {
-		if e.Tell != "" {
-			t.tell(ts, true)
+		if e.Notification != "" {
+			t.postNotification(ts, true)
 		}
 	}
 	t.requeueApproved()
-	for token, q := range t.b.Questions {
+	for token, q := range t.b.ResendPrompts {
 		if q.Choice == "" && q.TS == "" {
-			t.m.outbox.add(t.question(token, q), true)
+			t.m.outbox.add(t.promptPost(token, q), true)
 		}
 	}
 }
 
-func (t *thread) recovered(ctx context.Context, ts string, arrived bool, err error) {
-	t.unsure--
+func (t *thread) finishRecovery(ctx context.Context, ts string, arrived bool, err error) {
+	t.recovering--
 	switch {
 	case t.b.Replies[ts].State != StateInflight:
 	case arrived:
-		t.arrived(ts, OutcomeAccepted, MarkAccepted)
+		t.settleDelivered(ts, OutcomeAccepted, MarkAccepted)
 	default:
-		t.doubt(ts, fmt.Errorf("found in flight at the start: %w", errors.Join(sessions.ErrInDoubt, err)))
+		t.setInDoubt(ts, fmt.Errorf("found in flight at the start: %w", errors.Join(sessions.ErrInDoubt, err)))
 	}
-	t.next(ctx)
+	t.sendNext(ctx)
 }
 
 // inState lists the replies in a state, oldest first.
@@ -660,61 +660,61 @@ func (t *thread) inState(s State) []string {
 	return all
 }
 
-// command runs what the reply tells the bot to do, past everything that waits. It is settled first: it is never repeated
+// handleCommand runs what the reply tells the bot to do, past everything that waits. It is settled first: it is never repeated
 // by us. What comes of it is said to nobody whom the list does not know.
-func (t *thread) command(ctx context.Context, r Reply, live bool) {
+func (t *thread) handleCommand(ctx context.Context, r Reply, live bool) {
 	old := !live && t.m.now().Sub(TSTime(r.TS)) > commandAge
 	switch {
-	case old && !t.mayShow(r.Actor):
+	case old && !t.canAcknowledge(r.Actor):
 		t.settle(r.TS, OutcomeCommand, "")
-		t.unheard(ctx, r)
+		t.dropSuspended(ctx, r)
 		return
 	case old:
-		t.settleSaying(r.TS, OutcomeSkipped, "", "I was away when this command came, and did not run it. Give it again if it is still wanted.")
+		t.settleWithNotification(r.TS, OutcomeSkipped, "", "I was away when this command came, and did not run it. Give it again if it is still wanted.")
 		return
 	}
 	t.settle(r.TS, OutcomeCommand, "")
-	t.m.start(func(ctx context.Context) { t.run(ctx, r) })
+	t.m.start(func(ctx context.Context) { t.runCommand(ctx, r) })
 }
 
 // unread says that a command could not be completed.
-func (t *thread) unread(ctx context.Context, r Reply, err error) {
-	if !t.mayShow(r.Actor) {
-		t.unheard(ctx, r)
+func (t *thread) commandFailed(ctx context.Context, r Reply, err error) {
+	if !t.canAcknowledge(r.Actor) {
+		t.dropSuspended(ctx, r)
 		return
 	}
 	t.post("I could not run this command: " + escape(err.Error()))
 }
 
-// unheard drops a command of somebody whom the last valid list does not know.
-func (t *thread) unheard(ctx context.Context, r Reply) {
-	t.m.dropped(ctx, t.id, t.ref, r, ReasonSuspended)
+// dropSuspended drops a command of somebody whom the last valid list does not know.
+func (t *thread) dropSuspended(ctx context.Context, r Reply) {
+	t.m.emitDropped(ctx, t.sessionID, t.ref, r, ReasonSuspended)
 }
 
 // commandAge is how old a command may be that was found by reading the thread.
 const commandAge = time.Minute
 
-func (t *thread) run(ctx context.Context, r Reply) {
+func (t *thread) runCommand(ctx context.Context, r Reply) {
 	loading, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	content, err := r.Load(loading)
 	if err != nil {
-		t.do(func(ctx context.Context) { t.unread(ctx, r, err) })
+		t.do(func(ctx context.Context) { t.commandFailed(ctx, r, err) })
 		return
 	}
-	switch verdict, reason := t.m.o.Policy().Judge(content.Actor); verdict {
+	switch verdict, reason := t.m.o.Policy().Authorize(content.Actor); verdict {
 	case authz.Denied:
 		t.do(func(ctx context.Context) { t.deny(ctx, r, reason) })
 		return
-	case authz.Waiting:
+	case authz.Suspended:
 		t.do(func(context.Context) { t.post(suspendedText) })
 		return
-	case authz.Silent:
-		t.do(func(ctx context.Context) { t.unheard(ctx, r) })
+	case authz.SuspendedUnlisted:
+		t.do(func(ctx context.Context) { t.dropSuspended(ctx, r) })
 		return
 	}
-	t.do(func(ctx context.Context) { t.received(ctx, &item{reply: r}) })
-	answer := t.m.o.Commander.Command(ctx, CommandRequest{ID: t.id, Ref: t.ref, Channel: r.Channel, Root: r.Root,
+	t.do(func(ctx context.Context) { t.emitReceived(ctx, &item{reply: r}) })
+	answer := t.m.o.Commander.Command(ctx, CommandRequest{ID: t.sessionID, Ref: t.ref, Channel: r.Channel, Root: r.Root,
 		User: content.Actor.User, Command: *r.Command})
 	if answer != "" {
 		t.do(func(context.Context) { t.post(answer) })

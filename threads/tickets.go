@@ -12,11 +12,11 @@ import (
 // TicketWriter writes onto the tickets of work items.
 type TicketWriter interface {
 	// WriteTicket puts a reply that reached a work item's session onto its ticket.
-	WriteTicket(ctx context.Context, m Mirrored) error
+	WriteTicket(ctx context.Context, m MirroredReply) error
 }
 
-// Mirrored is a reply, as a ticket is to show it.
-type Mirrored struct {
+// MirroredReply is a reply, as a ticket is to show it.
+type MirroredReply struct {
 	Ref     sessions.Ref
 	Key     string // the same whenever the reply is written
 	User    string // member id of who wrote it
@@ -35,8 +35,8 @@ const (
 // mirrorTimeout bounds what writing one reply onto a ticket may take.
 const mirrorTimeout = 30 * time.Second
 
-// unmirrored records why a reply is not written onto a ticket, where it is not.
-func (t *thread) unmirrored(ctx context.Context, reply map[string]any) {
+// emitMirrorSkipped records why a reply is not written onto a ticket, where it is not.
+func (t *thread) emitMirrorSkipped(ctx context.Context, reply map[string]any) {
 	reason := ReasonNoWorkItem
 	switch {
 	case t.ref.Kind() == sessions.KindWorkItem && t.m.o.Tickets != nil:
@@ -46,7 +46,7 @@ func (t *thread) unmirrored(ctx context.Context, reply map[string]any) {
 	}
 	fields := maps.Clone(reply)
 	fields["reason"] = reason
-	t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventMirrorSkip, Level: slog.LevelInfo, ID: t.id, Ref: t.ref, Fields: fields})
+	t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventMirrorSkip, Level: slog.LevelInfo, ID: t.sessionID, Ref: t.ref, Fields: fields})
 }
 
 // mirror has a reply that reached the session written onto its ticket, beside everything else: a slow ticket holds up no
@@ -59,8 +59,8 @@ func (t *thread) mirror(r Reply, speaker, text string) {
 		ctx, cancel := context.WithTimeout(ctx, mirrorTimeout)
 		defer cancel()
 		fields := map[string]any{"channel": r.Channel, "thread": r.Root, "ts": r.TS, "user": r.Actor.User}
-		e := sessions.Event{Name: EventMirrored, Level: slog.LevelInfo, ID: t.id, Ref: t.ref, Fields: fields}
-		err := t.m.o.Tickets.WriteTicket(ctx, Mirrored{Ref: t.ref, Key: t.id + "." + r.TS, User: r.Actor.User, Speaker: speaker, Text: text})
+		e := sessions.Event{Name: EventMirrored, Level: slog.LevelInfo, ID: t.sessionID, Ref: t.ref, Fields: fields}
+		err := t.m.o.Tickets.WriteTicket(ctx, MirroredReply{Ref: t.ref, Key: t.sessionID + "." + r.TS, User: r.Actor.User, Speaker: speaker, Text: text})
 		if err != nil {
 			e.Name, e.Level, fields["reason"] = EventMirrorFail, slog.LevelWarn, err.Error()
 		}

@@ -12,12 +12,12 @@ type Trace struct {
 
 // A binding is written at every step of a reply, so what it holds is bounded, whatever people do.
 const (
-	maxWhole    = 16  // settled replies that are kept with all that is known of them
-	maxUnshown  = 40  // settled replies whose receipt is still to be shown
-	maxReceived = 100 // replies that wait and show that they were received
-	maxOpen     = 50  // replies in open questions
-	maxOffered  = 50  // replies in one offer
-	maxDecided  = 32  // questions that were decided
+	maxFullEntries    = 16  // settled replies that are kept with all that is known of them
+	maxUnshown        = 40  // settled replies whose receipt is still to be shown
+	maxReceived       = 100 // replies that wait and show that they were received
+	maxOpenReplies    = 50  // replies in open questions
+	maxOffered        = 50  // replies in one offer
+	maxDecidedPrompts = 32  // questions that were decided
 )
 
 // trim reduces what is done to traces, and has the thread read when there are so many that the cursor should move on.
@@ -26,25 +26,25 @@ func (t *thread) trim() {
 	var done []string
 	for ts, e := range t.b.Replies {
 		switch {
-		case !e.settledShown() || e.Tell != "":
+		case !e.isComplete() || e.Notification != "":
 		case CompareTS(ts, t.b.Cursor) <= 0:
 			delete(t.b.Replies, ts)
 		default:
 			done = append(done, ts)
 		}
 	}
-	if len(done) <= maxWhole {
+	if len(done) <= maxFullEntries {
 		return
 	}
 	slices.SortFunc(done, CompareTS)
-	for _, ts := range done[:len(done)-maxWhole] {
+	for _, ts := range done[:len(done)-maxFullEntries] {
 		e := t.b.Replies[ts]
-		t.b.Done[ts] = Trace{Typed: e.agentHas(), Edited: later(e.Edited, e.Changed)}
+		t.b.Traces[ts] = Trace{Typed: e.wasDelivered(), Edited: newerVersion(e.Edited, e.Changed)}
 		delete(t.b.Replies, ts)
 	}
-	if n := len(t.b.Done); n >= maxTraces && n >= t.readAt {
-		t.readAt = n + maxTraces/2
-		t.m.reader.want(t, false)
+	if n := len(t.b.Traces); n >= maxTraces && n >= t.readAtTraces {
+		t.readAtTraces = n + maxTraces/2
+		t.m.reader.request(t, false)
 	}
 }
 
@@ -52,7 +52,7 @@ func (t *thread) trim() {
 func (t *thread) giveUpReceipts() {
 	var unshown []string
 	for ts, e := range t.b.Replies {
-		if e.State == StateSettled && !e.settledShown() {
+		if e.State == StateSettled && !e.isComplete() {
 			unshown = append(unshown, ts)
 		}
 	}
@@ -67,5 +67,5 @@ func (t *thread) giveUpReceipts() {
 	}
 }
 
-// mayReceive reports whether one more reply that waits may show that it was received.
-func (t *thread) mayReceive() bool { return len(t.inState("")) < maxReceived }
+// canShowReceived reports whether one more reply that waits may show that it was received.
+func (t *thread) canShowReceived() bool { return len(t.inState("")) < maxReceived }

@@ -10,8 +10,8 @@ import (
 	"the-loop/sessions"
 )
 
-// inState lists the replies of a binding in one of the states.
-func (b Binding) inState(states ...State) (all []string) {
+// repliesIn lists the replies of a binding in one of the states.
+func (b Binding) repliesIn(states ...State) (all []string) {
 	for ts, e := range b.Replies {
 		if slices.Contains(states, e.State) {
 			all = append(all, ts)
@@ -20,55 +20,55 @@ func (b Binding) inState(states ...State) (all []string) {
 	return all
 }
 
-// edits changes a reply and returns it as it was, and as it is.
-func (w *world) edits(ts, text string) (before, after Reply) {
+// editReply changes a reply and returns it as it was, and as it is.
+func (w *env) editReply(ts, text string) (before, after Reply) {
 	before = w.slack.reply(ts)
 	w.slack.edit(ts, text)
 	return before, w.slack.reply(ts)
 }
 
-func (w *world) heard(rs ...Reply) {
+func (w *env) handleReplies(rs ...Reply) {
 	for _, r := range rs {
 		w.m.Heard(r)
-		w.settle()
+		w.wait()
 	}
 }
 
-func (w *world) edited(rs ...Reply) {
+func (w *env) handleEdits(rs ...Reply) {
 	for _, r := range rs {
 		w.m.Edited(r)
-		w.settle()
+		w.wait()
 	}
 }
 
 // Slack sends the first event again after message_changed, and events in any order: the newest version counts.
 func TestAnEventOfAnOlderVersionNeverUndoesAnEdit(t *testing.T) {
-	for name, play := range map[string]func(w *world, first, second, third Reply){
-		"the first event again":  func(w *world, first, _, third Reply) { w.edited(third); w.heard(first) },
-		"an older edit again":    func(w *world, _, second, third Reply) { w.edited(third, second) },
-		"the edit comes first":   func(w *world, first, second, third Reply) { w.edited(third); w.heard(first, second) },
-		"all of them, backwards": func(w *world, first, second, third Reply) { w.edited(third, second); w.heard(second, first) },
-		"after a restart": func(w *world, first, _, third Reply) {
-			w.edited(third)
+	for name, play := range map[string]func(w *env, first, second, third Reply){
+		"the first event again":  func(w *env, first, _, third Reply) { w.handleEdits(third); w.handleReplies(first) },
+		"an older edit again":    func(w *env, _, second, third Reply) { w.handleEdits(third, second) },
+		"the edit comes first":   func(w *env, first, second, third Reply) { w.handleEdits(third); w.handleReplies(first, second) },
+		"all of them, backwards": func(w *env, first, second, third Reply) { w.handleEdits(third, second); w.handleReplies(second, first) },
+		"after a restart": func(w *env, first, _, third Reply) {
+			w.handleEdits(third)
 			w.stop()
 			w.start()
-			w.settle()
-			w.heard(first)
+			w.wait()
+			w.handleReplies(first)
 		},
 	} {
 		for _, known := range []bool{true, false} {
 			t.Run(fmt.Sprintf("%s, heard before %v", name, known), func(t *testing.T) {
-				run(t, func(w *world) {
-					w.agent.handle(held)
+				withEnv(t, func(w *env) {
+					w.agent.setOnStep(failHeld)
 					ts := w.slack.write(ann, "old")
 					if known {
-						w.hear(ts)
+						w.deliverEvent(ts)
 					}
-					first, second := w.edits(ts, "new")
-					_, third := w.edits(ts, "newest")
+					first, second := w.editReply(ts, "new")
+					_, third := w.editReply(ts, "newest")
 					play(w, first, second, third)
-					w.agent.handle(nil)
-					w.after(time.Minute)
+					w.agent.setOnStep(nil)
+					w.advance(time.Minute)
 					w.wantTyped("newest")
 				})
 			})
@@ -76,7 +76,7 @@ func TestAnEventOfAnOlderVersionNeverUndoesAnEdit(t *testing.T) {
 	}
 }
 
-func held(_ *life, step string, _ sessions.SayRequest) error {
+func failHeld(_ *managerRun, step string, _ sessions.SayRequest) error {
 	if step == "look" {
 		return &sessions.HeldError{State: sessions.ViewDialog}
 	}
@@ -85,61 +85,61 @@ func held(_ *life, step string, _ sessions.SayRequest) error {
 
 // A page that was read before an edit is merged after the event of the edit.
 func TestAReadOfAnOlderVersionNeverUndoesAnEdit(t *testing.T) {
-	run(t, func(w *world) {
-		w.agent.handle(held)
-		ts := w.say("old")
-		first, second := w.edits(ts, "new")
-		w.edited(second)
-		at := w.m.of(sid)
+	withEnv(t, func(w *env) {
+		w.agent.setOnStep(failHeld)
+		ts := w.reply("old")
+		first, second := w.editReply(ts, "new")
+		w.handleEdits(second)
+		at := w.m.threadOf(sid)
 		at.call(context.Background(), func(ctx context.Context) {
-			at.merge(ctx, at.reading, at.b.Cursor, []Reply{first}, time.Now())
+			at.merge(ctx, at.readGeneration, at.b.Cursor, []Reply{first}, time.Now())
 		})
-		w.agent.handle(nil)
-		w.after(time.Minute)
+		w.agent.setOnStep(nil)
+		w.advance(time.Minute)
 		w.wantTyped("new")
 	})
 }
 
 func TestAnEditWhoseReplyWasWrittenDownAndNotTypedCounts(t *testing.T) {
-	run(t, func(w *world) {
+	withEnv(t, func(w *env) {
 		tries := 0
-		w.agent.handle(func(_ *life, step string, q sessions.SayRequest) error {
+		w.agent.setOnStep(func(_ *managerRun, step string, q sessions.SayRequest) error {
 			if step != "intended" {
 				return nil
 			}
 			if tries++; tries > 1 {
 				return nil
 			}
-			_, after := w.edits(w.slack.messages[1].ts, "new")
+			_, after := w.editReply(w.slack.messages[1].ts, "new")
 			w.m.Edited(after)
 			<-time.After(time.Second) // it is taken in meanwhile
 			return &sessions.LockedError{Key: "x"}
 		})
-		w.say("old")
-		w.after(time.Minute)
+		w.reply("old")
+		w.advance(time.Minute)
 		w.wantTyped("new")
 		w.wantPosts() // nothing came too late
 	})
 }
 
 func TestARepeatedEditOfWhatWasTypedIsNotSaidToBeTooLate(t *testing.T) {
-	run(t, func(w *world) {
-		w.agent.handle(held)
-		ts := w.say("old")
-		_, after := w.edits(ts, "new")
-		w.edited(after)
-		w.agent.handle(nil)
-		w.after(10 * time.Second)
+	withEnv(t, func(w *env) {
+		w.agent.setOnStep(failHeld)
+		ts := w.reply("old")
+		_, after := w.editReply(ts, "new")
+		w.handleEdits(after)
+		w.agent.setOnStep(nil)
+		w.advance(10 * time.Second)
 		w.wantTyped("new")
 		said := len(w.slack.posted())
-		w.edited(after, after)
-		w.after(time.Minute)
+		w.handleEdits(after, after)
+		w.advance(time.Minute)
 		if posts := w.slack.posted(); len(posts) != said {
 			t.Errorf("posted %q", posts[said:])
 		}
-		_, again := w.edits(ts, "newest")
-		w.edited(again, again, after)
-		w.after(time.Minute)
+		_, again := w.editReply(ts, "newest")
+		w.handleEdits(again, again, after)
+		w.advance(time.Minute)
 		if posts := w.slack.posted(); len(posts) != said+1 {
 			t.Errorf("posted %q; want it said once that the edit came too late", posts[said:])
 		}
@@ -150,33 +150,33 @@ func TestARepeatedEditOfWhatWasTypedIsNotSaidToBeTooLate(t *testing.T) {
 func TestWhatWasWithdrawnStaysWithdrawn(t *testing.T) {
 	for name, c := range map[string]struct {
 		before bool // the reply is heard before it is deleted
-		play   func(w *world)
+		play   func(w *env)
 	}{
-		"heard later":                       {play: func(*world) {}},
-		"heard later, after a restart":      {play: func(w *world) { w.stop(); w.start(); w.settle() }},
-		"heard again":                       {before: true, play: func(*world) {}},
-		"heard again, after a restart":      {before: true, play: func(w *world) { w.stop(); w.start(); w.settle() }},
-		"heard again, with others between":  {before: true, play: func(w *world) { w.many(60) }},
-		"heard later, with many in between": {play: func(w *world) { w.many(400); w.m.Connected(true); w.after(time.Minute) }},
+		"heard later":                       {play: func(*env) {}},
+		"heard later, after a restart":      {play: func(w *env) { w.stop(); w.start(); w.wait() }},
+		"heard again":                       {before: true, play: func(*env) {}},
+		"heard again, after a restart":      {before: true, play: func(w *env) { w.stop(); w.start(); w.wait() }},
+		"heard again, with others between":  {before: true, play: func(w *env) { w.replyMany(60) }},
+		"heard later, with many in between": {play: func(w *env) { w.replyMany(400); w.m.Connected(true); w.advance(time.Minute) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run(t, func(w *world) {
+			withEnv(t, func(w *env) {
 				if c.before {
-					w.agent.handle(held)
+					w.agent.setOnStep(failHeld)
 				}
 				ts := w.slack.write(ann, "take it back")
-				first, second := w.edits(ts, "take it back v2")
+				first, second := w.editReply(ts, "take it back v2")
 				if c.before {
-					w.heard(first)
+					w.handleReplies(first)
 				}
 				w.slack.remove(ts)
 				w.m.Withdrawn(channel, first.Root, ts)
-				w.settle()
-				w.agent.handle(nil)
+				w.wait()
+				w.agent.setOnStep(nil)
 				c.play(w)
-				w.heard(first)
-				w.edited(second)
-				w.after(time.Minute)
+				w.handleReplies(first)
+				w.handleEdits(second)
+				w.advance(time.Minute)
 				if slices.ContainsFunc(w.agent.typed, func(text string) bool { return text != "more" }) {
 					t.Errorf("typed %q", w.agent.typed)
 				}
@@ -185,19 +185,19 @@ func TestWhatWasWithdrawnStaysWithdrawn(t *testing.T) {
 	}
 }
 
-// many writes replies that are heard and typed at once.
-func (w *world) many(n int) {
+// replyMany writes replies that are heard and typed at once.
+func (w *env) replyMany(n int) {
 	w.t.Helper()
 	for range n {
-		w.say("more")
+		w.reply("more")
 	}
 }
 
 // A reply that was written down to be typed is deleted, and then it is not typed after all.
 func TestADeletionOfWhatWasWrittenDownAndNotTypedCounts(t *testing.T) {
-	run(t, func(w *world) {
+	withEnv(t, func(w *env) {
 		tries := 0
-		w.agent.handle(func(_ *life, step string, _ sessions.SayRequest) error {
+		w.agent.setOnStep(func(_ *managerRun, step string, _ sessions.SayRequest) error {
 			if step != "intended" {
 				return nil
 			}
@@ -210,25 +210,25 @@ func TestADeletionOfWhatWasWrittenDownAndNotTypedCounts(t *testing.T) {
 			<-time.After(time.Second) // it is taken in meanwhile
 			return &sessions.LockedError{Key: "x"}
 		})
-		w.say("old")
-		w.after(time.Minute)
+		w.reply("old")
+		w.advance(time.Minute)
 		w.wantTyped()
 		w.wantPosts()
-		if got := w.dropped(); !slices.Equal(got, []string{ReasonWithdrawn}) {
+		if got := w.droppedReasons(); !slices.Equal(got, []string{ReasonWithdrawn}) {
 			t.Errorf("dropped: %v", got)
 		}
 	})
 }
 
 func TestAQuestionAboutAReplyThatWasDeletedIsClosed(t *testing.T) {
-	run(t, func(w *world) {
-		w.agent.handle(inDoubt)
-		ts := w.say("perhaps")
-		w.after(5 * time.Second)
+	withEnv(t, func(w *env) {
+		w.agent.setOnStep(failInDoubt)
+		ts := w.reply("perhaps")
+		w.advance(5 * time.Second)
 		root := w.slack.get(ts).root
 		w.slack.remove(ts)
 		w.m.Withdrawn(channel, root, ts)
-		w.after(5 * time.Second)
+		w.advance(5 * time.Second)
 		w.wantPosts("Deleted by its author")
 		if _, buttons := w.slack.buttons(); len(buttons) != 0 {
 			t.Errorf("it still has %v", buttons)

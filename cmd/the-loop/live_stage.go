@@ -134,7 +134,7 @@ func bindingFacts(b threads.Binding) workspace.Facts {
 		}
 	}
 	open := 0
-	for _, q := range b.Questions {
+	for _, q := range b.ResendPrompts {
 		if q.Choice == "" {
 			open++
 		}

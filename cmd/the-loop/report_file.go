@@ -99,7 +99,7 @@ func (r *reporter) below(workdir, given string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", given, err)
 	}
-	if err := threads.Postable(threads.Folder{Path: cwd, ID: r.rec.FolderID}, rel, r.most()); err != nil {
+	if err := threads.CheckPostable(threads.Folder{Path: cwd, ID: r.rec.FolderID}, rel, r.most()); err != nil {
 		return "", fmt.Errorf("%s is not posted: %w", given, err)
 	}
 	return rel, nil

@@ -82,7 +82,7 @@ Nothing is typed while the agent asks a question or while unsent text stands in 
 // say types a text into a session and prints how well it is known to have arrived.
 func say(cmd *cobra.Command, text string) func(*app, sessions.Ref) error {
 	return func(a *app, ref sessions.Ref) error {
-		receipt, err := a.core.Say(cmd.Context(), sessions.SayRequest{Ref: ref, Text: text})
+		receipt, err := a.core.Submit(cmd.Context(), sessions.SayRequest{Ref: ref, Text: text})
 		if err != nil {
 			return err
 		}

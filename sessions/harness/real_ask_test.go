@@ -24,7 +24,7 @@ func (s *stage) asked(place *string, n int) []*question {
 	s.Helper()
 	var all []*question
 	s.until("the question", func() bool {
-		noted, err := s.core.Noted(s.Context(), sessions.NotedRequest{Ref: realRef, Place: *place})
+		noted, err := s.core.ReadReports(s.Context(), sessions.NotedRequest{Ref: realRef, Place: *place})
 		if err != nil {
 			s.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func (s *stage) attend(a sessions.Ask) *question {
 	q := &question{stage: s, Ask: a, over: make(chan error, 1)}
 	open := make(chan struct{})
 	go func() {
-		q.over <- s.core.Attend(s.Context(), sessions.AttendRequest{Ref: realRef, ID: s.record().ID, Token: a.Token, Mark: a.Mark(), Open: func() { close(open) }})
+		q.over <- s.core.WaitResolved(s.Context(), sessions.AttendRequest{Ref: realRef, ID: s.record().ID, Token: a.Token, Mark: a.Mark(), Open: func() { close(open) }})
 	}()
 	select {
 	case <-open:
@@ -52,7 +52,7 @@ func (s *stage) attend(a sessions.Ask) *question {
 }
 
 func (q *question) answer(v sessions.Verdict, reason string) error {
-	return q.core.Answer(q.Context(), sessions.AnswerRequest{Ref: realRef, ID: q.record().ID, Mark: q.Mark(),
+	return q.core.AnswerPermission(q.Context(), sessions.AnswerRequest{Ref: realRef, ID: q.record().ID, Mark: q.Mark(),
 		Answer: sessions.Answer{Token: q.Token, Verdict: v, Reason: reason}})
 }
 

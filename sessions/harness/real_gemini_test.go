@@ -48,7 +48,7 @@ func TestRealGeminisConversationIsFollowedAndResumed(t *testing.T) {
 		t.Errorf("the model heard %q", s.model.Heard())
 	}
 	s.atRest()
-	if receipt, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil || receipt != sessions.ReceiptAccepted {
+	if receipt, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil || receipt != sessions.ReceiptAccepted {
 		t.Errorf("/clear: %s, %v\n%s", receipt, err, s.screen())
 	}
 	s.say("in the second")

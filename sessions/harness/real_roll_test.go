@@ -63,7 +63,7 @@ func TestRealClaudeIsRolledOntoAnotherEnvironmentInItsConversation(t *testing.T)
 		t.Errorf("the conversation is %s, was %s", now, first)
 	}
 	s.atRest()
-	if receipt, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil || receipt != sessions.ReceiptAccepted {
+	if receipt, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil || receipt != sessions.ReceiptAccepted {
 		t.Errorf("/clear: %s, %v", receipt, err)
 	}
 	s.say("after the clear")

@@ -25,7 +25,7 @@ func (s *stage) said(q *sessions.ToldRequest, n int) []string {
 // told reads on from a place to what there is.
 func (s *stage) told(q *sessions.ToldRequest) []string {
 	s.Helper()
-	told, err := s.core.Told(s.Context(), *q)
+	told, err := s.core.ReadTranscript(s.Context(), *q)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestRealClaudesAnswersAreReadAlsoAfterAClearARestartAndAKill(t *testing.T) 
 		t.Errorf("an error: %q", got)
 	}
 	s.atRest()
-	if _, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
+	if _, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.say("after the clear")
@@ -116,7 +116,7 @@ func TestRealCodexsAnswersAreReadAlsoAfterANewConversationAndARestart(t *testing
 		t.Errorf("an error: %q", got)
 	}
 	s.atRest()
-	if _, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/new", Raw: true}); err != nil {
+	if _, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/new", Raw: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.untilState(sessions.ViewReady)
@@ -148,7 +148,7 @@ func TestRealOpenCodesAnswersAreReadAlsoAfterANewConversationAndARestart(t *test
 	}
 	s.atRest()
 	first := s.record().Conversation
-	if _, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/new", Raw: true}); err != nil {
+	if _, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/new", Raw: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.say("in the new one")
@@ -156,7 +156,7 @@ func TestRealOpenCodesAnswersAreReadAlsoAfterANewConversationAndARestart(t *test
 		t.Errorf("after /new: %q", got)
 	}
 	s.stop()
-	if told, err := s.core.Told(t.Context(), *q); err != nil || len(told.Said) > 0 || told.Turn.Working {
+	if told, err := s.core.ReadTranscript(t.Context(), *q); err != nil || len(told.Said) > 0 || told.Turn.Working {
 		t.Errorf("of a run that has ended: %+v, %v", told, err)
 	}
 	if row := s.start(); row.Outcome != sessions.OutcomeResumed || row.Conversation == first {
@@ -190,7 +190,7 @@ func TestRealGeminisAnswersAreReadAlsoAfterAClearAndARestart(t *testing.T) {
 		t.Errorf("an error: %q", got)
 	}
 	s.atRest()
-	if _, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
+	if _, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.say("after the clear")

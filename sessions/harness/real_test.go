@@ -190,7 +190,7 @@ func (s *stage) say(text string) sessions.Receipt {
 	var receipt sessions.Receipt
 	s.until("the text is taken: "+sessions.Sized(text, 60), func() bool {
 		var err error
-		receipt, err = s.core.Say(s.Context(), sessions.SayRequest{Ref: realRef, Text: text, Speaker: "ann"})
+		receipt, err = s.core.Submit(s.Context(), sessions.SayRequest{Ref: realRef, Text: text, Speaker: "ann"})
 		if held := (*sessions.HeldError)(nil); errors.As(err, &held) {
 			return false
 		}
@@ -301,7 +301,7 @@ func TestRealClaudeQueuesWhileItWorks(t *testing.T) {
 	if took := time.Since(began); took > 12*time.Second {
 		t.Errorf("the queue took %s: the turn was waited for", took)
 	}
-	_, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "too soon"})
+	_, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "too soon"})
 	if held := (*sessions.HeldError)(nil); !errors.As(err, &held) || held.State != sessions.ViewWorking {
 		t.Errorf("while one waits: %v", err)
 	}
@@ -327,7 +327,7 @@ func TestRealClaudesPermissionDialogIsNeverAnsweredByAReply(t *testing.T) {
 	marker := filepath.Join(s.def.Cwd, "APPROVED")
 	s.say("[[run touch " + marker + "]]")
 	s.untilState(sessions.ViewDialog)
-	_, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "is it done?"})
+	_, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "is it done?"})
 	var held *sessions.HeldError
 	if !errors.As(err, &held) || !strings.Contains(strings.Join(held.Lines, "\n"), "touch") {
 		t.Fatalf("a reply at a dialog: %v (lines %q)", err, held)
@@ -351,7 +351,7 @@ func TestRealClaudesClearIsFollowedAndItsConversationResumed(t *testing.T) {
 	first := s.start().Conversation
 	s.say("before the clear")
 	s.until("/clear is taken", func() bool {
-		receipt, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true})
+		receipt, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true})
 		held := (*sessions.HeldError)(nil)
 		if err != nil && !errors.As(err, &held) || err == nil && receipt != sessions.ReceiptAccepted {
 			t.Fatalf("/clear: %s, %v", receipt, err)
@@ -401,7 +401,7 @@ func TestRealClaudesFirstStartIsSeenForWhatItIs(t *testing.T) {
 	s.raise(c, s.env)
 	s.start()
 	s.untilState(sessions.ViewDialog)
-	_, err := s.core.Say(t.Context(), sessions.SayRequest{Ref: realRef, Text: "hello"})
+	_, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "hello"})
 	if held := (*sessions.HeldError)(nil); !errors.As(err, &held) {
 		t.Errorf("a text at the trust dialog: %v", err)
 	}

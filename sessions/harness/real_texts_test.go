@@ -72,7 +72,7 @@ func (s *stage) takesOnce(h hardText) {
 	var err error
 	held := (*sessions.HeldError)(nil)
 	met(ctx, func() bool {
-		receipt, err = s.core.Say(ctx, sessions.SayRequest{Ref: realRef, Text: h.text, Speaker: "ann"})
+		receipt, err = s.core.Submit(ctx, sessions.SayRequest{Ref: realRef, Text: h.text, Speaker: "ann"})
 		return !errors.As(err, &held)
 	})
 	if err != nil || receipt != sessions.ReceiptAccepted {

@@ -11,7 +11,7 @@ import (
 func (s *stage) untilTurn(q *sessions.ToldRequest, what string, works bool) {
 	s.Helper()
 	s.until(what, func() bool {
-		told, err := s.core.Told(s.Context(), *q)
+		told, err := s.core.ReadTranscript(s.Context(), *q)
 		if err != nil {
 			s.Fatal(err)
 		}

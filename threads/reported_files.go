@@ -15,19 +15,19 @@ import (
 	"the-loop/sessions"
 )
 
-// parcels makes the letters with the files that an agent reported, and copies the files into the outbox. A report may be
+// reportedFileMessages makes the letters with the files that an agent reported, and copies the files into the outbox. A report may be
 // forged, by the agent or what it ran: each file is judged here, from within the session's folder, whatever was judged
 // before. One that is refused is a letter that says so.
-func (t *thread) parcels(noted sessions.Noted) ([]*letter, error) {
-	letters := make([]*letter, 0, len(noted.Files))
+func (t *thread) reportedFileMessages(noted sessions.Noted) ([]*OutboxMessage, error) {
+	letters := make([]*OutboxMessage, 0, len(noted.Files))
 	for _, f := range noted.Files {
 		sum := sha256.Sum256([]byte(f.At.Format(time.RFC3339Nano) + "\x00" + f.Path + "\x00" + f.Comment))
-		l := &letter{Post: Post{Text: t.caption(f), Nonce: t.id + ".file." + hex.EncodeToString(sum[:12]), Session: t.id}, Since: t.m.o.Clock.Of(f.At)}
-		e, err := t.enclose(Folder{Path: noted.Cwd, ID: noted.FolderID}, f, l.Post.Nonce)
+		l := &OutboxMessage{Post: Post{Text: t.caption(f), Nonce: t.sessionID + ".file." + hex.EncodeToString(sum[:12]), Session: t.sessionID}, Since: t.m.o.Clock.FromLocal(f.At)}
+		e, err := t.attachReportedFile(Folder{Path: noted.Cwd, ID: noted.FolderID}, f, l.Post.Nonce)
 		var final *FileError
 		switch {
 		case errors.As(err, &final):
-			l.Post.Text = unsent(t.m.nameable(f.Path), final.Why)
+			l.Post.Text = fileNotPostedText(t.m.safeFileLabel(f.Path), final.Why)
 		case err != nil:
 			return nil, err
 		default:
@@ -38,11 +38,11 @@ func (t *thread) parcels(noted sessions.Noted) ([]*letter, error) {
 	return letters, nil
 }
 
-// mail puts the letters with an agent's files into the outbox. Those of an earlier run may have been posted before it could
+// queueReportedFiles puts the letters with an agent's files into the outbox. Those of an earlier run may have been posted before it could
 // be stored how far the reports were read.
-func (t *thread) mail(letters []*letter) error {
+func (t *thread) queueReportedFiles(letters []*OutboxMessage) error {
 	for _, l := range letters {
-		l.Post.Channel, l.Post.Root, l.Tried = t.b.Channel, t.b.Root, !t.mailed
+		l.Post.Channel, l.Post.Root, l.MaybePosted = t.b.Channel, t.b.Root, !t.reportsSynced
 		if err := t.m.outbox.put(l); err != nil {
 			return fmt.Errorf("keep what the agent wants to post: %w", err)
 		}
@@ -55,7 +55,7 @@ func (t *thread) caption(f sessions.NotedFile) string {
 	if strings.TrimSpace(f.Comment) == "" {
 		return ""
 	}
-	texts := t.m.pages(t.ref, sessions.Said{Text: f.Comment, At: f.At}).Texts
+	texts := t.m.renderAnswer(t.ref, sessions.Said{Text: f.Comment, At: f.At}).Texts
 	if len(texts) == 0 {
 		return ""
 	}
@@ -64,55 +64,55 @@ func (t *thread) caption(f sessions.NotedFile) string {
 
 // enclose copies one file of the session's folder into the outbox. It errs with a [*FileError] when the file is none that
 // may be posted.
-func (t *thread) enclose(dir Folder, f sessions.NotedFile, nonce string) (enclosure, error) {
+func (t *thread) attachReportedFile(dir Folder, f sessions.NotedFile, nonce string) (Attachment, error) {
 	most := t.m.o.Settings().MaxFile
 	if most <= 0 {
-		return enclosure{}, errNotPosted
+		return Attachment{}, errPostingDisabled
 	}
 	if t.m.isSecret(f.Path) {
-		return enclosure{}, &FileError{"its name holds a value of the environment or a token, and those are posted nowhere"}
+		return Attachment{}, &FileError{"its name holds a value of the environment or a token, and those are posted nowhere"}
 	}
-	if err := t.m.outbox.crowded(t.id); err != nil {
-		return enclosure{}, err
+	if err := t.m.outbox.checkFileLimit(t.sessionID); err != nil {
+		return Attachment{}, err
 	}
 	file, err := openWithin(dir, f.Path)
 	if err != nil {
-		return enclosure{}, err
+		return Attachment{}, err
 	}
 	defer func() { _ = file.Close() }()
-	name := strings.ReplaceAll(shown(File{Name: filepath.Base(f.Path)}), "/", "_")
-	return t.m.outbox.sealed(nonce, name, &atMost{from: file, left: most, most: most})
+	name := strings.ReplaceAll(fileLabel(File{Name: filepath.Base(f.Path)}), "/", "_")
+	return t.m.outbox.storeContent(nonce, name, &limitedReader{from: file, left: most, most: most})
 }
 
 // isSecret reports a text that holds what must be posted nowhere.
-func (m *Manager) isSecret(text string) bool { return m.o.Secret != nil && m.o.Secret(text) }
+func (m *Manager) isSecret(text string) bool { return m.o.IsSecret != nil && m.o.IsSecret(text) }
 
-// nameable is the name of a file as a thread is told it. It may be cut, so that a secret in it would not be found any more.
-func (m *Manager) nameable(path string) string {
+// safeFileLabel is the name of a file as a thread is told it. It may be cut, so that a secret in it would not be found any more.
+func (m *Manager) safeFileLabel(path string) string {
 	if m.isSecret(path) {
-		return shown(File{})
+		return fileLabel(File{})
 	}
-	return shown(File{Name: path})
+	return fileLabel(File{Name: path})
 }
 
-// Postable says why a file of a folder cannot be posted; most is its size in bytes at most. The bot asks again when it takes
+// CheckPostable says why a file of a folder cannot be posted; most is its size in bytes at most. The bot asks again when it takes
 // its copy.
-func Postable(dir Folder, path string, most int64) error {
+func CheckPostable(dir Folder, path string, most int64) error {
 	file, err := openWithin(dir, path)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = file.Close() }()
 	if most <= 0 {
-		return errNotPosted
+		return errPostingDisabled
 	}
 	if info, err := file.Stat(); err == nil && info.Size() > most {
-		return tooLarge(most)
+		return tooLargeError(most)
 	}
 	return nil
 }
 
-var errNotPosted = &FileError{"files are not posted here: channels.slack.files.maxMB is 0"}
+var errPostingDisabled = &FileError{"files are not posted here: channels.slack.files.maxMB is 0"}
 
 // Folder is one that files may come from.
 type Folder struct {
@@ -128,7 +128,7 @@ func openWithin(dir Folder, path string) (*os.File, error) {
 	}
 	root, err := os.OpenRoot(dir.Path)
 	if err != nil {
-		return nil, &FileError{"the session's folder cannot be opened: " + unnamed(err)}
+		return nil, &FileError{"the session's folder cannot be opened: " + withoutPath(err)}
 	}
 	defer func() { _ = root.Close() }()
 	if info, err := root.Stat("."); err != nil || dir.ID.Differs(info) {
@@ -136,17 +136,17 @@ func openWithin(dir Folder, path string) (*os.File, error) {
 	}
 	file, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, &FileError{"it cannot be opened: " + unnamed(err)}
+		return nil, &FileError{"it cannot be opened: " + withoutPath(err)}
 	}
-	if err := plainFile(file); err != nil {
+	if err := checkPostableFile(file); err != nil {
 		_ = file.Close()
 		return nil, err
 	}
 	return file, nil
 }
 
-// plainFile says why an open file is none that may be posted.
-func plainFile(file *os.File) error {
+// checkPostableFile says why an open file is none that may be posted.
+func checkPostableFile(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
 		return err
@@ -163,8 +163,8 @@ func plainFile(file *os.File) error {
 	return nil
 }
 
-// unnamed is an error without the path: the sentence around it has it already.
-func unnamed(err error) string {
+// withoutPath is an error without the path: the sentence around it has it already.
+func withoutPath(err error) string {
 	var named *os.PathError
 	if errors.As(err, &named) {
 		err = named.Err
@@ -172,16 +172,16 @@ func unnamed(err error) string {
 	return err.Error()
 }
 
-// atMost fails when there is more to read than there may be.
-type atMost struct {
+// limitedReader fails when there is more to read than there may be.
+type limitedReader struct {
 	from       io.Reader
 	left, most int64
 }
 
-func (a *atMost) Read(p []byte) (int, error) {
+func (a *limitedReader) Read(p []byte) (int, error) {
 	n, err := a.from.Read(p)
 	if a.left -= int64(n); a.left < 0 {
-		return 0, tooLarge(a.most)
+		return 0, tooLargeError(a.most)
 	}
 	return n, err
 }

@@ -10,56 +10,56 @@ import (
 	"time"
 )
 
-const elsewhere = "C2"
+const otherChannel = "C2"
 
 // A channel gets another id: its thread goes with it, and so does what waits there, whether the bot hears of it or finds out.
 func TestAThreadGoesWithItsChannel(t *testing.T) {
-	moved := func(w *world) { w.m.ChannelMoved(channel, elsewhere, w.slack.now()); w.settle() }
-	restart := func(w *world) { w.stop(); w.start(); w.settle() }
+	moved := func(w *env) { w.m.ChannelMoved(channel, otherChannel, w.slack.nextTS()); w.wait() }
+	restart := func(w *env) { w.stop(); w.start(); w.wait() }
 	for name, c := range map[string]struct {
 		away   bool // the bot is away when it happens
-		learns func(w *world)
+		learns func(w *env)
 	}{
 		"heard":                            {learns: moved},
-		"heard twice":                      {learns: func(w *world) { moved(w); moved(w) }},
-		"heard, and started again":         {learns: func(w *world) { moved(w); restart(w) }},
-		"missed, and found by reading":     {away: true, learns: func(w *world) { w.after(2 * time.Minute) }},
-		"missed, and found by a reply":     {learns: func(*world) {}},
-		"missed, and read while connected": {learns: func(w *world) { w.m.Connected(true); w.after(2 * time.Minute) }},
+		"heard twice":                      {learns: func(w *env) { moved(w); moved(w) }},
+		"heard, and started again":         {learns: func(w *env) { moved(w); restart(w) }},
+		"missed, and found by reading":     {away: true, learns: func(w *env) { w.advance(2 * time.Minute) }},
+		"missed, and found by a reply":     {learns: func(*env) {}},
+		"missed, and read while connected": {learns: func(w *env) { w.m.Connected(true); w.advance(2 * time.Minute) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			run(t, func(w *world) {
-				w.agent.handle(inDoubt)
-				doubt := w.say("before")
-				w.after(5 * time.Second)
-				w.agent.handle(held)
-				waits := w.say("waits")
-				w.after(time.Second)
+			withEnv(t, func(w *env) {
+				w.agent.setOnStep(failInDoubt)
+				doubt := w.reply("before")
+				w.advance(5 * time.Second)
+				w.agent.setOnStep(failHeld)
+				waits := w.reply("waits")
+				w.advance(time.Second)
 				if c.away {
 					w.stop()
 				}
-				w.slack.move(elsewhere)
+				w.slack.move(otherChannel)
 				missed := w.slack.write(ann, "missed")
 				if c.away {
 					w.start()
 				}
 				c.learns(w)
-				w.agent.handle(nil)
-				live := w.say("live")
-				w.after(2 * time.Minute)
+				w.agent.setOnStep(nil)
+				live := w.reply("live")
+				w.advance(2 * time.Minute)
 				w.wantTyped("before", "waits", "missed", "live")
-				if _, err := click(w, "Send again", member); err != nil {
+				if _, err := click(w, "Send again", annActor); err != nil {
 					t.Fatal(err)
 				}
-				w.after(2 * time.Minute)
+				w.advance(2 * time.Minute)
 				w.wantTyped("before", "waits", "missed", "live", "before")
 				for _, ts := range []string{doubt, waits, missed, live} {
 					w.wantReceipt(ts, "white_check_mark")
 				}
-				if b := bindingFile(t, w); b.Channel != elsewhere {
+				if b := bindingFile(t, w); b.Channel != otherChannel {
 					t.Errorf("the binding is in %s", b.Channel)
 				}
-				if got := w.m.Channel(channel); got != elsewhere { // as the configuration still has it
+				if got := w.m.CurrentChannel(channel); got != otherChannel { // as the configuration still has it
 					t.Errorf("Channel: %s", got)
 				}
 				if n := w.slack.roots(); n != 1 {
@@ -74,7 +74,7 @@ func TestAThreadGoesWithItsChannel(t *testing.T) {
 	}
 }
 
-func (s *slack) now() string {
+func (s *fakeSlack) nextTS() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.tick()
@@ -84,18 +84,18 @@ func (s *slack) now() string {
 func TestWhatIsToBePostedGoesWithItsChannel(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		t.Run(fmt.Sprint("after a restart ", restart), func(t *testing.T) {
-			run(t, func(w *world) {
-				w.slack.fail(errors.New("no network"))
-				w.m.of(sid).call(context.Background(), func(context.Context) { w.m.of(sid).post("news") })
-				w.after(time.Minute)
-				w.slack.move(elsewhere)
-				w.m.ChannelMoved(channel, elsewhere, w.slack.now())
+			withEnv(t, func(w *env) {
+				w.slack.setErr(errors.New("no network"))
+				w.m.threadOf(sid).call(context.Background(), func(context.Context) { w.m.threadOf(sid).post("news") })
+				w.advance(time.Minute)
+				w.slack.move(otherChannel)
+				w.m.ChannelMoved(channel, otherChannel, w.slack.nextTS())
 				if restart {
 					w.stop()
 					w.start()
 				}
-				w.slack.fail(nil)
-				w.after(2 * time.Minute)
+				w.slack.setErr(nil)
+				w.advance(2 * time.Minute)
 				w.wantPosts("news")
 			})
 		})
@@ -104,16 +104,16 @@ func TestWhatIsToBePostedGoesWithItsChannel(t *testing.T) {
 
 // Somebody else's thread with the same ts is not ours.
 func TestAReplyInAnotherChannelMovesNothing(t *testing.T) {
-	run(t, func(w *world) {
+	withEnv(t, func(w *env) {
 		ts := w.slack.write(ann, "hello")
 		r := w.slack.reply(ts)
-		r.Channel = foreign
-		w.heard(r)
-		w.after(time.Minute)
-		if at := w.m.of(sid).place().channel; at != channel {
+		r.Channel = foreignChannel
+		w.handleReplies(r)
+		w.advance(time.Minute)
+		if at := w.m.threadOf(sid).threadID().Channel; at != channel {
 			t.Errorf("the thread is in %s", at)
 		}
-		if got := w.dropped(); len(got) != 1 || got[0] != ReasonUnmapped {
+		if got := w.droppedReasons(); len(got) != 1 || got[0] != ReasonUnmapped {
 			t.Errorf("dropped: %v", got)
 		}
 	})
@@ -122,10 +122,10 @@ func TestAReplyInAnotherChannelMovesNothing(t *testing.T) {
 func TestMovesAreFollowedAndNeverUndoneByOldEvents(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "channels.json")
-	m := loadMoves(path)
+	m := loadChannelMoves(path)
 	record := func(from, to, ts string, want bool) {
 		t.Helper()
-		if news, err := m.record(from, to, ts); news != want || err != nil {
+		if news, err := m.add(from, to, ts); news != want || err != nil {
 			t.Errorf("%s to %s at %s: %v, %v; want %v", from, to, ts, news, err, want)
 		}
 	}
@@ -133,11 +133,11 @@ func TestMovesAreFollowedAndNeverUndoneByOldEvents(t *testing.T) {
 		t.Helper()
 		for range 2 {
 			for i := 0; i < len(pairs); i += 2 {
-				if got := m.now(pairs[i]); got != pairs[i+1] {
+				if got := m.current(pairs[i]); got != pairs[i+1] {
 					t.Errorf("%s is %s; want %s", pairs[i], got, pairs[i+1])
 				}
 			}
-			m = loadMoves(path) // the next run
+			m = loadChannelMoves(path) // the next run
 		}
 	}
 	record("C1", "C2", "10.0", true)
@@ -154,14 +154,14 @@ func TestMovesAreFollowedAndNeverUndoneByOldEvents(t *testing.T) {
 	for i := range 2 * maxMoves {
 		record(fmt.Sprint("D", i), fmt.Sprint("E", i), fmt.Sprintf("%d.0", 100+i), true)
 	}
-	if n := len(m.to); n != maxMoves {
+	if n := len(m.targets); n != maxMoves {
 		t.Errorf("%d moves are kept", n)
 	}
 	if err := os.WriteFile(path, []byte("{half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m = loadMoves(path)
-	if news, err := m.record("C1", "C2", "1.0"); !news || err == nil || m.now("C1") != "C2" {
+	m = loadChannelMoves(path)
+	if news, err := m.add("C1", "C2", "1.0"); !news || err == nil || m.current("C1") != "C2" {
 		t.Errorf("with a file that cannot be read: %v, %v", news, err)
 	}
 	if data, _ := os.ReadFile(path); string(data) != "{half" {

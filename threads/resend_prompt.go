@@ -7,20 +7,20 @@ import (
 )
 
 // ask puts a question about replies to the operator. It is stored before it is posted.
-func (t *thread) ask(q Question) {
-	name := token(t.id)
-	t.b.Questions[name] = q
-	t.lapse()
-	t.keep()
-	t.m.outbox.add(t.question(name, q), false)
+func (t *thread) prompt(q ResendPrompt) {
+	name := token(t.sessionID)
+	t.b.ResendPrompts[name] = q
+	t.expirePrompts()
+	t.saveBestEffort()
+	t.m.outbox.add(t.promptPost(name, q), false)
 }
 
-// question is the message that asks, or that says how it was answered.
-func (t *thread) question(name string, q Question) Post {
-	p := t.message(t.questionText(q), name)
+// promptPost is the message that asks, or that says how it was answered.
+func (t *thread) promptPost(name string, q ResendPrompt) Post {
+	p := t.newPost(t.promptText(q), name)
 	if q.Choice == "" {
 		send, skip := "Send again", "Skip"
-		if q.Kind == QuestionOffer {
+		if q.Kind == ResendPromptOffer {
 			send = "Send now"
 		}
 		p.Buttons = []Button{{Label: send, Action: ActionSend, Value: name, Style: "primary"}, {Label: skip, Action: ActionSkip, Value: name}}
@@ -28,40 +28,40 @@ func (t *thread) question(name string, q Question) Post {
 	return p
 }
 
-func (t *thread) questionText(q Question) string {
-	text := fmt.Sprintf("I cannot tell whether %s reached the agent. Look at the agent, then choose.", t.naming(q.Replies))
-	if q.Kind == QuestionOffer {
-		text = fmt.Sprintf("I did not type %s: too much time has passed. Choose what to do.", t.naming(q.Replies))
+func (t *thread) promptText(q ResendPrompt) string {
+	text := fmt.Sprintf("I cannot tell whether %s reached the agent. Look at the agent, then choose.", t.describeReplies(q.Replies))
+	if q.Kind == ResendPromptOffer {
+		text = fmt.Sprintf("I did not type %s: too much time has passed. Choose what to do.", t.describeReplies(q.Replies))
 	}
 	if q.Choice != "" {
 		text = strings.TrimSuffix(text, " Look at the agent, then choose.")
-		text = strings.TrimSuffix(text, " Choose what to do.") + "\n" + decided(q)
+		text = strings.TrimSuffix(text, " Choose what to do.") + "\n" + choiceText(q)
 	}
-	return text + leftOut(q)
+	return text + omittedText(q)
 }
 
-// naming names replies by their number, their author and their time.
-func (t *thread) naming(replies []string) string {
+// describeReplies names replies by their number, their author and their time.
+func (t *thread) describeReplies(replies []string) string {
 	if len(replies) == 0 {
 		return "a reply"
 	}
-	first := fmt.Sprintf("from %s", moment(replies[0]))
+	first := fmt.Sprintf("from %s", dateText(replies[0]))
 	if len(replies) == 1 {
 		if user := t.b.Replies[replies[0]].User; user != "" {
 			return fmt.Sprintf("the reply of <@%s> %s", user, first)
 		}
 		return "the reply " + first
 	}
-	return fmt.Sprintf("%d replies %s to %s", len(replies), first, moment(replies[len(replies)-1]))
+	return fmt.Sprintf("%d replies %s to %s", len(replies), first, dateText(replies[len(replies)-1]))
 }
 
-// moment is a time that each reader sees in his own time zone.
-func moment(ts string) string {
+// dateText is a time that each reader sees in his own time zone.
+func dateText(ts string) string {
 	at := TSTime(ts)
 	return fmt.Sprintf("<!date^%d^{date_short_pretty} {time_secs}|%s>", at.Unix(), at.UTC().Format("2006-01-02 15:04:05 UTC"))
 }
 
-func decided(q Question) string {
+func choiceText(q ResendPrompt) string {
 	did := "Skipped"
 	switch q.Choice {
 	case choiceLapsed:
@@ -71,19 +71,19 @@ func decided(q Question) string {
 	case ActionSend:
 		did = "Sent"
 	}
-	return fmt.Sprintf("%s by <@%s> at %s.", did, q.By, moment(TimeTS(q.At)))
+	return fmt.Sprintf("%s by <@%s> at %s.", did, q.By, dateText(TimeTS(q.At)))
 }
 
-// decide settles a question by a click, once, and returns what is true for the one who clicked.
-func (t *thread) decide(ctx context.Context, d Decision) string {
-	q, ok := t.b.Questions[d.Token]
+// resend settles a question by a click, once, and returns what is true for the one who clicked.
+func (t *thread) resend(ctx context.Context, d ResendChoice) string {
+	q, ok := t.b.ResendPrompts[d.Token]
 	switch {
-	case t.gone || !ok:
+	case t.unbound || !ok:
 		return "This question is no longer open."
 	case q.Choice != "" && q.By == "":
-		return decided(q)
+		return choiceText(q)
 	case q.Choice != "":
-		return "Already decided. " + decided(q)
+		return "Already decided. " + choiceText(q)
 	case d.Action != ActionSend && d.Action != ActionSkip:
 		return "There is no such choice."
 	}
@@ -91,21 +91,21 @@ func (t *thread) decide(ctx context.Context, d Decision) string {
 	if d.TS != "" {
 		q.TS = d.TS
 	}
-	t.b.Questions[d.Token] = q
-	again := t.choose(q)
+	t.b.ResendPrompts[d.Token] = q
+	again := t.applyChoice(q)
 	if err := t.save(); err != nil {
 		t.m.o.Log.Error("could not store a decision", "ref", t.ref, "err", err)
 	}
-	t.m.outbox.update(t.question(d.Token, q), q.TS)
+	t.m.outbox.update(t.promptPost(d.Token, q), q.TS)
 	for _, ts := range again {
-		t.queueAnew(ts)
+		t.requeueChosen(ts)
 	}
-	t.next(ctx)
-	return decided(q)
+	t.sendNext(ctx)
+	return choiceText(q)
 }
 
-// choose changes the replies that a question is about, as long as they are still open, and returns those to be typed.
-func (t *thread) choose(q Question) (again []string) {
+// applyChoice changes the replies that a question is about, as long as they are still open, and returns those to be typed.
+func (t *thread) applyChoice(q ResendPrompt) (again []string) {
 	for _, ts := range q.Replies {
 		e := t.b.Replies[ts]
 		if e.State != StateDoubt && e.State != StateOffered {
@@ -118,7 +118,7 @@ func (t *thread) choose(q Question) (again []string) {
 			e.State, e.Wanted, e.Approved = StateApproved, MarkReceived, true
 			again = append(again, ts)
 		}
-		t.put(ts, e)
+		t.setEntry(ts, e)
 	}
 	return again
 }

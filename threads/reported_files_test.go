@@ -27,7 +27,7 @@ func TestNoFileOfAnotherFolderIsPosted(t *testing.T) {
 	dir := Folder{Path: own, ID: sessions.FolderIDOf(info)}
 	wants := func(when, path, why string) {
 		t.Helper()
-		err := Postable(dir, path, 1000)
+		err := CheckPostable(dir, path, 1000)
 		if why == "" && err != nil || why != "" && (err == nil || !strings.Contains(err.Error(), why)) {
 			t.Errorf("%s: %v; want %q", when, err, why)
 		}

@@ -29,53 +29,53 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const (
 	channel = "C1"
-	ann     = "U1" // on the list
+	ann     = "U1" // onStep the list
 	bob     = "U2" // not on it
 	sid     = "id-1"
 )
 
-// world is a thread in Slack, an agent, and a manager between them, in the time of a synctest bubble.
-type world struct {
+// env is a thread in Slack, an agent, and a manager between them, in the time of a synctest bubble.
+type env struct {
 	t     *testing.T
-	slack *slack
-	agent *agent
+	slack *fakeSlack
+	agent *fakeAgent
 	root  string
 	cwd   string // the session's folder
 	ref   sessions.Ref
 
-	tickets TicketWriter
-	askText func(sessions.Ref, sessions.Ask) (string, bool)
+	tickets        TicketWriter
+	permissionText func(sessions.Ref, sessions.Ask) (string, bool)
 
-	mu     sync.Mutex
-	users  []string
-	broken bool // the configuration
-	full   bool // the disk
-	maxAge time.Duration
-	wall   func() time.Time // this machine's clock; nil: it is right
-	posts  Answers          // which of the agent's texts are posted
-	hooks  *hooks           // what the agent reports; nil: nothing
-	sight  *sight           // statuses and screens; nil: there are none
-	events []sessions.Event
+	mu            sync.Mutex
+	users         []string
+	configInvalid bool // the configuration
+	diskFull      bool // the disk
+	maxAge        time.Duration
+	clock         func() time.Time // this machine's clock; nil: it is right
+	answerMode    Answers          // which of the agent's texts are posted
+	hooks         *fakeHooks       // what the agent reports; nil: nothing
+	screen        *fakeScreen      // statuses and screens; nil: there are none
+	events        []sessions.Event
 
 	m    *Manager
 	stop func()
 }
 
 // run plays f in a bubble, with a manager that runs and a session that is announced.
-func run(t *testing.T, f func(w *world)) {
+func withEnv(t *testing.T, f func(w *env)) {
 	t.Helper()
-	runWith(t, func(*world) {}, f)
+	withEnvSetup(t, func(*env) {}, f)
 }
 
-// runWith is run in a world that is changed before anything is in it.
-func runWith(t *testing.T, change, f func(w *world)) {
+// withEnvSetup is run in a world that is changed before anything is in it.
+func withEnvSetup(t *testing.T, change, f func(w *env)) {
 	t.Helper()
 	t.Parallel()
 	dir, cwd := t.TempDir(), t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{t: t, root: dir, cwd: cwd, ref: "standing:s", users: []string{ann}, maxAge: 15 * time.Minute}
+		w := &env{t: t, root: dir, cwd: cwd, ref: "standing:s", users: []string{ann}, maxAge: 15 * time.Minute}
 		change(w)
-		w.slack, w.agent = &slack{w: w}, &agent{w: w}
+		w.slack, w.agent = &fakeSlack{w: w}, &fakeAgent{w: w}
 		t.Cleanup(func() { w.stop() }) // the one that runs by then
 		w.start()
 		w.announce()
@@ -83,26 +83,28 @@ func runWith(t *testing.T, change, f func(w *world)) {
 	})
 }
 
-func (w *world) start() {
+func (w *env) start() {
 	w.t.Helper()
-	life := &life{}
-	o := Options{Root: w.root, Agent: alive{life, w}, Commander: commander{w}, History: alive{life, w}, Receipts: alive{life, w},
-		Speaker: alive{life, w}, Fetcher: alive{life, w}, Folders: alive{life, w}, Sink: w, Tickets: w.tickets, Policy: w.policy,
-		Pages: pages, Secret: func(text string) bool { return strings.Contains(text, "hunter2") },
-		Carrier: alive{life, w}, Noter: alive{life, w}, Now: w.wall, Channels: alive{life, w},
-		Settings: func() Settings { return Settings{MaxAge: w.maxAge, Emoji: emoji, Answers: w.posts, MaxFile: 1 << 20} }}
+	life := &managerRun{}
+	o := Options{Root: w.root, Agent: fakeAPI{life, w}, Commander: fakeCommander{w}, History: fakeAPI{life, w}, Reactions: fakeAPI{life, w},
+		Poster: fakeAPI{life, w}, Fetcher: fakeAPI{life, w}, Folders: fakeAPI{life, w}, Sink: w, Tickets: w.tickets, Policy: w.policy,
+		RenderAnswer: renderPages, IsSecret: func(text string) bool { return strings.Contains(text, "hunter2") },
+		FileUploader: fakeAPI{life, w}, Reports: fakeAPI{life, w}, Now: w.clock, Channels: fakeAPI{life, w},
+		Settings: func() Settings {
+			return Settings{MaxAge: w.maxAge, Emoji: emoji, Answers: w.answerMode, MaxFile: 1 << 20}
+		}}
 	if w.hooks != nil {
-		o.Noter = hooked{alive{life, w}}
+		o.Reports = fakeAPIWithHooks{fakeAPI{life, w}}
 	}
-	o.AskText = w.askText
-	if w.sight != nil {
-		o.Statuses, o.Viewer = alive{life, w}, alive{life, w}
+	o.PermissionText = w.permissionText
+	if w.screen != nil {
+		o.StatusSetter, o.ScreenReader = fakeAPI{life, w}, fakeAPI{life, w}
 	}
 	m, err := New(o)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	m.disk.write = w.write
+	m.storage.write = w.write
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { m.Run(ctx) })
@@ -115,12 +117,12 @@ var emoji = map[Mark]string{MarkReceived: "eyes", MarkTyped: "keyboard", MarkAcc
 	MarkFailed: "warning", MarkInDoubt: "grey_question"}
 
 // write stores a file, unless the disk is full.
-func (w *world) write(path string, v any) error {
+func (w *env) write(path string, v any) error {
 	w.mu.Lock()
-	full := w.full
+	full := w.diskFull
 	w.mu.Unlock()
 	if full {
-		if err := os.WriteFile("/dev/full", []byte("x"), 0); noRoom(err) {
+		if err := os.WriteFile("/dev/full", []byte("x"), 0); isDiskFull(err) {
 			return err
 		}
 		return &fs.PathError{Op: "write", Path: path, Err: syscall.ENOSPC} // a system without that device
@@ -128,56 +130,56 @@ func (w *world) write(path string, v any) error {
 	return writeJSON(path, v)
 }
 
-func (w *world) policy() authz.Policy {
+func (w *env) policy() authz.Policy {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return authz.Policy{Users: slices.Clone(w.users), Team: "T1", Suspended: w.broken}
+	return authz.Policy{Users: slices.Clone(w.users), Team: "T1", Suspended: w.configInvalid}
 }
 
-func (w *world) set(f func()) {
+func (w *env) locked(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
 }
 
-func (w *world) Emit(_ context.Context, e sessions.Event) {
+func (w *env) Emit(_ context.Context, e sessions.Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.events = append(w.events, e)
 }
 
-func (w *world) announce() {
+func (w *env) announce() {
 	w.t.Helper()
-	err := w.m.Announce(context.Background(), Announcing{ID: sid, Ref: w.ref, Channel: channel, Started: time.Now(), Post: Post{Text: "I am s"}})
+	err := w.m.Announce(context.Background(), AnnounceRequest{ID: sid, Ref: w.ref, Channel: channel, Started: time.Now(), Post: Post{Text: "I am s"}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.settle()
+	w.wait()
 }
 
-// settle lets everything that can happen at this moment happen.
-func (w *world) settle() { synctest.Wait() }
+// wait lets everything that can happen at this moment happen.
+func (w *env) wait() { synctest.Wait() }
 
 // after lets time pass.
-func (w *world) after(d time.Duration) {
+func (w *env) advance(d time.Duration) {
 	time.Sleep(d) // the bubble's time
 	synctest.Wait()
 }
 
 // hear delivers the event of a message that is in the thread.
-func (w *world) hear(ts string) {
+func (w *env) deliverEvent(ts string) {
 	w.m.Heard(w.slack.reply(ts))
-	w.settle()
+	w.wait()
 }
 
 // say writes a reply in the thread and delivers its event.
-func (w *world) say(text string) string {
+func (w *env) reply(text string) string {
 	ts := w.slack.write(ann, text)
-	w.hear(ts)
+	w.deliverEvent(ts)
 	return ts
 }
 
-func (w *world) wantTyped(texts ...string) {
+func (w *env) wantTyped(texts ...string) {
 	w.t.Helper()
 	w.agent.mu.Lock()
 	defer w.agent.mu.Unlock()
@@ -186,7 +188,7 @@ func (w *world) wantTyped(texts ...string) {
 	}
 }
 
-func (w *world) wantPosts(parts ...string) {
+func (w *env) wantPosts(parts ...string) {
 	w.t.Helper()
 	posts := w.slack.posted()
 	if len(posts) != len(parts) {
@@ -199,7 +201,7 @@ func (w *world) wantPosts(parts ...string) {
 	}
 }
 
-func (w *world) wantReceipt(ts string, names ...string) {
+func (w *env) wantReceipt(ts string, names ...string) {
 	w.t.Helper()
 	w.slack.mu.Lock()
 	defer w.slack.mu.Unlock()
@@ -208,7 +210,7 @@ func (w *world) wantReceipt(ts string, names ...string) {
 	}
 }
 
-func (w *world) dropped() (reasons []string) {
+func (w *env) droppedReasons() (reasons []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.events {
@@ -219,39 +221,39 @@ func (w *world) dropped() (reasons []string) {
 	return reasons
 }
 
-// life ends: what a manager does after its process was killed reaches nobody.
-type life struct {
+// managerRun ends: what a manager does after its process was killed reaches nobody.
+type managerRun struct {
 	mu    sync.Mutex
 	ended bool
 }
 
-func (l *life) end() {
+func (l *managerRun) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = true
 }
 
-// err holds a call of a manager whose process was killed until somebody clears it away.
-func (l *life) err(ctx context.Context) error {
-	if l.over() {
+// blockIfEnded holds a call of a manager whose process was killed until somebody clears it away.
+func (l *managerRun) blockIfEnded(ctx context.Context) error {
+	if l.hasEnded() {
 		<-ctx.Done()
 	}
 	return ctx.Err()
 }
 
-func (l *life) over() bool {
+func (l *managerRun) hasEnded() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ended
 }
 
 // kill ends the manager as SIGKILL does: what is on disk at this moment is what the next one finds.
-func (w *world) kill(l *life) {
+func (w *env) kill(l *managerRun) {
 	l.end()
 	for try := 0; ; try++ { // what is under way may still write, and a copy of two moments is none that a kill leaves
-		next, before := w.t.TempDir(), stamp(w.root)
+		next, before := w.t.TempDir(), treeStamp(w.root)
 		err := os.CopyFS(next, os.DirFS(w.root))
-		if err == nil && before == stamp(w.root) {
+		if err == nil && before == treeStamp(w.root) {
 			w.root = next
 			return
 		}
@@ -262,8 +264,8 @@ func (w *world) kill(l *life) {
 	}
 }
 
-// stamp changes when a file below root does.
-func stamp(root string) string {
+// treeStamp changes when a file below root does.
+func treeStamp(root string) string {
 	var b strings.Builder
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -277,53 +279,53 @@ func stamp(root string) string {
 	return b.String()
 }
 
-// alive is Slack and the agent as one run of the manager sees them.
-type alive struct {
-	*life
-	w *world
+// fakeAPI is Slack and the agent as one run of the manager sees them.
+type fakeAPI struct {
+	*managerRun
+	w *env
 }
 
-func (a alive) Say(ctx context.Context, q sessions.SayRequest) (sessions.Receipt, error) {
-	if err := a.err(ctx); err != nil {
+func (a fakeAPI) Submit(ctx context.Context, q sessions.SayRequest) (sessions.Receipt, error) {
+	if err := a.blockIfEnded(ctx); err != nil {
 		return "", err
 	}
-	return a.w.agent.say(ctx, a.life, q)
+	return a.w.agent.submit(ctx, a.managerRun, q)
 }
 
-func (a alive) Witnessed(ctx context.Context, q sessions.WitnessRequest) (bool, error) {
-	if err := a.err(ctx); err != nil {
+func (a fakeAPI) VerifyInput(ctx context.Context, q sessions.WitnessRequest) (bool, error) {
+	if err := a.blockIfEnded(ctx); err != nil {
 		return false, err
 	}
-	return a.w.agent.witnessed(q), nil
+	return a.w.agent.verifyInput(q), nil
 }
 
-func (a alive) Told(ctx context.Context, q sessions.ToldRequest) (sessions.Told, error) {
-	if err := a.err(ctx); err != nil {
+func (a fakeAPI) ReadTranscript(ctx context.Context, q sessions.ToldRequest) (sessions.Told, error) {
+	if err := a.blockIfEnded(ctx); err != nil {
 		return sessions.Told{}, err
 	}
-	return a.w.agent.told(a.life, q)
+	return a.w.agent.readTranscript(a.managerRun, q)
 }
 
-func (a alive) Folder(ctx context.Context, _ sessions.FolderRequest) (string, error) {
-	return a.w.cwd, a.err(ctx)
+func (a fakeAPI) Folder(ctx context.Context, _ sessions.FolderRequest) (string, error) {
+	return a.w.cwd, a.blockIfEnded(ctx)
 }
 
-func (a alive) Fetch(ctx context.Context, f File, to io.Writer) error {
-	if err := a.err(ctx); err != nil {
+func (a fakeAPI) Fetch(ctx context.Context, f File, to io.Writer) error {
+	if err := a.blockIfEnded(ctx); err != nil {
 		return err
 	}
 	return a.w.slack.fetch(f, to)
 }
 
-func (a alive) Replies(ctx context.Context, channel, root, oldest, cursor string) (Page, error) {
-	if err := errors.Join(a.err(ctx), a.w.slack.fails(), a.w.slack.knows(channel)); err != nil {
+func (a fakeAPI) Replies(ctx context.Context, channel, root, oldest, cursor string) (Page, error) {
+	if err := errors.Join(a.blockIfEnded(ctx), a.w.slack.failure(), a.w.slack.checkChannel(channel)); err != nil {
 		return Page{}, err
 	}
 	return a.w.slack.page(channel, root, oldest, cursor)
 }
 
-func (a alive) Reply(ctx context.Context, channel, _, ts string) (Reply, error) {
-	if err := errors.Join(a.err(ctx), a.w.slack.fails(), a.w.slack.knows(channel)); err != nil {
+func (a fakeAPI) Reply(ctx context.Context, channel, _, ts string) (Reply, error) {
+	if err := errors.Join(a.blockIfEnded(ctx), a.w.slack.failure(), a.w.slack.checkChannel(channel)); err != nil {
 		return Reply{}, err
 	}
 	if m := a.w.slack.get(ts); m == nil {
@@ -332,78 +334,78 @@ func (a alive) Reply(ctx context.Context, channel, _, ts string) (Reply, error) 
 	return a.w.slack.reply(ts), nil
 }
 
-func (a alive) FindPost(ctx context.Context, channel, root, nonce string, _ time.Time) (string, error) {
-	if err := errors.Join(a.err(ctx), a.w.slack.fails(), a.w.slack.knows(channel)); err != nil {
+func (a fakeAPI) FindPost(ctx context.Context, channel, root, nonce string, _ time.Time) (string, error) {
+	if err := errors.Join(a.blockIfEnded(ctx), a.w.slack.failure(), a.w.slack.checkChannel(channel)); err != nil {
 		return "", err
 	}
-	return a.w.slack.nonce(root, nonce), nil
+	return a.w.slack.findNonce(root, nonce), nil
 }
 
-func (a alive) Post(ctx context.Context, p Post) (string, error) {
-	if err := a.err(ctx); err != nil {
+func (a fakeAPI) Post(ctx context.Context, p Post) (string, error) {
+	if err := a.blockIfEnded(ctx); err != nil {
 		return "", err
 	}
-	return a.w.slack.post(a.life, p)
+	return a.w.slack.post(a.managerRun, p)
 }
 
-func (a alive) Update(ctx context.Context, ts string, p Post) error {
-	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
+func (a fakeAPI) Update(ctx context.Context, ts string, p Post) error {
+	if err := errors.Join(a.blockIfEnded(ctx), a.w.slack.failure()); err != nil {
 		return err
 	}
 	if err := a.w.slack.update(ts, p); err != nil || a.w.slack.onUpdate == nil {
 		return err
 	}
-	a.w.slack.onUpdate(a.life)
-	return a.err(ctx)
+	a.w.slack.onUpdate(a.managerRun)
+	return a.blockIfEnded(ctx)
 }
 
 // Joined are the channel of the world and one that has nothing to do with it.
-func (a alive) Joined(ctx context.Context) ([]string, error) {
-	return []string{foreign, a.w.slack.id()}, errors.Join(a.err(ctx), a.w.slack.fails())
+func (a fakeAPI) Joined(ctx context.Context) ([]string, error) {
+	return []string{foreignChannel, a.w.slack.id()}, errors.Join(a.blockIfEnded(ctx), a.w.slack.failure())
 }
 
-func (a alive) AddReaction(ctx context.Context, channel, ts, emoji string) error {
-	if err := errors.Join(a.err(ctx), a.w.slack.fails(), a.w.slack.knows(channel)); err != nil {
+func (a fakeAPI) AddReaction(ctx context.Context, channel, ts, emoji string) error {
+	if err := errors.Join(a.blockIfEnded(ctx), a.w.slack.failure(), a.w.slack.checkChannel(channel)); err != nil {
 		return err
 	}
 	return a.w.slack.react(ts, emoji, true)
 }
 
-func (a alive) RemoveReaction(ctx context.Context, _, ts, emoji string) error {
-	if err := errors.Join(a.err(ctx), a.w.slack.fails()); err != nil {
+func (a fakeAPI) RemoveReaction(ctx context.Context, _, ts, emoji string) error {
+	if err := errors.Join(a.blockIfEnded(ctx), a.w.slack.failure()); err != nil {
 		return err
 	}
 	return a.w.slack.react(ts, emoji, false)
 }
 
-type commander struct{ w *world }
+type fakeCommander struct{ w *env }
 
-func (c commander) Command(_ context.Context, q CommandRequest) string {
+func (c fakeCommander) Command(_ context.Context, q CommandRequest) string {
 	return "did " + q.Command.Verb
 }
 
-// slack is one channel in memory.
-type slack struct {
-	w        *world
-	mu       sync.Mutex
-	messages []*message
-	last     time.Time
-	err      error
-	perPage  int          // replies in a page; 0: few
-	dateless bool         // responses tell no time
-	moved    string       // the id that the channel has now; empty: [channel]
-	read     atomic.Int64 // replies that were given out in pages
+// fakeSlack is one channel in memory.
+type fakeSlack struct {
+	w           *env
+	mu          sync.Mutex
+	messages    []*message
+	last        time.Time
+	err         error
+	perPage     int          // replies in a page; 0: few
+	noDates     bool         // responses tell no time
+	newID       string       // the id that the channel has now; empty: [Channel]
+	repliesRead atomic.Int64 // replies that were given out in pages
 	// onPost is called for each post: before says that it was not done yet. It may kill the manager or return an error.
-	onPost func(l *life, before bool, p Post) error
+	onPost func(l *managerRun, before bool, p Post) error
 	// onUpdate is called after each change of a message. It may kill the manager.
-	onUpdate func(l *life)
+	onUpdate func(l *managerRun)
 	// onReact is called for each reaction, before anything else.
 	onReact func(ts, emoji string, add bool) error
 	// onFetch is called for each download.
 	onFetch func(f File) error
-	// onCarry is called at the steps of posting a file.
-	onCarry func(l *life, step string, f Parcel) error
-	uploads map[string]string // contents by id
+	// onUpload is called at the steps of posting a file.
+	onUpload func(l *managerRun, step string, f FileUpload) error
+	uploads  map[string]string // contents by id
 }
 
 type message struct {
@@ -411,63 +413,63 @@ type message struct {
 	edited                     string
 	files                      []File
 	unreadable                 []string // parts of it that no text says
-	parcel                     *Parcel
+	upload                     *FileUpload
 	post                       *Post
 	reactions                  []string
 	deleted                    bool
 }
 
-func (s *slack) fails() error {
+func (s *fakeSlack) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.err
 }
 
 // id is the channel's.
-func (s *slack) id() string {
+func (s *fakeSlack) id() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return cmp.Or(s.moved, channel)
+	return cmp.Or(s.newID, channel)
 }
 
-// foreign is a channel that has nothing of the bot's in it.
-const foreign = "C-foreign"
+// foreignChannel is a channel that has nothing of the bot's in it.
+const foreignChannel = "C-foreign"
 
-// knows is Slack's answer about a channel by an id that it does not have any more.
-func (s *slack) knows(id string) error {
-	if id == foreign || id == channel && s.id() != channel {
+// checkChannel is Slack's answer about a channel by an id that it does not have any more.
+func (s *fakeSlack) checkChannel(id string) error {
+	if id == foreignChannel || id == channel && s.id() != channel {
 		return fmt.Errorf("channel_not_found: %w", ErrUnavailable)
 	}
 	return nil
 }
 
 // move gives the channel another id.
-func (s *slack) move(id string) {
+func (s *fakeSlack) move(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.moved = id
+	s.newID = id
 }
 
-func (s *slack) fail(err error) {
+func (s *fakeSlack) setErr(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
 }
 
-func (s *slack) hook(f func(l *life, before bool, p Post) error) {
+func (s *fakeSlack) setOnPost(f func(l *managerRun, before bool, p Post) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.onPost = f
 }
 
-func (s *slack) add(m *message) string {
+func (s *fakeSlack) add(m *message) string {
 	m.ts = s.tick()
 	s.messages = append(s.messages, m)
 	return m.ts
 }
 
 // tick is the next timestamp by Slack's clock: no two are equal.
-func (s *slack) tick() string {
+func (s *fakeSlack) tick() string {
 	now := time.Now()
 	if !now.After(s.last) {
 		now = s.last.Add(time.Microsecond)
@@ -477,7 +479,7 @@ func (s *slack) tick() string {
 }
 
 // rootTS is the announcement's.
-func (s *slack) rootTS() string {
+func (s *fakeSlack) rootTS() string {
 	for _, m := range s.messages {
 		if m.post != nil && m.root == "" && !m.deleted {
 			return m.ts
@@ -486,15 +488,15 @@ func (s *slack) rootTS() string {
 	return ""
 }
 
-func (s *slack) write(user, text string) string { return s.writeOf("T1", user, text) }
+func (s *fakeSlack) write(user, text string) string { return s.writeOf("T1", user, text) }
 
-func (s *slack) writeOf(team, user, text string) string {
+func (s *fakeSlack) writeOf(team, user, text string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.add(&message{root: s.rootTS(), user: user, team: team, text: text})
 }
 
-func (s *slack) find(ts string) *message {
+func (s *fakeSlack) find(ts string) *message {
 	for _, m := range s.messages {
 		if m.ts == ts && !m.deleted {
 			return m
@@ -503,44 +505,44 @@ func (s *slack) find(ts string) *message {
 	return nil
 }
 
-func (s *slack) get(ts string) *message {
+func (s *fakeSlack) get(ts string) *message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.find(ts)
 }
 
-func (s *slack) edit(ts, text string) {
+func (s *fakeSlack) edit(ts, text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.find(ts)
 	m.text, m.edited = text, s.tick()
 }
 
-func (s *slack) remove(ts string) {
+func (s *fakeSlack) remove(ts string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.find(ts).deleted = true
 }
 
 // reply is the message as an event tells it: with the text of that moment.
-func (s *slack) reply(ts string) Reply {
+func (s *fakeSlack) reply(ts string) Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.find(ts)
-	r := Reply{Channel: cmp.Or(s.moved, channel), Root: m.root, TS: ts, Edited: m.edited, Actor: authz.Actor{User: m.user, Team: m.team}}
+	r := Reply{Channel: cmp.Or(s.newID, channel), Root: m.root, TS: ts, Edited: m.edited, Actor: authz.Actor{User: m.user, Team: m.team}}
 	text, files, unreadable := m.text, slices.Clone(m.files), m.unreadable
 	if rest, ok := strings.CutPrefix(text, "@bot "); ok {
 		verb, rest, _ := strings.Cut(rest, " ")
 		r.Command = &Command{Verb: verb, Rest: rest}
 	}
 	r.Load = func(context.Context) (Content, error) {
-		return Content{Actor: r.Actor, Speaker: "ann", Text: text, Missing: unreadable, Files: files}, nil
+		return Content{Actor: r.Actor, Speaker: "ann", Text: text, Unreadable: unreadable, Files: files}, nil
 	}
 	return r
 }
 
 // fetch gives a file out: its id is what is in it.
-func (s *slack) fetch(f File, to io.Writer) error {
+func (s *fakeSlack) fetch(f File, to io.Writer) error {
 	if s.onFetch != nil {
 		if err := s.onFetch(f); err != nil {
 			return err
@@ -550,7 +552,7 @@ func (s *slack) fetch(f File, to io.Writer) error {
 	return err
 }
 
-func (s *slack) page(_, root, oldest, cursor string) (Page, error) {
+func (s *fakeSlack) page(_, root, oldest, cursor string) (Page, error) {
 	s.mu.Lock()
 	if s.find(root) == nil {
 		s.mu.Unlock()
@@ -564,7 +566,7 @@ func (s *slack) page(_, root, oldest, cursor string) (Page, error) {
 	}
 	s.mu.Unlock()
 	p := Page{Now: time.Now()}
-	if s.dateless {
+	if s.noDates {
 		p.Now = time.Time{}
 	}
 	for i, t := range ts {
@@ -573,12 +575,12 @@ func (s *slack) page(_, root, oldest, cursor string) (Page, error) {
 			break
 		}
 		p.Replies = append(p.Replies, s.reply(t))
-		s.read.Add(1)
+		s.repliesRead.Add(1)
 	}
 	return p, nil
 }
 
-func (s *slack) nonce(root, nonce string) string {
+func (s *fakeSlack) findNonce(root, nonce string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.messages {
@@ -589,8 +591,8 @@ func (s *slack) nonce(root, nonce string) string {
 	return ""
 }
 
-func (s *slack) post(l *life, p Post) (string, error) {
-	unknown := s.knows(p.Channel)
+func (s *fakeSlack) post(l *managerRun, p Post) (string, error) {
+	unknown := s.checkChannel(p.Channel)
 	s.mu.Lock()
 	hook, err := s.onPost, errors.Join(s.err, unknown)
 	s.mu.Unlock()
@@ -605,7 +607,7 @@ func (s *slack) post(l *life, p Post) (string, error) {
 	s.mu.Lock()
 	ts := s.add(&message{root: p.Root, text: p.Text, post: &p})
 	s.mu.Unlock()
-	s.w.sight.posted()
+	s.w.screen.clearStatus()
 	if hook != nil {
 		if err := hook(l, false, p); err != nil {
 			return "", err
@@ -614,7 +616,7 @@ func (s *slack) post(l *life, p Post) (string, error) {
 	return ts, nil
 }
 
-func (s *slack) update(ts string, p Post) error {
+func (s *fakeSlack) update(ts string, p Post) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.find(ts)
@@ -625,7 +627,7 @@ func (s *slack) update(ts string, p Post) error {
 	return nil
 }
 
-func (s *slack) react(ts, emoji string, add bool) error {
+func (s *fakeSlack) react(ts, emoji string, add bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.onReact != nil {
@@ -645,7 +647,7 @@ func (s *slack) react(ts, emoji string, add bool) error {
 }
 
 // posted are the messages of the bot in the thread.
-func (s *slack) posted() (texts []string) {
+func (s *fakeSlack) posted() (texts []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.messages {
@@ -657,7 +659,7 @@ func (s *slack) posted() (texts []string) {
 }
 
 // roots are the announcements.
-func (s *slack) roots() (n int) {
+func (s *fakeSlack) roots() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.messages {
@@ -669,7 +671,7 @@ func (s *slack) roots() (n int) {
 }
 
 // buttons are those of the latest question in the thread, with its ts.
-func (s *slack) buttons() (ts string, all []Button) {
+func (s *fakeSlack) buttons() (ts string, all []Button) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.messages {
@@ -680,45 +682,45 @@ func (s *slack) buttons() (ts string, all []Button) {
 	return ts, all
 }
 
-// agent is a session that takes texts.
-type agent struct {
-	w     *world
-	mu    sync.Mutex
-	typed []string
-	raws  int
-	sums  map[sessions.Sum]bool
-	takes time.Duration
-	blind bool // it gives no proof
-	said  []sessions.Said
-	turn  sessions.Turn
-	notes []sessions.NotedFile
-	// onTold is called before an answer is given to what it said.
-	onTold func(l *life)
+// fakeAgent is a session that takes texts.
+type fakeAgent struct {
+	w             *env
+	mu            sync.Mutex
+	typed         []string
+	raws          int
+	sums          map[sessions.Sum]bool
+	acceptDelay   time.Duration
+	noProof       bool // it gives no proof
+	messages      []sessions.Said
+	turn          sessions.Turn
+	reportedFiles []sessions.NotedFile
+	// onReadTranscript is called before an answer is given to what it said.
+	onReadTranscript func(l *managerRun)
 	// judge is called before a text is allowed into the pane, and what it returns when it was.
-	judge func(text string) (allowed func())
-	// on is called at the steps of a Say; an error ends it there.
-	on func(l *life, step string, q sessions.SayRequest) error
+	checkTyped func(text string) (allowed func())
+	// onStep is called at the steps of a Say; an error ends it there.
+	onStep func(l *managerRun, step string, q sessions.SayRequest) error
 }
 
-func (a *agent) step(ctx context.Context, l *life, step string, q sessions.SayRequest) error {
+func (a *fakeAgent) step(ctx context.Context, l *managerRun, step string, q sessions.SayRequest) error {
 	a.mu.Lock()
-	on := a.on
+	on := a.onStep
 	a.mu.Unlock()
 	if on != nil {
 		if err := on(l, step, q); err != nil {
 			return err
 		}
 	}
-	return l.err(ctx)
+	return l.blockIfEnded(ctx)
 }
 
-func (a *agent) handle(on func(l *life, step string, q sessions.SayRequest) error) {
+func (a *fakeAgent) setOnStep(on func(l *managerRun, step string, q sessions.SayRequest) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.on = on
+	a.onStep = on
 }
 
-func (a *agent) say(ctx context.Context, l *life, q sessions.SayRequest) (sessions.Receipt, error) {
+func (a *fakeAgent) submit(ctx context.Context, l *managerRun, q sessions.SayRequest) (sessions.Receipt, error) {
 	if q.ID != sid {
 		return "", fmt.Errorf("another session: %q", q.ID)
 	}
@@ -727,8 +729,8 @@ func (a *agent) say(ctx context.Context, l *life, q sessions.SayRequest) (sessio
 	}
 	sum := sessions.Fingerprint(fmt.Sprint(q.Text, len(a.sums)))
 	allowed := func() {}
-	if a.judge != nil {
-		allowed = a.judge(q.Text)
+	if a.checkTyped != nil {
+		allowed = a.checkTyped(q.Text)
 	}
 	if err := q.Intend(ctx, sessions.Intent{Sum: sum}); err != nil {
 		return "", err
@@ -746,7 +748,7 @@ func (a *agent) say(ctx context.Context, l *life, q sessions.SayRequest) (sessio
 		a.sums = map[sessions.Sum]bool{}
 	}
 	a.sums[sum] = true
-	takes, blind := a.takes, a.blind
+	takes, blind := a.acceptDelay, a.noProof
 	a.mu.Unlock()
 	if err := a.step(ctx, l, "typed", q); err != nil {
 		return "", err
@@ -762,13 +764,13 @@ func (a *agent) say(ctx context.Context, l *life, q sessions.SayRequest) (sessio
 	return sessions.ReceiptAccepted, nil
 }
 
-func (a *agent) witnessed(q sessions.WitnessRequest) bool {
+func (a *fakeAgent) verifyInput(q sessions.WitnessRequest) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return !a.blind && a.sums[q.Intent.Sum]
+	return !a.noProof && a.sums[q.Intent.Sum]
 }
 
-func bindingFile(t *testing.T, w *world) Binding {
+func bindingFile(t *testing.T, w *env) Binding {
 	t.Helper()
 	b, err := bindings{dir: filepath.Join(w.root, "threads")}.read(sid)
 	if err != nil {
@@ -777,30 +779,30 @@ func bindingFile(t *testing.T, w *world) Binding {
 	return b
 }
 
-// speaks has the agent say something, as the end of a turn or between two steps.
-func (a *agent) speaks(text string, final bool) {
+// addMessage has the agent say something, as the end of a turn or between two steps.
+func (a *fakeAgent) addMessage(text string, final bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.said = append(a.said, sessions.Said{Text: text, Final: final, At: time.Now(), Key: fmt.Sprint("key ", len(a.said))})
+	a.messages = append(a.messages, sessions.Said{Text: text, Final: final, At: time.Now(), Key: fmt.Sprint("key ", len(a.messages))})
 }
 
 // told has the number of texts so far as its places.
-func (a *agent) told(l *life, q sessions.ToldRequest) (sessions.Told, error) {
+func (a *fakeAgent) readTranscript(l *managerRun, q sessions.ToldRequest) (sessions.Told, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.onTold != nil {
-		a.onTold(l)
+	if a.onReadTranscript != nil {
+		a.onReadTranscript(l)
 	}
 	var t sessions.Told
 	from := 0
 	if q.Place != "" {
 		from, _ = strconv.Atoi(q.Place)
 	}
-	for _, s := range a.said[from:] {
+	for _, s := range a.messages[from:] {
 		if q.Place != "" || !s.At.Before(q.Since) {
 			t.Said = append(t.Said, s)
 		}
 	}
-	t.Next, t.Turn = strconv.Itoa(len(a.said)), a.turn
+	t.Next, t.Turn = strconv.Itoa(len(a.messages)), a.turn
 	return t, nil
 }
