@@ -17,7 +17,7 @@ func burst(b *testing.B) []time.Duration {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	w := workspace.New(workspace.Options{Rates: workspace.Off, FrameLog: 10_000, Log: slog.New(slog.DiscardHandler)})
+	w := workspace.New(workspace.Options{RateLimits: workspace.RateLimitsOff, FrameLog: 10_000, Log: slog.New(slog.DiscardHandler)})
 	if err := w.Start(ctx); err != nil {
 		b.Fatal(err)
 	}

@@ -95,27 +95,27 @@ func TestWhatSlackSaysOfAFileIsSorted(t *testing.T) {
 		"no such channel": {workspace.Error("channel_not_found"), threads.ErrUnavailable},
 	} {
 		g := x.upload(name, "x")
-		x.Faults().API(methodUpload, 1, c.fault)
+		x.Faults().InjectAPI(methodUpload, 1, c.fault)
 		if err := x.client.Share(x.ctx, g, p); !errors.Is(err, c.is) {
 			t.Errorf("%s: %v", name, err)
 		}
 		x.Faults().Clear()
 	}
-	x.Faults().API(methodUpload, 1, workspace.Error("file_sharing_disabled"))
+	x.Faults().InjectAPI(methodUpload, 1, workspace.Error("file_sharing_disabled"))
 	var final *threads.FileError
 	if err := x.client.Share(x.ctx, f, p); !errors.As(err, &final) || !strings.Contains(final.Why, "file_sharing_disabled") {
 		t.Errorf("refused for good: %v", err)
 	}
-	x.Faults().API(methodUploadURL, 1, workspace.RateLimited("7"))
+	x.Faults().InjectAPI(methodUploadURL, 1, workspace.RateLimited("7"))
 	var limited *threads.RateLimitedError
 	if _, err := x.client.Upload(x.ctx, f, strings.NewReader("x")); !errors.As(err, &limited) {
 		t.Errorf("429: %v", err)
 	}
-	x.Faults().API("upload", 1, workspace.HTML(503))
+	x.Faults().InjectAPI("upload", 1, workspace.HTML(503))
 	if _, err := x.client.Upload(x.ctx, f, strings.NewReader("x")); err == nil || errors.As(err, &final) {
 		t.Errorf("503: %v", err)
 	}
-	x.Faults().API("upload", 1, workspace.HTML(413))
+	x.Faults().InjectAPI("upload", 1, workspace.HTML(413))
 	if _, err := x.client.Upload(x.ctx, f, strings.NewReader("x")); !errors.As(err, &final) {
 		t.Errorf("413: %v", err)
 	}

@@ -76,10 +76,12 @@ func TestTheCheckNamesWhatIsWrong(t *testing.T) {
 		{"a wrong member id", nil, func(_ *world, o *CheckOptions) { o.Users = append(o.Users, "U404") }, "people: U404 is no member|authorizedUsers"},
 		{"a deactivated member", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("old", workspace.Deleted()).ID} }, "people|is deactivated"},
 		{"a bot on the list", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("beep", workspace.Bot()).ID} }, "people|is a bot or an app"},
-		{"events that are off", nil, func(x *world, _ *CheckOptions) { x.Faults().Deliver("*", -1, workspace.Suppress) }, "way in: nothing came back|Event Subscriptions|message.channels"},
+		{"events that are off", nil, func(x *world, _ *CheckOptions) { x.Faults().InjectDelivery("*", -1, workspace.Suppress) }, "way in: nothing came back|Event Subscriptions|message.channels"},
 		{"messages that are not subscribed", func(o *workspace.Options) { o.Events = []string{"channel_archive"} }, nil, "way in: nothing came back|message.channels"},
 		{"no connection", nil, func(x *world, _ *CheckOptions) { x.Faults().TooManyWebsockets() }, "way in: no connection|too_many_websockets"},
-		{"posts that fail", nil, func(x *world, _ *CheckOptions) { x.Faults().API(methodPost, 1, workspace.Error("restricted_action")) }, "way in: chat.postMessage: restricted_action"},
+		{"posts that fail", nil, func(x *world, _ *CheckOptions) {
+			x.Faults().InjectAPI(methodPost, 1, workspace.Error("restricted_action"))
+		}, "way in: chat.postMessage: restricted_action"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -148,7 +150,7 @@ func TestAnotherBotOnTheAppIsNamedWhenNothingComes(t *testing.T) {
 	t.Parallel()
 	x := start(t)
 	x.up()
-	x.Faults().Deliver("*", -1, workspace.Suppress)
+	x.Faults().InjectDelivery("*", -1, workspace.Suppress)
 	bad := wrong(x.check(func(o *CheckOptions) { o.Wait = 500 * time.Millisecond }))
 	if !strings.Contains(bad, "2 connections are open") || !strings.Contains(bad, "end the other bot") {
 		t.Error(bad)

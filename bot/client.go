@@ -41,7 +41,7 @@ type Self struct {
 	Scopes     []string
 }
 
-// Client talks to Slack's Web API. It implements [threads.History], [threads.Receipts] and [threads.Speaker]. Every
+// Client talks to Slack's Web InjectAPI. It implements [threads.History], [threads.Receipts] and [threads.Speaker]. Every
 // call has a deadline, and none is repeated here: what may be tried again, and when, is the caller's to know.
 type Client struct {
 	wire     *wire
@@ -66,7 +66,7 @@ var (
 	_ threads.Poster         = (*Client)(nil)
 )
 
-// NewClient makes a client; it calls nothing yet. An API URL that is neither https nor on a loopback address is refused.
+// NewClient makes a client; it calls nothing yet. An InjectAPI URL that is neither https nor on a loopback address is refused.
 func NewClient(o ClientOptions) (*Client, error) {
 	if o.APIURL == "" {
 		o.APIURL = slack.APIURL

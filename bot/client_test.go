@@ -131,7 +131,7 @@ func TestAPostSaysWhetherItMayHaveHappened(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			x := start(t)
-			x.Faults().API(methodPost, 1, c.fault)
+			x.Faults().InjectAPI(methodPost, 1, c.fault)
 			client := x.newClient(ClientOptions{Timeout: 300 * time.Millisecond})
 			_, err := client.Post(x.ctx, threads.Post{Channel: x.ch, Text: "t", Nonce: "n"})
 			if err == nil || c.is != nil && !errors.Is(err, c.is) || errors.Is(err, threads.ErrOutcomeUnknown) != c.unknown {
@@ -175,7 +175,7 @@ func TestRateLimitsAreTold(t *testing.T) {
 			methodReact:   func() error { return x.client.AddReaction(x.ctx, x.ch, root, "eyes") },
 			methodUser:    func() error { _, err := x.client.People().Person(x.ctx, x.ann.ID); return err },
 		} {
-			x.Faults().API(name, 1, workspace.RateLimited(header))
+			x.Faults().InjectAPI(name, 1, workspace.RateLimited(header))
 			var limited *threads.RateLimitedError
 			if err := call(); !errors.As(err, &limited) || limited.After != want || errors.Is(err, threads.ErrOutcomeUnknown) {
 				t.Errorf("%s with Retry-After %q: %v", name, header, err)
@@ -192,7 +192,7 @@ func TestRefusalsThatNoRetryMendsNameTheRemedy(t *testing.T) {
 		if remedy == "" {
 			continue
 		}
-		x.Faults().API(methodAuthTest, 1, workspace.Error(code))
+		x.Faults().InjectAPI(methodAuthTest, 1, workspace.Error(code))
 		var f *FatalError
 		if _, err := x.client.Identify(x.ctx); !errors.As(err, &f) || f.Code != code || f.Remedy != remedy || !strings.Contains(err.Error(), remedy) {
 			t.Errorf("%s: %v", code, err)
@@ -239,7 +239,7 @@ func TestNothingIsReadBeforeWeKnowWhoWeAre(t *testing.T) {
 	x := start(t)
 	root := x.root()
 	ts := x.reply(root, "hi")
-	x.Faults().API(methodAuthTest, 3, workspace.HTML(503))
+	x.Faults().InjectAPI(methodAuthTest, 3, workspace.HTML(503))
 	if _, err := x.client.Replies(x.ctx, x.ch, root, "", ""); err == nil {
 		t.Error("a page was read")
 	}
@@ -335,7 +335,7 @@ func TestReactionsMayBeRepeated(t *testing.T) {
 	}
 }
 
-// slack-go GHSA-3q3v-34v2-g88f: a token never goes to a host that is not the API's.
+// slack-go GHSA-3q3v-34v2-g88f: a token never goes to a host that is not the InjectAPI's.
 func TestTheTokenStaysWithItsHost(t *testing.T) {
 	t.Parallel()
 	stolen := make(chan string, 10)
@@ -367,7 +367,7 @@ func TestEveryCallHasADeadline(t *testing.T) {
 	x := start(t)
 	root := x.root()
 	c := x.newClient(ClientOptions{Timeout: 50 * time.Millisecond})
-	x.Faults().API("*", -1, workspace.Hang())
+	x.Faults().InjectAPI("*", -1, workspace.Hang())
 	for method, call := range everyCall(x.ctx, c, x.ch, root, x.ann.ID) {
 		if err := call(); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "xox") {
 			t.Errorf("%s: %v", method, err)

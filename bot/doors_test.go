@@ -104,7 +104,7 @@ func TestAPressThatFailsIsToldAndADeniedOneIsNot(t *testing.T) {
 	x.doors.OnDecision(j)
 	x.up()
 	_, ts := question(x)
-	x.Faults().API("response_url", 1, workspace.HTML(500))
+	x.Faults().InjectAPI("response_url", 1, workspace.HTML(500))
 	x.click(x.ann, ts, threads.ActionSend)
 	x.until("the answer", func() bool { return len(x.Ephemerals(x.ann.ID)) == 1 })
 	if e := x.Ephemerals(x.ann.ID)[0]; e.Text != "That did not work: pane &lt;gone&gt;" || e.Source != "chat.postEphemeral" {

@@ -401,7 +401,7 @@ func (w *world) press(who *workspace.Person, a *agent, m workspace.Message, acti
 		"channel": map[string]any{"id": a.ch}, "container": map[string]any{"type": "message", "message_ts": m.TS, "channel_id": a.ch, "thread_ts": a.root},
 		"actions": []any{map[string]any{"type": "button", "action_id": action, "value": value}}}
 	frame, err := json.Marshal(map[string]any{"type": "interactive", "envelope_id": "late-" + rand.Text(), "payload": payload})
-	if err != nil || !w.Inject(frame) {
+	if err != nil || !w.InjectFrame(frame) {
 		w.t.Fatal("the click cannot be sent", err)
 	}
 }

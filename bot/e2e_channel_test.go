@@ -20,7 +20,7 @@ func TestASessionGoesWithItsChannel(t *testing.T) {
 			a := l.make("tough")
 			a.tells("before")
 			if lose {
-				l.Faults().Deliver("channel_id_changed", 1, workspace.Suppress)
+				l.Faults().InjectDelivery("channel_id_changed", 1, workspace.Suppress)
 			}
 			old := l.ch
 			l.ch = l.ChangeChannelID(old)

@@ -273,7 +273,7 @@ func TestAnAnnouncementWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.Faults().API("chat.postMessage", 1, fault)
+			w.Faults().InjectAPI("chat.postMessage", 1, fault)
 			a := w.launch(w.definition("helper"))
 			w.until("the try", func() bool { return len(w.RequestsOf("chat.postMessage")) > 0 })
 			w.back()

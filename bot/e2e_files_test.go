@@ -73,7 +73,7 @@ func TestFilesThatAreNotToBeHadAreNamedToBothSides(t *testing.T) {
 			t.Errorf("%s: the agent was told %q", name, got[len(got)-1])
 		}
 	}
-	w.Faults().API("file", 1, workspace.HTML(http.StatusOK))
+	w.Faults().InjectAPI("file", 1, workspace.HTML(http.StatusOK))
 	a.tells("", workspace.WithFiles(workspace.File{Name: "x.txt", Content: []byte("x")}))
 	a.answer("did not get the file", "x.txt", "sign-in page")
 	a.tells("", workspace.WithFiles(workspace.File{Name: "Doc", IsExternal: true, URLPrivate: "https://docs.example/doc"}))
@@ -105,7 +105,7 @@ func TestAReplyWaitsForItsFileWhileSlackIsInTrouble(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.agent("helper")
-	w.Faults().API("file", 1, workspace.RateLimited("1"))
+	w.Faults().InjectAPI("file", 1, workspace.RateLimited("1"))
 	ts := a.reply("look", workspace.WithFiles(workspace.File{Name: "a.txt", Content: []byte("x")}))
 	a.tells("and then")
 	a.wants("look\nAttached file: "+a.inbox(ts, "a.txt"), "and then")
@@ -123,7 +123,7 @@ func TestABotThatIsKilledWhileItFetchesTypesOnce(t *testing.T) {
 	for i := range rounds {
 		content := fmt.Sprintf("content %d", i)
 		if i%2 == 0 {
-			w.Faults().API("file", 1, workspace.Delay(50*time.Millisecond))
+			w.Faults().InjectAPI("file", 1, workspace.Delay(50*time.Millisecond))
 		}
 		ts := a.reply(fmt.Sprint("round ", i), workspace.WithFiles(workspace.File{Name: "a.txt", Content: []byte(content)}))
 		texts[ts] = fmt.Sprintf("round %d\nAttached file: %s", i, a.inbox(ts, "a.txt"))
@@ -273,7 +273,7 @@ func TestAFileWhoseAnswerIsLostIsPostedOnce(t *testing.T) {
 			w := newWorld(t)
 			a := w.agent("helper")
 			a.listed()
-			w.Faults().API("files.completeUploadExternal", 1, fault)
+			w.Faults().InjectAPI("files.completeUploadExternal", 1, fault)
 			a.makes("a.txt", "content")
 			a.posts("a.txt", "look")
 			a.file("a.txt")
@@ -296,7 +296,7 @@ func TestABotThatIsKilledAnywherePostsEachFileOnce(t *testing.T) {
 		name := fmt.Sprintf("file-%d.txt", i)
 		a.makes(name, "content of "+name)
 		if i%2 == 0 {
-			w.Faults().API([]string{"upload", "files.completeUploadExternal"}[i/2%2], 1, workspace.Delay(50*time.Millisecond))
+			w.Faults().InjectAPI([]string{"upload", "files.completeUploadExternal"}[i/2%2], 1, workspace.Delay(50*time.Millisecond))
 		}
 		a.posts(name, "")
 		w.after(150 * time.Millisecond)

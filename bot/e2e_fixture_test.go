@@ -349,7 +349,7 @@ func (w *world) passed() {
 	w.dropped(ts, "top-level")
 }
 
-func bulk(s *setup)       { s.workspace.Rates = workspace.Off }
+func bulk(s *setup)       { s.workspace.RateLimits = workspace.RateLimitsOff }
 func unattended(s *setup) { s.noBot = true }
 
 func (w *world) config() plan {

@@ -12,7 +12,7 @@ import (
 
 // clocked gives the workspace a clock that the test moves.
 func clocked(s *setup) {
-	s.workspace.Clock, s.workspace.Rates = workspace.NewFakeClock(time.Now()), workspace.Off
+	s.workspace.Clock, s.workspace.RateLimits = workspace.NewFakeClock(time.Now()), workspace.RateLimitsOff
 }
 
 // advance moves the workspace's clock.
@@ -39,8 +39,8 @@ func TestDuplicatesAreTypedOnce(t *testing.T) {
 		name  string
 		fault func()
 	}{
-		{"same envelope", func() { w.Faults().Deliver("message.channels", 1, workspace.Duplicate) }},
-		{"new envelope", func() { w.Faults().Deliver("message.channels", 1, workspace.DuplicateNewEnvelope) }},
+		{"same envelope", func() { w.Faults().InjectDelivery("message.channels", 1, workspace.Duplicate) }},
+		{"new envelope", func() { w.Faults().InjectDelivery("message.channels", 1, workspace.DuplicateNewEnvelope) }},
 		{"and a mention, @the-loop", func() {}},
 	} {
 		c.fault()
@@ -82,7 +82,7 @@ func TestARetryThatIsTheOnlyCopyIsTyped(t *testing.T) {
 	w := newWorld(t, clocked, func(s *setup) { forward = advance(s) })
 	a := w.agent("helper")
 	a.tells("before")
-	w.Faults().Deliver("message.channels", 1, workspace.LoseFirst)
+	w.Faults().InjectDelivery("message.channels", 1, workspace.LoseFirst)
 	ts := a.reply("at last")
 	forward(3 * time.Second)
 	a.receipt(ts, accepted)
@@ -130,7 +130,7 @@ func TestAnEventThatCannotBeParsedIsTypedAllTheSame(t *testing.T) {
 	w := newWorld(t)
 	a := w.agent("helper")
 	for _, f := range []workspace.DeliveryFault{workspace.BadBlocks, workspace.BadText} {
-		w.Faults().Deliver("message.channels", 1, f)
+		w.Faults().InjectDelivery("message.channels", 1, f)
 		a.tells(fmt.Sprint("malformed ", f))
 	}
 	w.until("all to be acked", func() bool { return w.Pending() == 0 })
@@ -151,7 +151,7 @@ func TestAReplyWhoseEventNeverComesIsFound(t *testing.T) {
 		"rate-limited":     func() { w.Faults().AppRateLimited() },
 		"empty payload":    func() { w.Faults().EmptyPayload() },
 	} {
-		w.Faults().Deliver("message.channels", 2, workspace.Suppress)
+		w.Faults().InjectDelivery("message.channels", 2, workspace.Suppress)
 		lost := []string{a.reply(name + " 1"), a.reply(name + " 2")}
 		want = append(want, name+" 1", name+" 2", name+" 3")
 		trigger()

@@ -272,9 +272,9 @@ func TestTextArrivesAsTyped(t *testing.T) {
 		{name: "40 kB", text: strings.Repeat("40 kB in one piece; ", 2000)},
 		{name: "without blocks", text: "a < b & *c*", opts: []workspace.PostOption{workspace.WithoutBlocks()}},
 		{name: "an entity on the wire", text: "x", want: "&lt;b&gt; <@U>", opts: []workspace.PostOption{
-			workspace.WithoutBlocks(), workspace.WireText("&amp;lt;b&amp;gt; &lt;@U&gt;")}},
+			workspace.WithoutBlocks(), workspace.WithText("&amp;lt;b&amp;gt; &lt;@U&gt;")}},
 		{name: "tokens on the wire", text: "x", want: "@Ann #agents @channel 2 May https://a.example/",
-			opts: []workspace.PostOption{workspace.WithoutBlocks(), workspace.WireText("<@" + w.ann.ID + "> <#" + w.ch +
+			opts: []workspace.PostOption{workspace.WithoutBlocks(), workspace.WithText("<@" + w.ann.ID + "> <#" + w.ch +
 				"|agents> <!channel> <!date^1^{date}|2 May> <https://a.example/>")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,7 +18,7 @@ func TestWhatSlackSendsAgainUndoesNoEditAndNoDeletion(t *testing.T) {
 	a.asking()
 	changed, taken := a.reply("old"), a.reply("take it back")
 	a.receipt(taken, received)
-	w.Faults().Deliver("message.channels", 1, workspace.Suppress)
+	w.Faults().InjectDelivery("message.channels", 1, workspace.Suppress)
 	unheard := a.reply("never heard of")
 	for _, err := range []error{w.ann.Edit(w.ch, changed, "new"), w.ann.Delete(w.ch, taken), w.ann.Delete(w.ch, unheard)} {
 		if err != nil {

@@ -117,7 +117,7 @@ func TestTheStatusIsFoundAgainAfterSlackWasAway(t *testing.T) {
 	w := newWorld(t, answering)
 	a := w.agent("helper")
 	a.listenedTo()
-	w.Faults().API(setStatus, 2, workspace.HTML(503))
+	w.Faults().InjectAPI(setStatus, 2, workspace.HTML(503))
 	a.reply("slow: 25s")
 	a.showsStatus("is working…")
 	a.answer("slow: 25s")

@@ -57,7 +57,7 @@ func fileOf(o object) threads.File {
 	return f
 }
 
-// Fetch implements [threads.Fetcher]. The bot token goes to Slack's own hosts and to the API's, whatever the file says of
+// Fetch implements [threads.Fetcher]. The bot token goes to Slack's own hosts and to the InjectAPI's, whatever the file says of
 // itself and wherever it is redirected (GHSA-3q3v-34v2-g88f).
 func (c *Client) Fetch(ctx context.Context, f threads.File, to io.Writer) error {
 	if c.lacks(scopeFetch) {

@@ -78,13 +78,13 @@ func TestAPageThatIsTheFileIsToldFromTheSignInPage(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	plain := x.shared(workspace.File{Name: "a.txt", Content: []byte("x")})
-	x.Faults().API("file", 1, workspace.HTML(http.StatusOK))
+	x.Faults().InjectAPI("file", 1, workspace.HTML(http.StatusOK))
 	x.refused(plain, "sign-in page")
-	x.Faults().API("file", 1, workspace.HTML(http.StatusOK))
+	x.Faults().InjectAPI("file", 1, workspace.HTML(http.StatusOK))
 	if _, err := x.fetch(page); err == nil || !strings.Contains(err.Error(), "sign-in page") {
 		t.Errorf("a page of another length: %v", err)
 	}
-	x.Faults().API("file", 1, workspace.Redirect("/?redir=%2Ffiles-pri%2Fa.txt"))
+	x.Faults().InjectAPI("file", 1, workspace.Redirect("/?redir=%2Ffiles-pri%2Fa.txt"))
 	x.refused(plain, "sign-in page")
 	x.RevokeToken(x.BotToken(), "token_revoked")
 	x.refused(plain, "sign-in page")
@@ -128,13 +128,13 @@ func TestTheTokenGoesToSlackAlone(t *testing.T) {
 	f := x.shared(workspace.File{Name: "a.txt", URLPrivate: e.URL + "/a.txt", Content: []byte("x")})
 	x.refused(f, "not one of Slack's")
 	good := x.shared(workspace.File{Name: "b.txt", Content: []byte("x")})
-	x.Faults().API("file", 1, workspace.Redirect(e.URL+"/b.txt"))
+	x.Faults().InjectAPI("file", 1, workspace.Redirect(e.URL+"/b.txt"))
 	x.refused(good, "not one of Slack's")
-	x.Faults().API("file", 1, workspace.Redirect(strings.TrimPrefix(good.URL, "http://"+x.client.wire.base.Host)))
+	x.Faults().InjectAPI("file", 1, workspace.Redirect(strings.TrimPrefix(good.URL, "http://"+x.client.wire.base.Host)))
 	if got, err := x.fetch(good); err != nil || got != "x" {
 		t.Errorf("sent on within Slack: %q, %v", got, err)
 	}
-	x.Faults().API("file", -1, workspace.Redirect(good.URL))
+	x.Faults().InjectAPI("file", -1, workspace.Redirect(good.URL))
 	x.refused(good, "from one address to the next")
 	if len(e.seen) != 0 {
 		t.Errorf("another host was spoken to: %q", e.seen)
@@ -157,21 +157,21 @@ func TestFailuresThatMayPassAreToldFromThoseThatStay(t *testing.T) {
 	x := start(t).identified()
 	f := x.shared(workspace.File{Name: "a.txt", Content: []byte("x")})
 	for name, fault := range map[string]workspace.APIFault{"503": workspace.HTML(http.StatusServiceUnavailable), "cut": workspace.CutBefore()} {
-		x.Faults().API("file", 2, fault) // the HTTP client may try a cut connection again
+		x.Faults().InjectAPI("file", 2, fault) // the HTTP client may try a cut connection again
 		var final *threads.FileError
 		if _, err := x.fetch(f); err == nil || errors.As(err, &final) || strings.Contains(err.Error(), "http://") {
 			t.Errorf("%s: %v", name, err)
 		}
 		x.Faults().Clear()
 	}
-	x.Faults().API("file", 1, workspace.RateLimited("7"))
+	x.Faults().InjectAPI("file", 1, workspace.RateLimited("7"))
 	var limited *threads.RateLimitedError
 	if _, err := x.fetch(f); !errors.As(err, &limited) || limited.After != 7*time.Second {
 		t.Errorf("429: %v", err)
 	}
-	x.Faults().API("file", 1, workspace.HTML(http.StatusForbidden))
+	x.Faults().InjectAPI("file", 1, workspace.HTML(http.StatusForbidden))
 	x.refused(f, "403")
-	x.Faults().API(methodFile, 1, workspace.Error("internal_error"))
+	x.Faults().InjectAPI(methodFile, 1, workspace.Error("internal_error"))
 	var final *threads.FileError
 	if _, err := x.fetch(threads.File{ID: f.ID}); err == nil || errors.As(err, &final) {
 		t.Errorf("files.info in trouble: %v", err)

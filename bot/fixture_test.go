@@ -40,7 +40,7 @@ type world struct {
 
 func start(t *testing.T, change ...func(*workspace.Options)) *world {
 	t.Helper()
-	o := workspace.Options{Rates: workspace.Off, PingEvery: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	o := workspace.Options{RateLimits: workspace.RateLimitsOff, PingEvery: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
 		c(&o)
 	}

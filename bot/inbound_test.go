@@ -165,7 +165,7 @@ func TestAReplyKnowsItsSpeaker(t *testing.T) {
 	if c := load(t, x.ctx, x.heard.reply(t, ts)); c.Speaker != "Zoë" || c.Text != "<@U404> and @ann" {
 		t.Errorf("content is %+v", c)
 	}
-	x.Faults().API(methodUser, -1, workspace.HTML(503))
+	x.Faults().InjectAPI(methodUser, -1, workspace.HTML(503))
 	other := x.AddUser("late")
 	x.Invite(x.ch, other.ID)
 	ts = x.replyBy(other, root, "hi")

@@ -14,7 +14,7 @@ import (
 // whole, and deleted, with the bot restarted in between and Slack's limits in force.
 func TestADayInTheLifeOfASession(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, func(s *lifeSetup) { s.workspace.Rates = workspace.Strict })
+	l := newLife(t, func(s *lifeSetup) { s.workspace.RateLimits = workspace.RateLimitsStrict })
 	l.says("list", "There is no session")
 	l.command("create")
 	form := l.view("Announce it in")

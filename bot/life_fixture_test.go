@@ -38,9 +38,9 @@ type lifeSetup struct {
 // newLife makes a workspace with an app as its manifest says, and starts the bot. Ann is on the list, Bob is not.
 func newLife(t testing.TB, changes ...func(*lifeSetup)) *life {
 	t.Helper()
-	s := lifeSetup{setup: setup{workspace: workspace.Options{PingEvery: 200 * time.Millisecond, Rates: workspace.Off}}}
+	s := lifeSetup{setup: setup{workspace: workspace.Options{PingEvery: 200 * time.Millisecond, RateLimits: workspace.RateLimitsOff}}}
 	manifest, err := bot.Manifest("/the-loop", "the-loop")
-	if err = errors.Join(err, s.workspace.Install(manifest)); err != nil {
+	if err = errors.Join(err, s.workspace.ApplyManifest(manifest)); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range changes {

@@ -453,6 +453,6 @@ func TestAMentionDeletesOnlyAfterAPress(t *testing.T) {
 func TestAFormThatCannotBeOpenedInTimeSaysSo(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
-	l.Faults().API("views.open", 1, workspace.Error("expired_trigger_id"))
+	l.Faults().InjectAPI("views.open", 1, workspace.Error("expired_trigger_id"))
 	l.says("create", "within three seconds", "try again")
 }

@@ -64,7 +64,7 @@ func scrubArgument(value string, clean func(string) string) string {
 	return clean(value)
 }
 
-// isMachine reports the arguments and keys of Slack's API that programs read and people are not shown: names of things,
+// isMachine reports the arguments and keys of Slack's InjectAPI that programs read and people are not shown: names of things,
 // numbers, moments.
 func isMachine(name string) bool {
 	switch name {

@@ -65,7 +65,7 @@ func TestWhoSlackDoesNotVouchForIsOfNoTeam(t *testing.T) {
 func TestWithoutAnAnswerNobodyDecides(t *testing.T) {
 	t.Parallel()
 	x := start(t).identified()
-	x.Faults().API(methodUser, 2, workspace.HTML(503))
+	x.Faults().InjectAPI(methodUser, 2, workspace.HTML(503))
 	if _, _, err := x.client.People().Complete(x.ctx, authz.Actor{User: x.ann.ID}); err == nil {
 		t.Error("a team that is not known was made up")
 	}

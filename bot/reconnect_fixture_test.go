@@ -138,7 +138,7 @@ func (x *flaky) CatchUp(string, string) {}
 func newFlaky(t *testing.T) *flaky {
 	t.Helper()
 	x := &flaky{t: t, net: newMemoryNet(), log: new(logbook), ran: make(chan error, 1), arrived: map[string]time.Time{}}
-	x.Workspace = workspace.New(workspace.Options{Rates: workspace.Off, Listener: x.net, Log: slog.New(slog.DiscardHandler)})
+	x.Workspace = workspace.New(workspace.Options{RateLimits: workspace.RateLimitsOff, Listener: x.net, Log: slog.New(slog.DiscardHandler)})
 	if err := x.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +217,7 @@ type fault struct {
 // apiFault has each request for a connection get that.
 func apiFault(name string, f workspace.APIFault, asks time.Duration) fault {
 	return fault{name: name, asks: asks, begin: func(x *flaky) {
-		x.Faults().API(methodOpen, -1, f)
+		x.Faults().InjectAPI(methodOpen, -1, f)
 		x.Faults().Drop()
 	}}
 }
@@ -225,7 +225,7 @@ func apiFault(name string, f workspace.APIFault, asks time.Duration) fault {
 // connectFault has each socket meet that.
 func connectFault(name string, f workspace.ConnectFault) fault {
 	return fault{name: name, begin: func(x *flaky) {
-		x.Faults().Connect(-1, f)
+		x.Faults().InjectConnect(-1, f)
 		x.Faults().Drop()
 	}}
 }

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// refusal is the last word of Slack about the bot token, where it is no. Every answer of the Web API says one.
+// refusal is the last word of Slack about the bot token, where it is no. Every answer of the Web InjectAPI says one.
 type refusal struct {
 	code    atomic.Pointer[string] // nil: the token is taken
 	changed func()                 // told when that changes; nil: nobody

@@ -43,7 +43,7 @@ func TestAReplyThatTakesNoReceiptIsDelivered(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a, b := w.agent("crowded"), w.agent("other")
-	w.Faults().Refuse("reactions.add", "too_many_emoji", func(args map[string]string) bool {
+	w.Faults().RefuseMatching("reactions.add", "too_many_emoji", func(args map[string]string) bool {
 		m, _ := w.Message(w.ch, args["timestamp"])
 		return m.ThreadTS == a.root
 	})
@@ -87,7 +87,7 @@ func TestAMessageThatSlackRefusesForGoodHoldsUpNothing(t *testing.T) {
 			w := newWorld(t, func(s *setup) { s.plan = func(p *plan) { p.Answers = threads.AnswersFinal } })
 			a := w.agent("talker")
 			a.listenedTo()
-			w.Faults().Refuse("chat.postMessage", code, func(args map[string]string) bool {
+			w.Faults().RefuseMatching("chat.postMessage", code, func(args map[string]string) bool {
 				return strings.Contains(args["text"], "poison") && (!plainHelps || len(args["blocks"]) > 2)
 			})
 			a.tells("poison")

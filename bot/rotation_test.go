@@ -76,7 +76,7 @@ func (w *world) whispered(part string) {
 
 func (w *world) click(m workspace.Message, by *workspace.Person) {
 	w.t.Helper()
-	if err := by.ClickSeen(w.ctx, w.ch, m, render.ActionRoll); err != nil {
+	if err := by.ClickStale(w.ctx, w.ch, m, render.ActionRoll); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -224,7 +224,7 @@ func TestAnAnswerThatIsLostDoesNotHaveTheChannelToldTwice(t *testing.T) {
 	w := newWorld(t, bulk)
 	w.env("TOKEN=old")
 	w.agent("one")
-	w.Faults().API("chat.postMessage", 1, workspace.CutAfter())
+	w.Faults().InjectAPI("chat.postMessage", 1, workspace.CutAfter())
 	w.env("TOKEN=new")
 	w.rotation(1, "1 of 1")
 	w.back()

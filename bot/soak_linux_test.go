@@ -151,17 +151,17 @@ func pause(ctx context.Context, d time.Duration) bool {
 func (s *soak) globalFaults() []soakFault {
 	slack := s.Faults()
 	call := func(method string, f workspace.APIFault) func() {
-		return func() { slack.API(method, 1+rand.IntN(5), f) }
+		return func() { slack.InjectAPI(method, 1+rand.IntN(5), f) }
 	}
 	kill := soakFault{"bot killed", s.killBot}
 	faults := []soakFault{kill, kill, kill, kill, kill, kill, {"configuration broken", s.breakConfig}, {"disk full", s.fillDisk},
 		{"clock", func(context.Context) error { s.clock.jump(20 * time.Minute); return nil }}}
 	for name, f := range map[string]func(){
-		"socket dropped": slack.Drop, "socket cut": slack.Cut, "socket closed": slack.GoAway, "socket stalled": slack.Stall,
+		"socket dropped": slack.Drop, "socket cut": slack.CutMidFrame, "socket closed": slack.GoAway, "socket stalled": slack.Stall,
 		"socket dropped in a burst": func() { slack.DropAfter(3) },
 		"socket refreshed":          func() { s.Disconnect("refresh_requested") },
-		"socket refused":            func() { slack.Connect(3, workspace.RejectUpgrade(408)); slack.Drop() },
-		"socket without hello":      func() { slack.Connect(2, workspace.NoHello()); slack.Drop() },
+		"socket refused":            func() { slack.InjectConnect(3, workspace.RejectUpgrade(408)); slack.Drop() },
+		"socket without hello":      func() { slack.InjectConnect(2, workspace.NoHello()); slack.Drop() },
 		"acks ignored":              func() { slack.IgnoreAcks(5) },
 		"rate limit":                call("*", workspace.RateLimited("1")),
 		"posts refused":             call("chat.postMessage", workspace.Error("internal_error")),

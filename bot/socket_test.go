@@ -46,7 +46,7 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 		// slack-go#1093: a stale socket, which is silent with TCP open. openclaw/openclaw#17847: deaf while "connected".
 		{"silent", func(x *world) { x.Faults().Stall() }, func(o *SocketOptions) { o.Silent = 600 * time.Millisecond }},
 		{"silent, by its pings", func(x *world) { x.Faults().Stall() }, func(o *SocketOptions) { o.Ping = 600 * time.Millisecond }},
-		{"cut in the middle of a frame (slack-go#1608)", func(x *world) { x.Faults().Cut() }, nil},
+		{"cut in the middle of a frame (slack-go#1608)", func(x *world) { x.Faults().CutMidFrame() }, nil},
 		{"dropped (python-slack-sdk#1701)", func(x *world) { x.Faults().Drop() }, nil},
 		{"refreshed", func(x *world) { x.Disconnect("refresh_requested") }, nil},
 		{"a close that never ends (node-slack-sdk#2752)", func(x *world) {
@@ -54,32 +54,32 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 			x.Disconnect("refresh_requested")
 		}, nil},
 		{"disconnected before hello (bolt-js#2225)", func(x *world) {
-			x.Faults().Connect(2, workspace.DisconnectFirst("refresh_requested"))
+			x.Faults().InjectConnect(2, workspace.DisconnectFirst("refresh_requested"))
 			x.Faults().Drop()
 		}, nil},
 		{"upgrade answered with 408 (bolt-js#1061)", func(x *world) {
-			x.Faults().Connect(2, workspace.RejectUpgrade(408))
+			x.Faults().InjectConnect(2, workspace.RejectUpgrade(408))
 			x.Faults().Drop()
 		}, nil},
 		{"no hello", func(x *world) {
-			x.Faults().Connect(1, workspace.NoHello())
+			x.Faults().InjectConnect(1, workspace.NoHello())
 			x.Faults().Drop()
 		}, func(o *SocketOptions) { o.Step = 400 * time.Millisecond }},
 		{"open fails (node-slack-sdk#1495, #1500)", func(x *world) {
-			x.Faults().API(methodOpen, 1, workspace.Error("internal_error"))
-			x.Faults().API(methodOpen, 1, workspace.Error("fatal_error"))
-			x.Faults().API(methodOpen, 1, workspace.HTML(503))
-			x.Faults().API(methodOpen, 1, workspace.HTML(200))
-			x.Faults().API(methodOpen, 1, workspace.BadJSON())
-			x.Faults().API(methodOpen, 1, workspace.HTML(404))
+			x.Faults().InjectAPI(methodOpen, 1, workspace.Error("internal_error"))
+			x.Faults().InjectAPI(methodOpen, 1, workspace.Error("fatal_error"))
+			x.Faults().InjectAPI(methodOpen, 1, workspace.HTML(503))
+			x.Faults().InjectAPI(methodOpen, 1, workspace.HTML(200))
+			x.Faults().InjectAPI(methodOpen, 1, workspace.BadJSON())
+			x.Faults().InjectAPI(methodOpen, 1, workspace.HTML(404))
 			x.Faults().Drop()
 		}, nil},
 		{"open hangs", func(x *world) {
-			x.Faults().API(methodOpen, 1, workspace.Hang())
+			x.Faults().InjectAPI(methodOpen, 1, workspace.Hang())
 			x.Faults().Drop()
 		}, func(o *SocketOptions) { o.Step = 400 * time.Millisecond }},
 		{"open is rate-limited", func(x *world) {
-			x.Faults().API(methodOpen, 1, workspace.RateLimited("1"))
+			x.Faults().InjectAPI(methodOpen, 1, workspace.RateLimited("1"))
 			x.Faults().Drop()
 		}, nil},
 	} {
@@ -176,7 +176,7 @@ func TestARefusedTokenEndsTheSocketWithItsRemedy(t *testing.T) {
 			t.Run(method+" "+code, func(t *testing.T) {
 				t.Parallel()
 				x := start(t)
-				x.Faults().API(method, -1, workspace.Error(code))
+				x.Faults().InjectAPI(method, -1, workspace.Error(code))
 				s, _ := x.socket()
 				err := s.Run(x.ctx)
 				var f *FatalError
@@ -211,9 +211,9 @@ func TestTheSocketStopsAtOnce(t *testing.T) {
 		"connected":                func(*world) {},
 		"stalled":                  func(x *world) { x.Faults().Stall() },
 		"TCP stays open":           func(x *world) { x.Faults().NeverFinishClosing() },
-		"while opening":            func(x *world) { x.Faults().API(methodOpen, -1, workspace.Hang()); x.Faults().Drop() },
-		"while waiting to open":    func(x *world) { x.Faults().API(methodOpen, -1, workspace.RateLimited("60")); x.Faults().Drop() },
-		"while nobody says hello":  func(x *world) { x.Faults().Connect(-1, workspace.NoHello()); x.Faults().Drop() },
+		"while opening":            func(x *world) { x.Faults().InjectAPI(methodOpen, -1, workspace.Hang()); x.Faults().Drop() },
+		"while waiting to open":    func(x *world) { x.Faults().InjectAPI(methodOpen, -1, workspace.RateLimited("60")); x.Faults().Drop() },
+		"while nobody says hello":  func(x *world) { x.Faults().InjectConnect(-1, workspace.NoHello()); x.Faults().Drop() },
 		"while Slack says go away": func(x *world) { x.Faults().TooManyWebsockets(); x.Faults().Drop() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -244,13 +244,13 @@ func TestWhatCannotBeReadStartsACatchUp(t *testing.T) {
 	root := x.root()
 	bad := x.reply(root, "bad blocks", workspace.MalformedBlocks())
 	x.until("the malformed reply", func() bool { return x.heard.has("heard " + bad) })
-	x.Faults().Deliver("message.channels", 1, workspace.BadText)
+	x.Faults().InjectDelivery("message.channels", 1, workspace.BadText)
 	worse := x.reply(root, "bad text")
 	x.until("the reply with a bad text", func() bool { return x.heard.has("heard " + worse) })
 	for i, inject := range []func() bool{x.Faults().NotJSON, x.Faults().UnknownEnvelope, x.Faults().EmptyPayload, x.Faults().AppRateLimited,
-		func() bool { return x.Inject(json.RawMessage(`""`)) }, func() bool { return x.Inject(json.RawMessage(`[]`)) },
+		func() bool { return x.InjectFrame(json.RawMessage(`""`)) }, func() bool { return x.InjectFrame(json.RawMessage(`[]`)) },
 		func() bool {
-			return x.Inject(json.RawMessage(`{"envelope_id":"e9","type":"events_api","payload":"?"}`))
+			return x.InjectFrame(json.RawMessage(`{"envelope_id":"e9","type":"events_api","payload":"?"}`))
 		}} {
 		inject()
 		x.until(fmt.Sprint("catch-up ", i), func() bool { return x.heard.count("catchupall") == i+1 })
@@ -271,11 +271,11 @@ func TestEveryCopyIsPassedOn(t *testing.T) {
 	x := start(t, func(o *workspace.Options) { o.Clock = clock })
 	x.up()
 	root := x.root()
-	x.Faults().Deliver("message.channels", 1, workspace.LoseFirst)
+	x.Faults().InjectDelivery("message.channels", 1, workspace.LoseFirst)
 	late := x.reply(root, "only a retry")
 	x.until("the retry", func() bool { clock.Advance(4 * time.Second); return x.heard.has("heard " + late) })
 	for _, fault := range []workspace.DeliveryFault{workspace.Duplicate, workspace.DuplicateNewEnvelope} {
-		x.Faults().Deliver("message.channels", 1, fault)
+		x.Faults().InjectDelivery("message.channels", 1, fault)
 		ts := x.reply(root, "twice")
 		x.until("both copies", func() bool { return x.heard.count("heard "+ts) == 2 })
 	}

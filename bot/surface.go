@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// The methods of the Web API that the bot calls with its bot token.
+// The methods of the Web InjectAPI that the bot calls with its bot token.
 const (
 	methodAuthTest  = "auth.test"
 	methodPost      = "chat.postMessage"

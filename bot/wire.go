@@ -155,7 +155,7 @@ func (w *wire) postForm(ctx context.Context, method, token string, args url.Valu
 	return w.Do(req)
 }
 
-// respond posts JSON to a response URL. No token goes with it, and only Slack's own hosts and the API's are spoken to.
+// respond posts JSON to a response URL. No token goes with it, and only Slack's own hosts and the InjectAPI's are spoken to.
 func (w *wire) respond(ctx context.Context, to string, body []byte) error {
 	u, err := url.Parse(to)
 	if err != nil || !w.trusts(u) {
@@ -186,7 +186,7 @@ func (w *wire) respond(ctx context.Context, to string, body []byte) error {
 // slackDomains are Slack's own, with all of their hosts (the Slack library has the same list).
 var slackDomains = []string{"slack.com", "slack-gov.com"}
 
-// trusts reports an address of Slack's own, or of the API.
+// trusts reports an address of Slack's own, or of the InjectAPI.
 func (w *wire) trusts(u *url.URL) bool {
 	if u.Scheme == w.base.Scheme && strings.EqualFold(u.Host, w.base.Host) {
 		return true

@@ -16,61 +16,61 @@ func (p *Person) Click(ctx context.Context, channel, ts, actionID string, value 
 func (p *Person) ClickIn(ctx context.Context, channel, ts, blockID, actionID string, value ...string) error {
 	w := p.w
 	w.mu.Lock()
-	pl, err := p.clickPayload(channel, ts, pressed{blockID, actionID, value})
+	pl, err := p.clickPayload(channel, ts, elementAction{blockID, actionID, value})
 	w.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	_, err = w.interaction(ctx, &delivery{kind: "interactive", payload: w.encode(pl)})
+	_, err = w.sendAndAwaitAck(ctx, &envelopeDelivery{kind: "interactive", payload: w.encodeJSON(pl)})
 	return err
 }
 
-// pressed is an element that somebody uses. An empty block is whichever has it first.
-type pressed struct {
+// elementAction is an element that somebody uses. An empty block is whichever has it first.
+type elementAction struct {
 	block, action string
 	value         []string
 }
 
-func (p *Person) clickPayload(channel, ts string, on pressed) (reply, error) {
+func (p *Person) clickPayload(channel, ts string, on elementAction) (jsonObject, error) {
 	if channel == "" {
-		return p.clickInView(ts, on)
+		return p.viewClickPayload(ts, on)
 	}
 	w := p.w
-	if e := w.ephemeral(p.ID, ts); e != nil {
-		return p.clickEphemeral(e, on)
+	if e := w.findEphemeral(p.ID, ts); e != nil {
+		return p.ephemeralClickPayload(e, on)
 	}
-	ch, m, err := p.message(channel, ts)
+	ch, m, err := p.visibleMessage(channel, ts)
 	if err != nil {
 		return nil, err
 	}
 	if m.BotID != w.botID {
-		return nil, refused("the message is not the app's")
+		return nil, refusedf("the message is not the app's")
 	}
 	action, err := findAction(m.Blocks, on)
 	if err != nil {
 		return nil, err
 	}
-	pl := w.interactive("block_actions", p)
-	container := reply{"type": "message", "message_ts": m.TS, "channel_id": ch.id, "is_ephemeral": false}
+	pl := w.newInteraction("block_actions", p)
+	container := jsonObject{"type": "message", "message_ts": m.TS, "channel_id": ch.id, "is_ephemeral": false}
 	if m.ThreadTS != "" {
 		container["thread_ts"] = m.ThreadTS
 	}
 	pl["container"], pl["message"] = container, m.clone()
-	pl["channel"] = reply{"id": ch.id, "name": ch.name}
+	pl["channel"] = jsonObject{"id": ch.id, "name": ch.name}
 	pl["response_url"] = w.newResponseURL(&responseURL{channel: ch.id, user: p.ID, ts: m.TS, replace: true})
 	return w.withAction(pl, p, action), nil
 }
 
-func (w *Workspace) withAction(pl reply, p *Person, action block) reply {
+func (w *Workspace) withAction(pl jsonObject, p *Person, action block) jsonObject {
 	action["action_ts"] = w.newTS()
 	pl["actions"], pl["trigger_id"] = []block{action}, w.newTrigger(p.ID, "")
 	if pl["state"] == nil {
-		pl["state"] = reply{"values": reply{}}
+		pl["state"] = jsonObject{"values": jsonObject{}}
 	}
 	return pl
 }
 
-func (w *Workspace) ephemeral(user, ts string) *Ephemeral {
+func (w *Workspace) findEphemeral(user, ts string) *Ephemeral {
 	list := w.ephemerals[user]
 	for i := range list {
 		if list[i].TS == ts && !list[i].Deleted {
@@ -80,45 +80,45 @@ func (w *Workspace) ephemeral(user, ts string) *Ephemeral {
 	return nil
 }
 
-func (p *Person) clickEphemeral(e *Ephemeral, on pressed) (reply, error) {
+func (p *Person) ephemeralClickPayload(e *Ephemeral, on elementAction) (jsonObject, error) {
 	w := p.w
 	action, err := findAction(e.Blocks, on)
 	if err != nil {
 		return nil, err
 	}
-	pl := w.interactive("block_actions", p)
-	container := reply{"type": "message", "message_ts": e.TS, "channel_id": e.Channel, "is_ephemeral": true}
+	pl := w.newInteraction("block_actions", p)
+	container := jsonObject{"type": "message", "message_ts": e.TS, "channel_id": e.Channel, "is_ephemeral": true}
 	if e.ThreadTS != "" {
 		container["thread_ts"] = e.ThreadTS
 	}
 	pl["container"] = container
-	pl["channel"] = reply{"id": e.Channel, "name": w.channels[e.Channel].name}
+	pl["channel"] = jsonObject{"id": e.Channel, "name": w.channels[e.Channel].name}
 	pl["response_url"] = w.newResponseURL(&responseURL{channel: e.Channel, user: p.ID, ts: e.TS, ephemeral: true, replace: true})
 	return w.withAction(pl, p, action), nil
 }
 
-func (p *Person) clickInView(id string, on pressed) (reply, error) {
+func (p *Person) viewClickPayload(id string, on elementAction) (jsonObject, error) {
 	w := p.w
 	v := w.views[id]
 	if v == nil || v.User != p.ID {
-		return nil, refused("there is no view %s open", id)
+		return nil, refusedf("there is no view %s open", id)
 	}
 	action, err := findAction(v.Blocks, on)
 	if err != nil {
 		return nil, err
 	}
-	pl := w.interactive("block_actions", p)
-	pl["container"], pl["view"] = reply{"type": "view", "view_id": v.ID}, v.wire(w)
+	pl := w.newInteraction("block_actions", p)
+	pl["container"], pl["view"] = jsonObject{"type": "view", "view_id": v.ID}, v.payload(w)
 	pl = w.withAction(pl, p, action)
 	w.triggers[pl["trigger_id"].(string)].viewID = v.ID
 	return pl, nil
 }
 
 // findAction returns the action that pressing an element makes.
-func findAction(blocks json.RawMessage, on pressed) (block, error) {
+func findAction(blocks json.RawMessage, on elementAction) (block, error) {
 	var list []block
 	if err := json.Unmarshal(blocks, &list); err != nil {
-		return nil, refused("the message has no buttons")
+		return nil, refusedf("the message has no buttons")
 	}
 	for _, bl := range list {
 		if on.block != "" && on.block != str(bl["block_id"]) {
@@ -126,11 +126,11 @@ func findAction(blocks json.RawMessage, on pressed) (block, error) {
 		}
 		for _, el := range elementsOf(bl) {
 			if str(el["action_id"]) == on.action {
-				return actionOf(bl, el, on.value)
+				return newAction(bl, el, on.value)
 			}
 		}
 	}
-	return nil, refused("there is nothing with action_id %s to press", on.action)
+	return nil, refusedf("there is nothing with action_id %s to press", on.action)
 }
 
 func elementsOf(bl block) []block {
@@ -144,7 +144,7 @@ func elementsOf(bl block) []block {
 	return out
 }
 
-func actionOf(bl, el block, value []string) (block, error) {
+func newAction(bl, el block, value []string) (block, error) {
 	action := block{"action_id": el["action_id"], "block_id": bl["block_id"], "type": el["type"]}
 	if str(el["type"]) == "button" {
 		action["text"] = el["text"]
@@ -156,9 +156,9 @@ func actionOf(bl, el block, value []string) (block, error) {
 		return action, nil
 	}
 	if len(value) == 0 {
-		return nil, refused("a %s needs a value", el["type"])
+		return nil, refusedf("a %s needs a value", el["type"])
 	}
-	chosen, err := choose(el, value[0])
+	chosen, err := selectedState(el, value[0])
 	if err != nil {
 		return nil, err
 	}

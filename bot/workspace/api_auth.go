@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// ticketLife is how long the URL of apps.connections.open may wait to be dialled.
-const ticketLife = 30 * time.Second
+// ticketTTL is how long the URL of apps.connections.open may wait to be dialled.
+const ticketTTL = 30 * time.Second
 
-func apiTest(c *call) (reply, error) {
+func apiTest(c *call) (jsonObject, error) {
 	if e := c.arg("error"); e != "" {
-		return nil, fail(e)
+		return nil, newAPIError(e)
 	}
-	args := reply{}
+	args := jsonObject{}
 	for k, v := range c.args {
 		args[k] = v
 	}
-	return reply{"args": args}, nil
+	return jsonObject{"args": args}, nil
 }
 
-func authTest(c *call) (reply, error) {
+func authTest(c *call) (jsonObject, error) {
 	w := c.w
-	out := reply{"url": "https://" + w.opts.TeamDomain + ".slack.com/", "team": w.opts.TeamDomain,
+	out := jsonObject{"url": "https://" + w.opts.TeamDomain + ".slack.com/", "team": w.opts.TeamDomain,
 		"team_id": w.opts.TeamID, "is_enterprise_install": false}
 	if c.kind == appToken {
 		out["app_id"], out["app_name"] = w.appID, w.opts.BotName
@@ -31,10 +31,10 @@ func authTest(c *call) (reply, error) {
 	return out, nil
 }
 
-func connectionsOpen(c *call) (reply, error) {
+func connectionsOpen(c *call) (jsonObject, error) {
 	w := c.w
 	ticket := newUUID()
-	w.tickets[ticket] = w.clock.Now().Add(ticketLife)
-	url := strings.Replace(w.base, "http://", "ws://", 1) + "/link/?ticket=" + ticket + "&app_id=" + w.appID
-	return reply{"url": url}, nil
+	w.tickets[ticket] = w.clock.Now().Add(ticketTTL)
+	url := strings.Replace(w.baseURL, "http://", "ws://", 1) + "/link/?ticket=" + ticket + "&app_id=" + w.appID
+	return jsonObject{"url": url}, nil
 }

@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// readable finds a channel and checks the scope for its kind; what is history or read.
-func (c *call) readable(what string) (*channelState, error) {
-	ch, err := c.visible(c.arg("channel"))
+// readableChannel finds a channel and checks the scope for its kind; what is history or read.
+func (c *call) readableChannel(what string) (*channelState, error) {
+	ch, err := c.visibleChannel(c.arg("channel"))
 	if err != nil {
 		return nil, err
 	}
-	return ch, c.w.needScope(c, scopeFor(ch.kind, what))
+	return ch, c.w.requireScope(c, scopeFor(ch.kind, what))
 }
 
-func (w *Workspace) channelInfo(ch *channelState) reply {
-	out := reply{"id": ch.id, "created": ch.created, "is_archived": ch.archived, "is_im": ch.kind == DirectMessage,
+func (w *Workspace) channelInfo(ch *channelState) jsonObject {
+	out := jsonObject{"id": ch.id, "created": ch.created, "is_archived": ch.archived, "is_im": ch.kind == DirectMessage,
 		"is_mpim": ch.kind == GroupMessage, "is_channel": ch.kind == PublicChannel, "is_group": ch.kind == PrivateChannel,
 		"is_private": ch.kind != PublicChannel, "is_ext_shared": ch.extShared, "is_pending_ext_shared": ch.pendingShare, "is_shared": ch.extShared,
 		"is_org_shared": false, "is_general": false, "context_team_id": w.opts.TeamID}
@@ -29,18 +29,18 @@ func (w *Workspace) channelInfo(ch *channelState) reply {
 		}
 		return out
 	}
-	out["name"], out["name_normalized"], out["is_member"] = ch.name, ch.name, ch.has(w.botUser)
-	out["topic"] = reply{"value": "", "creator": "", "last_set": 0}
-	out["purpose"] = reply{"value": "", "creator": "", "last_set": 0}
+	out["name"], out["name_normalized"], out["is_member"] = ch.name, ch.name, ch.hasMember(w.botUser)
+	out["topic"] = jsonObject{"value": "", "creator": "", "last_set": 0}
+	out["purpose"] = jsonObject{"value": "", "creator": "", "last_set": 0}
 	if ch.extShared {
-		out["shared_team_ids"] = ch.shared
+		out["shared_team_ids"] = ch.sharedTeams
 		out["conversation_host_id"] = w.opts.TeamID
 	}
 	return out
 }
 
-func conversationsInfo(c *call) (reply, error) {
-	ch, err := c.readable("read")
+func conversationsInfo(c *call) (jsonObject, error) {
+	ch, err := c.readableChannel("read")
 	if err != nil {
 		return nil, err
 	}
@@ -48,31 +48,31 @@ func conversationsInfo(c *call) (reply, error) {
 	if c.flag("include_num_members") {
 		info["num_members"] = len(ch.members)
 	}
-	return reply{"channel": info}, nil
+	return jsonObject{"channel": info}, nil
 }
 
-// bounds reads oldest, latest and inclusive.
-func (c *call) bounds() (oldest, latest int64, inclusive bool, err error) {
+// timeRange reads oldest, latest and inclusive.
+func (c *call) timeRange() (oldest, latest int64, inclusive bool, err error) {
 	var ok bool
 	if v := c.arg("oldest"); v != "" {
 		if oldest, ok = parseTS(v); !ok {
-			return 0, 0, false, fail("invalid_ts_oldest")
+			return 0, 0, false, newAPIError("invalid_ts_oldest")
 		}
 	}
 	if v := c.arg("latest"); v != "" && v != "now" {
 		if latest, ok = parseTS(v); !ok {
-			return 0, 0, false, fail("invalid_ts_latest")
+			return 0, 0, false, newAPIError("invalid_ts_latest")
 		}
 	}
 	return oldest, latest, c.flag("inclusive"), nil
 }
 
-func cursor(kind, value string) string {
+func encodeCursor(kind, value string) string {
 	return base64.StdEncoding.EncodeToString([]byte(kind + ":" + value))
 }
 
-// cursorArg returns the value within the cursor argument, "" when there is none.
-func (c *call) cursorArg(kind string) (string, error) {
+// decodeCursor returns the value within the cursor argument, "" when there is none.
+func (c *call) decodeCursor(kind string) (string, error) {
 	v := c.arg("cursor")
 	if v == "" {
 		return "", nil
@@ -80,48 +80,48 @@ func (c *call) cursorArg(kind string) (string, error) {
 	raw, err := base64.StdEncoding.DecodeString(v)
 	value, ok := strings.CutPrefix(string(raw), kind+":")
 	if err != nil || !ok {
-		return "", fail("invalid_cursor")
+		return "", newAPIError("invalid_cursor")
 	}
 	return value, nil
 }
 
-func page(out reply, next string) reply {
+func withNextCursor(out jsonObject, next string) jsonObject {
 	if next != "" {
-		out["response_metadata"] = reply{"next_cursor": next}
+		out["response_metadata"] = jsonObject{"next_cursor": next}
 	}
 	return out
 }
 
 // conversationsHistory pages from the newest to the oldest; replies are not in it unless they were broadcast.
-func conversationsHistory(c *call) (reply, error) {
-	ch, err := c.readable("history")
+func conversationsHistory(c *call) (jsonObject, error) {
+	ch, err := c.readableChannel("history")
 	if err != nil {
 		return nil, err
 	}
-	if !ch.has(c.w.botUser) {
-		return nil, fail("not_in_channel")
+	if !ch.hasMember(c.w.botUser) {
+		return nil, newAPIError("not_in_channel")
 	}
 	limit, err := c.limit(100, 999)
 	if err != nil {
 		return nil, err
 	}
-	oldest, latest, inclusive, err := c.bounds()
+	oldest, latest, inclusive, err := c.timeRange()
 	if err != nil {
 		return nil, err
 	}
-	msgs := between(ch.messages, oldest, latest, inclusive)
-	before, err := c.cursorArg("next_ts")
+	msgs := messagesBetween(ch.messages, oldest, latest, inclusive)
+	before, err := c.decodeCursor("next_ts")
 	if err != nil {
 		return nil, err
 	}
 	if before != "" {
 		micro, _ := strconv.ParseInt(before, 10, 64)
-		msgs = between(msgs, 0, micro, true)
+		msgs = messagesBetween(msgs, 0, micro, true)
 	}
 	return c.historyPage(msgs, limit), nil
 }
 
-func (c *call) historyPage(msgs []*Message, limit int) reply {
+func (c *call) historyPage(msgs []*Message, limit int) jsonObject {
 	out, next := []Message{}, ""
 	for _, m := range slices.Backward(msgs) {
 		if m.IsReply() && !m.broadcast {
@@ -129,16 +129,16 @@ func (c *call) historyPage(msgs []*Message, limit int) reply {
 		}
 		if len(out) == limit {
 			micro, _ := parseTS(m.TS)
-			next = cursor("next_ts", strconv.FormatInt(micro, 10))
+			next = encodeCursor("next_ts", strconv.FormatInt(micro, 10))
 			break
 		}
-		out = append(out, c.shown(m))
+		out = append(out, c.visibleMessage(m))
 	}
-	return page(reply{"messages": out, "has_more": next != "", "pin_count": 0}, next)
+	return withNextCursor(jsonObject{"messages": out, "has_more": next != "", "pin_count": 0}, next)
 }
 
 // shown is a message as the app may read it: metadata only when asked for.
-func (c *call) shown(m *Message) Message {
+func (c *call) visibleMessage(m *Message) Message {
 	s := m.clone()
 	if !c.flag("include_all_metadata") {
 		s.Metadata = nil
@@ -151,13 +151,13 @@ func (c *call) shown(m *Message) Message {
 
 // conversationsReplies pages from the oldest to the newest, as documented. The root comes first on every page, whatever
 // the bounds.
-func conversationsReplies(c *call) (reply, error) {
-	ch, err := c.readable("history")
+func conversationsReplies(c *call) (jsonObject, error) {
+	ch, err := c.readableChannel("history")
 	if err != nil {
 		return nil, err
 	}
-	if !ch.has(c.w.botUser) {
-		return nil, fail("not_in_channel")
+	if !ch.hasMember(c.w.botUser) {
+		return nil, newAPIError("not_in_channel")
 	}
 	root, err := c.rootOf(ch)
 	if err != nil {
@@ -167,20 +167,20 @@ func conversationsReplies(c *call) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	oldest, latest, inclusive, err := c.bounds()
+	oldest, latest, inclusive, err := c.timeRange()
 	if err != nil {
 		return nil, err
 	}
-	at, err := c.cursorArg("next_ts")
+	at, err := c.decodeCursor("next_ts")
 	if err != nil {
 		return nil, err
 	}
 	micro, _ := strconv.ParseInt(at, 10, 64)
-	msgs := between(ch.threads[root.TS], oldest, latest, inclusive)
+	msgs := messagesBetween(ch.threads[root.TS], oldest, latest, inclusive)
 	if c.w.opts.RepliesNewestFirst {
-		msgs, micro = lastOf(between(msgs, 0, micro, true), limit-1)
+		msgs, micro = newestReplies(messagesBetween(msgs, 0, micro, true), limit-1)
 	} else {
-		msgs, micro = firstOf(between(msgs, micro, 0, true), limit-1)
+		msgs, micro = oldestReplies(messagesBetween(msgs, micro, 0, true), limit-1)
 	}
 	return c.repliesPage(root, msgs, micro), nil
 }
@@ -192,13 +192,13 @@ func (c *call) rootOf(ch *channelState) (*Message, error) {
 		m = ch.byTS[m.ThreadTS]
 	}
 	if m == nil || m.Subtype == "channel_join" {
-		return nil, fail("thread_not_found")
+		return nil, newAPIError("thread_not_found")
 	}
 	return m, nil
 }
 
-// firstOf returns the oldest replies and where the next page starts; 0 when there is none.
-func firstOf(msgs []*Message, room int) ([]*Message, int64) {
+// oldestReplies returns the oldest replies and where the next page starts; 0 when there is none.
+func oldestReplies(msgs []*Message, room int) ([]*Message, int64) {
 	room = max(room, 1)
 	if len(msgs) <= room {
 		return msgs, 0
@@ -207,8 +207,8 @@ func firstOf(msgs []*Message, room int) ([]*Message, int64) {
 	return msgs[:room], next
 }
 
-// lastOf returns the newest replies and where the page before them ends; 0 when there is none.
-func lastOf(msgs []*Message, room int) ([]*Message, int64) {
+// newestReplies returns the newest replies and where the page before them ends; 0 when there is none.
+func newestReplies(msgs []*Message, room int) ([]*Message, int64) {
 	cut := len(msgs) - max(room, 1)
 	if cut <= 0 {
 		return msgs, 0
@@ -217,24 +217,24 @@ func lastOf(msgs []*Message, room int) ([]*Message, int64) {
 	return msgs[cut:], next
 }
 
-func (c *call) repliesPage(root *Message, msgs []*Message, micro int64) reply {
-	out, next := []Message{c.shown(root)}, ""
+func (c *call) repliesPage(root *Message, msgs []*Message, micro int64) jsonObject {
+	out, next := []Message{c.visibleMessage(root)}, ""
 	if micro > 0 {
-		next = cursor("next_ts", strconv.FormatInt(micro, 10))
+		next = encodeCursor("next_ts", strconv.FormatInt(micro, 10))
 	}
 	for _, m := range msgs {
-		out = append(out, c.shown(m))
+		out = append(out, c.visibleMessage(m))
 	}
-	return page(reply{"messages": out, "has_more": next != ""}, next)
+	return withNextCursor(jsonObject{"messages": out, "has_more": next != ""}, next)
 }
 
-// slicePage cuts a list that is paged by position.
-func slicePage[T any](c *call, list []T, def, most int) (part []T, next string, err error) {
+// paginate cuts a list that is paged by position.
+func paginate[T any](c *call, list []T, def, most int) (part []T, next string, err error) {
 	limit, err := c.limit(def, most)
 	if err != nil {
 		return nil, "", err
 	}
-	at, err := c.cursorArg("offset")
+	at, err := c.decodeCursor("offset")
 	if err != nil {
 		return nil, "", err
 	}
@@ -242,32 +242,32 @@ func slicePage[T any](c *call, list []T, def, most int) (part []T, next string, 
 	start = min(max(start, 0), len(list))
 	end := min(start+limit, len(list))
 	if end < len(list) {
-		next = cursor("offset", strconv.Itoa(end))
+		next = encodeCursor("offset", strconv.Itoa(end))
 	}
 	return list[start:end], next, nil
 }
 
-func conversationsMembers(c *call) (reply, error) {
-	ch, err := c.readable("read")
+func conversationsMembers(c *call) (jsonObject, error) {
+	ch, err := c.readableChannel("read")
 	if err != nil {
 		return nil, err
 	}
-	part, next, err := slicePage(c, ch.members, 100, 1000)
+	part, next, err := paginate(c, ch.members, 100, 1000)
 	if err != nil {
 		return nil, err
 	}
-	return page(reply{"members": append([]string{}, part...)}, next), nil
+	return withNextCursor(jsonObject{"members": append([]string{}, part...)}, next), nil
 }
 
-func conversationsList(c *call) (reply, error) { return c.channelList(false) }
+func conversationsList(c *call) (jsonObject, error) { return c.listChannels(false) }
 
 // usersConversations are the channels that the bot is in.
-func usersConversations(c *call) (reply, error) { return c.channelList(true) }
+func usersConversations(c *call) (jsonObject, error) { return c.listChannels(true) }
 
-func (c *call) channelList(mine bool) (reply, error) {
+func (c *call) listChannels(mine bool) (jsonObject, error) {
 	w := c.w
-	kinds := map[string]Kind{"public_channel": PublicChannel, "private_channel": PrivateChannel, "im": DirectMessage, "mpim": GroupMessage}
-	want := map[Kind]bool{}
+	kinds := map[string]ChannelKind{"public_channel": PublicChannel, "private_channel": PrivateChannel, "im": DirectMessage, "mpim": GroupMessage}
+	want := map[ChannelKind]bool{}
 	types := c.arg("types")
 	if types == "" {
 		types = "public_channel"
@@ -275,34 +275,34 @@ func (c *call) channelList(mine bool) (reply, error) {
 	for t := range strings.SplitSeq(types, ",") {
 		k, ok := kinds[strings.TrimSpace(t)]
 		if !ok {
-			return nil, fail("invalid_types")
+			return nil, newAPIError("invalid_types")
 		}
-		if err := w.needScope(c, scopeFor(k, "read")); err != nil {
+		if err := w.requireScope(c, scopeFor(k, "read")); err != nil {
 			return nil, err
 		}
 		want[k] = true
 	}
-	var list []reply
+	var list []jsonObject
 	for _, id := range w.channelOrder {
 		ch := w.channels[id]
-		hidden := (mine || ch.kind != PublicChannel) && !ch.has(w.botUser) || ch.archived && c.flag("exclude_archived")
+		hidden := (mine || ch.kind != PublicChannel) && !ch.hasMember(w.botUser) || ch.archived && c.flag("exclude_archived")
 		if want[ch.kind] && !hidden {
 			info := w.channelInfo(ch)
 			info["num_members"] = len(ch.members)
 			list = append(list, info)
 		}
 	}
-	part, next, err := slicePage(c, list, 100, 1000)
+	part, next, err := paginate(c, list, 100, 1000)
 	if err != nil {
 		return nil, err
 	}
-	return page(reply{"channels": append([]reply{}, part...)}, next), nil
+	return withNextCursor(jsonObject{"channels": append([]jsonObject{}, part...)}, next), nil
 }
 
-func conversationsOpen(c *call) (reply, error) {
+func conversationsOpen(c *call) (jsonObject, error) {
 	users := strings.Split(c.arg("users"), ",")
 	if len(users) != 1 || c.w.people[users[0]] == nil {
-		return nil, fail("user_not_found")
+		return nil, newAPIError("user_not_found")
 	}
-	return reply{"channel": c.w.channelInfo(c.w.im(users[0]))}, nil
+	return jsonObject{"channel": c.w.channelInfo(c.w.im(users[0]))}, nil
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-const signIn = "<!DOCTYPE html><html><head><title>Sign in to Slack | Slack</title></head><body><h1>Sign in to your workspace</h1></body></html>"
+const signInPage = "<!DOCTYPE html><html><head><title>Sign in to Slack | Slack</title></head><body><h1>Sign in to your workspace</h1></body></html>"
 
 // storedFile is a file and, before completeUploadExternal, an upload under way. The workspace's mu guards it.
 type storedFile struct {
@@ -26,13 +26,13 @@ func (w *Workspace) storeFiles(ch *channelState, m *Message) {
 	for i := range m.Files {
 		f := &m.Files[i]
 		f.User = m.User
-		f.sharedIn(ch)
+		f.markSharedIn(ch)
 		w.storeFile(f)
 	}
 }
 
-// sharedIn notes where a file can be seen.
-func (f *File) sharedIn(ch *channelState) {
+// markSharedIn notes where a file can be seen.
+func (f *File) markSharedIn(ch *channelState) {
 	switch ch.kind {
 	case PublicChannel:
 		f.IsPublic, f.Channels = true, append(f.Channels, ch.id)
@@ -56,7 +56,7 @@ func (w *Workspace) storeFile(f *File) {
 	setDefault(&f.Title, f.Name)
 	setDefault(&f.Mimetype, "text/plain")
 	setDefault(&f.Mode, "hosted")
-	setDefault(&f.URLPrivate, w.base+"/files/"+f.ID+"/"+address)
+	setDefault(&f.URLPrivate, w.baseURL+"/files/"+f.ID+"/"+address)
 	setDefault(&f.URLPrivateDownload, f.URLPrivate)
 	w.files[f.ID] = &storedFile{File: *f, complete: true}
 }
@@ -64,10 +64,10 @@ func (w *Workspace) storeFile(f *File) {
 // serveFile is url_private: without a token that may read files, a sign-in page with status 200.
 func (w *Workspace) serveFile(rw http.ResponseWriter, r *http.Request) {
 	seq := w.logRequest("file", map[string]string{"id": r.PathValue("id")})
-	fault := w.fault.takeAPI("file")
-	if fault.preempts() {
-		w.settleRequest(seq, fault.status, false, fault.code, fault.name)
-		if fault.before(w, rw, r) {
+	fault := w.faults.takeForMethod("file")
+	if fault.appliesBefore() {
+		w.finishRequest(seq, fault.status, false, fault.code, fault.name)
+		if fault.applyBefore(w, rw, r) {
 			return
 		}
 	}
@@ -79,40 +79,40 @@ func (w *Workspace) serveFile(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case !allowed:
 		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = rw.Write([]byte(signIn)) // the client may be gone
-		w.settleRequest(seq, http.StatusOK, false, "sign_in", "")
+		_, _ = rw.Write([]byte(signInPage)) // the client may be gone
+		w.finishRequest(seq, http.StatusOK, false, "sign_in", "")
 	case f == nil:
 		http.NotFound(rw, r)
-		w.settleRequest(seq, http.StatusNotFound, false, "file_not_found", "")
+		w.finishRequest(seq, http.StatusNotFound, false, "file_not_found", "")
 	default:
 		rw.Header().Set("Content-Type", f.Mimetype)
 		rw.Header().Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": path.Base("/" + f.Name)}))
 		_, _ = rw.Write(f.Content) // the client may be gone
-		w.settleRequest(seq, http.StatusOK, true, "", "")
+		w.finishRequest(seq, http.StatusOK, true, "", "")
 	}
 }
 
-func filesGetUploadURL(c *call) (reply, error) {
+func filesGetUploadURL(c *call) (jsonObject, error) {
 	w := c.w
 	size, err := strconv.Atoi(c.arg("length"))
 	if err != nil || size <= 0 || c.arg("filename") == "" {
-		return nil, failArg("invalid_arguments", "[ERROR] missing required field: filename or length")
+		return nil, newArgError("invalid_arguments", "[ERROR] missing required field: filename or length")
 	}
 	f := &storedFile{File: File{ID: w.newID("F"), Name: c.arg("filename"), User: w.botUser, Size: size}}
 	w.files[f.ID] = f
-	return reply{"upload_url": w.base + "/upload/" + f.ID, "file_id": f.ID}, nil
+	return jsonObject{"upload_url": w.baseURL + "/upload/" + f.ID, "file_id": f.ID}, nil
 }
 
 // serveUpload takes the bytes of an upload, raw or as a multipart form.
 func (w *Workspace) serveUpload(rw http.ResponseWriter, r *http.Request) {
 	seq := w.logRequest("upload", map[string]string{"id": r.PathValue("id")})
-	if fault := w.fault.takeAPI("upload"); fault.preempts() {
-		w.settleRequest(seq, fault.status, false, fault.code, fault.name)
-		if fault.before(w, rw, r) {
+	if fault := w.faults.takeForMethod("upload"); fault.appliesBefore() {
+		w.finishRequest(seq, fault.status, false, fault.code, fault.name)
+		if fault.applyBefore(w, rw, r) {
 			return
 		}
 	}
-	data, err := uploaded(r)
+	data, err := readUpload(r)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f := w.files[r.PathValue("id")]
@@ -127,7 +127,7 @@ func (w *Workspace) serveUpload(rw http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func uploaded(r *http.Request) ([]byte, error) {
+func readUpload(r *http.Request) ([]byte, error) {
 	if !strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		return io.ReadAll(r.Body)
 	}
@@ -147,22 +147,22 @@ func uploaded(r *http.Request) ([]byte, error) {
 }
 
 // filesCompleteUpload completes uploads and shares them. An upload that cannot be shared is not completed either.
-func filesCompleteUpload(c *call) (reply, error) {
+func filesCompleteUpload(c *call) (jsonObject, error) {
 	var list []struct{ ID, Title string }
 	if json.Unmarshal([]byte(c.arg("files")), &list) != nil || len(list) == 0 {
-		return nil, failArg("invalid_arguments", "[ERROR] missing required field: files")
+		return nil, newArgError("invalid_arguments", "[ERROR] missing required field: files")
 	}
 	var files []File
 	for _, item := range list {
 		f := c.w.files[item.ID]
 		if f == nil || f.complete || f.Content == nil {
-			return nil, fail("file_not_found")
+			return nil, newAPIError("file_not_found")
 		}
 		done := f.File
 		done.Title, done.Mimetype = item.Title, http.DetectContentType(f.Content)
 		files = append(files, done)
 	}
-	post, err := c.sharing(files)
+	post, err := c.prepareShare(files)
 	if err != nil {
 		return nil, err
 	}
@@ -170,28 +170,28 @@ func filesCompleteUpload(c *call) (reply, error) {
 		c.w.storeFile(&files[i])
 	}
 	post()
-	return reply{"files": files}, nil
+	return jsonObject{"files": files}, nil
 }
 
-// sharing makes ready to post files in a channel or thread; without a channel nobody sees them.
-func (c *call) sharing(files []File) (post func(), err error) {
+// prepareShare makes ready to post files in a channel or thread; without a channel nobody sees them.
+func (c *call) prepareShare(files []File) (post func(), err error) {
 	if c.arg("channel_id") == "" {
 		return func() {}, nil
 	}
 	c.args["channel"] = c.arg("channel_id")
-	ch, err := c.postable()
+	ch, err := c.channelToPostIn()
 	if err != nil {
 		return nil, err
 	}
-	root, err := c.thread(ch)
+	root, err := c.parentMessage(ch)
 	if err != nil {
 		return nil, err
 	}
 	for i := range files {
-		files[i].sharedIn(ch)
+		files[i].markSharedIn(ch)
 	}
 	return func() {
-		m := c.w.botMessage(content{text: c.arg("initial_comment")})
+		m := c.w.newBotMessage(messageContent{text: c.arg("initial_comment")})
 		m.Files, m.Subtype, m.Upload = files, "file_share", true
 		if root != nil {
 			m.ThreadTS, m.ParentUserID = root.TS, root.User
@@ -200,10 +200,10 @@ func (c *call) sharing(files []File) (post func(), err error) {
 	}, nil
 }
 
-func filesInfo(c *call) (reply, error) {
+func filesInfo(c *call) (jsonObject, error) {
 	f := c.w.files[c.arg("file")]
 	if f == nil || !f.complete {
-		return nil, fail("file_not_found")
+		return nil, newAPIError("file_not_found")
 	}
-	return reply{"file": f.File}, nil
+	return jsonObject{"file": f.File}, nil
 }

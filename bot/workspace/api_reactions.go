@@ -7,49 +7,49 @@ import (
 )
 
 const (
-	maxReactionsEach = 23 // different emoji of one member on one message
-	maxEmojiPerItem  = 50
+	maxReactionsPerUser = 23 // different emoji of one member on one message
+	maxEmojiPerItem     = 50
 )
 
 var emojiName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_+'\-]+(::skin-tone-[2-6])?$`) })
 
-// reactable finds the message of a reaction call.
-func (c *call) reactable() (*channelState, *Message, error) {
+// reactionTarget finds the message of a reaction call.
+func (c *call) reactionTarget() (*channelState, *Message, error) {
 	if c.arg("channel") == "" || c.arg("timestamp") == "" {
-		return nil, nil, fail("no_item_specified")
+		return nil, nil, newAPIError("no_item_specified")
 	}
 	if _, ok := parseTS(c.arg("timestamp")); !ok {
-		return nil, nil, fail("bad_timestamp")
+		return nil, nil, newAPIError("bad_timestamp")
 	}
-	ch, err := c.visible(c.arg("channel"))
+	ch, err := c.visibleChannel(c.arg("channel"))
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case !ch.has(c.w.botUser):
-		return nil, nil, fail("not_in_channel")
+	case !ch.hasMember(c.w.botUser):
+		return nil, nil, newAPIError("not_in_channel")
 	}
 	m := ch.byTS[c.arg("timestamp")]
 	if m == nil || m.Subtype == "tombstone" {
-		return nil, nil, fail("message_not_found")
+		return nil, nil, newAPIError("message_not_found")
 	}
 	return ch, m, nil
 }
 
-func reactionsAdd(c *call) (reply, error) {
-	ch, m, err := c.reactable()
+func reactionsAdd(c *call) (jsonObject, error) {
+	ch, m, err := c.reactionTarget()
 	switch {
 	case err != nil:
 		return nil, err
 	case ch.archived:
-		return nil, fail("is_archived")
+		return nil, newAPIError("is_archived")
 	case !emojiName().MatchString(c.arg("name")):
-		return nil, fail("invalid_name")
+		return nil, newAPIError("invalid_name")
 	}
-	return nil, c.w.react(ch, m, c.w.botUser, c.arg("name"))
+	return nil, c.w.addReaction(ch, m, c.w.botUser, c.arg("name"))
 }
 
-// react puts one member's emoji on a message. The caller holds mu.
-func (w *Workspace) react(ch *channelState, m *Message, user, name string) error {
+// addReaction puts one member's emoji on a message. The caller holds mu.
+func (w *Workspace) addReaction(ch *channelState, m *Message, user, name string) error {
 	own, at := 0, -1
 	for i, r := range m.Reactions {
 		if slices.Contains(r.Users, user) {
@@ -61,11 +61,11 @@ func (w *Workspace) react(ch *channelState, m *Message, user, name string) error
 	}
 	switch {
 	case at >= 0 && slices.Contains(m.Reactions[at].Users, user):
-		return fail("already_reacted")
-	case own >= maxReactionsEach:
-		return fail("too_many_reactions")
+		return newAPIError("already_reacted")
+	case own >= maxReactionsPerUser:
+		return newAPIError("too_many_reactions")
 	case at < 0 && len(m.Reactions) >= maxEmojiPerItem:
-		return fail("too_many_emoji")
+		return newAPIError("too_many_emoji")
 	case at < 0:
 		m.Reactions = append(m.Reactions, Reaction{Name: name})
 		at = len(m.Reactions) - 1
@@ -77,16 +77,16 @@ func (w *Workspace) react(ch *channelState, m *Message, user, name string) error
 	return nil
 }
 
-func reactionsRemove(c *call) (reply, error) {
-	ch, m, err := c.reactable()
+func reactionsRemove(c *call) (jsonObject, error) {
+	ch, m, err := c.reactionTarget()
 	if err != nil {
 		return nil, err
 	}
-	return nil, c.w.unreact(ch, m, c.w.botUser, c.arg("name"))
+	return nil, c.w.removeReaction(ch, m, c.w.botUser, c.arg("name"))
 }
 
-// unreact takes one member's emoji off a message. The caller holds mu.
-func (w *Workspace) unreact(ch *channelState, m *Message, user, name string) error {
+// removeReaction takes one member's emoji off a message. The caller holds mu.
+func (w *Workspace) removeReaction(ch *channelState, m *Message, user, name string) error {
 	for i := range m.Reactions {
 		r := &m.Reactions[i]
 		if r.Name != name || !slices.Contains(r.Users, user) {
@@ -100,13 +100,13 @@ func (w *Workspace) unreact(ch *channelState, m *Message, user, name string) err
 		w.emitReaction("reaction_removed", ch, m, user, name)
 		return nil
 	}
-	return fail("no_reaction")
+	return newAPIError("no_reaction")
 }
 
-func reactionsGet(c *call) (reply, error) {
-	ch, m, err := c.reactable()
+func reactionsGet(c *call) (jsonObject, error) {
+	ch, m, err := c.reactionTarget()
 	if err != nil {
 		return nil, err
 	}
-	return reply{"type": "message", "channel": ch.id, "message": m.clone()}, nil
+	return jsonObject{"type": "message", "channel": ch.id, "message": m.clone()}, nil
 }

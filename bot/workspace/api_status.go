@@ -6,35 +6,35 @@ import (
 )
 
 const (
-	maxStatus  = 50              // a longer one has a warning in its answer
-	statusLife = 2 * time.Minute // until Slack takes a status away by itself
+	maxStatus = 50              // a longer one has a warning in its answer
+	statusTTL = 2 * time.Minute // until Slack takes a status away by itself
 )
 
 // assistantStatus shows below a thread what the app does, until the app posts there.
-func assistantStatus(c *call) (reply, error) {
+func assistantStatus(c *call) (jsonObject, error) {
 	w := c.w
 	if w.opts.NoAssistant {
-		return nil, fail("feature_disabled")
+		return nil, newAPIError("feature_disabled")
 	}
 	if _, given := c.args["status"]; !given {
-		return nil, failArg("invalid_arguments", "[ERROR] missing required field: status")
+		return nil, newArgError("invalid_arguments", "[ERROR] missing required field: status")
 	}
-	ch, err := c.visible(c.arg("channel_id"))
+	ch, err := c.visibleChannel(c.arg("channel_id"))
 	switch {
 	case err != nil:
 		return nil, err
 	case ch.archived:
-		return nil, fail("is_archived")
-	case !ch.has(w.botUser):
-		return nil, fail("not_in_channel")
+		return nil, newAPIError("is_archived")
+	case !ch.hasMember(w.botUser):
+		return nil, newAPIError("not_in_channel")
 	}
 	root := ch.byTS[c.arg("thread_ts")]
 	if root == nil || root.IsReply() || root.Subtype == "tombstone" {
-		return nil, fail("invalid_thread_ts")
+		return nil, newAPIError("invalid_thread_ts")
 	}
 	w.showStatus(ch, root.TS, c.arg("status"))
 	if utf8.RuneCountInString(c.arg("status")) > maxStatus {
-		return reply{"warning": "status_too_long"}, nil
+		return jsonObject{"warning": "status_too_long"}, nil
 	}
 	return nil, nil
 }
@@ -42,22 +42,22 @@ func assistantStatus(c *call) (reply, error) {
 // showStatus changes the status of a thread; an empty one is none. The caller holds mu.
 func (w *Workspace) showStatus(ch *channelState, thread, text string) {
 	key := ch.id + "/" + thread
-	if end := w.statusEnds[key]; end != nil {
+	if end := w.cancelStatusExpiry[key]; end != nil {
 		end()
 	}
-	delete(w.statusEnds, key)
+	delete(w.cancelStatusExpiry, key)
 	if text == "" && w.statuses[key] == "" {
 		return
 	}
 	delete(w.statuses, key)
 	if text != "" {
 		w.statuses[key] = text
-		w.statusEnds[key] = w.sched.after(statusLife, func() {
+		w.cancelStatusExpiry[key] = w.sched.after(statusTTL, func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.showStatus(ch, thread, "")
 		})
 	}
-	w.touch(change{kind: statusChanged, channel: ch.id, ts: thread})
+	w.recordChange(change{kind: statusChanged, channel: ch.id, ts: thread})
 	w.notify()
 }

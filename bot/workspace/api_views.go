@@ -6,23 +6,23 @@ import (
 )
 
 const (
-	maxViewTitle = 24
-	maxPrivate   = 3_000
-	maxViewBytes = 250_000
-	maxViewStack = 3
+	maxViewTitle       = 24
+	maxPrivateMetadata = 3_000
+	maxViewBytes       = 250_000
+	maxViewStack       = 3
 )
 
 // view is a modal or Home tab with what only the workspace needs. The workspace's mu guards it.
 type view struct {
 	View
-	body   block
-	state  block
-	notify bool // notify_on_close
+	body          block
+	state         block
+	notifyOnClose bool // notify_on_close
 }
 
 // wire is the view object of Slack's payloads.
-func (v *view) wire(w *Workspace) reply {
-	out := reply{}
+func (v *view) payload(w *Workspace) jsonObject {
+	out := jsonObject{}
 	for k, e := range v.body {
 		out[k] = e
 	}
@@ -31,7 +31,7 @@ func (v *view) wire(w *Workspace) reply {
 		state = block{}
 	}
 	out["id"], out["team_id"], out["app_id"], out["bot_id"] = v.ID, w.opts.TeamID, w.appID, w.botID
-	out["app_installed_team_id"], out["state"], out["hash"] = w.opts.TeamID, reply{"values": state}, v.Hash
+	out["app_installed_team_id"], out["state"], out["hash"] = w.opts.TeamID, jsonObject{"values": state}, v.Hash
 	out["root_view_id"], out["previous_view_id"], out["external_id"] = v.RootID, nullable(v.PreviousID), v.ExternalID
 	out["private_metadata"], out["callback_id"] = v.PrivateMetadata, v.CallbackID
 	out["blocks"] = v.Blocks
@@ -55,23 +55,23 @@ func nullable(s string) any {
 func parseView(raw json.RawMessage, kind string) (block, error) {
 	var b block
 	if len(raw) > maxViewBytes {
-		return nil, fail("view_too_large")
+		return nil, newAPIError("view_too_large")
 	}
 	if json.Unmarshal(raw, &b) != nil || b == nil {
-		return nil, failArg("invalid_arguments", "[ERROR] view must be an object [json-pointer:/view]")
+		return nil, newArgError("invalid_arguments", "[ERROR] view must be an object [json-pointer:/view]")
 	}
 	chk := &blockCheck{view: true, ids: map[string]bool{}, pointer: "/view"}
 	if got := str(b["type"]); got != kind {
-		chk.wrong("must be %s", kind)
+		chk.addError("must be %s", kind)
 	}
-	chk.short("private_metadata", str(b["private_metadata"]), maxPrivate)
-	chk.short("callback_id", str(b["callback_id"]), maxID)
-	chk.short("external_id", str(b["external_id"]), maxID)
+	chk.checkLength("private_metadata", str(b["private_metadata"]), maxPrivateMetadata)
+	chk.checkLength("callback_id", str(b["callback_id"]), maxID)
+	chk.checkLength("external_id", str(b["external_id"]), maxID)
 	if kind == "modal" {
 		chk.modal(b)
 	}
 	if len(chk.errors) > 0 {
-		return nil, failArg("invalid_arguments", chk.errors...)
+		return nil, newArgError("invalid_arguments", chk.errors...)
 	}
 	blocks, err := json.Marshal(b["blocks"])
 	if err != nil {
@@ -85,14 +85,14 @@ func (b *blockCheck) modal(v block) {
 	inputs := false
 	list, ok := v["blocks"].([]any)
 	if !ok {
-		b.wrong("missing required field: blocks")
+		b.addError("missing required field: blocks")
 	}
 	for _, e := range list {
 		bl, _ := e.(block)
 		inputs = inputs || str(bl["type"]) == "input"
 	}
 	if inputs && v["submit"] == nil {
-		b.wrong("missing required field: submit")
+		b.addError("missing required field: submit")
 	}
 	for _, k := range []string{"submit", "close"} {
 		if v[k] != nil {
@@ -101,14 +101,14 @@ func (b *blockCheck) modal(v block) {
 	}
 }
 
-// set takes over what the app sent.
-func (v *view) set(body block, raw json.RawMessage) {
+// setBody takes over what the app sent.
+func (v *view) setBody(body block, raw json.RawMessage) {
 	blocks, _ := json.Marshal(body["blocks"])
 	title, _ := body["title"].(block)
 	v.body, v.Raw, v.state = body, raw, nil
-	v.Type, v.Title, v.Blocks = str(body["type"]), str(title["text"]), finishBlocks(string(blocks))
+	v.Type, v.Title, v.Blocks = str(body["type"]), str(title["text"]), fillBlockIDs(string(blocks))
 	v.CallbackID, v.PrivateMetadata, v.ExternalID = str(body["callback_id"]), str(body["private_metadata"]), str(body["external_id"])
-	v.notify = body["notify_on_close"] == true
+	v.notifyOnClose = body["notify_on_close"] == true
 	v.Hash = randomHex(8)
 	if v.Blocks == nil {
 		v.Blocks = json.RawMessage("[]")
@@ -120,17 +120,17 @@ func (c *call) redeemTrigger() (*trigger, error) {
 	t := c.w.triggers[c.arg("trigger_id")]
 	switch {
 	case t == nil:
-		return nil, fail("invalid_trigger_id")
+		return nil, newAPIError("invalid_trigger_id")
 	case t.used:
-		return nil, fail("exchanged_trigger_id")
-	case c.w.clock.Now().After(t.until):
-		return nil, fail("expired_trigger_id")
+		return nil, newAPIError("exchanged_trigger_id")
+	case c.w.clock.Now().After(t.expires):
+		return nil, newAPIError("expired_trigger_id")
 	}
 	t.used = true
 	return t, nil
 }
 
-func (w *Workspace) externalTaken(id, except string) bool {
+func (w *Workspace) isExternalIDTaken(id, except string) bool {
 	for _, v := range w.views {
 		if id != "" && v.ExternalID == id && v.ID != except {
 			return true
@@ -141,23 +141,23 @@ func (w *Workspace) externalTaken(id, except string) bool {
 
 // newView opens a view for somebody on top of what is open. The caller holds mu.
 func (w *Workspace) newView(user string, body block, raw json.RawMessage, below *view) (*view, error) {
-	if w.externalTaken(str(body["external_id"]), "") {
-		return nil, fail("duplicate_external_id")
+	if w.isExternalIDTaken(str(body["external_id"]), "") {
+		return nil, newAPIError("duplicate_external_id")
 	}
 	v := &view{View: View{ID: w.newID("V"), User: user}}
-	v.set(body, raw)
+	v.setBody(body, raw)
 	v.RootID = v.ID
 	if below != nil {
 		v.RootID, v.PreviousID = below.RootID, below.ID
 	}
 	w.views[v.ID] = v
 	w.viewStacks[user] = append(w.viewStacks[user], v.ID)
-	w.touch(change{kind: viewsChanged, user: user})
+	w.recordChange(change{kind: viewsChanged, user: user})
 	w.notify()
 	return v, nil
 }
 
-func viewsOpen(c *call) (reply, error) {
+func viewsOpen(c *call) (jsonObject, error) {
 	raw := json.RawMessage(c.arg("view"))
 	body, err := parseView(raw, "modal")
 	if err != nil {
@@ -167,28 +167,28 @@ func viewsOpen(c *call) (reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.w.closeViews(t.user, 0)
+	c.w.closeViewsFrom(t.user, 0)
 	v, err := c.w.newView(t.user, body, raw, nil)
 	if err != nil {
 		return nil, err
 	}
-	return reply{"view": v.wire(c.w)}, nil
+	return jsonObject{"view": v.payload(c.w)}, nil
 }
 
-func viewsPush(c *call) (reply, error) {
+func viewsPush(c *call) (jsonObject, error) {
 	t, err := c.redeemTrigger()
 	if err != nil {
 		return nil, err
 	}
 	below := c.w.views[t.viewID]
 	if below == nil {
-		return nil, fail("view_not_found")
+		return nil, newAPIError("view_not_found")
 	}
 	v, err := c.w.pushView(t.user, json.RawMessage(c.arg("view")), below)
 	if err != nil {
 		return nil, err
 	}
-	return reply{"view": v.wire(c.w)}, nil
+	return jsonObject{"view": v.payload(c.w)}, nil
 }
 
 func (w *Workspace) pushView(user string, raw json.RawMessage, below *view) (*view, error) {
@@ -197,7 +197,7 @@ func (w *Workspace) pushView(user string, raw json.RawMessage, below *view) (*vi
 		return nil, err
 	}
 	if len(w.viewStacks[user]) >= maxViewStack {
-		return nil, fail("push_limit_reached")
+		return nil, newAPIError("push_limit_reached")
 	}
 	return w.newView(user, body, raw, below)
 }
@@ -207,20 +207,20 @@ func (w *Workspace) changeView(v *view, raw json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	if w.externalTaken(str(body["external_id"]), v.ID) {
-		return fail("duplicate_external_id")
+	if w.isExternalIDTaken(str(body["external_id"]), v.ID) {
+		return newAPIError("duplicate_external_id")
 	}
-	v.set(body, raw)
+	v.setBody(body, raw)
 	kind := viewsChanged
 	if v.Type == "home" {
 		kind = homeChanged
 	}
-	w.touch(change{kind: kind, user: v.User})
+	w.recordChange(change{kind: kind, user: v.User})
 	w.notify()
 	return nil
 }
 
-func viewsUpdate(c *call) (reply, error) {
+func viewsUpdate(c *call) (jsonObject, error) {
 	w := c.w
 	v := w.views[c.arg("view_id")]
 	for _, o := range w.views {
@@ -229,21 +229,21 @@ func viewsUpdate(c *call) (reply, error) {
 		}
 	}
 	if v == nil {
-		return nil, fail("not_found")
+		return nil, newAPIError("not_found")
 	}
 	if h := c.arg("hash"); h != "" && h != v.Hash {
-		return nil, fail("hash_conflict")
+		return nil, newAPIError("hash_conflict")
 	}
 	if err := w.changeView(v, json.RawMessage(c.arg("view"))); err != nil {
 		return nil, err
 	}
-	return reply{"view": v.wire(w)}, nil
+	return jsonObject{"view": v.payload(w)}, nil
 }
 
-func viewsPublish(c *call) (reply, error) {
+func viewsPublish(c *call) (jsonObject, error) {
 	w := c.w
 	if w.opts.NoHome {
-		return nil, fail("not_enabled")
+		return nil, newAPIError("not_enabled")
 	}
 	raw := json.RawMessage(c.arg("view"))
 	body, err := parseView(raw, "home")
@@ -252,25 +252,25 @@ func viewsPublish(c *call) (reply, error) {
 	}
 	p := w.people[c.arg("user_id")]
 	if p == nil || p.deleted {
-		return nil, failArg("invalid_arguments", "[ERROR] invalid user_id")
+		return nil, newArgError("invalid_arguments", "[ERROR] invalid user_id")
 	}
 	v := w.homes[p.ID]
 	if v == nil {
 		v = &view{View: View{ID: w.newID("V"), User: p.ID}}
 		v.RootID = v.ID
 	} else if h := c.arg("hash"); h != "" && h != v.Hash {
-		return nil, fail("hash_conflict")
+		return nil, newAPIError("hash_conflict")
 	}
-	v.set(body, raw)
+	v.setBody(body, raw)
 	w.homes[p.ID] = v
 	w.views[v.ID] = v
-	w.touch(change{kind: homeChanged, user: p.ID})
+	w.recordChange(change{kind: homeChanged, user: p.ID})
 	w.notify()
-	return reply{"view": v.wire(w)}, nil
+	return jsonObject{"view": v.payload(w)}, nil
 }
 
-// closeViews closes somebody's modals from position keep upwards. The caller holds mu.
-func (w *Workspace) closeViews(user string, keep int) {
+// closeViewsFrom closes somebody's modals from position keep upwards. The caller holds mu.
+func (w *Workspace) closeViewsFrom(user string, keep int) {
 	stack := w.viewStacks[user]
 	if keep < 0 || keep >= len(stack) {
 		return
@@ -279,5 +279,5 @@ func (w *Workspace) closeViews(user string, keep int) {
 		delete(w.views, id)
 	}
 	w.viewStacks[user] = slices.Clone(stack[:keep])
-	w.touch(change{kind: viewsChanged, user: user})
+	w.recordChange(change{kind: viewsChanged, user: user})
 }

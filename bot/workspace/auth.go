@@ -14,9 +14,9 @@ const (
 	noToken // api.test
 )
 
-// method is one entry of the Web API.
+// method is one entry of the Web InjectAPI.
 type method struct {
-	fn    func(*call) (reply, error)
+	fn    func(*call) (jsonObject, error)
 	tier  int // calls a minute; 0: none that matters here
 	scope string
 	token tokenKind
@@ -36,29 +36,29 @@ func (w *Workspace) authenticate(c *call, m method) error {
 		return nil
 	}
 	if c.token == "" {
-		return fail("not_authed")
+		return newAPIError("not_authed")
 	}
 	if e := w.tokenErrors[c.token]; e != "" {
-		return fail(e)
+		return newAPIError(e)
 	}
 	switch c.token {
 	case w.opts.BotToken:
 		c.kind = botToken
-		w.scopeHeaders(c.header, w.opts.Scopes, m.scope)
+		w.setScopeHeaders(c.header, w.opts.Scopes, m.scope)
 	case w.opts.AppToken:
 		c.kind = appToken
-		w.scopeHeaders(c.header, w.opts.AppScopes, m.scope)
+		w.setScopeHeaders(c.header, w.opts.AppScopes, m.scope)
 	default:
-		return fail("invalid_auth")
+		return newAPIError("invalid_auth")
 	}
 	if c.kind != m.token && c.method != "auth.test" {
-		return fail("not_allowed_token_type")
+		return newAPIError("not_allowed_token_type")
 	}
-	return w.needScope(c, m.scope)
+	return w.requireScope(c, m.scope)
 }
 
-// needScope fails with missing_scope as Slack does, naming what is needed and what is there.
-func (w *Workspace) needScope(c *call, scope string) error {
+// requireScope fails with missing_scope as Slack does, naming what is needed and what is there.
+func (w *Workspace) requireScope(c *call, scope string) error {
 	have := w.opts.Scopes
 	if c.kind == appToken {
 		have = w.opts.AppScopes
@@ -66,10 +66,10 @@ func (w *Workspace) needScope(c *call, scope string) error {
 	if scope == "" || slices.Contains(have, scope) {
 		return nil
 	}
-	return &apiError{code: "missing_scope", extra: reply{"needed": scope, "provided": strings.Join(have, ",")}}
+	return &apiError{code: "missing_scope", extra: jsonObject{"needed": scope, "provided": strings.Join(have, ",")}}
 }
 
-func (w *Workspace) scopeHeaders(h http.Header, have []string, need string) {
+func (w *Workspace) setScopeHeaders(h http.Header, have []string, need string) {
 	h.Set("X-OAuth-Scopes", strings.Join(have, ","))
 	if need != "" {
 		h.Set("X-Accepted-OAuth-Scopes", need)
@@ -77,12 +77,12 @@ func (w *Workspace) scopeHeaders(h http.Header, have []string, need string) {
 }
 
 // scopeFor names the scope that reads a kind of conversation; what is history or read.
-func scopeFor(kind Kind, what string) string {
+func scopeFor(kind ChannelKind, what string) string {
 	return kindName(kind) + ":" + what
 }
 
 // kindName is how scopes and event names call a kind of conversation.
-func kindName(kind Kind) string {
+func kindName(kind ChannelKind) string {
 	switch kind {
 	case PublicChannel:
 		return "channels"

@@ -12,7 +12,7 @@ import (
 
 func TestTokensAreChecked(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	for _, c := range []struct{ token, method, want string }{
 		{"", "auth.test", "not_authed"},
 		{"xoxb-wrong", "auth.test", "invalid_auth"},
@@ -27,14 +27,14 @@ func TestTokensAreChecked(t *testing.T) {
 		}
 	}
 	f.RevokeToken(f.BotToken(), "token_revoked")
-	f.refuses("token_revoked", "auth.test", nil)
+	f.callFails("token_revoked", "auth.test", nil)
 	f.RevokeToken(f.BotToken(), "")
-	f.allows("auth.test", nil)
+	f.callOK("auth.test", nil)
 }
 
 func TestTheTokenMayBeInTheBody(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	if out, _ := f.callAs("", "auth.test", form("token", f.BotToken())); out["user_id"] != f.BotUserID() || out["bot_id"] != f.BotID() || out["team_id"] != f.TeamID() {
 		t.Errorf("got %v", out)
 	}
@@ -47,18 +47,18 @@ func TestTheTokenMayBeInTheBody(t *testing.T) {
 
 func TestAMissingScopeIsNamed(t *testing.T) {
 	t.Parallel()
-	f := start(t, func(o *Options) { o.Scopes = []string{"channels:history", "commands"} })
+	f := startFixture(t, func(o *Options) { o.Scopes = []string{"channels:history", "commands"} })
 	_, _, err := f.api.PostMessageContext(f.ctx, f.ch, slack.MsgOptionText("x", false))
 	var se slack.SlackErrorResponse
 	if !errors.As(err, &se) || se.Err != "missing_scope" || se.Needed != "chat:write" || se.Provided != "channels:history,commands" {
 		t.Errorf("got %#v", err)
 	}
-	f.refuses("missing_scope", "conversations.info", form("channel", f.ch))
+	f.callFails("missing_scope", "conversations.info", form("channel", f.ch))
 	_, res := f.call("auth.test", nil)
 	if got := res.Header.Get("X-OAuth-Scopes"); got != "channels:history,commands" {
 		t.Errorf("X-OAuth-Scopes is %q", got)
 	}
-	f2 := start(t, func(o *Options) { o.AppScopes = []string{} })
+	f2 := startFixture(t, func(o *Options) { o.AppScopes = []string{} })
 	if out, _ := f2.callAs(f2.AppToken(), "apps.connections.open", nil); out["error"] != "missing_scope" || out["needed"] != "connections:write" {
 		t.Errorf("got %v", out)
 	}
@@ -66,7 +66,7 @@ func TestAMissingScopeIsNamed(t *testing.T) {
 
 func TestEveryResponseCarriesTheWorkspacesTime(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	f.clock.Advance(90 * time.Minute)
 	_, res := f.call("api.test", nil)
 	if got := res.Header.Get("Date"); got != "Sun, 01 Mar 2026 10:30:00 GMT" {
@@ -76,7 +76,7 @@ func TestEveryResponseCarriesTheWorkspacesTime(t *testing.T) {
 
 func TestJSONIsReadOnlyWhereSlackReadsIt(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	send := func(method, body string) map[string]any {
 		req := must[*http.Request](t)(http.NewRequestWithContext(f.ctx, http.MethodPost, f.APIURL()+method, strings.NewReader(body)))
 		req.Header.Set("Content-Type", "application/json; charset=utf-8")

@@ -42,7 +42,7 @@ type blockCheck struct {
 func checkBlocks(raw string, view bool) error {
 	var blocks []block
 	if err := json.Unmarshal([]byte(raw), &blocks); err != nil {
-		return fail("invalid_blocks_format")
+		return newAPIError("invalid_blocks_format")
 	}
 	most := maxMessageBlocks
 	if view {
@@ -51,7 +51,7 @@ func checkBlocks(raw string, view bool) error {
 	b := &blockCheck{view: view, ids: map[string]bool{}}
 	if len(blocks) > most {
 		b.pointer = "/blocks"
-		b.wrong("no more than %d items allowed", most)
+		b.addError("no more than %d items allowed", most)
 	}
 	for i, bl := range blocks {
 		b.pointer = fmt.Sprintf("/blocks/%d", i)
@@ -59,25 +59,25 @@ func checkBlocks(raw string, view bool) error {
 	}
 	switch {
 	case len(b.errors) > 0 && view:
-		return failArg("invalid_arguments", b.errors...)
+		return newArgError("invalid_arguments", b.errors...)
 	case len(b.errors) > 0:
-		return &apiError{code: "invalid_blocks", extra: reply{"errors": b.errors,
-			"response_metadata": reply{"messages": b.errors}}}
+		return &apiError{code: "invalid_blocks", extra: jsonObject{"errors": b.errors,
+			"response_metadata": jsonObject{"messages": b.errors}}}
 	case !view && (b.text > maxBlocksText || b.md > maxMarkdown):
-		return fail("msg_blocks_too_long")
+		return newAPIError("msg_blocks_too_long")
 	}
 	return nil
 }
 
-func (b *blockCheck) wrong(format string, args ...any) {
+func (b *blockCheck) addError(format string, args ...any) {
 	b.errors = append(b.errors, fmt.Sprintf("[ERROR] "+format, args...)+" [json-pointer:"+b.pointer+"]")
 }
 
 func (b *blockCheck) block(bl block) {
 	if id := str(bl["block_id"]); id != "" {
-		b.short("block_id", id, maxID)
+		b.checkLength("block_id", id, maxID)
 		if b.ids["block "+id] {
-			b.wrong("`block_id` %s already exists", id)
+			b.addError("`block_id` %s already exists", id)
 		}
 		b.ids["block "+id] = true
 	}
@@ -97,22 +97,22 @@ func (b *blockCheck) block(bl block) {
 	case "image":
 		b.image(bl)
 	case "divider", "rich_text", "video", "file", "table", "context_actions":
-		b.count(bl)
+		b.countText(bl)
 	default:
-		b.wrong("unsupported type: %s", kind)
+		b.addError("unsupported type: %s", kind)
 	}
 }
 
 func (b *blockCheck) section(bl block) {
 	fields, _ := bl["fields"].([]any)
 	if bl["text"] == nil && len(fields) == 0 {
-		b.wrong("must provide either `text` or `fields`")
+		b.addError("must provide either `text` or `fields`")
 	}
 	if bl["text"] != nil {
 		b.textObject(bl["text"], "", maxSectionText)
 	}
 	if len(fields) > maxFields {
-		b.wrong("no more than %d items allowed", maxFields)
+		b.addError("no more than %d items allowed", maxFields)
 	}
 	for _, f := range fields {
 		b.textObject(f, "", maxField)
@@ -129,7 +129,7 @@ func (b *blockCheck) input(bl block) {
 	}
 	el, ok := bl["element"].(block)
 	if !ok {
-		b.wrong("missing required field: element")
+		b.addError("missing required field: element")
 		return
 	}
 	b.element(el)
@@ -139,9 +139,9 @@ func (b *blockCheck) markdown(bl block) {
 	text, ok := bl["text"].(string)
 	switch {
 	case b.view:
-		b.wrong("unsupported type: markdown")
+		b.addError("unsupported type: markdown")
 	case !ok || text == "":
-		b.wrong("missing required field: text")
+		b.addError("missing required field: text")
 	}
 	b.md += utf8.RuneCountInString(text)
 	b.text += utf8.RuneCountInString(text)
@@ -149,13 +149,13 @@ func (b *blockCheck) markdown(bl block) {
 
 func (b *blockCheck) image(bl block) {
 	if str(bl["image_url"]) == "" && bl["slack_file"] == nil {
-		b.wrong("must provide either `image_url` or `slack_file`")
+		b.addError("must provide either `image_url` or `slack_file`")
 	}
-	b.short("image_url", str(bl["image_url"]), maxURL)
+	b.checkLength("image_url", str(bl["image_url"]), maxURL)
 	if str(bl["alt_text"]) == "" {
-		b.wrong("missing required field: alt_text")
+		b.addError("missing required field: alt_text")
 	}
-	b.short("alt_text", str(bl["alt_text"]), 2000)
+	b.checkLength("alt_text", str(bl["alt_text"]), 2000)
 }
 
 // textObject checks a composition object; kind "" allows both kinds.
@@ -164,36 +164,36 @@ func (b *blockCheck) textObject(v any, kind string, most int) {
 	text, isText := t["text"].(string)
 	switch got := str(t["type"]); {
 	case !ok:
-		b.wrong("missing required field: text")
+		b.addError("missing required field: text")
 		return
 	case got != "plain_text" && got != "mrkdwn", kind != "" && got != kind:
-		b.wrong("unsupported type: %s", got)
+		b.addError("unsupported type: %s", got)
 	case !isText || text == "":
-		b.wrong("must be more than 0 characters")
+		b.addError("must be more than 0 characters")
 	}
-	b.short("text", text, most)
+	b.checkLength("text", text, most)
 	b.text += utf8.RuneCountInString(text)
 }
 
-func (b *blockCheck) short(name, v string, most int) {
+func (b *blockCheck) checkLength(name, v string, most int) {
 	if utf8.RuneCountInString(v) > most {
-		b.wrong("must be less than %d characters: `%s`", most+1, name)
+		b.addError("must be less than %d characters: `%s`", most+1, name)
 	}
 }
 
 func (b *blockCheck) elements(v any, most int, interactive bool) {
 	list, _ := v.([]any)
 	if len(list) == 0 {
-		b.wrong("missing required field: elements")
+		b.addError("missing required field: elements")
 	}
 	if len(list) > most {
-		b.wrong("no more than %d items allowed", most)
+		b.addError("no more than %d items allowed", most)
 	}
 	for _, e := range list {
 		el, ok := e.(block)
 		switch {
 		case !ok:
-			b.wrong("must be an object")
+			b.addError("must be an object")
 		case interactive:
 			b.element(el)
 		case str(el["type"]) == "image":
@@ -206,9 +206,9 @@ func (b *blockCheck) elements(v any, most int, interactive bool) {
 
 func (b *blockCheck) element(el block) {
 	id := str(el["action_id"])
-	b.short("action_id", id, maxID)
+	b.checkLength("action_id", id, maxID)
 	if id != "" && b.ids["action "+id] && !b.view {
-		b.wrong("`action_id` %s already exists", id)
+		b.addError("`action_id` %s already exists", id)
 	}
 	b.ids["action "+id] = true
 	switch kind := str(el["type"]); kind {
@@ -219,7 +219,7 @@ func (b *blockCheck) element(el block) {
 	case "image":
 		b.image(el)
 	case "":
-		b.wrong("missing required field: type")
+		b.addError("missing required field: type")
 	case "plain_text_input", "rich_text_input", "email_text_input", "url_text_input", "number_input":
 		if !b.view {
 			return // Slack allows inputs in messages too
@@ -235,10 +235,10 @@ func (b *blockCheck) element(el block) {
 
 func (b *blockCheck) button(el block) {
 	b.textObject(el["text"], "plain_text", maxButtonText)
-	b.short("value", str(el["value"]), maxButtonValue)
-	b.short("url", str(el["url"]), maxURL)
+	b.checkLength("value", str(el["value"]), maxButtonValue)
+	b.checkLength("url", str(el["url"]), maxURL)
 	if s := str(el["style"]); s != "" && s != "primary" && s != "danger" {
-		b.wrong("style must be primary or danger")
+		b.addError("style must be primary or danger")
 	}
 }
 
@@ -246,15 +246,15 @@ func (b *blockCheck) options(el block) {
 	list, _ := el["options"].([]any)
 	groups, _ := el["option_groups"].([]any)
 	if len(list) == 0 && len(groups) == 0 {
-		b.wrong("must provide either `options` or `option_groups`")
+		b.addError("must provide either `options` or `option_groups`")
 	}
 	if len(list) > maxOptions {
-		b.wrong("no more than %d items allowed", maxOptions)
+		b.addError("no more than %d items allowed", maxOptions)
 	}
 	for _, o := range list {
 		opt, _ := o.(block)
 		b.textObject(opt["text"], "", maxButtonText)
-		b.short("value", str(opt["value"]), 150)
+		b.checkLength("value", str(opt["value"]), 150)
 	}
 }
 
@@ -267,26 +267,26 @@ func (b *blockCheck) confirm(v any) {
 }
 
 // count adds the text of a block that is not checked further.
-func (b *blockCheck) count(v any) {
+func (b *blockCheck) countText(v any) {
 	switch t := v.(type) {
 	case map[string]any:
 		for k, e := range t {
 			if s, ok := e.(string); ok && (k == "text" || k == "url") {
 				b.text += utf8.RuneCountInString(s)
 			}
-			b.count(e)
+			b.countText(e)
 		}
 	case []any:
 		for _, e := range t {
-			b.count(e)
+			b.countText(e)
 		}
 	}
 }
 
 func str(v any) string { s, _ := v.(string); return s }
 
-// finishBlocks gives each block the id that Slack gives to one without.
-func finishBlocks(raw string) json.RawMessage {
+// fillBlockIDs gives each block the id that Slack gives to one without.
+func fillBlockIDs(raw string) json.RawMessage {
 	var blocks []block
 	if json.Unmarshal([]byte(raw), &blocks) != nil || len(blocks) == 0 {
 		return nil
@@ -297,7 +297,7 @@ func finishBlocks(raw string) json.RawMessage {
 			bl["block_id"] = randomHex(3)
 		}
 		used[str(bl["block_id"])] = true
-		nameActions(bl, i)
+		fillActionIDs(bl, i)
 	}
 	out, err := json.Marshal(blocks)
 	if err != nil {
@@ -306,7 +306,7 @@ func finishBlocks(raw string) json.RawMessage {
 	return out
 }
 
-func nameActions(bl block, i int) {
+func fillActionIDs(bl block, i int) {
 	elements, _ := bl["elements"].([]any)
 	for _, key := range []string{"accessory", "element"} {
 		elements = append(elements, bl[key])

@@ -14,7 +14,7 @@ const boltDir = "../../testdata/bolt"
 // bolt runs Slack's own framework against the workspace until the test ends.
 func (f *fixture) bolt() {
 	f.t.Helper()
-	needBolt(f.t)
+	requireBolt(f.t)
 	ctx, cancel := context.WithCancel(f.ctx)
 	cmd := exec.CommandContext(ctx, "node", "conversation.js")
 	cmd.Dir = boltDir
@@ -39,7 +39,7 @@ func (f *fixture) bolt() {
 			f.t.Logf("Bolt said:\n%s", out.String())
 		}
 	})
-	f.wait("Bolt connects", func() bool {
+	f.waitUntil("Bolt connects", func() bool {
 		select {
 		case <-exited:
 			f.t.Fatalf("Bolt ended: %s", out.String())
@@ -51,13 +51,13 @@ func (f *fixture) bolt() {
 
 func realTime(o *Options) { o.Clock = nil }
 
-func TestBoltHoldsAConversation(t *testing.T) {
+func TestBoltRunsAConversation(t *testing.T) {
 	t.Parallel()
-	f := start(t, realTime)
+	f := startFixture(t, realTime)
 	f.bolt()
 
 	root := f.post("hello there")
-	f.wait("a message is heard and answered in its thread", func() bool { return len(f.Thread(f.ch, root)) == 2 })
+	f.waitUntil("a message is heard and answered in its thread", func() bool { return len(f.Thread(f.ch, root)) == 2 })
 	answer := f.Thread(f.ch, root)[1]
 	if answer.Text != "hello <@"+f.ann.ID+">" || answer.ThreadTS != root {
 		t.Fatalf("answered %+v", answer)
@@ -66,24 +66,24 @@ func TestBoltHoldsAConversation(t *testing.T) {
 	if err := f.ann.Click(f.ctx, f.ch, answer.TS, "go"); err != nil {
 		t.Fatal(err)
 	}
-	f.wait("the button's message is changed", func() bool {
+	f.waitUntil("the button's message is changed", func() bool {
 		m, _ := f.Message(f.ch, answer.TS)
 		return m.Text == "gone fast"
 	})
 
 	must[SlashResult](t)(f.ann.Slash(f.ctx, f.ch, "/agent", "status"))
-	f.wait("a command is answered through its response URL", func() bool {
+	f.waitUntil("a command is answered through its response URL", func() bool {
 		e := f.Ephemerals(f.ann.ID)
 		return len(e) == 1 && e[0].Text == "you said status" && e[0].Source == "response_url"
 	})
 }
 
-func TestBoltShowsAFieldErrorAndThenTakesTheForm(t *testing.T) {
+func TestBoltShowsAFieldErrorAndThenAcceptsTheForm(t *testing.T) {
 	t.Parallel()
-	f := start(t, realTime)
+	f := startFixture(t, realTime)
 	f.bolt()
 	must[SlashResult](t)(f.ann.Slash(f.ctx, f.ch, "/agent", "form"))
-	f.wait("a modal opens", func() bool { return len(f.Views(f.ann.ID)) == 1 })
+	f.waitUntil("a modal opens", func() bool { return len(f.Views(f.ann.ID)) == 1 })
 	view := f.Views(f.ann.ID)[0]
 
 	wrong := must[map[string]string](t)(f.ann.Submit(f.ctx, view.ID, map[string]string{"name": "two words"}))
@@ -94,36 +94,36 @@ func TestBoltShowsAFieldErrorAndThenTakesTheForm(t *testing.T) {
 	if len(wrong) != 0 || len(f.Views(f.ann.ID)) != 0 {
 		t.Fatalf("errors %v, open %v", wrong, f.Views(f.ann.ID))
 	}
-	f.wait("the form did its work", func() bool {
+	f.waitUntil("the form did its work", func() bool {
 		m := f.Messages(f.ch)
 		return len(m) == 1 && m[0].Text == "worker by <@"+f.ann.ID+">"
 	})
 }
 
-func TestBoltHearsMentionsShortcutsAndHome(t *testing.T) {
+func TestBoltReceivesMentionsShortcutsAndHome(t *testing.T) {
 	t.Parallel()
-	f := start(t, realTime)
+	f := startFixture(t, realTime)
 	f.bolt()
 	ts := f.post("@the-loop are you there?")
-	f.wait("a mention is heard", func() bool { return len(f.Thread(f.ch, ts)) == 2 })
+	f.waitUntil("a mention is heard", func() bool { return len(f.Thread(f.ch, ts)) == 2 })
 	if err := f.ann.Shortcut(f.ctx, f.ch, ts, "session_menu"); err != nil {
 		t.Fatal(err)
 	}
-	f.wait("a shortcut works on its message", func() bool { return f.HasReaction(f.ch, ts, "eyes") })
+	f.waitUntil("a shortcut works on its message", func() bool { return f.HasReaction(f.ch, ts, "eyes") })
 	if err := f.ann.OpenHome(f.ctx); err != nil {
 		t.Fatal(err)
 	}
-	f.wait("Home is published", func() bool { _, ok := f.Home(f.ann.ID); return ok })
-	f.wait("all acked", func() bool { return f.Pending() == 0 })
+	f.waitUntil("Home is published", func() bool { _, ok := f.Home(f.ann.ID); return ok })
+	f.waitUntil("all acked", func() bool { return f.Pending() == 0 })
 }
 
-func TestBoltComesBackAfterARefresh(t *testing.T) {
+func TestBoltReconnectsAfterARefresh(t *testing.T) {
 	t.Parallel()
-	f := start(t, realTime)
+	f := startFixture(t, realTime)
 	f.bolt()
 	f.Disconnect("refresh_requested")
-	f.wait("it left", func() bool { return f.Connections() == 0 })
-	f.wait("it is back", func() bool { return f.Connections() == 1 })
+	f.waitUntil("it left", func() bool { return f.Connections() == 0 })
+	f.waitUntil("it is back", func() bool { return f.Connections() == 1 })
 	root := f.post("hello again")
-	f.wait("and answers", func() bool { return len(f.Thread(f.ch, root)) == 2 })
+	f.waitUntil("and answers", func() bool { return len(f.Thread(f.ch, root)) == 2 })
 }

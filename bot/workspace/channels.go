@@ -15,7 +15,7 @@ func Mpim() ChannelOption { return func(c *channelState) { c.kind = GroupMessage
 
 // ExtShared shares the channel with other teams (Slack Connect).
 func ExtShared(teams ...string) ChannelOption {
-	return func(c *channelState) { c.extShared, c.shared = true, append(c.shared, teams...) }
+	return func(c *channelState) { c.extShared, c.sharedTeams = true, append(c.sharedTeams, teams...) }
 }
 
 // Archived makes a channel that nobody can post in.
@@ -38,7 +38,7 @@ func (w *Workspace) AddChannel(name string, opts ...ChannelOption) Channel {
 	if c.kind == GroupMessage {
 		prefix = "G"
 	}
-	c.shared = append(c.shared, w.opts.TeamID)
+	c.sharedTeams = append(c.sharedTeams, w.opts.TeamID)
 	return w.newChannel(prefix, c).public()
 }
 
@@ -60,14 +60,14 @@ func (w *Workspace) Invite(channel string, users ...string) {
 	ch := w.channel(channel)
 	for _, user := range users {
 		p := w.person(user)
-		if ch == nil || p == nil || ch.has(p.ID) {
+		if ch == nil || p == nil || ch.hasMember(p.ID) {
 			continue
 		}
 		ch.members = append(ch.members, p.ID)
-		w.touch(change{kind: placesChanged})
+		w.recordChange(change{kind: directoryChanged})
 		w.notify()
 		if w.started {
-			w.joined(ch, p)
+			w.emitJoined(ch, p)
 		}
 	}
 }
@@ -75,20 +75,20 @@ func (w *Workspace) Invite(channel string, users ...string) {
 // Join is Invite.
 func (w *Workspace) Join(channel string, users ...string) { w.Invite(channel, users...) }
 
-func (w *Workspace) joined(ch *channelState, p *Person) {
+func (w *Workspace) emitJoined(ch *channelState, p *Person) {
 	if ch.kind == PublicChannel || ch.kind == PrivateChannel {
 		w.post(ch, &Message{Type: "message", Subtype: "channel_join", User: p.ID, TS: w.newTS(), Team: p.TeamID,
 			Inviter: ch.members[0], Text: "<@" + p.ID + "> has joined the channel"})
 	}
-	w.emit(ch, "member_joined_channel", w.memberEvent("member_joined_channel", ch, p))
+	w.emit(ch, "member_joined_channel", w.newMemberEvent("member_joined_channel", ch, p))
 }
 
-func (w *Workspace) memberEvent(kind string, ch *channelState, p *Person) reply {
+func (w *Workspace) newMemberEvent(kind string, ch *channelState, p *Person) jsonObject {
 	letter := "C"
 	if ch.kind == PrivateChannel {
 		letter = "G"
 	}
-	return reply{"type": kind, "user": p.ID, "channel": ch.id, "channel_type": letter, "team": p.TeamID, "event_ts": w.newTS()}
+	return jsonObject{"type": kind, "user": p.ID, "channel": ch.id, "channel_type": letter, "team": p.TeamID, "event_ts": w.newTS()}
 }
 
 // Leave takes people out of a channel; the bot is told of it when it is still there or was the one.
@@ -98,12 +98,12 @@ func (w *Workspace) Leave(channel string, users ...string) {
 	ch := w.channel(channel)
 	for _, user := range users {
 		p := w.person(user)
-		if ch == nil || p == nil || !ch.has(p.ID) {
+		if ch == nil || p == nil || !ch.hasMember(p.ID) {
 			continue
 		}
-		w.emit(ch, "member_left_channel", w.memberEvent("member_left_channel", ch, p))
-		ch.members = remove(ch.members, p.ID)
-		w.touch(change{kind: placesChanged})
+		w.emit(ch, "member_left_channel", w.newMemberEvent("member_left_channel", ch, p))
+		ch.members = without(ch.members, p.ID)
+		w.recordChange(change{kind: directoryChanged})
 		w.notify()
 	}
 }
@@ -121,8 +121,8 @@ func (w *Workspace) Archive(channel string) {
 		kind = "group_archive"
 	}
 	ch.archived = true
-	w.touch(change{kind: placesChanged})
-	w.emit(ch, kind, reply{"type": kind, "channel": ch.id, "user": w.peopleOrder[0], "event_ts": w.newTS()})
+	w.recordChange(change{kind: directoryChanged})
+	w.emit(ch, kind, jsonObject{"type": kind, "channel": ch.id, "user": w.peopleOrder[0], "event_ts": w.newTS()})
 	w.notify()
 }
 
@@ -139,8 +139,8 @@ func (w *Workspace) Unarchive(channel string) {
 		kind = "group_unarchive"
 	}
 	ch.archived = false
-	w.touch(change{kind: placesChanged})
-	w.emit(ch, kind, reply{"type": kind, "channel": ch.id, "user": w.peopleOrder[0], "event_ts": w.newTS()})
+	w.recordChange(change{kind: directoryChanged})
+	w.emit(ch, kind, jsonObject{"type": kind, "channel": ch.id, "user": w.peopleOrder[0], "event_ts": w.newTS()})
 	w.notify()
 }
 
@@ -154,9 +154,9 @@ func (w *Workspace) ShareChannel(channel string, teams ...string) {
 	}
 	ch.pendingShare = false
 	ExtShared(slices.Clone(teams)...)(ch)
-	w.touch(change{kind: placesChanged})
+	w.recordChange(change{kind: directoryChanged})
 	for _, team := range teams {
-		w.emit(ch, "channel_shared", reply{"type": "channel_shared", "connected_team_id": team, "channel": ch.id, "event_ts": w.newTS()})
+		w.emit(ch, "channel_shared", jsonObject{"type": "channel_shared", "connected_team_id": team, "channel": ch.id, "event_ts": w.newTS()})
 	}
 	w.notify()
 }
@@ -185,8 +185,8 @@ func (w *Workspace) ChangeChannelID(channel string) string {
 	delete(w.channels, old)
 	w.channels[ch.id] = ch
 	w.channelOrder[slices.Index(w.channelOrder, old)] = ch.id
-	w.touch(change{kind: placesChanged})
-	w.emit(ch, "channel_id_changed", reply{"type": "channel_id_changed", "old_channel_id": old, "new_channel_id": ch.id, "event_ts": w.newTS()})
+	w.recordChange(change{kind: directoryChanged})
+	w.emit(ch, "channel_id_changed", jsonObject{"type": "channel_id_changed", "old_channel_id": old, "new_channel_id": ch.id, "event_ts": w.newTS()})
 	w.notify()
 	return ch.id
 }
@@ -199,11 +199,11 @@ func (w *Workspace) UnshareChannel(channel string) {
 	if ch == nil || !ch.extShared {
 		return
 	}
-	others := remove(slices.Clone(ch.shared), w.opts.TeamID)
-	ch.extShared, ch.shared = false, []string{w.opts.TeamID}
-	w.touch(change{kind: placesChanged})
+	others := without(slices.Clone(ch.sharedTeams), w.opts.TeamID)
+	ch.extShared, ch.sharedTeams = false, []string{w.opts.TeamID}
+	w.recordChange(change{kind: directoryChanged})
 	for _, team := range others {
-		w.emit(ch, "channel_unshared", reply{"type": "channel_unshared", "previously_connected_team_id": team, "channel": ch.id,
+		w.emit(ch, "channel_unshared", jsonObject{"type": "channel_unshared", "previously_connected_team_id": team, "channel": ch.id,
 			"is_ext_shared": false, "event_ts": w.newTS()})
 	}
 	w.notify()

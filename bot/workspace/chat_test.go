@@ -12,7 +12,7 @@ import (
 
 func TestPostingIsRefusedAsSlackRefusesIt(t *testing.T) {
 	t.Parallel()
-	f := start(t, noRates)
+	f := startFixture(t, noRates)
 	root := f.post("root")
 	reply := f.reply(root, "reply")
 	away := f.AddChannel("away")
@@ -32,9 +32,9 @@ func TestPostingIsRefusedAsSlackRefusesIt(t *testing.T) {
 		"invalid_metadata_schema": {"channel", f.ch, "text", "x", "metadata", `{"event_type":"a"}`},
 		"invalid_blocks_format":   {"channel", f.ch, "text", "x", "blocks", `{"type":"section"}`},
 	} {
-		f.refuses(want, "chat.postMessage", form(args...))
+		f.callFails(want, "chat.postMessage", form(args...))
 	}
-	f.refuses("channel_not_found", "chat.postMessage", form("channel", secret.ID, "text", "a private channel does not exist for outsiders"))
+	f.callFails("channel_not_found", "chat.postMessage", form("channel", secret.ID, "text", "a private channel does not exist for outsiders"))
 	if n := len(f.Messages(f.ch)); n != 2 {
 		t.Errorf("%d messages after refusals", n)
 	}
@@ -42,26 +42,26 @@ func TestPostingIsRefusedAsSlackRefusesIt(t *testing.T) {
 
 func TestALongPostIsCutAndALongUpdateIsRefused(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	out := f.allows("chat.postMessage", form("channel", f.ch, "text", strings.Repeat("é", 40_001)))
+	f := startFixture(t)
+	out := f.callOK("chat.postMessage", form("channel", f.ch, "text", strings.Repeat("é", 40_001)))
 	ts := str(out["ts"])
 	if m, _ := f.Message(f.ch, ts); len([]rune(m.Text)) != 40_000 || out["warning"] != "message_truncated" {
 		t.Errorf("kept %d characters, warning %v", len([]rune(m.Text)), out["warning"])
 	}
-	f.allows("chat.update", form("channel", f.ch, "ts", ts, "text", strings.Repeat("é", 4_000)))
-	f.refuses("msg_too_long", "chat.update", form("channel", f.ch, "ts", ts, "text", strings.Repeat("é", 4_001)))
+	f.callOK("chat.update", form("channel", f.ch, "ts", ts, "text", strings.Repeat("é", 4_000)))
+	f.callFails("msg_too_long", "chat.update", form("channel", f.ch, "ts", ts, "text", strings.Repeat("é", 4_001)))
 }
 
 func TestAnUpdateWithTextAloneTakesButtonsAway(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	ts := str(f.allows("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go"), "attachments", `[{"text":"a"}]`))["ts"])
-	f.allows("chat.update", form("channel", f.ch, "ts", ts, "text", "y", "blocks", button("stop")))
+	f := startFixture(t)
+	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go"), "attachments", `[{"text":"a"}]`))["ts"])
+	f.callOK("chat.update", form("channel", f.ch, "ts", ts, "text", "y", "blocks", button("stop")))
 	m, _ := f.Message(f.ch, ts)
 	if m.Edited != nil || !strings.Contains(string(m.Blocks), `"stop"`) || m.Attachments == nil {
 		t.Errorf("with blocks: %+v", m)
 	}
-	f.allows("chat.update", form("channel", f.ch, "ts", ts, "text", "z", "attachments", "[]"))
+	f.callOK("chat.update", form("channel", f.ch, "ts", ts, "text", "z", "attachments", "[]"))
 	m, _ = f.Message(f.ch, ts)
 	if m.Edited == nil || strings.Contains(string(m.Blocks), `"stop"`) || m.Attachments != nil {
 		t.Errorf("with text alone: %+v", m)
@@ -70,13 +70,13 @@ func TestAnUpdateWithTextAloneTakesButtonsAway(t *testing.T) {
 
 func TestOnlyOnesOwnMessagesCanBeChanged(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	theirs := f.post("theirs")
-	f.refuses("cant_update_message", "chat.update", form("channel", f.ch, "ts", theirs, "text", "x"))
-	f.refuses("cant_delete_message", "chat.delete", form("channel", f.ch, "ts", theirs))
-	f.refuses("message_not_found", "chat.update", form("channel", f.ch, "ts", "1600000000.000001", "text", "x"))
-	eph := f.allows("chat.postEphemeral", form("channel", f.ch, "user", f.ann.ID, "text", "psst"))
-	f.refuses("message_not_found", "chat.update", form("channel", f.ch, "ts", str(eph["message_ts"]), "text", "x"))
+	f.callFails("cant_update_message", "chat.update", form("channel", f.ch, "ts", theirs, "text", "x"))
+	f.callFails("cant_delete_message", "chat.delete", form("channel", f.ch, "ts", theirs))
+	f.callFails("message_not_found", "chat.update", form("channel", f.ch, "ts", "1600000000.000001", "text", "x"))
+	eph := f.callOK("chat.postEphemeral", form("channel", f.ch, "user", f.ann.ID, "text", "psst"))
+	f.callFails("message_not_found", "chat.update", form("channel", f.ch, "ts", str(eph["message_ts"]), "text", "x"))
 	if e := f.Ephemerals(f.ann.ID); len(e) != 1 || e[0].Text != "psst" {
 		t.Errorf("ephemerals %v", e)
 	}
@@ -84,15 +84,15 @@ func TestOnlyOnesOwnMessagesCanBeChanged(t *testing.T) {
 
 func TestEphemeralsNeedSomebodyInTheChannel(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	bob := f.AddUser("bob")
-	f.refuses("user_not_in_channel", "chat.postEphemeral", form("channel", f.ch, "user", bob.ID, "text", "x"))
-	f.refuses("user_not_found", "chat.postEphemeral", form("channel", f.ch, "user", "U0NOBODY", "text", "x"))
+	f.callFails("user_not_in_channel", "chat.postEphemeral", form("channel", f.ch, "user", bob.ID, "text", "x"))
+	f.callFails("user_not_found", "chat.postEphemeral", form("channel", f.ch, "user", "U0NOBODY", "text", "x"))
 }
 
 func TestBlocksHaveSlacksLimits(t *testing.T) {
 	t.Parallel()
-	f := start(t, noRates)
+	f := startFixture(t, noRates)
 	section := func(n int) block {
 		return block{"type": "section", "text": block{"type": "mrkdwn", "text": strings.Repeat("x", n)}}
 	}
@@ -148,7 +148,7 @@ func TestBlocksHaveSlacksLimits(t *testing.T) {
 
 func TestOneMessageASecondAndChannel(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	other := f.AddChannel("other", Members(f.BotUserID()))
 	say := func(ch string) error {
 		_, _, err := f.api.PostMessageContext(f.ctx, ch, slack.MsgOptionText("x", false))
@@ -180,7 +180,7 @@ func TestOneMessageASecondAndChannel(t *testing.T) {
 
 func TestEachMethodHasItsTier(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	ts := f.post("x")
 	for method, args := range map[string][]string{
 		"conversations.replies": {"channel", f.ch, "ts", ts},
@@ -206,18 +206,18 @@ func TestEachMethodHasItsTier(t *testing.T) {
 
 func TestRatesCanBeSwitchedOff(t *testing.T) {
 	t.Parallel()
-	f := start(t, noRates)
+	f := startFixture(t, noRates)
 	for range 60 {
-		f.allows("chat.postMessage", form("channel", f.ch, "text", "x"))
+		f.callOK("chat.postMessage", form("channel", f.ch, "text", "x"))
 	}
 }
 
 func TestMetadataIsKeptAndShownWhenAskedFor(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	meta := `{"event_type":"session","event_payload":{"id":"7"}}`
-	ts := str(f.allows("chat.postMessage", form("channel", f.ch, "text", "x", "metadata", meta))["ts"])
-	f.allows("chat.update", form("channel", f.ch, "ts", ts, "text", "y"))
+	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "metadata", meta))["ts"])
+	f.callOK("chat.update", form("channel", f.ch, "ts", ts, "text", "y"))
 	if m, _ := f.Message(f.ch, ts); string(m.Metadata) != meta {
 		t.Errorf("an update without metadata lost it: %s", m.Metadata)
 	}
@@ -227,7 +227,7 @@ func TestMetadataIsKeptAndShownWhenAskedFor(t *testing.T) {
 			t.Errorf("include_all_metadata=%v: %q, %v", flag, msgs[0].Metadata.EventType, err)
 		}
 	}
-	f.allows("chat.update", form("channel", f.ch, "ts", ts, "text", "y", "metadata", "{}"))
+	f.callOK("chat.update", form("channel", f.ch, "ts", ts, "text", "y", "metadata", "{}"))
 	if m, _ := f.Message(f.ch, ts); m.Metadata != nil {
 		t.Errorf("an empty object did not remove it: %s", m.Metadata)
 	}
@@ -235,20 +235,20 @@ func TestMetadataIsKeptAndShownWhenAskedFor(t *testing.T) {
 
 func TestAPermalinkOfAReplyNamesItsThread(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	root := f.post("root")
 	ts := f.reply(root, "reply")
-	out := f.allows("chat.getPermalink", form("channel", f.ch, "message_ts", ts))
+	out := f.callOK("chat.getPermalink", form("channel", f.ch, "message_ts", ts))
 	if link := str(out["permalink"]); !strings.Contains(link, "/archives/"+f.ch+"/p") || !strings.Contains(link, "thread_ts="+root) {
 		t.Error(link)
 	}
-	f.refuses("message_not_found", "chat.getPermalink", form("channel", f.ch, "message_ts", "1.000001"))
+	f.callFails("message_not_found", "chat.getPermalink", form("channel", f.ch, "message_ts", "1.000001"))
 }
 
 func TestAMessageToAMemberOpensTheDirectMessage(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	out := f.allows("chat.postMessage", form("channel", f.ann.ID, "text", "hi"))
+	f := startFixture(t)
+	out := f.callOK("chat.postMessage", form("channel", f.ann.ID, "text", "hi"))
 	im := f.OpenIM(f.ann.ID)
 	if out["channel"] != im.ID || len(f.Messages(im.ID)) != 1 || im.Kind != DirectMessage {
 		t.Errorf("posted to %v, the direct message is %+v", out["channel"], im)
@@ -257,11 +257,11 @@ func TestAMessageToAMemberOpensTheDirectMessage(t *testing.T) {
 
 func TestAReplyByTheBotCanAlsoGoToTheChannel(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	got := f.greeted()
+	f := startFixture(t)
+	got := f.dialReady()
 	root := f.post("root")
 	got.event()
-	f.allows("chat.postMessage", form("channel", f.ch, "text", "x", "thread_ts", root, "reply_broadcast", "true"))
+	f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "thread_ts", root, "reply_broadcast", "true"))
 	if _, ev := got.event(); ev["subtype"] != "thread_broadcast" || ev["root"] == nil || ev["bot_id"] != f.BotID() {
 		t.Errorf("slack-go/slack#792: %v", ev)
 	}

@@ -112,7 +112,7 @@ func (s *scheduler) after(d time.Duration, fn func()) (cancel func()) {
 	first := s.tasks[0] == t
 	s.mu.Unlock()
 	if first {
-		s.nudge()
+		s.signal()
 	}
 	return func() {
 		s.mu.Lock()
@@ -122,7 +122,7 @@ func (s *scheduler) after(d time.Duration, fn func()) (cancel func()) {
 	}
 }
 
-func (s *scheduler) nudge() {
+func (s *scheduler) signal() {
 	select {
 	case s.wake <- struct{}{}:
 	default:

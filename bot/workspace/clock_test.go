@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-func TestTheFakeClockWakesWhoIsDue(t *testing.T) {
+func TestTheFakeClockWakesDueWaiters(t *testing.T) {
 	t.Parallel()
-	c := NewFakeClock(epoch)
+	c := NewFakeClock(startTime)
 	soon, late, now := c.After(time.Second), c.After(time.Minute), c.After(0)
 	<-now
 	c.Advance(time.Second)
@@ -17,14 +17,14 @@ func TestTheFakeClockWakesWhoIsDue(t *testing.T) {
 		t.Error("a minute passed in a second")
 	default:
 	}
-	if !c.Now().Equal(epoch.Add(time.Second)) {
+	if !c.Now().Equal(startTime.Add(time.Second)) {
 		t.Errorf("it is %s", c.Now())
 	}
 }
 
-func TestTheSchedulerRunsInOrderAndCanBeCalledOff(t *testing.T) {
+func TestTheSchedulerRunsInOrderAndCanBeCancelled(t *testing.T) {
 	t.Parallel()
-	c := NewFakeClock(epoch)
+	c := NewFakeClock(startTime)
 	s := newScheduler(c)
 	done := make(chan struct{})
 	ended := make(chan struct{})

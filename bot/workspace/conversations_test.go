@@ -15,7 +15,7 @@ func texts(msgs []slack.Message) (out []string) {
 	return out
 }
 
-func same(t *testing.T, what string, got, want []string) {
+func assertEqual(t *testing.T, what string, got, want []string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
 		t.Errorf("%s: got %q, want %q", what, got, want)
@@ -24,7 +24,7 @@ func same(t *testing.T, what string, got, want []string) {
 
 func TestRepliesStartWithTheRootOnEveryPage(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	root := f.post("root")
 	var ts []string
 	for i := range 5 {
@@ -40,30 +40,30 @@ func TestRepliesStartWithTheRootOnEveryPage(t *testing.T) {
 		return msgs, next
 	}
 	all, _ := read(slack.GetConversationRepliesParameters{})
-	same(t, "all", texts(all), []string{"root", "0", "1", "2", "3", "4"})
+	assertEqual(t, "all", texts(all), []string{"root", "0", "1", "2", "3", "4"})
 	if all[0].ReplyCount != 5 || all[0].LatestReply != ts[4] || all[1].ThreadTimestamp != root || all[1].ParentUserId != f.ann.ID {
 		t.Errorf("root %+v", all[0])
 	}
 	page, next := read(slack.GetConversationRepliesParameters{Limit: 3})
-	same(t, "first page", texts(page), []string{"root", "0", "1"})
+	assertEqual(t, "first page", texts(page), []string{"root", "0", "1"})
 	page, next = read(slack.GetConversationRepliesParameters{Limit: 3, Cursor: next})
-	same(t, "second page", texts(page), []string{"root", "2", "3"})
+	assertEqual(t, "second page", texts(page), []string{"root", "2", "3"})
 	page, next = read(slack.GetConversationRepliesParameters{Limit: 3, Cursor: next})
-	same(t, "third page", texts(page), []string{"root", "4"})
+	assertEqual(t, "third page", texts(page), []string{"root", "4"})
 	if next != "" {
 		t.Error("a cursor after the last page")
 	}
 	page, _ = read(slack.GetConversationRepliesParameters{Oldest: ts[1]})
-	same(t, "oldest", texts(page), []string{"root", "2", "3", "4"})
+	assertEqual(t, "oldest", texts(page), []string{"root", "2", "3", "4"})
 	page, _ = read(slack.GetConversationRepliesParameters{Oldest: ts[1], Latest: ts[3], Inclusive: true})
-	same(t, "inclusive", texts(page), []string{"root", "1", "2", "3"})
+	assertEqual(t, "inclusive", texts(page), []string{"root", "1", "2", "3"})
 	page, _ = read(slack.GetConversationRepliesParameters{Oldest: ts[4]})
-	same(t, "nothing new", texts(page), []string{"root"})
+	assertEqual(t, "nothing new", texts(page), []string{"root"})
 }
 
 func TestRepliesCanComeNewestPagesFirst(t *testing.T) {
 	t.Parallel()
-	f := start(t, func(o *Options) { o.RepliesNewestFirst = true })
+	f := startFixture(t, func(o *Options) { o.RepliesNewestFirst = true })
 	root := f.post("root")
 	var last string
 	for i := range 5 {
@@ -75,26 +75,26 @@ func TestRepliesCanComeNewestPagesFirst(t *testing.T) {
 		if err != nil || more != (want[1] != "0") {
 			t.Fatalf("more %v, %v", more, err)
 		}
-		same(t, "page", texts(msgs), want)
+		assertEqual(t, "page", texts(msgs), want)
 		next = cursor
 	}
 }
 
-func TestRepliesOfNothing(t *testing.T) {
+func TestRepliesRefuseUnknownThreadsAndBadArguments(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.refuses("thread_not_found", "conversations.replies", form("channel", f.ch, "ts", "1.000001"))
-	f.refuses("invalid_cursor", "conversations.replies", form("channel", f.ch, "ts", f.post("x"), "cursor", "zzz"))
-	f.refuses("invalid_ts_oldest", "conversations.replies", form("channel", f.ch, "ts", f.post("x"), "oldest", "yesterday"))
+	f := startFixture(t)
+	f.callFails("thread_not_found", "conversations.replies", form("channel", f.ch, "ts", "1.000001"))
+	f.callFails("invalid_cursor", "conversations.replies", form("channel", f.ch, "ts", f.post("x"), "cursor", "zzz"))
+	f.callFails("invalid_ts_oldest", "conversations.replies", form("channel", f.ch, "ts", f.post("x"), "oldest", "yesterday"))
 	away := f.AddChannel("away", Members(f.ann.ID))
 	ts := must[string](t)(f.ann.Post(away.ID, "x"))
-	f.refuses("not_in_channel", "conversations.replies", form("channel", away.ID, "ts", ts))
-	f.refuses("not_in_channel", "conversations.history", form("channel", away.ID))
+	f.callFails("not_in_channel", "conversations.replies", form("channel", away.ID, "ts", ts))
+	f.callFails("not_in_channel", "conversations.history", form("channel", away.ID))
 }
 
 func TestHistoryIsNewestFirstWithoutReplies(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	a := f.post("a")
 	f.reply(a, "a1")
 	f.reply(a, "a2", Broadcast())
@@ -106,18 +106,18 @@ func TestHistoryIsNewestFirstWithoutReplies(t *testing.T) {
 		return must[*slack.GetConversationHistoryResponse](t)(f.api.GetConversationHistoryContext(f.ctx, &p))
 	}
 	all := read(slack.GetConversationHistoryParameters{})
-	same(t, "all", texts(all.Messages), []string{"c", "b", "a2", "a"})
+	assertEqual(t, "all", texts(all.Messages), []string{"c", "b", "a2", "a"})
 	page := read(slack.GetConversationHistoryParameters{Limit: 3})
-	same(t, "first page", texts(page.Messages), []string{"c", "b", "a2"})
+	assertEqual(t, "first page", texts(page.Messages), []string{"c", "b", "a2"})
 	page = read(slack.GetConversationHistoryParameters{Limit: 3, Cursor: page.ResponseMetaData.NextCursor})
-	same(t, "second page", texts(page.Messages), []string{"a"})
-	same(t, "between", texts(read(slack.GetConversationHistoryParameters{Oldest: a, Latest: b}).Messages), []string{"a2"})
-	same(t, "one message", texts(read(slack.GetConversationHistoryParameters{Oldest: b, Latest: b, Inclusive: true}).Messages), []string{"b"})
+	assertEqual(t, "second page", texts(page.Messages), []string{"a"})
+	assertEqual(t, "between", texts(read(slack.GetConversationHistoryParameters{Oldest: a, Latest: b}).Messages), []string{"a2"})
+	assertEqual(t, "one message", texts(read(slack.GetConversationHistoryParameters{Oldest: b, Latest: b, Inclusive: true}).Messages), []string{"b"})
 }
 
 func TestOneMalformedBlockHitsTheWholePage(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	root := f.post("root")
 	f.reply(root, "good")
 	f.reply(root, "bad", MalformedBlocks())
@@ -125,15 +125,15 @@ func TestOneMalformedBlockHitsTheWholePage(t *testing.T) {
 	if err == nil {
 		t.Error("slack-go has become lenient; the workspace must still send what it cannot read")
 	}
-	out := f.allows("conversations.replies", form("channel", f.ch, "ts", root))
+	out := f.callOK("conversations.replies", form("channel", f.ch, "ts", root))
 	if n := len(out["messages"].([]any)); n != 3 {
 		t.Errorf("%d messages", n)
 	}
 }
 
-func TestConversationsTellWhatTheyAre(t *testing.T) {
+func TestConversationsInfoReportsTheKind(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	eve := f.AddUser("eve", Stranger("T0OTHERCO1"))
 	shared := f.AddChannel("shared", ExtShared("T0OTHERCO1"), Members(f.ann.ID, eve.ID))
 	secret := f.AddChannel("secret", Private(), Members(f.ann.ID))
@@ -158,8 +158,8 @@ func TestConversationsTellWhatTheyAre(t *testing.T) {
 	if c := info(f.OpenIM(f.ann.ID).ID); !c.IsIM || c.User != f.ann.ID {
 		t.Errorf("the direct message is %+v", c)
 	}
-	f.refuses("channel_not_found", "conversations.info", form("channel", secret.ID))
-	f.refuses("channel_not_found", "conversations.info", form("channel", "general"))
+	f.callFails("channel_not_found", "conversations.info", form("channel", secret.ID))
+	f.callFails("channel_not_found", "conversations.info", form("channel", "general"))
 	members, next, err := f.api.GetUsersInConversationContext(f.ctx, &slack.GetUsersInConversationParameters{ChannelID: f.ch, Limit: 1})
 	if err != nil || len(members) != 1 || next == "" {
 		t.Errorf("members %v, next %q, %v", members, next, err)
@@ -168,21 +168,21 @@ func TestConversationsTellWhatTheyAre(t *testing.T) {
 	if err != nil || len(list) != 3 {
 		t.Errorf("list has %d, %v", len(list), err)
 	}
-	f.refuses("invalid_types", "conversations.list", form("types", "channels"))
+	f.callFails("invalid_types", "conversations.list", form("types", "channels"))
 }
 
 func TestTimestampsAreUniqueWhenTheClockStands(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	a, b := f.post("a"), f.post("b")
-	if a >= b || !TSTime(a).Equal(epoch) {
+	if a >= b || !TSTime(a).Equal(startTime) {
 		t.Errorf("%s, %s", a, b)
 	}
 }
 
 func TestAThousandThreadsAndTenThousandMessages(t *testing.T) {
 	t.Parallel()
-	f := start(t, noRates, func(o *Options) { o.Events = []string{} })
+	f := startFixture(t, noRates, func(o *Options) { o.Events = []string{} })
 	var roots []string
 	for i := range 1000 {
 		roots = append(roots, f.post(fmt.Sprint("root ", i)))
@@ -191,7 +191,7 @@ func TestAThousandThreadsAndTenThousandMessages(t *testing.T) {
 		f.reply(roots[i%1000], fmt.Sprint(i))
 	}
 	for _, root := range roots[:50] {
-		out := f.allows("conversations.replies", form("channel", f.ch, "ts", root, "oldest", root))
+		out := f.callOK("conversations.replies", form("channel", f.ch, "ts", root, "oldest", root))
 		if n := len(out["messages"].([]any)); n != 10 {
 			t.Fatalf("%d messages in a thread", n)
 		}
@@ -202,7 +202,7 @@ func TestAThousandThreadsAndTenThousandMessages(t *testing.T) {
 }
 
 func BenchmarkReplies(b *testing.B) {
-	w := New(Options{Rates: Off, Events: []string{}})
+	w := New(Options{RateLimits: RateLimitsOff, Events: []string{}})
 	ann := w.AddUser("ann")
 	ch := w.AddChannel("general", Members(ann.ID, w.BotUserID())).ID
 	root, err := ann.Post(ch, "root")

@@ -1,6 +1,6 @@
-// Package workspace is a local Slack workspace, as strict as Slack: the Web API methods that a bot uses with Slack's
+// Package workspace is a local Slack workspace, as strict as Slack: the Web InjectAPI methods that a bot uses with Slack's
 // errors and limits, Socket Mode with its pings, acks and retries, response URLs, files, modals and several people.
-// Tests and the demo drive it through its Go API; a bot sees nothing but HTTP and a WebSocket on loopback.
+// Tests and the demo drive it through its Go InjectAPI; a bot sees nothing but HTTP and a WebSocket on loopback.
 //
 // Time comes from a [Clock] that a test can move; it rules timestamps, rates, ack deadlines, retries, the age of
 // triggers and of response URLs. Only WebSocket pings follow the real clock, because clients time them with theirs.

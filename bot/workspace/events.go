@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// messageEvent is a message as the Events API sends it.
+// messageEvent is a message as the Events InjectAPI sends it.
 type messageEvent struct {
 	Message
-	Channel     string `json:"channel"`
-	ChannelType Kind   `json:"channel_type,omitempty"`
-	EventTS     string `json:"event_ts"`
-	Root        any    `json:"root,omitempty"`
+	Channel     string      `json:"channel"`
+	ChannelType ChannelKind `json:"channel_type,omitempty"`
+	EventTS     string      `json:"event_ts"`
+	Root        any         `json:"root,omitempty"`
 }
 
 // post stores a new message and sends its events. The caller holds mu.
 func (w *Workspace) post(ch *channelState, m *Message) {
 	ch.add(m)
-	w.touchMessage(ch, m)
+	w.recordMessageChange(ch, m)
 	if m.BotID == w.botID && m.IsReply() {
 		w.showStatus(ch, m.ThreadTS, "")
 	}
@@ -52,21 +52,21 @@ func (w *Workspace) emitMessage(ch *channelState, m *Message) {
 	}
 }
 
-// changeEvent is message_changed, message_deleted or message_replied.
+// newChangeEvent is message_changed, message_deleted or message_replied.
 type changeEvent struct {
-	Type        string `json:"type"`
-	Subtype     string `json:"subtype"`
-	Hidden      bool   `json:"hidden"`
-	Channel     string `json:"channel"`
-	ChannelType Kind   `json:"channel_type"`
-	Message     any    `json:"message,omitempty"`
-	Previous    any    `json:"previous_message,omitempty"`
-	DeletedTS   string `json:"deleted_ts,omitempty"`
-	TS          string `json:"ts"`
-	EventTS     string `json:"event_ts"`
+	Type        string      `json:"type"`
+	Subtype     string      `json:"subtype"`
+	Hidden      bool        `json:"hidden"`
+	Channel     string      `json:"channel"`
+	ChannelType ChannelKind `json:"channel_type"`
+	Message     any         `json:"message,omitempty"`
+	Previous    any         `json:"previous_message,omitempty"`
+	DeletedTS   string      `json:"deleted_ts,omitempty"`
+	TS          string      `json:"ts"`
+	EventTS     string      `json:"event_ts"`
 }
 
-func (w *Workspace) changeEvent(ch *channelState, subtype string) changeEvent {
+func (w *Workspace) newChangeEvent(ch *channelState, subtype string) changeEvent {
 	ts := w.newTS()
 	return changeEvent{Type: "message", Subtype: subtype, Hidden: true, Channel: ch.id, ChannelType: ch.kind, TS: ts, EventTS: ts}
 }
@@ -75,7 +75,7 @@ func (w *Workspace) changeEvent(ch *channelState, subtype string) changeEvent {
 func (w *Workspace) edit(ch *channelState, m *Message, editor string, change func(*Message)) {
 	before := m.clone()
 	change(m)
-	ev := w.changeEvent(ch, "message_changed")
+	ev := w.newChangeEvent(ch, "message_changed")
 	if editor != "" {
 		m.Edited = &Edited{User: editor, TS: ev.TS}
 	}
@@ -83,7 +83,7 @@ func (w *Workspace) edit(ch *channelState, m *Message, editor string, change fun
 	after.Metadata, before.Metadata = nil, nil // metadata has events of its own, which need a scope
 	ev.Message, ev.Previous = after, before
 	w.emit(ch, "message", ev)
-	w.touchMessage(ch, m)
+	w.recordMessageChange(ch, m)
 	w.notify()
 }
 
@@ -99,15 +99,15 @@ func (w *Workspace) delete(ch *channelState, m *Message) {
 	}
 	before := m.clone()
 	ch.remove(m)
-	ev := w.changeEvent(ch, "message_deleted")
+	ev := w.newChangeEvent(ch, "message_deleted")
 	ev.Previous, ev.DeletedTS = before, before.TS
 	w.emit(ch, "message", ev)
-	w.touchMessage(ch, &before)
+	w.recordMessageChange(ch, &before)
 	w.notify()
 }
 
 func (w *Workspace) emitReplied(ch *channelState, root *Message) {
-	ev := w.changeEvent(ch, "message_replied")
+	ev := w.newChangeEvent(ch, "message_replied")
 	ev.Message = root.clone()
 	w.emit(ch, "message", ev)
 }
@@ -115,7 +115,7 @@ func (w *Workspace) emitReplied(ch *channelState, root *Message) {
 // unfurl adds a link preview as Slack does: the message changes, its text does not. The caller holds mu.
 func (w *Workspace) unfurl(ch *channelState, m *Message) {
 	link := "https://example.com/"
-	if found := wireToken().FindStringSubmatch(m.Text); found != nil && strings.HasPrefix(found[1], "http") {
+	if found := mrkdwnToken().FindStringSubmatch(m.Text); found != nil && strings.HasPrefix(found[1], "http") {
 		link, _, _ = strings.Cut(found[1], "|")
 	}
 	preview, err := json.Marshal([]map[string]any{{"from_url": link, "original_url": link, "id": 1,
@@ -128,15 +128,15 @@ func (w *Workspace) unfurl(ch *channelState, m *Message) {
 
 func (w *Workspace) emitReaction(kind string, ch *channelState, m *Message, user, name string) {
 	w.emit(ch, kind, map[string]any{"type": kind, "user": user, "reaction": name, "item_user": m.User,
-		"item": reply{"type": "message", "channel": ch.id, "ts": m.TS}, "event_ts": w.newTS()})
-	w.touchMessage(ch, m)
+		"item": jsonObject{"type": "message", "channel": ch.id, "ts": m.TS}, "event_ts": w.newTS()})
+	w.recordMessageChange(ch, m)
 	w.notify()
 }
 
 // emit sends an event that happened in a channel. Nothing leaves a channel that the bot is not in, and nothing that
 // the app has neither subscribed to nor the scope for.
 func (w *Workspace) emit(ch *channelState, kind string, inner any) {
-	if !ch.has(w.botUser) {
+	if !ch.hasMember(w.botUser) {
 		return
 	}
 	name, scope := kind, ""
@@ -158,7 +158,7 @@ func (w *Workspace) emit(ch *channelState, kind string, inner any) {
 
 // emitEvent wraps an inner event and sends it off. ch may be nil.
 func (w *Workspace) emitEvent(name string, inner any, ch *channelState) {
-	if !w.started || w.disabled || w.opts.Events != nil && !slices.Contains(w.opts.Events, name) {
+	if !w.started || w.eventsDisabled || w.opts.Events != nil && !slices.Contains(w.opts.Events, name) {
 		return
 	}
 	raw, err := json.Marshal(inner)
@@ -166,23 +166,23 @@ func (w *Workspace) emitEvent(name string, inner any, ch *channelState) {
 		w.log.Error("an event cannot be written", "event", name, "err", err)
 		return
 	}
-	d := &delivery{kind: "events_api", name: name, inner: raw, eventID: w.newID("Ev"), at: w.clock.Now(), channel: ch}
+	d := &envelopeDelivery{kind: "events_api", name: name, inner: raw, eventID: w.newID("Ev"), happenedAt: w.clock.Now(), channel: ch}
 	if m, ok := inner.(messageEvent); ok && m.Type == "message" {
-		w.sent[m.Channel+"/"+m.TS] = d
+		w.messageEvents[m.Channel+"/"+m.TS] = d
 	}
-	w.send(d)
+	w.startDelivery(d)
 }
 
 // eventPayload is the wrapper around an inner event.
-func (w *Workspace) eventPayload(d *delivery, inner json.RawMessage) reply {
+func (w *Workspace) eventPayload(d *envelopeDelivery, inner json.RawMessage) jsonObject {
 	channel, shared := "", false
 	if d.channel != nil {
 		channel, shared = d.channel.id, d.channel.extShared
 	}
-	p := reply{"token": "verification", "team_id": w.opts.TeamID, "context_team_id": w.opts.TeamID,
+	p := jsonObject{"token": "verification", "team_id": w.opts.TeamID, "context_team_id": w.opts.TeamID,
 		"context_enterprise_id": nil, "api_app_id": w.appID, "event": inner,
-		"type": "event_callback", "event_id": d.eventID, "event_time": d.at.Unix(),
-		"authorizations": []reply{{"enterprise_id": nil, "team_id": w.opts.TeamID, "user_id": w.botUser, "is_bot": true,
+		"type": "event_callback", "event_id": d.eventID, "event_time": d.happenedAt.Unix(),
+		"authorizations": []jsonObject{{"enterprise_id": nil, "team_id": w.opts.TeamID, "user_id": w.botUser, "is_bot": true,
 			"is_enterprise_install": false}},
 		"is_ext_shared_channel": shared, "event_context": "4-" + d.name + "-" + w.opts.TeamID + "-" + channel}
 	return p

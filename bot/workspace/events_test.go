@@ -10,8 +10,8 @@ import (
 
 func TestEachKindOfMessageHasItsEvent(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	got := f.greeted()
+	f := startFixture(t)
+	got := f.dialReady()
 	root := f.post("root")
 	payload, ev := got.event()
 	for key, want := range map[string]any{"type": "message", "text": "root", "user": f.ann.ID, "team": f.TeamID(), "ts": root,
@@ -57,7 +57,7 @@ func TestEachKindOfMessageHasItsEvent(t *testing.T) {
 	if _, ev = got.event(); ev["subtype"] != "hand_made" {
 		t.Errorf("raw: %v", ev)
 	}
-	f.Replied(f.ch, root)
+	f.SendMessageReplied(f.ch, root)
 	if _, ev = got.event(); ev["subtype"] != "message_replied" || ev["hidden"] != true {
 		t.Errorf("replied: %v", ev)
 	}
@@ -65,8 +65,8 @@ func TestEachKindOfMessageHasItsEvent(t *testing.T) {
 
 func TestChangesHaveEventsOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	got := f.greeted()
+	f := startFixture(t)
+	got := f.dialReady()
 	root := f.post("see https://example.com/a")
 	got.event()
 	if err := f.Unfurl(f.ch, root); err != nil {
@@ -108,8 +108,8 @@ func TestChangesHaveEventsOfTheirOwn(t *testing.T) {
 
 func TestAMentionComesTwiceWithOneTimestamp(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	got := f.greeted()
+	f := startFixture(t)
+	got := f.dialReady()
 	ts := f.post("@the-loop restart, please")
 	_, a := got.event()
 	_, b := got.event()
@@ -121,10 +121,10 @@ func TestAMentionComesTwiceWithOneTimestamp(t *testing.T) {
 	}
 }
 
-func TestTheBotHearsNothingFromWhereItIsNot(t *testing.T) {
+func TestTheBotReceivesNothingFromChannelsItIsNotIn(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	got := f.greeted()
+	f := startFixture(t)
+	got := f.dialReady()
 	away := f.AddChannel("away", Members(f.ann.ID))
 	must[string](t)(f.ann.Post(away.ID, "@the-loop can you hear me?"))
 	f.post("here")
@@ -155,11 +155,11 @@ func TestTheBotHearsNothingFromWhereItIsNot(t *testing.T) {
 
 func TestOnlySubscribedEventsWithTheirScopeAreSent(t *testing.T) {
 	t.Parallel()
-	f := start(t, func(o *Options) {
+	f := startFixture(t, func(o *Options) {
 		o.Events = []string{"message.channels", "message.groups"}
 		o.Scopes = []string{"channels:history", "app_mentions:read"}
 	})
-	got := f.greeted()
+	got := f.dialReady()
 	private := f.AddChannel("private", Private(), Members(f.ann.ID, f.BotUserID()))
 	must[string](t)(f.ann.Post(private.ID, "no scope for this"))
 	must[string](t)(f.ann.Post(f.OpenIM(f.ann.ID).ID, "not subscribed to this"))
@@ -175,8 +175,8 @@ func TestOnlySubscribedEventsWithTheirScopeAreSent(t *testing.T) {
 
 func TestStrangersShowTheirTeam(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	got := f.greeted()
+	f := startFixture(t)
+	got := f.dialReady()
 	eve := f.AddUser("eve", Stranger("T0OTHERCO1"), Named("Ann", "ann"))
 	shared := f.AddChannel("shared", ExtShared("T0OTHERCO1"), Members(f.BotUserID(), eve.ID))
 	must[string](t)(eve.Post(shared.ID, "hello"))
@@ -191,15 +191,15 @@ func TestStrangersShowTheirTeam(t *testing.T) {
 		t.Errorf("users.info: %+v, %v", u, err)
 	}
 	hidden := f.AddUser("mallory", Stranger("T0OTHERCO1"))
-	f.refuses("user_not_visible", "users.info", form("user", hidden.ID))
+	f.callFails("user_not_visible", "users.info", form("user", hidden.ID))
 }
 
-func TestPeopleAreWhatTheyAre(t *testing.T) {
+func TestUsersInfoReportsTheKindOfAccount(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	guest, single := f.AddUser("gus", Guest()), f.AddUser("sue", SingleChannelGuest())
 	gone, robot := f.AddUser("gone", Deleted()), f.AddUser("robot", Bot())
-	f.refuses("user_not_found", "users.info", form("user", "U0NOBODY"))
+	f.callFails("user_not_found", "users.info", form("user", "U0NOBODY"))
 	for id, want := range map[string][4]bool{guest.ID: {true}, single.ID: {true, true}, gone.ID: {false, false, true}, robot.ID: {false, false, false, true}, f.ann.ID: {}, f.BotUserID(): {false, false, false, true}} {
 		u, err := f.api.GetUserInfoContext(f.ctx, id)
 		if err != nil {
@@ -230,11 +230,11 @@ func TestPeopleAreWhatTheyAre(t *testing.T) {
 
 func TestAutoUnfurlEditsWhatHasALink(t *testing.T) {
 	t.Parallel()
-	f := start(t, func(o *Options) { o.AutoUnfurl = true; o.MessageReplied = true })
-	got := f.greeted()
+	f := startFixture(t, func(o *Options) { o.AutoUnfurl = true; o.MessageReplied = true })
+	got := f.dialReady()
 	root := f.post("no link")
 	got.event()
-	f.allows("chat.postMessage", form("channel", f.ch, "text", "<https://example.com/>", "thread_ts", root))
+	f.callOK("chat.postMessage", form("channel", f.ch, "text", "<https://example.com/>", "thread_ts", root))
 	_, own := got.event()
 	_, replied := got.event()
 	_, ev := got.event()
@@ -245,7 +245,7 @@ func TestAutoUnfurlEditsWhatHasALink(t *testing.T) {
 
 func TestWaitingEndsWithTheMessageOrTheContext(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	root := f.post("root")
 	got := make(chan Message, 2)
 	go func() {
@@ -272,31 +272,31 @@ func TestWaitingEndsWithTheMessageOrTheContext(t *testing.T) {
 
 func TestReactionsFollowSlacksRules(t *testing.T) {
 	t.Parallel()
-	f := start(t, noRates)
+	f := startFixture(t, noRates)
 	ts := f.post("x")
 	with := func(name string) []string { return []string{"channel", f.ch, "timestamp", ts, "name", name} }
-	f.allows("reactions.add", form(with("eyes")...))
-	f.refuses("already_reacted", "reactions.add", form(with("eyes")...))
-	f.refuses("invalid_name", "reactions.add", form(with(":eyes:")...))
-	f.refuses("no_reaction", "reactions.remove", form(with("tada")...))
-	f.refuses("message_not_found", "reactions.add", form("channel", f.ch, "timestamp", "1.000001", "name", "eyes"))
-	f.refuses("bad_timestamp", "reactions.add", form("channel", f.ch, "timestamp", "soon", "name", "eyes"))
-	f.refuses("no_item_specified", "reactions.add", form("channel", f.ch, "name", "eyes"))
+	f.callOK("reactions.add", form(with("eyes")...))
+	f.callFails("already_reacted", "reactions.add", form(with("eyes")...))
+	f.callFails("invalid_name", "reactions.add", form(with(":eyes:")...))
+	f.callFails("no_reaction", "reactions.remove", form(with("tada")...))
+	f.callFails("message_not_found", "reactions.add", form("channel", f.ch, "timestamp", "1.000001", "name", "eyes"))
+	f.callFails("bad_timestamp", "reactions.add", form("channel", f.ch, "timestamp", "soon", "name", "eyes"))
+	f.callFails("no_item_specified", "reactions.add", form("channel", f.ch, "name", "eyes"))
 	if err := f.ann.React(f.ch, ts, "eyes"); err != nil {
 		t.Fatal(err)
 	}
 	if r := f.Reactions(f.ch, ts); len(r) != 1 || r[0].Count != 2 || !f.HasReaction(f.ch, ts, "eyes") {
 		t.Errorf("reactions %v", r)
 	}
-	f.allows("reactions.get", form("channel", f.ch, "timestamp", ts))
-	f.allows("reactions.remove", form(with("eyes")...))
+	f.callOK("reactions.get", form("channel", f.ch, "timestamp", ts))
+	f.callOK("reactions.remove", form(with("eyes")...))
 	if f.HasReaction(f.ch, ts, "eyes") {
 		t.Error("it is still there")
 	}
-	for i := range maxReactionsEach {
-		f.allows("reactions.add", form(with("e"+string(rune('a'+i)))...))
+	for i := range maxReactionsPerUser {
+		f.callOK("reactions.add", form(with("e"+string(rune('a'+i)))...))
 	}
-	f.refuses("too_many_reactions", "reactions.add", form(with("more")...))
+	f.callFails("too_many_reactions", "reactions.add", form(with("more")...))
 	f.Archive(f.ch)
-	f.refuses("is_archived", "reactions.add", form(with("late")...))
+	f.callFails("is_archived", "reactions.add", form(with("late")...))
 }

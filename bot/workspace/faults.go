@@ -11,35 +11,35 @@ import (
 type Faults struct {
 	w *Workspace
 
-	mu         sync.Mutex // guards the fields that follow
-	api        []*scripted[APIFault]
-	refusals   []refusal
-	connects   []*scripted[ConnectFault]
-	deliveries []*scripted[DeliveryFault]
-	shuffle    int
-	ignoreAcks int
-	closeAfter int // frames until the socket is closed; 0: never
-	noClosing  bool
-	pingEvery  time.Duration
+	mu                 sync.Mutex // guards the fields that follow
+	api                []*scheduledFault[APIFault]
+	persistent         []persistentFault
+	connects           []*scheduledFault[ConnectFault]
+	deliveries         []*scheduledFault[DeliveryFault]
+	shuffle            int
+	ignoreAcks         int
+	closeAfter         int // frames until the socket is closed; 0: never
+	neverFinishClosing bool
+	pingEvery          time.Duration
 }
 
-// scripted is a fault with how often it still plays and what it is for.
-type scripted[T any] struct {
+// scheduledFault is a fault with how often it still plays and what it is for.
+type scheduledFault[T any] struct {
 	times int
 	match string
-	what  T
+	fault T
 }
 
 func newFaults(w *Workspace) *Faults { return &Faults{w: w} }
 
-func add[T any](list *[]*scripted[T], times int, match string, what T) {
+func addFault[T any](list *[]*scheduledFault[T], times int, match string, what T) {
 	if times != 0 {
-		*list = append(*list, &scripted[T]{times: times, match: match, what: what})
+		*list = append(*list, &scheduledFault[T]{times: times, match: match, fault: what})
 	}
 }
 
-// take returns the first fault of a list that matches, and counts it.
-func take[T any](list *[]*scripted[T], match string) *T {
+// takeFault returns the first fault of a list that matches, and counts it.
+func takeFault[T any](list *[]*scheduledFault[T], match string) *T {
 	for i, s := range *list {
 		if s.match != "" && s.match != "*" && s.match != match {
 			continue
@@ -50,21 +50,21 @@ func take[T any](list *[]*scripted[T], match string) *T {
 		if s.times == 0 {
 			*list = append((*list)[:i:i], (*list)[i+1:]...)
 		}
-		return &s.what
+		return &s.fault
 	}
 	return nil
 }
 
 // Clear ends every fault that is still to come. Sockets that were stalled stay so.
 func (f *Faults) Clear() {
-	f.Unshuffle()
+	f.StopShuffle()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.api, f.refusals, f.connects, f.deliveries = nil, nil, nil, nil
-	f.ignoreAcks, f.closeAfter, f.noClosing, f.pingEvery = 0, 0, false, 0
+	f.api, f.persistent, f.connects, f.deliveries = nil, nil, nil, nil
+	f.ignoreAcks, f.closeAfter, f.neverFinishClosing, f.pingEvery = 0, 0, false, 0
 }
 
-// APIFault is what a call of the Web API gets instead of its answer.
+// APIFault is what a call of the Web InjectAPI gets instead of its answer.
 type APIFault struct {
 	name   string
 	code   string
@@ -72,21 +72,21 @@ type APIFault struct {
 	header http.Header
 	body   string
 	delay  time.Duration
-	play   apiPlay
+	mode   apiFaultMode
 }
 
-type apiPlay int
+type apiFaultMode int
 
 const (
-	playAnswer    apiPlay = iota // answer with status and body, nothing is done
-	playHang                     // never answer, nothing is done
-	playHangAfter                // never answer, but it is done
-	playCut                      // close the connection, nothing is done
-	playCutAfter                 // close the connection, but it is done
-	playDelay                    // wait, then as usual
+	modeAnswer    apiFaultMode = iota // answer with status and body, nothing is done
+	modeHang                          // never answer, nothing is done
+	modeHangAfter                     // never answer, but it is done
+	modeCut                           // close the connection, nothing is done
+	modeCutAfter                      // close the connection, but it is done
+	modeDelay                         // wait, then as usual
 )
 
-const maintenance = "<!DOCTYPE html><html><head><title>Server Error | Slack</title></head><body><h1>Something went wrong</h1></body></html>"
+const maintenancePage = "<!DOCTYPE html><html><head><title>Server Error | Slack</title></head><body><h1>Something went wrong</h1></body></html>"
 
 // Error answers with a Slack error such as internal_error, fatal_error or token_revoked.
 func Error(code string) APIFault {
@@ -106,7 +106,7 @@ func RateLimited(retryAfter string) APIFault {
 
 // HTML answers with a page and this status; 503 is Slack in trouble, 200 a proxy or a sign-in page.
 func HTML(status int) APIFault {
-	return APIFault{name: "html", status: status, body: maintenance, header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}}
+	return APIFault{name: "html", status: status, body: maintenancePage, header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}}
 }
 
 // Redirect answers 302 with another address, as Slack does with its sign-in page for a file.
@@ -120,50 +120,50 @@ func BadJSON() APIFault {
 }
 
 // Hang never answers and does nothing.
-func Hang() APIFault { return APIFault{name: "hang", play: playHang} }
+func Hang() APIFault { return APIFault{name: "hang", mode: modeHang} }
 
 // HangAfter does what was asked and never answers: the client cannot know.
-func HangAfter() APIFault { return APIFault{name: "hang after", play: playHangAfter} }
+func HangAfter() APIFault { return APIFault{name: "hang after", mode: modeHangAfter} }
 
 // CutBefore closes the connection and does nothing.
-func CutBefore() APIFault { return APIFault{name: "cut before", play: playCut} }
+func CutBefore() APIFault { return APIFault{name: "cut before", mode: modeCut} }
 
 // CutAfter does what was asked and closes the connection without an answer: the client cannot know.
-func CutAfter() APIFault { return APIFault{name: "cut after", play: playCutAfter} }
+func CutAfter() APIFault { return APIFault{name: "cut after", mode: modeCutAfter} }
 
 // Delay answers as usual after d of the workspace's time.
-func Delay(d time.Duration) APIFault { return APIFault{name: "delay", play: playDelay, delay: d} }
+func Delay(d time.Duration) APIFault { return APIFault{name: "delay", mode: modeDelay, delay: d} }
 
-// API makes the next calls of a method ("*" for any; "file" is a download, "upload" the bytes of an upload) fail. Faults of one method play in the order they were given.
-func (f *Faults) API(method string, times int, fault APIFault) {
+// InjectAPI makes the next calls of a method ("*" for any; "file" is a download, "upload" the bytes of an upload) fail. Faults of one method play in the order they were given.
+func (f *Faults) InjectAPI(method string, times int, fault APIFault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	add(&f.api, times, method, fault)
+	addFault(&f.api, times, method, fault)
 }
 
-// refusal is an error that some calls of a method always get.
-type refusal struct {
+// persistentFault is an error that some calls of a method always get.
+type persistentFault struct {
 	method string
 	match  func(args map[string]string) bool
 	fault  APIFault
 }
 
-// Refuse answers those calls of a method with a Slack error whose arguments match, such as invalid_blocks, msg_too_long or
+// RefuseMatching answers those calls of a method with a Slack error whose arguments match, such as invalid_blocks, msg_too_long or
 // too_many_emoji, until Clear: what Slack says of one message or one channel again and again.
-func (f *Faults) Refuse(method, code string, match func(args map[string]string) bool) {
+func (f *Faults) RefuseMatching(method, code string, match func(args map[string]string) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.refusals = append(f.refusals, refusal{method: method, match: match, fault: Error(code)})
+	f.persistent = append(f.persistent, persistentFault{method: method, match: match, fault: Error(code)})
 }
 
-// takeCall is takeAPI for a call with its arguments.
-func (f *Faults) takeCall(method string, args map[string]string) *APIFault {
-	if fault := f.takeAPI(method); fault != nil {
+// takeForCall is takeForMethod for a call with its arguments.
+func (f *Faults) takeForCall(method string, args map[string]string) *APIFault {
+	if fault := f.takeForMethod(method); fault != nil {
 		return fault
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, r := range f.refusals {
+	for _, r := range f.persistent {
 		if r.method == method && r.match(args) {
 			return &r.fault
 		}
@@ -171,33 +171,33 @@ func (f *Faults) takeCall(method string, args map[string]string) *APIFault {
 	return nil
 }
 
-func (f *Faults) takeAPI(method string) *APIFault {
+func (f *Faults) takeForMethod(method string) *APIFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return take(&f.api, method)
+	return takeFault(&f.api, method)
 }
 
-func (f *APIFault) title() string {
+func (f *APIFault) nameOrEmpty() string {
 	if f == nil {
 		return ""
 	}
 	return f.name
 }
 
-// before plays what happens instead of the call; it says whether the call is over.
-func (f *APIFault) before(w *Workspace, rw http.ResponseWriter, r *http.Request) bool {
-	switch f.play {
-	case playHang:
+// applyBefore plays what happens instead of the call; it says whether the call is over.
+func (f *APIFault) applyBefore(w *Workspace, rw http.ResponseWriter, r *http.Request) bool {
+	switch f.mode {
+	case modeHang:
 		<-r.Context().Done()
-	case playCut:
-		cut(rw)
-	case playDelay:
+	case modeCut:
+		closeConnection(rw)
+	case modeDelay:
 		select {
 		case <-w.clock.After(f.delay):
 			return false
 		case <-r.Context().Done():
 		}
-	case playAnswer:
+	case modeAnswer:
 		for k, v := range f.header {
 			rw.Header()[k] = v
 		}
@@ -207,25 +207,25 @@ func (f *APIFault) before(w *Workspace, rw http.ResponseWriter, r *http.Request)
 	return true
 }
 
-// swallows says whether the call is done and its answer is not sent.
-func (f *APIFault) swallows() bool {
-	return f != nil && (f.play == playHangAfter || f.play == playCutAfter)
+// dropsAnswer says whether the call is done and its answer is not sent.
+func (f *APIFault) dropsAnswer() bool {
+	return f != nil && (f.mode == modeHangAfter || f.mode == modeCutAfter)
 }
 
-// preempts says whether something happens before the call.
-func (f *APIFault) preempts() bool { return f != nil && !f.swallows() }
+// appliesBefore says whether something happens before the call.
+func (f *APIFault) appliesBefore() bool { return f != nil && !f.dropsAnswer() }
 
-// after plays what happens once the call was done.
-func (f *APIFault) after(r *http.Request, rw http.ResponseWriter) {
-	if f.play == playHangAfter {
+// applyAfter plays what happens once the call was done.
+func (f *APIFault) applyAfter(r *http.Request, rw http.ResponseWriter) {
+	if f.mode == modeHangAfter {
 		<-r.Context().Done()
 		return
 	}
-	cut(rw)
+	closeConnection(rw)
 }
 
 // cut closes the connection under a response.
-func cut(rw http.ResponseWriter) {
+func closeConnection(rw http.ResponseWriter) {
 	if c, _, err := http.NewResponseController(rw).Hijack(); err == nil {
 		_ = c.Close()
 	}

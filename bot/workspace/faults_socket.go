@@ -8,40 +8,40 @@ import (
 
 // ConnectFault is what a new socket meets.
 type ConnectFault struct {
-	reject  int    // HTTP status instead of the upgrade
-	first   string // a disconnect with this reason comes before hello
-	noHello bool
+	rejectStatus     int    // HTTP status instead of the upgrade
+	disconnectReason string // a disconnect with this reason comes before hello
+	noHello          bool
 }
 
 // RejectUpgrade answers the WebSocket upgrade with an HTTP status, 408 for one.
-func RejectUpgrade(status int) ConnectFault { return ConnectFault{reject: status} }
+func RejectUpgrade(status int) ConnectFault { return ConnectFault{rejectStatus: status} }
 
 // DisconnectFirst sends a disconnect frame with this reason and never says hello.
-func DisconnectFirst(reason string) ConnectFault { return ConnectFault{first: reason} }
+func DisconnectFirst(reason string) ConnectFault { return ConnectFault{disconnectReason: reason} }
 
 // NoHello opens the socket and works, but says no hello.
 func NoHello() ConnectFault { return ConnectFault{noHello: true} }
 
-// Connect makes the next sockets fail.
-func (f *Faults) Connect(times int, fault ConnectFault) {
+// InjectConnect makes the next sockets fail.
+func (f *Faults) InjectConnect(times int, fault ConnectFault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	add(&f.connects, times, "", fault)
+	addFault(&f.connects, times, "", fault)
 }
 
 // TooManyWebsockets refuses every new socket from now on as if ten were open.
-func (f *Faults) TooManyWebsockets() { f.Connect(-1, DisconnectFirst("too_many_websockets")) }
+func (f *Faults) TooManyWebsockets() { f.InjectConnect(-1, DisconnectFirst("too_many_websockets")) }
 
 // LinkDisabled tells every socket that Socket Mode was switched off, and every new one.
 func (f *Faults) LinkDisabled() {
-	f.Connect(-1, DisconnectFirst("link_disabled"))
+	f.InjectConnect(-1, DisconnectFirst("link_disabled"))
 	f.w.Disconnect("link_disabled")
 }
 
 func (f *Faults) takeConnect() ConnectFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c := take(&f.connects, ""); c != nil {
+	if c := takeFault(&f.connects, ""); c != nil {
 		return *c
 	}
 	return ConnectFault{}
@@ -49,22 +49,22 @@ func (f *Faults) takeConnect() ConnectFault {
 
 // Stall makes every open socket deaf and mute: no reads, no pings, no frames, TCP stays up.
 func (f *Faults) Stall() {
-	f.each(func(c *conn) { c.wire.stall() })
+	f.forEachConn(func(c *conn) { c.tcp.stall() })
 }
 
-// Cut writes the beginning of a frame on every open socket and closes TCP in the middle of it.
-func (f *Faults) Cut() {
-	f.each(func(c *conn) { c.wire.cut() })
+// CutMidFrame writes the beginning of a frame on every open socket and closes TCP in the middle of it.
+func (f *Faults) CutMidFrame() {
+	f.forEachConn(func(c *conn) { c.tcp.cutMidFrame() })
 }
 
 // Drop closes TCP under every open socket, without a close frame.
 func (f *Faults) Drop() {
-	f.each(func(c *conn) { c.wire.sever() })
+	f.forEachConn(func(c *conn) { c.tcp.closeTCP() })
 }
 
 // GoAway closes every open socket as a server that restarts does: a close frame with code 1001.
 func (f *Faults) GoAway() {
-	f.each(func(c *conn) { _, _ = c.wire.Write([]byte{0x88, 2, 0x03, 0xe9}) }) // the reader sees the end
+	f.forEachConn(func(c *conn) { _, _ = c.tcp.Write([]byte{0x88, 2, 0x03, 0xe9}) }) // the reader sees the end
 }
 
 // DropAfter closes TCP under the socket that sends the nth text frame from now, in the middle of a burst.
@@ -77,9 +77,9 @@ func (f *Faults) DropAfter(n int) {
 // NeverFinishClosing leaves every close handshake unanswered, with TCP open.
 func (f *Faults) NeverFinishClosing() {
 	f.mu.Lock()
-	f.noClosing = true
+	f.neverFinishClosing = true
 	f.mu.Unlock()
-	f.each(func(c *conn) { c.wire.neverClose() })
+	f.forEachConn(func(c *conn) { c.tcp.disableClose() })
 }
 
 // PingEvery changes the time between pings, by the real clock, for sockets that are opened from now on.
@@ -96,7 +96,7 @@ func (f *Faults) IgnoreAcks(times int) {
 	f.ignoreAcks = times
 }
 
-func (f *Faults) each(fn func(*conn)) {
+func (f *Faults) forEachConn(fn func(*conn)) {
 	f.w.mu.Lock()
 	conns := append([]*conn(nil), f.w.conns...)
 	f.w.mu.Unlock()
@@ -105,8 +105,8 @@ func (f *Faults) each(fn func(*conn)) {
 	}
 }
 
-// frameSent counts for DropAfter; it says whether the socket is to be closed now.
-func (f *Faults) frameSent() bool {
+// countSentFrame counts for DropAfter; it says whether the socket is to be closed now.
+func (f *Faults) countSentFrame() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closeAfter == 0 {
@@ -116,7 +116,7 @@ func (f *Faults) frameSent() bool {
 	return f.closeAfter == 0
 }
 
-func (f *Faults) swallowsAck() bool {
+func (f *Faults) takeIgnoredAck() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ignoreAcks > 0 {
@@ -147,37 +147,37 @@ const (
 
 const suppress = Suppress
 
-// Deliver makes the next events of a name (message.channels, app_mention, …; "*" for any) go wrong.
-func (f *Faults) Deliver(event string, times int, fault DeliveryFault) {
+// InjectDelivery makes the next events of a name (message.channels, app_mention, …; "*" for any) go wrong.
+func (f *Faults) InjectDelivery(event string, times int, fault DeliveryFault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	add(&f.deliveries, times, event, fault)
+	addFault(&f.deliveries, times, event, fault)
 }
 
-type deliveryFault struct{ kind DeliveryFault }
+type activeFault struct{ kind DeliveryFault }
 
-func (f *Faults) takeDelivery(d *delivery) *deliveryFault {
+func (f *Faults) takeDelivery(d *envelopeDelivery) *activeFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if k := take(&f.deliveries, d.name); k != nil {
-		return &deliveryFault{kind: *k}
+	if k := takeFault(&f.deliveries, d.name); k != nil {
+		return &activeFault{kind: *k}
 	}
 	return nil
 }
 
-func (f *deliveryFault) loses(attempt int) bool {
+func (f *activeFault) dropsAttempt(attempt int) bool {
 	return f != nil && (f.kind == LoseFirst && attempt == 0 || f.kind == Suppress)
 }
 
-func (f *deliveryFault) doubles() (again, newID bool) {
+func (f *activeFault) duplicates() (again, newID bool) {
 	if f == nil {
 		return false, false
 	}
 	return f.kind == Duplicate || f.kind == DuplicateNewEnvelope, f.kind == DuplicateNewEnvelope
 }
 
-// spoil returns the inner event as the fault sends it.
-func (f *deliveryFault) spoil(inner json.RawMessage) json.RawMessage {
+// corrupt returns the inner event as the fault sends it.
+func (f *activeFault) corrupt(inner json.RawMessage) json.RawMessage {
 	if f == nil || f.kind != BadBlocks && f.kind != BadText {
 		return inner
 	}
@@ -204,41 +204,41 @@ func (f *Faults) Shuffle(n int) {
 	f.shuffle = n
 }
 
-// Unshuffle sends what Shuffle still holds back.
-func (f *Faults) Unshuffle() {
+// StopShuffle sends what Shuffle still holds back.
+func (f *Faults) StopShuffle() {
 	f.w.mu.Lock()
 	defer f.w.mu.Unlock()
 	f.mu.Lock()
 	f.shuffle = 0
 	f.mu.Unlock()
-	f.w.release()
+	f.w.releaseHeld()
 }
 
-// hold keeps an event for Shuffle. The caller holds mu.
-func (w *Workspace) hold(d *delivery) bool {
-	w.fault.mu.Lock()
-	n := w.fault.shuffle
-	if n > 0 && len(w.held)+1 >= n {
-		w.fault.shuffle = 0
+// holdForShuffle keeps an event for Shuffle. The caller holds mu.
+func (w *Workspace) holdForShuffle(d *envelopeDelivery) bool {
+	w.faults.mu.Lock()
+	n := w.faults.shuffle
+	if n > 0 && len(w.heldForShuffle)+1 >= n {
+		w.faults.shuffle = 0
 	}
-	w.fault.mu.Unlock()
+	w.faults.mu.Unlock()
 	if n == 0 {
 		return false
 	}
-	w.held = append(w.held, d)
-	if len(w.held) >= n {
-		w.release()
+	w.heldForShuffle = append(w.heldForShuffle, d)
+	if len(w.heldForShuffle) >= n {
+		w.releaseHeld()
 	}
 	return true
 }
 
-// release sends held events, never in the order they happened. The caller holds mu.
-func (w *Workspace) release() {
-	held := w.held
-	w.held = nil
+// releaseHeld sends held events, never in the order they happened. The caller holds mu.
+func (w *Workspace) releaseHeld() {
+	held := w.heldForShuffle
+	w.heldForShuffle = nil
 	if len(held) < 2 {
 		for _, d := range held {
-			w.attempt(d)
+			w.attemptDelivery(d)
 		}
 		return
 	}
@@ -251,7 +251,7 @@ func (w *Workspace) release() {
 	}
 	held[first], held[len(held)-1] = held[len(held)-1], held[first] // the oldest comes last
 	for _, d := range held {
-		w.attempt(d)
+		w.attemptDelivery(d)
 	}
 }
 
@@ -262,17 +262,17 @@ func (f *Faults) Redeliver(channel, ts string, attempt int) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ch := w.channel(channel)
-	if ch == nil || w.sent[ch.id+"/"+ts] == nil {
+	if ch == nil || w.messageEvents[ch.id+"/"+ts] == nil {
 		return false
 	}
-	d := w.sent[ch.id+"/"+ts]
-	w.attempt(&delivery{kind: d.kind, name: d.name, inner: d.inner, eventID: d.eventID, at: d.at, channel: d.channel, attempt: attempt})
+	d := w.messageEvents[ch.id+"/"+ts]
+	w.attemptDelivery(&envelopeDelivery{kind: d.kind, name: d.name, inner: d.inner, eventID: d.eventID, happenedAt: d.happenedAt, channel: d.channel, attempt: attempt})
 	return true
 }
 
 // UnknownEnvelope sends an envelope of a type that no client knows.
 func (f *Faults) UnknownEnvelope() bool {
-	return f.w.Inject(json.RawMessage(`{"envelope_id":"` + newUUID() + `","type":"brand_new_thing","payload":{"a":1},"accepts_response_payload":false}`))
+	return f.w.InjectFrame(json.RawMessage(`{"envelope_id":"` + newUUID() + `","type":"brand_new_thing","payload":{"a":1},"accepts_response_payload":false}`))
 }
 
 // UnknownEvent sends a well-formed event of a type that is newer than every client.
@@ -281,25 +281,25 @@ func (f *Faults) UnknownEvent() {
 }
 
 // NotJSON sends a text frame that is no JSON.
-func (f *Faults) NotJSON() bool { return f.w.Inject(json.RawMessage(`{not json`)) }
+func (f *Faults) NotJSON() bool { return f.w.InjectFrame(json.RawMessage(`{not json`)) }
 
 // EmptyPayload sends an event envelope without an event in it.
 func (f *Faults) EmptyPayload() bool {
-	return f.w.Inject(json.RawMessage(`{"envelope_id":"` + newUUID() + `","type":"events_api","payload":{},"accepts_response_payload":false,"retry_attempt":0,"retry_reason":""}`))
+	return f.w.InjectFrame(json.RawMessage(`{"envelope_id":"` + newUUID() + `","type":"events_api","payload":{},"accepts_response_payload":false,"retry_attempt":0,"retry_reason":""}`))
 }
 
 // AppRateLimited sends what Slack sends when over 30,000 events happen within an hour.
 func (f *Faults) AppRateLimited() bool {
-	env := reply{"envelope_id": newUUID(), "type": "events_api", "accepts_response_payload": false, "retry_attempt": 0,
-		"retry_reason": "", "payload": reply{"token": "verification", "type": "app_rate_limited", "team_id": f.w.opts.TeamID,
+	env := jsonObject{"envelope_id": newUUID(), "type": "events_api", "accepts_response_payload": false, "retry_attempt": 0,
+		"retry_reason": "", "payload": jsonObject{"token": "verification", "type": "app_rate_limited", "team_id": f.w.opts.TeamID,
 			"minute_rate_limited": f.w.clock.Now().Unix() / 60 * 60, "api_app_id": f.w.appID}}
-	return f.w.Inject(f.w.encode(env))
+	return f.w.InjectFrame(f.w.encodeJSON(env))
 }
 
-// rejected answers an upgrade with the fault's status.
-func (c ConnectFault) rejected(rw http.ResponseWriter) bool {
-	if c.reject != 0 {
-		http.Error(rw, http.StatusText(c.reject), c.reject)
+// rejectUpgrade answers an upgrade with the fault's status.
+func (c ConnectFault) rejectUpgrade(rw http.ResponseWriter) bool {
+	if c.rejectStatus != 0 {
+		http.Error(rw, http.StatusText(c.rejectStatus), c.rejectStatus)
 	}
-	return c.reject != 0
+	return c.rejectStatus != 0
 }

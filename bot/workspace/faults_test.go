@@ -14,7 +14,7 @@ import (
 	"github.com/slack-go/slack/socketmode"
 )
 
-func (f *fixture) say() error {
+func (f *fixture) postAsApp() error {
 	ctx, cancel := context.WithTimeout(f.ctx, 5*time.Second)
 	defer cancel()
 	_, _, err := f.api.PostMessageContext(ctx, f.ch, slack.MsgOptionText("x", false))
@@ -51,9 +51,9 @@ func TestAPIFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := start(t)
-			f.Faults().API("chat.postMessage", 1, c.fault)
-			if err := f.say(); err == nil || !c.check(err) {
+			f := startFixture(t)
+			f.Faults().InjectAPI("chat.postMessage", 1, c.fault)
+			if err := f.postAsApp(); err == nil || !c.check(err) {
 				t.Errorf("got %v", err)
 			}
 			if n := len(f.Messages(f.ch)); n != c.done {
@@ -62,7 +62,7 @@ func TestAPIFaults(t *testing.T) {
 			if r := f.RequestsOf("chat.postMessage"); len(r) != 1 || r[0].Fault == "" {
 				t.Errorf("the log says %+v", r)
 			}
-			if err := f.say(); err != nil {
+			if err := f.postAsApp(); err != nil {
 				t.Errorf("the fault did not end: %v", err)
 			}
 		})
@@ -77,15 +77,15 @@ func TestAHangingCallIsTheClientsToEnd(t *testing.T) {
 	}{"nothing done": {Hang(), 0}, "done all the same": {HangAfter(), 1}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := start(t)
-			f.Faults().API("*", 1, c.fault)
+			f := startFixture(t)
+			f.Faults().InjectAPI("*", 1, c.fault)
 			ctx, cancel := context.WithCancel(f.ctx)
 			got := make(chan error, 1)
 			go func() {
 				_, _, err := f.api.PostMessageContext(ctx, f.ch, slack.MsgOptionText("x", false))
 				got <- err
 			}()
-			f.wait("it came in", func() bool { return len(f.Requests()) == 1 && len(f.Messages(f.ch)) == c.done })
+			f.waitUntil("it came in", func() bool { return len(f.Requests()) == 1 && len(f.Messages(f.ch)) == c.done })
 			cancel()
 			if err := <-got; !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v", err)
@@ -96,11 +96,11 @@ func TestAHangingCallIsTheClientsToEnd(t *testing.T) {
 
 func TestADelayedCallFollowsTheClock(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.Faults().API("chat.postMessage", 1, Delay(time.Minute))
+	f := startFixture(t)
+	f.Faults().InjectAPI("chat.postMessage", 1, Delay(time.Minute))
 	got := make(chan error, 1)
-	go func() { got <- f.say() }()
-	f.wait("it came in", func() bool { return len(f.Requests()) == 1 })
+	go func() { got <- f.postAsApp() }()
+	f.waitUntil("it came in", func() bool { return len(f.Requests()) == 1 })
 	for done := false; !done; {
 		f.clock.Advance(time.Minute)
 		select {
@@ -116,74 +116,74 @@ func TestADelayedCallFollowsTheClock(t *testing.T) {
 
 func TestFaultsPlayInOrderAndCanBeCleared(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.Faults().API("auth.test", 1, Error("internal_error"))
-	f.Faults().API("auth.test", 1, Error("fatal_error"))
-	f.Faults().API("chat.delete", -1, Error("internal_error"))
-	f.refuses("internal_error", "auth.test", nil)
-	f.refuses("fatal_error", "auth.test", nil)
-	f.allows("auth.test", nil)
+	f := startFixture(t)
+	f.Faults().InjectAPI("auth.test", 1, Error("internal_error"))
+	f.Faults().InjectAPI("auth.test", 1, Error("fatal_error"))
+	f.Faults().InjectAPI("chat.delete", -1, Error("internal_error"))
+	f.callFails("internal_error", "auth.test", nil)
+	f.callFails("fatal_error", "auth.test", nil)
+	f.callOK("auth.test", nil)
 	for range 3 {
-		f.refuses("internal_error", "chat.delete", nil)
+		f.callFails("internal_error", "chat.delete", nil)
 	}
 	f.Faults().Clear()
-	f.refuses("channel_not_found", "chat.delete", nil)
+	f.callFails("channel_not_found", "chat.delete", nil)
 }
 
-// recovers lets a fault happen to slack-go's client and checks that the next event reaches it on another socket.
-func recovers(t *testing.T, what string, cause func(*fixture)) {
+// testRecovery lets a fault happen to slack-go's client and checks that the next event reaches it on another socket.
+func testRecovery(t *testing.T, what string, cause func(*fixture)) {
 	t.Run(what, func(t *testing.T) {
 		t.Parallel()
-		f := start(t)
-		got := f.inbox()
+		f := startFixture(t)
+		got := f.collectEvents()
 		cause(f)
-		f.wait("it is back", func() bool {
+		f.waitUntil("it is back", func() bool {
 			return f.Connections() == 1 && slices.ContainsFunc(f.Frames(), func(fr Frame) bool { return fr.Kind == "open" && fr.Conn > 1 })
 		})
 		f.post("after")
-		for m := f.message(got); m.Text != "after"; m = f.message(got) {
+		for m := f.nextMessage(got); m.Text != "after"; m = f.nextMessage(got) {
 		}
 	})
 }
 
-func TestTheRealClientComesBack(t *testing.T) {
+func TestTheRealClientReconnects(t *testing.T) {
 	t.Parallel()
-	recovers(t, "slack-go/slack#1608: cut in the middle of a frame", func(f *fixture) { f.Faults().Cut() })
-	recovers(t, "closed without a close frame", func(f *fixture) { f.Faults().Drop() })
-	recovers(t, "slack-go/slack#1125: closed in a burst", func(f *fixture) {
+	testRecovery(t, "slack-go/slack#1608: cut in the middle of a frame", func(f *fixture) { f.Faults().CutMidFrame() })
+	testRecovery(t, "closed without a close frame", func(f *fixture) { f.Faults().Drop() })
+	testRecovery(t, "slack-go/slack#1125: closed in a burst", func(f *fixture) {
 		f.Faults().DropAfter(5)
 		for range 20 {
 			f.post("burst")
 		}
 	})
-	recovers(t, "closed with a close frame", func(f *fixture) { f.Faults().GoAway() })
-	recovers(t, "refresh", func(f *fixture) { f.Disconnect("refresh_requested") })
-	recovers(t, "slackapi/bolt-js#1061: the upgrade gives 408 twice", func(f *fixture) {
-		f.Faults().Connect(2, RejectUpgrade(http.StatusRequestTimeout))
+	testRecovery(t, "closed with a close frame", func(f *fixture) { f.Faults().GoAway() })
+	testRecovery(t, "refresh", func(f *fixture) { f.Disconnect("refresh_requested") })
+	testRecovery(t, "slackapi/bolt-js#1061: the upgrade gives 408 twice", func(f *fixture) {
+		f.Faults().InjectConnect(2, RejectUpgrade(http.StatusRequestTimeout))
 		f.Faults().Drop()
 	})
-	recovers(t, "slackapi/bolt-js#2225: disconnect before hello", func(f *fixture) {
-		f.Faults().Connect(1, DisconnectFirst("refresh_requested"))
+	testRecovery(t, "slackapi/bolt-js#2225: disconnect before hello", func(f *fixture) {
+		f.Faults().InjectConnect(1, DisconnectFirst("refresh_requested"))
 		f.Faults().Drop()
 	})
-	recovers(t, "no hello", func(f *fixture) {
-		f.Faults().Connect(1, NoHello())
+	testRecovery(t, "no hello", func(f *fixture) {
+		f.Faults().InjectConnect(1, NoHello())
 		f.Faults().Drop()
 	})
-	recovers(t, "slackapi/node-slack-sdk#1495: internal_error on open", func(f *fixture) {
-		f.Faults().API("apps.connections.open", 1, Error("internal_error"))
-		f.Faults().API("apps.connections.open", 1, HTML(http.StatusServiceUnavailable))
+	testRecovery(t, "slackapi/node-slack-sdk#1495: internal_error on open", func(f *fixture) {
+		f.Faults().InjectAPI("apps.connections.open", 1, Error("internal_error"))
+		f.Faults().InjectAPI("apps.connections.open", 1, HTML(http.StatusServiceUnavailable))
 		f.Faults().Drop()
 	})
-	recovers(t, "slackapi/node-slack-sdk#2752: closing never finishes", func(f *fixture) {
+	testRecovery(t, "slackapi/node-slack-sdk#2752: closing never finishes", func(f *fixture) {
 		f.Faults().NeverFinishClosing()
 		f.Disconnect("refresh_requested")
 	})
 }
 
-func TestAStalledSocketIsDeafAndMuteButOpen(t *testing.T) {
+func TestAStalledSocketIsSilentButOpen(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	got := make(chan string, 100)
 	client := socketmode.New(f.api, socketmode.OptionPingInterval(time.Second))
 	ctx, cancel := context.WithCancel(f.ctx)
@@ -200,19 +200,19 @@ func TestAStalledSocketIsDeafAndMuteButOpen(t *testing.T) {
 		}
 	}()
 	t.Cleanup(func() { cancel(); <-done })
-	f.wait("connected", func() bool { return f.Connections() == 1 })
+	f.waitUntil("connected", func() bool { return f.Connections() == 1 })
 	f.Faults().Stall()
 	f.post("lost on the dead socket")
-	f.wait("slack-go/slack#1093: the client notices by the missing pings", func() bool {
+	f.waitUntil("slack-go/slack#1093: the client notices by the missing pings", func() bool {
 		return slices.ContainsFunc(f.Frames(), func(fr Frame) bool { return fr.Kind == "open" && fr.Conn == 2 })
 	})
-	f.wait("the ghost is gone", func() bool { return f.Connections() == 1 })
+	f.waitUntil("the ghost is gone", func() bool { return f.Connections() == 1 })
 }
 
 func TestTooManyWebsocketsAndLinkDisabledStay(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.greeted()
+	f := startFixture(t)
+	s := f.dialReady()
 	f.Faults().LinkDisabled()
 	if d := s.next(); d["reason"] != "link_disabled" {
 		t.Errorf("got %v", d)
@@ -228,15 +228,15 @@ func TestTooManyWebsocketsAndLinkDisabledStay(t *testing.T) {
 		t.Errorf("slackapi/node-slack-sdk#1654: got %v", d)
 	}
 	f.Faults().Clear()
-	f.greeted()
+	f.dialReady()
 }
 
-func TestDeliveriesGoWrong(t *testing.T) {
+func TestDeliveryFaults(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.greeted()
+	f := startFixture(t)
+	s := f.dialReady()
 
-	f.Faults().Deliver("message.channels", 1, Duplicate)
+	f.Faults().InjectDelivery("message.channels", 1, Duplicate)
 	f.post("twice")
 	a, b := s.next(), s.next()
 	if a["envelope_id"] != b["envelope_id"] || b["retry_attempt"] != 0.0 {
@@ -245,18 +245,18 @@ func TestDeliveriesGoWrong(t *testing.T) {
 	s.ack(a)
 	s.ack(b)
 
-	f.Faults().Deliver("*", 1, DuplicateNewEnvelope)
+	f.Faults().InjectDelivery("*", 1, DuplicateNewEnvelope)
 	f.post("twice")
 	a, b = s.next(), s.next()
 	if a["envelope_id"] == b["envelope_id"] || a["payload"].(map[string]any)["event_id"] != b["payload"].(map[string]any)["event_id"] {
 		t.Errorf("gugu91/pinet#226: %v, %v", a, b)
 	}
 	s.ack(b)
-	f.wait("acked", func() bool { return f.Pending() == 0 })
+	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 
-	f.Faults().Deliver("*", 1, Suppress)
+	f.Faults().InjectDelivery("*", 1, Suppress)
 	f.post("never comes")
-	f.Faults().Deliver("*", 1, LoseFirst)
+	f.Faults().InjectDelivery("*", 1, LoseFirst)
 	f.post("late")
 	f.clock.Advance(ackDeadline)
 	if env := s.next(); env["retry_attempt"] != 1.0 || env["payload"].(map[string]any)["event"].(map[string]any)["text"] != "late" {
@@ -265,23 +265,23 @@ func TestDeliveriesGoWrong(t *testing.T) {
 		s.ack(env)
 	}
 
-	f.Faults().Deliver("*", 1, BadBlocks)
+	f.Faults().InjectDelivery("*", 1, BadBlocks)
 	f.post("bad blocks")
 	if _, ev := s.event(); ev["blocks"].([]any)[0].(map[string]any)["elements"] != "none" {
 		t.Errorf("bad blocks: %v", ev)
 	}
-	f.Faults().Deliver("*", 1, BadText)
+	f.Faults().InjectDelivery("*", 1, BadText)
 	f.post("bad text")
 	if _, ev := s.event(); ev["text"] != 42.0 {
 		t.Errorf("bad text: %v", ev)
 	}
-	f.wait("settled", func() bool { return f.Pending() == 0 })
+	f.waitUntil("settled", func() bool { return f.Pending() == 0 })
 }
 
-func TestALongTurnSeesTheEventAgain(t *testing.T) {
+func TestAnAckedEventCanBeRedelivered(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.greeted()
+	f := startFixture(t)
+	s := f.dialReady()
 	ts := f.post("x")
 	p, _ := s.event()
 	for attempt := range 2 {
@@ -298,8 +298,8 @@ func TestALongTurnSeesTheEventAgain(t *testing.T) {
 
 func TestEventsComeOutOfOrder(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.greeted()
+	f := startFixture(t)
+	s := f.dialReady()
 	f.Faults().Shuffle(3)
 	for _, text := range []string{"a", "b", "c"} {
 		f.post(text)
@@ -314,7 +314,7 @@ func TestEventsComeOutOfOrder(t *testing.T) {
 	}
 	f.Faults().Shuffle(10)
 	f.post("d")
-	f.Faults().Unshuffle()
+	f.Faults().StopShuffle()
 	if _, ev := s.event(); ev["text"] != "d" {
 		t.Errorf("got %v", ev)
 	}
@@ -322,12 +322,12 @@ func TestEventsComeOutOfOrder(t *testing.T) {
 
 func TestAcksCanBeIgnored(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.greeted()
+	f := startFixture(t)
+	s := f.dialReady()
 	f.Faults().IgnoreAcks(1)
 	f.post("x")
 	s.event()
-	f.wait("the ack came", func() bool {
+	f.waitUntil("the ack came", func() bool {
 		return slices.ContainsFunc(f.Frames(), func(fr Frame) bool { return strings.Contains(fr.Note, "ignored") })
 	})
 	f.clock.Advance(ackDeadline)
@@ -336,13 +336,13 @@ func TestAcksCanBeIgnored(t *testing.T) {
 		t.Errorf("got %v", env)
 	}
 	s.ack(env)
-	f.wait("acked", func() bool { return f.Pending() == 0 })
+	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 }
 
 func TestFramesThatNoClientExpects(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.greeted()
+	f := startFixture(t)
+	s := f.dialReady()
 	raw := func() string {
 		data := must[[]byte](t)(s.read())
 		return string(data)
@@ -369,28 +369,28 @@ func TestFramesThatNoClientExpects(t *testing.T) {
 	}
 }
 
-func TestTheRealClientDoesNotDieOfThem(t *testing.T) {
+func TestTheRealClientSurvivesUnexpectedFrames(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	got := f.inbox()
+	f := startFixture(t)
+	got := f.collectEvents()
 	f.Faults().NotJSON()
 	f.Faults().UnknownEnvelope()
 	f.Faults().EmptyPayload()
 	f.Faults().AppRateLimited()
 	f.Faults().UnknownEvent()
-	f.Faults().Deliver("*", 1, BadText)
+	f.Faults().InjectDelivery("*", 1, BadText)
 	f.post("bad")
 	f.post("good")
-	for m := f.message(got); m.Text != "good"; m = f.message(got) {
+	for m := f.nextMessage(got); m.Text != "good"; m = f.nextMessage(got) {
 	}
 }
 
 func TestPingsCanBeLate(t *testing.T) {
 	t.Parallel()
-	f := start(t, func(o *Options) { o.PingEvery = 10 * time.Millisecond })
-	f.greeted()
+	f := startFixture(t, func(o *Options) { o.PingEvery = 10 * time.Millisecond })
+	f.dialReady()
 	f.Faults().PingEvery(25 * time.Second)
-	s := f.greeted()
+	s := f.dialReady()
 	go func() { _, _ = s.read() }()
 	pings := func(conn int) (n int) {
 		for _, fr := range f.Frames() {
@@ -400,5 +400,5 @@ func TestPingsCanBeLate(t *testing.T) {
 		}
 		return n
 	}
-	f.wait("mbakgun/n8n-slack-socket-mode#11: one ping, then a long wait", func() bool { return pings(2) == 1 })
+	f.waitUntil("mbakgun/n8n-slack-socket-mode#11: one ping, then a long wait", func() bool { return pings(2) == 1 })
 }

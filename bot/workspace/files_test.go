@@ -13,7 +13,7 @@ import (
 
 func TestAFileNeedsTheBotToken(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	ts := f.post("look", WithFiles(File{Name: "a.txt", Content: []byte("content")}))
 	m, _ := f.Message(f.ch, ts)
 	file := m.Files[0]
@@ -28,13 +28,13 @@ func TestAFileNeedsTheBotToken(t *testing.T) {
 	if res.StatusCode != 200 || !strings.Contains(res.Header.Get("Content-Type"), "text/html") || !strings.Contains(string(body), "Sign in") {
 		t.Errorf("vercel/eve#1317: %d, %s", res.StatusCode, body)
 	}
-	f.allows("files.info", form("file", file.ID))
-	f.refuses("file_not_found", "files.info", form("file", "F0NONE"))
+	f.callOK("files.info", form("file", file.ID))
+	f.callFails("file_not_found", "files.info", form("file", "F0NONE"))
 }
 
-func TestAFileMayLieElsewhere(t *testing.T) {
+func TestAFileMayBeExternal(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	ts := f.post("look", WithFiles(File{Name: "a.txt", URLPrivate: "http://127.0.0.1:1/evil", IsExternal: true}))
 	if m, _ := f.Message(f.ch, ts); m.Files[0].URLPrivate != "http://127.0.0.1:1/evil" || !m.Files[0].IsExternal {
 		t.Errorf("GHSA-3q3v-34v2-g88f: %+v", m.Files[0])
@@ -43,7 +43,7 @@ func TestAFileMayLieElsewhere(t *testing.T) {
 
 func TestAnUploadIsSharedInItsThread(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	root := f.post("root")
 	_, err := f.api.UploadFileContext(f.ctx, slack.UploadFileParameters{Channel: f.ch, ThreadTimestamp: root, Filename: "log.txt",
 		Title: "The log", FileSize: 5, Reader: strings.NewReader("lines"), InitialComment: "here"})
@@ -58,14 +58,14 @@ func TestAnUploadIsSharedInItsThread(t *testing.T) {
 	if err := f.api.GetFileContext(f.ctx, th[1].Files[0].URLPrivate, &out); err != nil || out.String() != "lines" {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
-	f.refuses("file_not_found", "files.completeUploadExternal", form("files", `[{"id":"F0NONE"}]`))
-	f.refuses("file_not_found", "files.completeUploadExternal", form("files", `[{"id":"`+th[1].Files[0].ID+`"}]`)) // it is complete
+	f.callFails("file_not_found", "files.completeUploadExternal", form("files", `[{"id":"F0NONE"}]`))
+	f.callFails("file_not_found", "files.completeUploadExternal", form("files", `[{"id":"`+th[1].Files[0].ID+`"}]`)) // it is complete
 }
 
-// uploads hands over a file and returns its id.
-func (f *fixture) uploads(name, data string) string {
+// uploadFile hands over a file and returns its id.
+func (f *fixture) uploadFile(name, data string) string {
 	f.t.Helper()
-	out := f.allows("files.getUploadURLExternal", form("filename", name, "length", strconv.Itoa(len(data))))
+	out := f.callOK("files.getUploadURLExternal", form("filename", name, "length", strconv.Itoa(len(data))))
 	res := must[*http.Response](f.t)(http.Post(str(out["upload_url"]), "application/octet-stream", strings.NewReader(data)))
 	if _ = res.Body.Close(); res.StatusCode != http.StatusOK {
 		f.t.Errorf("the upload got %s", res.Status)
@@ -75,13 +75,13 @@ func (f *fixture) uploads(name, data string) string {
 
 func TestAnUploadThatCannotBeSharedIsNotComplete(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	id := f.uploads("a.txt", "content")
-	f.refuses("file_not_found", "files.info", form("file", id))
-	f.refuses("channel_not_found", "files.completeUploadExternal", form("files", `[{"id":"`+id+`"}]`, "channel_id", "C404"))
-	f.refuses("file_not_found", "files.info", form("file", id))
-	f.allows("files.completeUploadExternal", form("files", `[{"id":"`+id+`"}]`, "channel_id", f.ch))
-	info := f.allows("files.info", form("file", id))["file"].(map[string]any)
+	f := startFixture(t)
+	id := f.uploadFile("a.txt", "content")
+	f.callFails("file_not_found", "files.info", form("file", id))
+	f.callFails("channel_not_found", "files.completeUploadExternal", form("files", `[{"id":"`+id+`"}]`, "channel_id", "C404"))
+	f.callFails("file_not_found", "files.info", form("file", id))
+	f.callOK("files.completeUploadExternal", form("files", `[{"id":"`+id+`"}]`, "channel_id", f.ch))
+	info := f.callOK("files.info", form("file", id))["file"].(map[string]any)
 	if channels, _ := info["channels"].([]any); len(channels) != 1 || channels[0] != f.ch {
 		t.Errorf("shared in %v", info["channels"])
 	}
@@ -89,7 +89,7 @@ func TestAnUploadThatCannotBeSharedIsNotComplete(t *testing.T) {
 
 func TestDownloadsAndUploadsCanFail(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	m, _ := f.Message(f.ch, f.post("look", WithFiles(File{Name: "a b\x1b.txt", Content: []byte("content")})))
 	get := func() *http.Response {
 		req := must[*http.Request](t)(http.NewRequestWithContext(f.ctx, http.MethodGet, m.Files[0].URLPrivate, nil))
@@ -101,12 +101,12 @@ func TestDownloadsAndUploadsCanFail(t *testing.T) {
 	if res := get(); res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Disposition"), "attachment") {
 		t.Errorf("%s %v", res.Status, res.Header)
 	}
-	f.Faults().API("file", 1, Redirect("/?redir=x"))
+	f.Faults().InjectAPI("file", 1, Redirect("/?redir=x"))
 	if res := get(); res.StatusCode != http.StatusFound || res.Header.Get("Location") != "/?redir=x" {
 		t.Errorf("%s %v", res.Status, res.Header)
 	}
-	f.Faults().API("upload", 1, HTML(http.StatusServiceUnavailable))
-	out := f.allows("files.getUploadURLExternal", form("filename", "a", "length", "1"))
+	f.Faults().InjectAPI("upload", 1, HTML(http.StatusServiceUnavailable))
+	out := f.callOK("files.getUploadURLExternal", form("filename", "a", "length", "1"))
 	res := must[*http.Response](t)(http.Post(str(out["upload_url"]), "", strings.NewReader("x")))
 	if _ = res.Body.Close(); res.StatusCode != http.StatusServiceUnavailable {
 		t.Error(res.Status)

@@ -10,20 +10,20 @@ import (
 	"unicode/utf8"
 )
 
-// choose returns what the state of an element holds when somebody entered value; several choices are separated by
+// selectedState returns what the state of an element holds when somebody entered value; several choices are separated by
 // commas.
-func choose(el block, value string) (block, error) {
+func selectedState(el block, value string) (block, error) {
 	kind := str(el["type"])
 	switch {
 	case strings.HasSuffix(kind, "_input"):
 		return block{"value": value}, nil
 	case kind == "static_select", kind == "radio_buttons", kind == "overflow":
-		opt, err := option(el, value)
+		opt, err := findOption(el, value)
 		return block{"selected_option": opt}, err
 	case kind == "checkboxes", kind == "multi_static_select":
 		var opts []block
 		for v := range strings.SplitSeq(value, ",") {
-			opt, err := option(el, v)
+			opt, err := findOption(el, v)
 			if err != nil {
 				return nil, err
 			}
@@ -35,10 +35,10 @@ func choose(el block, value string) (block, error) {
 	case kind == "datepicker", kind == "timepicker":
 		return block{"selected_" + strings.TrimSuffix(kind, "picker"): value}, nil
 	}
-	return nil, refused("nothing can be entered in a %s", kind)
+	return nil, refusedf("nothing can be entered in a %s", kind)
 }
 
-func option(el block, value string) (block, error) {
+func findOption(el block, value string) (block, error) {
 	list, _ := el["options"].([]any)
 	groups, _ := el["option_groups"].([]any)
 	for _, g := range groups {
@@ -50,11 +50,11 @@ func option(el block, value string) (block, error) {
 			return opt, nil
 		}
 	}
-	return nil, refused("there is no option %q", value)
+	return nil, refusedf("there is no option %q", value)
 }
 
-// initial is the state of an element that nobody touched.
-func initial(el block) block {
+// initialState is the state of an element that nobody touched.
+func initialState(el block) block {
 	out := block{"type": el["type"]}
 	for _, key := range []string{"initial_value", "initial_option", "initial_options", "initial_conversation", "initial_channel", "initial_user"} {
 		if v := el[key]; v != nil {
@@ -71,9 +71,9 @@ func initial(el block) block {
 	return out
 }
 
-// fill enters values (block_id → value) in a view's inputs. It returns the state, and what the Slack client itself
+// fillInputs enters values (block_id → value) in a view's inputs. It returns the state, and what the Slack client itself
 // finds wrong, by block_id.
-func fill(blocks json.RawMessage, values map[string]string) (state block, wrong map[string]string, err error) {
+func fillInputs(blocks json.RawMessage, values map[string]string) (state block, wrong map[string]string, err error) {
 	var list []block
 	if err := json.Unmarshal(blocks, &list); err != nil {
 		return nil, nil, err
@@ -87,7 +87,7 @@ func fill(blocks json.RawMessage, values map[string]string) (state block, wrong 
 			if kind := str(el["type"]); kind == "button" || kind == "image" || str(bl["type"]) == "context" {
 				continue
 			}
-			got, msg, err := enter(bl, el, values)
+			got, msg, err := fillInput(bl, el, values)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -99,17 +99,17 @@ func fill(blocks json.RawMessage, values map[string]string) (state block, wrong 
 	}
 	for id := range values {
 		if !known[id] {
-			return nil, nil, refused("the view has no block %s", id)
+			return nil, nil, refusedf("the view has no block %s", id)
 		}
 	}
 	return state, wrong, nil
 }
 
-func enter(bl, el block, values map[string]string) (state block, wrong string, err error) {
-	state = initial(el)
+func fillInput(bl, el block, values map[string]string) (state block, wrong string, err error) {
+	state = initialState(el)
 	value, given := values[str(bl["block_id"])]
 	if given && value != "" {
-		chosen, err := choose(el, value)
+		chosen, err := selectedState(el, value)
 		if err != nil {
 			return nil, "", err
 		}
@@ -123,11 +123,11 @@ func enter(bl, el block, values map[string]string) (state block, wrong string, e
 	if str(bl["type"]) != "input" {
 		return state, "", nil
 	}
-	return state, complaint(bl, el, state), nil
+	return state, validationMessage(bl, el, state), nil
 }
 
-// complaint is what the Slack client says below an input without asking the app.
-func complaint(bl, el, state block) string {
+// validationMessage is what the Slack client says below an input without asking the app.
+func validationMessage(bl, el, state block) string {
 	empty := true
 	for k, v := range state {
 		if k != "type" && v != nil {
@@ -157,37 +157,37 @@ func (p *Person) Submit(ctx context.Context, viewID string, values map[string]st
 	v := w.views[viewID]
 	if v == nil || !slices.Contains(w.viewStacks[p.ID], viewID) {
 		w.mu.Unlock()
-		return nil, refused("%s has no view %s open", p.Name, viewID)
+		return nil, refusedf("%s has no view %s open", p.Name, viewID)
 	}
-	state, wrong, err := fill(v.Blocks, values)
+	state, wrong, err := fillInputs(v.Blocks, values)
 	if err != nil || len(wrong) > 0 {
 		w.mu.Unlock()
 		return wrong, err
 	}
 	v.state = state
-	pl := w.interactive("view_submission", p)
+	pl := w.newInteraction("view_submission", p)
 	pl["trigger_id"] = w.newTrigger(p.ID, v.ID)
-	pl["view"], pl["response_urls"] = v.wire(w), []any{}
+	pl["view"], pl["response_urls"] = v.payload(w), []any{}
 	w.mu.Unlock()
-	ack, err := w.interaction(ctx, &delivery{kind: "interactive", payload: w.encode(pl), accepts: true})
+	ack, err := w.sendAndAwaitAck(ctx, &envelopeDelivery{kind: "interactive", payload: w.encodeJSON(pl), acceptsPayload: true})
 	if err != nil {
 		return nil, fmt.Errorf("submit the modal: %w", err)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.submitted(p, v, ack)
+	return w.handleSubmissionAck(p, v, ack)
 }
 
-// viewAnswer is what an ack of view_submission may hold.
-type viewAnswer struct {
+// submissionResponse is what an ack of view_submission may hold.
+type submissionResponse struct {
 	Action string            `json:"response_action"`
 	Errors map[string]string `json:"errors"`
 	View   json.RawMessage   `json:"view"`
 }
 
-// submitted does what the app answered to a submission.
-func (w *Workspace) submitted(p *Person, v *view, ack json.RawMessage) (map[string]string, error) {
-	var a viewAnswer
+// handleSubmissionAck does what the app answered to a submission.
+func (w *Workspace) handleSubmissionAck(p *Person, v *view, ack json.RawMessage) (map[string]string, error) {
+	var a submissionResponse
 	if len(ack) > 0 {
 		if err := json.Unmarshal(ack, &a); err != nil {
 			return nil, fmt.Errorf("%w: the answer to the modal cannot be read", ErrNoAnswer)
@@ -203,9 +203,9 @@ func (w *Workspace) submitted(p *Person, v *view, ack json.RawMessage) (map[stri
 		_, err := w.pushView(p.ID, a.View, v)
 		return nil, err
 	case "clear":
-		w.closeViews(p.ID, 0)
+		w.closeViewsFrom(p.ID, 0)
 	case "":
-		w.closeViews(p.ID, slices.Index(w.viewStacks[p.ID], v.ID))
+		w.closeViewsFrom(p.ID, slices.Index(w.viewStacks[p.ID], v.ID))
 	default:
 		return nil, fmt.Errorf("%w: response_action %q is unknown", ErrNoAnswer, a.Action)
 	}
@@ -242,17 +242,17 @@ func (p *Person) CloseView(ctx context.Context, viewID string) error {
 	at := slices.Index(w.viewStacks[p.ID], viewID)
 	if at < 0 {
 		w.mu.Unlock()
-		return refused("%s has no view %s open", p.Name, viewID)
+		return refusedf("%s has no view %s open", p.Name, viewID)
 	}
 	v := w.views[viewID]
-	w.closeViews(p.ID, at)
+	w.closeViewsFrom(p.ID, at)
 	w.notify()
-	pl := w.interactive("view_closed", p)
-	pl["view"], pl["is_cleared"] = v.wire(w), false
+	pl := w.newInteraction("view_closed", p)
+	pl["view"], pl["is_cleared"] = v.payload(w), false
 	w.mu.Unlock()
-	if !v.notify {
+	if !v.notifyOnClose {
 		return nil
 	}
-	_, err := w.interaction(ctx, &delivery{kind: "interactive", payload: w.encode(pl)})
+	_, err := w.sendAndAwaitAck(ctx, &envelopeDelivery{kind: "interactive", payload: w.encodeJSON(pl)})
 	return err
 }

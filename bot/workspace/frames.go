@@ -47,8 +47,8 @@ func (w *Workspace) WatchFrames(ctx context.Context, fn func(Frame)) {
 	}
 }
 
-// record keeps a frame. The caller holds mu.
-func (w *Workspace) record(f Frame) {
+// recordFrameLocked keeps a frame. The caller holds mu.
+func (w *Workspace) recordFrameLocked(f Frame) {
 	f.Time = w.clock.Now()
 	w.frames.add(func(seq int) Frame { f.Seq = seq; return f })
 	w.notify()

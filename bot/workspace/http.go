@@ -20,22 +20,22 @@ type connKey struct{}
 func (w *Workspace) newServer() *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/{method}", w.serveAPI)
-	mux.HandleFunc("/link/", w.serveLink)
+	mux.HandleFunc("/link/", w.serveWebSocket)
 	mux.HandleFunc("POST /response/{id}", w.serveResponseURL)
 	mux.HandleFunc("POST /upload/{id}", w.serveUpload)
 	mux.HandleFunc("GET /files/{id}/{name}", w.serveFile)
 	return &http.Server{
-		Handler:           w.guarded(mux),
+		Handler:           w.trackRequests(mux),
 		ReadHeaderTimeout: 10 * time.Second,
 		BaseContext:       func(net.Listener) context.Context { return w.ctx },
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 	}
 }
 
-// guarded lets Close wait for handlers and puts the workspace's clock on every response.
-func (w *Workspace) guarded(next http.Handler) http.Handler {
+// trackRequests lets Close wait for handlers and puts the workspace's clock on every response.
+func (w *Workspace) trackRequests(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if !w.enter() {
+		if !w.trackHandler() {
 			http.Error(rw, "the workspace is closed", http.StatusServiceUnavailable)
 			return
 		}
@@ -46,7 +46,7 @@ func (w *Workspace) guarded(next http.Handler) http.Handler {
 	})
 }
 
-// call is one request of the Web API.
+// call is one request of the Web InjectAPI.
 type call struct {
 	w      *Workspace
 	method string
@@ -56,21 +56,21 @@ type call struct {
 	header http.Header // of the response
 }
 
-type reply map[string]any
+type jsonObject map[string]any
 
 // apiError is a failure that Slack names: {"ok":false,"error":code}.
 type apiError struct {
-	code  string
-	extra reply
-	wait  time.Duration // of a 429
+	code       string
+	extra      jsonObject
+	retryAfter time.Duration // of a 429
 }
 
 func (e *apiError) Error() string { return "slack: " + e.code }
 
-func fail(code string) error { return &apiError{code: code} }
+func newAPIError(code string) error { return &apiError{code: code} }
 
-func failArg(code string, messages ...string) error {
-	return &apiError{code: code, extra: reply{"response_metadata": reply{"messages": messages}}}
+func newArgError(code string, messages ...string) error {
+	return &apiError{code: code, extra: jsonObject{"response_metadata": jsonObject{"messages": messages}}}
 }
 
 func (c *call) arg(name string) string { return c.args[name] }
@@ -88,7 +88,7 @@ func (c *call) limit(def, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 0 {
-		return 0, fail("invalid_limit")
+		return 0, newAPIError("invalid_limit")
 	}
 	return min(n, most), nil
 }
@@ -98,32 +98,32 @@ func (w *Workspace) serveAPI(rw http.ResponseWriter, r *http.Request) {
 	m, known := w.methods[c.method]
 	err := c.readArgs(r, m.json)
 	seq := w.logRequest(c.method, c.args)
-	fault := w.fault.takeCall(c.method, c.args)
-	if fault.preempts() {
-		w.settleRequest(seq, fault.status, false, fault.code, fault.name)
-		if fault.before(w, rw, r) {
+	fault := w.faults.takeForCall(c.method, c.args)
+	if fault.appliesBefore() {
+		w.finishRequest(seq, fault.status, false, fault.code, fault.name)
+		if fault.applyBefore(w, rw, r) {
 			return
 		}
 	}
-	var out reply
+	var out jsonObject
 	switch {
 	case err != nil:
 	case !known:
-		err = &apiError{code: "unknown_method", extra: reply{"req_method": c.method}}
+		err = &apiError{code: "unknown_method", extra: jsonObject{"req_method": c.method}}
 	default:
 		out, err = w.dispatch(c, m)
 	}
-	if fault.swallows() {
-		w.settleRequest(seq, 0, err == nil, errorCode(err), fault.name)
-		fault.after(r, rw)
+	if fault.dropsAnswer() {
+		w.finishRequest(seq, 0, err == nil, errorCode(err), fault.name)
+		fault.applyAfter(r, rw)
 		return
 	}
 	status := writeReply(rw, out, err)
-	w.settleRequest(seq, status, err == nil, errorCode(err), fault.title())
+	w.finishRequest(seq, status, err == nil, errorCode(err), fault.nameOrEmpty())
 }
 
 // dispatch checks token, scopes and rates in Slack's order and runs the method.
-func (w *Workspace) dispatch(c *call, m method) (reply, error) {
+func (w *Workspace) dispatch(c *call, m method) (jsonObject, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.authenticate(c, m); err != nil {
@@ -135,25 +135,25 @@ func (w *Workspace) dispatch(c *call, m method) (reply, error) {
 	return m.fn(c)
 }
 
-func writeReply(rw http.ResponseWriter, out reply, err error) (status int) {
+func writeReply(rw http.ResponseWriter, out jsonObject, err error) (status int) {
 	status = http.StatusOK
 	if err == nil {
 		if out == nil {
-			out = reply{}
+			out = jsonObject{}
 		}
 		out["ok"] = true
 		return writeJSON(rw, status, out)
 	}
-	body := reply{"ok": false, "error": "internal_error"}
+	body := jsonObject{"ok": false, "error": "internal_error"}
 	var e *apiError
 	if errors.As(err, &e) {
 		body["error"] = e.code
 		for k, v := range e.extra {
 			body[k] = v
 		}
-		if e.wait > 0 {
+		if e.retryAfter > 0 {
 			status = http.StatusTooManyRequests
-			rw.Header().Set("Retry-After", strconv.Itoa(max(1, int((e.wait+time.Second-1)/time.Second))))
+			rw.Header().Set("Retry-After", strconv.Itoa(max(1, int((e.retryAfter+time.Second-1)/time.Second))))
 		}
 	}
 	return writeJSON(rw, status, body)
@@ -186,18 +186,18 @@ func errorCode(err error) string {
 func (c *call) readArgs(r *http.Request, jsonOK bool) error {
 	c.args = map[string]string{}
 	c.token = strings.TrimSpace(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
-	c.merge(r.URL.Query())
+	c.addArgs(r.URL.Query())
 	var err error
 	switch kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) {
 	case "application/json":
 		err = c.readJSON(r.Body, jsonOK)
 	case "multipart/form-data":
 		if err = r.ParseMultipartForm(maxBody); err == nil {
-			c.merge(url.Values(r.MultipartForm.Value))
+			c.addArgs(url.Values(r.MultipartForm.Value))
 		}
 	default:
 		if err = r.ParseForm(); err == nil {
-			c.merge(r.PostForm)
+			c.addArgs(r.PostForm)
 		}
 	}
 	if t, ok := c.args["token"]; ok {
@@ -207,12 +207,12 @@ func (c *call) readArgs(r *http.Request, jsonOK bool) error {
 		}
 	}
 	if err != nil {
-		return fail("invalid_form_data")
+		return newAPIError("invalid_form_data")
 	}
 	return nil
 }
 
-func (c *call) merge(v url.Values) {
+func (c *call) addArgs(v url.Values) {
 	for k := range v {
 		c.args[k] = v.Get(k)
 	}
@@ -225,7 +225,7 @@ func (c *call) readJSON(body io.Reader, jsonOK bool) error {
 	}
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
-		return fail("invalid_json")
+		return newAPIError("invalid_json")
 	}
 	for k, v := range raw {
 		var s string
@@ -251,7 +251,7 @@ func (w *Workspace) logRequest(method string, args map[string]string) (seq int) 
 	return seq
 }
 
-func (w *Workspace) settleRequest(seq, status int, ok bool, slackError, fault string) {
+func (w *Workspace) finishRequest(seq, status int, ok bool, slackError, fault string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r := w.requests.at(seq); r != nil {

@@ -71,8 +71,8 @@ func randomBytes(n int) []byte {
 	return b
 }
 
-// appOfToken reads the app's id out of xapp-1-A…-….
-func appOfToken(token string) string {
+// appIDFromToken reads the app's id out of xapp-1-A…-….
+func appIDFromToken(token string) string {
 	parts := strings.Split(token, "-")
 	if len(parts) >= 4 && strings.HasPrefix(parts[2], "A") {
 		return parts[2]

@@ -22,9 +22,9 @@ const formView = `{"type":"modal","callback_id":"form","private_metadata":"pm","
 
 const homeView = `{"type":"home","blocks":[{"type":"divider"}]}`
 
-func (f *fixture) answering(answer func(payload map[string]any) any) *rawSocket {
+func (f *fixture) ackWith(answer func(payload map[string]any) any) *rawSocket {
 	f.t.Helper()
-	s := f.greeted()
+	s := f.dialReady()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -48,12 +48,12 @@ func (f *fixture) answering(answer func(payload map[string]any) any) *rawSocket 
 	return s
 }
 
-func silent(map[string]any) any { return nil }
+func emptyAck(map[string]any) any { return nil }
 
 func TestACommandInAThreadIsRefused(t *testing.T) {
 	t.Parallel()
-	f := start(t, func(o *Options) { o.Commands = []string{"/agent"} })
-	f.answering(silent)
+	f := startFixture(t, func(o *Options) { o.Commands = []string{"/agent"} })
+	f.ackWith(emptyAck)
 	root := f.post("root")
 	_, err := f.ann.Slash(f.ctx, f.ch, "/agent", "restart", InThread(root))
 	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "/agent is not supported in threads. Sorry!") {
@@ -69,7 +69,7 @@ func TestACommandInAThreadIsRefused(t *testing.T) {
 
 func TestACommandReachesTheRealClient(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	got := make(chan slack.SlashCommand, 1)
 	f.connect(func(c *socketmode.Client, ev socketmode.Event) {
 		if cmd, ok := ev.Data.(slack.SlashCommand); ok {
@@ -77,7 +77,7 @@ func TestACommandReachesTheRealClient(t *testing.T) {
 			_ = c.AckCtx(f.ctx, ev.Request.EnvelopeID, map[string]string{"text": "working"})
 		}
 	})
-	f.wait("connected", func() bool { return f.Connections() == 1 })
+	f.waitUntil("connected", func() bool { return f.Connections() == 1 })
 	res := must[SlashResult](t)(f.ann.Slash(f.ctx, f.ch, "/agent", "say @ann in #general a <b> https://a.example/"))
 	cmd := <-got
 	want := "say <@" + f.ann.ID + "|ann> in <#" + f.ch + "|general> a &lt;b&gt; <https://a.example/>"
@@ -91,11 +91,11 @@ func TestACommandReachesTheRealClient(t *testing.T) {
 
 func TestCommandsAndClicksAreNotRetried(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	if _, err := f.ann.Slash(f.ctx, f.ch, "/agent", ""); !errors.Is(err, ErrNoAnswer) {
 		t.Errorf("nobody is connected: %v", err)
 	}
-	s := f.greeted()
+	s := f.dialReady()
 	got := make(chan error, 1)
 	go func() { _, err := f.ann.Slash(f.ctx, f.ch, "/agent", ""); got <- err }()
 	late := s.next()
@@ -115,10 +115,10 @@ func TestCommandsAndClicksAreNotRetried(t *testing.T) {
 	}
 }
 
-func TestAnAckCanSpeakToTheChannel(t *testing.T) {
+func TestAnAckCanPostToTheChannel(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.answering(func(p map[string]any) any {
+	f := startFixture(t)
+	f.ackWith(func(p map[string]any) any {
 		if p["command"] == nil {
 			return nil
 		}
@@ -137,16 +137,16 @@ func button(id string) string {
 
 func TestAClickSaysWhereItWas(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	got := make(chan map[string]any, 10)
-	f.answering(func(p map[string]any) any {
+	f.ackWith(func(p map[string]any) any {
 		if p["type"] == "block_actions" {
 			got <- p
 		}
 		return nil
 	})
 	root := f.post("root")
-	ts := str(f.allows("chat.postMessage", form("channel", f.ch, "text", "x", "thread_ts", root, "blocks", button("go")))["ts"])
+	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "thread_ts", root, "blocks", button("go")))["ts"])
 	if err := f.ann.Click(f.ctx, f.ch, ts, "go"); err != nil {
 		t.Fatal(err)
 	}
@@ -181,9 +181,9 @@ func TestAClickSaysWhereItWas(t *testing.T) {
 
 func TestResponseURLsAreGoodForFiveUsesAndHalfAnHour(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.answering(silent)
-	ts := str(f.allows("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
+	f := startFixture(t)
+	f.ackWith(emptyAck)
+	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
 	if err := f.ann.Click(f.ctx, f.ch, ts, "go"); err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +198,7 @@ func TestResponseURLsAreGoodForFiveUsesAndHalfAnHour(t *testing.T) {
 		t.Errorf("refused with %q", r[5].Error)
 	}
 	res = must[SlashResult](t)(f.ann.Slash(f.ctx, f.ch, "/agent", ""))
-	f.clock.Advance(responseLife + time.Second)
+	f.clock.Advance(responseURLTTL + time.Second)
 	_, _, err := f.api.PostMessageContext(f.ctx, "", slack.MsgOptionText("x", false), slack.MsgOptionResponseURL(res.ResponseURL, slack.ResponseTypeEphemeral))
 	if r := f.RequestsOf("response_url"); err == nil || r[6].Error != "expired_url" {
 		t.Errorf("an old URL: %v, %q", err, r[6].Error)
@@ -210,17 +210,17 @@ func TestResponseURLsAreGoodForFiveUsesAndHalfAnHour(t *testing.T) {
 
 func TestAResponseURLCanReplaceAndDeleteItsMessage(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	urls := make(chan string, 2)
-	f.answering(func(p map[string]any) any {
+	f.ackWith(func(p map[string]any) any {
 		if p["response_url"] != nil {
 			urls <- str(p["response_url"])
 		}
 		return nil
 	})
-	f.allows("chat.postEphemeral", form("channel", f.ch, "user", f.ann.ID, "text", "x", "blocks", button("go")))
+	f.callOK("chat.postEphemeral", form("channel", f.ch, "user", f.ann.ID, "text", "x", "blocks", button("go")))
 	eph := f.Ephemerals(f.ann.ID)[0]
-	ts := str(f.allows("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
+	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
 	for _, where := range []string{eph.TS, ts} {
 		if err := f.ann.Click(f.ctx, f.ch, where, "go"); err != nil {
 			t.Fatal(err)
@@ -242,28 +242,28 @@ func TestAResponseURLCanReplaceAndDeleteItsMessage(t *testing.T) {
 	}
 }
 
-func (f *fixture) trigger() string {
+func (f *fixture) newTriggerID() string {
 	f.t.Helper()
 	return must[SlashResult](f.t)(f.ann.Slash(f.ctx, f.ch, "/agent", "")).TriggerID
 }
 
 func TestATriggerIsGoodForOneModalWithinThreeSeconds(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.answering(silent)
-	f.refuses("invalid_trigger_id", "views.open", form("trigger_id", "1.2.3", "view", formView))
-	id := f.trigger()
-	f.allows("views.open", form("trigger_id", id, "view", formView))
-	f.refuses("exchanged_trigger_id", "views.open", form("trigger_id", id, "view", formView))
-	id = f.trigger()
+	f := startFixture(t)
+	f.ackWith(emptyAck)
+	f.callFails("invalid_trigger_id", "views.open", form("trigger_id", "1.2.3", "view", formView))
+	id := f.newTriggerID()
+	f.callOK("views.open", form("trigger_id", id, "view", formView))
+	f.callFails("exchanged_trigger_id", "views.open", form("trigger_id", id, "view", formView))
+	id = f.newTriggerID()
 	f.clock.Advance(3100 * time.Millisecond)
-	f.refuses("expired_trigger_id", "views.open", form("trigger_id", id, "view", formView))
+	f.callFails("expired_trigger_id", "views.open", form("trigger_id", id, "view", formView))
 }
 
 func TestViewsHaveSlacksLimits(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.answering(silent)
+	f := startFixture(t)
+	f.ackWith(emptyAck)
 	with := func(key string, value any) string {
 		var v map[string]any
 		if err := json.Unmarshal([]byte(formView), &v); err != nil {
@@ -287,17 +287,17 @@ func TestViewsHaveSlacksLimits(t *testing.T) {
 		"101 blocks":            with("blocks", blocks),
 		"a markdown block":      with("blocks", []block{{"type": "markdown", "text": "x"}}),
 	} {
-		out, _ := f.call("views.open", form("trigger_id", f.trigger(), "view", view))
+		out, _ := f.call("views.open", form("trigger_id", f.newTriggerID(), "view", view))
 		if out["error"] != "invalid_arguments" || out["response_metadata"] == nil {
 			t.Errorf("%s: %v", name, out)
 		}
 	}
-	f.refuses("view_too_large", "views.open", form("trigger_id", f.trigger(), "view", with("x", strings.Repeat("x", 250_000))))
-	f.allows("views.open", form("trigger_id", f.trigger(), "view", with("external_id", "e1")))
-	f.refuses("hash_conflict", "views.update", form("external_id", "e1", "hash", "old", "view", formView))
-	f.refuses("not_found", "views.update", form("view_id", "V0NONE", "view", formView))
+	f.callFails("view_too_large", "views.open", form("trigger_id", f.newTriggerID(), "view", with("x", strings.Repeat("x", 250_000))))
+	f.callOK("views.open", form("trigger_id", f.newTriggerID(), "view", with("external_id", "e1")))
+	f.callFails("hash_conflict", "views.update", form("external_id", "e1", "hash", "old", "view", formView))
+	f.callFails("not_found", "views.update", form("view_id", "V0NONE", "view", formView))
 	id := f.Views("ann")[0].ID
-	f.allows("views.update", form("view_id", id, "hash", f.Views("ann")[0].Hash, "view", with("callback_id", "two")))
+	f.callOK("views.update", form("view_id", id, "hash", f.Views("ann")[0].Hash, "view", with("callback_id", "two")))
 	if v := f.Views("ann")[0]; v.CallbackID != "two" || v.ID != id {
 		t.Errorf("view %+v", v)
 	}
@@ -305,10 +305,10 @@ func TestViewsHaveSlacksLimits(t *testing.T) {
 
 func TestAModalIsFilledInAndAnswered(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	answers := make(chan any, 1)
 	got := make(chan map[string]any, 1)
-	f.answering(func(p map[string]any) any {
+	f.ackWith(func(p map[string]any) any {
 		if p["type"] != "view_submission" {
 			return nil
 		}
@@ -316,7 +316,7 @@ func TestAModalIsFilledInAndAnswered(t *testing.T) {
 		return <-answers
 	})
 	open := func() string {
-		f.allows("views.open", form("trigger_id", f.trigger(), "view", formView))
+		f.callOK("views.open", form("trigger_id", f.newTriggerID(), "view", formView))
 		return f.Views("ann")[0].ID
 	}
 	submit := func(id string, values map[string]string, answer any) (map[string]string, error) {
@@ -382,16 +382,16 @@ func TestAModalIsFilledInAndAnswered(t *testing.T) {
 
 func TestThreeViewsAtMost(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	triggers := make(chan string, 1)
-	f.answering(func(p map[string]any) any {
+	f.ackWith(func(p map[string]any) any {
 		if p["type"] == "block_actions" {
 			triggers <- str(p["trigger_id"])
 		}
 		return nil
 	})
 	withButton := `{"type":"modal","title":{"type":"plain_text","text":"x"},"blocks":` + button("more") + `}`
-	f.allows("views.open", form("trigger_id", f.trigger(), "view", withButton))
+	f.callOK("views.open", form("trigger_id", f.newTriggerID(), "view", withButton))
 	for want := range 3 {
 		top := f.Views("ann")[want]
 		if err := f.ann.Click(f.ctx, "", top.ID, "more"); err != nil {
@@ -399,26 +399,26 @@ func TestThreeViewsAtMost(t *testing.T) {
 		}
 		args := form("trigger_id", <-triggers, "view", withButton)
 		if want == 2 {
-			f.refuses("push_limit_reached", "views.push", args)
+			f.callFails("push_limit_reached", "views.push", args)
 		} else {
-			f.allows("views.push", args)
+			f.callOK("views.push", args)
 		}
 	}
 }
 
 func TestHomeIsPublishedAndOpened(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	got := f.greeted()
+	f := startFixture(t)
+	got := f.dialReady()
 	if err := f.ann.OpenHome(f.ctx); err != nil {
 		t.Fatal(err)
 	}
 	if _, ev := got.event(); ev["type"] != "app_home_opened" || ev["user"] != f.ann.ID || ev["tab"] != "home" {
 		t.Errorf("got %v", ev)
 	}
-	f.allows("views.publish", form("user_id", f.ann.ID, "view", homeView))
-	f.refuses("invalid_arguments", "views.publish", form("user_id", f.ann.ID, "view", formView))
-	f.refuses("hash_conflict", "views.publish", form("user_id", f.ann.ID, "hash", "x", "view", homeView))
+	f.callOK("views.publish", form("user_id", f.ann.ID, "view", homeView))
+	f.callFails("invalid_arguments", "views.publish", form("user_id", f.ann.ID, "view", formView))
+	f.callFails("hash_conflict", "views.publish", form("user_id", f.ann.ID, "hash", "x", "view", homeView))
 	if v, ok := f.Home("ann"); !ok || v.Type != "home" {
 		t.Errorf("home %+v", v)
 	}
@@ -426,7 +426,7 @@ func TestHomeIsPublishedAndOpened(t *testing.T) {
 
 func TestShortcutsCarryTheirMessage(t *testing.T) {
 	t.Parallel()
-	f := start(t, func(o *Options) { o.Shortcuts = []string{"session_menu", "new"} })
+	f := startFixture(t, func(o *Options) { o.Shortcuts = []string{"session_menu", "new"} })
 	got := make(chan slack.InteractionCallback, 2)
 	f.connect(func(c *socketmode.Client, ev socketmode.Event) {
 		if cb, ok := ev.Data.(slack.InteractionCallback); ok {
@@ -434,7 +434,7 @@ func TestShortcutsCarryTheirMessage(t *testing.T) {
 			_ = c.AckCtx(f.ctx, ev.Request.EnvelopeID, nil)
 		}
 	})
-	f.wait("connected", func() bool { return f.Connections() == 1 })
+	f.waitUntil("connected", func() bool { return f.Connections() == 1 })
 	root := f.post("root")
 	ts := f.reply(root, "reply")
 	if err := f.ann.Shortcut(f.ctx, f.ch, ts, "session_menu"); err != nil {
@@ -456,9 +456,9 @@ func TestShortcutsCarryTheirMessage(t *testing.T) {
 
 func TestAnAssistantStatusIsClearedByPosting(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	root := f.post("root")
-	f.allows("assistant.threads.setStatus", form("channel_id", f.ch, "thread_ts", root, "status", "is thinking…"))
+	f.callOK("assistant.threads.setStatus", form("channel_id", f.ch, "thread_ts", root, "status", "is thinking…"))
 	if f.Status(f.ch, root) == "" {
 		t.Error("no status")
 	}
@@ -468,18 +468,18 @@ func TestAnAssistantStatusIsClearedByPosting(t *testing.T) {
 	if f.Status(f.ch, root) == "" {
 		t.Error("what a person writes takes it away")
 	}
-	f.allows("chat.postMessage", form("channel", f.ch, "thread_ts", root, "text", "x"))
+	f.callOK("chat.postMessage", form("channel", f.ch, "thread_ts", root, "text", "x"))
 	if s := f.Status(f.ch, root); s != "" {
 		t.Errorf("still %q", s)
 	}
-	off := start(t, func(o *Options) { o.NoAssistant = true })
-	off.refuses("feature_disabled", "assistant.threads.setStatus", form("channel_id", off.ch, "thread_ts", root, "status", "x"))
+	off := startFixture(t, func(o *Options) { o.NoAssistant = true })
+	off.callFails("feature_disabled", "assistant.threads.setStatus", form("channel_id", off.ch, "thread_ts", root, "status", "x"))
 }
 
-func TestAPersonCanGiveUp(t *testing.T) {
+func TestAPendingInteractionEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	f.greeted()
+	f := startFixture(t)
+	f.dialReady()
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
 	if _, err := f.ann.Slash(ctx, f.ch, "/agent", ""); !errors.Is(err, context.Canceled) {

@@ -9,7 +9,7 @@ const (
 	viewsChanged     changeKind = "views"     // the modals that a member has open
 	homeChanged      changeKind = "home"      // a member's Home tab
 	statusChanged    changeKind = "status"    // the assistant's status in a thread
-	placesChanged    changeKind = "places"    // who there is, which channels there are and who is in them
+	directoryChanged changeKind = "places"    // who there is, which channels there are and who is in them
 )
 
 // change names something that is not what it was: whoever shows it reads it anew.
@@ -23,16 +23,16 @@ type change struct {
 // journalLength is how many changes are kept: who has missed more reads everything anew.
 const journalLength = 8192
 
-// touch notes a change. The caller holds mu, and notifies.
-func (w *Workspace) touch(c change) {
+// recordChange notes a change. The caller holds mu, and notifies.
+func (w *Workspace) recordChange(c change) {
 	w.journal.add(func(int) change { return c })
 }
 
-// touchMessage notes that a message changed, and with it what its thread's root tells of the replies.
-func (w *Workspace) touchMessage(ch *channelState, m *Message) {
-	w.touch(change{kind: messageChanged, channel: ch.id, ts: m.TS})
+// recordMessageChange notes that a message changed, and with it what its thread's root tells of the replies.
+func (w *Workspace) recordMessageChange(ch *channelState, m *Message) {
+	w.recordChange(change{kind: messageChanged, channel: ch.id, ts: m.TS})
 	if m.IsReply() {
-		w.touch(change{kind: messageChanged, channel: ch.id, ts: m.ThreadTS})
+		w.recordChange(change{kind: messageChanged, channel: ch.id, ts: m.ThreadTS})
 	}
 }
 

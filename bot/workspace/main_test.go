@@ -18,9 +18,9 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const patience = 20 * time.Second
+const testTimeout = 20 * time.Second
 
-var epoch = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
+var startTime = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
 // fixture is a workspace with a channel, a member and the bot in it.
 type fixture struct {
@@ -33,15 +33,15 @@ type fixture struct {
 	api   *slack.Client
 }
 
-func start(t *testing.T, change ...func(*Options)) *fixture {
+func startFixture(t *testing.T, change ...func(*Options)) *fixture {
 	t.Helper()
-	clock := NewFakeClock(epoch)
+	clock := NewFakeClock(startTime)
 	opts := Options{Clock: clock, Log: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
 		c(&opts)
 	}
 	w := New(opts)
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
 	ann := w.AddUser("ann")
 	ch := w.AddChannel("general", Members(ann.ID, w.BotUserID()))
@@ -63,7 +63,7 @@ func (f *fixture) client(token string) *slack.Client {
 }
 
 // wait fails the test when cond does not come true.
-func (f *fixture) wait(what string, cond func() bool) {
+func (f *fixture) waitUntil(what string, cond func() bool) {
 	f.t.Helper()
 	if err := f.WaitFor(f.ctx, cond); err != nil {
 		f.t.Fatalf("%s: %v", what, err)
@@ -111,7 +111,7 @@ func (f *fixture) connect(handle func(*socketmode.Client, socketmode.Event)) {
 	f.t.Cleanup(func() { cancel(); <-done; <-done })
 }
 
-// call speaks to the Web API without a client library.
+// call speaks to the Web InjectAPI without a client library.
 func (f *fixture) call(method string, args url.Values) (map[string]any, *http.Response) {
 	f.t.Helper()
 	return f.callAs(f.BotToken(), method, args)
@@ -138,15 +138,15 @@ func (f *fixture) do(req *http.Request) (map[string]any, *http.Response) {
 	return out, res
 }
 
-// refuses checks the error that a call gets.
-func (f *fixture) refuses(want, method string, args url.Values) {
+// callFails checks the error that a call gets.
+func (f *fixture) callFails(want, method string, args url.Values) {
 	f.t.Helper()
 	if out, _ := f.call(method, args); out["error"] != want {
 		f.t.Errorf("%s: got %v, want %s", method, out["error"], want)
 	}
 }
 
-func (f *fixture) allows(method string, args url.Values) map[string]any {
+func (f *fixture) callOK(method string, args url.Values) map[string]any {
 	f.t.Helper()
 	out, _ := f.call(method, args)
 	if out["ok"] != true {
@@ -164,7 +164,7 @@ func form(pairs ...string) url.Values {
 	return v
 }
 
-func noRates(o *Options) { o.Rates = Off }
+func noRates(o *Options) { o.RateLimits = RateLimitsOff }
 
 // rawSocket is a Socket Mode client that does only what it is told.
 type rawSocket struct {
@@ -198,7 +198,7 @@ func (f *fixture) dialURL(u string) (*rawSocket, error) {
 }
 
 // greeted dials and reads the hello.
-func (f *fixture) greeted() *rawSocket {
+func (f *fixture) dialReady() *rawSocket {
 	f.t.Helper()
 	s := f.dial()
 	if h := s.next(); h["type"] != "hello" {
@@ -248,8 +248,8 @@ func (s *rawSocket) send(v any) {
 	}
 }
 
-// closed reads until the socket is over.
-func (s *rawSocket) closed() {
+// waitClosed reads until the socket is over.
+func (s *rawSocket) waitClosed() {
 	for {
 		if _, err := s.read(); err != nil {
 			return

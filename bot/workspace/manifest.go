@@ -63,9 +63,9 @@ var eventScopes = map[string]string{
 	"reaction_removed": "reactions:read", "tokens_revoked": "", "app_uninstalled": "",
 }
 
-// Install makes the options those of an app with this manifest, YAML or JSON: its scopes, events, commands, shortcuts
+// ApplyManifest makes the options those of an app with this manifest, YAML or JSON: its scopes, events, commands, shortcuts
 // and Home tab, and no others. It refuses what Slack refuses to install.
-func (o *Options) Install(raw []byte) error {
+func (o *Options) ApplyManifest(raw []byte) error {
 	var m manifest
 	if err := yaml.Unmarshal(raw, &m); err != nil {
 		return fmt.Errorf("read the app manifest: %w", err)

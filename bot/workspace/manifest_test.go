@@ -20,17 +20,17 @@ settings:
   socket_mode_enabled: true
 `
 
-func TestAnAppIsWhatItsManifestSays(t *testing.T) {
+func TestApplyManifestConfiguresTheApp(t *testing.T) {
 	t.Parallel()
-	f := start(t, func(o *Options) {
-		if err := o.Install([]byte(goodManifest)); err != nil {
+	f := startFixture(t, func(o *Options) {
+		if err := o.ApplyManifest([]byte(goodManifest)); err != nil {
 			t.Fatal(err)
 		}
 	})
-	f.answering(silent)
+	f.ackWith(emptyAck)
 	ts := f.post("@agent hi")
-	f.refuses("missing_scope", "reactions.add", form("channel", f.ch, "timestamp", ts, "name", "eyes"))
-	f.refuses("not_enabled", "views.publish", form("user_id", f.ann.ID, "view", homeView))
+	f.callFails("missing_scope", "reactions.add", form("channel", f.ch, "timestamp", ts, "name", "eyes"))
+	f.callFails("not_enabled", "views.publish", form("user_id", f.ann.ID, "view", homeView))
 	if _, err := f.ann.Slash(f.ctx, f.ch, "/other", ""); !errors.Is(err, ErrRefused) {
 		t.Errorf("a command of nobody: %v", err)
 	}
@@ -39,7 +39,7 @@ func TestAnAppIsWhatItsManifestSays(t *testing.T) {
 	}
 }
 
-func TestSlackRefusesAManifestThatDoesNotAddUp(t *testing.T) {
+func TestAnInconsistentManifestIsRefused(t *testing.T) {
 	t.Parallel()
 	for change, want := range map[string]string{
 		"channels:history]|]":                       "message.channels requires the scope channels:history",
@@ -56,7 +56,7 @@ func TestSlackRefusesAManifestThatDoesNotAddUp(t *testing.T) {
 	} {
 		from, to, _ := strings.Cut(change, "|")
 		var o Options
-		err := o.Install([]byte(strings.Replace(goodManifest, from, to, 1)))
+		err := o.ApplyManifest([]byte(strings.Replace(goodManifest, from, to, 1)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", change, err, want)
 		}
@@ -65,7 +65,7 @@ func TestSlackRefusesAManifestThatDoesNotAddUp(t *testing.T) {
 
 func TestATextThatStartsLikeACommandIsNoMessage(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	root := f.post("root")
 	if _, err := f.ann.Reply(f.ch, root, "/compact now"); !errors.Is(err, ErrRefused) {
 		t.Errorf("got %v", err)
@@ -73,5 +73,5 @@ func TestATextThatStartsLikeACommandIsNoMessage(t *testing.T) {
 	for _, text := range []string{"/etc/passwd is a file", "use /compact", "/ alone"} {
 		f.reply(root, text)
 	}
-	f.reply(root, "/compact", Literally())
+	f.reply(root, "/compact", AllowLeadingSlash())
 }

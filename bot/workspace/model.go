@@ -35,9 +35,9 @@ type Message struct {
 	Reactions    []Reaction      `json:"reactions,omitempty"`
 	Inviter      string          `json:"inviter,omitempty"`
 
-	broadcast bool
-	literal   bool            // starts with a slash and is no command
-	raw       json.RawMessage // a hand-made inner event
+	broadcast    bool
+	leadingSlash bool            // starts with a slash and is no command
+	raw          json.RawMessage // a hand-made inner event
 }
 
 // IsReply says whether the message is in a thread and not its root.
@@ -113,7 +113,7 @@ type View struct {
 	Raw             json.RawMessage // as the app sent it
 }
 
-// Request is one call of the Web API, of a response URL or of a file URL.
+// Request is one call of the Web InjectAPI, of a response URL or of a file URL.
 type Request struct {
 	Seq    int
 	Time   time.Time
@@ -129,19 +129,19 @@ type Request struct {
 type Channel struct {
 	ID        string
 	Name      string
-	Kind      Kind
+	Kind      ChannelKind
 	ExtShared bool
 	Archived  bool
 	Members   []string
 }
 
-// Kind is what sort of conversation a channel is; its value is Slack's channel_type.
-type Kind string
+// ChannelKind is what sort of conversation a channel is; its value is Slack's channel_type.
+type ChannelKind string
 
 // The kinds of conversation.
 const (
-	PublicChannel  Kind = "channel"
-	PrivateChannel Kind = "group"
-	DirectMessage  Kind = "im"
-	GroupMessage   Kind = "mpim"
+	PublicChannel  ChannelKind = "channel"
+	PrivateChannel ChannelKind = "group"
+	DirectMessage  ChannelKind = "im"
+	GroupMessage   ChannelKind = "mpim"
 )

@@ -17,29 +17,29 @@ var webFiles embed.FS
 
 // PageOptions are what a page is made of. Visitors, of whom one at least is needed, are the only required ones.
 type PageOptions struct {
-	Addr      string     // listen address, a loopback one; default 127.0.0.1:0
-	Visitors  []Visitor  // as whom one can write, the first one at first
-	Channel   string     // the channel that is shown at first; default: the first one
-	Commands  []Command  // that the composer suggests
-	Shortcuts []Shortcut // in the menu of a message
-	Tips      []string   // what to try, in a sentence each
-	Backstage Backstage  // what is shown beside the thread; nil: nothing
+	Addr      string         // listen address, a loopback one; default 127.0.0.1:0
+	Personas  []Persona      // as whom one can write, the first one at first
+	Channel   string         // the channel that is shown at first; default: the first one
+	Commands  []Command      // that the composer suggests
+	Shortcuts []Shortcut     // in the menu of a message
+	Tips      []string       // what to try, in a sentence each
+	Demo      DemoController // what is shown beside the thread; nil: nothing
 }
 
-// Visitor is a member as whom one can write, with what one should know of them.
-type Visitor struct {
-	User  string `json:"user"`  // member id
-	Role  string `json:"role"`  // in a few words: on the list
-	About string `json:"about"` // in a sentence
-	In    bool   `json:"in"`    // gets somewhere
+// Persona is a member as whom one can write, with what one should know of them.
+type Persona struct {
+	User       string `json:"user"`  // member id
+	Role       string `json:"role"`  // in a few words: on the list
+	About      string `json:"about"` // in a sentence
+	Authorized bool   `json:"in"`    // gets somewhere
 }
 
 // Command is a slash command that the app registered, with the words that may follow it.
 type Command struct {
-	Name string `json:"name"` // with the slash
-	Text string `json:"text"` // words: status
-	Hint string `json:"hint"` // what may follow them: NAME
-	What string `json:"what"` // what it does
+	Name        string `json:"name"` // with the slash
+	Verb        string `json:"text"` // words: status
+	Hint        string `json:"hint"` // what may follow them: NAME
+	Description string `json:"what"` // what it does
 }
 
 // Shortcut is an entry that the app has in the menu of messages.
@@ -53,7 +53,7 @@ type Shortcut struct {
 type Page struct {
 	w    *Workspace
 	opts PageOptions
-	door *door // nil before Start
+	auth *pageAuth // nil before Start
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -69,7 +69,7 @@ func NewPage(w *Workspace, opts PageOptions) *Page {
 
 // Start listens and serves until ctx ends or Close is called.
 func (p *Page) Start(ctx context.Context) error {
-	if len(p.opts.Visitors) == 0 {
+	if len(p.opts.Personas) == 0 {
 		return errors.New("start the page: there is nobody to write as")
 	}
 	ln, err := (&net.ListenConfig{}).Listen(ctx, "tcp", p.opts.Addr)
@@ -84,21 +84,21 @@ func (p *Page) Start(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	p.door = newDoor(addr)
+	p.auth = newPageAuth(addr)
 	p.ctx, p.cancel = context.WithCancel(ctx)
-	p.server = &http.Server{Handler: p.door.guard(handler), ReadHeaderTimeout: 10 * time.Second,
+	p.server = &http.Server{Handler: p.auth.middleware(handler), ReadHeaderTimeout: 10 * time.Second,
 		BaseContext: func(net.Listener) context.Context { return p.ctx }}
 	p.wg.Go(func() { _ = p.server.Serve(ln) }) // ends with ErrServerClosed
-	p.wg.Go(func() { <-p.ctx.Done(); p.shut() })
+	p.wg.Go(func() { <-p.ctx.Done(); p.shutdown() })
 	return nil
 }
 
-// closeTime bounds how long requests may take to end, once they are told to.
-const closeTime = 5 * time.Second
+// shutdownTimeout bounds how long requests may take to end, once they are told to.
+const shutdownTimeout = 5 * time.Second
 
-// shut lets the requests under way end, which their context tells them to.
-func (p *Page) shut() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), closeTime)
+// shutdown lets the requests under way end, which their context tells them to.
+func (p *Page) shutdown() {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), shutdownTimeout)
 	defer cancel()
 	if p.server.Shutdown(ctx) != nil {
 		_ = p.server.Close()
@@ -116,11 +116,11 @@ func (p *Page) Close() error {
 }
 
 // URL is the address of the page, with the key that lets a browser in.
-func (p *Page) URL() string { return p.door.address() }
+func (p *Page) URL() string { return p.auth.keyURL() }
 
-// OnceURL is an address of the page that lets one browser in, once: what starts a browser shows its arguments to
+// SingleUseURL is an address of the page that lets one browser in, once: what starts a browser shows its arguments to
 // everybody on the machine.
-func (p *Page) OnceURL() string { return p.door.addressOnce() }
+func (p *Page) SingleUseURL() string { return p.auth.singleUseURL() }
 
 func (p *Page) handler() (http.Handler, error) {
 	web, err := fs.Sub(webFiles, "web")
@@ -129,18 +129,18 @@ func (p *Page) handler() (http.Handler, error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServerFS(web))
-	mux.HandleFunc("GET /api/state", p.serveState)
+	mux.HandleFunc("GET /api/state", p.serveSnapshot)
 	mux.HandleFunc("GET /api/history", p.serveHistory)
 	mux.HandleFunc("GET /api/stream", p.serveStream)
 	mux.HandleFunc("GET /files/{id}", p.servePageFile)
-	mux.HandleFunc("POST /api/act/{act}", p.serveAct)
-	mux.HandleFunc("POST /api/files", p.servePost)
+	mux.HandleFunc("POST /api/act/{act}", p.serveAction)
+	mux.HandleFunc("POST /api/files", p.servePostFiles)
 	return mux, nil
 }
 
-// visitor is the member that a request speaks for: one of those that the page may write as.
-func (p *Page) visitor(user string) (*Person, error) {
-	for _, v := range p.opts.Visitors {
+// persona is the member that a request speaks for: one of those that the page may write as.
+func (p *Page) persona(user string) (*Person, error) {
+	for _, v := range p.opts.Personas {
 		if v.User == user {
 			p.w.mu.Lock()
 			defer p.w.mu.Unlock()
@@ -149,5 +149,5 @@ func (p *Page) visitor(user string) (*Person, error) {
 			}
 		}
 	}
-	return nil, refused("%q is nobody to write as", user)
+	return nil, refusedf("%q is nobody to write as", user)
 }

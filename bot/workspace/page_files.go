@@ -8,8 +8,8 @@ import (
 	"slices"
 )
 
-// pictures are the types that are shown as a picture; everything else is only ever downloaded.
-var pictures = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+// inlineImageTypes are the types that are shown as a picture; everything else is only ever downloaded.
+var inlineImageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
 
 // servePageFile is a file of the workspace, for people who are in a channel where it was shared.
 func (p *Page) servePageFile(rw http.ResponseWriter, r *http.Request) {
@@ -19,7 +19,7 @@ func (p *Page) servePageFile(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	kind, disposition := http.DetectContentType(f.Content), "inline"
-	if !slices.Contains(pictures, kind) || r.URL.Query().Get("download") != "" {
+	if !slices.Contains(inlineImageTypes, kind) || r.URL.Query().Get("download") != "" {
 		kind, disposition = "application/octet-stream", "attachment"
 	}
 	rw.Header().Set("Content-Type", kind)
@@ -38,37 +38,37 @@ func (p *Page) file(id string) (File, bool) {
 	return f.File, true
 }
 
-// maxAttached is the most files of one message.
-const maxAttached = 10
+// maxFilesPerMessage is the most files of one message.
+const maxFilesPerMessage = 10
 
-// servePost is a message with files, as a form: as, channel, thread, text, and files.
-func (p *Page) servePost(rw http.ResponseWriter, r *http.Request) {
+// servePostFiles is a message with files, as a form: as, channel, thread, text, and files.
+func (p *Page) servePostFiles(rw http.ResponseWriter, r *http.Request) {
 	if err := r.ParseMultipartForm(8 << 20); err != nil {
 		http.Error(rw, "the form cannot be read", http.StatusBadRequest)
 		return
 	}
 	defer func() { _ = r.MultipartForm.RemoveAll() }()
-	me, err := p.visitor(r.FormValue("as"))
+	me, err := p.persona(r.FormValue("as"))
 	if err != nil {
 		writeFailure(rw, err)
 		return
 	}
-	files, err := attached(r.MultipartForm.File["files"])
+	files, err := readFormFiles(r.MultipartForm.File["files"])
 	if err != nil {
 		writeFailure(rw, err)
 		return
 	}
-	ts, err := me.say(r.FormValue("channel"), r.FormValue("thread"), r.FormValue("text"), []PostOption{WithFiles(files...)})
+	ts, err := me.send(r.FormValue("channel"), r.FormValue("thread"), r.FormValue("text"), []PostOption{WithFiles(files...)})
 	if err != nil {
 		writeFailure(rw, err)
 		return
 	}
-	writeJSON(rw, http.StatusOK, reply{"ok": true, "result": reply{"ts": ts}})
+	writeJSON(rw, http.StatusOK, jsonObject{"ok": true, "result": jsonObject{"ts": ts}})
 }
 
-func attached(headers []*multipart.FileHeader) (files []File, err error) {
-	if len(headers) == 0 || len(headers) > maxAttached {
-		return nil, refused("a message has one to %d files", maxAttached)
+func readFormFiles(headers []*multipart.FileHeader) (files []File, err error) {
+	if len(headers) == 0 || len(headers) > maxFilesPerMessage {
+		return nil, refusedf("a message has one to %d files", maxFilesPerMessage)
 	}
 	for _, h := range headers {
 		f, err := h.Open()

@@ -19,36 +19,36 @@ import (
 // pageFixture is a page with a browser that was let in.
 type pageFixture struct {
 	*fixture
-	page     *Page
-	client   *http.Client
-	bob      *Person
-	base     string
-	controls *stubStage
+	page   *Page
+	client *http.Client
+	bob    *Person
+	base   string
+	demo   *fakeDemoController
 }
 
-// stubStage is a backstage that says what it was asked for.
-type stubStage struct{ played []string }
+// fakeDemoController is a backstage that says what it was asked for.
+type fakeDemoController struct{ controls []string }
 
-func (s *stubStage) Scene(_ context.Context, channel, thread string) Scene {
-	return Scene{Title: channel + "/" + thread, Screen: [][]Run{{{Text: "<b>screen</b>", FG: "#ff0000"}}}}
+func (s *fakeDemoController) State(_ context.Context, channel, thread string) State {
+	return State{Title: channel + "/" + thread, Screen: [][]Run{{{Text: "<b>screen</b>", FG: "#ff0000"}}}}
 }
 
-func (s *stubStage) Play(_ context.Context, control, _, _ string) (string, error) {
+func (s *fakeDemoController) RunControl(_ context.Context, control, _, _ string) (string, error) {
 	if control == "fail" {
 		return "", errors.New("it does not want to")
 	}
-	s.played = append(s.played, control)
+	s.controls = append(s.controls, control)
 	return "played " + control, nil
 }
 
 func startPage(t *testing.T, change ...func(*Options)) *pageFixture {
 	t.Helper()
-	f := start(t, append(change, noRates)...)
-	p := &pageFixture{fixture: f, bob: f.AddUser("bob"), controls: &stubStage{}}
+	f := startFixture(t, append(change, noRates)...)
+	p := &pageFixture{fixture: f, bob: f.AddUser("bob"), demo: &fakeDemoController{}}
 	f.Join(f.ch, p.bob.ID)
-	p.page = NewPage(f.Workspace, PageOptions{Channel: f.ch, Backstage: p.controls,
-		Visitors:  []Visitor{{User: f.ann.ID, Role: "on the list", In: true}, {User: p.bob.ID, Role: "not on it"}},
-		Commands:  []Command{{Name: "/the-loop", Text: "status", What: "how it is"}},
+	p.page = NewPage(f.Workspace, PageOptions{Channel: f.ch, Demo: p.demo,
+		Personas:  []Persona{{User: f.ann.ID, Role: "on the list", Authorized: true}, {User: p.bob.ID, Role: "not on it"}},
+		Commands:  []Command{{Name: "/the-loop", Verb: "status", Description: "how it is"}},
 		Shortcuts: []Shortcut{{ID: "session", Name: "Session"}}})
 	if err := p.page.Start(f.ctx); err != nil {
 		t.Fatal(err)
@@ -74,13 +74,13 @@ func (p *pageFixture) request(method, path string, body io.Reader) *http.Request
 	r := must[*http.Request](p.t)(http.NewRequestWithContext(p.ctx, method, p.base+path, body))
 	if method == http.MethodPost {
 		r.Header.Set("Origin", p.base)
-		r.Header.Set(sameSite, "1")
+		r.Header.Set(sameSiteHeader, "1")
 	}
 	return r
 }
 
 // answer sends a request and returns the response with its whole body.
-func (p *pageFixture) answer(r *http.Request) (*http.Response, []byte) {
+func (p *pageFixture) roundTrip(r *http.Request) (*http.Response, []byte) {
 	p.t.Helper()
 	res := must[*http.Response](p.t)(p.client.Do(r))
 	defer res.Body.Close()
@@ -89,25 +89,25 @@ func (p *pageFixture) answer(r *http.Request) (*http.Response, []byte) {
 
 func (p *pageFixture) get(path string) *http.Response {
 	p.t.Helper()
-	res, _ := p.answer(p.request(http.MethodGet, path, nil))
+	res, _ := p.roundTrip(p.request(http.MethodGet, path, nil))
 	return res
 }
 
 // read gets JSON.
-func (p *pageFixture) read(path string, into any) {
+func (p *pageFixture) getJSON(path string, into any) {
 	p.t.Helper()
-	res, body := p.answer(p.request(http.MethodGet, path, nil))
+	res, body := p.roundTrip(p.request(http.MethodGet, path, nil))
 	if err := json.Unmarshal(body, into); err != nil || res.StatusCode != http.StatusOK {
 		p.t.Fatalf("%s: %s %s", path, res.Status, body)
 	}
 }
 
 // act does something on the page and returns what went wrong, and what came of it.
-func (p *pageFixture) act(name string, a act) (wrong string, result map[string]any) {
+func (p *pageFixture) runAction(name string, a pageAction) (wrong string, result map[string]any) {
 	p.t.Helper()
 	body := must[[]byte](p.t)(json.Marshal(a))
 	r := p.request(http.MethodPost, "/api/act/"+name, bytes.NewReader(body))
-	_, got := p.answer(r)
+	_, got := p.roundTrip(r)
 	var out struct {
 		Error  string
 		Result map[string]any
@@ -118,7 +118,7 @@ func (p *pageFixture) act(name string, a act) (wrong string, result map[string]a
 	return out.Error, out.Result
 }
 
-func TestThePageLetsNobodyInWhoDoesNotComeByItsAddress(t *testing.T) {
+func TestThePageRequiresItsKey(t *testing.T) {
 	t.Parallel()
 	p := startPage(t)
 	stranger := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
@@ -154,14 +154,14 @@ func TestAPostToThePageNeedsItsOwnOriginAndHeader(t *testing.T) {
 	t.Parallel()
 	p := startPage(t)
 	for name, change := range map[string]func(*http.Request){
-		"no header":      func(r *http.Request) { r.Header.Del(sameSite) },
+		"no header":      func(r *http.Request) { r.Header.Del(sameSiteHeader) },
 		"no origin":      func(r *http.Request) { r.Header.Del("Origin") },
 		"another origin": func(r *http.Request) { r.Header.Set("Origin", "http://localhost:1") },
 		"https":          func(r *http.Request) { r.Header.Set("Origin", strings.Replace(p.base, "http:", "https:", 1)) },
 	} {
 		r := p.request(http.MethodPost, "/api/act/post", strings.NewReader(`{"as":"`+p.ann.ID+`","channel":"`+p.ch+`","text":"hi"}`))
 		change(r)
-		if res, _ := p.answer(r); res.StatusCode != http.StatusForbidden {
+		if res, _ := p.roundTrip(r); res.StatusCode != http.StatusForbidden {
 			t.Errorf("%s: %s", name, res.Status)
 		}
 	}
@@ -170,10 +170,10 @@ func TestAPostToThePageNeedsItsOwnOriginAndHeader(t *testing.T) {
 	}
 }
 
-func TestAnAddressForOnceIsGoodForOnce(t *testing.T) {
+func TestASingleUseURLWorksOnce(t *testing.T) {
 	t.Parallel()
 	p := startPage(t)
-	once := strings.TrimPrefix(p.page.OnceURL(), p.base)
+	once := strings.TrimPrefix(p.page.SingleUseURL(), p.base)
 	for _, want := range []int{http.StatusOK, http.StatusForbidden} {
 		p.client.Jar, _ = cookiejar.New(nil) // another browser
 		if res := p.get(once); res.StatusCode != want {
@@ -182,7 +182,7 @@ func TestAnAddressForOnceIsGoodForOnce(t *testing.T) {
 	}
 }
 
-func TestThePageForbidsItsBrowserEverythingElse(t *testing.T) {
+func TestThePageSendsAStrictSecurityPolicy(t *testing.T) {
 	t.Parallel()
 	p := startPage(t)
 	res := p.get("/")
@@ -209,28 +209,28 @@ func TestWhatIsDoneOnThePageIsDoneInTheWorkspace(t *testing.T) {
 	t.Parallel()
 	p := startPage(t)
 	p.connectAcking()
-	_, posted := p.act("post", act{As: p.ann.ID, Channel: p.ch, Text: "root <b>"})
+	_, posted := p.runAction("post", pageAction{As: p.ann.ID, Channel: p.ch, Text: "root <b>"})
 	root := str(posted["ts"])
-	_, replied := p.act("post", act{As: p.bob.ID, Channel: p.ch, Thread: root, Text: "reply"})
+	_, replied := p.runAction("post", pageAction{As: p.bob.ID, Channel: p.ch, Thread: root, Text: "reply"})
 	steps := []struct {
 		name  string
-		act   act
+		act   pageAction
 		wrong string
 	}{
-		{"react", act{As: p.ann.ID, Channel: p.ch, TS: root, Name: "eyes"}, ""},
-		{"edit", act{As: p.bob.ID, Channel: p.ch, TS: str(replied["ts"]), Text: "reply, edited"}, ""},
-		{"edit", act{As: p.ann.ID, Channel: p.ch, TS: str(replied["ts"]), Text: "not hers"}, "the message is not ann's"},
-		{"slash", act{As: p.ann.ID, Channel: p.ch, Name: "/the-loop", Text: "status"}, ""},
-		{"slash", act{As: p.ann.ID, Channel: p.ch, Thread: root, Name: "/the-loop"}, "/the-loop is not supported in threads. Sorry!"},
-		{"shortcut", act{As: p.ann.ID, Channel: p.ch, TS: root, Name: "session"}, ""},
-		{"home", act{As: p.ann.ID}, ""},
-		{"play", act{As: p.ann.ID, Name: "drop"}, ""},
-		{"play", act{As: p.ann.ID, Name: "fail"}, "it does not want to"},
-		{"post", act{As: p.BotUserID(), Channel: p.ch, Text: "as the bot"}, `"` + p.BotUserID() + `" is nobody to write as`},
-		{"post", act{As: p.ann.ID, Channel: "C0", Text: "nowhere"}, "there is no channel C0"},
+		{"react", pageAction{As: p.ann.ID, Channel: p.ch, TS: root, Name: "eyes"}, ""},
+		{"edit", pageAction{As: p.bob.ID, Channel: p.ch, TS: str(replied["ts"]), Text: "reply, edited"}, ""},
+		{"edit", pageAction{As: p.ann.ID, Channel: p.ch, TS: str(replied["ts"]), Text: "not hers"}, "the message is not ann's"},
+		{"slash", pageAction{As: p.ann.ID, Channel: p.ch, Name: "/the-loop", Text: "status"}, ""},
+		{"slash", pageAction{As: p.ann.ID, Channel: p.ch, Thread: root, Name: "/the-loop"}, "/the-loop is not supported in threads. Sorry!"},
+		{"shortcut", pageAction{As: p.ann.ID, Channel: p.ch, TS: root, Name: "session"}, ""},
+		{"home", pageAction{As: p.ann.ID}, ""},
+		{"play", pageAction{As: p.ann.ID, Name: "drop"}, ""},
+		{"play", pageAction{As: p.ann.ID, Name: "fail"}, "it does not want to"},
+		{"post", pageAction{As: p.BotUserID(), Channel: p.ch, Text: "as the bot"}, `"` + p.BotUserID() + `" is nobody to write as`},
+		{"post", pageAction{As: p.ann.ID, Channel: "C0", Text: "nowhere"}, "there is no channel C0"},
 	}
 	for _, s := range steps {
-		if wrong, _ := p.act(s.name, s.act); wrong != s.wrong {
+		if wrong, _ := p.runAction(s.name, s.act); wrong != s.wrong {
 			t.Errorf("%s %+v: got %q, want %q", s.name, s.act, wrong, s.wrong)
 		}
 	}
@@ -238,11 +238,11 @@ func TestWhatIsDoneOnThePageIsDoneInTheWorkspace(t *testing.T) {
 	if len(got) != 2 || got[0].Text != "root &lt;b&gt;" || got[1].Text != "reply, edited" || got[0].Reactions[0].Name != "eyes" {
 		t.Errorf("the thread is %+v", got)
 	}
-	if !slices.Equal(p.controls.played, []string{"drop"}) {
-		t.Errorf("played %v", p.controls.played)
+	if !slices.Equal(p.demo.controls, []string{"drop"}) {
+		t.Errorf("played %v", p.demo.controls)
 	}
-	p.act("react", act{As: p.ann.ID, Channel: p.ch, TS: root, Name: "eyes"})
-	p.act("delete", act{As: p.bob.ID, Channel: p.ch, TS: str(replied["ts"])})
+	p.runAction("react", pageAction{As: p.ann.ID, Channel: p.ch, TS: root, Name: "eyes"})
+	p.runAction("delete", pageAction{As: p.bob.ID, Channel: p.ch, TS: str(replied["ts"])})
 	if got := p.Thread(p.ch, root); len(got) != 1 || len(got[0].Reactions) != 0 {
 		t.Errorf("the thread is %+v", got)
 	}
@@ -251,7 +251,7 @@ func TestWhatIsDoneOnThePageIsDoneInTheWorkspace(t *testing.T) {
 // connectAcking is an app that acks everything.
 func (f *fixture) connectAcking() {
 	f.t.Helper()
-	s := f.greeted()
+	s := f.dialReady()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -272,7 +272,7 @@ func (f *fixture) connectAcking() {
 	f.t.Cleanup(func() { _ = s.ws.CloseNow(); <-done })
 }
 
-func TestFilesGoBothWaysAndNothingOfThemRunsInThePage(t *testing.T) {
+func TestFilesGoBothWaysAndNeverRunInThePage(t *testing.T) {
 	t.Parallel()
 	p := startPage(t)
 	var form bytes.Buffer
@@ -289,12 +289,12 @@ func TestFilesGoBothWaysAndNothingOfThemRunsInThePage(t *testing.T) {
 	_ = w.Close()
 	r := p.request(http.MethodPost, "/api/files", &form)
 	r.Header.Set("Content-Type", w.FormDataContentType())
-	if res, body := p.answer(r); res.StatusCode != http.StatusOK {
+	if res, body := p.roundTrip(r); res.StatusCode != http.StatusOK {
 		t.Fatalf("%s %s", res.Status, body)
 	}
 	all := p.Messages(p.ch)
 	for _, f := range all[len(all)-1].Files {
-		res, body := p.answer(p.request(http.MethodGet, "/files/"+f.ID, nil))
+		res, body := p.roundTrip(p.request(http.MethodGet, "/files/"+f.ID, nil))
 		kind, way := "application/octet-stream", "attachment"
 		if f.Name == "dot.png" {
 			kind, way = "image/png", "inline"
@@ -321,15 +321,15 @@ func TestHistoryComesInPages(t *testing.T) {
 	query := func(more ...string) string {
 		return "/api/history?" + url.Values{"as": {p.ann.ID}, "channel": {p.ch}, "limit": {"2"}}.Encode() + strings.Join(more, "")
 	}
-	p.read(query(), &h)
+	p.getJSON(query(), &h)
 	if len(h.Messages) != 2 || !h.More || h.Messages[1].Text != "root" {
 		t.Errorf("the newest: %+v", h)
 	}
-	p.read(query("&before="+h.Messages[0].TS), &h)
+	p.getJSON(query("&before="+h.Messages[0].TS), &h)
 	if len(h.Messages) != 2 || h.Messages[0].TS != root || !h.More { // bob joined before that
 		t.Errorf("before them: %+v", h)
 	}
-	p.read(query("&thread="+root), &h)
+	p.getJSON(query("&thread="+root), &h)
 	if len(h.Messages) != 2 || h.Root == nil || h.Root.ReplyCount != 3 || !h.More {
 		t.Errorf("the thread: %+v", h)
 	}
@@ -339,14 +339,14 @@ func TestHistoryComesInPages(t *testing.T) {
 	}
 }
 
-// listener reads a stream of server-sent events.
-type listener struct {
+// sseReader reads a stream of server-sent events.
+type sseReader struct {
 	t      *testing.T
 	lines  *bufio.Scanner
 	lastID string
 }
 
-func (p *pageFixture) listen(query string, header ...string) *listener {
+func (p *pageFixture) openStream(query string, header ...string) *sseReader {
 	p.t.Helper()
 	r := p.request(http.MethodGet, "/api/stream?"+query, nil)
 	if len(header) > 0 {
@@ -354,13 +354,13 @@ func (p *pageFixture) listen(query string, header ...string) *listener {
 	}
 	res := must[*http.Response](p.t)(p.client.Do(r))
 	p.t.Cleanup(func() { _ = res.Body.Close() })
-	l := &listener{t: p.t, lines: bufio.NewScanner(res.Body)}
+	l := &sseReader{t: p.t, lines: bufio.NewScanner(res.Body)}
 	l.lines.Buffer(nil, 1<<20)
 	return l
 }
 
 // next is the next event of a name, with its data.
-func (l *listener) next(name string, into any) {
+func (l *sseReader) next(name string, into any) {
 	l.t.Helper()
 	event := ""
 	for l.lines.Scan() {
@@ -380,12 +380,12 @@ func (l *listener) next(name string, into any) {
 	l.t.Fatalf("the stream ended before there was %q: %v", name, l.lines.Err())
 }
 
-func TestTheStreamTellsEverythingOnceAlsoAcrossAReload(t *testing.T) {
+func TestTheStreamSendsEveryChangeOnceAcrossReloads(t *testing.T) {
 	t.Parallel()
 	p := startPage(t)
-	var s pageState
-	p.read("/api/state?as="+p.ann.ID, &s)
-	l := p.listen("as=" + p.ann.ID + "&since=" + s.Place)
+	var s pageSnapshot
+	p.getJSON("/api/state?as="+p.ann.ID, &s)
+	l := p.openStream("as=" + p.ann.ID + "&since=" + s.Position)
 	var news []pageChange
 	ts := p.post("first")
 	l.next("news", &news)
@@ -394,31 +394,31 @@ func TestTheStreamTellsEverythingOnceAlsoAcrossAReload(t *testing.T) {
 	}
 	last := l.lastID
 	second := p.post("second") // while nobody listens
-	p.fine(p.ann.React(p.ch, second, "eyes"))
-	p.fine(p.ann.Delete(p.ch, ts))
-	again := p.listen("as="+p.ann.ID, last)
+	p.mustSucceed(p.ann.React(p.ch, second, "eyes"))
+	p.mustSucceed(p.ann.Delete(p.ch, ts))
+	again := p.openStream("as="+p.ann.ID, last)
 	again.next("news", &news)
-	if len(news) != 2 || news[0].Message.TS != second || len(news[0].Message.Reactions) != 1 || !news[1].Message.Gone {
+	if len(news) != 2 || news[0].Message.TS != second || len(news[0].Message.Reactions) != 1 || !news[1].Message.Deleted {
 		t.Errorf("after the reload: %+v", news)
 	}
 	var none map[string]any
-	p.listen("as="+p.ann.ID+"&since=another-7").next("reset", &none)
+	p.openStream("as="+p.ann.ID+"&since=another-7").next("reset", &none)
 }
 
-func (p *pageFixture) fine(err error) {
+func (p *pageFixture) mustSucceed(err error) {
 	p.t.Helper()
 	if err != nil {
 		p.t.Fatal(err)
 	}
 }
 
-func TestTheStreamTellsNobodyWhatOthersAreShown(t *testing.T) {
+func TestTheStreamHidesWhatOnlyOtherMembersSee(t *testing.T) {
 	t.Parallel()
 	p := startPage(t)
-	var s pageState
-	p.read("/api/state?as="+p.bob.ID, &s)
-	l := p.listen("as=" + p.bob.ID + "&since=" + s.Place)
-	p.allows("chat.postEphemeral", form("channel", p.ch, "user", p.ann.ID, "text", "for ann"))
+	var s pageSnapshot
+	p.getJSON("/api/state?as="+p.bob.ID, &s)
+	l := p.openStream("as=" + p.bob.ID + "&since=" + s.Position)
+	p.callOK("chat.postEphemeral", form("channel", p.ch, "user", p.ann.ID, "text", "for ann"))
 	secret := p.AddChannel("secret", Private(), Members(p.ann.ID)).ID
 	must[string](t)(p.ann.Post(secret, "not for bob"))
 	p.post("for all")
@@ -435,12 +435,12 @@ func TestTheStreamTellsNobodyWhatOthersAreShown(t *testing.T) {
 	}
 }
 
-func TestTheStreamShowsSceneFramesAndCallsWhenAsked(t *testing.T) {
+func TestTheStreamSendsStateFramesAndCallsOnRequest(t *testing.T) {
 	t.Parallel()
 	p := startPage(t)
 	p.connectAcking()
-	l := p.listen("as=" + p.ann.ID + "&wire=1&channel=C1&thread=2.3")
-	var scene Scene
+	l := p.openStream("as=" + p.ann.ID + "&wire=1&channel=C1&thread=2.3")
+	var scene State
 	l.next("scene", &scene)
 	if scene.Title != "C1/2.3" || scene.Screen[0][0].Text != "<b>screen</b>" {
 		t.Errorf("the scene is %+v", scene)
@@ -461,15 +461,15 @@ func TestTheStreamShowsSceneFramesAndCallsWhenAsked(t *testing.T) {
 func TestModalsAndTheHomeTabAreShownAndAnswered(t *testing.T) {
 	t.Parallel()
 	p := startPage(t)
-	p.allows("views.publish", form("user_id", p.ann.ID, "view", `{"type":"home","blocks":[
+	p.callOK("views.publish", form("user_id", p.ann.ID, "view", `{"type":"home","blocks":[
 		{"type":"actions","block_id":"one","elements":[{"type":"button","action_id":"go","value":"1","text":{"type":"plain_text","text":"Go"}}]},
 		{"type":"actions","block_id":"two","elements":[{"type":"button","action_id":"go","value":"2","text":{"type":"plain_text","text":"Go"}}]}]}`))
-	var s pageState
-	p.read("/api/state?as="+p.ann.ID, &s)
+	var s pageSnapshot
+	p.getJSON("/api/state?as="+p.ann.ID, &s)
 	if s.Home == nil {
 		t.Fatal("no Home tab")
 	}
-	socket := p.greeted()
+	socket := p.dialReady()
 	pressed := make(chan string, 1)
 	go func() {
 		data, _ := socket.read() // nothing is pressed then
@@ -483,7 +483,7 @@ func TestModalsAndTheHomeTabAreShownAndAnswered(t *testing.T) {
 		}
 		close(pressed)
 	}()
-	if wrong, _ := p.act("click", act{As: p.ann.ID, View: s.Home.ID, Block: "two", Action: "go"}); wrong != "" {
+	if wrong, _ := p.runAction("click", pageAction{As: p.ann.ID, View: s.Home.ID, Block: "two", Action: "go"}); wrong != "" {
 		t.Fatal(wrong)
 	}
 	if got := <-pressed; got != "2" {
@@ -491,18 +491,18 @@ func TestModalsAndTheHomeTabAreShownAndAnswered(t *testing.T) {
 	}
 }
 
-func TestWhoMissedTooMuchReadsEverythingAnew(t *testing.T) {
+func TestAStreamThatMissedTooMuchIsReset(t *testing.T) {
 	t.Parallel()
 	p := startPage(t)
-	var s pageState
-	p.read("/api/state?as="+p.ann.ID, &s)
+	var s pageSnapshot
+	p.getJSON("/api/state?as="+p.ann.ID, &s)
 	p.mu.Lock()
 	for range 3 * journalLength {
-		p.touch(change{kind: placesChanged})
+		p.recordChange(change{kind: directoryChanged})
 	}
 	p.mu.Unlock()
 	var none map[string]any
-	l := p.listen("as=" + p.ann.ID + "&since=" + s.Place)
+	l := p.openStream("as=" + p.ann.ID + "&since=" + s.Position)
 	l.next("reset", &none)
 	ts := p.post("after that")
 	var news []pageChange
@@ -514,9 +514,9 @@ func TestWhoMissedTooMuchReadsEverythingAnew(t *testing.T) {
 
 func TestThePageIsServedOnLoopbackAlone(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	for addr, want := range map[string]string{"0.0.0.0:0": "not a loopback address", "127.0.0.1:99999": "listen for the page"} {
-		page := NewPage(f.Workspace, PageOptions{Addr: addr, Visitors: []Visitor{{User: f.ann.ID}}})
+		page := NewPage(f.Workspace, PageOptions{Addr: addr, Personas: []Persona{{User: f.ann.ID}}})
 		if err := page.Start(f.ctx); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", addr, err)
 		}

@@ -20,12 +20,12 @@ type Person struct {
 	DisplayName string
 	TeamID      string // another one than the workspace's for people of a shared channel
 
-	deleted, restricted, ultra, bot bool
-	botID, appID                    string // of another app's bot
+	deleted, restricted, ultraRestricted, bot bool
+	botID, appID                              string // of another app's bot
 }
 
 // IsStranger says whether somebody belongs to another team.
-func (p *Person) IsStranger() bool { return p.stranger() }
+func (p *Person) IsStranger() bool { return p.isStranger() }
 
 // IsGuest says whether somebody is a guest of either kind.
 func (p *Person) IsGuest() bool { return p.restricted }
@@ -33,7 +33,7 @@ func (p *Person) IsGuest() bool { return p.restricted }
 // IsDeleted says whether the account is deactivated.
 func (p *Person) IsDeleted() bool { return p.deleted }
 
-func (p *Person) stranger() bool { return p.TeamID != p.w.opts.TeamID }
+func (p *Person) isStranger() bool { return p.TeamID != p.w.opts.TeamID }
 
 // IsBot says whether this is an app's bot user.
 func (p *Person) IsBot() bool { return p.bot }
@@ -46,7 +46,7 @@ func Guest() UserOption { return func(p *Person) { p.restricted = true } }
 
 // SingleChannelGuest is is_ultra_restricted too.
 func SingleChannelGuest() UserOption {
-	return func(p *Person) { p.restricted, p.ultra = true, true }
+	return func(p *Person) { p.restricted, p.ultraRestricted = true, true }
 }
 
 // Stranger is somebody of another team, met in a channel that is shared with it.
@@ -76,7 +76,7 @@ func (w *Workspace) AddUser(name string, opts ...UserOption) *Person {
 	}
 	w.people[p.ID] = p
 	w.peopleOrder = append(w.peopleOrder, p.ID)
-	w.touch(change{kind: placesChanged})
+	w.recordChange(change{kind: directoryChanged})
 	w.notify()
 	return p
 }
@@ -93,7 +93,7 @@ func (w *Workspace) AddGroup(handle string, users ...string) (id string) {
 // ErrRefused is what a Slack client says no to before anything is sent. The error's text is Slack's, or near it.
 var ErrRefused = errors.New("slack refuses")
 
-func refused(format string, args ...any) error {
+func refusedf(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrRefused, fmt.Sprintf(format, args...))
 }
 
@@ -114,11 +114,11 @@ func WithFiles(files ...File) PostOption {
 // WithoutBlocks leaves the rich_text out, as old clients and some integrations do.
 func WithoutBlocks() PostOption { return func(m *Message) { m.Blocks = nil } }
 
-// WithBlocks replaces the rich_text, and WireText the text, for what the composer of this workspace does not make.
+// WithBlocks replaces the rich_text, and WithText the text, for what the composer of this workspace does not make.
 func WithBlocks(blocks json.RawMessage) PostOption { return func(m *Message) { m.Blocks = blocks } }
 
-// WireText replaces the text as it goes over the wire.
-func WireText(text string) PostOption { return func(m *Message) { m.Text = text } }
+// WithText replaces the text as it goes over the wire.
+func WithText(text string) PostOption { return func(m *Message) { m.Text = text } }
 
 // MalformedBlocks makes blocks that no client can decode. They stay in the history, so a page of it is hit as well.
 func MalformedBlocks() PostOption {
@@ -141,35 +141,35 @@ func AsBotMessage(username string) PostOption {
 	}
 }
 
-// Me is /me: subtype me_message.
-func Me() PostOption {
+// AsMeMessage is /me: subtype me_message.
+func AsMeMessage() PostOption {
 	return func(m *Message) { m.Subtype, m.ClientMsgID, m.Blocks, m.Team = "me_message", "", nil, "" }
 }
 
-// Literally sends a text that starts with a slash and would be a command: mobile clients and other apps can.
-func Literally() PostOption { return func(m *Message) { m.literal = true } }
+// AllowLeadingSlash sends a text that starts with a slash and would be a command: mobile clients and other apps can.
+func AllowLeadingSlash() PostOption { return func(m *Message) { m.leadingSlash = true } }
 
 // Post writes a message in a channel, as typed: Slack escapes it, finds links and mentions and adds rich_text.
 func (p *Person) Post(channel, text string, opts ...PostOption) (ts string, err error) {
-	return p.say(channel, "", text, opts)
+	return p.send(channel, "", text, opts)
 }
 
 // Reply writes a message in a thread.
 func (p *Person) Reply(channel, thread, text string, opts ...PostOption) (ts string, err error) {
 	if thread == "" {
-		return "", refused("a reply needs a thread")
+		return "", refusedf("a reply needs a thread")
 	}
-	return p.say(channel, thread, text, opts)
+	return p.send(channel, thread, text, opts)
 }
 
 // commandWord is what a Slack client takes for a command.
 var commandWord = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^/[a-zA-Z][\w\-]*(\s|$)`) })
 
-func (p *Person) say(channel, thread, text string, opts []PostOption) (string, error) {
+func (p *Person) send(channel, thread, text string, opts []PostOption) (string, error) {
 	w := p.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ch, err := p.writable(channel)
+	ch, err := p.writableChannel(channel)
 	if err != nil {
 		return "", err
 	}
@@ -177,18 +177,18 @@ func (p *Person) say(channel, thread, text string, opts []PostOption) (string, e
 	if thread != "" {
 		root := ch.byTS[thread]
 		if root == nil || root.IsReply() {
-			return "", refused("there is no thread %s in %s", thread, ch.id)
+			return "", refusedf("there is no thread %s in %s", thread, ch.id)
 		}
 		m.ThreadTS, m.ParentUserID = thread, root.User
 	}
 	for _, o := range opts {
 		o(m)
 	}
-	if word := commandWord().FindString(text); word != "" && !m.literal {
-		return "", refused("%s is not a valid command. In Slack, all messages that start with the \"/\" character are interpreted as commands.", strings.TrimSpace(word))
+	if word := commandWord().FindString(text); word != "" && !m.leadingSlash {
+		return "", refusedf("%s is not a valid command. In Slack, all messages that start with the \"/\" character are interpreted as commands.", strings.TrimSpace(word))
 	}
 	if m.Text == "" && len(m.Files) == 0 && m.raw == nil {
-		return "", refused("an empty message cannot be sent")
+		return "", refusedf("an empty message cannot be sent")
 	}
 	w.storeFiles(ch, m)
 	w.post(ch, m)
@@ -199,7 +199,7 @@ func (p *Person) say(channel, thread, text string, opts []PostOption) (string, e
 func (p *Person) compose(ch *channelState, text string) *Message {
 	w := p.w
 	m := &Message{Type: "message", User: p.ID, TS: w.newTS(), ClientMsgID: newUUID(), Team: p.TeamID}
-	m.Text, m.Blocks = w.typed(text)
+	m.Text, m.Blocks = w.parseComposed(text)
 	if ch.extShared {
 		m.UserTeam, m.SourceTeam = p.TeamID, p.TeamID
 	}
@@ -209,31 +209,31 @@ func (p *Person) compose(ch *channelState, text string) *Message {
 	return m
 }
 
-// writable finds a channel that this person can post in. The caller holds mu.
-func (p *Person) writable(channel string) (*channelState, error) {
+// writableChannel finds a channel that this person can post in. The caller holds mu.
+func (p *Person) writableChannel(channel string) (*channelState, error) {
 	ch := p.w.channel(channel)
 	switch {
 	case ch == nil:
-		return nil, refused("there is no channel %s", channel)
+		return nil, refusedf("there is no channel %s", channel)
 	case p.deleted:
-		return nil, refused("%s is deactivated", p.Name)
-	case !ch.has(p.ID):
-		return nil, refused("%s is not in %s", p.Name, channel)
+		return nil, refusedf("%s is deactivated", p.Name)
+	case !ch.hasMember(p.ID):
+		return nil, refusedf("%s is not in %s", p.Name, channel)
 	case ch.archived:
-		return nil, refused("%s is archived", channel)
+		return nil, refusedf("%s is archived", channel)
 	}
 	return ch, nil
 }
 
 // message finds a message that this person can see. The caller holds mu.
-func (p *Person) message(channel, ts string) (*channelState, *Message, error) {
+func (p *Person) visibleMessage(channel, ts string) (*channelState, *Message, error) {
 	ch := p.w.channel(channel)
-	if ch == nil || !ch.has(p.ID) {
-		return nil, nil, refused("%s is not in %s", p.Name, channel)
+	if ch == nil || !ch.hasMember(p.ID) {
+		return nil, nil, refusedf("%s is not in %s", p.Name, channel)
 	}
 	m := ch.byTS[ts]
 	if m == nil {
-		return nil, nil, refused("there is no message %s in %s", ts, channel)
+		return nil, nil, refusedf("there is no message %s in %s", ts, channel)
 	}
 	return ch, m, nil
 }
@@ -243,14 +243,14 @@ func (p *Person) Edit(channel, ts, text string) error {
 	w := p.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	ch, m, err := p.message(channel, ts)
+	ch, m, err := p.visibleMessage(channel, ts)
 	if err != nil {
 		return err
 	}
 	if m.User != p.ID {
-		return refused("the message is not %s's", p.Name)
+		return refusedf("the message is not %s's", p.Name)
 	}
-	w.edit(ch, m, p.ID, func(m *Message) { m.Text, m.Blocks = w.typed(text) })
+	w.edit(ch, m, p.ID, func(m *Message) { m.Text, m.Blocks = w.parseComposed(text) })
 	return nil
 }
 
@@ -258,12 +258,12 @@ func (p *Person) Edit(channel, ts, text string) error {
 func (p *Person) Delete(channel, ts string) error {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
-	ch, m, err := p.message(channel, ts)
+	ch, m, err := p.visibleMessage(channel, ts)
 	if err != nil {
 		return err
 	}
 	if m.User != p.ID {
-		return refused("the message is not %s's", p.Name)
+		return refusedf("the message is not %s's", p.Name)
 	}
 	p.w.delete(ch, m)
 	return nil
@@ -273,22 +273,22 @@ func (p *Person) Delete(channel, ts string) error {
 func (p *Person) React(channel, ts, name string) error {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
-	ch, m, err := p.message(channel, ts)
+	ch, m, err := p.visibleMessage(channel, ts)
 	if err != nil {
 		return err
 	}
-	return p.w.react(ch, m, p.ID, name)
+	return p.w.addReaction(ch, m, p.ID, name)
 }
 
 // Unreact takes it off again.
 func (p *Person) Unreact(channel, ts, name string) error {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
-	ch, m, err := p.message(channel, ts)
+	ch, m, err := p.visibleMessage(channel, ts)
 	if err != nil {
 		return err
 	}
-	return p.w.unreact(ch, m, p.ID, name)
+	return p.w.removeReaction(ch, m, p.ID, name)
 }
 
 // DeleteMessage removes anybody's message, as an admin does.
@@ -297,7 +297,7 @@ func (w *Workspace) DeleteMessage(channel, ts string) error {
 	defer w.mu.Unlock()
 	ch := w.channel(channel)
 	if ch == nil || ch.byTS[ts] == nil {
-		return refused("there is no message %s in %s", ts, channel)
+		return refusedf("there is no message %s in %s", ts, channel)
 	}
 	w.delete(ch, ch.byTS[ts])
 	return nil
@@ -309,14 +309,14 @@ func (w *Workspace) Unfurl(channel, ts string) error {
 	defer w.mu.Unlock()
 	ch := w.channel(channel)
 	if ch == nil || ch.byTS[ts] == nil {
-		return refused("there is no message %s in %s", ts, channel)
+		return refusedf("there is no message %s in %s", ts, channel)
 	}
 	w.unfurl(ch, ch.byTS[ts])
 	return nil
 }
 
-// Replied sends the hidden message_replied event of a thread.
-func (w *Workspace) Replied(channel, ts string) {
+// SendMessageReplied sends the hidden message_replied event of a thread.
+func (w *Workspace) SendMessageReplied(channel, ts string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ch := w.channel(channel); ch != nil && ch.byTS[ts] != nil {
@@ -324,6 +324,6 @@ func (w *Workspace) Replied(channel, ts string) {
 	}
 }
 
-func remove(list []string, v string) []string {
+func without(list []string, v string) []string {
 	return slices.DeleteFunc(list, func(o string) bool { return o == v })
 }

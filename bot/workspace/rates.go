@@ -35,19 +35,19 @@ func (w *Workspace) limitRate(name string, m method) error {
 	if m.tier == 0 {
 		return nil
 	}
-	return w.count(name, float64(m.tier), float64(m.tier)/60)
+	return w.takeToken(name, float64(m.tier), float64(m.tier)/60)
 }
 
 // limitPost counts one message against its channel and the workspace. The caller holds mu.
 func (w *Workspace) limitPost(channel string) error {
-	if err := w.count("post/"+channel, postBurst, 1); err != nil {
+	if err := w.takeToken("post/"+channel, postBurst, 1); err != nil {
 		return err
 	}
-	return w.count("post", postPerMinute, postPerMinute/60)
+	return w.takeToken("post", postPerMinute, postPerMinute/60)
 }
 
-func (w *Workspace) count(key string, size, perSecond float64) error {
-	if w.opts.Rates == Off {
+func (w *Workspace) takeToken(key string, size, perSecond float64) error {
+	if w.opts.RateLimits == RateLimitsOff {
 		return nil
 	}
 	now := w.clock.Now()
@@ -57,7 +57,7 @@ func (w *Workspace) count(key string, size, perSecond float64) error {
 		w.rates[key] = b
 	}
 	if wait := b.take(now, size, perSecond); wait > 0 {
-		return &apiError{code: "ratelimited", wait: wait}
+		return &apiError{code: "ratelimited", retryAfter: wait}
 	}
 	return nil
 }

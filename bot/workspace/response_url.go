@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	responseUses = 5
-	responseLife = 30 * time.Minute
+	maxResponseURLUses = 5
+	responseURLTTL     = 30 * time.Minute
 )
 
 // responseURL answers a command or a click later: five times within half an hour.
@@ -17,19 +17,19 @@ type responseURL struct {
 	channel, user, ts  string
 	ephemeral, replace bool
 	uses               int
-	until              time.Time
+	expires            time.Time
 }
 
 // newResponseURL registers a response URL. The caller holds mu.
 func (w *Workspace) newResponseURL(r *responseURL) string {
 	id := randomHex(16)
-	r.until = w.clock.Now().Add(responseLife)
+	r.expires = w.clock.Now().Add(responseURLTTL)
 	w.responseURLs[id] = r
-	return w.base + "/response/" + id
+	return w.baseURL + "/response/" + id
 }
 
-// laterAnswer is the body of a post to a response URL, and of a command's ack.
-type laterAnswer struct {
+// responsePayload is the body of a post to a response URL, and of a command's ack.
+type responsePayload struct {
 	Text            string          `json:"text"`
 	Blocks          json.RawMessage `json:"blocks"`
 	ResponseType    string          `json:"response_type"`
@@ -41,19 +41,19 @@ type laterAnswer struct {
 func (w *Workspace) serveResponseURL(rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	seq := w.logRequest("response_url", map[string]string{"body": string(body)})
-	fault := w.fault.takeAPI("response_url")
-	if fault.preempts() {
-		w.settleRequest(seq, fault.status, false, fault.code, fault.name)
-		if fault.before(w, rw, r) {
+	fault := w.faults.takeForMethod("response_url")
+	if fault.appliesBefore() {
+		w.finishRequest(seq, fault.status, false, fault.code, fault.name)
+		if fault.applyBefore(w, rw, r) {
 			return
 		}
 	}
 	if err == nil {
-		err = w.answerLater(r.PathValue("id"), body)
+		err = w.handleResponseURL(r.PathValue("id"), body)
 	}
-	if fault.swallows() {
-		w.settleRequest(seq, 0, err == nil, errorCode(err), fault.name)
-		fault.after(r, rw)
+	if fault.dropsAnswer() {
+		w.finishRequest(seq, 0, err == nil, errorCode(err), fault.name)
+		fault.applyAfter(r, rw)
 		return
 	}
 	status := http.StatusOK
@@ -62,28 +62,28 @@ func (w *Workspace) serveResponseURL(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = rw.Write([]byte("ok")) // the client may be gone
 	case "used_url", "expired_url", "no_such_url":
-		status = writeJSON(rw, http.StatusNotFound, reply{"ok": false, "error": code})
+		status = writeJSON(rw, http.StatusNotFound, jsonObject{"ok": false, "error": code})
 	default:
-		status = writeJSON(rw, http.StatusBadRequest, reply{"ok": false, "error": code})
+		status = writeJSON(rw, http.StatusBadRequest, jsonObject{"ok": false, "error": code})
 	}
-	w.settleRequest(seq, status, err == nil, errorCode(err), fault.title())
+	w.finishRequest(seq, status, err == nil, errorCode(err), fault.nameOrEmpty())
 }
 
-func (w *Workspace) answerLater(id string, body []byte) error {
+func (w *Workspace) handleResponseURL(id string, body []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u := w.responseURLs[id]
 	switch {
 	case u == nil:
-		return fail("no_such_url")
-	case w.clock.Now().After(u.until):
-		return fail("expired_url")
-	case u.uses >= responseUses:
-		return fail("used_url")
+		return newAPIError("no_such_url")
+	case w.clock.Now().After(u.expires):
+		return newAPIError("expired_url")
+	case u.uses >= maxResponseURLUses:
+		return newAPIError("used_url")
 	}
-	var a laterAnswer
+	var a responsePayload
 	if json.Unmarshal(body, &a) != nil {
-		return fail("invalid_payload")
+		return newAPIError("invalid_payload")
 	}
 	if err := a.check(); err != nil {
 		return err
@@ -96,58 +96,58 @@ func (w *Workspace) answerLater(id string, body []byte) error {
 	case u.replace && (a.ReplaceOriginal != nil && *a.ReplaceOriginal):
 		return w.replaceOriginal(u, a)
 	}
-	return w.show(w.channels[u.channel], u.user, a, "response_url")
+	return w.showResponse(w.channels[u.channel], u.user, a, "response_url")
 }
 
-func (a laterAnswer) check() error {
+func (a responsePayload) check() error {
 	if a.DeleteOriginal {
 		return nil
 	}
-	if a.Text == "" && !filled(string(a.Blocks)) {
-		return fail("no_text")
+	if a.Text == "" && !isNonEmptyList(string(a.Blocks)) {
+		return newAPIError("no_text")
 	}
-	if filled(string(a.Blocks)) {
+	if isNonEmptyList(string(a.Blocks)) {
 		return checkBlocks(string(a.Blocks), false)
 	}
 	return nil
 }
 
 // replaceOriginal changes or deletes the message that the click was on. The caller holds mu.
-func (w *Workspace) replaceOriginal(u *responseURL, a laterAnswer) error {
+func (w *Workspace) replaceOriginal(u *responseURL, a responsePayload) error {
 	if u.ephemeral {
-		e := w.ephemeral(u.user, u.ts)
+		e := w.findEphemeral(u.user, u.ts)
 		if e == nil {
-			return fail("message_not_found")
+			return newAPIError("message_not_found")
 		}
 		e.Deleted = a.DeleteOriginal
-		w.touch(change{kind: ephemeralChanged, user: e.User, ts: e.TS})
+		w.recordChange(change{kind: ephemeralChanged, user: e.User, ts: e.TS})
 		if !a.DeleteOriginal {
-			e.Text, e.Blocks = a.Text, finishBlocks(string(a.Blocks))
+			e.Text, e.Blocks = a.Text, fillBlockIDs(string(a.Blocks))
 		}
 		return nil
 	}
 	ch := w.channels[u.channel]
 	m := ch.byTS[u.ts]
 	if m == nil {
-		return fail("message_not_found")
+		return newAPIError("message_not_found")
 	}
 	if a.DeleteOriginal {
 		w.delete(ch, m)
 		return nil
 	}
 	w.edit(ch, m, w.botUser, func(m *Message) {
-		m.Text, m.Blocks = a.Text, finishBlocks(string(a.Blocks))
+		m.Text, m.Blocks = a.Text, fillBlockIDs(string(a.Blocks))
 		if m.Blocks == nil {
-			m.Blocks = richText(a.Text)
+			m.Blocks = richTextFromMrkdwn(a.Text)
 		}
 	})
 	return nil
 }
 
-// show is an answer as an ephemeral message, or to everybody when it says in_channel. The caller holds mu.
-func (w *Workspace) show(ch *channelState, user string, a laterAnswer, source string) error {
+// showResponse is an answer as an ephemeral message, or to everybody when it says in_channel. The caller holds mu.
+func (w *Workspace) showResponse(ch *channelState, user string, a responsePayload, source string) error {
 	if a.ResponseType == "in_channel" {
-		m := w.botMessage(content{text: a.Text, blocks: finishBlocks(string(a.Blocks))})
+		m := w.newBotMessage(messageContent{text: a.Text, blocks: fillBlockIDs(string(a.Blocks))})
 		if root := ch.byTS[a.ThreadTS]; root != nil {
 			m.ThreadTS, m.ParentUserID = root.TS, root.User
 		}
@@ -155,13 +155,13 @@ func (w *Workspace) show(ch *channelState, user string, a laterAnswer, source st
 		return nil
 	}
 	w.showEphemeral(Ephemeral{Channel: ch.id, User: user, ThreadTS: a.ThreadTS, Text: a.Text,
-		Blocks: finishBlocks(string(a.Blocks)), Source: source})
+		Blocks: fillBlockIDs(string(a.Blocks)), Source: source})
 	return nil
 }
 
 // say shows what an ack carries, if it carries something to be shown. The caller holds mu.
-func (w *Workspace) say(ch *channelState, user, thread, source string, ack json.RawMessage) error {
-	var a laterAnswer
+func (w *Workspace) showAck(ch *channelState, user, thread, source string, ack json.RawMessage) error {
+	var a responsePayload
 	if len(ack) == 0 || string(ack) == "null" {
 		return nil
 	}
@@ -171,12 +171,12 @@ func (w *Workspace) say(ch *channelState, user, thread, source string, ack json.
 	} else if err := json.Unmarshal(ack, &a); err != nil {
 		return err
 	}
-	if a.Text == "" && !filled(string(a.Blocks)) {
+	if a.Text == "" && !isNonEmptyList(string(a.Blocks)) {
 		return nil
 	}
 	if err := a.check(); err != nil {
 		return err
 	}
 	a.ThreadTS = thread
-	return w.show(ch, user, a, source)
+	return w.showResponse(ch, user, a, source)
 }

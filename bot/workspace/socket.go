@@ -24,33 +24,33 @@ type conn struct {
 	w      *Workspace
 	id     int
 	ws     *websocket.Conn
-	wire   *wire
+	tcp    *faultyConn
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	greeted  bool // guarded by the workspace's mu, like draining
+	active   bool // guarded by the workspace's mu, like draining
 	draining bool // was told to disconnect: gets no more payloads
 
-	mu    sync.Mutex // guards the fields that follow
-	queue [][]byte
-	ready chan struct{}
+	mu     sync.Mutex // guards the fields that follow
+	queue  [][]byte
+	queued chan struct{}
 }
 
-// serveLink is the WebSocket URL of apps.connections.open.
-func (w *Workspace) serveLink(rw http.ResponseWriter, r *http.Request) {
+// serveWebSocket is the WebSocket URL of apps.connections.open.
+func (w *Workspace) serveWebSocket(rw http.ResponseWriter, r *http.Request) {
 	seq := w.logRequest("link", map[string]string{})
-	if !w.redeem(r.URL.Query().Get("ticket")) {
+	if !w.redeemTicket(r.URL.Query().Get("ticket")) {
 		http.Error(rw, "invalid ticket", http.StatusForbidden)
-		w.settleRequest(seq, http.StatusForbidden, false, "invalid_ticket", "")
+		w.finishRequest(seq, http.StatusForbidden, false, "invalid_ticket", "")
 		return
 	}
-	fault := w.fault.takeConnect()
-	if fault.rejected(rw) {
-		w.settleRequest(seq, fault.reject, false, "", "rejected upgrade")
+	fault := w.faults.takeConnect()
+	if fault.rejectUpgrade(rw) {
+		w.finishRequest(seq, fault.rejectStatus, false, "", "rejected upgrade")
 		return
 	}
-	w.settleRequest(seq, http.StatusSwitchingProtocols, true, "", "")
-	c, err := w.accept(rw, r)
+	w.finishRequest(seq, http.StatusSwitchingProtocols, true, "", "")
+	c, err := w.acceptConn(rw, r)
 	if err != nil {
 		w.log.Info("a socket was not accepted", "err", err)
 		return
@@ -58,8 +58,8 @@ func (w *Workspace) serveLink(rw http.ResponseWriter, r *http.Request) {
 	c.serve(fault)
 }
 
-// redeem uses a ticket up. Each is good for one socket and for half a minute.
-func (w *Workspace) redeem(ticket string) bool {
+// redeemTicket uses a ticket up. Each is good for one socket and for half a minute.
+func (w *Workspace) redeemTicket(ticket string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	until, ok := w.tickets[ticket]
@@ -67,14 +67,14 @@ func (w *Workspace) redeem(ticket string) bool {
 	return ok && !w.clock.Now().After(until)
 }
 
-func (w *Workspace) accept(rw http.ResponseWriter, r *http.Request) (*conn, error) {
-	c := &conn{w: w, ready: make(chan struct{}, 1)}
+func (w *Workspace) acceptConn(rw http.ResponseWriter, r *http.Request) (*conn, error) {
+	c := &conn{w: w, queued: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(w.ctx)
-	tap := &wireTap{ResponseWriter: rw}
+	tap := &hijacker{ResponseWriter: rw}
 	ws, err := websocket.Accept(tap, r, &websocket.AcceptOptions{
 		InsecureSkipVerify: true, // clients send Slack's own Origin
 		OnPingReceived: func(_ context.Context, data []byte) bool {
-			w.note(Frame{Conn: c.id, Dir: "in", Kind: "ping", Data: data})
+			w.recordFrame(Frame{Conn: c.id, Dir: "in", Kind: "ping", Data: data})
 			return true
 		},
 	})
@@ -83,82 +83,82 @@ func (w *Workspace) accept(rw http.ResponseWriter, r *http.Request) (*conn, erro
 		return nil, err
 	}
 	ws.SetReadLimit(1 << 20)
-	c.ws, c.wire = ws, tap.wire
+	c.ws, c.tcp = ws, tap.conn
 	return c, nil
 }
 
-// note keeps a frame.
-func (w *Workspace) note(f Frame) {
+// recordFrame keeps a frame.
+func (w *Workspace) recordFrame(f Frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.record(f)
+	w.recordFrameLocked(f)
 }
 
 func (c *conn) serve(fault ConnectFault) {
 	defer c.cancel()
-	c.open(fault)
+	c.register(fault)
 	var wg sync.WaitGroup
-	wg.Go(c.write)
-	wg.Go(c.ping)
-	c.read()
-	c.leave()
+	wg.Go(c.writeLoop)
+	wg.Go(c.pingLoop)
+	c.readLoop()
+	c.unregister()
 	c.cancel()
 	_ = c.ws.CloseNow()
 	wg.Wait()
 	c.linger()
-	_ = c.wire.sever()
+	_ = c.tcp.closeTCP()
 }
 
 // open registers the socket and greets it.
-func (c *conn) open(fault ConnectFault) {
+func (c *conn) register(fault ConnectFault) {
 	w := c.w
-	if w.fault.neverCloses() {
-		c.wire.neverClose()
+	if w.faults.closingNeverFinishes() {
+		c.tcp.disableClose()
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.connSeq++
 	c.id = w.connSeq
 	w.conns = append(w.conns, c)
-	w.record(Frame{Conn: c.id, Dir: "in", Kind: "open"})
+	w.recordFrameLocked(Frame{Conn: c.id, Dir: "in", Kind: "open"})
 	switch {
-	case fault.first != "":
-		c.sayGoodbye(fault.first)
-	case w.live() >= maxConnections:
-		c.sayGoodbye("too_many_websockets")
+	case fault.disconnectReason != "":
+		c.disconnect(fault.disconnectReason)
+	case w.countActive() >= maxConnections:
+		c.disconnect("too_many_websockets")
 	default:
-		c.greeted = true
+		c.active = true
 		if !fault.noHello {
-			c.send(w.encode(w.hello()))
+			c.send(w.encodeJSON(w.helloFrame()))
 		}
-		c.plan()
+		c.scheduleRefresh()
 	}
 	w.notify()
 }
 
-func (w *Workspace) hello() reply {
-	return reply{"type": "hello", "num_connections": w.live(),
-		"debug_info": reply{"host": "applink-local", "build_number": 1,
-			"approximate_connection_time": int(w.opts.ConnectionLife / time.Second)},
-		"connection_info": reply{"app_id": w.appID}}
+func (w *Workspace) helloFrame() jsonObject {
+	return jsonObject{"type": "hello", "num_connections": w.countActive(),
+		"debug_info": jsonObject{"host": "applink-local", "build_number": 1,
+			"approximate_connection_time": int(w.opts.ConnectionLifetime / time.Second)},
+		"connection_info": jsonObject{"app_id": w.appID}}
 }
 
-// live counts sockets that take payloads. The caller holds mu.
-func (w *Workspace) live() int {
+// countActive counts sockets that take payloads. The caller holds mu.
+func (w *Workspace) countActive() int {
 	n := 0
 	for _, c := range w.conns {
-		if c.greeted && !c.draining {
+		if c.active && !c.draining {
 			n++
 		}
 	}
 	return n
 }
 
-// pick chooses the socket for one payload, as unpredictably as Slack. The caller holds mu.
-func (w *Workspace) pick() *conn {
+// pickConn chooses the socket for one payload, as unpredictably as Slack. The caller holds mu.
+func (w *Workspace) pickConn() *conn {
 	var open []*conn
 	for _, c := range w.conns {
-		if c.greeted && !c.draining {
+		if c.active && !c.draining {
 			open = append(open, c)
 		}
 	}
@@ -168,8 +168,8 @@ func (w *Workspace) pick() *conn {
 	return open[w.rng.IntN(len(open))]
 }
 
-// plan refreshes the connection at the end of its life: a warning, then the request.
-func (c *conn) plan() {
+// scheduleRefresh refreshes the connection at the end of its life: a warning, then the request.
+func (c *conn) scheduleRefresh() {
 	w := c.w
 	during := func(fn func()) func() {
 		return func() {
@@ -180,18 +180,18 @@ func (c *conn) plan() {
 			}
 		}
 	}
-	warn := w.sched.after(w.opts.ConnectionLife-warnBefore, during(func() { c.send(w.goodbye("warning")) }))
-	end := w.sched.after(w.opts.ConnectionLife, during(func() { c.sayGoodbye("refresh_requested") }))
+	warn := w.sched.after(w.opts.ConnectionLifetime-warnBefore, during(func() { c.send(w.disconnectFrame("warning")) }))
+	end := w.sched.after(w.opts.ConnectionLifetime, during(func() { c.disconnect("refresh_requested") }))
 	context.AfterFunc(c.ctx, func() { warn(); end() })
 }
 
-func (w *Workspace) goodbye(reason string) []byte {
-	return w.encode(reply{"type": "disconnect", "reason": reason, "debug_info": reply{"host": "applink-local"}})
+func (w *Workspace) disconnectFrame(reason string) []byte {
+	return w.encodeJSON(jsonObject{"type": "disconnect", "reason": reason, "debug_info": jsonObject{"host": "applink-local"}})
 }
 
-// sayGoodbye sends disconnect; the socket gets nothing more and is closed a little later. The caller holds mu.
-func (c *conn) sayGoodbye(reason string) {
-	c.send(c.w.goodbye(reason))
+// disconnect sends disconnect; the socket gets nothing more and is closed a little later. The caller holds mu.
+func (c *conn) disconnect(reason string) {
+	c.send(c.w.disconnectFrame(reason))
 	c.draining = true
 	cancel := c.w.sched.after(closeAfterWarn, c.cancel)
 	context.AfterFunc(c.ctx, cancel)
@@ -207,9 +207,9 @@ func (w *Workspace) Disconnect(reason string) {
 		switch {
 		case c.draining:
 		case reason == "warning":
-			c.send(w.goodbye(reason))
+			c.send(w.disconnectFrame(reason))
 		default:
-			c.sayGoodbye(reason)
+			c.disconnect(reason)
 		}
 	}
 }
@@ -220,15 +220,15 @@ func (c *conn) send(data []byte) {
 	c.queue = append(c.queue, data)
 	c.mu.Unlock()
 	select {
-	case c.ready <- struct{}{}:
+	case c.queued <- struct{}{}:
 	default:
 	}
 }
 
-func (c *conn) write() {
+func (c *conn) writeLoop() {
 	for {
 		select {
-		case <-c.ready:
+		case <-c.queued:
 		case <-c.ctx.Done():
 			return
 		}
@@ -247,21 +247,21 @@ func (c *conn) write() {
 func (c *conn) writeFrame(data []byte) error {
 	ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
 	defer cancel()
-	c.w.note(Frame{Conn: c.id, Dir: "out", Kind: "text", Data: data})
+	c.w.recordFrame(Frame{Conn: c.id, Dir: "out", Kind: "text", Data: data})
 	err := c.ws.Write(ctx, websocket.MessageText, data)
-	if c.w.fault.frameSent() {
-		return errors.Join(err, c.wire.sever())
+	if c.w.faults.countSentFrame() {
+		return errors.Join(err, c.tcp.closeTCP())
 	}
 	return err
 }
 
-// ping keeps the client sure that somebody is there.
-func (c *conn) ping() {
-	every := c.w.fault.pings(c.w.opts.PingEvery)
+// pingLoop keeps the client sure that somebody is there.
+func (c *conn) pingLoop() {
+	every := c.w.faults.pingInterval(c.w.opts.PingEvery)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		c.w.note(Frame{Conn: c.id, Dir: "out", Kind: "ping"})
+		c.w.recordFrame(Frame{Conn: c.id, Dir: "out", Kind: "ping"})
 		ctx, cancel := context.WithTimeout(c.ctx, 6*every)
 		err := c.ws.Ping(ctx)
 		cancel()
@@ -276,20 +276,20 @@ func (c *conn) ping() {
 	}
 }
 
-func (c *conn) read() {
+func (c *conn) readLoop() {
 	for {
 		kind, data, err := c.ws.Read(c.ctx)
 		if err != nil {
 			return
 		}
 		if kind == websocket.MessageText {
-			c.w.receive(c, data)
+			c.w.handleFrame(c, data)
 		}
 	}
 }
 
-// receive takes one frame from the app, which can only be an ack.
-func (w *Workspace) receive(c *conn, data []byte) {
+// handleFrame takes one frame from the app, which can only be an ack.
+func (w *Workspace) handleFrame(c *conn, data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var ack struct {
@@ -302,16 +302,16 @@ func (w *Workspace) receive(c *conn, data []byte) {
 		note = "dropped: an ack of 20 KB or more"
 	case err != nil || ack.EnvelopeID == "":
 		note = "not an ack"
-	case w.fault.swallowsAck():
+	case w.faults.takeIgnoredAck():
 		note = "ack ignored by a fault"
 	default:
-		note = w.acked(ack.EnvelopeID, ack.Payload)
+		note = w.handleAck(ack.EnvelopeID, ack.Payload)
 	}
-	w.record(Frame{Conn: c.id, Dir: "in", Kind: "text", Data: data, Note: note})
+	w.recordFrameLocked(Frame{Conn: c.id, Dir: "in", Kind: "text", Data: data, Note: note})
 }
 
-// leave takes the socket out of the choice.
-func (c *conn) leave() {
+// unregister takes the socket out of the choice.
+func (c *conn) unregister() {
 	w := c.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -321,35 +321,35 @@ func (c *conn) leave() {
 			break
 		}
 	}
-	w.record(Frame{Conn: c.id, Dir: "in", Kind: "close"})
+	w.recordFrameLocked(Frame{Conn: c.id, Dir: "in", Kind: "close"})
 }
 
 // linger keeps TCP open after the end when a fault says that closing never finishes, until the peer has had enough.
 func (c *conn) linger() {
-	c.wire.mu.Lock()
-	keep := c.wire.keepOpen
-	c.wire.mu.Unlock()
+	c.tcp.mu.Lock()
+	keep := c.tcp.keepOpen
+	c.tcp.mu.Unlock()
 	if !keep {
 		return
 	}
-	stop := context.AfterFunc(c.w.ctx, func() { _ = c.wire.sever() })
+	stop := context.AfterFunc(c.w.ctx, func() { _ = c.tcp.closeTCP() })
 	defer stop()
-	_, _ = io.Copy(io.Discard, c.wire.Conn) // ends with the connection
+	_, _ = io.Copy(io.Discard, c.tcp.Conn) // ends with the connection
 }
 
-// drop ends the socket now, whatever the faults say.
-func (c *conn) drop() {
+// terminate ends the socket now, whatever the faults say.
+func (c *conn) terminate() {
 	c.cancel()
-	_ = c.wire.sever()
+	_ = c.tcp.closeTCP()
 }
 
-func (f *Faults) neverCloses() bool {
+func (f *Faults) closingNeverFinishes() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.noClosing
+	return f.neverFinishClosing
 }
 
-func (f *Faults) pings(usual time.Duration) time.Duration {
+func (f *Faults) pingInterval(usual time.Duration) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.pingEvery > 0 {

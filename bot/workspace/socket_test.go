@@ -23,7 +23,7 @@ func (s *rawSocket) envelope() (id, eventID string, attempt float64, reason stri
 
 func TestHelloCountsConnections(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	for n := 1.0; n <= 2; n++ {
 		h := f.dial().next()
 		if h["type"] != "hello" || h["num_connections"] != n {
@@ -38,7 +38,7 @@ func TestHelloCountsConnections(t *testing.T) {
 
 func TestATicketIsGoodForOneSocketAndHalfAMinute(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	open := func() string {
 		out, _ := f.callAs(f.AppToken(), "apps.connections.open", nil)
 		return str(out["url"])
@@ -49,7 +49,7 @@ func TestATicketIsGoodForOneSocketAndHalfAMinute(t *testing.T) {
 		t.Error("a ticket was used twice")
 	}
 	u = open()
-	f.clock.Advance(ticketLife + time.Second)
+	f.clock.Advance(ticketTTL + time.Second)
 	if _, err := f.dialURL(u); err == nil {
 		t.Error("an old ticket was taken")
 	}
@@ -57,9 +57,9 @@ func TestATicketIsGoodForOneSocketAndHalfAMinute(t *testing.T) {
 
 func TestTheEleventhSocketIsOneTooMany(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	for range maxConnections {
-		f.greeted()
+		f.dialReady()
 	}
 	if d := f.dial().next(); d["type"] != "disconnect" || d["reason"] != "too_many_websockets" {
 		t.Errorf("got %v", d)
@@ -71,8 +71,8 @@ func TestTheEleventhSocketIsOneTooMany(t *testing.T) {
 
 func TestAnEventIsRetriedAtOnceAfterAMinuteAndAfterFive(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.greeted()
+	f := startFixture(t)
+	s := f.dialReady()
 	f.post("x")
 	id, event, attempt, reason := s.envelope()
 	if attempt != 0 || reason != "" {
@@ -95,7 +95,7 @@ func TestAnEventIsRetriedAtOnceAfterAMinuteAndAfterFive(t *testing.T) {
 		t.Error("gugu91/pinet#226: a later retry has a new envelope id")
 	}
 	f.clock.Advance(ackDeadline)
-	f.wait("given up", func() bool { return f.Pending() == 0 })
+	f.waitUntil("given up", func() bool { return f.Pending() == 0 })
 }
 
 // waitScheduled waits until something is scheduled for that long from now, and nothing earlier.
@@ -121,13 +121,13 @@ func (f *fixture) waitScheduled(d time.Duration) {
 	}
 }
 
-func TestAnAckInTimeIsTheEndOfIt(t *testing.T) {
+func TestAnAckInTimeEndsTheDelivery(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.greeted()
+	f := startFixture(t)
+	s := f.dialReady()
 	f.post("x")
 	s.event()
-	f.wait("acked", func() bool { return f.Pending() == 0 })
+	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 	f.clock.Advance(time.Hour / 2)
 	f.post("y")
 	if _, ev := s.event(); ev["text"] != "y" {
@@ -137,8 +137,8 @@ func TestAnAckInTimeIsTheEndOfIt(t *testing.T) {
 
 func TestTheFirstRetryRepeatsTheEnvelope(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.greeted()
+	f := startFixture(t)
+	s := f.dialReady()
 	f.post("x")
 	a := s.next()
 	f.clock.Advance(ackDeadline)
@@ -147,17 +147,17 @@ func TestTheFirstRetryRepeatsTheEnvelope(t *testing.T) {
 		t.Error("slackapi/bolt-js#2487: the same envelope comes twice")
 	}
 	s.ack(b)
-	f.wait("acked", func() bool { return f.Pending() == 0 })
+	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 }
 
 func TestAnAckOf20KBIsDropped(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.greeted()
+	f := startFixture(t)
+	s := f.dialReady()
 	f.post("x")
 	env := s.next()
 	s.send(map[string]any{"envelope_id": env["envelope_id"], "payload": map[string]string{"text": strings.Repeat("x", 20_000)}})
-	f.wait("seen", func() bool {
+	f.waitUntil("seen", func() bool {
 		for _, fr := range f.Frames() {
 			if strings.HasPrefix(fr.Note, "dropped") {
 				return true
@@ -169,13 +169,13 @@ func TestAnAckOf20KBIsDropped(t *testing.T) {
 		t.Error("slack-go/slack#1196: the ack counted")
 	}
 	s.ack(env)
-	f.wait("acked", func() bool { return f.Pending() == 0 })
+	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 }
 
 func TestEachPayloadGoesToOneSocketByChance(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	sockets := []*rawSocket{f.greeted(), f.greeted()}
+	f := startFixture(t)
+	sockets := []*rawSocket{f.dialReady(), f.dialReady()}
 	const n = 60
 	for range n {
 		f.post("x")
@@ -207,31 +207,31 @@ func TestEachPayloadGoesToOneSocketByChance(t *testing.T) {
 	if count[0] < n/6 || count[1] < n/6 {
 		t.Errorf("slackapi/bolt-js#2225: shared out as %v", count)
 	}
-	f.wait("acked", func() bool { return f.Pending() == 0 })
+	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 }
 
 func TestEventsWithoutAConnectionFollowTheSameSchedule(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	f.post("x")
 	f.waitScheduled(time.Minute)
-	s := f.greeted()
+	s := f.dialReady()
 	f.clock.Advance(time.Minute)
 	if _, _, attempt, _ := s.envelope(); attempt != 2 {
 		t.Errorf("attempt %v", attempt)
 	}
 }
 
-func TestEventsThatNobodyTakesAreGivenUp(t *testing.T) {
+func TestEventsThatNobodyAcksAreGivenUp(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	f.post("x")
 	f.waitScheduled(time.Minute)
 	f.clock.Advance(time.Minute)
 	f.waitScheduled(5 * time.Minute)
 	f.clock.Advance(5 * time.Minute)
-	f.wait("given up", func() bool { return f.Pending() == 0 })
-	s := f.greeted()
+	f.waitUntil("given up", func() bool { return f.Pending() == 0 })
+	s := f.dialReady()
 	f.post("y")
 	if _, ev := s.event(); ev["text"] != "y" {
 		t.Errorf("got %v", ev)
@@ -240,8 +240,8 @@ func TestEventsThatNobodyTakesAreGivenUp(t *testing.T) {
 
 func TestAConnectionIsRefreshedAtTheEndOfItsLife(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.greeted()
+	f := startFixture(t)
+	s := f.dialReady()
 	f.clock.Advance(18060*time.Second - warnBefore)
 	if d := s.next(); d["reason"] != "warning" {
 		t.Errorf("got %v", d)
@@ -257,19 +257,19 @@ func TestAConnectionIsRefreshedAtTheEndOfItsLife(t *testing.T) {
 		t.Error("it still gets payloads")
 	}
 	f.clock.Advance(closeAfterWarn)
-	s.closed()
+	s.waitClosed()
 }
 
 func TestEventsAreTurnedOffWhenNothingIsAcked(t *testing.T) {
 	t.Parallel()
-	f := start(t, func(o *Options) { o.AutoDisable = true })
+	f := startFixture(t, func(o *Options) { o.AutoDisable = true })
 	for range 20 {
 		f.post("x")
 	}
-	f.wait("turned off", f.EventsDisabled)
+	f.waitUntil("turned off", f.EventsDisabled)
 	f.waitScheduled(time.Minute) // what failed at once was tried again, and counts as well
 	f.EnableEvents()
-	s := f.greeted()
+	s := f.dialReady()
 	f.post("y")
 	if _, ev := s.event(); ev["text"] != "y" {
 		t.Errorf("got %v", ev)
@@ -278,8 +278,8 @@ func TestEventsAreTurnedOffWhenNothingIsAcked(t *testing.T) {
 
 func TestFramesAreRecordedInBothDirections(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.greeted()
+	f := startFixture(t)
+	s := f.dialReady()
 	seen := make(chan Frame, 100)
 	watching := make(chan struct{})
 	ctx, stop := context.WithCancel(f.ctx)
@@ -287,7 +287,7 @@ func TestFramesAreRecordedInBothDirections(t *testing.T) {
 	t.Cleanup(func() { stop(); <-watching })
 	f.post("x")
 	s.event()
-	f.wait("acked", func() bool { return f.Pending() == 0 })
+	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 	var out, in bool
 	for _, fr := range f.Frames() {
 		out = out || fr.Dir == "out" && strings.Contains(string(fr.Data), `"events_api"`)
@@ -311,14 +311,14 @@ func TestFramesAreRecordedInBothDirections(t *testing.T) {
 
 func TestClosingTakesLessThanASecond(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.greeted()
+	f := startFixture(t)
+	s := f.dialReady()
 	f.Faults().NeverFinishClosing()
 	f.Faults().Stall()
-	f.Faults().API("auth.test", 1, Hang())
+	f.Faults().InjectAPI("auth.test", 1, Hang())
 	hung := make(chan error, 1)
 	go func() { _, err := f.api.AuthTestContext(f.ctx); hung <- err }()
-	f.wait("a call hangs", func() bool { return len(f.RequestsOf("auth.test")) == 1 })
+	f.waitUntil("a call hangs", func() bool { return len(f.RequestsOf("auth.test")) == 1 })
 	began := time.Now()
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
@@ -326,7 +326,7 @@ func TestClosingTakesLessThanASecond(t *testing.T) {
 	if d := time.Since(began); d > time.Second {
 		t.Errorf("it took %s", d)
 	}
-	s.closed()
+	s.waitClosed()
 	if err := <-hung; err == nil {
 		t.Error("a hanging call was answered")
 	}
@@ -341,21 +341,21 @@ func TestTheWorkspaceListensOnLoopbackOnly(t *testing.T) {
 
 func TestTheRealClientSurvivesABurst(t *testing.T) {
 	t.Parallel()
-	f := start(t, noRates)
-	got := f.inbox()
+	f := startFixture(t, noRates)
+	got := f.collectEvents()
 	const n = 1000
 	for range n {
 		f.post("x")
 	}
 	for range n {
-		f.message(got)
+		f.nextMessage(got)
 	}
-	f.wait("all acked", func() bool { return f.Pending() == 0 })
+	f.waitUntil("all acked", func() bool { return f.Pending() == 0 })
 }
 
 func TestTheRealClientGivesUpOnABadToken(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	f.RevokeToken(f.AppToken(), "invalid_auth")
 	client := socketmode.New(f.api)
 	go func() {

@@ -9,18 +9,18 @@ const setStatus = "assistant.threads.setStatus"
 
 func TestAStatusIsOfAThreadThatTheAppMayWriteIn(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	root := f.post("root")
 	inside, err := f.ann.Reply(f.ch, root, "a reply")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.refuses("channel_not_found", setStatus, form("channel_id", "C0NONE", "thread_ts", root, "status", "x"))
-	f.refuses("invalid_thread_ts", setStatus, form("channel_id", f.ch, "thread_ts", "1.000001", "status", "x"))
-	f.refuses("invalid_thread_ts", setStatus, form("channel_id", f.ch, "thread_ts", inside, "status", "x"))
-	f.refuses("invalid_arguments", setStatus, form("channel_id", f.ch, "thread_ts", root))
-	f.Faults().API(setStatus, 1, Error("unknown_method"))
-	f.refuses("unknown_method", setStatus, form("channel_id", f.ch, "thread_ts", root, "status", "x"))
+	f.callFails("channel_not_found", setStatus, form("channel_id", "C0NONE", "thread_ts", root, "status", "x"))
+	f.callFails("invalid_thread_ts", setStatus, form("channel_id", f.ch, "thread_ts", "1.000001", "status", "x"))
+	f.callFails("invalid_thread_ts", setStatus, form("channel_id", f.ch, "thread_ts", inside, "status", "x"))
+	f.callFails("invalid_arguments", setStatus, form("channel_id", f.ch, "thread_ts", root))
+	f.Faults().InjectAPI(setStatus, 1, Error("unknown_method"))
+	f.callFails("unknown_method", setStatus, form("channel_id", f.ch, "thread_ts", root, "status", "x"))
 	if s := f.Status(f.ch, root); s != "" {
 		t.Errorf("it shows %q", s)
 	}
@@ -28,11 +28,11 @@ func TestAStatusIsOfAThreadThatTheAppMayWriteIn(t *testing.T) {
 
 func TestAStatusIsTakenAwayAfterTwoMinutes(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	root := f.post("root")
 	set := func(text string) {
 		t.Helper()
-		f.allows(setStatus, form("channel_id", f.ch, "thread_ts", root, "status", text))
+		f.callOK(setStatus, form("channel_id", f.ch, "thread_ts", root, "status", text))
 	}
 	set("is working…")
 	f.clock.Advance(100 * time.Second)

@@ -10,20 +10,20 @@ import (
 type channelState struct {
 	id        string
 	name      string
-	kind      Kind
+	kind      ChannelKind
 	extShared bool
 	// pendingShare: another team was asked to share the channel.
 	pendingShare bool
 	archived     bool
 	created      int64
 	members      []string
-	shared       []string // teams that share the channel
+	sharedTeams  []string // teams that share the channel
 	messages     []*Message
 	byTS         map[string]*Message
 	threads      map[string][]*Message // root's ts → replies, oldest first
 }
 
-func (c *channelState) has(user string) bool { return slices.Contains(c.members, user) }
+func (c *channelState) hasMember(user string) bool { return slices.Contains(c.members, user) }
 
 func (c *channelState) add(m *Message) {
 	c.messages = append(c.messages, m)
@@ -66,8 +66,8 @@ func (c *channelState) remove(m *Message) {
 	}
 }
 
-// between returns the part of msgs (ordered by ts) within the bounds, which are microseconds; 0 means no bound.
-func between(msgs []*Message, oldest, latest int64, inclusive bool) []*Message {
+// messagesBetween returns the part of msgs (ordered by ts) within the bounds, which are microseconds; 0 means no bound.
+func messagesBetween(msgs []*Message, oldest, latest int64, inclusive bool) []*Message {
 	lo, hi := 0, len(msgs)
 	at := func(i int) int64 { v, _ := parseTS(msgs[i].TS); return v }
 	if oldest > 0 {
@@ -114,7 +114,7 @@ func (w *Workspace) person(ref string) *Person {
 func (w *Workspace) im(user string) *channelState {
 	for _, id := range w.channelOrder {
 		c := w.channels[id]
-		if c.kind == DirectMessage && c.has(user) && c.has(w.botUser) {
+		if c.kind == DirectMessage && c.hasMember(user) && c.hasMember(w.botUser) {
 			return c
 		}
 	}
@@ -126,7 +126,7 @@ func (w *Workspace) newChannel(prefix string, c *channelState) *channelState {
 	c.byTS, c.threads = map[string]*Message{}, map[string][]*Message{}
 	w.channels[c.id] = c
 	w.channelOrder = append(w.channelOrder, c.id)
-	w.touch(change{kind: placesChanged})
+	w.recordChange(change{kind: directoryChanged})
 	w.notify()
 	return c
 }

@@ -11,16 +11,16 @@ import (
 type element = map[string]any
 
 var (
-	preformatted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?s)```(.+?)```\n?") })
-	inlineCode   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`[^`\n]+`") })
-	typedToken   = sync.OnceValue(func() *regexp.Regexp {
+	preformatted  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?s)```(.+?)```\n?") })
+	inlineCode    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`[^`\n]+`") })
+	composedToken = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`https?://[^\s<>|]+` +
 			`|[A-Za-z0-9._%+\-]+@[A-Za-z0-9.\-]+\.[A-Za-z]{2,}` +
 			`|[@#][\p{L}\p{N}._\-]+` +
 			`|\b[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)*\.(?:com|org|net|io|dev|ai|app|md|rs|sh|py)\b(?:/[^\s<>|]*)?` +
 			`|:[a-z0-9_+\-]+:`)
 	})
-	wireToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([^<>]+)>`) })
+	mrkdwnToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([^<>]+)>`) })
 )
 
 // emojis are the few that people of this workspace have: Slack turns them into a name in the text, and keeps their
@@ -41,69 +41,69 @@ func unescape(s string) string {
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(s)
 }
 
-// typed turns what a person types into the text and blocks that Slack stores: URLs, mail addresses and things that
+// parseComposed turns what a person types into the text and blocks that Slack stores: URLs, mail addresses and things that
 // look like a domain (README.md) become links, names become mentions, emoji become names. The caller holds mu.
-func (w *Workspace) typed(text string) (wire string, blocks json.RawMessage) {
+func (w *Workspace) parseComposed(text string) (wire string, blocks json.RawMessage) {
 	var b strings.Builder
 	var parts []element
 	at := 0
 	for _, m := range preformatted().FindAllStringSubmatchIndex(text, -1) {
-		w.section(text[at:m[0]], &b, &parts)
+		w.appendSection(text[at:m[0]], &b, &parts)
 		inner := strings.TrimPrefix(text[m[2]:m[3]], "\n")
-		elements := links(strings.TrimSuffix(inner, "\n"), nil)
+		elements := linkElements(strings.TrimSuffix(inner, "\n"), nil)
 		parts = append(parts, element{"type": "rich_text_preformatted", "elements": elements, "border": 0})
-		b.WriteString("```" + w.wireOf(links(text[m[2]:m[3]], nil)) + "```")
+		b.WriteString("```" + w.renderMrkdwn(linkElements(text[m[2]:m[3]], nil)) + "```")
 		if strings.HasSuffix(text[m[0]:m[1]], "\n") {
 			b.WriteString("\n")
 		}
 		at = m[1]
 	}
-	w.section(text[at:], &b, &parts)
-	return b.String(), richBlock(parts)
+	w.appendSection(text[at:], &b, &parts)
+	return b.String(), richTextBlock(parts)
 }
 
-// section adds running text, with its inline code.
-func (w *Workspace) section(text string, b *strings.Builder, parts *[]element) {
+// appendSection adds running text, with its inline code.
+func (w *Workspace) appendSection(text string, b *strings.Builder, parts *[]element) {
 	if text == "" {
 		return
 	}
 	var elements []element
 	at := 0
 	for _, m := range inlineCode().FindAllStringIndex(text, -1) {
-		elements = append(elements, w.tokens(text[at:m[0]])...)
-		elements = append(elements, links(text[m[0]+1:m[1]-1], element{"code": true})...)
+		elements = append(elements, w.parseTokens(text[at:m[0]])...)
+		elements = append(elements, linkElements(text[m[0]+1:m[1]-1], element{"code": true})...)
 		at = m[1]
 	}
-	elements = append(elements, w.tokens(text[at:])...)
-	b.WriteString(w.wireOf(elements))
+	elements = append(elements, w.parseTokens(text[at:])...)
+	b.WriteString(w.renderMrkdwn(elements))
 	*parts = append(*parts, element{"type": "rich_text_section", "elements": elements})
 }
 
-// tokens finds what Slack recognises while a person types.
-func (w *Workspace) tokens(text string) []element {
+// parseTokens finds what Slack recognises while a person types.
+func (w *Workspace) parseTokens(text string) []element {
 	var out []element
 	at := 0
-	for _, m := range typedToken().FindAllStringIndex(text, -1) {
+	for _, m := range composedToken().FindAllStringIndex(text, -1) {
 		word := text[m[0]:m[1]]
-		el, used := w.token(word)
+		el, used := w.parseToken(word)
 		if el == nil {
 			continue
 		}
-		out = append(out, plain(text[at:m[0]])...)
+		out = append(out, textElements(text[at:m[0]])...)
 		out = append(out, el)
 		at = m[0] + used
 	}
-	return append(out, plain(text[at:])...)
+	return append(out, textElements(text[at:])...)
 }
 
-// token resolves one word; used is how much of it belongs to the token.
-func (w *Workspace) token(word string) (el element, used int) {
+// parseToken resolves one word; used is how much of it belongs to the token.
+func (w *Workspace) parseToken(word string) (el element, used int) {
 	trimmed := strings.TrimRight(word, ".,!?;:'\")-")
 	switch {
 	case strings.HasPrefix(word, "http://"), strings.HasPrefix(word, "https://"):
 		return element{"type": "link", "url": trimmed}, len(trimmed)
 	case word[0] == '@':
-		return w.mention(trimmed), len(trimmed)
+		return w.parseMention(trimmed), len(trimmed)
 	case word[0] == '#':
 		if ch := w.channel(trimmed); ch != nil && ch.kind == PublicChannel {
 			return element{"type": "channel", "channel_id": ch.id}, len(trimmed)
@@ -122,7 +122,7 @@ func (w *Workspace) token(word string) (el element, used int) {
 	return nil, 0
 }
 
-func (w *Workspace) mention(word string) element {
+func (w *Workspace) parseMention(word string) element {
 	name := word[1:]
 	switch name {
 	case "here", "channel", "everyone":
@@ -139,7 +139,7 @@ func (w *Workspace) mention(word string) element {
 	return nil
 }
 
-func (w *Workspace) handle(group string) string {
+func (w *Workspace) groupHandle(group string) string {
 	for _, g := range w.groups {
 		if g.ID == group {
 			return g.Handle
@@ -148,22 +148,22 @@ func (w *Workspace) handle(group string) string {
 	return ""
 }
 
-// plain is text without tokens, apart from emoji.
-func plain(text string) []element {
+// textElements is text without tokens, apart from emoji.
+func textElements(text string) []element {
 	if text == "" {
 		return nil
 	}
 	for _, e := range emojis {
 		if before, after, found := strings.Cut(text, e.char); found {
-			out := append(plain(before), element{"type": "emoji", "name": e.name, "unicode": e.code})
-			return append(out, plain(after)...)
+			out := append(textElements(before), element{"type": "emoji", "name": e.name, "unicode": e.code})
+			return append(out, textElements(after)...)
 		}
 	}
 	return []element{{"type": "text", "text": text}}
 }
 
-// links finds full URLs only, as Slack does within code.
-func links(text string, style element) []element {
+// linkElements finds full URLs only, as Slack does within code.
+func linkElements(text string, style element) []element {
 	var out []element
 	add := func(el element) {
 		if style != nil {
@@ -172,7 +172,7 @@ func links(text string, style element) []element {
 		out = append(out, el)
 	}
 	at := 0
-	for _, m := range typedToken().FindAllStringIndex(text, -1) {
+	for _, m := range composedToken().FindAllStringIndex(text, -1) {
 		word := text[m[0]:m[1]]
 		if !strings.HasPrefix(word, "http") || !strings.Contains(word, "://") {
 			continue
@@ -190,8 +190,8 @@ func links(text string, style element) []element {
 	return out
 }
 
-// wireOf writes elements as message text.
-func (w *Workspace) wireOf(elements []element) string {
+// renderMrkdwn writes elements as message text.
+func (w *Workspace) renderMrkdwn(elements []element) string {
 	var b strings.Builder
 	code := false
 	for _, el := range elements {
@@ -200,7 +200,7 @@ func (w *Workspace) wireOf(elements []element) string {
 			b.WriteByte('`')
 			code = now
 		}
-		b.WriteString(w.wireElement(el))
+		b.WriteString(w.renderElement(el))
 	}
 	if code {
 		b.WriteByte('`')
@@ -208,7 +208,7 @@ func (w *Workspace) wireOf(elements []element) string {
 	return b.String()
 }
 
-func (w *Workspace) wireElement(el element) string {
+func (w *Workspace) renderElement(el element) string {
 	switch el["type"] {
 	case "user":
 		return "<@" + str(el["user_id"]) + ">"
@@ -216,7 +216,7 @@ func (w *Workspace) wireElement(el element) string {
 		id := str(el["channel_id"])
 		return "<#" + id + "|" + w.channels[id].name + ">"
 	case "usergroup":
-		return "<!subteam^" + str(el["usergroup_id"]) + "|@" + w.handle(str(el["usergroup_id"])) + ">"
+		return "<!subteam^" + str(el["usergroup_id"]) + "|@" + w.groupHandle(str(el["usergroup_id"])) + ">"
 	case "broadcast":
 		return "<!" + str(el["range"]) + ">"
 	case "emoji":
@@ -230,8 +230,8 @@ func (w *Workspace) wireElement(el element) string {
 	return escape(str(el["text"]))
 }
 
-// richText is the rich_text block that Slack makes of an app's text.
-func richText(wire string) json.RawMessage {
+// richTextFromMrkdwn is the rich_text block that Slack makes of an app's text.
+func richTextFromMrkdwn(wire string) json.RawMessage {
 	if wire == "" {
 		return nil
 	}
@@ -242,17 +242,17 @@ func richText(wire string) json.RawMessage {
 			elements = append(elements, element{"type": "text", "text": unescape(s)})
 		}
 	}
-	for _, m := range wireToken().FindAllStringSubmatchIndex(wire, -1) {
+	for _, m := range mrkdwnToken().FindAllStringSubmatchIndex(wire, -1) {
 		text(wire[at:m[0]])
-		elements = append(elements, wireLeaf(wire[m[2]:m[3]]))
+		elements = append(elements, parseMrkdwnToken(wire[m[2]:m[3]]))
 		at = m[1]
 	}
 	text(wire[at:])
-	return richBlock([]element{{"type": "rich_text_section", "elements": elements}})
+	return richTextBlock([]element{{"type": "rich_text_section", "elements": elements}})
 }
 
-// wireLeaf reads what stands between < and >.
-func wireLeaf(token string) element {
+// parseMrkdwnToken reads what stands between < and >.
+func parseMrkdwnToken(token string) element {
 	ref, label, _ := strings.Cut(token, "|")
 	switch {
 	case strings.HasPrefix(ref, "@"):
@@ -271,7 +271,7 @@ func wireLeaf(token string) element {
 	return el
 }
 
-func richBlock(parts []element) json.RawMessage {
+func richTextBlock(parts []element) json.RawMessage {
 	if len(parts) == 0 {
 		return nil
 	}

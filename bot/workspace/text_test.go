@@ -47,7 +47,7 @@ func plainOf(t *testing.T, f *fixture, blocks json.RawMessage) string {
 
 func TestTextIsStoredAsSlackStoresIt(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	group := f.AddGroup("admins")
 	for typed, want := range map[string]string{
 		"a < b && c > d":                   "a &lt; b &amp;&amp; c &gt; d",
@@ -72,7 +72,7 @@ func TestTextIsStoredAsSlackStoresIt(t *testing.T) {
 
 func TestBlocksHoldWhatWasTyped(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	for _, typed := range []string{
 		"RocketChat/Rocket.Chat#6782: a < b && c > d &lt;",
 		"see https://a.example/x?y=1&z=2. And README.md, @ann in #general",
@@ -88,7 +88,7 @@ func TestBlocksHoldWhatWasTyped(t *testing.T) {
 
 func TestCodeIsMarkedInBlocks(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	m, _ := f.Message(f.ch, f.post("run `go test`\n```a\nb```"))
 	var list []struct{ Elements []element }
 	if err := json.Unmarshal(m.Blocks, &list); err != nil {
@@ -104,8 +104,8 @@ func TestCodeIsMarkedInBlocks(t *testing.T) {
 
 func TestAnAppsTextGetsRichTextToo(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	ts := str(f.allows("chat.postMessage", form("channel", f.ch, "text", "hi <@"+f.ann.ID+"> &amp; <https://a.example/|you> in <#"+f.ch+">"))["ts"])
+	f := startFixture(t)
+	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "hi <@"+f.ann.ID+"> &amp; <https://a.example/|you> in <#"+f.ch+">"))["ts"])
 	m, _ := f.Message(f.ch, ts)
 	for _, want := range []string{`"user_id":"` + f.ann.ID, `"text":" \u0026 "`, `"url":"https://a.example/"`, `"channel_id":"` + f.ch} {
 		if !strings.Contains(string(m.Blocks), want) {

@@ -78,7 +78,7 @@ func (w *Workspace) MessagesSince(channel, ts string) []Message {
 	defer w.mu.Unlock()
 	after, _ := parseTS(ts)
 	if c := w.channel(channel); c != nil {
-		return cloneAll(between(c.messages, after, 0, false))
+		return cloneAll(messagesBetween(c.messages, after, 0, false))
 	}
 	return nil
 }
@@ -157,10 +157,10 @@ func (w *Workspace) Home(user string) (v View, ok bool) {
 	return View{}, false
 }
 
-// Requests returns the last API calls, oldest first (Options.RequestLog of them).
+// Requests returns the last InjectAPI calls, oldest first (Options.RequestLog of them).
 func (w *Workspace) Requests() []Request { return w.RequestsSince(0) }
 
-// RequestsSince returns the API calls after a sequence number.
+// RequestsSince returns the InjectAPI calls after a sequence number.
 func (w *Workspace) RequestsSince(seq int) []Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,7 +176,7 @@ func (w *Workspace) RequestsOf(method string) []Request {
 func (w *Workspace) Connections() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.live()
+	return w.countActive()
 }
 
 // Channel returns a conversation by id or name.

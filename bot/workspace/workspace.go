@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// Rates says whether Slack's rate limits hold.
-type Rates int
+// RateLimits says whether Slack's rate limits hold.
+type RateLimits int
 
 const (
-	// Strict is Slack's own: one message a second and channel, and a tier per method.
-	Strict Rates = iota
-	// Off lets bulk tests call as fast as they can.
-	Off
+	// RateLimitsStrict is Slack's own: one message a second and channel, and a tier per method.
+	RateLimitsStrict RateLimits = iota
+	// RateLimitsOff lets bulk tests call as fast as they can.
+	RateLimitsOff
 )
 
 // Options of a workspace. The zero value is a usable workspace on the real clock with Slack's limits.
@@ -34,7 +34,7 @@ type Options struct {
 	Log        *slog.Logger
 	Host       string       // listen address, a loopback one; default 127.0.0.1:0
 	Listener   net.Listener // instead of one on Host, e.g. in memory; its address is a loopback one
-	Rates      Rates
+	RateLimits RateLimits
 
 	Scopes    []string // of the bot token; nil: all that the methods need
 	AppScopes []string // of the app token; nil: connections:write
@@ -60,11 +60,11 @@ type Options struct {
 	// NoAssistant answers assistant.threads.* with feature_disabled, as workspaces without AI features do.
 	NoAssistant bool
 
-	ConnectionLife time.Duration // until Slack refreshes a connection, by Clock; default 18060 s
-	PingEvery      time.Duration // WebSocket pings, by the real clock; default 5 s
-	FrameLog       int           // how many frames are kept; default 4096
-	RequestLog     int           // how many API calls are kept; default 16384
-	Seed           uint64        // of the random choice among sockets and of Shuffle
+	ConnectionLifetime time.Duration // until Slack refreshes a connection, by Clock; default 18060 s
+	PingEvery          time.Duration // WebSocket pings, by the real clock; default 5 s
+	FrameLog           int           // how many frames are kept; default 4096
+	RequestLog         int           // how many InjectAPI calls are kept; default 16384
+	Seed               uint64        // of the random choice among sockets and of Shuffle
 }
 
 // Workspace is one Slack workspace with one app installed in it. Its methods are safe for concurrent use. Start owns
@@ -74,51 +74,51 @@ type Workspace struct {
 	clock   Clock
 	log     *slog.Logger
 	sched   *scheduler
-	fault   *Faults
+	faults  *Faults
 	methods map[string]method
 
 	appID, botID, botUser string
 
-	wg     sync.WaitGroup
-	ctx    context.Context
-	cancel context.CancelFunc
-	server *http.Server
-	base   string // http://127.0.0.1:PORT
+	wg      sync.WaitGroup
+	ctx     context.Context
+	cancel  context.CancelFunc
+	server  *http.Server
+	baseURL string // http://127.0.0.1:PORT
 
-	mu           sync.Mutex // guards the fields that follow
-	started      bool
-	closed       bool
-	changed      chan struct{}
-	rng          *rand.Rand
-	lastTS       int64
-	lastID       int64
-	people       map[string]*Person
-	peopleOrder  []string
-	groups       []userGroup
-	channels     map[string]*channelState
-	channelOrder []string
-	ephemerals   map[string][]Ephemeral
-	views        map[string]*view
-	viewStacks   map[string][]string // user → open modals, bottom first
-	homes        map[string]*view
-	triggers     map[string]*trigger
-	responseURLs map[string]*responseURL
-	files        map[string]*storedFile
-	statuses     map[string]string // channel/thread → assistant status
-	statusEnds   map[string]func() // channel/thread → calls off that Slack takes the status away
-	tickets      map[string]time.Time
-	conns        []*conn
-	connSeq      int
-	pending      map[string]*delivery // envelope id → delivery
-	held         []*delivery          // waiting for Shuffle to have enough
-	sent         map[string]*delivery // channel/ts → the event of that message
-	disabled     bool                 // events turned off by AutoDisable
-	attempts     []attempt
-	rates        map[string]*bucket
-	tokenErrors  map[string]string // token → Slack error, for revoked ones
-	frames       ring[Frame]
-	requests     ring[Request]
-	journal      ring[change]
+	mu                 sync.Mutex // guards the fields that follow
+	started            bool
+	closed             bool
+	changed            chan struct{}
+	rng                *rand.Rand
+	lastTS             int64
+	lastID             int64
+	people             map[string]*Person
+	peopleOrder        []string
+	groups             []userGroup
+	channels           map[string]*channelState
+	channelOrder       []string
+	ephemerals         map[string][]Ephemeral
+	views              map[string]*view
+	viewStacks         map[string][]string // user → open modals, bottom first
+	homes              map[string]*view
+	triggers           map[string]*trigger
+	responseURLs       map[string]*responseURL
+	files              map[string]*storedFile
+	statuses           map[string]string // channel/thread → assistant status
+	cancelStatusExpiry map[string]func() // channel/thread → calls off that Slack takes the status away
+	tickets            map[string]time.Time
+	conns              []*conn
+	connSeq            int
+	pending            map[string]*envelopeDelivery // envelope id → delivery
+	heldForShuffle     []*envelopeDelivery          // waiting for Shuffle to have enough
+	messageEvents      map[string]*envelopeDelivery // channel/ts → the event of that message
+	eventsDisabled     bool                         // events turned off by AutoDisable
+	recentAttempts     []attemptResult
+	rates              map[string]*bucket
+	tokenErrors        map[string]string // token → Slack error, for revoked ones
+	frames             ring[Frame]
+	requests           ring[Request]
+	journal            ring[change]
 }
 
 // New makes a workspace. It does nothing until Start.
@@ -130,13 +130,13 @@ func New(opts Options) *Workspace {
 		people: map[string]*Person{}, channels: map[string]*channelState{}, ephemerals: map[string][]Ephemeral{},
 		views: map[string]*view{}, viewStacks: map[string][]string{}, homes: map[string]*view{},
 		triggers: map[string]*trigger{}, responseURLs: map[string]*responseURL{}, files: map[string]*storedFile{},
-		statuses: map[string]string{}, tickets: map[string]time.Time{}, pending: map[string]*delivery{}, sent: map[string]*delivery{},
-		statusEnds: map[string]func(){},
-		rates:      map[string]*bucket{}, tokenErrors: map[string]string{},
+		statuses: map[string]string{}, tickets: map[string]time.Time{}, pending: map[string]*envelopeDelivery{}, messageEvents: map[string]*envelopeDelivery{},
+		cancelStatusExpiry: map[string]func(){},
+		rates:              map[string]*bucket{}, tokenErrors: map[string]string{},
 		frames: ring[Frame]{max: opts.FrameLog}, requests: ring[Request]{max: opts.RequestLog}, journal: ring[change]{max: journalLength},
 	}
-	w.fault, w.methods = newFaults(w), methodTable()
-	w.appID, w.botID = appOfToken(opts.AppToken), w.newID("B")
+	w.faults, w.methods = newFaults(w), methodTable()
+	w.appID, w.botID = appIDFromToken(opts.AppToken), w.newID("B")
 	bot := &Person{w: w, ID: w.newID("U"), Name: opts.BotName, TeamID: opts.TeamID, bot: true}
 	bot.botID, bot.appID = w.botID, w.appID
 	w.botUser = bot.ID
@@ -154,7 +154,7 @@ func withDefaults(o Options) Options {
 	setDefault(&o.BotToken, "xoxb-100000000001-100000000002-LocalWorkspaceBotToken00")
 	setDefault(&o.AppToken, "xapp-1-A0LOCALAPP1-100000000003-0123456789abcdef0123456789abcdef")
 	setDefault(&o.Host, "127.0.0.1:0")
-	setDefault(&o.ConnectionLife, 18060*time.Second)
+	setDefault(&o.ConnectionLifetime, 18060*time.Second)
 	setDefault(&o.PingEvery, 5*time.Second)
 	setDefault(&o.FrameLog, 4096)
 	setDefault(&o.RequestLog, 16384)
@@ -193,12 +193,12 @@ func (w *Workspace) Start(ctx context.Context) error {
 	}
 	w.started = true
 	w.ctx, w.cancel = context.WithCancel(ctx)
-	w.base = "http://" + ln.Addr().String()
+	w.baseURL = "http://" + ln.Addr().String()
 	w.server = w.newServer()
 	w.mu.Unlock()
 	w.wg.Go(func() { w.sched.run(w.ctx.Done()) })
 	w.wg.Go(func() { _ = w.server.Serve(ln) }) // ends with ErrServerClosed
-	w.wg.Go(func() { <-w.ctx.Done(); w.shut() })
+	w.wg.Go(func() { <-w.ctx.Done(); w.shutdown() })
 	return nil
 }
 
@@ -215,20 +215,20 @@ func (w *Workspace) Close() error {
 	return nil
 }
 
-func (w *Workspace) shut() {
+func (w *Workspace) shutdown() {
 	w.mu.Lock()
 	w.closed = true
 	conns := append([]*conn(nil), w.conns...)
 	w.notify()
 	w.mu.Unlock()
 	for _, c := range conns {
-		c.drop()
+		c.terminate()
 	}
 	_ = w.server.Close()
 }
 
 // enter registers a handler that Close waits for. It says no once the workspace is closed.
-func (w *Workspace) enter() bool {
+func (w *Workspace) trackHandler() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -238,11 +238,11 @@ func (w *Workspace) enter() bool {
 	return true
 }
 
-// APIURL is the base of the Web API, with the trailing slash that clients want.
-func (w *Workspace) APIURL() string { return w.base + "/api/" }
+// APIURL is the base of the Web InjectAPI, with the trailing slash that clients want.
+func (w *Workspace) APIURL() string { return w.baseURL + "/api/" }
 
 // URL is the base of everything the workspace serves, without a trailing slash.
-func (w *Workspace) URL() string { return w.base }
+func (w *Workspace) URL() string { return w.baseURL }
 
 // BotToken is the token of the installed app, xoxb-….
 func (w *Workspace) BotToken() string { return w.opts.BotToken }
@@ -269,7 +269,7 @@ func (w *Workspace) TeamID() string { return w.opts.TeamID }
 func (w *Workspace) Now() time.Time { return w.clock.Now() }
 
 // Faults is the script of what goes wrong.
-func (w *Workspace) Faults() *Faults { return w.fault }
+func (w *Workspace) Faults() *Faults { return w.faults }
 
 // RevokeToken makes every later use of a token fail with a Slack error such as token_revoked, invalid_auth or
 // account_inactive; an empty error makes it valid again.

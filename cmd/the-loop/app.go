@@ -164,7 +164,7 @@ func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 	others := &servers{own: server, more: map[string]*tmux.Tmux{}}
 	var terminal sessions.Terminal = a.tmux
 	if c.socket != "" && !c.full {
-		terminal = narrow{a.tmux}
+		terminal = fixedSizeTmux{a.tmux}
 	}
 	a.core = sessions.New(sessions.Options{Terminal: terminal, At: others.at, Store: a.registry, Sink: a.events, Log: log,
 		Reports: harness.Reports{Dir: filepath.Join(first.StateRoot, "reports"), Asks: filepath.Join(first.StateRoot, "run", "ask"), Index: index},

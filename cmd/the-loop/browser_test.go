@@ -22,11 +22,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// browserPatience bounds what a browser is waited for; machines of CI are slow.
-const browserPatience = 60 * time.Second
+// browserTimeout bounds what a browser is waited for; machines of CI are slow.
+const browserTimeout = 60 * time.Second
 
-// browserTime bounds a whole test with a browser.
-const browserTime = 5 * time.Minute
+// browserTestTimeout bounds a whole test with a browser.
+const browserTestTimeout = 5 * time.Minute
 
 // browser is a Chromium of its own with one page in it.
 type browser struct {
@@ -62,9 +62,9 @@ func newBrowser(t *testing.T, width, height int64) *browser {
 		options = append(options, chromedp.NoSandbox)
 	}
 	b := &browser{t: t}
-	ctx, cancel := context.WithTimeout(context.Background(), browserTime)
+	ctx, cancel := context.WithTimeout(context.Background(), browserTestTimeout)
 	ctx, cancelAllocator := chromedp.NewExecAllocator(ctx, options...)
-	ctx, cancelPage := chromedp.NewContext(ctx, chromedp.WithErrorf(log.New(testWriter{t}, "chromium: ", 0).Printf), chromedp.WithListener(b.heard))
+	ctx, cancelPage := chromedp.NewContext(ctx, chromedp.WithErrorf(log.New(testWriter{t}, "chromium: ", 0).Printf), chromedp.WithListener(b.checkEvent))
 	t.Cleanup(func() {
 		_ = chromedp.Cancel(ctx) // closes it and waits for its process
 		cancelPage()
@@ -78,8 +78,8 @@ func newBrowser(t *testing.T, width, height int64) *browser {
 	return b
 }
 
-// heard fails the test when the page's script does, or when its policy is broken.
-func (b *browser) heard(ev any) {
+// checkEvent fails the test when the page's script does, or when its policy is broken.
+func (b *browser) checkEvent(ev any) {
 	switch e := ev.(type) {
 	case *runtime.EventExceptionThrown:
 		b.t.Errorf("the page's script failed: %+v", e.ExceptionDetails)
@@ -100,7 +100,7 @@ func (w testWriter) Write(p []byte) (int, error) {
 
 func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, browserPatience)
+	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
 	defer cancel()
 	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.t.Fatalf("%v\n%s", err, b.text("body"))
@@ -114,11 +114,11 @@ func (b *browser) open(url string) {
 }
 
 // until waits until an expression in the page is true.
-func (b *browser) until(what, expression string) {
+func (b *browser) waitFor(what, expression string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, browserPatience)
+	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
 	defer cancel()
-	_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(browserPatience)))
+	_, err := chromedp.Run(ctx, chromedp.Poll[bool](expression, chromedp.WithPollingInterval(50*time.Millisecond), chromedp.WithPollingTimeout(browserTimeout)))
 	if err != nil {
 		b.t.Fatalf("%s: %v\n%s", what, err, b.text("body"))
 	}
@@ -129,10 +129,10 @@ func (b *browser) text(selector string) string {
 	return evaluate[string](b, fmt.Sprintf("document.querySelector(%q)?.innerText || ''", selector))
 }
 
-// shows waits until a text can be read in the first element that matches.
-func (b *browser) shows(selector, text string) {
+// waitForText waits until a text can be read in the first element that matches.
+func (b *browser) waitForText(selector, text string) {
 	b.t.Helper()
-	b.until(fmt.Sprintf("%s shows %q", selector, text), fmt.Sprintf("(document.querySelector(%q)?.innerText || '').includes(%q)", selector, text))
+	b.waitFor(fmt.Sprintf("%s shows %q", selector, text), fmt.Sprintf("(document.querySelector(%q)?.innerText || '').includes(%q)", selector, text))
 }
 
 // count is how many elements match.
@@ -144,7 +144,7 @@ func (b *browser) count(selector string) int {
 // evaluate is the value of an expression in the page.
 func evaluate[T any](b *browser, expression string) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, browserPatience)
+	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
 	if err != nil {
@@ -159,15 +159,15 @@ func (b *browser) click(selector string) {
 	b.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 }
 
-// write types a message into the composer of the channel or of the thread, and sends it with the Enter key.
-func (b *browser) write(where, text string) {
+// sendText types a message into the composer of the channel or of the thread, and sends it with the Enter key.
+func (b *browser) sendText(where, text string) {
 	b.t.Helper()
-	b.enter(where, text)
-	b.key("Enter", 13)
+	b.typeText(where, text)
+	b.pressKey("Enter", 13)
 }
 
-// enter types into a composer and sends nothing.
-func (b *browser) enter(where, text string) {
+// typeText types into a composer and sends nothing.
+func (b *browser) typeText(where, text string) {
 	b.t.Helper()
 	b.do(chromedp.Focus(chromedp.CSS("#" + where + "-text")))
 	if _, err := chromedp.Call(b.ctx, input.InsertText, input.InsertTextParams{Text: text}); err != nil {
@@ -175,8 +175,8 @@ func (b *browser) enter(where, text string) {
 	}
 }
 
-// key presses a key that makes no character.
-func (b *browser) key(name string, code int64) {
+// pressKey presses a key that makes no character.
+func (b *browser) pressKey(name string, code int64) {
 	b.t.Helper()
 	for _, kind := range []input.DispatchKeyEventType{"rawKeyDown", "keyUp"} {
 		if _, err := chromedp.Call(b.ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: name, Code: name, WindowsVirtualKeyCode: code}); err != nil {
@@ -185,16 +185,16 @@ func (b *browser) key(name string, code int64) {
 	}
 }
 
-// as writes as somebody else from now on.
-func (b *browser) as(name string) {
+// switchPersona writes as somebody else from now on.
+func (b *browser) switchPersona(name string) {
 	b.t.Helper()
-	b.until("no modal is in the way", "!document.querySelector('dialog[open]')")
+	b.waitFor("no modal is in the way", "!document.querySelector('dialog[open]')")
 	b.click(fmt.Sprintf("#who [data-user]:nth-child(%d)", map[string]int{"Ann": 1, "Bob": 2, "Mallory": 3}[name]))
-	b.shows("#who [aria-checked=true]", name)
-	b.shows("#about", name)
+	b.waitForText("#who [aria-checked=true]", name)
+	b.waitForText("#about", name)
 }
 
-func (b *browser) dark(on bool) {
+func (b *browser) setDarkMode(on bool) {
 	scheme := "light"
 	if on {
 		scheme = "dark"
@@ -207,7 +207,7 @@ func (b *browser) dark(on bool) {
 
 func (b *browser) screenshot() []byte {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, browserPatience)
+	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
 	defer cancel()
 	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	if err != nil {
@@ -273,15 +273,15 @@ func startDemoWith(t *testing.T, lines string, env []string, args ...string) *ru
 		close(said)
 		d.done <- d.cmd.Wait()
 	}()
-	t.Cleanup(d.end)
-	d.hear(said)
+	t.Cleanup(d.interrupt)
+	d.readOutput(said)
 	return d
 }
 
-// hear reads what it prints up to the last line of the greeting, and goes on reading.
-func (d *runningDemo) hear(said <-chan string) {
+// readOutput reads what it prints up to the last line of the greeting, and goes on reading.
+func (d *runningDemo) readOutput(said <-chan string) {
 	d.t.Helper()
-	timeout := time.After(browserPatience)
+	timeout := time.After(browserTimeout)
 	for !strings.Contains(d.out, "Ctrl-C") {
 		select {
 		case line, ok := <-said:
@@ -301,14 +301,14 @@ func (d *runningDemo) hear(said <-chan string) {
 }
 
 // end is Ctrl-C. Nothing may be left: no file, no process.
-func (d *runningDemo) end() {
+func (d *runningDemo) interrupt() {
 	_ = d.cmd.Process.Signal(syscall.SIGINT) // it may have ended
 	select {
 	case err := <-d.done:
 		if err != nil {
 			d.t.Errorf("the demo ended with %v", err)
 		}
-	case <-time.After(browserPatience):
+	case <-time.After(browserTimeout):
 		d.t.Error("the demo does not end")
 		_ = d.cmd.Process.Kill()
 		<-d.done

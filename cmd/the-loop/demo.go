@@ -37,17 +37,17 @@ interrupted. With --once a conversation is played without a browser and printed.
 	cmd.Flags().BoolVar(&o.noOpen, "no-open", false, "start no browser")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !once {
-			return c.live(cmd.Context(), o, cmd.OutOrStdout())
+			return c.runLiveDemo(cmd.Context(), o, cmd.OutOrStdout())
 		}
 		ctx, cancel := context.WithTimeout(cmd.Context(), demoTimeout)
 		defer cancel()
-		return c.demo(ctx, cmd.OutOrStdout())
+		return c.runDemoScript(ctx, cmd.OutOrStdout())
 	}
 	return cmd
 }
 
 // demo is everything on this machine: Slack, the bot, the core and its tmux.
-type demo struct {
+type demoBase struct {
 	app     *app
 	dir     string
 	slack   *workspace.Workspace
@@ -58,29 +58,29 @@ type demo struct {
 }
 
 // demo plays the conversation and takes everything down again, also when it goes wrong or is interrupted.
-func (c *cli) demo(ctx context.Context, out io.Writer) (err error) {
-	dir, err := demoFolder()
+func (c *cli) runDemoScript(ctx context.Context, out io.Writer) (err error) {
+	dir, err := makeDemoFolder()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	d := &demo{dir: dir, stopBot: func() error { return nil }}
-	if err := d.workspace(ctx); err != nil {
+	d := &demoBase{dir: dir, stopBot: func() error { return nil }}
+	if err := d.startWorkspace(ctx); err != nil {
 		return fmt.Errorf("start the local workspace: %w", err)
 	}
 	defer func() { err = errors.Join(err, d.slack.Close()) }()
-	if err := c.demoApp(ctx, d); err != nil {
+	if err := c.openDemoApp(ctx, d); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, d.takeDown(context.WithoutCancel(ctx))) }()
-	return (&story{demo: d, out: out}).tell(ctx)
+	defer func() { err = errors.Join(err, d.shutdown(context.WithoutCancel(ctx))) }()
+	return (&script{demoBase: d, out: out}).run(ctx)
 }
 
 // maxSocketPath is the longest path of a Unix socket (unix(7): 108 bytes, macOS 104).
 const maxSocketPath = 103
 
-// demoFolder makes the demo's folder, in /tmp where the usual place has too long a name for tmux's socket.
-func demoFolder() (string, error) {
+// makeDemoFolder makes the demo's folder, in /tmp where the usual place has too long a name for tmux's socket.
+func makeDemoFolder() (string, error) {
 	dir, err := os.MkdirTemp("", "the-loop-demo-")
 	if err == nil && len(filepath.Join(dir, "tmux")) > maxSocketPath {
 		if err := os.Remove(dir); err != nil {
@@ -91,7 +91,7 @@ func demoFolder() (string, error) {
 	return dir, err
 }
 
-func (d *demo) workspace(ctx context.Context) error {
+func (d *demoBase) startWorkspace(ctx context.Context) error {
 	d.slack = workspace.New(workspace.Options{BotName: "the-loop"})
 	if err := d.slack.Start(ctx); err != nil {
 		return err
@@ -114,8 +114,8 @@ channels:
   slack: {enabled: true, channel: %s, authorizedUsers: [%s], apiUrl: %q, replies: "off"}
 `
 
-// demoApp loads the demo's configuration and makes core and bot from it.
-func (c *cli) demoApp(ctx context.Context, d *demo) error {
+// openDemoApp loads the demo's configuration and makes core and bot from it.
+func (c *cli) openDemoApp(ctx context.Context, d *demoBase) error {
 	path := filepath.Join(d.dir, "cli-config.yaml")
 	if err := os.WriteFile(path, fmt.Appendf(nil, demoConfig, d.dir, d.channel, d.ann.ID, d.slack.APIURL()), 0o600); err != nil {
 		return err
@@ -134,8 +134,8 @@ func (c *cli) demoApp(ctx context.Context, d *demo) error {
 	return d.app.tmux.Check(ctx)
 }
 
-// serve starts the bot, until ctx ends or it is stopped, and returns when it is connected.
-func (d *demo) serve(ctx context.Context) error {
+// startBot starts the bot, until ctx ends or it is stopped, and returns when it is connected.
+func (d *demoBase) startBot(ctx context.Context) error {
 	client, err := bot.NewClient(bot.ClientOptions{BotToken: d.slack.BotToken(), AppToken: d.slack.AppToken(), APIURL: d.slack.APIURL()})
 	if err != nil {
 		return err
@@ -160,8 +160,8 @@ func (d *demo) serve(ctx context.Context) error {
 	return d.slack.WaitFor(waiting, func() bool { return d.slack.Connections() == 1 })
 }
 
-// takeDown ends the bot and the session, and waits until the tmux server has ended with its last session.
-func (d *demo) takeDown(ctx context.Context) error {
+// shutdown ends the bot and the session, and waits until the tmux server has ended with its last session.
+func (d *demoBase) shutdown(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	err := d.stopBot()
@@ -171,12 +171,12 @@ func (d *demo) takeDown(ctx context.Context) error {
 		return err // it was never started
 	}
 	_, stopErr := d.app.core.Stop(ctx, sessions.StopRequest{Ref: demoRef})
-	return errors.Join(err, loadErr, stopErr, awaitEnd(ctx, rec.Server.PID))
+	return errors.Join(err, loadErr, stopErr, waitExited(ctx, rec.Server.PID))
 }
 
-// awaitEnd waits until a tmux server has ended, as it does with its last session.
-func awaitEnd(ctx context.Context, pid int) error {
-	for running(pid) {
+// waitExited waits until a tmux server has ended, as it does with its last session.
+func waitExited(ctx context.Context, pid int) error {
+	for isProcessRunning(pid) {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
@@ -188,7 +188,7 @@ func awaitEnd(ctx context.Context, pid int) error {
 
 // running reports whether a process is there and has not ended: one that its parent has not asked after yet has no
 // command line any more.
-func running(pid int) bool {
+func isProcessRunning(pid int) bool {
 	if pid <= 0 || syscall.Kill(pid, 0) != nil {
 		return false
 	}

@@ -35,9 +35,9 @@ type liveOptions struct {
 
 // liveDemo is the demo that one talks to: the workspace with its page, the bot as a process of its own, and an agent.
 type liveDemo struct {
-	*demo
+	*demoBase
 	cli      *cli // with the demo's configuration and tmux server
-	o        liveOptions
+	options  liveOptions
 	stranger *workspace.Person
 	bot      *demoBot
 	page     *workspace.Page
@@ -45,35 +45,35 @@ type liveDemo struct {
 	events   recentEvents
 }
 
-// live runs the demo until ctx ends, and takes everything down again, also when it goes wrong.
-func (c *cli) live(ctx context.Context, o liveOptions, out io.Writer) (err error) {
+// runLiveDemo runs the demo until ctx ends, and takes everything down again, also when it goes wrong.
+func (c *cli) runLiveDemo(ctx context.Context, o liveOptions, out io.Writer) (err error) {
 	ctx, hungUp := signal.NotifyContext(ctx, syscall.SIGHUP) // its terminal was closed
 	defer hungUp()
-	dir, err := demoFolder()
+	dir, err := makeDemoFolder()
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	d := &liveDemo{demo: &demo{dir: dir}, o: o}
-	if err := d.people(ctx); err != nil {
+	d := &liveDemo{demoBase: &demoBase{dir: dir}, options: o}
+	if err := d.startLiveWorkspace(ctx); err != nil {
 		return fmt.Errorf("start the local workspace: %w", err)
 	}
 	defer func() { err = errors.Join(err, d.slack.Close()) }()
-	if err := d.open(ctx, c); err != nil {
-		return uninterrupted(ctx, err)
+	if err := d.openApp(ctx, c); err != nil {
+		return ignoreInterrupt(ctx, err)
 	}
 	defer func() { err = errors.Join(err, d.close(context.WithoutCancel(ctx))) }()
 	if err := d.start(ctx); err != nil {
-		return uninterrupted(ctx, err)
+		return ignoreInterrupt(ctx, err)
 	}
-	d.greet(ctx, out)
+	d.printWelcome(ctx, out)
 	<-ctx.Done()
 	_, _ = fmt.Fprintln(out, "\nTaking everything down …")
 	return nil
 }
 
-// uninterrupted is an error, unless somebody interrupted what it comes from.
-func uninterrupted(ctx context.Context, err error) error {
+// ignoreInterrupt is an error, unless somebody interrupted what it comes from.
+func ignoreInterrupt(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -83,10 +83,10 @@ func uninterrupted(ctx context.Context, err error) error {
 // demoCompany is the team of the stranger.
 const demoCompany = "T0ELSEWHERE"
 
-// people starts the workspace. Its tokens are new: other programs of this machine can reach its port.
-func (d *liveDemo) people(ctx context.Context) error {
-	d.slack = workspace.New(workspace.Options{BotName: "the-loop", BotToken: "xoxb-1-2-" + secret(12), Commands: []string{demoCommandName},
-		AppToken: "xapp-1-A0LOCALAPP1-3-" + secret(32)})
+// startLiveWorkspace starts the workspace. Its tokens are new: other programs of this machine can reach its port.
+func (d *liveDemo) startLiveWorkspace(ctx context.Context) error {
+	d.slack = workspace.New(workspace.Options{BotName: "the-loop", BotToken: "xoxb-1-2-" + randomHex(12), Commands: []string{demoCommandName},
+		AppToken: "xapp-1-A0LOCALAPP1-3-" + randomHex(32)})
 	if err := d.slack.Start(ctx); err != nil {
 		return err
 	}
@@ -101,15 +101,15 @@ func (d *liveDemo) people(ctx context.Context) error {
 // demoCommandName is the slash command of the demo.
 const demoCommandName = "/the-loop"
 
-func secret(bytes int) string {
+func randomHex(bytes int) string {
 	b := make([]byte, bytes)
 	_, _ = rand.Read(b) // never fails (crypto/rand since Go 1.24)
 	return hex.EncodeToString(b)
 }
 
-// open writes the configuration and makes the core. Nothing runs yet but the workspace.
-func (d *liveDemo) open(ctx context.Context, c *cli) error {
-	path, err := d.configure(c)
+// openApp writes the configuration and makes the core. Nothing runs yet but the workspace.
+func (d *liveDemo) openApp(ctx context.Context, c *cli) error {
+	path, err := d.writeConfig(c)
 	if err != nil {
 		return err
 	}
@@ -144,14 +144,14 @@ func (d *liveDemo) start(ctx context.Context) error {
 	if err := d.bot.start(); err != nil {
 		return err
 	}
-	if err := d.announced(within); err != nil {
-		return fmt.Errorf("the bot did not announce the session: %w\n%s", err, d.bot.lastWords())
+	if err := d.waitAnnounced(within); err != nil {
+		return fmt.Errorf("the bot did not announce the session: %w\n%s", err, d.bot.lastError())
 	}
 	return d.servePage(ctx)
 }
 
 // announced waits until the bot has announced the session.
-func (d *liveDemo) announced(ctx context.Context) error {
+func (d *liveDemo) waitAnnounced(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	_, err := d.slack.WaitForMessage(within, d.channel, func(m workspace.Message) bool {
@@ -162,9 +162,9 @@ func (d *liveDemo) announced(ctx context.Context) error {
 
 func (d *liveDemo) servePage(ctx context.Context) error {
 	d.page = workspace.NewPage(d.slack, workspace.PageOptions{
-		Addr: "127.0.0.1:" + strconv.Itoa(d.o.port), Channel: d.channel, Backstage: d, Tips: d.tips(), Commands: demoCommands(), Shortcuts: demoShortcuts(),
-		Visitors: []workspace.Visitor{
-			{User: d.ann.ID, Role: "on the list", In: true, About: "Ann is on the operator's list: what she writes in the thread is typed into the terminal, and her buttons work."},
+		Addr: "127.0.0.1:" + strconv.Itoa(d.options.port), Channel: d.channel, Demo: d, Tips: d.tips(), Commands: demoCommands(), Shortcuts: demoShortcuts(),
+		Personas: []workspace.Persona{
+			{User: d.ann.ID, Role: "on the list", Authorized: true, About: "Ann is on the operator's list: what she writes in the thread is typed into the terminal, and her buttons work."},
 			{User: d.bob.ID, Role: "not on the list", About: "Bob is a colleague who is not on the list: he reads along, and nothing that he does reaches an agent."},
 			{User: d.stranger.ID, Role: "other company", About: "Mallory is of another company, in a shared channel: nothing that she does reaches an agent or gets an answer."},
 		}})
@@ -178,7 +178,7 @@ func (d *liveDemo) servePage(ctx context.Context) error {
 // demoCommands are what the composer suggests.
 func demoCommands() (all []workspace.Command) {
 	for _, u := range bot.Usages() {
-		all = append(all, workspace.Command{Name: demoCommandName, Text: u.Verb, Hint: u.Words, What: u.What})
+		all = append(all, workspace.Command{Name: demoCommandName, Verb: u.Verb, Hint: u.Words, Description: u.What})
 	}
 	return all
 }
@@ -190,8 +190,8 @@ func demoShortcuts() (all []workspace.Shortcut) {
 	return all
 }
 
-// greet says where everything is, and starts a browser when there is one.
-func (d *liveDemo) greet(ctx context.Context, out io.Writer) {
+// printWelcome says where everything is, and starts a browser when there is one.
+func (d *liveDemo) printWelcome(ctx context.Context, out io.Writer) {
 	attach, err := d.app.core.Attach(ctx, sessions.AttachRequest{Ref: demoRef})
 	if err != nil {
 		attach = []string{"#", err.Error()}
@@ -204,23 +204,23 @@ func (d *liveDemo) greet(ctx context.Context, out io.Writer) {
 Three things to try on the page:
 %s
 Ctrl-C ends it and leaves nothing behind.
-`, d.o.harness, d.page.URL(), shellWords(attach), numbered(d.tips()))
-	if !d.o.noOpen {
-		openBrowser(d.page.OnceURL(), d.cli.env.getenv)
+`, d.options.harness, d.page.URL(), shellWords(attach), numberedList(d.tips()))
+	if !d.options.noOpen {
+		openBrowser(d.page.SingleUseURL(), d.cli.env.getenv)
 	}
 }
 
 // tips are what to try.
 func (d *liveDemo) tips() []string {
 	first := "Write a reply in the thread, and see it typed into the terminal, once."
-	if d.o.harness == harness.SmallAgentName {
+	if d.options.harness == harness.SmallAgentName {
 		first = "Write “ask: run the tests” in the thread, and answer the agent's question there with a button."
 	}
 	return []string{first, "Write as Bob or Mallory, who are not on the list, and see that they get nowhere.",
 		"Kill the bot, write a reply, and start it again: the reply is typed, once."}
 }
 
-func numbered(lines []string) string {
+func numberedList(lines []string) string {
 	var b strings.Builder
 	for i, line := range lines {
 		fmt.Fprintf(&b, "  %d. %s\n", i+1, line)
@@ -244,12 +244,12 @@ func openBrowser(url string, getenv func(string) string) {
 	}
 }
 
-// closeTime bounds the way down.
-const closeTime = 40 * time.Second
+// shutdownTimeout bounds the way down.
+const shutdownTimeout = 40 * time.Second
 
 // close takes down the page, the bot and every session, and waits until the tmux server has ended with the last one.
 func (d *liveDemo) close(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, closeTime)
+	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
 	defer d.app.close()
 	var err error
@@ -270,13 +270,13 @@ func (d *liveDemo) close(ctx context.Context) error {
 	}
 	err = errors.Join(err, listErr, stopErr)
 	for pid := range servers {
-		err = errors.Join(err, awaitEnd(ctx, pid))
+		err = errors.Join(err, waitExited(ctx, pid))
 	}
 	return err
 }
 
-// narrow makes panes as wide as the page shows them in letters that can be read.
-type narrow struct{ *tmux.Tmux }
+// fixedSizeTmux makes panes as wide as the page shows them in letters that can be read.
+type fixedSizeTmux struct{ *tmux.Tmux }
 
 // The size of the demo's panes, in columns and rows.
 const (
@@ -285,10 +285,10 @@ const (
 )
 
 // Spawn is [tmux.Tmux.Spawn] in the demo's size.
-func (n narrow) Spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, error) {
+func (n fixedSizeTmux) Spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, error) {
 	s.Width, s.Height = demoColumns, demoRows
 	return n.Tmux.Spawn(ctx, s)
 }
 
-// about is a sentence as the terminal shows it, without what would end its line.
-func about(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
+// oneLine is a sentence as the terminal shows it, without what would end its line.
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -15,14 +15,14 @@ import (
 
 // demoBot is the bot of the demo: "serve" as a process of its own, so that it can be killed.
 type demoBot struct {
-	program string
-	args    []string
-	environ []string
-	errors  string // the file of what it says when it ends with an error
+	program   string
+	args      []string
+	environ   []string
+	errorPath string // the file of what it says when it ends with an error
 
-	mu    sync.Mutex // guards the fields that follow
-	cmd   *exec.Cmd
-	ended chan struct{} // closed when cmd has ended
+	mu     sync.Mutex // guards the fields that follow
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when cmd has ended
 }
 
 func newDemoBot(c *cli, cfg *config.Config, tokens map[string]string) (*demoBot, error) {
@@ -31,21 +31,21 @@ func newDemoBot(c *cli, cfg *config.Config, tokens map[string]string) (*demoBot,
 		return nil, err
 	}
 	b := &demoBot{program: program, args: []string{"serve", "--" + flagDetached, "--config", c.config, "--" + flagSocket, c.socket},
-		environ: os.Environ(), errors: botErr(cfg.StateRoot)}
+		environ: os.Environ(), errorPath: botErr(cfg.StateRoot)}
 	for name, value := range tokens {
 		b.environ = append(b.environ, name+"="+value)
 	}
-	return b, os.MkdirAll(filepath.Dir(b.errors), 0o700)
+	return b, os.MkdirAll(filepath.Dir(b.errorPath), 0o700)
 }
 
 // start starts it, unless it runs. A goroutine waits for its end; stop waits for that.
 func (b *demoBot) start() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.up() {
+	if b.isRunningLocked() {
 		return nil
 	}
-	errs, err := os.OpenFile(b.errors, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	errs, err := os.OpenFile(b.errorPath, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
 	}
@@ -58,17 +58,17 @@ func (b *demoBot) start() error {
 	}
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }() // how it ended is in its files
-	b.cmd, b.ended = cmd, ended
+	b.cmd, b.exited = cmd, ended
 	return nil
 }
 
 // up reports whether it runs. The caller holds mu.
-func (b *demoBot) up() bool {
+func (b *demoBot) isRunningLocked() bool {
 	if b.cmd == nil {
 		return false
 	}
 	select {
-	case <-b.ended:
+	case <-b.exited:
 		return false
 	default:
 		return true
@@ -76,27 +76,27 @@ func (b *demoBot) up() bool {
 }
 
 // running is the process's number, 0 when there is none.
-func (b *demoBot) running() int {
+func (b *demoBot) pid() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.up() {
+	if !b.isRunningLocked() {
 		return 0
 	}
 	return b.cmd.Process.Pid
 }
 
 // end sends a signal and waits until it has ended.
-func (b *demoBot) end(ctx context.Context, sig os.Signal) error {
+func (b *demoBot) signalAndWait(ctx context.Context, sig os.Signal) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.up() {
+	if !b.isRunningLocked() {
 		return nil
 	}
 	if err := b.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("end the bot: %w", err)
 	}
 	select {
-	case <-b.ended:
+	case <-b.exited:
 		return nil
 	case <-ctx.Done():
 		return fmt.Errorf("the bot, process %d, did not end: %w", b.cmd.Process.Pid, ctx.Err())
@@ -107,11 +107,11 @@ func (b *demoBot) end(ctx context.Context, sig os.Signal) error {
 func (b *demoBot) stop(ctx context.Context) error {
 	asked, cancel := context.WithTimeout(ctx, botStopTime)
 	defer cancel()
-	if b.end(asked, syscall.SIGTERM) == nil {
+	if b.signalAndWait(asked, syscall.SIGTERM) == nil {
 		return nil
 	}
-	return b.end(ctx, syscall.SIGKILL)
+	return b.signalAndWait(ctx, syscall.SIGKILL)
 }
 
-// lastWords is why it ended, if it did.
-func (b *demoBot) lastWords() string { return lastLine(b.errors) }
+// lastError is why it ended, if it did.
+func (b *demoBot) lastError() string { return lastLine(b.errorPath) }

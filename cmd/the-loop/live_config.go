@@ -13,12 +13,12 @@ import (
 	"the-loop/sessions/harness"
 )
 
-// demoVariable is what the demo's env file declares, beside what the operator's own does.
-const demoVariable = "DEMO_API_KEY"
+// demoEnvVariable is what the demo's env file declares, beside what the operator's own does.
+const demoEnvVariable = "DEMO_API_KEY"
 
-// configure writes the demo's configuration, its env file and the folder that the agent works in. What it needs of the
+// writeConfig writes the demo's configuration, its env file and the folder that the agent works in. What it needs of the
 // operator's own configuration is a harness that is not built in, and the credentials of one that is.
-func (d *liveDemo) configure(c *cli) (path string, err error) {
+func (d *liveDemo) writeConfig(c *cli) (path string, err error) {
 	work := filepath.Join(d.dir, "work")
 	if err := os.Mkdir(work, 0o700); err != nil {
 		return "", err
@@ -26,14 +26,14 @@ func (d *liveDemo) configure(c *cli) (path string, err error) {
 	if err := os.WriteFile(filepath.Join(work, "README.md"), []byte("# A folder to play in\n\nIt goes away with the demo.\n"), 0o600); err != nil {
 		return "", err
 	}
-	theirs, err := d.operators(c)
+	theirs, err := d.operatorConfig(c)
 	if err != nil {
 		return "", err
 	}
 	if err := d.writeEnv(theirs); err != nil {
 		return "", err
 	}
-	text, err := yaml.Marshal(d.config(work, theirs))
+	text, err := yaml.Marshal(d.buildConfig(work, theirs))
 	if err != nil {
 		return "", fmt.Errorf("write the demo's configuration: %w", err)
 	}
@@ -41,10 +41,10 @@ func (d *liveDemo) configure(c *cli) (path string, err error) {
 	return path, os.WriteFile(path, text, 0o600)
 }
 
-// operators is the operator's own configuration, when the harness is not the small agent and there is one.
-func (d *liveDemo) operators(c *cli) (*config.Config, error) {
-	builtIn := slices.Contains(builtinNames(), d.o.harness)
-	if d.o.harness == harness.SmallAgentName {
+// operatorConfig is the operator's own configuration, when the harness is not the small agent and there is one.
+func (d *liveDemo) operatorConfig(c *cli) (*config.Config, error) {
+	builtIn := slices.Contains(builtinNames(), d.options.harness)
+	if d.options.harness == harness.SmallAgentName {
 		return &config.Config{}, nil
 	}
 	cfg, _, err := c.load()
@@ -52,31 +52,31 @@ func (d *liveDemo) operators(c *cli) (*config.Config, error) {
 	case errors.Is(err, config.ErrNotFound) && builtIn:
 		return &config.Config{}, nil
 	case errors.Is(err, config.ErrNotFound):
-		return nil, usage(fmt.Errorf("%s is no built-in harness, and there is no configuration that describes it", d.o.harness))
+		return nil, usage(fmt.Errorf("%s is no built-in harness, and there is no configuration that describes it", d.options.harness))
 	case err != nil:
 		return nil, err
-	case !builtIn && cfg.Harnesses[d.o.harness].Args == nil:
-		return nil, usage(fmt.Errorf("%s is neither a built-in harness nor one of %s", d.o.harness, cfg.Path))
+	case !builtIn && cfg.Harnesses[d.options.harness].Args == nil:
+		return nil, usage(fmt.Errorf("%s is neither a built-in harness nor one of %s", d.options.harness, cfg.Path))
 	}
 	return cfg, nil
 }
 
-// config is the demo's configuration, as an operator would write it.
-func (d *liveDemo) config(work string, theirs *config.Config) map[string]any {
-	routing := map[string]any{"defaultHarness": d.o.harness, "spawnWorkdir": work}
-	if d.o.harness == harness.SmallAgentName {
+// buildConfig is the demo's configuration, as an operator would write it.
+func (d *liveDemo) buildConfig(work string, theirs *config.Config) map[string]any {
+	routing := map[string]any{"defaultHarness": d.options.harness, "spawnWorkdir": work}
+	if d.options.harness == harness.SmallAgentName {
 		routing["tmux"] = map[string]any{"harnessKillGraceSeconds": 1}
 	}
-	if args, given := theirs.Routing.HarnessArgs[d.o.harness]; given {
-		routing["harnessArgs"] = map[string]any{d.o.harness: args}
+	if args, given := theirs.Routing.HarnessArgs[d.options.harness]; given {
+		routing["harnessArgs"] = map[string]any{d.options.harness: args}
 	}
 	cfg := map[string]any{"version": 1, "env": map[string]any{"file": "agents.env"}, "routing": routing,
 		"standingSessions": map[string]any{"enabled": true, "sessions": []any{
-			map[string]any{"name": demoRef.Name(), "description": "An agent to play with: " + d.o.harness}}},
+			map[string]any{"name": demoRef.Name(), "description": "An agent to play with: " + d.options.harness}}},
 		"channels": map[string]any{"slack": map[string]any{"enabled": true, "channel": d.channel, "authorizedUsers": []string{d.ann.ID},
 			"apiUrl": d.slack.APIURL(), "allowSharedChannels": true, "command": demoCommandName}}}
-	if h, described := theirs.Harnesses[d.o.harness]; described {
-		cfg["harnesses"] = map[string]any{d.o.harness: harnessEntry(h)}
+	if h, described := theirs.Harnesses[d.options.harness]; described {
+		cfg["harnesses"] = map[string]any{d.options.harness: harnessEntry(h)}
 	}
 	return cfg
 }
@@ -114,17 +114,17 @@ func (d *liveDemo) writeEnv(theirs *config.Config) error {
 	if err := os.WriteFile(filepath.Join(d.dir, "own.env"), own, 0o600); err != nil {
 		return err
 	}
-	return d.rotate()
+	return d.rotateKey()
 }
 
-// rotate writes the env file with another key, as whoever hands out credentials does.
-func (d *liveDemo) rotate() error {
+// rotateKey writes the env file with another key, as whoever hands out credentials does.
+func (d *liveDemo) rotateKey() error {
 	own, err := os.ReadFile(filepath.Join(d.dir, "own.env"))
 	if err != nil {
 		return err
 	}
 	half := d.envFile() + ".new"
-	if err := os.WriteFile(half, fmt.Appendf(own, "%s=demo-%s\n", demoVariable, secret(12)), 0o600); err != nil {
+	if err := os.WriteFile(half, fmt.Appendf(own, "%s=demo-%s\n", demoEnvVariable, randomHex(12)), 0o600); err != nil {
 		return err
 	}
 	return os.Rename(half, d.envFile())

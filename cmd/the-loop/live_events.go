@@ -16,27 +16,27 @@ const eventsShown = 6
 type recentEvents struct {
 	path string
 
-	mu   sync.Mutex // guards the fields that follow
-	at   eventlog.Position
-	last []eventlog.Entry
+	mu       sync.Mutex // guards the fields that follow
+	position eventlog.Position
+	entries  []eventlog.Entry
 }
 
 // facts are the last events, the newest first, each with why or what came of it.
-func (r *recentEvents) facts(ctx context.Context) workspace.Facts {
+func (r *recentEvents) facts(ctx context.Context) workspace.FactGroup {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at, err := eventlog.Read(ctx, r.path, r.at, func(e eventlog.Entry) error {
-		r.last = append(r.last[max(0, len(r.last)-eventsShown+1):], e)
+	at, err := eventlog.Read(ctx, r.path, r.position, func(e eventlog.Entry) error {
+		r.entries = append(r.entries[max(0, len(r.entries)-eventsShown+1):], e)
 		return nil
 	})
-	f := workspace.Facts{Title: "Event log", Wide: true}
+	f := workspace.FactGroup{Title: "Event log", Wide: true}
 	if err != nil {
-		f.Lines = append(f.Lines, marked("log", about(err), false))
+		f.Lines = append(f.Lines, markedFact("log", oneLine(err), false))
 		return f
 	}
-	r.at = at
-	for i := len(r.last) - 1; i >= 0; i-- {
-		f.Lines = append(f.Lines, eventFact(r.last[i]))
+	r.position = at
+	for i := len(r.entries) - 1; i >= 0; i-- {
+		f.Lines = append(f.Lines, eventFact(r.entries[i]))
 	}
 	return f
 }
@@ -48,5 +48,5 @@ func eventFact(e eventlog.Entry) workspace.Fact {
 			text += fmt.Sprintf(" · %v", v)
 		}
 	}
-	return fact(moment(e.Time), text)
+	return plainFact(clockTime(e.Time), text)
 }

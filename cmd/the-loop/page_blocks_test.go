@@ -24,7 +24,7 @@ const allBlocks = `[
  {"type":"video","title":{"type":"plain_text","text":"x"}}]`
 
 func TestEveryKindOfBlockIsShownOrNamed(t *testing.T) {
-	w := showWorkspace(t)
+	w := startPageEnv(t)
 	w.call("chat.postMessage", "channel", w.ch, "text", "all", "blocks", allBlocks)
 	b := newBrowser(t, 1440, 900)
 	b.open(w.page.URL())
@@ -34,11 +34,11 @@ func TestEveryKindOfBlockIsShownOrNamed(t *testing.T) {
 			t.Errorf("there is no %s", selector)
 		}
 	}
-	b.shows("#channel-list .text", "Picture, not fetched: a picture elsewhere")
-	b.shows("#channel-list .text", "Something of the type “video”")
-	b.shows("#channel-list .text", "Something of the type “workflow_button”")
+	b.waitForText("#channel-list .text", "Picture, not fetched: a picture elsewhere")
+	b.waitForText("#channel-list .text", "Something of the type “video”")
+	b.waitForText("#channel-list .text", "Something of the type “workflow_button”")
 	b.do(chromedp.Evaluate[chromedp.Void]("void (() => { const s = document.querySelector('#channel-list .actions select'); s.value = '1'; s.dispatchEvent(new Event('change', {bubbles: true})) })()"))
-	b.shows("#channel-list .failed", "did not respond") // there is no app to hear of it
+	b.waitForText("#channel-list .failed", "did not respond") // there is no app to hear of it
 }
 
 // Everything can be used on a phone, and nothing is wider than it.
@@ -57,29 +57,29 @@ func TestThePageOnAPhone(t *testing.T) {
 		t.Helper()
 		b.do(chromedp.Tap(chromedp.CSS(selector), chromedp.NodeVisible))
 	}
-	b.shows("#channel-list", "helper is running")
+	b.waitForText("#channel-list", "helper is running")
 	narrow("the channel")
 	tap("#channel-list .replies")
-	b.shows("#thread-list", "helper is running")
+	b.waitForText("#thread-list", "helper is running")
 	narrow("the thread")
-	b.write("thread", "from a phone")
-	b.receipts(1)
+	b.sendText("thread", "from a phone")
+	b.waitForReceipts(1)
 	tap("#show-stage")
-	b.shows(screen, "from a phone")
+	b.waitForText(screenSelector, "from a phone")
 	narrow("the terminal")
 	tap("#stage-back")
 	tap("#thread-list article:last-child .toolbar [aria-label=More]")
-	b.shows("#pop", "Session")
-	b.key("Escape", 27)
+	b.waitForText("#pop", "Session")
+	b.pressKey("Escape", 27)
 	tap("#thread-back")
 	tap("#menu")
 	tap("#apps button")
-	b.shows("#home", "helper running")
+	b.waitForText("#home", "helper running")
 	narrow("the Home tab")
 	tap("#menu")
 	tap("#channels button")
 	tap("#who [data-user]:nth-child(2)")
-	b.shows("#about", "Bob")
+	b.waitForText("#about", "Bob")
 	narrow("the channel again")
 }
 
@@ -91,10 +91,10 @@ func TestThePageIsUsedWithTheKeyboardAlone(t *testing.T) {
 	if len(unnamed) > 0 {
 		t.Errorf("nobody is told what these are: %q", unnamed)
 	}
-	b.shows(screen, "small agent")
+	b.waitForText(screenSelector, "small agent")
 	reached := map[string]bool{}
 	for range 60 {
-		b.key("Tab", 9)
+		b.pressKey("Tab", 9)
 		at := evaluate[string](b, "document.activeElement.id || document.activeElement.dataset.control || document.activeElement.tagName")
 		reached[at] = true
 	}
@@ -104,11 +104,11 @@ func TestThePageIsUsedWithTheKeyboardAlone(t *testing.T) {
 		}
 	}
 	b.do(chromedp.Focus(chromedp.CSS("#thread-text")))
-	b.key("Escape", 27)
-	b.until("the thread is closed, and the focus is on its root", "document.querySelector('#thread-pane').hidden && document.activeElement.tagName === 'ARTICLE'")
+	b.pressKey("Escape", 27)
+	b.waitFor("the thread is closed, and the focus is on its root", "document.querySelector('#thread-pane').hidden && document.activeElement.tagName === 'ARTICLE'")
 	b.do(chromedp.Focus(chromedp.CSS("#who [aria-checked=true]")))
-	b.key("ArrowRight", 39)
-	b.shows("#about", "Bob")
+	b.pressKey("ArrowRight", 39)
+	b.waitForText("#about", "Bob")
 }
 
 // The demo takes any harness that the operator's configuration describes, and says which it does not know.
@@ -119,13 +119,13 @@ func TestTheDemoRunsAnotherHarness(t *testing.T) {
 `, nil, "--harness", "mine")
 	b := newBrowser(t, 1440, 900)
 	b.open(d.url)
-	b.shows("#thread-list", "An agent to play with: mine")
-	b.write("thread", "is echoed")
-	b.shows(screen, "is echoed")
-	b.until("a receipt", "!!document.querySelector('#thread-list .reaction')")
+	b.waitForText("#thread-list", "An agent to play with: mine")
+	b.sendText("thread", "is echoed")
+	b.waitForText(screenSelector, "is echoed")
+	b.waitFor("a receipt", "!!document.querySelector('#thread-list .reaction')")
 }
 
-func TestTheDemoSaysWhichHarnessThereIsNot(t *testing.T) {
+func TestTheDemoNamesAnUnknownHarness(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	env := system()
 	var out, errOut bytes.Buffer

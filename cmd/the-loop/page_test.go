@@ -6,11 +6,11 @@ import (
 )
 
 const (
-	accepted = `#thread-list [data-name=white_check_mark]`
-	screen   = `[data-role=screen]`
+	acceptedSelector = `#thread-list [data-name=white_check_mark]`
+	screenSelector   = `[data-role=screen]`
 )
 
-func TestAReplyOnThePageIsTypedAndOthersGetNowhere(t *testing.T) {
+func TestOnlyRepliesOfListedUsersAreTypedOnThePage(t *testing.T) {
 	d := startDemo(t)
 	for _, want := range []string{"tmux -u -S", "attach-session", "http://127.0.0.1:", "1. Write “ask: run the tests”"} {
 		if !strings.Contains(d.out, want) {
@@ -19,22 +19,22 @@ func TestAReplyOnThePageIsTypedAndOthersGetNowhere(t *testing.T) {
 	}
 	b := newBrowser(t, 1440, 900)
 	b.open(d.url)
-	b.shows(screen, "small agent")
-	b.write("thread", "Hello from the page")
-	b.until("the receipt", "!!document.querySelector('"+accepted+"')")
-	b.shows(screen, "Hello from the page")
-	b.shows("#thread-list", "Turn 2. You said (19 characters")
+	b.waitForText(screenSelector, "small agent")
+	b.sendText("thread", "Hello from the page")
+	b.waitFor("the receipt", "!!document.querySelector('"+acceptedSelector+"')")
+	b.waitForText(screenSelector, "Hello from the page")
+	b.waitForText("#thread-list", "Turn 2. You said (19 characters")
 	for _, name := range []string{"Bob", "Mallory"} {
-		b.as(name)
-		b.write("thread", "Nobody hears "+name)
-		b.shows("#thread-list", "Nobody hears "+name)
+		b.switchPersona(name)
+		b.sendText("thread", "Nobody hears "+name)
+		b.waitForText("#thread-list", "Nobody hears "+name)
 	}
-	b.shows(".facts", "2 replies") // dropped
-	b.shows(".facts", "unauthorized-actor")
-	b.as("Ann")
-	b.write("thread", "And again")
-	b.shows(screen, "And again")
-	if text := b.text(screen); strings.Contains(text, "Nobody hears") {
+	b.waitForText(".facts", "2 replies") // dropped
+	b.waitForText(".facts", "unauthorized-actor")
+	b.switchPersona("Ann")
+	b.sendText("thread", "And again")
+	b.waitForText(screenSelector, "And again")
+	if text := b.text(screenSelector); strings.Contains(text, "Nobody hears") {
 		t.Errorf("somebody else got in:\n%s", text)
 	}
 	if n := b.count("#thread-list .reaction"); n != 2 && n != 1 { // the second may still be on its way

@@ -15,8 +15,8 @@ import (
 	"the-loop/bot/workspace"
 )
 
-// shownWorkspace is a workspace with a page and no bot.
-type shownWorkspace struct {
+// pageEnv is a workspace with a page and no bot.
+type pageEnv struct {
 	*workspace.Workspace
 	t    *testing.T
 	ann  *workspace.Person
@@ -24,16 +24,16 @@ type shownWorkspace struct {
 	page *workspace.Page
 }
 
-func showWorkspace(t *testing.T) *shownWorkspace {
+func startPageEnv(t *testing.T) *pageEnv {
 	t.Helper()
 	chromium(t)
-	w := &shownWorkspace{t: t, Workspace: workspace.New(workspace.Options{Rates: workspace.Off})}
+	w := &pageEnv{t: t, Workspace: workspace.New(workspace.Options{RateLimits: workspace.RateLimitsOff})}
 	if err := w.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	w.ann = w.AddUser("ann", workspace.Named("Ann", "Ann"))
 	w.ch = w.AddChannel("agents", workspace.Members(w.ann.ID, w.BotUserID())).ID
-	w.page = workspace.NewPage(w.Workspace, workspace.PageOptions{Channel: w.ch, Visitors: []workspace.Visitor{{User: w.ann.ID, Role: "on the list", About: "Ann", In: true}}})
+	w.page = workspace.NewPage(w.Workspace, workspace.PageOptions{Channel: w.ch, Personas: []workspace.Persona{{User: w.ann.ID, Role: "on the list", About: "Ann", Authorized: true}}})
 	if err := w.page.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func showWorkspace(t *testing.T) *shownWorkspace {
 	return w
 }
 
-func (w *shownWorkspace) post(text string, opts ...workspace.PostOption) string {
+func (w *pageEnv) post(text string, opts ...workspace.PostOption) string {
 	w.t.Helper()
 	ts, err := w.ann.Post(w.ch, text, opts...)
 	if err != nil {
@@ -57,8 +57,8 @@ func (w *shownWorkspace) post(text string, opts ...workspace.PostOption) string 
 	return ts
 }
 
-// call has the app call a method of the Web API.
-func (w *shownWorkspace) call(method string, args ...string) {
+// call has the app call a method of the Web InjectAPI.
+func (w *pageEnv) call(method string, args ...string) {
 	w.t.Helper()
 	form := url.Values{"token": {w.BotToken()}}
 	for i := 0; i < len(args); i += 2 {
@@ -76,7 +76,7 @@ func (w *shownWorkspace) call(method string, args ...string) {
 }
 
 // What attacks a page that shows text. None of it may do anything.
-var attacks = []string{
+var hostileTexts = []string{
 	`<script>document.title = "hacked"</script>`,
 	`<img src=x onerror='document.title="hacked"'>`,
 	"*<svg onload=document.title='hacked'>* `</code><script>document.title='hacked'</script>`",
@@ -86,18 +86,18 @@ var attacks = []string{
 }
 
 func TestHostileTextIsShownHarmlessly(t *testing.T) {
-	w := showWorkspace(t)
+	w := startPageEnv(t)
 	b := newBrowser(t, 1440, 900)
 	b.open(w.page.URL())
 	title := evaluate[string](b, "document.title")
-	for _, text := range attacks {
+	for _, text := range hostileTexts {
 		w.post(text)
-		w.post("", workspace.WireText(text), workspace.WithoutBlocks())
+		w.post("", workspace.WithText(text), workspace.WithoutBlocks())
 		w.call("chat.postMessage", "channel", w.ch, "markdown_text", text+" [click](javascript:document.title='hacked') ![x](javascript:1)")
 		w.call("chat.postMessage", "channel", w.ch, "text", "<javascript:document.title='hacked'|click> <https://x.example|"+"<b>label</b>> "+text)
 	}
 	w.post("the last one")
-	b.shows("#channel-list", "the last one")
+	b.waitForText("#channel-list", "the last one")
 	evaluate[bool](b, "(document.querySelectorAll('#channel-list a').forEach(a => { if (!/^(https?|mailto):/.test(a.href)) throw new Error(a.href) }), true)")
 	if now := evaluate[string](b, "document.title"); now != title {
 		t.Errorf("the title is %q now", now)
@@ -105,12 +105,12 @@ func TestHostileTextIsShownHarmlessly(t *testing.T) {
 	if n := b.count("#channel-list script, #channel-list iframe, #channel-list svg:not(.icon), #channel-list img:not(.avatar), #channel-list b"); n > 0 {
 		t.Errorf("%d elements were made from text", n)
 	}
-	b.shows("#channel-list", `<img src=x onerror='document.title="hacked"'>`)
+	b.waitForText("#channel-list", `<img src=x onerror='document.title="hacked"'>`)
 }
 
 // A right-to-left mark turns nothing around but what it stands in: not the time, not the buttons, not the next message.
-func TestMarksOfDirectionStayInTheirMessage(t *testing.T) {
-	w := showWorkspace(t)
+func TestBidiMarksStayInTheirMessage(t *testing.T) {
+	w := startPageEnv(t)
 	b := newBrowser(t, 1440, 900)
 	mallory := w.AddUser("mallory", workspace.Named("\u202ednA\u202c \u2066", "x"))
 	w.Join(w.ch, mallory.ID)
@@ -119,7 +119,7 @@ func TestMarksOfDirectionStayInTheirMessage(t *testing.T) {
 	}
 	w.post("after it")
 	b.open(w.page.URL())
-	b.shows("#channel-list", "after it")
+	b.waitForText("#channel-list", "after it")
 	ordered := evaluate[bool](b, `[...document.querySelectorAll('#channel-list .who-line')].every(l => l.querySelector('.name').getBoundingClientRect().left <= l.querySelector('time').getBoundingClientRect().left)`)
 	if !ordered {
 		t.Error("a name or a text turned the line around that it stands in")
@@ -130,93 +130,93 @@ func TestMarksOfDirectionStayInTheirMessage(t *testing.T) {
 }
 
 func TestALongTextIsFoldedAndLosesNothing(t *testing.T) {
-	w := showWorkspace(t)
+	w := startPageEnv(t)
 	b := newBrowser(t, 1440, 900)
 	long := strings.Repeat("word *bold ` < > & ~ _ ", 40_000/23) + "THE END"
 	w.post(long)
 	w.post(strings.Repeat("x", 39_000))
 	b.open(w.page.URL())
-	b.shows("#channel-list .more", "Show all of it")
+	b.waitForText("#channel-list .more", "Show all of it")
 	if h := evaluate[float64](b, "document.querySelector('#channel-list .fold').getBoundingClientRect().height"); h > 320 {
 		t.Errorf("it is %v high, folded", h)
 	}
 	if evaluate[bool](b, "document.querySelector('#channel-scroll').scrollWidth > document.querySelector('#channel-scroll').clientWidth") {
 		t.Error("a long word makes the page wider than it is")
 	}
-	b.press("#channel-list", "Show all of it")
-	b.until("all of it", "document.querySelector('#channel-list .fold.open')?.innerText.includes('THE END')")
+	b.clickLabel("#channel-list", "Show all of it")
+	b.waitFor("all of it", "document.querySelector('#channel-list .fold.open')?.innerText.includes('THE END')")
 }
 
 func TestAReloadInTheMiddleLosesNothing(t *testing.T) {
-	w := showWorkspace(t)
+	w := startPageEnv(t)
 	b := newBrowser(t, 1440, 900)
 	root := w.post("the root")
 	b.open(w.page.URL())
 	// The list is drawn after the page is there; the button shows under the pointer only.
-	b.until("the button that opens the thread", "(b => !!b && (b.click(), true))(document.querySelector('#channel-list article .toolbar [aria-label^=Reply]'))")
-	b.until("the thread", "!document.querySelector('#thread-pane').hidden")
-	b.enter("thread", "half a sentence")
+	b.waitFor("the button that opens the thread", "(b => !!b && (b.click(), true))(document.querySelector('#channel-list article .toolbar [aria-label^=Reply]'))")
+	b.waitFor("the thread", "!document.querySelector('#thread-pane').hidden")
+	b.typeText("thread", "half a sentence")
 	b.do(chromedp.Reload())
 	reply, err := w.ann.Reply(w.ch, root, "while it was reloaded")
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.until("the page is there", "document.body.dataset.ready && document.body.dataset.stream === 'open'")
-	b.shows("#thread-list", "while it was reloaded")
+	b.waitFor("the page is there", "document.body.dataset.ready && document.body.dataset.stream === 'open'")
+	b.waitForText("#thread-list", "while it was reloaded")
 	if draft := evaluate[string](b, "document.querySelector('#thread-text').value"); draft != "half a sentence" {
 		t.Errorf("the draft is %q", draft)
 	}
 	w.call("reactions.add", "channel", w.ch, "timestamp", reply, "name", "eyes")
-	b.until("what came after it", "!!document.querySelector('#thread-list [data-name=eyes]')")
+	b.waitFor("what came after it", "!!document.querySelector('#thread-list [data-name=eyes]')")
 	if err := w.ann.Edit(w.ch, reply, "edited"); err != nil {
 		t.Fatal(err)
 	}
-	b.shows("#thread-list", "(edited)")
+	b.waitForText("#thread-list", "(edited)")
 	if err := w.ann.Delete(w.ch, reply); err != nil {
 		t.Fatal(err)
 	}
-	b.until("it is gone", "document.querySelectorAll('#thread-list article').length === 1")
+	b.waitFor("it is gone", "document.querySelectorAll('#thread-list article').length === 1")
 }
 
-// quickEnough is how long the page may take on a busy machine; what it took is in the log.
-const quickEnough = 5 * time.Second
+// maxPageLatency is how long the page may take on a busy machine; what it took is in the log.
+const maxPageLatency = 5 * time.Second
 
 func TestThePageIsQuickWithFiveThousandMessages(t *testing.T) {
-	w := showWorkspace(t)
+	w := startPageEnv(t)
 	for i := range 5000 {
 		w.post(fmt.Sprintf("message %d with some *bold* text and `code`", i))
 	}
 	b := newBrowser(t, 1440, 900)
 	began := time.Now()
 	b.open(w.page.URL())
-	b.shows("#channel-list", "message 4999")
+	b.waitForText("#channel-list", "message 4999")
 	loaded := time.Since(began)
 	paint := evaluate[float64](b, "performance.getEntriesByName('first-contentful-paint')[0]?.startTime || 0")
 	if n := b.count("#channel-list article"); n > 200 {
 		t.Errorf("%d messages are drawn at once", n)
 	}
-	pixel := b.postToPixel(w)
+	pixel := b.postToFrameMillis(w)
 	t.Logf("with 5,000 messages: first contentful paint %.0f ms after the navigation, the newest messages shown after %s, a posted message's pixel after %.0f ms",
 		paint, loaded.Round(time.Millisecond), pixel)
-	if loaded > quickEnough || pixel > float64(quickEnough.Milliseconds()) {
+	if loaded > maxPageLatency || pixel > float64(maxPageLatency.Milliseconds()) {
 		t.Errorf("that is too slow")
 	}
 	for range 4 {
 		n := b.count("#channel-list article")
 		evaluate[bool](b, "(document.querySelector('#channel-scroll').scrollTop = 0, document.querySelector('#channel-list .older').click(), true)")
-		b.until("older messages", fmt.Sprintf("document.querySelectorAll('#channel-list article').length > %d", n))
+		b.waitFor("older messages", fmt.Sprintf("document.querySelectorAll('#channel-list article').length > %d", n))
 	}
 	for i := range 300 { // while somebody looks at older ones, and then at the newest
 		w.post(fmt.Sprintf("more %d", i))
 	}
-	b.shows("#channel-list", "more 299")
+	b.waitForText("#channel-list", "more 299")
 	evaluate[bool](b, "(document.querySelector('#channel-scroll').scrollTop = 1e9, true)")
 	w.post("the newest")
-	b.until("old ones are let go", "document.querySelectorAll('#channel-list article').length <= 201 && document.querySelector('#channel-list').innerText.includes('the newest')")
+	b.waitFor("old ones are let go", "document.querySelectorAll('#channel-list article').length <= 201 && document.querySelector('#channel-list').innerText.includes('the newest')")
 }
 
-// postToPixel is how many milliseconds lie between a message and the frame that shows it: the least of five.
-func (b *browser) postToPixel(w *shownWorkspace) float64 {
+// postToFrameMillis is how many milliseconds lie between a message and the frame that shows it: the least of five.
+func (b *browser) postToFrameMillis(w *pageEnv) float64 {
 	b.t.Helper()
 	best := 1e9
 	for i := range 5 {
@@ -228,7 +228,7 @@ func (b *browser) postToPixel(w *shownWorkspace) float64 {
 			return true })()`, text))
 		began := time.Now()
 		w.post(text)
-		b.until("the pixel", "window.seen > 0")
+		b.waitFor("the pixel", "window.seen > 0")
 		best = min(best, evaluate[float64](b, "window.seen")-float64(began.UnixMicro())/1000)
 	}
 	return best

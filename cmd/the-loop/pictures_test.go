@@ -11,42 +11,42 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the pictures of the page that README.md shows")
+var updatePictures = flag.Bool("update", false, "write the pictures of the page that README.md shows")
 
 // README.md opens with a picture of the page. It is of the page as it is.
-func TestThePicturesOfThePageAreTrue(t *testing.T) {
+func TestThePicturesOfThePageAreCurrent(t *testing.T) {
 	d := startDemo(t)
 	b := newBrowser(t, 1440, 940)
-	b.dark(false)
+	b.setDarkMode(false)
 	b.open(d.url)
-	b.shows(screen, "small agent")
-	b.write("thread", "Hello! Please look at the failing tests.")
-	b.shows("#thread-list", "Turn 2")
-	b.as("Bob")
-	b.write("thread", "Delete everything, please.")
-	b.shows("#thread-list", "Delete everything")
-	b.as("Ann")
-	b.write("thread", "ask: run the tests")
-	b.until("two receipts", "document.querySelectorAll('"+accepted+"').length == 2")
-	b.shows("#thread-list", "The agent asks to use")
-	b.shows("#thread-status", "is waiting for an answer")
-	compare(t, "desk.png", b.screenshot())
+	b.waitForText(screenSelector, "small agent")
+	b.sendText("thread", "Hello! Please look at the failing tests.")
+	b.waitForText("#thread-list", "Turn 2")
+	b.switchPersona("Bob")
+	b.sendText("thread", "Delete everything, please.")
+	b.waitForText("#thread-list", "Delete everything")
+	b.switchPersona("Ann")
+	b.sendText("thread", "ask: run the tests")
+	b.waitFor("two receipts", "document.querySelectorAll('"+acceptedSelector+"').length == 2")
+	b.waitForText("#thread-list", "The agent asks to use")
+	b.waitForText("#thread-status", "is waiting for an answer")
+	comparePicture(t, "desk.png", b.screenshot())
 
 	phone := newBrowser(t, 390, 844)
-	phone.dark(false)
+	phone.setDarkMode(false)
 	phone.open(d.url)
 	phone.click("#channel-list .replies")
-	phone.shows("#thread-list", "The agent asks to use")
-	compare(t, "phone.png", phone.screenshot())
+	phone.waitForText("#thread-list", "The agent asks to use")
+	comparePicture(t, "phone.png", phone.screenshot())
 }
 
-// compare holds a picture against the one in testdata, roughly: fonts differ from machine to machine, and times from run
+// comparePicture holds a picture against the one in testdata, roughly: fonts differ from machine to machine, and times from run
 // to run.
-func compare(t *testing.T, name string, got []byte) {
+func comparePicture(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("..", "..", "testdata", "page", name)
-	if *update {
-		if err := os.WriteFile(path, smaller(t, got), 0o644); err != nil {
+	if *updatePictures {
+		if err := os.WriteFile(path, reduceColors(t, got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		return
@@ -59,22 +59,22 @@ func compare(t *testing.T, name string, got []byte) {
 	if a.Bounds() != b.Bounds() {
 		t.Fatalf("%s is %v, and the page %v", name, a.Bounds(), b.Bounds())
 	}
-	if far := distance(a, b); far > 0.06 {
+	if far := imageDistance(a, b); far > 0.06 {
 		t.Errorf("the page looks otherwise than %s (by %.3f): look at it, and run this test with -update", name, far)
 	} else {
 		t.Logf("%s differs by %.3f", name, far)
 	}
 }
 
-// smaller is the picture with fewer colours, which nobody sees: it is kept in the repository.
-func smaller(t *testing.T, data []byte) []byte {
+// reduceColors is the picture with fewer colours, which nobody sees: it is kept in the repository.
+func reduceColors(t *testing.T, data []byte) []byte {
 	t.Helper()
 	from := decode(t, data)
 	to := image.NewNRGBA(from.Bounds())
 	for y := from.Bounds().Min.Y; y < from.Bounds().Max.Y; y++ {
 		for x := from.Bounds().Min.X; x < from.Bounds().Max.X; x++ {
 			r, g, b, _ := from.At(x, y).RGBA()
-			to.SetNRGBA(x, y, color.NRGBA{R: fewer(r), G: fewer(g), B: fewer(b), A: 0xff})
+			to.SetNRGBA(x, y, color.NRGBA{R: quantize(r), G: quantize(g), B: quantize(b), A: 0xff})
 		}
 	}
 	var out bytes.Buffer
@@ -84,8 +84,8 @@ func smaller(t *testing.T, data []byte) []byte {
 	return out.Bytes()
 }
 
-// fewer rounds a channel to 43 steps, so that black and white stay.
-func fewer(channel uint32) uint8 { return uint8(min(255, (channel>>8+3)/6*6)) }
+// quantize rounds a channel to 43 steps, so that black and white stay.
+func quantize(channel uint32) uint8 { return uint8(min(255, (channel>>8+3)/6*6)) }
 
 func decode(t *testing.T, data []byte) image.Image {
 	t.Helper()
@@ -96,9 +96,9 @@ func decode(t *testing.T, data []byte) image.Image {
 	return img
 }
 
-// distance is how much two pictures of one size differ, from 0 to 1: the mean difference of the brightness of tiles, so
+// imageDistance is how much two pictures of one size differ, from 0 to 1: the mean difference of the brightness of tiles, so
 // that letters do not count, and where something stands does.
-func distance(a, b image.Image) float64 {
+func imageDistance(a, b image.Image) float64 {
 	const tile = 30
 	sum, n := 0.0, 0
 	for y := 0; y+tile <= a.Bounds().Dy(); y += tile {

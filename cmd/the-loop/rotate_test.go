@@ -45,7 +45,7 @@ func (s *site) told(text string) (found workspace.Message) {
 // restart, and no value is printed, posted, written down or given to a process in its arguments.
 func TestR_CredentialsAreRotatedAndNoValueIsSeen(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{Rates: workspace.Off})
+	s := newSite(t, workspace.Options{RateLimits: workspace.RateLimitsOff})
 	s.configure(fmt.Sprintf(siteConfig, s.dir, s.channel, s.ann.ID, s.slack.APIURL(), filepath.Base(s.dir)) + "env: {file: agents.env}\n")
 	canary := "canary-" + rand.Text() // not in this program
 	s.declare("TOKEN=" + canary + "-old")

@@ -290,7 +290,7 @@ func (s *site) nowhere(secret string) {
 func TestServeIsInterruptedWhileSlackIsAway(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, workspace.Options{})
-	s.slack.Faults().API("*", -1, workspace.HTML(503))
+	s.slack.Faults().InjectAPI("*", -1, workspace.HTML(503))
 	cmd := s.command(context.Background(), "serve")
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -159,7 +159,7 @@ func (s status) print(w io.Writer) error {
 		return err
 	}
 	if s.Disabled {
-		if _, err := fmt.Fprintln(w, "sessions  "+disabledWords); err != nil {
+		if _, err := fmt.Fprintln(w, "sessions  "+sessionsDisabledText); err != nil {
 			return err
 		}
 	}

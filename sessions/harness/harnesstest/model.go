@@ -77,7 +77,7 @@ func (t turn) order(name string) (string, bool) {
 	return m[1], true
 }
 
-// ServeHTTP answers as the API that is asked does.
+// ServeHTTP answers as the InjectAPI that is asked does.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"testing"
 )
 
-// literals collects what the workspace says, each with the name of Slack's own TypeScript type for it.
-type literals struct {
+// typeSamples collects what the workspace says, each with the name of Slack's own TypeScript type for it.
+type typeSamples struct {
 	t    *testing.T
 	code strings.Builder
 	used map[string]string // type → module
 	n    int
 }
 
-func (l *literals) is(module, typ string, value any) {
+func (l *typeSamples) add(module, typ string, value any) {
 	l.t.Helper()
-	raw := must[[]byte](l.t)(json.MarshalIndent(tame(value, module), "", " "))
+	raw := must[[]byte](l.t)(json.MarshalIndent(removeTypeGaps(value, module), "", " "))
 	name, _, _ := strings.Cut(typ, "<")
 	l.used[name] = module
 	if _, arg, ok := strings.Cut(typ, "<"); ok {
@@ -33,37 +33,37 @@ func (l *literals) is(module, typ string, value any) {
 	fmt.Fprintf(&l.code, "export const v%d: %s = %s;\n", l.n, typ, code)
 }
 
-// behind lists what Slack sends and its types do not know: they are generated from samples, or kept by hand.
-var behind = map[string][]string{
+// knownTypeGaps lists what Slack sends and its types do not know: they are generated from samples, or kept by hand.
+var knownTypeGaps = map[string][]string{
 	"@slack/web-api": {"blocks", "parent_user_id", "edited", "client_msg_id", "close",
 		"submit", "title", "previous_view_id", "thread_ts", "metadata", "subtype", "ts"},
 	"@slack/types": {"attachments", "source_team", "user_team", "ims"},
 	"@slack/bolt":  {"enterprise", "context_enterprise_id"},
 }
 
-// tame leaves out what the types are behind in.
-func tame(v any, module string) any {
+// removeTypeGaps leaves out what the types are behind in.
+func removeTypeGaps(v any, module string) any {
 	switch t := v.(type) {
 	case map[string]any:
 		out := map[string]any{}
 		for k, e := range t {
-			if !slices.Contains(behind[module], k) {
-				out[k] = tame(e, module)
+			if !slices.Contains(knownTypeGaps[module], k) {
+				out[k] = removeTypeGaps(e, module)
 			}
 		}
 		return out
 	case []any:
 		out := []any{}
 		for _, e := range t {
-			out = append(out, tame(e, module))
+			out = append(out, removeTypeGaps(e, module))
 		}
 		return out
 	}
 	return v
 }
 
-// changed checks a message within a change apart: the types want it to have a channel, which Slack leaves out.
-func (l *literals) changed(inner map[string]any) {
+// addChangedMessages checks a message within a change apart: the types want it to have a channel, which Slack leaves out.
+func (l *typeSamples) addChangedMessages(inner map[string]any) {
 	for _, key := range []string{"message", "previous_message"} {
 		m, ok := inner[key].(map[string]any)
 		if !ok {
@@ -76,14 +76,14 @@ func (l *literals) changed(inner map[string]any) {
 		for _, k := range []string{"channel", "channel_type", "event_ts"} {
 			m[k] = inner[k]
 		}
-		l.event(typ, m)
+		l.addEvent(typ, m)
 	}
 }
 
 // undefined stands where the types want a key without a value.
 const undefined = "(undefined)"
 
-func (l *literals) event(typ string, inner map[string]any) {
+func (l *typeSamples) addEvent(typ string, inner map[string]any) {
 	switch typ {
 	case "GenericMessageEvent":
 		inner["subtype"] = undefined
@@ -98,14 +98,14 @@ func (l *literals) event(typ string, inner map[string]any) {
 	case "BotMessageEvent", "MeMessageEvent":
 		delete(inner, "parent_user_id")
 	}
-	l.is("@slack/types", typ, inner)
+	l.add("@slack/types", typ, inner)
 }
-func (l *literals) bolt(typ string, payload any) { l.is("@slack/bolt", typ, payload) }
-func (l *literals) answer(typ string, body any)  { l.is("@slack/web-api", typ, body) }
+func (l *typeSamples) addBolt(typ string, payload any)  { l.add("@slack/bolt", typ, payload) }
+func (l *typeSamples) addResponse(typ string, body any) { l.add("@slack/web-api", typ, body) }
 
-// compile lets TypeScript check every literal strictly: keys that Slack does not know are errors too. It returns what
+// typeCheck lets TypeScript check every literal strictly: keys that Slack does not know are errors too. It returns what
 // TypeScript says.
-func (l *literals) compile() (string, error) {
+func (l *typeSamples) typeCheck() (string, error) {
 	l.t.Helper()
 	tsc := filepath.Join(boltDir, "node_modules", "typescript", "bin", "tsc")
 	dir := l.t.TempDir()
@@ -134,7 +134,7 @@ func (l *literals) compile() (string, error) {
 	return string(out), err
 }
 
-func needBolt(t *testing.T) {
+func requireBolt(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("Bolt takes seconds")
@@ -146,40 +146,40 @@ func needBolt(t *testing.T) {
 	}
 }
 
-func TestBoltTypesFitWhatTheWorkspaceSays(t *testing.T) {
+func TestBoltTypesMatchThePayloads(t *testing.T) {
 	t.Parallel()
-	needBolt(t)
-	l := &literals{t: t, used: map[string]string{}}
-	f := start(t, noRates)
-	f.sayEvents(l)
-	f.sayInteractions(l)
-	f.sayAnswers(l)
-	if out, err := l.compile(); err != nil {
+	requireBolt(t)
+	l := &typeSamples{t: t, used: map[string]string{}}
+	f := startFixture(t, noRates)
+	f.sampleEvents(l)
+	f.sampleInteractions(l)
+	f.sampleResponses(l)
+	if out, err := l.typeCheck(); err != nil {
 		t.Errorf("Slack's types do not fit: %v\n%s", err, out)
 	}
 }
 
 func TestBoltTypesFindATypo(t *testing.T) {
 	t.Parallel()
-	needBolt(t)
-	l := &literals{t: t, used: map[string]string{}}
-	l.bolt("SlashCommand", map[string]any{"comand": "/agent"})
-	if out, err := l.compile(); err == nil || !strings.Contains(out, "comand") {
+	requireBolt(t)
+	l := &typeSamples{t: t, used: map[string]string{}}
+	l.addBolt("SlashCommand", map[string]any{"comand": "/agent"})
+	if out, err := l.typeCheck(); err == nil || !strings.Contains(out, "comand") {
 		t.Errorf("it was not found: %v, %s", err, out)
 	}
 }
 
-func (f *fixture) sayEvents(l *literals) {
-	s := f.greeted()
+func (f *fixture) sampleEvents(l *typeSamples) {
+	s := f.dialReady()
 	eve := f.AddUser("eve", Stranger("T0OTHERCO1"))
 	shared := f.AddChannel("shared", ExtShared("T0OTHERCO1"), Members(eve.ID, f.BotUserID()))
 	next := func(typ string) {
 		f.t.Helper()
 		payload, inner := s.event()
-		l.changed(inner)
-		l.event(typ, inner)
+		l.addChangedMessages(inner)
+		l.addEvent(typ, inner)
 		payload["event"] = map[string]any{"type": inner["type"]}
-		l.bolt("EnvelopedEvent", payload)
+		l.addBolt("EnvelopedEvent", payload)
 	}
 	root := f.post("see https://a.example/ 🚀 @ann `code` README.md @here #general")
 	next("GenericMessageEvent")
@@ -193,7 +193,7 @@ func (f *fixture) sayEvents(l *literals) {
 	next("FileShareMessageEvent")
 	f.reply(root, "hook", AsBotMessage("hook"))
 	next("BotMessageEvent")
-	f.post("me", Me())
+	f.post("me", AsMeMessage())
 	next("MeMessageEvent")
 	f.post("@the-loop hi")
 	next("GenericMessageEvent")
@@ -218,48 +218,48 @@ func (f *fixture) sayEvents(l *literals) {
 	f.Archive(shared.ID)
 	next("ChannelArchiveEvent")
 	_ = s.ws.CloseNow()
-	f.wait("closed", func() bool { return f.Connections() == 0 })
+	f.waitUntil("closed", func() bool { return f.Connections() == 0 })
 }
 
-func (f *fixture) sayInteractions(l *literals) {
+func (f *fixture) sampleInteractions(l *typeSamples) {
 	got := make(chan map[string]any, 1)
-	s := f.answering(func(p map[string]any) any {
+	s := f.ackWith(func(p map[string]any) any {
 		if p["event"] == nil {
 			got <- p
 		}
 		return nil
 	})
-	ts := str(f.allows("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
+	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
 	res := must[SlashResult](f.t)(f.ann.Slash(f.ctx, f.ch, "/agent", "x"))
-	l.bolt("SlashCommand", <-got)
-	f.allows("views.open", form("trigger_id", res.TriggerID, "view", formView))
+	l.addBolt("SlashCommand", <-got)
+	f.callOK("views.open", form("trigger_id", res.TriggerID, "view", formView))
 	must[map[string]string](f.t)(f.ann.Submit(f.ctx, f.Views("ann")[0].ID, map[string]string{"name": "x"}))
-	l.bolt("ViewSubmitAction", nameless(<-got))
+	l.addBolt("ViewSubmitAction", withoutUsername(<-got))
 	res = must[SlashResult](f.t)(f.ann.Slash(f.ctx, f.ch, "/agent", "x"))
 	<-got
-	f.allows("views.open", form("trigger_id", res.TriggerID, "view", formView))
+	f.callOK("views.open", form("trigger_id", res.TriggerID, "view", formView))
 	_ = f.ann.CloseView(f.ctx, f.Views("ann")[0].ID)
-	l.bolt("ViewClosedAction", nameless(<-got))
+	l.addBolt("ViewClosedAction", withoutUsername(<-got))
 	_ = f.ann.Click(f.ctx, f.ch, ts, "go")
-	l.bolt("BlockAction<ButtonAction>", <-got)
+	l.addBolt("BlockAction<ButtonAction>", <-got)
 	_ = f.ann.Shortcut(f.ctx, f.ch, ts, "menu")
-	l.bolt("MessageShortcut", <-got)
+	l.addBolt("MessageShortcut", <-got)
 	_ = f.ann.GlobalShortcut(f.ctx, "menu")
-	l.bolt("GlobalShortcut", <-got)
+	l.addBolt("GlobalShortcut", <-got)
 	_ = s.ws.CloseNow()
 }
 
-// nameless takes the username out, which the types of views do not know.
-func nameless(payload map[string]any) map[string]any {
+// withoutUsername takes the username out, which the types of views do not know.
+func withoutUsername(payload map[string]any) map[string]any {
 	delete(payload["user"].(map[string]any), "username")
 	return payload
 }
 
-func (f *fixture) sayAnswers(l *literals) {
+func (f *fixture) sampleResponses(l *typeSamples) {
 	ask := func(typ, method string, args ...string) map[string]any {
 		f.t.Helper()
-		out := f.allows(method, form(args...))
-		l.answer(typ, out)
+		out := f.callOK(method, form(args...))
+		l.addResponse(typ, out)
 		return out
 	}
 	root := f.post("root")
@@ -281,7 +281,7 @@ func (f *fixture) sayAnswers(l *literals) {
 	ask("UsergroupsListResponse", "usergroups.list", "include_users", "true")
 	ask("ViewsPublishResponse", "views.publish", "user_id", f.ann.ID, "view", homeView)
 	ask("FilesGetUploadURLExternalResponse", "files.getUploadURLExternal", "filename", "a", "length", "1")
-	id := f.uploads("a", "x")
+	id := f.uploadFile("a", "x")
 	ask("FilesCompleteUploadExternalResponse", "files.completeUploadExternal", "files", `[{"id":"`+id+`","title":"a"}]`, "channel_id", f.ch, "thread_ts", root)
 	ask("FilesInfoResponse", "files.info", "file", id)
 	ask("ChatDeleteResponse", "chat.delete", "channel", f.ch, "ts", ts)

@@ -22,7 +22,7 @@ type pageChannel struct {
 	Name    string `json:"name"`
 	Shared  bool   `json:"shared,omitempty"` // with another company
 	Members int    `json:"members"`
-	In      bool   `json:"in"`
+	Joined  bool   `json:"in"`
 }
 
 // pageMessage is a message, or that there is none any more.
@@ -30,7 +30,7 @@ type pageMessage struct {
 	Message
 	Channel   string `json:"channel"`
 	Broadcast bool   `json:"broadcast,omitempty"`
-	Gone      bool   `json:"gone,omitempty"`
+	Deleted   bool   `json:"gone,omitempty"`
 }
 
 type pageEphemeral struct {
@@ -52,18 +52,18 @@ type pageView struct {
 	Blocks json.RawMessage `json:"blocks"`
 }
 
-// pageState is everything that the page needs at first.
-type pageState struct {
-	Place     string            `json:"place"` // in the stream
+// pageSnapshot is everything that the page needs at first.
+type pageSnapshot struct {
+	Position  string            `json:"place"` // in the stream
 	Me        string            `json:"me"`
 	Bot       string            `json:"bot"`
 	Team      string            `json:"team"`
 	Channel   string            `json:"channel"`
-	Visitors  []Visitor         `json:"visitors"`
+	Personas  []Persona         `json:"visitors"`
 	Commands  []Command         `json:"commands"`
 	Shortcuts []Shortcut        `json:"shortcuts"`
 	Tips      []string          `json:"tips"`
-	Backstage bool              `json:"backstage"`
+	HasDemo   bool              `json:"backstage"`
 	People    []pagePerson      `json:"people"`
 	Channels  []pageChannel     `json:"channels"`
 	Ephemeral []pageEphemeral   `json:"ephemeral"`
@@ -72,32 +72,32 @@ type pageState struct {
 	Statuses  map[string]string `json:"statuses"` // channel/thread → text
 }
 
-func (p *Page) serveState(rw http.ResponseWriter, r *http.Request) {
-	me, err := p.visitor(r.URL.Query().Get("as"))
+func (p *Page) serveSnapshot(rw http.ResponseWriter, r *http.Request) {
+	me, err := p.persona(r.URL.Query().Get("as"))
 	if err != nil {
-		me, err = p.visitor(p.opts.Visitors[0].User)
+		me, err = p.persona(p.opts.Personas[0].User)
 	}
 	if err != nil {
 		writeFailure(rw, err)
 		return
 	}
-	writeJSON(rw, http.StatusOK, p.state(me))
+	writeJSON(rw, http.StatusOK, p.snapshot(me))
 }
 
-func (p *Page) state(me *Person) pageState {
+func (p *Page) snapshot(me *Person) pageSnapshot {
 	w := p.w
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := pageState{Place: place(w.journal.last), Me: me.ID, Bot: w.botUser, Team: w.opts.TeamDomain, Channel: p.opts.Channel,
-		Visitors: p.opts.Visitors, Commands: p.opts.Commands, Shortcuts: p.opts.Shortcuts, Tips: p.opts.Tips, Backstage: p.opts.Backstage != nil,
+	s := pageSnapshot{Position: formatPosition(w.journal.last), Me: me.ID, Bot: w.botUser, Team: w.opts.TeamDomain, Channel: p.opts.Channel,
+		Personas: p.opts.Personas, Commands: p.opts.Commands, Shortcuts: p.opts.Shortcuts, Tips: p.opts.Tips, HasDemo: p.opts.Demo != nil,
 		Views: w.pageViews(me.ID), Home: w.pageHome(me.ID), Statuses: map[string]string{}}
-	s.People, s.Channels = w.places(me.ID)
+	s.People, s.Channels = w.directory(me.ID)
 	for _, e := range w.ephemerals[me.ID] {
 		if !e.Deleted {
-			s.Ephemeral = append(s.Ephemeral, e.page())
+			s.Ephemeral = append(s.Ephemeral, e.toPageEphemeral())
 		}
 	}
-	s.Ephemeral = s.Ephemeral[max(0, len(s.Ephemeral)-pageEphemerals):]
+	s.Ephemeral = s.Ephemeral[max(0, len(s.Ephemeral)-maxPageEphemerals):]
 	for key, text := range w.statuses {
 		s.Statuses[key] = text
 	}
@@ -107,19 +107,19 @@ func (p *Page) state(me *Person) pageState {
 	return s
 }
 
-// pageEphemerals is how many of the last ephemeral messages a page is given.
-const pageEphemerals = 50
+// maxPageEphemerals is how many of the last ephemeral messages a page is given.
+const maxPageEphemerals = 50
 
-// places are the people and the channels that a member knows of. The caller holds mu.
-func (w *Workspace) places(me string) (people []pagePerson, channels []pageChannel) {
+// directory are the people and the channels that a member knows of. The caller holds mu.
+func (w *Workspace) directory(me string) (people []pagePerson, channels []pageChannel) {
 	for _, id := range w.peopleOrder {
 		o := w.people[id]
-		people = append(people, pagePerson{ID: o.ID, Name: o.Name, RealName: orElse(o.RealName, o.Name), Bot: o.bot, Stranger: o.stranger()})
+		people = append(people, pagePerson{ID: o.ID, Name: o.Name, RealName: orElse(o.RealName, o.Name), Bot: o.bot, Stranger: o.isStranger()})
 	}
 	for _, id := range w.channelOrder {
 		c := w.channels[id]
-		if c.kind == PublicChannel || c.kind == PrivateChannel && c.has(me) {
-			channels = append(channels, pageChannel{ID: c.id, Name: c.name, Shared: c.extShared, Members: len(c.members), In: c.has(me)})
+		if c.kind == PublicChannel || c.kind == PrivateChannel && c.hasMember(me) {
+			channels = append(channels, pageChannel{ID: c.id, Name: c.name, Shared: c.extShared, Members: len(c.members), Joined: c.hasMember(me)})
 		}
 	}
 	return people, channels
@@ -132,7 +132,7 @@ func orElse(s, other string) string {
 	return s
 }
 
-func (e Ephemeral) page() pageEphemeral {
+func (e Ephemeral) toPageEphemeral() pageEphemeral {
 	return pageEphemeral{Channel: e.Channel, Thread: e.ThreadTS, TS: e.TS, Text: e.Text, Blocks: e.Blocks, Source: e.Source, Deleted: e.Deleted}
 }
 
@@ -140,20 +140,20 @@ func (e Ephemeral) page() pageEphemeral {
 func (w *Workspace) pageViews(user string) []pageView {
 	all := []pageView{}
 	for _, id := range w.viewStacks[user] {
-		all = append(all, w.views[id].page())
+		all = append(all, w.views[id].toPageView())
 	}
 	return all
 }
 
 func (w *Workspace) pageHome(user string) *pageView {
 	if h := w.homes[user]; h != nil {
-		v := h.page()
+		v := h.toPageView()
 		return &v
 	}
 	return nil
 }
 
-func (v *view) page() pageView {
+func (v *view) toPageView() pageView {
 	label := func(key string) string { t, _ := v.body[key].(block); return str(t["text"]) }
 	return pageView{ID: v.ID, Hash: v.Hash, Title: v.Title, Submit: label("submit"), Close: label("close"), Blocks: v.Blocks}
 }
@@ -171,7 +171,7 @@ const pageSize = 200
 // serveHistory is the newest messages of a channel or of a thread, or those before a timestamp.
 func (p *Page) serveHistory(rw http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	me, err := p.visitor(q.Get("as"))
+	me, err := p.persona(q.Get("as"))
 	if err != nil {
 		writeFailure(rw, err)
 		return
@@ -183,8 +183,8 @@ func (p *Page) serveHistory(rw http.ResponseWriter, r *http.Request) {
 	p.w.mu.Lock()
 	defer p.w.mu.Unlock()
 	ch := p.w.channels[q.Get("channel")]
-	if ch == nil || !ch.has(me.ID) {
-		writeFailure(rw, refused("%s is not in that channel", me.Name))
+	if ch == nil || !ch.hasMember(me.ID) {
+		writeFailure(rw, refusedf("%s is not in that channel", me.Name))
 		return
 	}
 	writeJSON(rw, http.StatusOK, ch.history(q.Get("thread"), q.Get("before"), limit))
@@ -197,12 +197,12 @@ func (c *channelState) history(thread, before string, limit int) pageHistory {
 	if thread != "" {
 		list = c.threads[thread]
 		if root := c.byTS[thread]; root != nil {
-			m := root.page(c)
+			m := root.toPageMessage(c)
 			h.Root = &m
 		}
 	}
 	latest, _ := parseTS(before)
-	for _, m := range slices.Backward(between(list, 0, latest, false)) {
+	for _, m := range slices.Backward(messagesBetween(list, 0, latest, false)) {
 		if thread == "" && m.IsReply() && !m.broadcast {
 			continue
 		}
@@ -210,13 +210,13 @@ func (c *channelState) history(thread, before string, limit int) pageHistory {
 			h.More = true
 			break
 		}
-		h.Messages = append(h.Messages, m.page(c))
+		h.Messages = append(h.Messages, m.toPageMessage(c))
 	}
 	slices.Reverse(h.Messages)
 	return h
 }
 
-func (m *Message) page(c *channelState) pageMessage {
+func (m *Message) toPageMessage(c *channelState) pageMessage {
 	out := pageMessage{Message: m.clone(), Channel: c.id, Broadcast: m.broadcast}
 	out.Metadata = nil
 	return out

@@ -11,8 +11,8 @@ import (
 	"the-loop/sessions"
 )
 
-// report is what start and stop did.
-type report struct {
+// lifecycleResult is what start and stop did.
+type lifecycleResult struct {
 	OK       bool           `json:"ok"`
 	Config   string         `json:"config"`
 	Root     string         `json:"root"`
@@ -22,12 +22,12 @@ type report struct {
 	Sessions []sessions.Row `json:"sessions"`
 }
 
-func (a *app) newReport() report {
-	return report{Config: a.cfg().Path, Root: a.cfg().StateRoot, Services: []service{}, Sessions: []sessions.Row{}}
+func (a *app) newLifecycleResult() lifecycleResult {
+	return lifecycleResult{Config: a.cfg().Path, Root: a.cfg().StateRoot, Services: []service{}, Sessions: []sessions.Row{}}
 }
 
-// add takes in what became of the sessions.
-func (r *report) add(all sessions.AllRows, err error) {
+// addSessions takes in what became of the sessions.
+func (r *lifecycleResult) addSessions(all sessions.AllRows, err error) {
 	r.Disabled = all.Disabled
 	if all.Rows != nil {
 		r.Sessions = all.Rows
@@ -41,12 +41,12 @@ func (r *report) add(all sessions.AllRows, err error) {
 	}
 }
 
-func (r report) show(w io.Writer, format string) error {
+func (r lifecycleResult) write(w io.Writer, format string) error {
 	if format == "json" {
 		if err := printJSON(w, r); err != nil {
 			return err
 		}
-	} else if err := r.print(w); err != nil {
+	} else if err := r.writeText(w); err != nil {
 		return err
 	}
 	if !r.OK {
@@ -55,7 +55,7 @@ func (r report) show(w io.Writer, format string) error {
 	return nil
 }
 
-func (r report) print(w io.Writer) error {
+func (r lifecycleResult) writeText(w io.Writer) error {
 	for _, s := range r.Services {
 		if _, err := fmt.Fprintf(w, "%-9s %s\n", s.Name, s.words()); err != nil {
 			return err
@@ -66,7 +66,7 @@ func (r report) print(w io.Writer) error {
 	case r.Problem != "":
 		_, err = fmt.Fprintf(w, "sessions  %s\n", r.Problem)
 	case r.Disabled:
-		_, err = fmt.Fprintln(w, "sessions  "+disabledWords)
+		_, err = fmt.Fprintln(w, "sessions  "+sessionsDisabledText)
 	case len(r.Sessions) == 0:
 		_, err = fmt.Fprintln(w, "sessions  none")
 	default:
@@ -75,7 +75,7 @@ func (r report) print(w io.Writer) error {
 	return err
 }
 
-const disabledWords = "disabled (standingSessions.enabled is false)"
+const sessionsDisabledText = "disabled (standingSessions.enabled is false)"
 
 func (c *cli) startCommand() *cobra.Command {
 	var format string
@@ -92,27 +92,27 @@ Sessions start also when the bot cannot. The exit code is 1 when something could
 		}
 		return c.with(cmd.Context(), c.open, func(a *app) error {
 			if foreground {
-				return c.foreground(cmd, a, format)
+				return c.runForeground(cmd, a, format)
 			}
-			return c.start(cmd.Context(), a).show(cmd.OutOrStdout(), format)
+			return c.start(cmd.Context(), a).write(cmd.OutOrStdout(), format)
 		})
 	}
 	return cmd
 }
 
-func (c *cli) start(ctx context.Context, a *app) report {
-	r := a.newReport()
+func (c *cli) start(ctx context.Context, a *app) lifecycleResult {
+	r := a.newLifecycleResult()
 	r.Services = append(r.Services, c.startBot(ctx, a))
-	r.add(a.core.StartAll(ctx))
+	r.addSessions(a.core.StartAll(ctx))
 	return r
 }
 
-// foreground runs the bot in this process and starts the sessions as soon as it is ready. Without Slack it only stays.
-func (c *cli) foreground(cmd *cobra.Command, a *app, format string) error {
+// runForeground runs the bot in this process and starts the sessions as soon as it is ready. Without Slack it only stays.
+func (c *cli) runForeground(cmd *cobra.Command, a *app, format string) error {
 	sessionsUp := func() {
-		r := a.newReport()
-		r.add(a.core.StartAll(cmd.Context()))
-		_ = r.show(cmd.OutOrStdout(), format) // what failed is in the rows; the bot stays
+		r := a.newLifecycleResult()
+		r.addSessions(a.core.StartAll(cmd.Context()))
+		_ = r.write(cmd.OutOrStdout(), format) // what failed is in the rows; the bot stays
 	}
 	if !a.cfg().Slack.Enabled {
 		sessionsUp()
@@ -139,17 +139,17 @@ validate.`}
 	formatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return c.with(cmd.Context(), c.openToStop, func(a *app) error {
-			return a.stop(cmd.Context()).show(cmd.OutOrStdout(), format)
+			return a.stop(cmd.Context()).write(cmd.OutOrStdout(), format)
 		})
 	}
 	return cmd
 }
 
-func (a *app) stop(ctx context.Context) report {
-	r := a.newReport()
+func (a *app) stop(ctx context.Context) lifecycleResult {
+	r := a.newLifecycleResult()
 	all, err := a.core.StopAll(ctx)
 	r.Services = append(r.Services, a.stopBot(ctx))
-	r.add(all, err)
+	r.addSessions(all, err)
 	return r
 }
 
@@ -160,9 +160,9 @@ func (c *cli) restartCommand() *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return c.with(cmd.Context(), c.open, func(a *app) error {
 			if down := a.stop(cmd.Context()); !down.OK {
-				return down.show(cmd.OutOrStdout(), format)
+				return down.write(cmd.OutOrStdout(), format)
 			}
-			return c.start(cmd.Context(), a).show(cmd.OutOrStdout(), format)
+			return c.start(cmd.Context(), a).write(cmd.OutOrStdout(), format)
 		})
 	}
 	return cmd

@@ -9,10 +9,10 @@ import (
 
 func TestConversationsOfEveryKindHaveTheirEvents(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	got := f.greeted()
+	f := startFixture(t)
+	got := f.dialReady()
 	bob := f.AddUser("bob")
-	for want, ch := range map[Kind]Channel{
+	for want, ch := range map[ChannelKind]Channel{
 		GroupMessage:   f.AddChannel("", Mpim(), Members(f.ann.ID, bob.ID, f.BotUserID())),
 		PrivateChannel: f.AddChannel("private", Private(), Members(f.ann.ID, f.BotUserID())),
 		DirectMessage:  f.OpenIM("ann"),
@@ -22,11 +22,11 @@ func TestConversationsOfEveryKindHaveTheirEvents(t *testing.T) {
 			t.Errorf("%s: %v", want, ev)
 		}
 	}
-	im := f.allows("conversations.open", form("users", f.ann.ID))["channel"].(map[string]any)
+	im := f.callOK("conversations.open", form("users", f.ann.ID))["channel"].(map[string]any)
 	if im["id"] != f.OpenIM(f.ann.ID).ID {
 		t.Errorf("opened %v", im)
 	}
-	f.refuses("user_not_found", "conversations.open", form("users", "U0NOBODY"))
+	f.callFails("user_not_found", "conversations.open", form("users", "U0NOBODY"))
 	if n := len(f.Channels()); n != 4 {
 		t.Errorf("%d conversations", n)
 	}
@@ -34,9 +34,9 @@ func TestConversationsOfEveryKindHaveTheirEvents(t *testing.T) {
 
 func TestChannelsChangeWhileTheyAreUsed(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	f.Archive(f.ch)
-	f.refuses("is_archived", "chat.postMessage", form("channel", f.ch, "text", "x"))
+	f.callFails("is_archived", "chat.postMessage", form("channel", f.ch, "text", "x"))
 	if _, err := f.ann.Post(f.ch, "x"); err == nil {
 		t.Error("somebody posted in an archived channel")
 	}
@@ -62,19 +62,19 @@ func TestChannelsChangeWhileTheyAreUsed(t *testing.T) {
 
 func TestUsersAreListed(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := startFixture(t)
 	f.AddUser("gus", Guest())
 	f.AddUser("far", Stranger("T0OTHERCO1"))
-	list := f.allows("users.list", form())["members"].([]any)
+	list := f.callOK("users.list", form())["members"].([]any)
 	if len(list) != 3 {
 		t.Errorf("the bot sees %d of %d", len(list), len(f.People()))
 	}
-	page := f.allows("users.list", form("limit", "2"))
+	page := f.callOK("users.list", form("limit", "2"))
 	next := str(page["response_metadata"].(map[string]any)["next_cursor"])
-	if n := len(f.allows("users.list", form("limit", "2", "cursor", next))["members"].([]any)); n != 1 {
+	if n := len(f.callOK("users.list", form("limit", "2", "cursor", next))["members"].([]any)); n != 1 {
 		t.Errorf("%d on the second page", n)
 	}
-	f.refuses("invalid_limit", "users.list", form("limit", "many"))
+	f.callFails("invalid_limit", "users.list", form("limit", "many"))
 	var kinds [3]bool
 	for _, p := range f.People() {
 		kinds = [3]bool{kinds[0] || p.IsGuest(), kinds[1] || p.IsStranger(), kinds[2] || p.IsBot()}
@@ -102,16 +102,16 @@ func TestEveryKindOfInputHasItsState(t *testing.T) {
 		"channels_select":      {"C1", `{"selected_channel":"C1"}`},
 		"datepicker":           {"2026-01-01", `{"selected_date":"2026-01-01"}`},
 	} {
-		got, err := choose(block{"type": kind, "options": options}, c.value)
+		got, err := selectedState(block{"type": kind, "options": options}, c.value)
 		if raw := must[[]byte](t)(json.Marshal(got)); err != nil || string(raw) != c.want {
 			t.Errorf("%s: %s, %v", kind, raw, err)
 		}
 	}
-	if _, err := choose(block{"type": "hologram"}, "x"); err == nil {
+	if _, err := selectedState(block{"type": "hologram"}, "x"); err == nil {
 		t.Error("an unknown element was filled in")
 	}
 	grouped := block{"type": "static_select", "option_groups": []any{block{"options": options}}}
-	if _, err := choose(grouped, "b"); err != nil {
+	if _, err := selectedState(grouped, "b"); err != nil {
 		t.Error(err)
 	}
 }

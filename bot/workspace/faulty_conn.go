@@ -8,37 +8,37 @@ import (
 )
 
 // wire is the TCP connection under a socket, with what faults do to it.
-type wire struct {
+type faultyConn struct {
 	net.Conn
-	mu       sync.Mutex // guards the fields that follow
-	deaf     bool
-	mute     bool
-	keepOpen bool
-	closed   bool
+	mu            sync.Mutex // guards the fields that follow
+	discardReads  bool
+	discardWrites bool
+	keepOpen      bool
+	closed        bool
 }
 
-func newWire(c net.Conn) *wire { return &wire{Conn: c} }
+func newFaultyConn(c net.Conn) *faultyConn { return &faultyConn{Conn: c} }
 
 // Read of a deaf wire throws away what comes, until the peer closes.
-func (c *wire) Read(b []byte) (int, error) {
+func (c *faultyConn) Read(b []byte) (int, error) {
 	for {
 		n, err := c.Conn.Read(b)
-		if deaf, _ := c.state(); err != nil || !deaf {
+		if deaf, _ := c.discarding(); err != nil || !deaf {
 			return n, err
 		}
 	}
 }
 
-func (c *wire) state() (deaf, mute bool) {
+func (c *faultyConn) discarding() (deaf, mute bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.deaf, c.mute
+	return c.discardReads, c.discardWrites
 }
 
 // Write swallows everything when the wire is mute, and close frames when it never closes.
-func (c *wire) Write(b []byte) (int, error) {
+func (c *faultyConn) Write(b []byte) (int, error) {
 	c.mu.Lock()
-	swallow := c.mute || c.keepOpen && len(b) > 0 && b[0] == 0x88
+	swallow := c.discardWrites || c.keepOpen && len(b) > 0 && b[0] == 0x88
 	c.mu.Unlock()
 	if swallow {
 		return len(b), nil
@@ -47,39 +47,39 @@ func (c *wire) Write(b []byte) (int, error) {
 }
 
 // Close is what the WebSocket library calls; a wire that never closes ignores it.
-func (c *wire) Close() error {
+func (c *faultyConn) Close() error {
 	c.mu.Lock()
 	keep := c.keepOpen
 	c.mu.Unlock()
 	if keep {
 		return nil
 	}
-	return c.sever()
+	return c.closeTCP()
 }
 
-func (c *wire) stall() {
+func (c *faultyConn) stall() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.deaf, c.mute, c.keepOpen = true, true, true
+	c.discardReads, c.discardWrites, c.keepOpen = true, true, true
 }
 
-func (c *wire) neverClose() {
+func (c *faultyConn) disableClose() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.keepOpen = true
 }
 
 // cut sends the header of a text frame of 4,096 bytes with a few of them, and closes.
-func (c *wire) cut() {
+func (c *faultyConn) cutMidFrame() {
 	c.mu.Lock()
-	c.mute = true
+	c.discardWrites = true
 	c.mu.Unlock()
 	_, _ = c.Conn.Write(append([]byte{0x81, 126, 0x10, 0x00}, `{"envelope_id":"cut","type":"events`...))
-	_ = c.sever()
+	_ = c.closeTCP()
 }
 
-// sever closes TCP whatever the faults say.
-func (c *wire) sever() error {
+// closeTCP closes TCP whatever the faults say.
+func (c *faultyConn) closeTCP() error {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -90,18 +90,18 @@ func (c *wire) sever() error {
 	return c.Conn.Close()
 }
 
-// wireTap hands the WebSocket library a wire instead of the bare connection.
-type wireTap struct {
+// hijacker hands the WebSocket library a wire instead of the bare connection.
+type hijacker struct {
 	http.ResponseWriter
-	wire *wire
+	conn *faultyConn
 }
 
 // Hijack implements http.Hijacker.
-func (t *wireTap) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (t *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	c, rw, err := http.NewResponseController(t.ResponseWriter).Hijack()
 	if err != nil {
 		return nil, nil, err
 	}
-	t.wire = newWire(c)
-	return t.wire, bufio.NewReadWriter(rw.Reader, bufio.NewWriter(t.wire)), nil
+	t.conn = newFaultyConn(c)
+	return t.conn, bufio.NewReadWriter(rw.Reader, bufio.NewWriter(t.conn)), nil
 }

@@ -19,18 +19,18 @@ import (
 )
 
 // up runs start, stop or restart and returns its exit code and its report.
-func (s *site) up(args ...string) (int, report) {
+func (s *site) runLifecycle(args ...string) (int, lifecycleResult) {
 	s.t.Helper()
 	code, out, errOut := s.run(context.Background(), append(args, "--format", "json")...)
-	var r report
+	var r lifecycleResult
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		s.t.Fatalf("%q: exit code %d, %v\n%s%s", args, code, err, out, errOut)
 	}
 	return code, r
 }
 
-// downAtEnd takes the site down when the test ends, and fails it if a bot is left.
-func (s *site) downAtEnd() {
+// stopAtEnd takes the site down when the test ends, and fails it if a bot is left.
+func (s *site) stopAtEnd() {
 	s.t.Cleanup(func() {
 		if code, out, errOut := s.run(context.Background(), "stop"); code != exitOK {
 			s.t.Errorf("stop: exit code %d\n%s%s", code, out, errOut)
@@ -41,8 +41,8 @@ func (s *site) downAtEnd() {
 func TestR2_1_StartBringsUpTheBotAndThenTheSessionsAndStopTakesThemDown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, workspace.Options{})
-	s.downAtEnd()
-	code, r := s.up("start")
+	s.stopAtEnd()
+	code, r := s.runLifecycle("start")
 	if code != exitOK || !r.OK || len(r.Services) != 1 || r.Services[0].Outcome != sessions.OutcomeStarted || !r.Services[0].Running ||
 		len(r.Sessions) != 1 || r.Sessions[0].Outcome != sessions.OutcomeStarted {
 		t.Fatalf("start: exit code %d, %+v", code, r)
@@ -65,18 +65,18 @@ func TestR2_1_StartBringsUpTheBotAndThenTheSessionsAndStopTakesThemDown(t *testi
 		return code == exitOK && st.OK && len(st.Services) == 1 && st.Services[0].PID == pid
 	})
 
-	if code, r := s.up("start"); code != exitOK || r.Services[0].Outcome != sessions.OutcomeAlreadyRunning || r.Services[0].PID != pid ||
+	if code, r := s.runLifecycle("start"); code != exitOK || r.Services[0].Outcome != sessions.OutcomeAlreadyRunning || r.Services[0].PID != pid ||
 		r.Sessions[0].Outcome != sessions.OutcomeAlreadyRunning {
 		t.Errorf("start again: exit code %d, %+v", code, r)
 	}
-	if code, r := s.up("restart"); code != exitOK || r.Services[0].PID == pid || r.Sessions[0].Outcome != sessions.OutcomeResumed {
+	if code, r := s.runLifecycle("restart"); code != exitOK || r.Services[0].PID == pid || r.Sessions[0].Outcome != sessions.OutcomeResumed {
 		t.Errorf("restart: exit code %d, %+v", code, r)
 	}
-	code, r = s.up("stop")
+	code, r = s.runLifecycle("stop")
 	if code != exitOK || r.Services[0].Outcome != sessions.OutcomeStopped || r.Services[0].Running || r.Sessions[0].Outcome != sessions.OutcomeStopped {
 		t.Errorf("stop: exit code %d, %+v", code, r)
 	}
-	if code, r := s.up("stop"); code != exitOK || r.Services[0].Outcome != sessions.OutcomeAlreadyStopped || r.Sessions[0].Outcome != sessions.OutcomeAlreadyStopped {
+	if code, r := s.runLifecycle("stop"); code != exitOK || r.Services[0].Outcome != sessions.OutcomeAlreadyStopped || r.Sessions[0].Outcome != sessions.OutcomeAlreadyStopped {
 		t.Errorf("stop again: exit code %d, %+v", code, r)
 	}
 	if tmuxtest.Alive(pid) {
@@ -89,9 +89,9 @@ func TestR4_5_SessionsStartAlsoWhenSlackOrTheBotDoesNot(t *testing.T) {
 	t.Run("Slack is away", func(t *testing.T) {
 		t.Parallel()
 		s := newSite(t, workspace.Options{})
-		s.downAtEnd()
-		s.slack.Faults().API("*", -1, workspace.HTML(503))
-		if code, r := s.up("start"); code != exitOK || !r.Services[0].Running || !r.Sessions[0].Running {
+		s.stopAtEnd()
+		s.slack.Faults().InjectAPI("*", -1, workspace.HTML(503))
+		if code, r := s.runLifecycle("start"); code != exitOK || !r.Services[0].Running || !r.Sessions[0].Running {
 			t.Errorf("exit code %d, %+v", code, r)
 		}
 		if code, st := s.status(); code != exitFailed || st.Bot.State.Connected || !st.Sessions[0].Running {
@@ -101,9 +101,9 @@ func TestR4_5_SessionsStartAlsoWhenSlackOrTheBotDoesNot(t *testing.T) {
 	t.Run("Slack refuses the token", func(t *testing.T) {
 		t.Parallel()
 		s := newSite(t, workspace.Options{})
-		s.downAtEnd()
+		s.stopAtEnd()
 		s.slack.RevokeToken(s.slack.BotToken(), "token_revoked")
-		code, r := s.up("start")
+		code, r := s.runLifecycle("start")
 		if code != exitFailed || r.Services[0].Running || !strings.Contains(r.Services[0].Detail, "token_revoked") || !r.Sessions[0].Running {
 			t.Errorf("exit code %d, %+v", code, r)
 		}
@@ -117,9 +117,9 @@ func TestR4_5_SessionsStartAlsoWhenSlackOrTheBotDoesNot(t *testing.T) {
 	t.Run("the token is missing", func(t *testing.T) {
 		t.Parallel()
 		s := newSite(t, workspace.Options{})
-		s.downAtEnd()
+		s.stopAtEnd()
 		s.env = append(s.env, "THE_LOOP_SLACK_BOT_TOKEN=")
-		code, r := s.up("start")
+		code, r := s.runLifecycle("start")
 		if code != exitFailed || r.OK || r.Services[0].Outcome != sessions.OutcomeFailed || !strings.Contains(r.Services[0].Detail, "THE_LOOP_SLACK_BOT_TOKEN") || !r.Sessions[0].Running {
 			t.Errorf("exit code %d, %+v", code, r)
 		}
@@ -132,7 +132,7 @@ func TestInTheForegroundStartStaysAndTheSessionsOutliveIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t, workspace.Options{})
-			s.downAtEnd()
+			s.stopAtEnd()
 			if !slack {
 				data, err := os.ReadFile(s.config())
 				if err != nil {
@@ -163,16 +163,16 @@ func TestInTheForegroundStartStaysAndTheSessionsOutliveIt(t *testing.T) {
 	}
 }
 
-func TestABotThatIsKilledIsSeenAndStartedAgain(t *testing.T) {
+func TestABotThatIsKilledIsReportedAndStartedAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, workspace.Options{})
-	s.downAtEnd()
-	_, r := s.up("start")
+	s.stopAtEnd()
+	_, r := s.runLifecycle("start")
 	if err := syscall.Kill(r.Services[0].PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	s.poll("status sees it", func() bool { code, st := s.status(); return code == exitFailed && !st.Bot.Running })
-	if code, again := s.up("start"); code != exitOK || again.Services[0].Outcome != sessions.OutcomeStarted || again.Sessions[0].Outcome != sessions.OutcomeAlreadyRunning {
+	if code, again := s.runLifecycle("start"); code != exitOK || again.Services[0].Outcome != sessions.OutcomeStarted || again.Sessions[0].Outcome != sessions.OutcomeAlreadyRunning {
 		t.Errorf("exit code %d, %+v", code, again)
 	}
 }
@@ -181,8 +181,8 @@ func TestABotThatIsKilledIsSeenAndStartedAgain(t *testing.T) {
 func TestTheBotsFilesAreTheOwnersAlone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, workspace.Options{})
-	s.downAtEnd()
-	s.up("start")
+	s.stopAtEnd()
+	s.runLifecycle("start")
 	for _, file := range []string{"bot.err", "bot.log", "events.jsonl"} {
 		info, err := os.Stat(filepath.Join(s.dir, "logs", file))
 		if err != nil || info.Mode().Perm()&0o077 != 0 {
@@ -249,12 +249,12 @@ func TestDeleteAsksOnATerminal(t *testing.T) {
 func TestStatusAgreesWithTheStartBeforeIt(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, workspace.Options{})
-	s.downAtEnd()
-	if code, r := s.up("start"); code != exitOK || r.Services[0].Detail == "" && !s.botState().Connected {
+	s.stopAtEnd()
+	if code, r := s.runLifecycle("start"); code != exitOK || r.Services[0].Detail == "" && !s.botState().Connected {
 		t.Fatalf("start: exit code %d, %+v, and then %+v", code, r, s.botState())
 	}
 	s.poll("connected", func() bool { return s.botState().Connected })
-	s.up("stop")
+	s.runLifecycle("stop")
 	if st := s.botState(); st.Connected {
 		t.Errorf("after its end bot.json says %+v", st)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // act is what somebody does on the page.
-type act struct {
+type pageAction struct {
 	As       string            `json:"as"` // member id
 	Channel  string            `json:"channel"`
 	Thread   string            `json:"thread"` // ts of the root
@@ -24,47 +24,51 @@ type act struct {
 	AlsoSend bool              `json:"alsoSend"` // a reply goes to the channel as well
 }
 
-// actTime bounds what somebody does: Slack gives the app three seconds to answer.
-const actTime = 20 * time.Second
+// actionTimeout bounds what somebody does: Slack gives the app three seconds to answer.
+const actionTimeout = 20 * time.Second
 
-// acts are what can be done on the page. What comes back is shown to who did it.
-func (p *Page) acts() map[string]func(context.Context, *Person, act) (any, error) {
-	return map[string]func(context.Context, *Person, act) (any, error){
-		"post":   p.post,
-		"edit":   func(_ context.Context, me *Person, a act) (any, error) { return nil, me.Edit(a.Channel, a.TS, a.Text) },
-		"delete": func(_ context.Context, me *Person, a act) (any, error) { return nil, me.Delete(a.Channel, a.TS) },
+// actions are what can be done on the page. What comes back is shown to who did it.
+func (p *Page) actions() map[string]func(context.Context, *Person, pageAction) (any, error) {
+	return map[string]func(context.Context, *Person, pageAction) (any, error){
+		"post": p.post,
+		"edit": func(_ context.Context, me *Person, a pageAction) (any, error) {
+			return nil, me.Edit(a.Channel, a.TS, a.Text)
+		},
+		"delete": func(_ context.Context, me *Person, a pageAction) (any, error) { return nil, me.Delete(a.Channel, a.TS) },
 		"react":  p.react,
 		"click":  p.click,
 		"submit": p.submit,
-		"close":  func(ctx context.Context, me *Person, a act) (any, error) { return nil, me.CloseView(ctx, a.View) },
-		"slash":  p.slash,
-		"shortcut": func(ctx context.Context, me *Person, a act) (any, error) {
+		"close": func(ctx context.Context, me *Person, a pageAction) (any, error) {
+			return nil, me.CloseView(ctx, a.View)
+		},
+		"slash": p.slash,
+		"shortcut": func(ctx context.Context, me *Person, a pageAction) (any, error) {
 			return nil, me.Shortcut(ctx, a.Channel, a.TS, a.Name)
 		},
-		"home": func(ctx context.Context, me *Person, _ act) (any, error) { return nil, me.OpenHome(ctx) },
-		"play": p.play,
+		"home": func(ctx context.Context, me *Person, _ pageAction) (any, error) { return nil, me.OpenHome(ctx) },
+		"play": p.runControl,
 	}
 }
 
-func (p *Page) serveAct(rw http.ResponseWriter, r *http.Request) {
-	do := p.acts()[r.PathValue("act")]
+func (p *Page) serveAction(rw http.ResponseWriter, r *http.Request) {
+	do := p.actions()[r.PathValue("act")]
 	if do == nil {
 		http.NotFound(rw, r)
 		return
 	}
-	var a act
+	var a pageAction
 	if err := json.NewDecoder(r.Body).Decode(&a); err != nil {
 		http.Error(rw, "what is asked for cannot be read", http.StatusBadRequest)
 		return
 	}
-	me, err := p.visitor(a.As)
+	me, err := p.persona(a.As)
 	if err != nil {
 		writeFailure(rw, err)
 		return
 	}
-	limit := actTime
+	limit := actionTimeout
 	if r.PathValue("act") == "play" {
-		limit = playTime
+		limit = controlTimeout
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), limit)
 	defer cancel()
@@ -73,7 +77,7 @@ func (p *Page) serveAct(rw http.ResponseWriter, r *http.Request) {
 		writeFailure(rw, err)
 		return
 	}
-	writeJSON(rw, http.StatusOK, reply{"ok": true, "result": out})
+	writeJSON(rw, http.StatusOK, jsonObject{"ok": true, "result": out})
 }
 
 // writeFailure says why something did not happen, in the words that a person is shown.
@@ -88,20 +92,20 @@ func writeFailure(rw http.ResponseWriter, err error) {
 	case errors.As(err, &refusal):
 		text = refusal.code
 	}
-	writeJSON(rw, status, reply{"ok": false, "error": text})
+	writeJSON(rw, status, jsonObject{"ok": false, "error": text})
 }
 
-func (p *Page) post(_ context.Context, me *Person, a act) (any, error) {
+func (p *Page) post(_ context.Context, me *Person, a pageAction) (any, error) {
 	var opts []PostOption
 	if a.AlsoSend {
 		opts = append(opts, Broadcast())
 	}
-	ts, err := me.say(a.Channel, a.Thread, a.Text, opts)
-	return reply{"ts": ts}, err
+	ts, err := me.send(a.Channel, a.Thread, a.Text, opts)
+	return jsonObject{"ts": ts}, err
 }
 
 // react puts an emoji on a message, or takes one's own off again.
-func (p *Page) react(_ context.Context, me *Person, a act) (any, error) {
+func (p *Page) react(_ context.Context, me *Person, a pageAction) (any, error) {
 	err := me.React(a.Channel, a.TS, a.Name)
 	var refusal *apiError
 	if errors.As(err, &refusal) && refusal.code == "already_reacted" {
@@ -110,7 +114,7 @@ func (p *Page) react(_ context.Context, me *Person, a act) (any, error) {
 	return nil, err
 }
 
-func (p *Page) click(ctx context.Context, me *Person, a act) (any, error) {
+func (p *Page) click(ctx context.Context, me *Person, a pageAction) (any, error) {
 	var value []string
 	if a.Value != nil {
 		value = []string{*a.Value}
@@ -122,12 +126,12 @@ func (p *Page) click(ctx context.Context, me *Person, a act) (any, error) {
 	return nil, me.ClickIn(ctx, a.Channel, ts, a.Block, a.Action, value...)
 }
 
-func (p *Page) submit(ctx context.Context, me *Person, a act) (any, error) {
+func (p *Page) submit(ctx context.Context, me *Person, a pageAction) (any, error) {
 	wrong, err := me.Submit(ctx, a.View, a.Values)
-	return reply{"errors": wrong}, err
+	return jsonObject{"errors": wrong}, err
 }
 
-func (p *Page) slash(ctx context.Context, me *Person, a act) (any, error) {
+func (p *Page) slash(ctx context.Context, me *Person, a pageAction) (any, error) {
 	var opts []SlashOption
 	if a.Thread != "" {
 		opts = append(opts, InThread(a.Thread))
@@ -136,10 +140,10 @@ func (p *Page) slash(ctx context.Context, me *Person, a act) (any, error) {
 	return nil, err
 }
 
-func (p *Page) play(ctx context.Context, _ *Person, a act) (any, error) {
-	if p.opts.Backstage == nil {
-		return nil, refused("there is nothing behind this page")
+func (p *Page) runControl(ctx context.Context, _ *Person, a pageAction) (any, error) {
+	if p.opts.Demo == nil {
+		return nil, refusedf("there is nothing behind this page")
 	}
-	said, err := p.opts.Backstage.Play(ctx, a.Name, a.Channel, a.Thread)
-	return reply{"said": said}, err
+	said, err := p.opts.Demo.RunControl(ctx, a.Name, a.Channel, a.Thread)
+	return jsonObject{"said": said}, err
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/slack-go/slack/socketmode"
 )
 
-// inbox acks everything and keeps the inner events.
-func (f *fixture) inbox() chan slackevents.EventsAPIEvent {
+// collectEvents acks everything and keeps the inner events.
+func (f *fixture) collectEvents() chan slackevents.EventsAPIEvent {
 	f.t.Helper()
 	got := make(chan slackevents.EventsAPIEvent, 2000)
 	f.connect(func(c *socketmode.Client, ev socketmode.Event) {
@@ -23,11 +23,11 @@ func (f *fixture) inbox() chan slackevents.EventsAPIEvent {
 			got <- e
 		}
 	})
-	f.wait("connected", func() bool { return f.Connections() == 1 })
+	f.waitUntil("connected", func() bool { return f.Connections() == 1 })
 	return got
 }
 
-func (f *fixture) message(got chan slackevents.EventsAPIEvent) *slackevents.MessageEvent {
+func (f *fixture) nextMessage(got chan slackevents.EventsAPIEvent) *slackevents.MessageEvent {
 	f.t.Helper()
 	for {
 		select {
@@ -43,21 +43,21 @@ func (f *fixture) message(got chan slackevents.EventsAPIEvent) *slackevents.Mess
 
 func TestAReplyReachesTheRealClientAndItsAnswerTheThread(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	got := f.inbox()
+	f := startFixture(t)
+	got := f.collectEvents()
 	root := f.post("hello")
-	if m := f.message(got); m.Text != "hello" || m.TimeStamp != root {
+	if m := f.nextMessage(got); m.Text != "hello" || m.TimeStamp != root {
 		t.Fatalf("root came as %+v", m)
 	}
 	ts := f.reply(root, "a <b> & c")
-	m := f.message(got)
+	m := f.nextMessage(got)
 	if m.Text != "a &lt;b&gt; &amp; c" || m.ThreadTimeStamp != root || m.TimeStamp != ts || m.ChannelType != "channel" {
 		t.Fatalf("reply came as %+v", m)
 	}
 	if _, _, err := f.api.PostMessageContext(f.ctx, f.ch, slack.MsgOptionText("done", false), slack.MsgOptionTS(root)); err != nil {
 		t.Fatal(err)
 	}
-	own := f.message(got)
+	own := f.nextMessage(got)
 	if own.BotID != f.BotID() || own.User != f.BotUserID() {
 		t.Fatalf("the bot's own post came as %+v", own)
 	}
@@ -65,5 +65,5 @@ func TestAReplyReachesTheRealClientAndItsAnswerTheThread(t *testing.T) {
 	if len(th) != 3 || th[2].Text != "done" || th[0].ReplyCount != 2 {
 		t.Fatalf("thread is %+v", th)
 	}
-	f.wait("all acked", func() bool { return f.Pending() == 0 })
+	f.waitUntil("all acked", func() bool { return f.Pending() == 0 })
 }

@@ -14,8 +14,8 @@ import (
 	"the-loop/sessions"
 )
 
-// fed is what is printed of one event.
-type fed struct {
+// intakeResult is what is printed of one event.
+type intakeResult struct {
 	Ref        sessions.Ref     `json:"ref"`
 	DeliveryID string           `json:"delivery"`
 	Outcome    sessions.Outcome `json:"outcome"`
@@ -35,12 +35,12 @@ What became of each is printed, one JSON object a line, in the same order. The e
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return c.with(cmd.Context(), c.open, func(a *app) error {
 			failed, out := 0, json.NewEncoder(cmd.OutOrStdout())
-			err := a.core.Intake(cmd.Context(), sessions.IntakeRequest{Source: newLineSource(cmd.InOrStdin()), Wait: wait,
+			err := a.core.Intake(cmd.Context(), sessions.IntakeRequest{Source: newJSONLineSource(cmd.InOrStdin()), Wait: wait,
 				Done: func(e sessions.WorkItemEvent, d sessions.Delivered, err error) error {
 					if err != nil {
 						failed++
 					}
-					return out.Encode(fate(e, d, err))
+					return out.Encode(newIntakeResult(e, d, err))
 				}})
 			if err == nil && failed > 0 {
 				err = &exitError{code: exitFailed}
@@ -51,35 +51,35 @@ What became of each is printed, one JSON object a line, in the same order. The e
 	return cmd
 }
 
-func fate(e sessions.WorkItemEvent, d sessions.Delivered, err error) fed {
+func newIntakeResult(e sessions.WorkItemEvent, d sessions.Delivered, err error) intakeResult {
 	if err != nil {
-		return fed{Ref: e.Ref, DeliveryID: e.ID, Outcome: sessions.OutcomeFailed, Detail: err.Error()}
+		return intakeResult{Ref: e.Ref, DeliveryID: e.ID, Outcome: sessions.OutcomeFailed, Detail: err.Error()}
 	}
-	return fed{Ref: d.Row.Ref, DeliveryID: d.DeliveryID, Outcome: d.Row.Outcome, Receipt: d.Receipt, Detail: d.Row.Detail}
+	return intakeResult{Ref: d.Row.Ref, DeliveryID: d.DeliveryID, Outcome: d.Row.Outcome, Receipt: d.Receipt, Detail: d.Row.Detail}
 }
 
-// lineSource reads events, a JSON object a line.
-type lineSource struct {
-	lines *bufio.Scanner
-	n     int
+// jsonLineSource reads events, a JSON object a line.
+type jsonLineSource struct {
+	lines      *bufio.Scanner
+	lineNumber int
 }
 
-func newLineSource(r io.Reader) *lineSource {
+func newJSONLineSource(r io.Reader) *jsonLineSource {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 2*maxText)
-	return &lineSource{lines: lines}
+	return &jsonLineSource{lines: lines}
 }
 
 // NextEvent implements [sessions.EventSource].
-func (s *lineSource) NextEvent(ctx context.Context) (e sessions.WorkItemEvent, err error) {
+func (s *jsonLineSource) NextEvent(ctx context.Context) (e sessions.WorkItemEvent, err error) {
 	for ctx.Err() == nil && s.lines.Scan() {
-		s.n++
+		s.lineNumber++
 		line := bytes.TrimSpace(s.lines.Bytes())
 		if len(line) == 0 {
 			continue
 		}
 		if err := json.Unmarshal(line, &e); err != nil {
-			return e, fmt.Errorf("line %d is no event: %w", s.n, err)
+			return e, fmt.Errorf("line %d is no event: %w", s.lineNumber, err)
 		}
 		return e, nil
 	}

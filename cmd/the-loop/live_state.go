@@ -1,0 +1,289 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"the-loop/bot/render"
+	"the-loop/bot/workspace"
+	"the-loop/sessions"
+	"the-loop/threads"
+)
+
+// The controls of the page.
+const (
+	controlDropConnection  = "drop"
+	controlFailCalls       = "no"
+	controlDuplicateEvents = "twice"
+	controlKillAgent       = "agent"
+	controlToggleBot       = "bot"
+	controlRotateKey       = "rotate"
+)
+
+// How many calls of the bot are answered with an error, and how many messages it is told of twice.
+const (
+	failedCalls      = 5
+	duplicatedEvents = 3
+)
+
+// State implements [startWorkspace.Backstage]: the terminal of the thread's session, and what record, binding and processes
+// say now. What cannot be read is said, and the rest is shown.
+func (d *liveDemo) State(ctx context.Context, channel, thread string) workspace.State {
+	s := workspace.State{Controls: d.controls()}
+	rows, err := d.app.core.List(ctx)
+	if err != nil {
+		s.Note = oneLine(err)
+		return s
+	}
+	binding, bound := d.findBinding(channel, thread)
+	for _, row := range rows {
+		if bound && row.ID == binding.ID {
+			d.addSession(ctx, &s, row, binding)
+			return s
+		}
+	}
+	s.Note = "No session is bound to this thread."
+	if thread == "" {
+		s.Note = "Open the thread under an announcement to see its terminal."
+	}
+	s.Facts = append(s.Facts, d.botFacts(), d.events.facts(ctx))
+	return s
+}
+
+// addSession fills in what there is to see of one session.
+func (d *liveDemo) addSession(ctx context.Context, s *workspace.State, row sessions.Row, binding threads.Binding) {
+	s.Title = row.Name + " · " + string(row.State)
+	ansi, err := d.app.core.PeekANSI(ctx, sessions.PeekRequest{Ref: row.Ref})
+	switch {
+	case errors.Is(err, sessions.ErrNotRunning):
+		s.Note = "The session is " + string(row.State) + ": there is no terminal."
+	case err != nil:
+		s.Note = oneLine(err)
+	default:
+		s.Screen = screenRuns(render.ParseScreen(ansi).Scrubbed(d.scrub))
+	}
+	s.Facts = append(s.Facts, recordFacts(row), bindingFacts(binding), d.driftFacts(ctx, row), d.botFacts(), d.events.facts(ctx))
+}
+
+func screenRuns(screen render.Screen) [][]workspace.Run {
+	lines := [][]workspace.Run{}
+	for _, row := range screen.Runs() {
+		line := []workspace.Run{}
+		for _, r := range row {
+			line = append(line, workspace.Run{Text: r.Text, FG: r.FG, BG: r.BG, Bold: r.Bold, Dim: r.Dim, Underline: r.Underline, Strike: r.Strike})
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// findBinding finds the binding of a thread in the bot's files.
+func (d *liveDemo) findBinding(channel, thread string) (threads.Binding, bool) {
+	paths, _ := filepath.Glob(filepath.Join(d.dir, "threads", "*.json")) // the pattern is well-formed
+	for _, path := range paths {
+		var b threads.Binding
+		data, err := os.ReadFile(path)
+		if err == nil && json.Unmarshal(data, &b) == nil && thread != "" && b.Channel == channel && b.Root == thread {
+			return b, true
+		}
+	}
+	return threads.Binding{}, false
+}
+
+func plainFact(name, value string) workspace.Fact { return workspace.Fact{Name: name, Value: value} }
+
+func markedFact(name, value string, good bool) workspace.Fact {
+	f := workspace.Fact{Name: name, Value: value, Mark: "bad"}
+	if good {
+		f.Mark = "good"
+	}
+	return f
+}
+
+func recordFacts(row sessions.Row) workspace.FactGroup {
+	lines := []workspace.Fact{markedFact("state", string(row.State), row.Running), plainFact("agent", row.Harness), plainFact("pane", row.TmuxTarget+" "+row.Pane),
+		plainFact("conversation", shortID(row.Conversation)), plainFact("changed", clockTime(row.Changed))}
+	if row.Detail != "" {
+		lines = append(lines, plainFact("detail", row.Detail))
+	}
+	return workspace.FactGroup{Title: "Record", Lines: lines}
+}
+
+// bindingFacts say how far a thread is settled.
+func bindingFacts(b threads.Binding) workspace.FactGroup {
+	count := map[string]int{}
+	for _, e := range b.Replies {
+		name := string(e.State)
+		if e.State == threads.StateSettled {
+			name = string(e.Outcome)
+		}
+		count[name]++
+	}
+	lines := []workspace.Fact{plainFact("thread of", clockTime(workspace.TSTime(b.Root))), plainFact("settled to", clockTime(workspace.TSTime(b.Cursor)))}
+	for _, name := range []string{"inflight", "held", "doubt", "offered", "approved", "accepted", "typed", "failed", "dropped", "withdrawn", "skipped", "command"} {
+		if count[name] > 0 {
+			lines = append(lines, plainFact(name, plural(count[name], "reply", "replies")))
+		}
+	}
+	open := 0
+	for _, q := range b.ResendPrompts {
+		if q.Choice == "" {
+			open++
+		}
+	}
+	if open > 0 {
+		lines = append(lines, plainFact("asked", plural(open, "open question", "open questions")))
+	}
+	return workspace.FactGroup{Title: "Binding", Lines: lines}
+}
+
+// driftFacts says which names of the env file the agent holds with another value. Values appear nowhere.
+func (d *liveDemo) driftFacts(ctx context.Context, row sessions.Row) workspace.FactGroup {
+	f := workspace.FactGroup{Title: "Credentials", Lines: []workspace.Fact{plainFact("env file", filepath.Base(d.envFile()))}}
+	drift := d.app.core.Drift(ctx)
+	if drift.Problem != "" {
+		f.Lines = append(f.Lines, markedFact("problem", drift.Problem, false))
+	}
+	for _, r := range drift.Rows {
+		switch {
+		case r.ID != row.ID:
+		case r.State == sessions.DriftStale:
+			f.Lines = append(f.Lines, markedFact("stale", strings.Join(r.Stale, ", "), false))
+		case r.State == sessions.DriftCurrent:
+			f.Lines = append(f.Lines, markedFact("agent", "holds what is declared", true))
+		default:
+			f.Lines = append(f.Lines, plainFact("agent", "its environment cannot be read"))
+		}
+	}
+	return f
+}
+
+// agentPID is the process in the session's pane; 0: there is none.
+func (d *liveDemo) agentPID(ctx context.Context, id string) int {
+	panes, err := d.app.tmux.Panes(ctx)
+	if err != nil {
+		return 0
+	}
+	for _, p := range panes {
+		if p.Mark == id && !p.Dead {
+			return p.PID
+		}
+	}
+	return 0
+}
+
+func (d *liveDemo) botFacts() workspace.FactGroup {
+	f := workspace.FactGroup{Title: "Bot"}
+	pid := d.bot.pid()
+	if pid == 0 {
+		f.Lines = append(f.Lines, markedFact("process", "does not run", false))
+		if last := d.bot.lastError(); last != "" {
+			f.Lines = append(f.Lines, plainFact("it said", last))
+		}
+		return f
+	}
+	conns := d.slack.Connections()
+	f.Lines = append(f.Lines, plainFact("process", strconv.Itoa(pid)), markedFact("socket", plural(conns, "connection", "connections"), conns == 1))
+	state, alive, err := d.app.registry.BotRunning()
+	switch {
+	case err == nil && alive && state.PID == pid:
+		f.Lines = append(f.Lines, plainFact("threads", strconv.Itoa(state.Bound)+" bound"))
+		if state.Problem != "" {
+			f.Lines = append(f.Lines, markedFact("problem", state.Problem, false))
+		}
+	case err != nil:
+		f.Lines = append(f.Lines, plainFact("lock", oneLine(err)))
+	}
+	return f
+}
+
+func (d *liveDemo) controls() []workspace.Control {
+	life := workspace.Control{ID: controlToggleBot, Label: "Kill the bot", Description: "Its process is killed, without a warning. Replies wait in Slack."}
+	if d.bot.pid() == 0 {
+		life = workspace.Control{ID: controlToggleBot, Label: "Start the bot", Description: "It starts again, and reads what was written while it was away."}
+	}
+	return []workspace.Control{
+		{ID: controlDropConnection, Label: "Drop the connection", Description: "The bot's socket is cut. It connects again, and reads what it missed."},
+		{ID: controlFailCalls, Label: "Slack says no", Description: fmt.Sprintf("The next %d calls of the bot are answered with an error.", failedCalls)},
+		{ID: controlDuplicateEvents, Label: "Say it twice", Description: fmt.Sprintf("The bot is told of the next %d messages twice, as Slack does at times.", duplicatedEvents)},
+		{ID: controlKillAgent, Label: "Kill the agent", Description: "The agent's process is killed. Its thread is told, and Start resumes its conversation."},
+		life,
+		{ID: controlRotateKey, Label: "Rotate the key", Description: "The credentials file gets another key. A running agent still holds the old one."},
+	}
+}
+
+// RunControl implements [startWorkspace.Backstage].
+func (d *liveDemo) RunControl(ctx context.Context, control, channel, thread string) (string, error) {
+	switch control {
+	case controlDropConnection:
+		d.slack.Faults().Drop()
+		return "The connection was cut.", nil
+	case controlFailCalls:
+		d.slack.Faults().InjectAPI("*", failedCalls, workspace.Error("internal_error"))
+		return fmt.Sprintf("The next %d calls of the bot fail.", failedCalls), nil
+	case controlDuplicateEvents:
+		d.slack.Faults().InjectDelivery("message.channels", duplicatedEvents, workspace.DuplicateNewEnvelope)
+		return fmt.Sprintf("The bot hears of the next %d messages twice.", duplicatedEvents), nil
+	case controlKillAgent:
+		return d.killAgent(ctx, channel, thread)
+	case controlToggleBot:
+		return d.toggleBot(ctx)
+	case controlRotateKey:
+		if err := d.rotateKey(); err != nil {
+			return "", err
+		}
+		return demoEnvVariable + " has another value now.", nil
+	}
+	return "", fmt.Errorf("there is no control %q", control)
+}
+
+func (d *liveDemo) killAgent(ctx context.Context, channel, thread string) (string, error) {
+	binding, bound := d.findBinding(channel, thread)
+	if !bound {
+		return "", errors.New("open the thread of a session first")
+	}
+	pid := d.agentPID(ctx, binding.ID)
+	if pid <= 1 {
+		return "", errors.New("its agent does not run")
+	}
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		return "", fmt.Errorf("kill process %d: %w", pid, err)
+	}
+	return fmt.Sprintf("The agent, process %d, was killed.", pid), nil
+}
+
+func (d *liveDemo) toggleBot(ctx context.Context) (string, error) {
+	if pid := d.bot.pid(); pid != 0 {
+		return fmt.Sprintf("The bot, process %d, was killed. What is written now waits.", pid), d.bot.signalAndWait(ctx, syscall.SIGKILL)
+	}
+	return "The bot starts.", d.bot.start()
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+func clockTime(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.Local().Format("15:04:05")
+}
+
+func shortID(id string) string {
+	if len(id) > 8 {
+		return id[:8]
+	}
+	return id
+}
