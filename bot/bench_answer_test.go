@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions/harness/smallagent"
 	"the-loop/threads"
 )
 
 // isSent reports whether the envelope of a message went out.
 func (w *world) isSent(ts string) bool {
-	return slices.ContainsFunc(w.Frames(), func(f workspace.Frame) bool {
+	return slices.ContainsFunc(w.Frames(), func(f localslack.Frame) bool {
 		return f.Dir == "out" && bytes.Contains(f.Data, []byte(`"event_ts":"`+ts+`"`))
 	})
 }
@@ -28,7 +28,7 @@ func BenchmarkTurnToThread(b *testing.B) {
 	agents := make([]*agent, 12)
 	for i := range agents {
 		d := w.definition(fmt.Sprintf("a%02d", i))
-		d.Slack.Channel = w.AddChannel(d.Name, workspace.Members(w.ann.ID, w.BotUserID())).ID
+		d.Slack.Channel = w.AddChannel(d.Name, localslack.Members(w.ann.ID, w.BotUserID())).ID
 		agents[i] = w.launch(d)
 		agents[i].announced()
 		agents[i].ready()

@@ -20,7 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"the-loop/bot"
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
 	"the-loop/sessions/registry"
@@ -49,7 +49,7 @@ func (w *world) meter(name string) *meter {
 	context.AfterFunc(w.ctx, func() { _ = in.Close() }) // nothing is written to it
 	d := w.definition(name)
 	d.Harness, d.HarnessArgs = "meter", []string{pipe}
-	d.Slack.Channel = w.AddChannel(name, workspace.Members(w.ann.ID, w.BotUserID())).ID
+	d.Slack.Channel = w.AddChannel(name, localslack.Members(w.ann.ID, w.BotUserID())).ID
 	w.change(func(p *plan) {
 		p.Harnesses = []harness.Template{{Title: "meter", Binary: os.Args[0], Args: []string{roleTimes, "{harnessArgs}"}}}
 	})

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/threads"
 )
 
@@ -17,13 +17,13 @@ func burst(b *testing.B) []time.Duration {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	w := workspace.New(workspace.Options{RateLimits: workspace.RateLimitsOff, FrameLog: 10_000, Log: slog.New(slog.DiscardHandler)})
+	w := localslack.New(localslack.Options{RateLimits: localslack.RateLimitsOff, FrameLog: 10_000, Log: slog.New(slog.DiscardHandler)})
 	if err := w.Start(ctx); err != nil {
 		b.Fatal(err)
 	}
 	defer w.Close()
 	ann := w.AddUser("ann")
-	ch := w.AddChannel("agents", workspace.Members(ann.ID, w.BotUserID())).ID
+	ch := w.AddChannel("agents", localslack.Members(ann.ID, w.BotUserID())).ID
 	client, err := NewClient(ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
 	if err != nil {
 		b.Fatal(err)
@@ -55,7 +55,7 @@ func burst(b *testing.B) []time.Duration {
 }
 
 // acked pairs envelopes with their acks.
-func acked(frames []workspace.Frame) []time.Duration {
+func acked(frames []localslack.Frame) []time.Duration {
 	sent := map[string]time.Time{}
 	var took []time.Duration
 	for _, f := range frames {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/threads"
 )
 
@@ -86,13 +86,13 @@ func TestWhatSlackSaysOfAFileIsSorted(t *testing.T) {
 	}
 	f := x.upload("a.txt", "x")
 	for name, c := range map[string]struct {
-		fault workspace.APIFault
+		fault localslack.APIFault
 		is    error
 	}{
-		"cut":             {workspace.CutAfter(), threads.ErrOutcomeUnknown},
-		"internal error":  {workspace.Error("internal_error"), threads.ErrOutcomeUnknown},
-		"not in channel":  {workspace.Error("not_in_channel"), threads.ErrUnavailable},
-		"no such channel": {workspace.Error("channel_not_found"), threads.ErrUnavailable},
+		"cut":             {localslack.CutAfter(), threads.ErrOutcomeUnknown},
+		"internal error":  {localslack.Error("internal_error"), threads.ErrOutcomeUnknown},
+		"not in channel":  {localslack.Error("not_in_channel"), threads.ErrUnavailable},
+		"no such channel": {localslack.Error("channel_not_found"), threads.ErrUnavailable},
 	} {
 		g := x.upload(name, "x")
 		x.Faults().InjectAPI(methodUpload, 1, c.fault)
@@ -101,21 +101,21 @@ func TestWhatSlackSaysOfAFileIsSorted(t *testing.T) {
 		}
 		x.Faults().Clear()
 	}
-	x.Faults().InjectAPI(methodUpload, 1, workspace.Error("file_sharing_disabled"))
+	x.Faults().InjectAPI(methodUpload, 1, localslack.Error("file_sharing_disabled"))
 	var final *threads.FileError
 	if err := x.client.Share(x.ctx, f, p); !errors.As(err, &final) || !strings.Contains(final.Why, "file_sharing_disabled") {
 		t.Errorf("refused for good: %v", err)
 	}
-	x.Faults().InjectAPI(methodUploadURL, 1, workspace.RateLimited("7"))
+	x.Faults().InjectAPI(methodUploadURL, 1, localslack.RateLimited("7"))
 	var limited *threads.RateLimitedError
 	if _, err := x.client.Upload(x.ctx, f, strings.NewReader("x")); !errors.As(err, &limited) {
 		t.Errorf("429: %v", err)
 	}
-	x.Faults().InjectAPI("upload", 1, workspace.HTML(503))
+	x.Faults().InjectAPI("upload", 1, localslack.HTML(503))
 	if _, err := x.client.Upload(x.ctx, f, strings.NewReader("x")); err == nil || errors.As(err, &final) {
 		t.Errorf("503: %v", err)
 	}
-	x.Faults().InjectAPI("upload", 1, workspace.HTML(413))
+	x.Faults().InjectAPI("upload", 1, localslack.HTML(413))
 	if _, err := x.client.Upload(x.ctx, f, strings.NewReader("x")); !errors.As(err, &final) {
 		t.Errorf("413: %v", err)
 	}
@@ -124,7 +124,7 @@ func TestWhatSlackSaysOfAFileIsSorted(t *testing.T) {
 func TestWithoutTheScopesNothingIsUploadedOrGuessed(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []string{scopeUpload, scopeFetch} {
-		x := start(t, func(o *workspace.Options) {
+		x := start(t, func(o *localslack.Options) {
 			o.Scopes = slices.DeleteFunc(Scopes(), func(s string) bool { return s == scope })
 		})
 		var final *threads.FileError

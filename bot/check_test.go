@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 )
 
 func (x *world) check(change ...func(*CheckOptions)) []Finding {
@@ -18,7 +18,7 @@ func (x *world) check(change ...func(*CheckOptions)) []Finding {
 		c(&o)
 	}
 	found := Check(x.ctx, o)
-	if left := x.Messages(x.ch); slices.ContainsFunc(left, func(m workspace.Message) bool { return m.BotID != "" && m.Subtype == "" }) {
+	if left := x.Messages(x.ch); slices.ContainsFunc(left, func(m localslack.Message) bool { return m.BotID != "" && m.Subtype == "" }) {
 		x.t.Errorf("the check left %+v behind", left)
 	}
 	return found
@@ -55,7 +55,7 @@ func TestTheCheckNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name   string
-		opts   func(*workspace.Options)
+		opts   func(*localslack.Options)
 		break_ func(x *world, o *CheckOptions)
 		want   string // parts, in order, separated by |
 	}{
@@ -63,29 +63,29 @@ func TestTheCheckNamesWhatIsWrong(t *testing.T) {
 		{"swapped tokens", nil, func(x *world, o *CheckOptions) {
 			o.Client = x.newClient(ClientOptions{BotToken: x.BotToken(), AppToken: x.BotToken()})
 		}, "app token: not_allowed_token_type|xapp-"},
-		{"an app token without its scope", func(o *workspace.Options) { o.AppScopes = []string{} }, nil, "app token: missing_scope connections:write|connections:write"},
-		{"missing scopes", func(o *workspace.Options) {
+		{"an app token without its scope", func(o *localslack.Options) { o.AppScopes = []string{} }, nil, "app token: missing_scope connections:write|connections:write"},
+		{"missing scopes", func(o *localslack.Options) {
 			o.Scopes = slices.DeleteFunc(Scopes(), func(s string) bool { return s == "reactions:write" })
 		}, nil, "scopes: missing: reactions:write|reinstall"},
 		{"no such channel", nil, func(_ *world, o *CheckOptions) { o.Channel = "C404" }, "channel: C404 does not exist|/invite @the-loop"},
-		{"a private channel without the bot", nil, func(x *world, o *CheckOptions) { o.Channel = x.AddChannel("secret", workspace.Private()).ID }, "channel|/invite @the-loop"},
+		{"a private channel without the bot", nil, func(x *world, o *CheckOptions) { o.Channel = x.AddChannel("secret", localslack.Private()).ID }, "channel|/invite @the-loop"},
 		{"a channel without the bot", nil, func(x *world, _ *CheckOptions) { x.Leave(x.ch, x.BotUserID()) }, "channel: the bot is not in #agents|/invite @the-loop"},
 		{"an archived channel", nil, func(x *world, _ *CheckOptions) { x.Archive(x.ch) }, "channel: #agents is archived|unarchive"},
 		{"a shared channel", nil, func(x *world, _ *CheckOptions) { x.ShareChannel(x.ch, "T9") }, "channel: #agents is shared|allowSharedChannels"},
 		{"an empty list", nil, func(_ *world, o *CheckOptions) { o.Users = nil }, "people: nobody is on the list|authorizedUsers"},
 		{"a wrong member id", nil, func(_ *world, o *CheckOptions) { o.Users = append(o.Users, "U404") }, "people: U404 is no member|authorizedUsers"},
-		{"a deactivated member", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("old", workspace.Deleted()).ID} }, "people|is deactivated"},
-		{"a bot on the list", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("beep", workspace.Bot()).ID} }, "people|is a bot or an app"},
-		{"events that are off", nil, func(x *world, _ *CheckOptions) { x.Faults().InjectDelivery("*", -1, workspace.Suppress) }, "way in: nothing came back|Event Subscriptions|message.channels"},
-		{"messages that are not subscribed", func(o *workspace.Options) { o.Events = []string{"channel_archive"} }, nil, "way in: nothing came back|message.channels"},
+		{"a deactivated member", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("old", localslack.Deleted()).ID} }, "people|is deactivated"},
+		{"a bot on the list", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("beep", localslack.Bot()).ID} }, "people|is a bot or an app"},
+		{"events that are off", nil, func(x *world, _ *CheckOptions) { x.Faults().InjectDelivery("*", -1, localslack.Suppress) }, "way in: nothing came back|Event Subscriptions|message.channels"},
+		{"messages that are not subscribed", func(o *localslack.Options) { o.Events = []string{"channel_archive"} }, nil, "way in: nothing came back|message.channels"},
 		{"no connection", nil, func(x *world, _ *CheckOptions) { x.Faults().TooManyWebsockets() }, "way in: no connection|too_many_websockets"},
 		{"posts that fail", nil, func(x *world, _ *CheckOptions) {
-			x.Faults().InjectAPI(methodPost, 1, workspace.Error("restricted_action"))
+			x.Faults().InjectAPI(methodPost, 1, localslack.Error("restricted_action"))
 		}, "way in: chat.postMessage: restricted_action"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var opts []func(*workspace.Options)
+			var opts []func(*localslack.Options)
 			if c.opts != nil {
 				opts = append(opts, c.opts)
 			}
@@ -150,7 +150,7 @@ func TestAnotherBotOnTheAppIsNamedWhenNothingComes(t *testing.T) {
 	t.Parallel()
 	x := start(t)
 	x.up()
-	x.Faults().InjectDelivery("*", -1, workspace.Suppress)
+	x.Faults().InjectDelivery("*", -1, localslack.Suppress)
 	bad := wrong(x.check(func(o *CheckOptions) { o.Wait = 500 * time.Millisecond }))
 	if !strings.Contains(bad, "2 connections are open") || !strings.Contains(bad, "end the other bot") {
 		t.Error(bad)

@@ -15,8 +15,8 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"the-loop/bot/localslack"
 	"the-loop/bot/render"
-	"the-loop/bot/workspace"
 	"the-loop/threads"
 )
 
@@ -108,25 +108,25 @@ func TestAPostSaysWhetherItMayHaveHappened(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name    string
-		fault   workspace.APIFault
+		fault   localslack.APIFault
 		is      error
 		posted  bool
 		unknown bool
 	}{
-		{"done, and no answer", workspace.HangAfter(), threads.ErrOutcomeUnknown, true, true},
-		{"done, and cut", workspace.CutAfter(), threads.ErrOutcomeUnknown, true, true},
-		{"cut", workspace.CutBefore(), threads.ErrOutcomeUnknown, false, true},
-		{"no answer", workspace.Hang(), threads.ErrOutcomeUnknown, false, true},
-		{"503", workspace.HTML(503), threads.ErrOutcomeUnknown, false, true},
-		{"a page", workspace.HTML(200), threads.ErrOutcomeUnknown, false, true},
-		{"half an answer", workspace.BadJSON(), threads.ErrOutcomeUnknown, false, true},
-		{"internal_error", workspace.Error("internal_error"), threads.ErrOutcomeUnknown, false, true},
-		{"404", workspace.HTML(404), nil, false, false},
-		{"gone channel", workspace.Error("channel_not_found"), threads.ErrUnavailable, false, false},
-		{"archived", workspace.Error("is_archived"), threads.ErrUnavailable, false, false},
-		{"not in it", workspace.Error("not_in_channel"), threads.ErrUnavailable, false, false},
-		{"gone thread", workspace.Error("thread_not_found"), threads.ErrThreadGone, false, false},
-		{"too long", workspace.Error("msg_too_long"), nil, false, false},
+		{"done, and no answer", localslack.HangAfter(), threads.ErrOutcomeUnknown, true, true},
+		{"done, and cut", localslack.CutAfter(), threads.ErrOutcomeUnknown, true, true},
+		{"cut", localslack.CutBefore(), threads.ErrOutcomeUnknown, false, true},
+		{"no answer", localslack.Hang(), threads.ErrOutcomeUnknown, false, true},
+		{"503", localslack.HTML(503), threads.ErrOutcomeUnknown, false, true},
+		{"a page", localslack.HTML(200), threads.ErrOutcomeUnknown, false, true},
+		{"half an answer", localslack.BadJSON(), threads.ErrOutcomeUnknown, false, true},
+		{"internal_error", localslack.Error("internal_error"), threads.ErrOutcomeUnknown, false, true},
+		{"404", localslack.HTML(404), nil, false, false},
+		{"gone channel", localslack.Error("channel_not_found"), threads.ErrUnavailable, false, false},
+		{"archived", localslack.Error("is_archived"), threads.ErrUnavailable, false, false},
+		{"not in it", localslack.Error("not_in_channel"), threads.ErrUnavailable, false, false},
+		{"gone thread", localslack.Error("thread_not_found"), threads.ErrThreadGone, false, false},
+		{"too long", localslack.Error("msg_too_long"), nil, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -175,7 +175,7 @@ func TestRateLimitsAreTold(t *testing.T) {
 			methodReact:   func() error { return x.client.AddReaction(x.ctx, x.ch, root, "eyes") },
 			methodUser:    func() error { _, err := x.client.People().Person(x.ctx, x.ann.ID); return err },
 		} {
-			x.Faults().InjectAPI(name, 1, workspace.RateLimited(header))
+			x.Faults().InjectAPI(name, 1, localslack.RateLimited(header))
 			var limited *threads.RateLimitedError
 			if err := call(); !errors.As(err, &limited) || limited.After != want || errors.Is(err, threads.ErrOutcomeUnknown) {
 				t.Errorf("%s with Retry-After %q: %v", name, header, err)
@@ -192,13 +192,13 @@ func TestRefusalsThatNoRetryMendsNameTheRemedy(t *testing.T) {
 		if remedy == "" {
 			continue
 		}
-		x.Faults().InjectAPI(methodAuthTest, 1, workspace.Error(code))
+		x.Faults().InjectAPI(methodAuthTest, 1, localslack.Error(code))
 		var f *FatalError
 		if _, err := x.client.Identify(x.ctx); !errors.As(err, &f) || f.Code != code || f.Remedy != remedy || !strings.Contains(err.Error(), remedy) {
 			t.Errorf("%s: %v", code, err)
 		}
 	}
-	narrow := start(t, func(o *workspace.Options) { o.Scopes = []string{"chat:write", "users:read"} })
+	narrow := start(t, func(o *localslack.Options) { o.Scopes = []string{"chat:write", "users:read"} })
 	var f *FatalError
 	if _, err := narrow.client.Identify(narrow.ctx); !errors.As(err, &f) || !strings.Contains(f.Needed, "reactions:write") {
 		t.Errorf("with too few scopes: %v", err)
@@ -214,7 +214,7 @@ func TestAPageWithAMalformedMessageIsReadWhole(t *testing.T) {
 	x := start(t).identified()
 	root := x.root()
 	a := x.reply(root, "one")
-	b := x.reply(root, "two <b>", workspace.MalformedBlocks())
+	b := x.reply(root, "two <b>", localslack.MalformedBlocks())
 	c := x.reply(root, "three")
 	x.post(threads.Post{Root: root, Text: "ours"})
 	page, err := x.client.Replies(x.ctx, x.ch, root, a, "")
@@ -239,7 +239,7 @@ func TestNothingIsReadBeforeWeKnowWhoWeAre(t *testing.T) {
 	x := start(t)
 	root := x.root()
 	ts := x.reply(root, "hi")
-	x.Faults().InjectAPI(methodAuthTest, 3, workspace.HTML(503))
+	x.Faults().InjectAPI(methodAuthTest, 3, localslack.HTML(503))
 	if _, err := x.client.Replies(x.ctx, x.ch, root, "", ""); err == nil {
 		t.Error("a page was read")
 	}
@@ -307,7 +307,7 @@ func TestGoneThreadsAndRepliesAreTold(t *testing.T) {
 		t.Errorf("no such root: %v", err)
 	}
 	x.Leave(x.ch, x.BotUserID())
-	x.AddChannel("hidden", workspace.Private())
+	x.AddChannel("hidden", localslack.Private())
 	if _, err := x.client.Replies(x.ctx, "C404", root, "", ""); !errors.Is(err, threads.ErrUnavailable) {
 		t.Errorf("no such channel: %v", err)
 	}
@@ -367,7 +367,7 @@ func TestEveryCallHasADeadline(t *testing.T) {
 	x := start(t)
 	root := x.root()
 	c := x.newClient(ClientOptions{Timeout: 50 * time.Millisecond})
-	x.Faults().InjectAPI("*", -1, workspace.Hang())
+	x.Faults().InjectAPI("*", -1, localslack.Hang())
 	for method, call := range everyCall(x.ctx, c, x.ch, root, x.ann.ID) {
 		if err := call(); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "xox") {
 			t.Errorf("%s: %v", method, err)

@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/threads"
 )
 
 // Every answer and every event tells what time it is at Slack, before anything is judged by it.
 func TestSlacksClockIsLearnedFromEveryAnswerAndEvent(t *testing.T) {
 	t.Parallel()
-	slack := workspace.NewFakeClock(time.Now().Add(-20 * time.Minute).Truncate(time.Second))
-	w := workspace.New(workspace.Options{Clock: slack})
+	slack := localslack.NewFakeClock(time.Now().Add(-20 * time.Minute).Truncate(time.Second))
+	w := localslack.New(localslack.Options{Clock: slack})
 	if err := w.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"the-loop/authz"
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/threads"
 )
 
@@ -31,7 +31,7 @@ func question(x *world) (root, ts string) {
 		{Label: "Send again", Action: threads.ActionSend, Value: "token-1"}, {Label: "Skip", Action: threads.ActionSkip, Value: "token-1"}}})
 }
 
-func (x *world) click(p *workspace.Person, ts, action string) {
+func (x *world) click(p *localslack.Person, ts, action string) {
 	x.t.Helper()
 	if err := p.Click(x.ctx, x.ch, ts, action); err != nil {
 		x.t.Fatal(err)
@@ -65,7 +65,7 @@ func TestAPressOfSomebodyElseGoesNowhere(t *testing.T) {
 	x.doors.OnDecision(j)
 	x.up()
 	_, ts := question(x)
-	twin := x.AddUser("ann2", workspace.Named("ann", "ann"))
+	twin := x.AddUser("ann2", localslack.Named("ann", "ann"))
 	x.Invite(x.ch, twin.ID)
 	x.click(twin, ts, threads.ActionSend)
 	x.until("the drop", func() bool { return x.heard.has("channel.dropped unauthorized-actor") })
@@ -104,7 +104,7 @@ func TestAPressThatFailsIsToldAndADeniedOneIsNot(t *testing.T) {
 	x.doors.OnDecision(j)
 	x.up()
 	_, ts := question(x)
-	x.Faults().InjectAPI("response_url", 1, workspace.HTML(500))
+	x.Faults().InjectAPI("response_url", 1, localslack.HTML(500))
 	x.click(x.ann, ts, threads.ActionSend)
 	x.until("the answer", func() bool { return len(x.Ephemerals(x.ann.ID)) == 1 })
 	if e := x.Ephemerals(x.ann.ID)[0]; e.Text != "That did not work: pane &lt;gone&gt;" || e.Source != "chat.postEphemeral" {

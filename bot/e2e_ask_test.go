@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"the-loop/bot"
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness/smallagent"
 	"the-loop/threads"
@@ -22,15 +22,15 @@ import (
 const askLabels = "Allow Deny Deny with a reason…"
 
 // asks has the agent ask for permission and waits for the question in the thread, with its buttons.
-func (a *agent) asks(what string) workspace.Message {
+func (a *agent) asks(what string) localslack.Message {
 	a.w.t.Helper()
 	a.tells("ask: " + what)
 	return a.asked(strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(what))
 }
 
-func (a *agent) asked(parts ...string) workspace.Message {
+func (a *agent) asked(parts ...string) localslack.Message {
 	a.w.t.Helper()
-	var m workspace.Message
+	var m localslack.Message
 	a.w.until("the question in the thread", func() bool {
 		m = a.answer(append([]string{"The agent asks to use *Shell*"}, parts...)...)
 		return labels(m.Blocks) == askLabels
@@ -48,7 +48,7 @@ func (a *agent) closed(ts string, parts ...string) {
 }
 
 // decides presses a button of a question.
-func (a *agent) decides(who *workspace.Person, ts, action string) {
+func (a *agent) decides(who *localslack.Person, ts, action string) {
 	a.w.t.Helper()
 	if err := who.Click(a.w.ctx, a.ch, ts, action); err != nil {
 		a.w.t.Fatal(err)
@@ -117,7 +117,7 @@ func TestAQuestionIsDeniedByAButtonOnceAndForAll(t *testing.T) {
 	a.closed(m.TS, "Denied by <@"+w.ann.ID+">")
 	a.wantsDialogs("denied|hook|The operator denied this.")
 	value := buttonValue(m.Blocks)
-	for _, who := range []*workspace.Person{w.ann, w.bob} {
+	for _, who := range []*localslack.Person{w.ann, w.bob} {
 		before := len(w.Ephemerals(who.ID))
 		w.press(who, a, m, threads.ActionAllow, value)
 		w.until("the answer to a second click", func() bool {
@@ -141,7 +141,7 @@ func TestAQuestionIsDeniedWithAReason(t *testing.T) {
 	a := w.agent("helper")
 	m := a.asks("deploy")
 	a.decides(w.ann, m.TS, threads.ActionReason)
-	var view workspace.View
+	var view localslack.View
 	w.until("the form", func() bool {
 		open := w.Views(w.ann.ID)
 		if len(open) > 0 {
@@ -206,7 +206,7 @@ func TestAHookThatIsLeftWaitingDoesNotKeepTheButtons(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.agent("helper", "--leave-hook")
-	read := func(what string) workspace.Message {
+	read := func(what string) localslack.Message {
 		began, m := time.Now(), a.asks(what)
 		w.until("a person to have read it", func() bool { return time.Since(began) > time.Second })
 		return m
@@ -395,7 +395,7 @@ func buttonValue(blocks json.RawMessage) string {
 }
 
 // press presses a button that is not there any more, as one does whose Slack has not heard of that yet.
-func (w *world) press(who *workspace.Person, a *agent, m workspace.Message, action, value string) {
+func (w *world) press(who *localslack.Person, a *agent, m localslack.Message, action, value string) {
 	w.t.Helper()
 	payload := map[string]any{"type": "block_actions", "user": map[string]any{"id": who.ID, "team_id": who.TeamID},
 		"channel": map[string]any{"id": a.ch}, "container": map[string]any{"type": "message", "message_ts": m.TS, "channel_id": a.ch, "thread_ts": a.root},

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -20,7 +20,7 @@ func TestASessionGoesWithItsChannel(t *testing.T) {
 			a := l.make("tough")
 			a.tells("before")
 			if lose {
-				l.Faults().InjectDelivery("channel_id_changed", 1, workspace.Suppress)
+				l.Faults().InjectDelivery("channel_id_changed", 1, localslack.Suppress)
 			}
 			old := l.ch
 			l.ch = l.ChangeChannelID(old)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 )
 
 // What is attached to a reply is typed with it, and what cannot be read is told to the agent and in the thread. A preview is
@@ -14,8 +14,8 @@ func TestWhatIsAttachedToAReplyReachesTheAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.agent("helper")
-	attached := func(raw string) workspace.PostOption {
-		return func(m *workspace.Message) { m.Attachments = json.RawMessage(raw) }
+	attached := func(raw string) localslack.PostOption {
+		return func(m *localslack.Message) { m.Attachments = json.RawMessage(raw) }
 	}
 	a.tells("which?", attached(`[{"id":1,"fallback":"[no preview available]","blocks":[{"type":"table","rows":[[{"type":"raw_text","text":"Name"},{"type":"raw_number","value":7}]]}]}]`))
 	a.tells("and", attached(`[{"is_share":true,"author_name":"Zoë","channel_name":"ops","text":"it failed","from_url":"https://x.slack.com/archives/C1/p1"}]`))

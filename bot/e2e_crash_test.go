@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -269,7 +269,7 @@ func TestAnnouncingSurvivesAKillAnywhere(t *testing.T) {
 // Slack took the announcement, and its answer was lost.
 func TestAnAnnouncementWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]workspace.APIFault{"cut": workspace.CutAfter(), "internal error": workspace.Error("internal_error")} {
+	for name, fault := range map[string]localslack.APIFault{"cut": localslack.CutAfter(), "internal error": localslack.Error("internal_error")} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
@@ -280,7 +280,7 @@ func TestAnAnnouncementWhoseAnswerIsLostIsMadeOnce(t *testing.T) {
 			a.announced()
 			a.ready()
 			a.tells("hello")
-			roots := slices.DeleteFunc(w.Messages(w.ch), func(m workspace.Message) bool { return m.User != w.BotUserID() || m.IsReply() })
+			roots := slices.DeleteFunc(w.Messages(w.ch), func(m localslack.Message) bool { return m.User != w.BotUserID() || m.IsReply() })
 			if len(roots) != 1 {
 				t.Errorf("%d announcements: %s", len(roots), w.said())
 			}

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"the-loop/bot"
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
 )
@@ -42,8 +42,8 @@ func TestFilesOfAReplyReachTheAgentsFolder(t *testing.T) {
 	w := newWorld(t)
 	a := w.agent("helper")
 	log, picture := strings.Repeat("a line of the log\n", 30_000), "\x89PNG\r\n\x1a\n\x00\xff"
-	ts := a.tells("look at these", workspace.WithFiles(workspace.File{Name: "build.log", Content: []byte(log)},
-		workspace.File{Name: "../../.ssh/\x1b[31mid rsa`", Content: []byte(picture), Mimetype: "image/png"}))
+	ts := a.tells("look at these", localslack.WithFiles(localslack.File{Name: "build.log", Content: []byte(log)},
+		localslack.File{Name: "../../.ssh/\x1b[31mid rsa`", Content: []byte(picture), Mimetype: "image/png"}))
 	a.wants("look at these\nAttached file: " + a.inbox(ts, "build.log") + "\nAttached file: " + a.inbox(ts, "31mid_rsa_"))
 	a.holds(a.inbox(ts, "build.log"), log)
 	a.holds(a.inbox(ts, "31mid_rsa_"), picture)
@@ -60,23 +60,23 @@ func TestFilesThatAreNotToBeHadAreNamedToBothSides(t *testing.T) {
 	w := newWorld(t)
 	a := w.agent("helper")
 	for name, c := range map[string]struct {
-		file workspace.File
+		file localslack.File
 		why  string
 	}{
-		"too large":      {workspace.File{Name: "big.bin", Content: make([]byte, 1<<20+1)}, "larger than 1 MB"},
-		"a foreign host": {workspace.File{Name: "evil.txt", URLPrivate: foreign.URL + "/evil"}, "not one of Slack's"},
+		"too large":      {localslack.File{Name: "big.bin", Content: make([]byte, 1<<20+1)}, "larger than 1 MB"},
+		"a foreign host": {localslack.File{Name: "evil.txt", URLPrivate: foreign.URL + "/evil"}, "not one of Slack's"},
 	} {
-		ts := a.tells(name, workspace.WithFiles(c.file, workspace.File{Name: "good.txt", Content: []byte(name)}))
+		ts := a.tells(name, localslack.WithFiles(c.file, localslack.File{Name: "good.txt", Content: []byte(name)}))
 		a.answer("did not get the file", c.file.Name, c.why)
 		a.holds(a.inbox(ts, "good.txt"), name)
 		if got := a.got(); !contains(got[len(got)-1], name+"\nAttached, but not here: "+c.file.Name, c.why) {
 			t.Errorf("%s: the agent was told %q", name, got[len(got)-1])
 		}
 	}
-	w.Faults().InjectAPI("file", 1, workspace.HTML(http.StatusOK))
-	a.tells("", workspace.WithFiles(workspace.File{Name: "x.txt", Content: []byte("x")}))
+	w.Faults().InjectAPI("file", 1, localslack.HTML(http.StatusOK))
+	a.tells("", localslack.WithFiles(localslack.File{Name: "x.txt", Content: []byte("x")}))
 	a.answer("did not get the file", "x.txt", "sign-in page")
-	a.tells("", workspace.WithFiles(workspace.File{Name: "Doc", IsExternal: true, URLPrivate: "https://docs.example/doc"}))
+	a.tells("", localslack.WithFiles(localslack.File{Name: "Doc", IsExternal: true, URLPrivate: "https://docs.example/doc"}))
 	if got := a.got(); got[len(got)-1] != "Attached link: Doc https://docs.example/doc" {
 		t.Errorf("the agent was told %q", got[len(got)-1])
 	}
@@ -93,7 +93,7 @@ func TestALinkInPlaceOfTheInboxIsNotWrittenThrough(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(w.plan.TmuxDir, ".the-loop-inbox")); err != nil {
 		t.Fatal(err)
 	}
-	a.tells("look", workspace.WithFiles(workspace.File{Name: "a.txt", Content: []byte("x")}))
+	a.tells("look", localslack.WithFiles(localslack.File{Name: "a.txt", Content: []byte("x")}))
 	a.answer("did not get the file", "a.txt", ".the-loop-inbox is a link", "remove it")
 	if left, err := os.ReadDir(outside); err != nil || len(left) != 0 {
 		t.Errorf("written: %v, %v", left, err)
@@ -105,8 +105,8 @@ func TestAReplyWaitsForItsFileWhileSlackIsInTrouble(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.agent("helper")
-	w.Faults().InjectAPI("file", 1, workspace.RateLimited("1"))
-	ts := a.reply("look", workspace.WithFiles(workspace.File{Name: "a.txt", Content: []byte("x")}))
+	w.Faults().InjectAPI("file", 1, localslack.RateLimited("1"))
+	ts := a.reply("look", localslack.WithFiles(localslack.File{Name: "a.txt", Content: []byte("x")}))
 	a.tells("and then")
 	a.wants("look\nAttached file: "+a.inbox(ts, "a.txt"), "and then")
 }
@@ -123,9 +123,9 @@ func TestABotThatIsKilledWhileItFetchesTypesOnce(t *testing.T) {
 	for i := range rounds {
 		content := fmt.Sprintf("content %d", i)
 		if i%2 == 0 {
-			w.Faults().InjectAPI("file", 1, workspace.Delay(50*time.Millisecond))
+			w.Faults().InjectAPI("file", 1, localslack.Delay(50*time.Millisecond))
 		}
-		ts := a.reply(fmt.Sprint("round ", i), workspace.WithFiles(workspace.File{Name: "a.txt", Content: []byte(content)}))
+		ts := a.reply(fmt.Sprint("round ", i), localslack.WithFiles(localslack.File{Name: "a.txt", Content: []byte(content)}))
 		texts[ts] = fmt.Sprintf("round %d\nAttached file: %s", i, a.inbox(ts, "a.txt"))
 		w.after(150 * time.Millisecond)
 		bot.kill()
@@ -267,7 +267,7 @@ func TestFilesReportedWhileTheBotWasDownArePostedInOrder(t *testing.T) {
 // Slack posted the file, and its answer was lost: it is found and not posted again.
 func TestAFileWhoseAnswerIsLostIsPostedOnce(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]workspace.APIFault{"cut": workspace.CutAfter(), "internal error": workspace.Error("internal_error"), "nothing done": workspace.CutBefore()} {
+	for name, fault := range map[string]localslack.APIFault{"cut": localslack.CutAfter(), "internal error": localslack.Error("internal_error"), "nothing done": localslack.CutBefore()} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
@@ -296,7 +296,7 @@ func TestABotThatIsKilledAnywherePostsEachFileOnce(t *testing.T) {
 		name := fmt.Sprintf("file-%d.txt", i)
 		a.makes(name, "content of "+name)
 		if i%2 == 0 {
-			w.Faults().InjectAPI([]string{"upload", "files.completeUploadExternal"}[i/2%2], 1, workspace.Delay(50*time.Millisecond))
+			w.Faults().InjectAPI([]string{"upload", "files.completeUploadExternal"}[i/2%2], 1, localslack.Delay(50*time.Millisecond))
 		}
 		a.posts(name, "")
 		w.after(150 * time.Millisecond)

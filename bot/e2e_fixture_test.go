@@ -22,7 +22,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"the-loop/bot"
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/envstate"
 	"the-loop/sessions/eventlog"
@@ -243,11 +243,11 @@ func noteHeap(file string, log *slog.Logger) {
 
 // world is a workspace, a tmux server, a state root and a bot.
 type world struct {
-	*workspace.Workspace
+	*localslack.Workspace
 	t       testing.TB
 	ctx     context.Context
-	ann     *workspace.Person // on the list
-	bob     *workspace.Person // not on it
+	ann     *localslack.Person // on the list
+	bob     *localslack.Person // not on it
 	ch      string
 	tm      *tmux.Tmux
 	core    *sessions.Core
@@ -264,7 +264,7 @@ type world struct {
 
 // setup changes a world before it is made.
 type setup struct {
-	workspace workspace.Options
+	workspace localslack.Options
 	plan      func(*plan)
 	options   func(*bot.Options)
 	real      func(dir string) *real // an agent's own program, set up in the world's folder
@@ -275,13 +275,13 @@ type setup struct {
 // newWorld makes a world with Ann, who is on the list, and starts the bot.
 func newWorld(t testing.TB, changes ...func(*setup)) *world {
 	t.Helper()
-	s := setup{workspace: workspace.Options{PingEvery: 200 * time.Millisecond}}
+	s := setup{workspace: localslack.Options{PingEvery: 200 * time.Millisecond}}
 	for _, c := range changes {
 		c(&s)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(s.patience, patience))
 	t.Cleanup(cancel)
-	w := &world{t: t, ctx: ctx, Workspace: workspace.New(s.workspace), events: &eventlogtest.Recorder{}, logs: &logbook{},
+	w := &world{t: t, ctx: ctx, Workspace: localslack.New(s.workspace), events: &eventlogtest.Recorder{}, logs: &logbook{},
 		changed: make(chan struct{}, 1), options: s.options}
 	if err := w.Start(ctx); err != nil {
 		t.Fatal(err)
@@ -291,9 +291,9 @@ func newWorld(t testing.TB, changes ...func(*setup)) *world {
 			t.Error(err)
 		}
 	})
-	w.ann = w.AddUser("ann", workspace.Named("Ann Smith", "Ann"))
+	w.ann = w.AddUser("ann", localslack.Named("Ann Smith", "Ann"))
 	w.bob = w.AddUser("bob")
-	w.ch = w.AddChannel("agents", workspace.Members(w.ann.ID, w.bob.ID, w.BotUserID())).ID
+	w.ch = w.AddChannel("agents", localslack.Members(w.ann.ID, w.bob.ID, w.BotUserID())).ID
 	dir := tmuxtest.Dir(t)
 	var agents *real
 	if s.real != nil {
@@ -349,7 +349,7 @@ func (w *world) passed() {
 	w.dropped(ts, "top-level")
 }
 
-func bulk(s *setup)       { s.workspace.RateLimits = workspace.RateLimitsOff }
+func bulk(s *setup)       { s.workspace.RateLimits = localslack.RateLimitsOff }
 func unattended(s *setup) { s.noBot = true }
 
 func (w *world) config() plan {
@@ -621,12 +621,12 @@ func (a *agent) wantsBytes(texts ...string) {
 func framed(text string) string { return "\x1b[200~" + text + "\x1b[201~\r" }
 
 // reply writes into the thread as Ann.
-func (a *agent) reply(text string, opts ...workspace.PostOption) string {
+func (a *agent) reply(text string, opts ...localslack.PostOption) string {
 	a.w.t.Helper()
 	return a.replyBy(a.w.ann, text, opts...)
 }
 
-func (a *agent) replyBy(p *workspace.Person, text string, opts ...workspace.PostOption) string {
+func (a *agent) replyBy(p *localslack.Person, text string, opts ...localslack.PostOption) string {
 	a.w.t.Helper()
 	ts, err := p.Reply(a.ch, a.root, text, opts...)
 	if err != nil {
@@ -642,7 +642,7 @@ func (a *agent) receipt(ts, emoji string) {
 }
 
 // tells writes a reply and waits for it to be accepted.
-func (a *agent) tells(text string, opts ...workspace.PostOption) string {
+func (a *agent) tells(text string, opts ...localslack.PostOption) string {
 	a.w.t.Helper()
 	ts := a.reply(text, opts...)
 	a.receipt(ts, accepted)
@@ -660,9 +660,9 @@ func (w *world) dropped(ts, reason string) {
 }
 
 // answer waits for a message of the bot in the thread that has all of the parts.
-func (a *agent) answer(parts ...string) workspace.Message {
+func (a *agent) answer(parts ...string) localslack.Message {
 	a.w.t.Helper()
-	var found workspace.Message
+	var found localslack.Message
 	a.w.until(fmt.Sprintf("a message with %q", parts), func() bool {
 		for _, m := range a.answers() {
 			if contains(m.Text, parts...) {
@@ -680,12 +680,12 @@ func contains(text string, parts ...string) bool {
 }
 
 // answers are the bot's messages in the thread, but for the root.
-func (a *agent) answers() []workspace.Message {
+func (a *agent) answers() []localslack.Message {
 	all := a.w.Thread(a.ch, a.root)
 	if len(all) > 0 {
 		all = all[1:]
 	}
-	return slices.DeleteFunc(all, func(m workspace.Message) bool { return m.User != a.w.BotUserID() })
+	return slices.DeleteFunc(all, func(m localslack.Message) bool { return m.User != a.w.BotUserID() })
 }
 
 // count is how many of the bot's messages in the thread have the part.

@@ -12,7 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"the-loop/bot"
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 )
 
@@ -54,12 +54,12 @@ func TestAReplyThatWasMissedComesFirstOnAConnectionWithoutHello(t *testing.T) {
 	w := newWorld(t, bulk)
 	a := w.agent("helper")
 	opened := func() int {
-		return len(slices.DeleteFunc(w.Frames(), func(f workspace.Frame) bool { return f.Kind != "open" }))
+		return len(slices.DeleteFunc(w.Frames(), func(f localslack.Frame) bool { return f.Kind != "open" }))
 	}
-	w.Faults().InjectDelivery("message.channels", 1, workspace.Suppress)
+	w.Faults().InjectDelivery("message.channels", 1, localslack.Suppress)
 	a.reply("missed")
 	before := opened()
-	w.Faults().InjectConnect(1, workspace.NoHello())
+	w.Faults().InjectConnect(1, localslack.NoHello())
 	w.Faults().Drop()
 	w.until("another connection", func() bool { return opened() > before && w.Connections() == 1 })
 	a.tells("heard")
@@ -109,36 +109,36 @@ func TestTheNextReplyArrivesAfterEveryFaultOfTheConnection(t *testing.T) {
 	var want []string
 	for _, c := range []struct {
 		name  string
-		fault func(f *workspace.Faults)
+		fault func(f *localslack.Faults)
 	}{
-		{"dropped (slackapi/python-slack-sdk#1701)", (*workspace.Faults).Drop},
-		{"cut in the middle of a frame (slack-go/slack#1608)", (*workspace.Faults).CutMidFrame},
-		{"silent, with TCP open (slack-go/slack#1093, openclaw/openclaw#17847)", (*workspace.Faults).Stall},
-		{"refreshed", func(*workspace.Faults) { w.Disconnect("refresh_requested") }},
-		{"disconnected before hello (slackapi/bolt-js#2225)", func(f *workspace.Faults) {
-			f.InjectConnect(2, workspace.DisconnectFirst("refresh_requested"))
+		{"dropped (slackapi/python-slack-sdk#1701)", (*localslack.Faults).Drop},
+		{"cut in the middle of a frame (slack-go/slack#1608)", (*localslack.Faults).CutMidFrame},
+		{"silent, with TCP open (slack-go/slack#1093, openclaw/openclaw#17847)", (*localslack.Faults).Stall},
+		{"refreshed", func(*localslack.Faults) { w.Disconnect("refresh_requested") }},
+		{"disconnected before hello (slackapi/bolt-js#2225)", func(f *localslack.Faults) {
+			f.InjectConnect(2, localslack.DisconnectFirst("refresh_requested"))
 			f.Drop()
 		}},
-		{"too many websockets for a while (slackapi/node-slack-sdk#1654)", func(f *workspace.Faults) {
-			f.InjectConnect(4, workspace.DisconnectFirst("too_many_websockets"))
+		{"too many websockets for a while (slackapi/node-slack-sdk#1654)", func(f *localslack.Faults) {
+			f.InjectConnect(4, localslack.DisconnectFirst("too_many_websockets"))
 			f.Drop()
 		}},
-		{"upgrade answered with 408 (slackapi/bolt-js#1061)", func(f *workspace.Faults) {
-			f.InjectConnect(2, workspace.RejectUpgrade(408))
+		{"upgrade answered with 408 (slackapi/bolt-js#1061)", func(f *localslack.Faults) {
+			f.InjectConnect(2, localslack.RejectUpgrade(408))
 			f.Drop()
 		}},
-		{"opening fails (slackapi/node-slack-sdk#1495, #1500)", func(f *workspace.Faults) {
-			for _, e := range []workspace.APIFault{workspace.Error("internal_error"), workspace.Error("fatal_error"), workspace.HTML(503),
-				workspace.HTML(200), workspace.BadJSON()} {
+		{"opening fails (slackapi/node-slack-sdk#1495, #1500)", func(f *localslack.Faults) {
+			for _, e := range []localslack.APIFault{localslack.Error("internal_error"), localslack.Error("fatal_error"), localslack.HTML(503),
+				localslack.HTML(200), localslack.BadJSON()} {
 				f.InjectAPI("apps.connections.open", 1, e)
 			}
 			f.Drop()
 		}},
-		{"a close that never ends (slackapi/node-slack-sdk#2752)", func(f *workspace.Faults) {
+		{"a close that never ends (slackapi/node-slack-sdk#2752)", func(f *localslack.Faults) {
 			f.NeverFinishClosing()
 			w.Disconnect("refresh_requested")
 		}},
-		{"closed in the middle of a burst (slack-go/slack#1125)", func(f *workspace.Faults) { f.DropAfter(1) }},
+		{"closed in the middle of a burst (slack-go/slack#1125)", func(f *localslack.Faults) { f.DropAfter(1) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			before := w.connected()
@@ -225,7 +225,7 @@ func TestWhatNoRetryMendsEndsTheBotWithTheRemedy(t *testing.T) {
 func TestABotThatStartsWhileSlackIsAwayWorksWhenItIsBack(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, unattended)
-	w.Faults().InjectAPI("auth.test", 1, workspace.HTML(503))
+	w.Faults().InjectAPI("auth.test", 1, localslack.HTML(503))
 	w.start()
 	a := w.agent("helper")
 	a.tells("good morning")
@@ -256,7 +256,7 @@ func TestASilentConnectionIsReported(t *testing.T) {
 		}
 	}
 	await("a connection", func(r bot.Report) bool { return r.Socket.Connected && r.Self.User == w.BotUserID() })
-	w.Faults().InjectConnect(-1, workspace.RejectUpgrade(503))
+	w.Faults().InjectConnect(-1, localslack.RejectUpgrade(503))
 	w.Faults().Stall()
 	await("its end, and why", func(r bot.Report) bool { return !r.Socket.Connected && r.Socket.Problem != "" })
 	w.Faults().Clear()
@@ -274,7 +274,7 @@ func TestAReplyThatWasWrittenDuringALongFaultArrivesSoonAfterIt(t *testing.T) {
 	})
 	a := w.agent("helper")
 	before, tries := w.connected(), len(w.RequestsOf("apps.connections.open"))
-	w.Faults().InjectAPI("apps.connections.open", -1, workspace.HTML(503))
+	w.Faults().InjectAPI("apps.connections.open", -1, localslack.HTML(503))
 	w.Faults().Drop()
 	w.until("seven attempts", func() bool { return len(w.RequestsOf("apps.connections.open")) >= tries+7 })
 	meanwhile := a.reply("during")

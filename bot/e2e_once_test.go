@@ -6,17 +6,17 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/threads"
 )
 
 // clocked gives the workspace a clock that the test moves.
 func clocked(s *setup) {
-	s.workspace.Clock, s.workspace.RateLimits = workspace.NewFakeClock(time.Now()), workspace.RateLimitsOff
+	s.workspace.Clock, s.workspace.RateLimits = localslack.NewFakeClock(time.Now()), localslack.RateLimitsOff
 }
 
 // advance moves the workspace's clock.
-func advance(s *setup) func(time.Duration) { return s.workspace.Clock.(*workspace.FakeClock).Advance }
+func advance(s *setup) func(time.Duration) { return s.workspace.Clock.(*localslack.FakeClock).Advance }
 
 // attempts is how many frames went out for a message with that retry_attempt.
 func (w *world) attempts(ts string, n int) int {
@@ -39,8 +39,8 @@ func TestDuplicatesAreTypedOnce(t *testing.T) {
 		name  string
 		fault func()
 	}{
-		{"same envelope", func() { w.Faults().InjectDelivery("message.channels", 1, workspace.Duplicate) }},
-		{"new envelope", func() { w.Faults().InjectDelivery("message.channels", 1, workspace.DuplicateNewEnvelope) }},
+		{"same envelope", func() { w.Faults().InjectDelivery("message.channels", 1, localslack.Duplicate) }},
+		{"new envelope", func() { w.Faults().InjectDelivery("message.channels", 1, localslack.DuplicateNewEnvelope) }},
 		{"and a mention, @the-loop", func() {}},
 	} {
 		c.fault()
@@ -82,7 +82,7 @@ func TestARetryThatIsTheOnlyCopyIsTyped(t *testing.T) {
 	w := newWorld(t, clocked, func(s *setup) { forward = advance(s) })
 	a := w.agent("helper")
 	a.tells("before")
-	w.Faults().InjectDelivery("message.channels", 1, workspace.LoseFirst)
+	w.Faults().InjectDelivery("message.channels", 1, localslack.LoseFirst)
 	ts := a.reply("at last")
 	forward(3 * time.Second)
 	a.receipt(ts, accepted)
@@ -129,12 +129,12 @@ func TestAnEventThatCannotBeParsedIsTypedAllTheSame(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.agent("helper")
-	for _, f := range []workspace.DeliveryFault{workspace.BadBlocks, workspace.BadText} {
+	for _, f := range []localslack.DeliveryFault{localslack.BadBlocks, localslack.BadText} {
 		w.Faults().InjectDelivery("message.channels", 1, f)
 		a.tells(fmt.Sprint("malformed ", f))
 	}
 	w.until("all to be acked", func() bool { return w.Pending() == 0 })
-	a.wants(fmt.Sprint("malformed ", workspace.BadBlocks), fmt.Sprint("malformed ", workspace.BadText))
+	a.wants(fmt.Sprint("malformed ", localslack.BadBlocks), fmt.Sprint("malformed ", localslack.BadText))
 }
 
 // openclaw/openclaw#55792, NousResearch/hermes-agent#111945: what no event told of is lost.
@@ -151,7 +151,7 @@ func TestAReplyWhoseEventNeverComesIsFound(t *testing.T) {
 		"rate-limited":     func() { w.Faults().AppRateLimited() },
 		"empty payload":    func() { w.Faults().EmptyPayload() },
 	} {
-		w.Faults().InjectDelivery("message.channels", 2, workspace.Suppress)
+		w.Faults().InjectDelivery("message.channels", 2, localslack.Suppress)
 		lost := []string{a.reply(name + " 1"), a.reply(name + " 2")}
 		want = append(want, name+" 1", name+" 2", name+" 3")
 		trigger()

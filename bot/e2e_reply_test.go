@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
 	"the-loop/sessions/harness/smallagent"
@@ -64,9 +64,9 @@ func TestR4_4_WhatIsNotForTheAgentReachesNoPane(t *testing.T) {
 	w := newWorld(t, func(s *setup) { s.plan = func(p *plan) { p.AllowShared = true } })
 	a := w.agent("helper")
 	w.ShareChannel(w.ch, "T0ELSEWHERE")
-	eve := w.AddUser("eve", workspace.Stranger("T0ELSEWHERE"))
-	robot := w.AddUser("robot", workspace.Bot())
-	twin := w.AddUser("ann2", workspace.Named("Ann Smith", "Ann"), workspace.Guest())
+	eve := w.AddUser("eve", localslack.Stranger("T0ELSEWHERE"))
+	robot := w.AddUser("robot", localslack.Bot())
+	twin := w.AddUser("ann2", localslack.Named("Ann Smith", "Ann"), localslack.Guest())
 	w.Invite(w.ch, eve.ID, robot.ID, twin.ID)
 	w.change(func(p *plan) { p.Users = append(p.Users, eve.ID, robot.ID) })
 	elsewhere, err := w.ann.Post(w.ch, "a message of the channel")
@@ -84,8 +84,8 @@ func TestR4_4_WhatIsNotForTheAgentReachesNoPane(t *testing.T) {
 		{"with the name of somebody on the list", a.replyBy(twin, "it is me"), "unauthorized-actor"},
 		{"of a foreign team, and listed", a.replyBy(eve, "we are friends"), "unauthorized-actor"},
 		{"a bot, and listed", a.replyBy(robot, "beep"), "bot-authored"},
-		{"by an app with a member's token", a.reply("automated", workspace.AsApp("B0OTHER", "A0OTHER")), "bot-authored"},
-		{"without a user", a.reply("hook", workspace.AsBotMessage("hook")), "bot-authored"},
+		{"by an app with a member's token", a.reply("automated", localslack.AsApp("B0OTHER", "A0OTHER")), "bot-authored"},
+		{"without a user", a.reply("hook", localslack.AsBotMessage("hook")), "bot-authored"},
 	} {
 		t.Run(c.name, func(t *testing.T) { w.dropped(c.ts, c.reason) })
 	}
@@ -226,9 +226,9 @@ func TestCaptionsAndBroadcastRepliesArrive(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.agent("helper")
-	plan := a.tells("look at this", workspace.WithFiles(workspace.File{Name: "plan.txt", Content: []byte("a plan")}))
-	a.tells("for all to see", workspace.Broadcast())
-	picture := a.tells("", workspace.WithFiles(workspace.File{Name: "x.png", Content: []byte("x")}))
+	plan := a.tells("look at this", localslack.WithFiles(localslack.File{Name: "plan.txt", Content: []byte("a plan")}))
+	a.tells("for all to see", localslack.Broadcast())
+	picture := a.tells("", localslack.WithFiles(localslack.File{Name: "x.png", Content: []byte("x")}))
 	a.wants("look at this\nAttached file: "+a.inbox(plan, "plan.txt"), "for all to see", "Attached file: "+a.inbox(picture, "x.png"))
 }
 
@@ -258,7 +258,7 @@ func TestTextArrivesAsTyped(t *testing.T) {
 	var want []string
 	for _, c := range []struct {
 		name, text, want string
-		opts             []workspace.PostOption
+		opts             []localslack.PostOption
 	}{
 		{name: "entities", text: `if a < b && c > d { print("&amp; &lt;") }`},
 		{name: "a link", text: "https://example.com/?a=1&b=<2>"},
@@ -270,11 +270,11 @@ func TestTextArrivesAsTyped(t *testing.T) {
 		{name: "emoji", text: "👩‍👩‍👧‍👦 🏴󠁧󠁢󠁥󠁮󠁧󠁿 👍🏽 é"},
 		{name: "smart quotes", text: "“don’t” — stop…"},
 		{name: "40 kB", text: strings.Repeat("40 kB in one piece; ", 2000)},
-		{name: "without blocks", text: "a < b & *c*", opts: []workspace.PostOption{workspace.WithoutBlocks()}},
-		{name: "an entity on the wire", text: "x", want: "&lt;b&gt; <@U>", opts: []workspace.PostOption{
-			workspace.WithoutBlocks(), workspace.WithText("&amp;lt;b&amp;gt; &lt;@U&gt;")}},
+		{name: "without blocks", text: "a < b & *c*", opts: []localslack.PostOption{localslack.WithoutBlocks()}},
+		{name: "an entity on the wire", text: "x", want: "&lt;b&gt; <@U>", opts: []localslack.PostOption{
+			localslack.WithoutBlocks(), localslack.WithText("&amp;lt;b&amp;gt; &lt;@U&gt;")}},
 		{name: "tokens on the wire", text: "x", want: "@Ann #agents @channel 2 May https://a.example/",
-			opts: []workspace.PostOption{workspace.WithoutBlocks(), workspace.WithText("<@" + w.ann.ID + "> <#" + w.ch +
+			opts: []localslack.PostOption{localslack.WithoutBlocks(), localslack.WithText("<@" + w.ann.ID + "> <#" + w.ch +
 				"|agents> <!channel> <!date^1^{date}|2 May> <https://a.example/>")}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -305,7 +305,7 @@ func TestNothingInATextLeavesThePasteOrSubmits(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			want = append(want, c.want)
-			for _, opts := range [][]workspace.PostOption{nil, {workspace.WithoutBlocks()}} {
+			for _, opts := range [][]localslack.PostOption{nil, {localslack.WithoutBlocks()}} {
 				a.tells(c.text, opts...)
 			}
 			want = append(want, c.want)
@@ -320,8 +320,8 @@ func TestBlocksThatNobodyCanDecodeFallBackToTheText(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	a := w.agent("helper")
-	a.tells("malformed for good", workspace.MalformedBlocks())
-	a.tells("no blocks", workspace.WithBlocks(json.RawMessage(`[]`)))
+	a.tells("malformed for good", localslack.MalformedBlocks())
+	a.tells("no blocks", localslack.WithBlocks(json.RawMessage(`[]`)))
 	a.wants("malformed for good", "no blocks")
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions/harness/smallagent"
 )
 
@@ -18,7 +18,7 @@ func TestWhatSlackSendsAgainUndoesNoEditAndNoDeletion(t *testing.T) {
 	a.asking()
 	changed, taken := a.reply("old"), a.reply("take it back")
 	a.receipt(taken, received)
-	w.Faults().InjectDelivery("message.channels", 1, workspace.Suppress)
+	w.Faults().InjectDelivery("message.channels", 1, localslack.Suppress)
 	unheard := a.reply("never heard of")
 	for _, err := range []error{w.ann.Edit(w.ch, changed, "new"), w.ann.Delete(w.ch, taken), w.ann.Delete(w.ch, unheard)} {
 		if err != nil {
@@ -41,7 +41,7 @@ func TestWhatSlackSendsAgainUndoesNoEditAndNoDeletion(t *testing.T) {
 
 // shifted is a clock that somebody sets: what Slack's says, seen from a machine whose own clock is set the other way.
 type shifted struct {
-	workspace.Clock
+	localslack.Clock
 	by atomic.Int64
 }
 

@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"testing"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions/harness/smallagent"
 	"the-loop/threads"
 )
@@ -117,7 +117,7 @@ func TestTheStatusIsFoundAgainAfterSlackWasAway(t *testing.T) {
 	w := newWorld(t, answering)
 	a := w.agent("helper")
 	a.listenedTo()
-	w.Faults().InjectAPI(setStatus, 2, workspace.HTML(503))
+	w.Faults().InjectAPI(setStatus, 2, localslack.HTML(503))
 	a.reply("slow: 25s")
 	a.showsStatus("is working…")
 	a.answer("slow: 25s")

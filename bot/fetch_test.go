@@ -14,14 +14,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/threads"
 )
 
 // shared posts a file and returns it as the bot reads it from the thread.
-func (x *world) shared(f workspace.File) threads.File {
+func (x *world) shared(f localslack.File) threads.File {
 	x.t.Helper()
-	ts := x.reply(x.root(), "look", workspace.WithFiles(f))
+	ts := x.reply(x.root(), "look", localslack.WithFiles(f))
 	m, ok := x.Message(x.ch, ts)
 	raw, err := json.Marshal(m)
 	if !ok || err != nil {
@@ -55,7 +55,7 @@ func TestAFileIsFetched(t *testing.T) {
 	t.Parallel()
 	x := start(t).identified()
 	want := strings.Repeat("content ", 100_000)
-	f := x.shared(workspace.File{Name: "a.txt", Content: []byte(want)})
+	f := x.shared(localslack.File{Name: "a.txt", Content: []byte(want)})
 	if f.Name != "a.txt" || f.Size != int64(len(want)) || f.Type != "text/plain" || f.Elsewhere {
 		t.Errorf("%+v", f)
 	}
@@ -67,24 +67,24 @@ func TestAFileIsFetched(t *testing.T) {
 		t.Errorf("asked for by its id: %d bytes, %v", len(got), err)
 	}
 	x.refused(threads.File{ID: "F404"}, "no longer in Slack", "file_not_found")
-	x.refused(threads.File{ID: "F404", URL: strings.Replace(x.shared(workspace.File{Name: "b"}).URL, "/files/", "/files/F404", 1)}, "no longer in Slack")
+	x.refused(threads.File{ID: "F404", URL: strings.Replace(x.shared(localslack.File{Name: "b"}).URL, "/files/", "/files/F404", 1)}, "no longer in Slack")
 }
 
 func TestAPageThatIsTheFileIsToldFromTheSignInPage(t *testing.T) {
 	t.Parallel()
 	x := start(t).identified()
-	page := x.shared(workspace.File{Name: "p.html", Mimetype: "text/html", Content: []byte("<html>hello</html>")})
+	page := x.shared(localslack.File{Name: "p.html", Mimetype: "text/html", Content: []byte("<html>hello</html>")})
 	if got, err := x.fetch(page); err != nil || got != "<html>hello</html>" {
 		t.Errorf("%q, %v", got, err)
 	}
-	plain := x.shared(workspace.File{Name: "a.txt", Content: []byte("x")})
-	x.Faults().InjectAPI("file", 1, workspace.HTML(http.StatusOK))
+	plain := x.shared(localslack.File{Name: "a.txt", Content: []byte("x")})
+	x.Faults().InjectAPI("file", 1, localslack.HTML(http.StatusOK))
 	x.refused(plain, "sign-in page")
-	x.Faults().InjectAPI("file", 1, workspace.HTML(http.StatusOK))
+	x.Faults().InjectAPI("file", 1, localslack.HTML(http.StatusOK))
 	if _, err := x.fetch(page); err == nil || !strings.Contains(err.Error(), "sign-in page") {
 		t.Errorf("a page of another length: %v", err)
 	}
-	x.Faults().InjectAPI("file", 1, workspace.Redirect("/?redir=%2Ffiles-pri%2Fa.txt"))
+	x.Faults().InjectAPI("file", 1, localslack.Redirect("/?redir=%2Ffiles-pri%2Fa.txt"))
 	x.refused(plain, "sign-in page")
 	x.RevokeToken(x.BotToken(), "token_revoked")
 	x.refused(plain, "sign-in page")
@@ -92,10 +92,10 @@ func TestAPageThatIsTheFileIsToldFromTheSignInPage(t *testing.T) {
 
 func TestWithoutTheScopeTheAppIsNamedAsTheReason(t *testing.T) {
 	t.Parallel()
-	x := start(t, func(o *workspace.Options) {
+	x := start(t, func(o *localslack.Options) {
 		o.Scopes = slices.DeleteFunc(Scopes(), func(s string) bool { return s == scopeFetch })
 	}).identified()
-	f := x.shared(workspace.File{Name: "a.txt", Content: []byte("x")})
+	f := x.shared(localslack.File{Name: "a.txt", Content: []byte("x")})
 	x.refused(f, "lacks the scope files:read", "reinstall")
 	if len(x.RequestsOf("file")) != 0 {
 		t.Error("it was tried all the same")
@@ -125,16 +125,16 @@ func newElsewhere(t *testing.T) *elsewhere {
 func TestTheTokenGoesToSlackAlone(t *testing.T) {
 	t.Parallel()
 	x, e := start(t).identified(), newElsewhere(t)
-	f := x.shared(workspace.File{Name: "a.txt", URLPrivate: e.URL + "/a.txt", Content: []byte("x")})
+	f := x.shared(localslack.File{Name: "a.txt", URLPrivate: e.URL + "/a.txt", Content: []byte("x")})
 	x.refused(f, "not one of Slack's")
-	good := x.shared(workspace.File{Name: "b.txt", Content: []byte("x")})
-	x.Faults().InjectAPI("file", 1, workspace.Redirect(e.URL+"/b.txt"))
+	good := x.shared(localslack.File{Name: "b.txt", Content: []byte("x")})
+	x.Faults().InjectAPI("file", 1, localslack.Redirect(e.URL+"/b.txt"))
 	x.refused(good, "not one of Slack's")
-	x.Faults().InjectAPI("file", 1, workspace.Redirect(strings.TrimPrefix(good.URL, "http://"+x.client.wire.base.Host)))
+	x.Faults().InjectAPI("file", 1, localslack.Redirect(strings.TrimPrefix(good.URL, "http://"+x.client.wire.base.Host)))
 	if got, err := x.fetch(good); err != nil || got != "x" {
 		t.Errorf("sent on within Slack: %q, %v", got, err)
 	}
-	x.Faults().InjectAPI("file", -1, workspace.Redirect(good.URL))
+	x.Faults().InjectAPI("file", -1, localslack.Redirect(good.URL))
 	x.refused(good, "from one address to the next")
 	if len(e.seen) != 0 {
 		t.Errorf("another host was spoken to: %q", e.seen)
@@ -155,8 +155,8 @@ func TestTheTokenGoesToSlackAlone(t *testing.T) {
 func TestFailuresThatMayPassAreToldFromThoseThatStay(t *testing.T) {
 	t.Parallel()
 	x := start(t).identified()
-	f := x.shared(workspace.File{Name: "a.txt", Content: []byte("x")})
-	for name, fault := range map[string]workspace.APIFault{"503": workspace.HTML(http.StatusServiceUnavailable), "cut": workspace.CutBefore()} {
+	f := x.shared(localslack.File{Name: "a.txt", Content: []byte("x")})
+	for name, fault := range map[string]localslack.APIFault{"503": localslack.HTML(http.StatusServiceUnavailable), "cut": localslack.CutBefore()} {
 		x.Faults().InjectAPI("file", 2, fault) // the HTTP client may try a cut connection again
 		var final *threads.FileError
 		if _, err := x.fetch(f); err == nil || errors.As(err, &final) || strings.Contains(err.Error(), "http://") {
@@ -164,14 +164,14 @@ func TestFailuresThatMayPassAreToldFromThoseThatStay(t *testing.T) {
 		}
 		x.Faults().Clear()
 	}
-	x.Faults().InjectAPI("file", 1, workspace.RateLimited("7"))
+	x.Faults().InjectAPI("file", 1, localslack.RateLimited("7"))
 	var limited *threads.RateLimitedError
 	if _, err := x.fetch(f); !errors.As(err, &limited) || limited.After != 7*time.Second {
 		t.Errorf("429: %v", err)
 	}
-	x.Faults().InjectAPI("file", 1, workspace.HTML(http.StatusForbidden))
+	x.Faults().InjectAPI("file", 1, localslack.HTML(http.StatusForbidden))
 	x.refused(f, "403")
-	x.Faults().InjectAPI(methodFile, 1, workspace.Error("internal_error"))
+	x.Faults().InjectAPI(methodFile, 1, localslack.Error("internal_error"))
 	var final *threads.FileError
 	if _, err := x.fetch(threads.File{ID: f.ID}); err == nil || errors.As(err, &final) {
 		t.Errorf("files.info in trouble: %v", err)

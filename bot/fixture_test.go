@@ -14,7 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"the-loop/authz"
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -26,11 +26,11 @@ const patience = 30 * time.Second
 
 // world is a workspace with a channel, Ann who is on the list, and a client of the bot.
 type world struct {
-	*workspace.Workspace
+	*localslack.Workspace
 	t      *testing.T
 	ctx    context.Context
 	client *Client
-	ann    *workspace.Person
+	ann    *localslack.Person
 	ch     string
 	heard  *ear
 	doors  *Doors
@@ -38,15 +38,15 @@ type world struct {
 	logs   *logbook
 }
 
-func start(t *testing.T, change ...func(*workspace.Options)) *world {
+func start(t *testing.T, change ...func(*localslack.Options)) *world {
 	t.Helper()
-	o := workspace.Options{RateLimits: workspace.RateLimitsOff, PingEvery: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	o := localslack.Options{RateLimits: localslack.RateLimitsOff, PingEvery: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
 		c(&o)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	t.Cleanup(cancel)
-	w := workspace.New(o)
+	w := localslack.New(o)
 	if err := w.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func start(t *testing.T, change ...func(*workspace.Options)) *world {
 	})
 	x := &world{Workspace: w, t: t, ctx: ctx, heard: newEar(), logs: new(logbook)}
 	x.ann = w.AddUser("ann")
-	x.ch = w.AddChannel("agents", workspace.Members(x.ann.ID, w.BotUserID())).ID
+	x.ch = w.AddChannel("agents", localslack.Members(x.ann.ID, w.BotUserID())).ID
 	x.client = x.newClient(ClientOptions{})
 	listed := func(id string) bool { return slices.Contains(x.policy().Users, id) }
 	x.client.listed.Store(&listed)
@@ -155,12 +155,12 @@ func (x *world) post(p threads.Post) string {
 
 func (x *world) root() string { return x.post(threads.Post{Text: "root", Nonce: "n-root"}) }
 
-func (x *world) reply(root, text string, opts ...workspace.PostOption) string {
+func (x *world) reply(root, text string, opts ...localslack.PostOption) string {
 	x.t.Helper()
 	return x.replyBy(x.ann, root, text, opts...)
 }
 
-func (x *world) replyBy(p *workspace.Person, root, text string, opts ...workspace.PostOption) string {
+func (x *world) replyBy(p *localslack.Person, root, text string, opts ...localslack.PostOption) string {
 	x.t.Helper()
 	ts, err := p.Reply(x.ch, root, text, opts...)
 	if err != nil {

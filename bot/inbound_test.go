@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"the-loop/authz"
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 )
 
 // heardOf routes one message event and returns what the ear heard of it.
@@ -134,7 +134,7 @@ func TestAStrangerOfASharedChannelIsOfAnotherTeam(t *testing.T) {
 	t.Parallel()
 	x := start(t)
 	x.ShareChannel(x.ch, "T9")
-	eve := x.AddUser("eve", workspace.Stranger("T9"))
+	eve := x.AddUser("eve", localslack.Stranger("T9"))
 	x.Invite(x.ch, eve.ID)
 	x.up()
 	root := x.root()
@@ -157,7 +157,7 @@ func TestAReplyKnowsItsSpeaker(t *testing.T) {
 	t.Parallel()
 	x := start(t)
 	x.up()
-	named := x.AddUser("zoe", workspace.Named("Zoe Real", "Zoë"))
+	named := x.AddUser("zoe", localslack.Named("Zoe Real", "Zoë"))
 	x.Invite(x.ch, named.ID)
 	root := x.root()
 	ts := x.replyBy(named, root, "<@U404> and @ann")
@@ -165,7 +165,7 @@ func TestAReplyKnowsItsSpeaker(t *testing.T) {
 	if c := load(t, x.ctx, x.heard.reply(t, ts)); c.Speaker != "Zoë" || c.Text != "<@U404> and @ann" {
 		t.Errorf("content is %+v", c)
 	}
-	x.Faults().InjectAPI(methodUser, -1, workspace.HTML(503))
+	x.Faults().InjectAPI(methodUser, -1, localslack.HTML(503))
 	other := x.AddUser("late")
 	x.Invite(x.ch, other.ID)
 	ts = x.replyBy(other, root, "hi")
@@ -197,8 +197,8 @@ func TestWhatPeopleDoInAThreadIsHeard(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.until("withdrawn", func() bool { return x.heard.has("withdrawn " + x.ch + " " + root + " " + ts) })
-	wide := x.reply(root, "wide", workspace.Broadcast())
-	files := x.reply(root, "", workspace.WithFiles(workspace.File{Name: "a.png", Content: []byte("x")}))
+	wide := x.reply(root, "wide", localslack.Broadcast())
+	files := x.reply(root, "", localslack.WithFiles(localslack.File{Name: "a.png", Content: []byte("x")}))
 	x.until("both", func() bool { return x.heard.has("heard "+wide) && x.heard.has("heard "+files) })
 	cmd := x.reply(root, "@"+x.BotName()+" restart")
 	x.until("the command", func() bool { return x.heard.has("heard " + cmd) })

@@ -4,7 +4,7 @@ import (
 	"syscall"
 	"testing"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness/smallagent"
 	"the-loop/threads"
@@ -14,7 +14,7 @@ import (
 // whole, and deleted, with the bot restarted in between and Slack's limits in force.
 func TestADayInTheLifeOfASession(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, func(s *lifeSetup) { s.workspace.RateLimits = workspace.RateLimitsStrict })
+	l := newLife(t, func(s *lifeSetup) { s.workspace.RateLimits = localslack.RateLimitsStrict })
 	l.says("list", "There is no session")
 	l.command("create")
 	form := l.view("Announce it in")

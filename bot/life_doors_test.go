@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -15,17 +15,17 @@ import (
 // in is tried by everybody who is not let in: nothing changes, nothing is answered, and each try is in the event log.
 func TestNobodyElseGetsInAnywhere(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]func(l *life) *workspace.Person{
-		"the list is empty": func(l *life) *workspace.Person {
+	for name, make := range map[string]func(l *life) *localslack.Person{
+		"the list is empty": func(l *life) *localslack.Person {
 			l.change(func(p *plan) { p.Users = nil })
 			return l.ann
 		},
-		"somebody who is not listed": func(l *life) *workspace.Person { return l.bob },
-		"a stranger with a listed id": func(l *life) *workspace.Person {
+		"somebody who is not listed": func(l *life) *localslack.Person { return l.bob },
+		"a stranger with a listed id": func(l *life) *localslack.Person {
 			l.ShareChannel(l.ch, "T0ELSEWHERE")
-			return l.join(l.AddUser("eve", workspace.Stranger("T0ELSEWHERE")))
+			return l.join(l.AddUser("eve", localslack.Stranger("T0ELSEWHERE")))
 		},
-		"a bot that is listed": func(l *life) *workspace.Person { return l.join(l.AddUser("robot", workspace.Bot())) },
+		"a bot that is listed": func(l *life) *localslack.Person { return l.join(l.AddUser("robot", localslack.Bot())) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,21 +39,21 @@ func TestNobodyElseGetsInAnywhere(t *testing.T) {
 }
 
 // join puts somebody on the list and into the channel.
-func (l *life) join(p *workspace.Person) *workspace.Person {
+func (l *life) join(p *localslack.Person) *localslack.Person {
 	l.Invite(l.ch, p.ID)
 	l.change(func(c *plan) { c.Users = append(c.Users, p.ID) })
 	return p
 }
 
 // opened opens the forms as Ann, so that they are there to be submitted.
-func (l *life) opened(*agent) map[string]workspace.View {
+func (l *life) opened(*agent) map[string]localslack.View {
 	l.t.Helper()
 	l.command("create")
 	create := l.view("Announce it in")
-	return map[string]workspace.View{"create": create}
+	return map[string]localslack.View{"create": create}
 }
 
-func everyWayIn(l *life, a *agent, who *workspace.Person, views map[string]workspace.View) {
+func everyWayIn(l *life, a *agent, who *localslack.Person, views map[string]localslack.View) {
 	t := l.t
 	t.Helper()
 	before, answered, events := l.row("safe"), len(l.Ephemerals(who.ID)), len(l.events.Events())
@@ -143,9 +143,9 @@ func TestTheHomeTabShowsTheSessionsAndIsKeptTrue(t *testing.T) {
 	if err := l.ann.OpenHome(l.ctx); err != nil {
 		t.Fatal(err)
 	}
-	home := func(parts ...string) workspace.View {
+	home := func(parts ...string) localslack.View {
 		t.Helper()
-		var v workspace.View
+		var v localslack.View
 		l.until("a Home tab with "+strings.Join(parts, ", "), func() bool {
 			v, _ = l.Home(l.ann.ID)
 			return contains(string(v.Blocks), parts...)
@@ -186,7 +186,7 @@ func TestNobodyIsLetInWhileTheListCannotBeRead(t *testing.T) {
 	a := l.make("safe")
 	answered := len(l.Ephemerals(l.ann.ID))
 	l.change(func(p *plan) { p.Suspended = true })
-	for who, says := range map[*workspace.Person]string{l.ann: "nothing to be shown at the moment", l.bob: "for the people on its operator"} {
+	for who, says := range map[*localslack.Person]string{l.ann: "nothing to be shown at the moment", l.bob: "for the people on its operator"} {
 		if err := who.OpenHome(l.ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"the-loop/bot"
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -21,13 +21,13 @@ func TestR4_5_ASessionStartsWhateverIsWrongWithSlack(t *testing.T) {
 		status     string
 	}{
 		"rate limited": {
-			func(l *life) { l.Faults().InjectAPI("chat.postMessage", -1, workspace.RateLimited("1")) },
+			func(l *life) { l.Faults().InjectAPI("chat.postMessage", -1, localslack.RateLimited("1")) },
 			func(l *life) { l.Faults().Clear() }, "asks to wait"},
 		"in trouble": {
-			func(l *life) { l.Faults().InjectAPI("chat.postMessage", -1, workspace.HTML(503)) },
+			func(l *life) { l.Faults().InjectAPI("chat.postMessage", -1, localslack.HTML(503)) },
 			func(l *life) { l.Faults().Clear() }, "no word from Slack"},
 		"not reachable": {
-			func(l *life) { l.Faults().InjectAPI("chat.postMessage", -1, workspace.CutBefore()) },
+			func(l *life) { l.Faults().InjectAPI("chat.postMessage", -1, localslack.CutBefore()) },
 			func(l *life) { l.Faults().Clear() }, "chat.postMessage"},
 		"not in the channel": {
 			func(l *life) { l.Leave(l.ch, l.BotUserID()) },
@@ -60,7 +60,7 @@ func (l *life) posts() int {
 func TestR4_5_AnArchivedChannelKeepsNoSessionFromStarting(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
-	other := l.AddChannel("old", workspace.Members(l.ann.ID, l.BotUserID())).ID
+	other := l.AddChannel("old", localslack.Members(l.ann.ID, l.BotUserID())).ID
 	l.Archive(other)
 	if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: "late", Slack: sessions.SlackDefinition{Enabled: true, Channel: other}}); err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestR4_5_AnArchivedChannelKeepsNoSessionFromStarting(t *testing.T) {
 func TestR4_5_SlackIsAwayWhenTheBotStarts(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, func(s *lifeSetup) { s.late = true })
-	l.Faults().InjectAPI("*", -1, workspace.CutBefore())
+	l.Faults().InjectAPI("*", -1, localslack.CutBefore())
 	l.start()
 	if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: "alone", Slack: sessions.SlackDefinition{Enabled: true}}); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestR4_5_SlackIsAwayWhenTheBotStarts(t *testing.T) {
 // Many sessions at once: they start side by side, and Slack is told of them at its own pace, without a refusal.
 func TestManySessionsAreAnnouncedAtSlacksPace(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, func(s *lifeSetup) { s.workspace.RateLimits = workspace.RateLimitsStrict })
+	l := newLife(t, func(s *lifeSetup) { s.workspace.RateLimits = localslack.RateLimitsStrict })
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	for _, name := range names {
 		if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: name, Slack: sessions.SlackDefinition{Enabled: true}}); err != nil {

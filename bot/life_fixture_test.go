@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"the-loop/bot"
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
 	"the-loop/sessions/registry"
@@ -38,7 +38,7 @@ type lifeSetup struct {
 // newLife makes a workspace with an app as its manifest says, and starts the bot. Ann is on the list, Bob is not.
 func newLife(t testing.TB, changes ...func(*lifeSetup)) *life {
 	t.Helper()
-	s := lifeSetup{setup: setup{workspace: workspace.Options{PingEvery: 200 * time.Millisecond, RateLimits: workspace.RateLimitsOff}}}
+	s := lifeSetup{setup: setup{workspace: localslack.Options{PingEvery: 200 * time.Millisecond, RateLimits: localslack.RateLimitsOff}}}
 	manifest, err := bot.Manifest("/the-loop", "the-loop")
 	if err = errors.Join(err, s.workspace.ApplyManifest(manifest)); err != nil {
 		t.Fatal(err)
@@ -140,9 +140,9 @@ func (l *life) says(text string, parts ...string) string {
 }
 
 // view waits for Ann's topmost modal to have all of the parts, and returns it.
-func (l *life) view(parts ...string) workspace.View {
+func (l *life) view(parts ...string) localslack.View {
 	l.t.Helper()
-	var v workspace.View
+	var v localslack.View
 	l.until("a modal with "+strings.Join(parts, ", "), func() bool {
 		open := l.Views(l.ann.ID)
 		if len(open) == 0 {
@@ -155,7 +155,7 @@ func (l *life) view(parts ...string) workspace.View {
 }
 
 // submit fills a modal in and returns what is wrong with it.
-func (l *life) submit(v workspace.View, values map[string]string) map[string]string {
+func (l *life) submit(v localslack.View, values map[string]string) map[string]string {
 	l.t.Helper()
 	wrong, err := l.ann.Submit(l.ctx, v.ID, values)
 	if err != nil {
@@ -232,9 +232,9 @@ func (a *agent) press(action string) {
 }
 
 // whispered waits for Ann to be told something in the thread that has all of the parts.
-func (a *agent) whispered(parts ...string) workspace.Ephemeral {
+func (a *agent) whispered(parts ...string) localslack.Ephemeral {
 	a.w.t.Helper()
-	var found workspace.Ephemeral
+	var found localslack.Ephemeral
 	a.w.until("a whisper with "+strings.Join(parts, ", "), func() bool {
 		for _, e := range a.w.Ephemerals(a.w.ann.ID) {
 			if e.ThreadTS == a.root && contains(e.Text, parts...) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"the-loop/bot"
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
 	"the-loop/sessions/harness/smallagent"
@@ -52,7 +52,7 @@ func TestR6_1_ASessionIsCreatedByOneLine(t *testing.T) {
 func TestR6_1_ASessionIsCreatedByAForm(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
-	other := l.AddChannel("other", workspace.Members(l.ann.ID, l.BotUserID())).ID
+	other := l.AddChannel("other", localslack.Members(l.ann.ID, l.BotUserID())).ID
 	l.make("taken")
 	l.command("create")
 	v := l.view("Announce it in", l.ch)
@@ -293,7 +293,7 @@ func TestPeekIsForWhoAskedAndSharedWithAPicture(t *testing.T) {
 	}
 	l.says("peek painter —share", "Shared in its thread, with a picture")
 	a.answer("Shared by <@"+l.ann.ID+">", "my key is [API_KEY]")
-	var file workspace.File
+	var file localslack.File
 	for _, m := range l.Thread(l.ch, a.root) {
 		if len(m.Files) == 1 {
 			file = m.Files[0]
@@ -387,7 +387,7 @@ func TestAStoppedSessionIsNotSaidToHaveDied(t *testing.T) {
 }
 
 // menu picks the shortcut in a message's menu, with no other modal open, and waits for what it shows.
-func (l *life) menu(ts string, parts ...string) workspace.View {
+func (l *life) menu(ts string, parts ...string) localslack.View {
 	l.t.Helper()
 	if open := l.Views(l.ann.ID); len(open) > 0 { // what lies on the first goes with it
 		if err := l.ann.CloseView(l.ctx, open[0].ID); err != nil {
@@ -401,7 +401,7 @@ func (l *life) menu(ts string, parts ...string) workspace.View {
 }
 
 // pick presses a button in a modal.
-func (l *life) pick(v workspace.View, action string) {
+func (l *life) pick(v localslack.View, action string) {
 	l.t.Helper()
 	if err := l.ann.Click(l.ctx, "", v.ID, action); err != nil {
 		l.t.Fatal(err)
@@ -453,6 +453,6 @@ func TestAMentionDeletesOnlyAfterAPress(t *testing.T) {
 func TestAFormThatCannotBeOpenedInTimeSaysSo(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
-	l.Faults().InjectAPI("views.open", 1, workspace.Error("expired_trigger_id"))
+	l.Faults().InjectAPI("views.open", 1, localslack.Error("expired_trigger_id"))
 	l.says("create", "within three seconds", "try again")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 )
 
 func TestTheManifestIsWhatIsInUse(t *testing.T) {
@@ -40,7 +40,7 @@ func TestTheManifestIsWhatIsInUse(t *testing.T) {
 // The scopes in the manifest are those of the methods that are called, and every method works with them alone.
 func TestTheScopesAreThoseOfTheMethodsCalled(t *testing.T) {
 	t.Parallel()
-	x := start(t, func(o *workspace.Options) { o.Scopes, o.Events = Scopes(), Events() })
+	x := start(t, func(o *localslack.Options) { o.Scopes, o.Events = Scopes(), Events() })
 	x.up()
 	called := map[string]bool{}
 	for method, call := range everyCall(x.ctx, x.client, x.ch, x.root(), x.ann.ID) {
@@ -98,13 +98,13 @@ func TestEachMissingScopeIsNamed(t *testing.T) {
 // The events of the manifest are enough to be talked to in public and private channels.
 func TestPrivateChannelsAreHeardToo(t *testing.T) {
 	t.Parallel()
-	x := start(t, func(o *workspace.Options) { o.Scopes, o.Events = Scopes(), Events() })
+	x := start(t, func(o *localslack.Options) { o.Scopes, o.Events = Scopes(), Events() })
 	x.up()
-	x.ch = x.AddChannel("private", workspace.Private(), workspace.Members(x.ann.ID, x.BotUserID())).ID
+	x.ch = x.AddChannel("private", localslack.Private(), localslack.Members(x.ann.ID, x.BotUserID())).ID
 	x.nextReplyArrives(x.root())
 	x.Archive(x.ch)
 	x.until("the notice", func() bool { return x.heard.has("notice archived " + x.ch + " ") })
-	other := x.AddChannel("other", workspace.Members(x.BotUserID())).ID
+	other := x.AddChannel("other", localslack.Members(x.BotUserID())).ID
 	x.Leave(other, x.BotUserID())
 	x.until("the notice", func() bool { return x.heard.has("notice left " + other + " ") })
 }

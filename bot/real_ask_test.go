@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -60,11 +60,11 @@ func TestRealClaudesPermissionIsGivenAndRefusedByButtons(t *testing.T) {
 }
 
 // runs has the agent ask whether it may run a command, and waits for the question.
-func (k *talk) runs(command string) workspace.Message {
+func (k *talk) runs(command string) localslack.Message {
 	k.w.t.Helper()
 	k.rests()
 	k.tells("[[run " + command + "]]")
-	var m workspace.Message
+	var m localslack.Message
 	k.w.until("the question", func() bool {
 		m = k.answer("The agent asks to use *Bash*", command)
 		return labels(m.Blocks) == askLabels

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/threads"
 )
 
@@ -81,12 +81,12 @@ func (n *memoryNet) dialer(what string) func(context.Context, string, string) (n
 
 // flaky is a bot's socket with the waits that it has in earnest, in a bubble's time.
 type flaky struct {
-	*workspace.Workspace
+	*localslack.Workspace
 	t      *testing.T
 	net    *memoryNet
 	client *Client
 	socket *Socket
-	ann    *workspace.Person
+	ann    *localslack.Person
 	ch     string
 	root   string
 	log    *logbook
@@ -138,12 +138,12 @@ func (x *flaky) CatchUp(string, string) {}
 func newFlaky(t *testing.T) *flaky {
 	t.Helper()
 	x := &flaky{t: t, net: newMemoryNet(), log: new(logbook), ran: make(chan error, 1), arrived: map[string]time.Time{}}
-	x.Workspace = workspace.New(workspace.Options{RateLimits: workspace.RateLimitsOff, Listener: x.net, Log: slog.New(slog.DiscardHandler)})
+	x.Workspace = localslack.New(localslack.Options{RateLimits: localslack.RateLimitsOff, Listener: x.net, Log: slog.New(slog.DiscardHandler)})
 	if err := x.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	x.ann = x.AddUser("ann")
-	x.ch = x.AddChannel("agents", workspace.Members(x.ann.ID, x.BotUserID())).ID
+	x.ch = x.AddChannel("agents", localslack.Members(x.ann.ID, x.BotUserID())).ID
 	var err error
 	if x.client, err = NewClient(ClientOptions{BotToken: x.BotToken(), AppToken: x.AppToken(), APIURL: x.APIURL(), HTTP: &http.Client{Transport: x}}); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ type fault struct {
 }
 
 // apiFault has each request for a connection get that.
-func apiFault(name string, f workspace.APIFault, asks time.Duration) fault {
+func apiFault(name string, f localslack.APIFault, asks time.Duration) fault {
 	return fault{name: name, asks: asks, begin: func(x *flaky) {
 		x.Faults().InjectAPI(methodOpen, -1, f)
 		x.Faults().Drop()
@@ -223,7 +223,7 @@ func apiFault(name string, f workspace.APIFault, asks time.Duration) fault {
 }
 
 // connectFault has each socket meet that.
-func connectFault(name string, f workspace.ConnectFault) fault {
+func connectFault(name string, f localslack.ConnectFault) fault {
 	return fault{name: name, begin: func(x *flaky) {
 		x.Faults().InjectConnect(-1, f)
 		x.Faults().Drop()
@@ -274,19 +274,19 @@ func faultKinds() []fault {
 			}
 			return nil
 		}),
-		connectFault("the upgrade is refused", workspace.RejectUpgrade(http.StatusServiceUnavailable)),
-		connectFault("no hello", workspace.NoHello()),
-		connectFault("refresh_requested before hello", workspace.DisconnectFirst("refresh_requested")),
-		connectFault("link_disabled", workspace.DisconnectFirst("link_disabled")),
-		connectFault("too_many_websockets", workspace.DisconnectFirst("too_many_websockets")),
-		apiFault("429, 20 s", workspace.RateLimited("20"), 20*time.Second),
-		apiFault("429 without a number", workspace.RateLimited(""), 0),
-		apiFault("503", workspace.HTML(http.StatusServiceUnavailable), 0),
-		apiFault("internal_error", workspace.Error("internal_error"), 0),
-		apiFault("a page at 200", workspace.HTML(http.StatusOK), 0),
-		apiFault("half a JSON", workspace.BadJSON(), 0),
-		apiFault("asking for a connection hangs", workspace.Hang(), 0),
-		apiFault("asking for a connection is cut off", workspace.CutBefore(), 0),
+		connectFault("the upgrade is refused", localslack.RejectUpgrade(http.StatusServiceUnavailable)),
+		connectFault("no hello", localslack.NoHello()),
+		connectFault("refresh_requested before hello", localslack.DisconnectFirst("refresh_requested")),
+		connectFault("link_disabled", localslack.DisconnectFirst("link_disabled")),
+		connectFault("too_many_websockets", localslack.DisconnectFirst("too_many_websockets")),
+		apiFault("429, 20 s", localslack.RateLimited("20"), 20*time.Second),
+		apiFault("429 without a number", localslack.RateLimited(""), 0),
+		apiFault("503", localslack.HTML(http.StatusServiceUnavailable), 0),
+		apiFault("internal_error", localslack.Error("internal_error"), 0),
+		apiFault("a page at 200", localslack.HTML(http.StatusOK), 0),
+		apiFault("half a JSON", localslack.BadJSON(), 0),
+		apiFault("asking for a connection hangs", localslack.Hang(), 0),
+		apiFault("asking for a connection is cut off", localslack.CutBefore(), 0),
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 )
 
 // However long a fault of the connection took, 15 s after its end there is a connection again, and what was written meanwhile
@@ -122,13 +122,13 @@ func TestATokenThatWorkedIsTriedForAnHour(t *testing.T) {
 func refusedAndTakenAgain(t *testing.T, code string) {
 	x := newFlaky(t)
 	x.up()
-	x.Faults().InjectAPI(methodOpen, 1, workspace.Error(code)) // a single one
+	x.Faults().InjectAPI(methodOpen, 1, localslack.Error(code)) // a single one
 	x.Faults().Drop()
 	x.wait("refused", 10*time.Second, func() bool { return !x.socket.State().Connected })
 	x.wait("connected again", 10*time.Second, func() bool { return x.socket.State().Connected })
 
 	before := x.tries()
-	x.Faults().InjectAPI(methodOpen, -1, workspace.Error(code))
+	x.Faults().InjectAPI(methodOpen, -1, localslack.Error(code))
 	x.Faults().Drop()
 	x.pass(50 * time.Minute)
 	if s := x.socket.State(); s.Connected || !contains(s.Problem, code, "app token", "it took before", "tried again until") {
@@ -143,7 +143,7 @@ func refusedAndTakenAgain(t *testing.T, code string) {
 	x.Faults().Clear()
 	x.wait("connected again", 6*time.Minute, func() bool { return x.socket.State().Connected })
 
-	x.Faults().InjectAPI(methodOpen, -1, workspace.Error(code))
+	x.Faults().InjectAPI(methodOpen, -1, localslack.Error(code))
 	x.Faults().Drop()
 	began := time.Now()
 	var f *FatalError

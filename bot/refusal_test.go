@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/threads"
 )
 
@@ -16,7 +16,7 @@ func TestABotTokenThatIsRefusedForAWhileIsSaid(t *testing.T) {
 	s := x.up()
 	told := 0
 	x.client.refused.changed = func() { told++ }
-	x.Faults().InjectAPI(methodPost, 2, workspace.Error("invalid_auth"))
+	x.Faults().InjectAPI(methodPost, 2, localslack.Error("invalid_auth"))
 	for range 2 {
 		if _, err := x.client.Post(x.ctx, threads.Post{Channel: x.ch, Text: "x", Nonce: "n"}); code(err) != "invalid_auth" {
 			t.Errorf("posted: %v", err)
@@ -25,15 +25,15 @@ func TestABotTokenThatIsRefusedForAWhileIsSaid(t *testing.T) {
 			t.Errorf("said %d times %q", told, why)
 		}
 	}
-	x.Faults().InjectAPI(methodOpen, 1, workspace.Error("fatal_error")) // it is not about the bot token
+	x.Faults().InjectAPI(methodOpen, 1, localslack.Error("fatal_error")) // it is not about the bot token
 	x.Faults().Drop()
 	x.until("another connection", func() bool { return s.State().Reconnects == 1 && s.State().Connected })
-	x.Faults().InjectAPI(methodPost, 1, workspace.HTML(200)) // nor is a page
+	x.Faults().InjectAPI(methodPost, 1, localslack.HTML(200)) // nor is a page
 	_, _ = x.client.Post(x.ctx, threads.Post{Channel: x.ch, Text: "x", Nonce: "n"})
 	if x.client.refused.problem() == "" {
 		t.Error("it was unsaid too early")
 	}
-	x.Faults().InjectAPI(methodPost, 1, workspace.Error("msg_too_long")) // the token is taken; the message is not
+	x.Faults().InjectAPI(methodPost, 1, localslack.Error("msg_too_long")) // the token is taken; the message is not
 	_, _ = x.client.Post(x.ctx, threads.Post{Channel: x.ch, Text: "x", Nonce: "n"})
 	if why := x.client.refused.problem(); why != "" || told != 2 {
 		t.Errorf("still said: %q, %d times", why, told)

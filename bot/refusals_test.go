@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness/smallagent"
 	"the-loop/threads"
@@ -59,7 +59,7 @@ func TestAReplyThatTakesNoReceiptIsDelivered(t *testing.T) {
 func TestAnArchivedChannelHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	other := w.AddChannel("other", workspace.Members(w.ann.ID, w.BotUserID())).ID
+	other := w.AddChannel("other", localslack.Members(w.ann.ID, w.BotUserID())).ID
 	d := w.definition("old", "--reply-delay", "3s")
 	d.Slack.Channel = other
 	a := w.launch(d)

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"the-loop/bot/localslack"
 	"the-loop/bot/render"
-	"the-loop/bot/workspace"
 	"the-loop/sessions"
 	"the-loop/sessions/envstate"
 )
@@ -30,8 +30,8 @@ func (w *world) env(lines ...string) {
 }
 
 // rotations are the bot's messages on a changed env file.
-func (w *world) rotations() []workspace.Message {
-	var all []workspace.Message
+func (w *world) rotations() []localslack.Message {
+	var all []localslack.Message
 	for _, m := range w.Messages(w.ch) {
 		if m.User == w.BotUserID() && m.ThreadTS == "" && m.Subtype == "" && forAll(m.Text) && !strings.HasPrefix(m.Text, "Connected for ") {
 			all = append(all, m)
@@ -41,9 +41,9 @@ func (w *world) rotations() []workspace.Message {
 }
 
 // rotation waits for the nth such message to have all of the parts.
-func (w *world) rotation(n int, parts ...string) workspace.Message {
+func (w *world) rotation(n int, parts ...string) localslack.Message {
 	w.t.Helper()
-	var m workspace.Message
+	var m localslack.Message
 	w.until(fmt.Sprintf("message %d on the env file with %q", n, parts), func() bool {
 		if all := w.rotations(); len(all) >= n {
 			m = all[n-1]
@@ -74,7 +74,7 @@ func (w *world) whispered(part string) {
 	w.until("a whisper with "+part, func() bool { return strings.Contains(strings.Join(w.whispers(), "\n"), part) })
 }
 
-func (w *world) click(m workspace.Message, by *workspace.Person) {
+func (w *world) click(m localslack.Message, by *localslack.Person) {
 	w.t.Helper()
 	if err := by.ClickStale(w.ctx, w.ch, m, render.ActionRoll); err != nil {
 		w.t.Fatal(err)
@@ -224,7 +224,7 @@ func TestAnAnswerThatIsLostDoesNotHaveTheChannelToldTwice(t *testing.T) {
 	w := newWorld(t, bulk)
 	w.env("TOKEN=old")
 	w.agent("one")
-	w.Faults().InjectAPI("chat.postMessage", 1, workspace.CutAfter())
+	w.Faults().InjectAPI("chat.postMessage", 1, localslack.CutAfter())
 	w.env("TOKEN=new")
 	w.rotation(1, "1 of 1")
 	w.back()

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -28,7 +28,7 @@ func (l *life) shown(channel string) (all []string) {
 }
 
 // direct are the messages that somebody got from the bot directly.
-func (l *life) direct(who *workspace.Person) (texts []string) {
+func (l *life) direct(who *localslack.Person) (texts []string) {
 	for _, m := range l.Messages(l.OpenIM(who.ID).ID) {
 		if m.User == l.BotUserID() {
 			texts = append(texts, m.Text)
@@ -111,7 +111,7 @@ func TestASharedChannelThatIsAllowedIsWrittenTo(t *testing.T) {
 func TestAChannelThatSomebodyWasInvitedToGetsNothing(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
-	other := l.AddChannel("other", workspace.Members(l.ann.ID, l.BotUserID())).ID
+	other := l.AddChannel("other", localslack.Members(l.ann.ID, l.BotUserID())).ID
 	l.InviteTeam(other)
 	if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: "late", Slack: sessions.SlackDefinition{Enabled: true, Channel: other}}); err != nil {
 		t.Fatal(err)

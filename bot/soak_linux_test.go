@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness/smallagent"
 )
@@ -150,7 +150,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // globalFaults are those that every session may feel.
 func (s *soak) globalFaults() []soakFault {
 	slack := s.Faults()
-	call := func(method string, f workspace.APIFault) func() {
+	call := func(method string, f localslack.APIFault) func() {
 		return func() { slack.InjectAPI(method, 1+rand.IntN(5), f) }
 	}
 	kill := soakFault{"bot killed", s.killBot}
@@ -160,14 +160,14 @@ func (s *soak) globalFaults() []soakFault {
 		"socket dropped": slack.Drop, "socket cut": slack.CutMidFrame, "socket closed": slack.GoAway, "socket stalled": slack.Stall,
 		"socket dropped in a burst": func() { slack.DropAfter(3) },
 		"socket refreshed":          func() { s.Disconnect("refresh_requested") },
-		"socket refused":            func() { slack.InjectConnect(3, workspace.RejectUpgrade(408)); slack.Drop() },
-		"socket without hello":      func() { slack.InjectConnect(2, workspace.NoHello()); slack.Drop() },
+		"socket refused":            func() { slack.InjectConnect(3, localslack.RejectUpgrade(408)); slack.Drop() },
+		"socket without hello":      func() { slack.InjectConnect(2, localslack.NoHello()); slack.Drop() },
 		"acks ignored":              func() { slack.IgnoreAcks(5) },
-		"rate limit":                call("*", workspace.RateLimited("1")),
-		"posts refused":             call("chat.postMessage", workspace.Error("internal_error")),
-		"posts unanswered":          call("chat.postMessage", workspace.CutAfter()),
-		"receipts fail":             call("reactions.add", workspace.HTML(503)),
-		"reading fails":             call("conversations.replies", workspace.CutBefore()),
+		"rate limit":                call("*", localslack.RateLimited("1")),
+		"posts refused":             call("chat.postMessage", localslack.Error("internal_error")),
+		"posts unanswered":          call("chat.postMessage", localslack.CutAfter()),
+		"receipts fail":             call("reactions.add", localslack.HTML(503)),
+		"reading fails":             call("conversations.replies", localslack.CutBefore()),
 	} {
 		faults = append(faults, soakFault{name, func(ctx context.Context) error {
 			f()

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/threads"
 )
 
@@ -54,32 +54,32 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 			x.Disconnect("refresh_requested")
 		}, nil},
 		{"disconnected before hello (bolt-js#2225)", func(x *world) {
-			x.Faults().InjectConnect(2, workspace.DisconnectFirst("refresh_requested"))
+			x.Faults().InjectConnect(2, localslack.DisconnectFirst("refresh_requested"))
 			x.Faults().Drop()
 		}, nil},
 		{"upgrade answered with 408 (bolt-js#1061)", func(x *world) {
-			x.Faults().InjectConnect(2, workspace.RejectUpgrade(408))
+			x.Faults().InjectConnect(2, localslack.RejectUpgrade(408))
 			x.Faults().Drop()
 		}, nil},
 		{"no hello", func(x *world) {
-			x.Faults().InjectConnect(1, workspace.NoHello())
+			x.Faults().InjectConnect(1, localslack.NoHello())
 			x.Faults().Drop()
 		}, func(o *SocketOptions) { o.Step = 400 * time.Millisecond }},
 		{"open fails (node-slack-sdk#1495, #1500)", func(x *world) {
-			x.Faults().InjectAPI(methodOpen, 1, workspace.Error("internal_error"))
-			x.Faults().InjectAPI(methodOpen, 1, workspace.Error("fatal_error"))
-			x.Faults().InjectAPI(methodOpen, 1, workspace.HTML(503))
-			x.Faults().InjectAPI(methodOpen, 1, workspace.HTML(200))
-			x.Faults().InjectAPI(methodOpen, 1, workspace.BadJSON())
-			x.Faults().InjectAPI(methodOpen, 1, workspace.HTML(404))
+			x.Faults().InjectAPI(methodOpen, 1, localslack.Error("internal_error"))
+			x.Faults().InjectAPI(methodOpen, 1, localslack.Error("fatal_error"))
+			x.Faults().InjectAPI(methodOpen, 1, localslack.HTML(503))
+			x.Faults().InjectAPI(methodOpen, 1, localslack.HTML(200))
+			x.Faults().InjectAPI(methodOpen, 1, localslack.BadJSON())
+			x.Faults().InjectAPI(methodOpen, 1, localslack.HTML(404))
 			x.Faults().Drop()
 		}, nil},
 		{"open hangs", func(x *world) {
-			x.Faults().InjectAPI(methodOpen, 1, workspace.Hang())
+			x.Faults().InjectAPI(methodOpen, 1, localslack.Hang())
 			x.Faults().Drop()
 		}, func(o *SocketOptions) { o.Step = 400 * time.Millisecond }},
 		{"open is rate-limited", func(x *world) {
-			x.Faults().InjectAPI(methodOpen, 1, workspace.RateLimited("1"))
+			x.Faults().InjectAPI(methodOpen, 1, localslack.RateLimited("1"))
 			x.Faults().Drop()
 		}, nil},
 	} {
@@ -127,8 +127,8 @@ func TestFlapsLeaveOneSocket(t *testing.T) {
 // node-slack-sdk#1654, bolt-js#2238: the Slack library alone reconnects several times a second, for ever.
 func TestARefusingSlackIsAskedSlowlyAndSaidSo(t *testing.T) {
 	t.Parallel()
-	for name, refuse := range map[string]func(*workspace.Faults){
-		"too_many_websockets": (*workspace.Faults).TooManyWebsockets, "link_disabled": (*workspace.Faults).LinkDisabled} {
+	for name, refuse := range map[string]func(*localslack.Faults){
+		"too_many_websockets": (*localslack.Faults).TooManyWebsockets, "link_disabled": (*localslack.Faults).LinkDisabled} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := start(t)
@@ -176,7 +176,7 @@ func TestARefusedTokenEndsTheSocketWithItsRemedy(t *testing.T) {
 			t.Run(method+" "+code, func(t *testing.T) {
 				t.Parallel()
 				x := start(t)
-				x.Faults().InjectAPI(method, -1, workspace.Error(code))
+				x.Faults().InjectAPI(method, -1, localslack.Error(code))
 				s, _ := x.socket()
 				err := s.Run(x.ctx)
 				var f *FatalError
@@ -211,9 +211,9 @@ func TestTheSocketStopsAtOnce(t *testing.T) {
 		"connected":                func(*world) {},
 		"stalled":                  func(x *world) { x.Faults().Stall() },
 		"TCP stays open":           func(x *world) { x.Faults().NeverFinishClosing() },
-		"while opening":            func(x *world) { x.Faults().InjectAPI(methodOpen, -1, workspace.Hang()); x.Faults().Drop() },
-		"while waiting to open":    func(x *world) { x.Faults().InjectAPI(methodOpen, -1, workspace.RateLimited("60")); x.Faults().Drop() },
-		"while nobody says hello":  func(x *world) { x.Faults().InjectConnect(-1, workspace.NoHello()); x.Faults().Drop() },
+		"while opening":            func(x *world) { x.Faults().InjectAPI(methodOpen, -1, localslack.Hang()); x.Faults().Drop() },
+		"while waiting to open":    func(x *world) { x.Faults().InjectAPI(methodOpen, -1, localslack.RateLimited("60")); x.Faults().Drop() },
+		"while nobody says hello":  func(x *world) { x.Faults().InjectConnect(-1, localslack.NoHello()); x.Faults().Drop() },
 		"while Slack says go away": func(x *world) { x.Faults().TooManyWebsockets(); x.Faults().Drop() },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -242,9 +242,9 @@ func TestWhatCannotBeReadStartsACatchUp(t *testing.T) {
 	x := start(t)
 	x.up()
 	root := x.root()
-	bad := x.reply(root, "bad blocks", workspace.MalformedBlocks())
+	bad := x.reply(root, "bad blocks", localslack.MalformedBlocks())
 	x.until("the malformed reply", func() bool { return x.heard.has("heard " + bad) })
-	x.Faults().InjectDelivery("message.channels", 1, workspace.BadText)
+	x.Faults().InjectDelivery("message.channels", 1, localslack.BadText)
 	worse := x.reply(root, "bad text")
 	x.until("the reply with a bad text", func() bool { return x.heard.has("heard " + worse) })
 	for i, inject := range []func() bool{x.Faults().NotJSON, x.Faults().UnknownEnvelope, x.Faults().EmptyPayload, x.Faults().AppRateLimited,
@@ -267,14 +267,14 @@ func TestWhatCannotBeReadStartsACatchUp(t *testing.T) {
 // hears a reply twice tells by its ts.
 func TestEveryCopyIsPassedOn(t *testing.T) {
 	t.Parallel()
-	clock := workspace.NewFakeClock(time.Now())
-	x := start(t, func(o *workspace.Options) { o.Clock = clock })
+	clock := localslack.NewFakeClock(time.Now())
+	x := start(t, func(o *localslack.Options) { o.Clock = clock })
 	x.up()
 	root := x.root()
-	x.Faults().InjectDelivery("message.channels", 1, workspace.LoseFirst)
+	x.Faults().InjectDelivery("message.channels", 1, localslack.LoseFirst)
 	late := x.reply(root, "only a retry")
 	x.until("the retry", func() bool { clock.Advance(4 * time.Second); return x.heard.has("heard " + late) })
-	for _, fault := range []workspace.DeliveryFault{workspace.Duplicate, workspace.DuplicateNewEnvelope} {
+	for _, fault := range []localslack.DeliveryFault{localslack.Duplicate, localslack.DuplicateNewEnvelope} {
 		x.Faults().InjectDelivery("message.channels", 1, fault)
 		ts := x.reply(root, "twice")
 		x.until("both copies", func() bool { return x.heard.count("heard "+ts) == 2 })

@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
+	"the-loop/bot/localslack"
 	"the-loop/bot/render"
-	"the-loop/bot/workspace"
 )
 
 var someNames = lookup{
@@ -194,7 +194,7 @@ func TestWhatIsTypedInTheWorkspaceArrives(t *testing.T) {
 		"hi @ann and @here, @devs in #agents", "`<-ch` and `https://x.io`", "```\nfunc main() { x <- y }\n```", "日本語 👨‍👩‍👧 👍",
 		strings.Repeat("wörd <&> ", 4000), "tab\tand  spaces", "* not bold", "1 < 2 > 0",
 	} {
-		for _, opts := range [][]workspace.PostOption{nil, {workspace.MalformedBlocks()}} {
+		for _, opts := range [][]localslack.PostOption{nil, {localslack.MalformedBlocks()}} {
 			if len(opts) > 0 && strings.ContainsAny(text, "👍") {
 				continue // emoji are names in the text field
 			}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"the-loop/bot/localslack"
 	"the-loop/bot/render"
-	"the-loop/bot/workspace"
 )
 
 // Every page is taken as a new message and as a change of one, word for word.
@@ -18,9 +18,9 @@ func TestAWorkspaceTakesEveryPage(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	clock := workspace.NewFakeClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
-	ws := workspace.New(workspace.Options{Clock: clock})
-	general := ws.AddChannel("general", workspace.Members(ws.BotUserID()))
+	clock := localslack.NewFakeClock(time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC))
+	ws := localslack.New(localslack.Options{Clock: clock})
+	general := ws.AddChannel("general", localslack.Members(ws.BotUserID()))
 	if err := ws.Start(ctx); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 )
 
 // How long each bot is left alone, and how long it is looked at to see that what came of the start is over.
@@ -39,7 +39,7 @@ func BenchmarkIdle(b *testing.B) {
 
 // idle is the time that a bot and its tmux server used while nothing happened.
 func idle(b *testing.B, n int) time.Duration {
-	s := newSite(b, workspace.Options{})
+	s := newSite(b, localslack.Options{})
 	var declared strings.Builder
 	for i := range n { // a channel each: Slack takes one message a second in each
 		channel := s.slack.AddChannel(fmt.Sprint("idle", i)).ID

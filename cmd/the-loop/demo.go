@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"the-loop/bot"
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
 )
@@ -50,10 +50,10 @@ interrupted. With --once a conversation is played without a browser and printed.
 type demoBase struct {
 	app     *app
 	dir     string
-	slack   *workspace.Workspace
+	slack   *localslack.Workspace
 	channel string
-	ann     *workspace.Person // on the list
-	bob     *workspace.Person // not on it
+	ann     *localslack.Person // on the list
+	bob     *localslack.Person // not on it
 	stopBot func() error
 }
 
@@ -92,7 +92,7 @@ func makeDemoFolder() (string, error) {
 }
 
 func (d *demoBase) startWorkspace(ctx context.Context) error {
-	d.slack = workspace.New(workspace.Options{BotName: "the-loop"})
+	d.slack = localslack.New(localslack.Options{BotName: "the-loop"})
 	if err := d.slack.Start(ctx); err != nil {
 		return err
 	}

@@ -35,7 +35,7 @@ var layout = map[string][]string{
 	"bot/render":                     {"sessions"},
 	"bot/control":                    {"sessions", "authz", "threads"},
 	"bot/webhook":                    {"sessions", "authz"},
-	"bot/workspace":                  {},
+	"bot/localslack":                 {},
 	"cmd/internal/config":            {"authz", "bot/", "sessions/", "threads"},
 	"cmd/the-loop":                   {"authz", "bot/", "cmd/internal/", "sessions/", "threads"},
 }

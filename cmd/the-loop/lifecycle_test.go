@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/registry"
 	"the-loop/sessions/tmux/tmuxtest"
@@ -40,7 +40,7 @@ func (s *site) stopAtEnd() {
 
 func TestR2_1_StartBringsUpTheBotAndThenTheSessionsAndStopTakesThemDown(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	s.stopAtEnd()
 	code, r := s.runLifecycle("start")
 	if code != exitOK || !r.OK || len(r.Services) != 1 || r.Services[0].Outcome != sessions.OutcomeStarted || !r.Services[0].Running ||
@@ -88,9 +88,9 @@ func TestR4_5_SessionsStartAlsoWhenSlackOrTheBotDoesNot(t *testing.T) {
 	t.Parallel()
 	t.Run("Slack is away", func(t *testing.T) {
 		t.Parallel()
-		s := newSite(t, workspace.Options{})
+		s := newSite(t, localslack.Options{})
 		s.stopAtEnd()
-		s.slack.Faults().InjectAPI("*", -1, workspace.HTML(503))
+		s.slack.Faults().InjectAPI("*", -1, localslack.HTML(503))
 		if code, r := s.runLifecycle("start"); code != exitOK || !r.Services[0].Running || !r.Sessions[0].Running {
 			t.Errorf("exit code %d, %+v", code, r)
 		}
@@ -100,7 +100,7 @@ func TestR4_5_SessionsStartAlsoWhenSlackOrTheBotDoesNot(t *testing.T) {
 	})
 	t.Run("Slack refuses the token", func(t *testing.T) {
 		t.Parallel()
-		s := newSite(t, workspace.Options{})
+		s := newSite(t, localslack.Options{})
 		s.stopAtEnd()
 		s.slack.RevokeToken(s.slack.BotToken(), "token_revoked")
 		code, r := s.runLifecycle("start")
@@ -116,7 +116,7 @@ func TestR4_5_SessionsStartAlsoWhenSlackOrTheBotDoesNot(t *testing.T) {
 	})
 	t.Run("the token is missing", func(t *testing.T) {
 		t.Parallel()
-		s := newSite(t, workspace.Options{})
+		s := newSite(t, localslack.Options{})
 		s.stopAtEnd()
 		s.env = append(s.env, "THE_LOOP_SLACK_BOT_TOKEN=")
 		code, r := s.runLifecycle("start")
@@ -131,7 +131,7 @@ func TestInTheForegroundStartStaysAndTheSessionsOutliveIt(t *testing.T) {
 	for name, slack := range map[string]bool{"with Slack": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, workspace.Options{})
+			s := newSite(t, localslack.Options{})
 			s.stopAtEnd()
 			if !slack {
 				data, err := os.ReadFile(s.config())
@@ -165,7 +165,7 @@ func TestInTheForegroundStartStaysAndTheSessionsOutliveIt(t *testing.T) {
 
 func TestABotThatIsKilledIsReportedAndStartedAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	s.stopAtEnd()
 	_, r := s.runLifecycle("start")
 	if err := syscall.Kill(r.Services[0].PID, syscall.SIGKILL); err != nil {
@@ -180,7 +180,7 @@ func TestABotThatIsKilledIsReportedAndStartedAgain(t *testing.T) {
 // What is told of a bot that could not start must not grow, and must be for its owner only.
 func TestTheBotsFilesAreTheOwnersAlone(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	s.stopAtEnd()
 	s.runLifecycle("start")
 	for _, file := range []string{"bot.err", "bot.log", "events.jsonl"} {
@@ -197,7 +197,7 @@ func TestTheBotsFilesAreTheOwnersAlone(t *testing.T) {
 // R3.5: the surfaces are thin. What the command prints is what the core says.
 func TestR3_5_TheCommandPrintsTheCoresRows(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	s.must("standing", "start", "helper")
 	var rows []sessions.Row
 	if err := json.Unmarshal([]byte(s.must("standing", "list", "--format", "json")), &rows); err != nil {
@@ -212,7 +212,7 @@ func TestR3_5_TheCommandPrintsTheCoresRows(t *testing.T) {
 // R3.2: the records of standing sessions are where nothing looks for a work item's.
 func TestR3_2_StandingSessionsHaveANamespaceOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	s.must("standing", "start", "helper")
 	entries, err := os.ReadDir(filepath.Join(s.dir, "local"))
 	if err != nil || len(entries) != 1 || entries[0].Name() != "standing" || !entries[0].IsDir() {
@@ -228,7 +228,7 @@ func TestDeleteAsksOnATerminal(t *testing.T) {
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("needs script(1) for a terminal")
 	}
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	s.must("standing", "create", "extra", "--no-start")
 	answer := func(text string) string {
 		cmd := exec.Command("script", "-qec", os.Args[0]+" standing delete extra", "/dev/null")
@@ -248,7 +248,7 @@ func TestDeleteAsksOnATerminal(t *testing.T) {
 // is connected.
 func TestStatusAgreesWithTheStartBeforeIt(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	s.stopAtEnd()
 	if code, r := s.runLifecycle("start"); code != exitOK || r.Services[0].Detail == "" && !s.botState().Connected {
 		t.Fatalf("start: exit code %d, %+v, and then %+v", code, r, s.botState())

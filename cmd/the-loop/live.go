@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"the-loop/bot"
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
@@ -38,9 +38,9 @@ type liveDemo struct {
 	*demoBase
 	cli      *cli // with the demo's configuration and tmux server
 	options  liveOptions
-	stranger *workspace.Person
+	stranger *localslack.Person
 	bot      *demoBot
-	page     *workspace.Page
+	page     *localslack.Page
 	scrub    func(string) string
 	events   recentEvents
 }
@@ -85,16 +85,16 @@ const demoCompany = "T0ELSEWHERE"
 
 // startLiveWorkspace starts the workspace. Its tokens are new: other programs of this machine can reach its port.
 func (d *liveDemo) startLiveWorkspace(ctx context.Context) error {
-	d.slack = workspace.New(workspace.Options{BotName: "the-loop", BotToken: "xoxb-1-2-" + randomHex(12), Commands: []string{demoCommandName},
+	d.slack = localslack.New(localslack.Options{BotName: "the-loop", BotToken: "xoxb-1-2-" + randomHex(12), Commands: []string{demoCommandName},
 		AppToken: "xapp-1-A0LOCALAPP1-3-" + randomHex(32)})
 	if err := d.slack.Start(ctx); err != nil {
 		return err
 	}
-	d.ann = d.slack.AddUser("ann", workspace.Named("Ann", "Ann"))
-	d.bob = d.slack.AddUser("bob", workspace.Named("Bob", "Bob"))
-	d.stranger = d.slack.AddUser("mallory", workspace.Named("Mallory", "Mallory"), workspace.Stranger(demoCompany))
-	d.channel = d.slack.AddChannel("agents", workspace.ExtShared(demoCompany),
-		workspace.Members(d.ann.ID, d.bob.ID, d.stranger.ID, d.slack.BotUserID())).ID
+	d.ann = d.slack.AddUser("ann", localslack.Named("Ann", "Ann"))
+	d.bob = d.slack.AddUser("bob", localslack.Named("Bob", "Bob"))
+	d.stranger = d.slack.AddUser("mallory", localslack.Named("Mallory", "Mallory"), localslack.Stranger(demoCompany))
+	d.channel = d.slack.AddChannel("agents", localslack.ExtShared(demoCompany),
+		localslack.Members(d.ann.ID, d.bob.ID, d.stranger.ID, d.slack.BotUserID())).ID
 	return nil
 }
 
@@ -154,16 +154,16 @@ func (d *liveDemo) start(ctx context.Context) error {
 func (d *liveDemo) waitAnnounced(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
-	_, err := d.slack.WaitForMessage(within, d.channel, func(m workspace.Message) bool {
+	_, err := d.slack.WaitForMessage(within, d.channel, func(m localslack.Message) bool {
 		return m.User == d.slack.BotUserID() && m.Subtype == ""
 	})
 	return err
 }
 
 func (d *liveDemo) servePage(ctx context.Context) error {
-	d.page = workspace.NewPage(d.slack, workspace.PageOptions{
+	d.page = localslack.NewPage(d.slack, localslack.PageOptions{
 		Addr: "127.0.0.1:" + strconv.Itoa(d.options.port), Channel: d.channel, Demo: d, Tips: d.tips(), Commands: demoCommands(), Shortcuts: demoShortcuts(),
-		Personas: []workspace.Persona{
+		Personas: []localslack.Persona{
 			{User: d.ann.ID, Role: "on the list", Authorized: true, About: "Ann is on the operator's list: what she writes in the thread is typed into the terminal, and her buttons work."},
 			{User: d.bob.ID, Role: "not on the list", About: "Bob is a colleague who is not on the list: he reads along, and nothing that he does reaches an agent."},
 			{User: d.stranger.ID, Role: "other company", About: "Mallory is of another company, in a shared channel: nothing that she does reaches an agent or gets an answer."},
@@ -176,16 +176,16 @@ func (d *liveDemo) servePage(ctx context.Context) error {
 }
 
 // demoCommands are what the composer suggests.
-func demoCommands() (all []workspace.Command) {
+func demoCommands() (all []localslack.Command) {
 	for _, u := range bot.Usages() {
-		all = append(all, workspace.Command{Name: demoCommandName, Verb: u.Verb, Hint: u.Words, Description: u.What})
+		all = append(all, localslack.Command{Name: demoCommandName, Verb: u.Verb, Hint: u.Words, Description: u.What})
 	}
 	return all
 }
 
-func demoShortcuts() (all []workspace.Shortcut) {
+func demoShortcuts() (all []localslack.Shortcut) {
 	for id, name := range bot.MessageShortcuts() {
-		all = append(all, workspace.Shortcut{ID: id, Name: name})
+		all = append(all, localslack.Shortcut{ID: id, Name: name})
 	}
 	return all
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions/eventlog"
 )
 
@@ -22,14 +22,14 @@ type recentEvents struct {
 }
 
 // facts are the last events, the newest first, each with why or what came of it.
-func (r *recentEvents) facts(ctx context.Context) workspace.FactGroup {
+func (r *recentEvents) facts(ctx context.Context) localslack.FactGroup {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at, err := eventlog.Read(ctx, r.path, r.position, func(e eventlog.Entry) error {
 		r.entries = append(r.entries[max(0, len(r.entries)-eventsShown+1):], e)
 		return nil
 	})
-	f := workspace.FactGroup{Title: "Event log", Wide: true}
+	f := localslack.FactGroup{Title: "Event log", Wide: true}
 	if err != nil {
 		f.Lines = append(f.Lines, markedFact("log", oneLine(err), false))
 		return f
@@ -41,7 +41,7 @@ func (r *recentEvents) facts(ctx context.Context) workspace.FactGroup {
 	return f
 }
 
-func eventFact(e eventlog.Entry) workspace.Fact {
+func eventFact(e eventlog.Entry) localslack.Fact {
 	text := e.Name
 	for _, field := range []string{"outcome", "reason", "verdict"} {
 		if v, given := e.Fields[field]; given {

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"the-loop/bot/localslack"
 	"the-loop/bot/render"
-	"the-loop/bot/workspace"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -36,8 +36,8 @@ const (
 
 // State implements [startWorkspace.Backstage]: the terminal of the thread's session, and what record, binding and processes
 // say now. What cannot be read is said, and the rest is shown.
-func (d *liveDemo) State(ctx context.Context, channel, thread string) workspace.State {
-	s := workspace.State{Controls: d.controls()}
+func (d *liveDemo) State(ctx context.Context, channel, thread string) localslack.State {
+	s := localslack.State{Controls: d.controls()}
 	rows, err := d.app.core.List(ctx)
 	if err != nil {
 		s.Note = oneLine(err)
@@ -59,7 +59,7 @@ func (d *liveDemo) State(ctx context.Context, channel, thread string) workspace.
 }
 
 // addSession fills in what there is to see of one session.
-func (d *liveDemo) addSession(ctx context.Context, s *workspace.State, row sessions.Row, binding threads.Binding) {
+func (d *liveDemo) addSession(ctx context.Context, s *localslack.State, row sessions.Row, binding threads.Binding) {
 	s.Title = row.Name + " · " + string(row.State)
 	ansi, err := d.app.core.PeekANSI(ctx, sessions.PeekRequest{Ref: row.Ref})
 	switch {
@@ -73,12 +73,12 @@ func (d *liveDemo) addSession(ctx context.Context, s *workspace.State, row sessi
 	s.Facts = append(s.Facts, recordFacts(row), bindingFacts(binding), d.driftFacts(ctx, row), d.botFacts(), d.events.facts(ctx))
 }
 
-func screenRuns(screen render.Screen) [][]workspace.Run {
-	lines := [][]workspace.Run{}
+func screenRuns(screen render.Screen) [][]localslack.Run {
+	lines := [][]localslack.Run{}
 	for _, row := range screen.Runs() {
-		line := []workspace.Run{}
+		line := []localslack.Run{}
 		for _, r := range row {
-			line = append(line, workspace.Run{Text: r.Text, FG: r.FG, BG: r.BG, Bold: r.Bold, Dim: r.Dim, Underline: r.Underline, Strike: r.Strike})
+			line = append(line, localslack.Run{Text: r.Text, FG: r.FG, BG: r.BG, Bold: r.Bold, Dim: r.Dim, Underline: r.Underline, Strike: r.Strike})
 		}
 		lines = append(lines, line)
 	}
@@ -98,27 +98,27 @@ func (d *liveDemo) findBinding(channel, thread string) (threads.Binding, bool) {
 	return threads.Binding{}, false
 }
 
-func plainFact(name, value string) workspace.Fact { return workspace.Fact{Name: name, Value: value} }
+func plainFact(name, value string) localslack.Fact { return localslack.Fact{Name: name, Value: value} }
 
-func markedFact(name, value string, good bool) workspace.Fact {
-	f := workspace.Fact{Name: name, Value: value, Mark: "bad"}
+func markedFact(name, value string, good bool) localslack.Fact {
+	f := localslack.Fact{Name: name, Value: value, Mark: "bad"}
 	if good {
 		f.Mark = "good"
 	}
 	return f
 }
 
-func recordFacts(row sessions.Row) workspace.FactGroup {
-	lines := []workspace.Fact{markedFact("state", string(row.State), row.Running), plainFact("agent", row.Harness), plainFact("pane", row.TmuxTarget+" "+row.Pane),
+func recordFacts(row sessions.Row) localslack.FactGroup {
+	lines := []localslack.Fact{markedFact("state", string(row.State), row.Running), plainFact("agent", row.Harness), plainFact("pane", row.TmuxTarget+" "+row.Pane),
 		plainFact("conversation", shortID(row.Conversation)), plainFact("changed", clockTime(row.Changed))}
 	if row.Detail != "" {
 		lines = append(lines, plainFact("detail", row.Detail))
 	}
-	return workspace.FactGroup{Title: "Record", Lines: lines}
+	return localslack.FactGroup{Title: "Record", Lines: lines}
 }
 
 // bindingFacts say how far a thread is settled.
-func bindingFacts(b threads.Binding) workspace.FactGroup {
+func bindingFacts(b threads.Binding) localslack.FactGroup {
 	count := map[string]int{}
 	for _, e := range b.Replies {
 		name := string(e.State)
@@ -127,7 +127,7 @@ func bindingFacts(b threads.Binding) workspace.FactGroup {
 		}
 		count[name]++
 	}
-	lines := []workspace.Fact{plainFact("thread of", clockTime(workspace.TSTime(b.Root))), plainFact("settled to", clockTime(workspace.TSTime(b.Cursor)))}
+	lines := []localslack.Fact{plainFact("thread of", clockTime(localslack.TSTime(b.Root))), plainFact("settled to", clockTime(localslack.TSTime(b.Cursor)))}
 	for _, name := range []string{"inflight", "held", "doubt", "offered", "approved", "accepted", "typed", "failed", "dropped", "withdrawn", "skipped", "command"} {
 		if count[name] > 0 {
 			lines = append(lines, plainFact(name, plural(count[name], "reply", "replies")))
@@ -142,12 +142,12 @@ func bindingFacts(b threads.Binding) workspace.FactGroup {
 	if open > 0 {
 		lines = append(lines, plainFact("asked", plural(open, "open question", "open questions")))
 	}
-	return workspace.FactGroup{Title: "Binding", Lines: lines}
+	return localslack.FactGroup{Title: "Binding", Lines: lines}
 }
 
 // driftFacts says which names of the env file the agent holds with another value. Values appear nowhere.
-func (d *liveDemo) driftFacts(ctx context.Context, row sessions.Row) workspace.FactGroup {
-	f := workspace.FactGroup{Title: "Credentials", Lines: []workspace.Fact{plainFact("env file", filepath.Base(d.envFile()))}}
+func (d *liveDemo) driftFacts(ctx context.Context, row sessions.Row) localslack.FactGroup {
+	f := localslack.FactGroup{Title: "Credentials", Lines: []localslack.Fact{plainFact("env file", filepath.Base(d.envFile()))}}
 	drift := d.app.core.Drift(ctx)
 	if drift.Problem != "" {
 		f.Lines = append(f.Lines, markedFact("problem", drift.Problem, false))
@@ -180,8 +180,8 @@ func (d *liveDemo) agentPID(ctx context.Context, id string) int {
 	return 0
 }
 
-func (d *liveDemo) botFacts() workspace.FactGroup {
-	f := workspace.FactGroup{Title: "Bot"}
+func (d *liveDemo) botFacts() localslack.FactGroup {
+	f := localslack.FactGroup{Title: "Bot"}
 	pid := d.bot.pid()
 	if pid == 0 {
 		f.Lines = append(f.Lines, markedFact("process", "does not run", false))
@@ -205,12 +205,12 @@ func (d *liveDemo) botFacts() workspace.FactGroup {
 	return f
 }
 
-func (d *liveDemo) controls() []workspace.Control {
-	life := workspace.Control{ID: controlToggleBot, Label: "Kill the bot", Description: "Its process is killed, without a warning. Replies wait in Slack."}
+func (d *liveDemo) controls() []localslack.Control {
+	life := localslack.Control{ID: controlToggleBot, Label: "Kill the bot", Description: "Its process is killed, without a warning. Replies wait in Slack."}
 	if d.bot.pid() == 0 {
-		life = workspace.Control{ID: controlToggleBot, Label: "Start the bot", Description: "It starts again, and reads what was written while it was away."}
+		life = localslack.Control{ID: controlToggleBot, Label: "Start the bot", Description: "It starts again, and reads what was written while it was away."}
 	}
-	return []workspace.Control{
+	return []localslack.Control{
 		{ID: controlDropConnection, Label: "Drop the connection", Description: "The bot's socket is cut. It connects again, and reads what it missed."},
 		{ID: controlFailCalls, Label: "Slack says no", Description: fmt.Sprintf("The next %d calls of the bot are answered with an error.", failedCalls)},
 		{ID: controlDuplicateEvents, Label: "Say it twice", Description: fmt.Sprintf("The bot is told of the next %d messages twice, as Slack does at times.", duplicatedEvents)},
@@ -227,10 +227,10 @@ func (d *liveDemo) RunControl(ctx context.Context, control, channel, thread stri
 		d.slack.Faults().Drop()
 		return "The connection was cut.", nil
 	case controlFailCalls:
-		d.slack.Faults().InjectAPI("*", failedCalls, workspace.Error("internal_error"))
+		d.slack.Faults().InjectAPI("*", failedCalls, localslack.Error("internal_error"))
 		return fmt.Sprintf("The next %d calls of the bot fail.", failedCalls), nil
 	case controlDuplicateEvents:
-		d.slack.Faults().InjectDelivery("message.channels", duplicatedEvents, workspace.DuplicateNewEnvelope)
+		d.slack.Faults().InjectDelivery("message.channels", duplicatedEvents, localslack.DuplicateNewEnvelope)
 		return fmt.Sprintf("The bot hears of the next %d messages twice.", duplicatedEvents), nil
 	case controlKillAgent:
 		return d.killAgent(ctx, channel, thread)

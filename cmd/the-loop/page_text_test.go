@@ -12,28 +12,28 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 )
 
 // pageEnv is a workspace with a page and no bot.
 type pageEnv struct {
-	*workspace.Workspace
+	*localslack.Workspace
 	t    *testing.T
-	ann  *workspace.Person
+	ann  *localslack.Person
 	ch   string
-	page *workspace.Page
+	page *localslack.Page
 }
 
 func startPageEnv(t *testing.T) *pageEnv {
 	t.Helper()
 	chromium(t)
-	w := &pageEnv{t: t, Workspace: workspace.New(workspace.Options{RateLimits: workspace.RateLimitsOff})}
+	w := &pageEnv{t: t, Workspace: localslack.New(localslack.Options{RateLimits: localslack.RateLimitsOff})}
 	if err := w.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-	w.ann = w.AddUser("ann", workspace.Named("Ann", "Ann"))
-	w.ch = w.AddChannel("agents", workspace.Members(w.ann.ID, w.BotUserID())).ID
-	w.page = workspace.NewPage(w.Workspace, workspace.PageOptions{Channel: w.ch, Personas: []workspace.Persona{{User: w.ann.ID, Role: "on the list", About: "Ann", Authorized: true}}})
+	w.ann = w.AddUser("ann", localslack.Named("Ann", "Ann"))
+	w.ch = w.AddChannel("agents", localslack.Members(w.ann.ID, w.BotUserID())).ID
+	w.page = localslack.NewPage(w.Workspace, localslack.PageOptions{Channel: w.ch, Personas: []localslack.Persona{{User: w.ann.ID, Role: "on the list", About: "Ann", Authorized: true}}})
 	if err := w.page.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func startPageEnv(t *testing.T) *pageEnv {
 	return w
 }
 
-func (w *pageEnv) post(text string, opts ...workspace.PostOption) string {
+func (w *pageEnv) post(text string, opts ...localslack.PostOption) string {
 	w.t.Helper()
 	ts, err := w.ann.Post(w.ch, text, opts...)
 	if err != nil {
@@ -92,7 +92,7 @@ func TestHostileTextIsShownHarmlessly(t *testing.T) {
 	title := evaluate[string](b, "document.title")
 	for _, text := range hostileTexts {
 		w.post(text)
-		w.post("", workspace.WithText(text), workspace.WithoutBlocks())
+		w.post("", localslack.WithText(text), localslack.WithoutBlocks())
 		w.call("chat.postMessage", "channel", w.ch, "markdown_text", text+" [click](javascript:document.title='hacked') ![x](javascript:1)")
 		w.call("chat.postMessage", "channel", w.ch, "text", "<javascript:document.title='hacked'|click> <https://x.example|"+"<b>label</b>> "+text)
 	}
@@ -112,7 +112,7 @@ func TestHostileTextIsShownHarmlessly(t *testing.T) {
 func TestBidiMarksStayInTheirMessage(t *testing.T) {
 	w := startPageEnv(t)
 	b := newBrowser(t, 1440, 900)
-	mallory := w.AddUser("mallory", workspace.Named("\u202ednA\u202c \u2066", "x"))
+	mallory := w.AddUser("mallory", localslack.Named("\u202ednA\u202c \u2066", "x"))
 	w.Join(w.ch, mallory.ID)
 	if _, err := mallory.Post(w.ch, "\u202egnp.exe \u2067 no end"); err != nil {
 		t.Fatal(err)

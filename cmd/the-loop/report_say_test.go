@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 )
 
 // ownAgent is an agent of the operator's: a line of shell that says again what it is told.
@@ -32,7 +32,7 @@ func (s *site) said(root string) (texts []string) {
 
 func TestWhatAnOperatorsOwnAgentSaysIsInItsThreadAlsoWhatItSaidWhileTheBotWasDown(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	config, err := os.ReadFile(s.config())
 	if err != nil {
 		t.Fatal(err)

@@ -11,8 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"the-loop/bot/localslack"
 	"the-loop/bot/render"
-	"the-loop/bot/workspace"
 )
 
 // declare writes the env file as an editor does that replaces it.
@@ -28,7 +28,7 @@ func (s *site) declare(lines ...string) {
 }
 
 // told waits for a message of the bot in the channel itself that holds the text.
-func (s *site) told(text string) (found workspace.Message) {
+func (s *site) told(text string) (found localslack.Message) {
 	s.t.Helper()
 	s.until("the channel is told "+text, func() bool {
 		for _, m := range s.slack.Messages(s.channel) {
@@ -45,7 +45,7 @@ func (s *site) told(text string) (found workspace.Message) {
 // restart, and no value is printed, posted, written down or given to a process in its arguments.
 func TestR_CredentialsAreRotatedAndNoValueIsSeen(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{RateLimits: workspace.RateLimitsOff})
+	s := newSite(t, localslack.Options{RateLimits: localslack.RateLimitsOff})
 	s.configure(fmt.Sprintf(siteConfig, s.dir, s.channel, s.ann.ID, s.slack.APIURL(), filepath.Base(s.dir)) + "env: {file: agents.env}\n")
 	canary := "canary-" + rand.Text() // not in this program
 	s.declare("TOKEN=" + canary + "-old")

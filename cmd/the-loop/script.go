@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/eventlog"
 	"the-loop/sessions/harness/smallagent"
@@ -176,7 +176,7 @@ func (s *script) stepRefusedReply(ctx context.Context) error {
 }
 
 // postReply writes a reply and waits for its receipt.
-func (s *script) postReply(ctx context.Context, who *workspace.Person, text, receipt string) error {
+func (s *script) postReply(ctx context.Context, who *localslack.Person, text, receipt string) error {
 	s.printLine(who.Name, text)
 	ts, err := who.Reply(s.channel, s.root, text)
 	if err != nil {
@@ -216,7 +216,7 @@ func (s *script) waitAnswer(ctx context.Context, part string) error {
 }
 
 // botPosts are the bot's messages in the thread.
-func (s *script) botPosts() (all []workspace.Message) {
+func (s *script) botPosts() (all []localslack.Message) {
 	for _, m := range s.slack.Thread(s.channel, s.root) {
 		if m.IsReply() && m.User == s.slack.BotUserID() {
 			all = append(all, m)

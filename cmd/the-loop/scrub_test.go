@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/envstate"
 )
@@ -155,7 +155,7 @@ func TestWhatPanesHoldCountsWithoutTheFile(t *testing.T) {
 // here, in the name of a folder that is not there.
 func TestStatusErrorsAndEventsShowNoValue(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	secret := `k"3y&<va>lue/with\marks`
 	config, err := os.ReadFile(s.config())
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/registry"
 )
@@ -30,9 +30,9 @@ const patience = 30 * time.Second
 type site struct {
 	t       testing.TB
 	dir     string
-	slack   *workspace.Workspace
+	slack   *localslack.Workspace
 	channel string
-	ann     *workspace.Person
+	ann     *localslack.Person
 	env     []string
 }
 
@@ -48,14 +48,14 @@ channels:
   slack: {enabled: true, channel: %[2]s, authorizedUsers: [%[3]s], apiUrl: %[4]q}
 `
 
-func newSite(t testing.TB, o workspace.Options) *site {
+func newSite(t testing.TB, o localslack.Options) *site {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "tl") // short: sockets lie below it
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.BotToken, o.AppToken = "xoxb-1111-2222-"+rand.Text(), "xapp-1-A0000-3333-"+rand.Text() // canaries
-	s := &site{t: t, dir: dir, slack: workspace.New(o)}
+	s := &site{t: t, dir: dir, slack: localslack.New(o)}
 	if err := s.slack.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -226,7 +226,7 @@ func (s *site) status() (code int, st status) {
 
 func TestServeCarriesARepliesWayAndStopsOnASignal(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	b := s.serve()
 	s.must("standing", "start", "helper")
 	root := s.root()
@@ -289,8 +289,8 @@ func (s *site) nowhere(secret string) {
 
 func TestServeIsInterruptedWhileSlackIsAway(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
-	s.slack.Faults().InjectAPI("*", -1, workspace.HTML(503))
+	s := newSite(t, localslack.Options{})
+	s.slack.Faults().InjectAPI("*", -1, localslack.HTML(503))
 	cmd := s.command(context.Background(), "serve")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -317,7 +317,7 @@ func TestServeIsInterruptedWhileSlackIsAway(t *testing.T) {
 
 func TestServeRefusesTokensWithOneLineThatNamesTheVariable(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	bot, app := s.slack.BotToken(), s.slack.AppToken()
 	for name, c := range map[string]struct {
 		bot, app string
@@ -348,13 +348,13 @@ func TestServeRefusesTokensWithOneLineThatNamesTheVariable(t *testing.T) {
 func TestServeEndsWithTheRemedyWhenSlackRefusesItForGood(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		options workspace.Options
-		break_  func(*workspace.Workspace)
+		options localslack.Options
+		break_  func(*localslack.Workspace)
 		want    string
 	}{
-		"a revoked token": {workspace.Options{}, func(w *workspace.Workspace) { w.RevokeToken(w.BotToken(), "token_revoked") }, "token_revoked"},
-		"a bad app token": {workspace.Options{}, func(w *workspace.Workspace) { w.RevokeToken(w.AppToken(), "invalid_auth") }, "app token"},
-		"a missing scope": {workspace.Options{Scopes: []string{"chat:write"}}, func(*workspace.Workspace) {}, "channels:history"},
+		"a revoked token": {localslack.Options{}, func(w *localslack.Workspace) { w.RevokeToken(w.BotToken(), "token_revoked") }, "token_revoked"},
+		"a bad app token": {localslack.Options{}, func(w *localslack.Workspace) { w.RevokeToken(w.AppToken(), "invalid_auth") }, "app token"},
+		"a missing scope": {localslack.Options{Scopes: []string{"chat:write"}}, func(*localslack.Workspace) {}, "channels:history"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -371,7 +371,7 @@ func TestServeEndsWithTheRemedyWhenSlackRefusesItForGood(t *testing.T) {
 
 func TestAConfigurationThatBreaksWhileServingIsNamedAndRepliesWait(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	s.serve()
 	s.must("standing", "start", "helper")
 	root := s.root()
@@ -395,7 +395,7 @@ func TestAConfigurationThatBreaksWhileServingIsNamedAndRepliesWait(t *testing.T)
 
 func TestSlackCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	if out := s.must("slack", "check"); strings.Contains(out, "FAIL") || !strings.Contains(out, "way in") {
 		t.Errorf("a good set-up:\n%s", out)
 	}
@@ -412,7 +412,7 @@ func TestSlackCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 
 func TestWithoutSlackThereIsNothingToServe(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	s.configure("version: 1\nrouting: {defaultHarness: small-agent}\n")
 	code, _, errOut := s.run(context.Background(), "serve")
 	if code != exitUsage || !strings.Contains(errOut, "channels.slack.enabled") || strings.Count(errOut, "\n") != 1 {
@@ -422,7 +422,7 @@ func TestWithoutSlackThereIsNothingToServe(t *testing.T) {
 
 func TestSayReadsStandardInputAndTellsWhatIsKnown(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	code, _, errOut := s.run(context.Background(), "standing", "say", "helper", "--text", "x")
 	if code != exitFailed || !strings.Contains(errOut, "the-loop standing start helper") {
 		t.Errorf("to a session that does not run: exit code %d, %q", code, errOut)

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"testing"
 
-	"the-loop/bot/workspace"
+	"the-loop/bot/localslack"
 	"the-loop/cmd/internal/config"
 )
 
@@ -55,7 +55,7 @@ func TestTheBotIsUndumpableBeforeItReadsItsTokens(t *testing.T) {
 		t.Log("only Linux has a way to prevent it")
 		return
 	}
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	who := somebody()
 	program := filepath.Join(s.dir, "program")
 	copyFile(t, os.Args[0], program)
@@ -106,7 +106,7 @@ func TestTheBotIsUndumpableBeforeItReadsItsTokens(t *testing.T) {
 // A bot in the background was never given a token in its environment, and what it starts gets none.
 func TestNoProcessIsStartedWithATokenInItsEnvironment(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, workspace.Options{})
+	s := newSite(t, localslack.Options{})
 	s.must("start")
 	defer s.must("stop")
 	for _, pid := range s.processes() {

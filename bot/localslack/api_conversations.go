@@ -1,0 +1,308 @@
+package localslack
+
+import (
+	"encoding/base64"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// readableChannel finds a channel and checks the scope for its kind; what is history or read.
+func (c *call) readableChannel(what string) (*channelState, error) {
+	ch, err := c.visibleChannel(c.arg("channel"))
+	if err != nil {
+		return nil, err
+	}
+	return ch, c.w.requireScope(c, scopeFor(ch.kind, what))
+}
+
+func (w *Workspace) channelInfo(ch *channelState) jsonObject {
+	out := jsonObject{"id": ch.id, "created": ch.created, "is_archived": ch.archived, "is_im": ch.kind == DirectMessage,
+		"is_mpim": ch.kind == GroupMessage, "is_channel": ch.kind == PublicChannel, "is_group": ch.kind == PrivateChannel,
+		"is_private": ch.kind != PublicChannel, "is_ext_shared": ch.extShared, "is_pending_ext_shared": ch.pendingShare, "is_shared": ch.extShared,
+		"is_org_shared": false, "is_general": false, "context_team_id": w.opts.TeamID}
+	if ch.kind == DirectMessage {
+		for _, m := range ch.members {
+			if m != w.botUser {
+				out["user"] = m
+			}
+		}
+		return out
+	}
+	out["name"], out["name_normalized"], out["is_member"] = ch.name, ch.name, ch.hasMember(w.botUser)
+	out["topic"] = jsonObject{"value": "", "creator": "", "last_set": 0}
+	out["purpose"] = jsonObject{"value": "", "creator": "", "last_set": 0}
+	if ch.extShared {
+		out["shared_team_ids"] = ch.sharedTeams
+		out["conversation_host_id"] = w.opts.TeamID
+	}
+	return out
+}
+
+func conversationsInfo(c *call) (jsonObject, error) {
+	ch, err := c.readableChannel("read")
+	if err != nil {
+		return nil, err
+	}
+	info := c.w.channelInfo(ch)
+	if c.flag("include_num_members") {
+		info["num_members"] = len(ch.members)
+	}
+	return jsonObject{"channel": info}, nil
+}
+
+// timeRange reads oldest, latest and inclusive.
+func (c *call) timeRange() (oldest, latest int64, inclusive bool, err error) {
+	var ok bool
+	if v := c.arg("oldest"); v != "" {
+		if oldest, ok = parseTS(v); !ok {
+			return 0, 0, false, newAPIError("invalid_ts_oldest")
+		}
+	}
+	if v := c.arg("latest"); v != "" && v != "now" {
+		if latest, ok = parseTS(v); !ok {
+			return 0, 0, false, newAPIError("invalid_ts_latest")
+		}
+	}
+	return oldest, latest, c.flag("inclusive"), nil
+}
+
+func encodeCursor(kind, value string) string {
+	return base64.StdEncoding.EncodeToString([]byte(kind + ":" + value))
+}
+
+// decodeCursor returns the value within the cursor argument, "" when there is none.
+func (c *call) decodeCursor(kind string) (string, error) {
+	v := c.arg("cursor")
+	if v == "" {
+		return "", nil
+	}
+	raw, err := base64.StdEncoding.DecodeString(v)
+	value, ok := strings.CutPrefix(string(raw), kind+":")
+	if err != nil || !ok {
+		return "", newAPIError("invalid_cursor")
+	}
+	return value, nil
+}
+
+func withNextCursor(out jsonObject, next string) jsonObject {
+	if next != "" {
+		out["response_metadata"] = jsonObject{"next_cursor": next}
+	}
+	return out
+}
+
+// conversationsHistory pages from the newest to the oldest; replies are not in it unless they were broadcast.
+func conversationsHistory(c *call) (jsonObject, error) {
+	ch, err := c.readableChannel("history")
+	if err != nil {
+		return nil, err
+	}
+	if !ch.hasMember(c.w.botUser) {
+		return nil, newAPIError("not_in_channel")
+	}
+	limit, err := c.limit(100, 999)
+	if err != nil {
+		return nil, err
+	}
+	oldest, latest, inclusive, err := c.timeRange()
+	if err != nil {
+		return nil, err
+	}
+	msgs := messagesBetween(ch.messages, oldest, latest, inclusive)
+	before, err := c.decodeCursor("next_ts")
+	if err != nil {
+		return nil, err
+	}
+	if before != "" {
+		micro, _ := strconv.ParseInt(before, 10, 64)
+		msgs = messagesBetween(msgs, 0, micro, true)
+	}
+	return c.historyPage(msgs, limit), nil
+}
+
+func (c *call) historyPage(msgs []*Message, limit int) jsonObject {
+	out, next := []Message{}, ""
+	for _, m := range slices.Backward(msgs) {
+		if m.IsReply() && !m.broadcast {
+			continue
+		}
+		if len(out) == limit {
+			micro, _ := parseTS(m.TS)
+			next = encodeCursor("next_ts", strconv.FormatInt(micro, 10))
+			break
+		}
+		out = append(out, c.visibleMessage(m))
+	}
+	return withNextCursor(jsonObject{"messages": out, "has_more": next != "", "pin_count": 0}, next)
+}
+
+// shown is a message as the app may read it: metadata only when asked for.
+func (c *call) visibleMessage(m *Message) Message {
+	s := m.clone()
+	if !c.flag("include_all_metadata") {
+		s.Metadata = nil
+	}
+	if m.broadcast {
+		s.Subtype = "thread_broadcast"
+	}
+	return s
+}
+
+// conversationsReplies pages from the oldest to the newest, as documented. The root comes first on every page, whatever
+// the bounds.
+func conversationsReplies(c *call) (jsonObject, error) {
+	ch, err := c.readableChannel("history")
+	if err != nil {
+		return nil, err
+	}
+	if !ch.hasMember(c.w.botUser) {
+		return nil, newAPIError("not_in_channel")
+	}
+	root, err := c.rootOf(ch)
+	if err != nil {
+		return nil, err
+	}
+	limit, err := c.limit(1000, 1000)
+	if err != nil {
+		return nil, err
+	}
+	oldest, latest, inclusive, err := c.timeRange()
+	if err != nil {
+		return nil, err
+	}
+	at, err := c.decodeCursor("next_ts")
+	if err != nil {
+		return nil, err
+	}
+	micro, _ := strconv.ParseInt(at, 10, 64)
+	msgs := messagesBetween(ch.threads[root.TS], oldest, latest, inclusive)
+	if c.w.opts.RepliesNewestFirst {
+		msgs, micro = newestReplies(messagesBetween(msgs, 0, micro, true), limit-1)
+	} else {
+		msgs, micro = oldestReplies(messagesBetween(msgs, micro, 0, true), limit-1)
+	}
+	return c.repliesPage(root, msgs, micro), nil
+}
+
+// rootOf finds the root of the thread that the ts argument is in: the root's own, or that of any reply.
+func (c *call) rootOf(ch *channelState) (*Message, error) {
+	m := ch.byTS[c.arg("ts")]
+	if m != nil && m.IsReply() {
+		m = ch.byTS[m.ThreadTS]
+	}
+	if m == nil || m.Subtype == "channel_join" {
+		return nil, newAPIError("thread_not_found")
+	}
+	return m, nil
+}
+
+// oldestReplies returns the oldest replies and where the next page starts; 0 when there is none.
+func oldestReplies(msgs []*Message, room int) ([]*Message, int64) {
+	room = max(room, 1)
+	if len(msgs) <= room {
+		return msgs, 0
+	}
+	next, _ := parseTS(msgs[room].TS)
+	return msgs[:room], next
+}
+
+// newestReplies returns the newest replies and where the page before them ends; 0 when there is none.
+func newestReplies(msgs []*Message, room int) ([]*Message, int64) {
+	cut := len(msgs) - max(room, 1)
+	if cut <= 0 {
+		return msgs, 0
+	}
+	next, _ := parseTS(msgs[cut-1].TS)
+	return msgs[cut:], next
+}
+
+func (c *call) repliesPage(root *Message, msgs []*Message, micro int64) jsonObject {
+	out, next := []Message{c.visibleMessage(root)}, ""
+	if micro > 0 {
+		next = encodeCursor("next_ts", strconv.FormatInt(micro, 10))
+	}
+	for _, m := range msgs {
+		out = append(out, c.visibleMessage(m))
+	}
+	return withNextCursor(jsonObject{"messages": out, "has_more": next != ""}, next)
+}
+
+// paginate cuts a list that is paged by position.
+func paginate[T any](c *call, list []T, def, most int) (part []T, next string, err error) {
+	limit, err := c.limit(def, most)
+	if err != nil {
+		return nil, "", err
+	}
+	at, err := c.decodeCursor("offset")
+	if err != nil {
+		return nil, "", err
+	}
+	start, _ := strconv.Atoi(at)
+	start = min(max(start, 0), len(list))
+	end := min(start+limit, len(list))
+	if end < len(list) {
+		next = encodeCursor("offset", strconv.Itoa(end))
+	}
+	return list[start:end], next, nil
+}
+
+func conversationsMembers(c *call) (jsonObject, error) {
+	ch, err := c.readableChannel("read")
+	if err != nil {
+		return nil, err
+	}
+	part, next, err := paginate(c, ch.members, 100, 1000)
+	if err != nil {
+		return nil, err
+	}
+	return withNextCursor(jsonObject{"members": append([]string{}, part...)}, next), nil
+}
+
+func conversationsList(c *call) (jsonObject, error) { return c.listChannels(false) }
+
+// usersConversations are the channels that the bot is in.
+func usersConversations(c *call) (jsonObject, error) { return c.listChannels(true) }
+
+func (c *call) listChannels(mine bool) (jsonObject, error) {
+	w := c.w
+	kinds := map[string]ChannelKind{"public_channel": PublicChannel, "private_channel": PrivateChannel, "im": DirectMessage, "mpim": GroupMessage}
+	want := map[ChannelKind]bool{}
+	types := c.arg("types")
+	if types == "" {
+		types = "public_channel"
+	}
+	for t := range strings.SplitSeq(types, ",") {
+		k, ok := kinds[strings.TrimSpace(t)]
+		if !ok {
+			return nil, newAPIError("invalid_types")
+		}
+		if err := w.requireScope(c, scopeFor(k, "read")); err != nil {
+			return nil, err
+		}
+		want[k] = true
+	}
+	var list []jsonObject
+	for _, id := range w.channelOrder {
+		ch := w.channels[id]
+		hidden := (mine || ch.kind != PublicChannel) && !ch.hasMember(w.botUser) || ch.archived && c.flag("exclude_archived")
+		if want[ch.kind] && !hidden {
+			info := w.channelInfo(ch)
+			info["num_members"] = len(ch.members)
+			list = append(list, info)
+		}
+	}
+	part, next, err := paginate(c, list, 100, 1000)
+	if err != nil {
+		return nil, err
+	}
+	return withNextCursor(jsonObject{"channels": append([]jsonObject{}, part...)}, next), nil
+}
+
+func conversationsOpen(c *call) (jsonObject, error) {
+	users := strings.Split(c.arg("users"), ",")
+	if len(users) != 1 || c.w.people[users[0]] == nil {
+		return nil, newAPIError("user_not_found")
+	}
+	return jsonObject{"channel": c.w.channelInfo(c.w.im(users[0]))}, nil
+}

@@ -1,0 +1,112 @@
+package localslack
+
+import (
+	"regexp"
+	"slices"
+	"sync"
+)
+
+const (
+	maxReactionsPerUser = 23 // different emoji of one member on one message
+	maxEmojiPerItem     = 50
+)
+
+var emojiName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_+'\-]+(::skin-tone-[2-6])?$`) })
+
+// reactionTarget finds the message of a reaction call.
+func (c *call) reactionTarget() (*channelState, *Message, error) {
+	if c.arg("channel") == "" || c.arg("timestamp") == "" {
+		return nil, nil, newAPIError("no_item_specified")
+	}
+	if _, ok := parseTS(c.arg("timestamp")); !ok {
+		return nil, nil, newAPIError("bad_timestamp")
+	}
+	ch, err := c.visibleChannel(c.arg("channel"))
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case !ch.hasMember(c.w.botUser):
+		return nil, nil, newAPIError("not_in_channel")
+	}
+	m := ch.byTS[c.arg("timestamp")]
+	if m == nil || m.Subtype == "tombstone" {
+		return nil, nil, newAPIError("message_not_found")
+	}
+	return ch, m, nil
+}
+
+func reactionsAdd(c *call) (jsonObject, error) {
+	ch, m, err := c.reactionTarget()
+	switch {
+	case err != nil:
+		return nil, err
+	case ch.archived:
+		return nil, newAPIError("is_archived")
+	case !emojiName().MatchString(c.arg("name")):
+		return nil, newAPIError("invalid_name")
+	}
+	return nil, c.w.addReaction(ch, m, c.w.botUser, c.arg("name"))
+}
+
+// addReaction puts one member's emoji on a message. The caller holds mu.
+func (w *Workspace) addReaction(ch *channelState, m *Message, user, name string) error {
+	own, at := 0, -1
+	for i, r := range m.Reactions {
+		if slices.Contains(r.Users, user) {
+			own++
+		}
+		if r.Name == name {
+			at = i
+		}
+	}
+	switch {
+	case at >= 0 && slices.Contains(m.Reactions[at].Users, user):
+		return newAPIError("already_reacted")
+	case own >= maxReactionsPerUser:
+		return newAPIError("too_many_reactions")
+	case at < 0 && len(m.Reactions) >= maxEmojiPerItem:
+		return newAPIError("too_many_emoji")
+	case at < 0:
+		m.Reactions = append(m.Reactions, Reaction{Name: name})
+		at = len(m.Reactions) - 1
+	}
+	r := &m.Reactions[at]
+	r.Users = append(r.Users, user)
+	r.Count = len(r.Users)
+	w.emitReaction("reaction_added", ch, m, user, name)
+	return nil
+}
+
+func reactionsRemove(c *call) (jsonObject, error) {
+	ch, m, err := c.reactionTarget()
+	if err != nil {
+		return nil, err
+	}
+	return nil, c.w.removeReaction(ch, m, c.w.botUser, c.arg("name"))
+}
+
+// removeReaction takes one member's emoji off a message. The caller holds mu.
+func (w *Workspace) removeReaction(ch *channelState, m *Message, user, name string) error {
+	for i := range m.Reactions {
+		r := &m.Reactions[i]
+		if r.Name != name || !slices.Contains(r.Users, user) {
+			continue
+		}
+		r.Users = slices.DeleteFunc(r.Users, func(u string) bool { return u == user })
+		r.Count = len(r.Users)
+		if r.Count == 0 {
+			m.Reactions = slices.Delete(m.Reactions, i, i+1)
+		}
+		w.emitReaction("reaction_removed", ch, m, user, name)
+		return nil
+	}
+	return newAPIError("no_reaction")
+}
+
+func reactionsGet(c *call) (jsonObject, error) {
+	ch, m, err := c.reactionTarget()
+	if err != nil {
+		return nil, err
+	}
+	return jsonObject{"type": "message", "channel": ch.id, "message": m.clone()}, nil
+}

@@ -1,0 +1,239 @@
+package localslack
+
+import (
+	"encoding/json"
+	"time"
+)
+
+const (
+	ackDeadline = 3 * time.Second
+	maxAck      = 20_000 // bytes; Slack silently drops an ack that is larger
+)
+
+// retryDelays are when an event that nobody acked is sent again.
+var retryDelays = []time.Duration{0, time.Minute, 5 * time.Minute}
+
+// envelopeDelivery is one envelope on its way, with its retries. The workspace's mu guards it.
+type envelopeDelivery struct {
+	kind           string // events_api, slash_commands, interactive
+	name           string // the event's name as subscribed to
+	inner          json.RawMessage
+	payload        json.RawMessage // of commands and interactions
+	eventID        string
+	happenedAt     time.Time
+	channel        *channelState
+	acceptsPayload bool // accepts_response_payload
+	attempt        int
+	envelopeID     string   // the last attempt's id
+	envelopeIDs    []string // all that were used
+	done           bool     // handleAck or given up
+	cancelDeadline func()
+	onAck          func(payload json.RawMessage) // of commands and interactions
+	onFail         func(reason string)
+	fault          *activeFault
+}
+
+// startDelivery starts a delivery, through the faults that wait for one. The caller holds mu.
+func (w *Workspace) startDelivery(d *envelopeDelivery) {
+	if d.kind == "events_api" {
+		d.fault = w.faults.takeDelivery(d)
+		if d.fault != nil && d.fault.kind == suppress {
+			return
+		}
+		if w.holdForShuffle(d) {
+			return
+		}
+	}
+	w.attemptDelivery(d)
+}
+
+// attempt sends an envelope to one of the sockets and waits for its ack. The caller holds mu.
+func (w *Workspace) attemptDelivery(d *envelopeDelivery) {
+	if d.envelopeID == "" || d.attempt > 1 { // Slack repeats the envelope's id at times, and at times makes a new one
+		d.envelopeID = newUUID()
+	}
+	w.trackPending(d, d.envelopeID)
+	frames := w.attemptFrames(d)
+	sent := false
+	for _, data := range frames {
+		if c := w.pickConn(); c != nil {
+			c.send(data)
+			sent = true
+		}
+	}
+	switch {
+	case sent || d.fault.dropsAttempt(d.attempt):
+		d.cancelDeadline = w.sched.after(ackDeadline, func() { w.ackTimedOut(d, "timeout") })
+	case d.kind == "events_api":
+		w.retryOrGiveUp(d, "no connection")
+	default:
+		d.cancelDeadline = w.sched.after(0, func() { w.ackTimedOut(d, "no connection") })
+	}
+}
+
+// attemptFrames returns the frames of one attempt: none when a fault loses it, two when one doubles it.
+func (w *Workspace) attemptFrames(d *envelopeDelivery) [][]byte {
+	if d.fault.dropsAttempt(d.attempt) {
+		return nil
+	}
+	env := jsonObject{"envelope_id": d.envelopeID, "type": d.kind, "accepts_response_payload": d.acceptsPayload}
+	if d.kind == "events_api" {
+		env["payload"] = w.eventPayload(d, d.fault.corrupt(d.inner))
+		env["retry_attempt"], env["retry_reason"] = d.attempt, ""
+		if d.attempt > 0 {
+			env["retry_reason"] = "timeout"
+		}
+	} else {
+		env["payload"] = d.payload
+	}
+	out := [][]byte{w.encodeJSON(env)}
+	if again, newID := d.fault.duplicates(); again && d.attempt == 0 {
+		if newID {
+			id := newUUID()
+			w.trackPending(d, id)
+			env["envelope_id"] = id
+		}
+		out = append(out, w.encodeJSON(env))
+	}
+	return out
+}
+
+func (w *Workspace) trackPending(d *envelopeDelivery, id string) {
+	w.pending[id] = d
+	d.envelopeIDs = append(d.envelopeIDs, id)
+}
+
+func (w *Workspace) encodeJSON(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		w.log.Error("a frame cannot be written", "err", err)
+	}
+	return data
+}
+
+// ackTimedOut is the ack deadline.
+func (w *Workspace) ackTimedOut(d *envelopeDelivery, reason string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !d.done {
+		w.retryOrGiveUp(d, reason)
+	}
+}
+
+// retryOrGiveUp schedules the next attempt of an event, or gives up. The caller holds mu.
+func (w *Workspace) retryOrGiveUp(d *envelopeDelivery, reason string) {
+	w.recordOutcome(d, false)
+	if d.kind != "events_api" || d.attempt >= len(retryDelays) {
+		w.finishDelivery(d)
+		if d.onFail != nil {
+			d.onFail(reason)
+		}
+		return
+	}
+	delay := retryDelays[d.attempt]
+	d.attempt++
+	d.cancelDeadline = w.sched.after(delay, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if !d.done {
+			w.attemptDelivery(d)
+		}
+	})
+}
+
+func (w *Workspace) finishDelivery(d *envelopeDelivery) {
+	d.done = true
+	for _, id := range d.envelopeIDs {
+		delete(w.pending, id)
+	}
+	w.notify()
+}
+
+// handleAck settles the delivery that an envelope id belongs to; note says what became of the ack. The caller holds mu.
+func (w *Workspace) handleAck(envelope string, payload json.RawMessage) (note string) {
+	d := w.pending[envelope]
+	switch {
+	case d == nil:
+		return "ack of nothing that waits"
+	case d.envelopeID != envelope && d.attempt > 0:
+		return "late ack: sent again already"
+	}
+	if d.cancelDeadline != nil {
+		d.cancelDeadline()
+	}
+	w.recordOutcome(d, true)
+	w.finishDelivery(d)
+	if d.onAck != nil {
+		d.onAck(payload)
+	}
+	return "ack"
+}
+
+// attempt's outcome, for AutoDisable.
+type attemptResult struct {
+	at time.Time
+	ok bool
+}
+
+// recordOutcome counts deliveries of the last hour and turns events off when under 5 % of at least 20 were acked.
+func (w *Workspace) recordOutcome(d *envelopeDelivery, ok bool) {
+	if !w.opts.AutoDisable || d.kind != "events_api" {
+		return
+	}
+	now := w.clock.Now()
+	w.recentAttempts = append(w.recentAttempts, attemptResult{now, ok})
+	for len(w.recentAttempts) > 0 && now.Sub(w.recentAttempts[0].at) > time.Hour {
+		w.recentAttempts = w.recentAttempts[1:]
+	}
+	good := 0
+	for _, a := range w.recentAttempts {
+		if a.ok {
+			good++
+		}
+	}
+	w.eventsDisabled = len(w.recentAttempts) >= 20 && good*20 < len(w.recentAttempts)
+}
+
+// EventsDisabled says whether Slack has turned the app's events off, as it does when nearly nothing is acked.
+func (w *Workspace) EventsDisabled() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.eventsDisabled
+}
+
+// EnableEvents is the operator's click on "re-enable" in the app's settings.
+func (w *Workspace) EnableEvents() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.eventsDisabled, w.recentAttempts = false, nil
+}
+
+// Pending is how many deliveries are neither acked nor given up, those that wait for a retry included.
+func (w *Workspace) Pending() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := map[*envelopeDelivery]bool{}
+	for _, d := range w.pending {
+		n[d] = true
+	}
+	return len(n) + len(w.heldForShuffle)
+}
+
+// InjectFrame sends any bytes as a text frame to one of the sockets; it says whether there was one.
+func (w *Workspace) InjectFrame(frame json.RawMessage) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	c := w.pickConn()
+	if c == nil {
+		return false
+	}
+	c.send(frame)
+	return true
+}
+
+// InjectEvent sends any inner event in a proper envelope, with acks and retries.
+func (w *Workspace) InjectEvent(inner json.RawMessage) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.startDelivery(&envelopeDelivery{kind: "events_api", name: "injected", inner: inner, eventID: w.newID("Ev"), happenedAt: w.clock.Now()})
+}

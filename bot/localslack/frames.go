@@ -1,0 +1,55 @@
+package localslack
+
+import (
+	"context"
+	"time"
+)
+
+// Frame is one WebSocket message or control frame as it went over a socket.
+type Frame struct {
+	Seq  int
+	Time time.Time
+	Conn int    // which socket, counted from 1
+	Dir  string // "out" to the app, "in" from it
+	Kind string // text, ping, pong, open, close
+	Data []byte
+	Note string // what became of it: ack, late ack, dropped …
+}
+
+// Frames returns the last frames in both directions, oldest first (Options.FrameLog of them).
+func (w *Workspace) Frames() []Frame { return w.FramesSince(0) }
+
+// FramesSince returns the frames after a sequence number; with Changed it makes a live view.
+func (w *Workspace) FramesSince(seq int) []Frame {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.frames.since(seq)
+}
+
+// WatchFrames calls fn with each frame from now on, in order, until ctx ends or the workspace closes.
+func (w *Workspace) WatchFrames(ctx context.Context, fn func(Frame)) {
+	w.mu.Lock()
+	seq := w.frames.last
+	w.mu.Unlock()
+	for {
+		changed := w.Changed()
+		for _, f := range w.FramesSince(seq) {
+			seq = f.Seq
+			fn(f)
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		case <-w.ctx.Done():
+			return
+		}
+	}
+}
+
+// recordFrameLocked keeps a frame. The caller holds mu.
+func (w *Workspace) recordFrameLocked(f Frame) {
+	f.Time = w.clock.Now()
+	w.frames.add(func(seq int) Frame { f.Seq = seq; return f })
+	w.notify()
+}

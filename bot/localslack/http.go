@@ -1,0 +1,261 @@
+package localslack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const maxBody = 64 << 20
+
+type connKey struct{}
+
+func (w *Workspace) newServer() *http.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/api/{method}", w.serveAPI)
+	mux.HandleFunc("/link/", w.serveWebSocket)
+	mux.HandleFunc("POST /response/{id}", w.serveResponseURL)
+	mux.HandleFunc("POST /upload/{id}", w.serveUpload)
+	mux.HandleFunc("GET /files/{id}/{name}", w.serveFile)
+	return &http.Server{
+		Handler:           w.trackRequests(mux),
+		ReadHeaderTimeout: 10 * time.Second,
+		BaseContext:       func(net.Listener) context.Context { return w.ctx },
+		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
+	}
+}
+
+// trackRequests lets Close wait for handlers and puts the workspace's clock on every response.
+func (w *Workspace) trackRequests(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		if !w.trackHandler() {
+			http.Error(rw, "the workspace is closed", http.StatusServiceUnavailable)
+			return
+		}
+		defer w.wg.Done()
+		rw.Header().Set("Date", w.clock.Now().UTC().Format(http.TimeFormat))
+		r.Body = http.MaxBytesReader(rw, r.Body, maxBody)
+		next.ServeHTTP(rw, r)
+	})
+}
+
+// call is one request of the Web InjectAPI.
+type call struct {
+	w      *Workspace
+	method string
+	args   map[string]string
+	token  string
+	kind   tokenKind
+	header http.Header // of the response
+}
+
+type jsonObject map[string]any
+
+// apiError is a failure that Slack names: {"ok":false,"error":code}.
+type apiError struct {
+	code       string
+	extra      jsonObject
+	retryAfter time.Duration // of a 429
+}
+
+func (e *apiError) Error() string { return "slack: " + e.code }
+
+func newAPIError(code string) error { return &apiError{code: code} }
+
+func newArgError(code string, messages ...string) error {
+	return &apiError{code: code, extra: jsonObject{"response_metadata": jsonObject{"messages": messages}}}
+}
+
+func (c *call) arg(name string) string { return c.args[name] }
+
+func (c *call) flag(name string) bool {
+	v := strings.ToLower(c.args[name])
+	return v == "true" || v == "1"
+}
+
+// limit reads the limit argument.
+func (c *call) limit(def, most int) (int, error) {
+	v := c.args["limit"]
+	if v == "" || v == "0" {
+		return def, nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 0 {
+		return 0, newAPIError("invalid_limit")
+	}
+	return min(n, most), nil
+}
+
+func (w *Workspace) serveAPI(rw http.ResponseWriter, r *http.Request) {
+	c := &call{w: w, method: r.PathValue("method"), header: rw.Header()}
+	m, known := w.methods[c.method]
+	err := c.readArgs(r, m.json)
+	seq := w.logRequest(c.method, c.args)
+	fault := w.faults.takeForCall(c.method, c.args)
+	if fault.appliesBefore() {
+		w.finishRequest(seq, fault.status, false, fault.code, fault.name)
+		if fault.applyBefore(w, rw, r) {
+			return
+		}
+	}
+	var out jsonObject
+	switch {
+	case err != nil:
+	case !known:
+		err = &apiError{code: "unknown_method", extra: jsonObject{"req_method": c.method}}
+	default:
+		out, err = w.dispatch(c, m)
+	}
+	if fault.dropsAnswer() {
+		w.finishRequest(seq, 0, err == nil, errorCode(err), fault.name)
+		fault.applyAfter(r, rw)
+		return
+	}
+	status := writeReply(rw, out, err)
+	w.finishRequest(seq, status, err == nil, errorCode(err), fault.nameOrEmpty())
+}
+
+// dispatch checks token, scopes and rates in Slack's order and runs the method.
+func (w *Workspace) dispatch(c *call, m method) (jsonObject, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.authenticate(c, m); err != nil {
+		return nil, err
+	}
+	if err := w.limitRate(c.method, m); err != nil {
+		return nil, err
+	}
+	return m.fn(c)
+}
+
+func writeReply(rw http.ResponseWriter, out jsonObject, err error) (status int) {
+	status = http.StatusOK
+	if err == nil {
+		if out == nil {
+			out = jsonObject{}
+		}
+		out["ok"] = true
+		return writeJSON(rw, status, out)
+	}
+	body := jsonObject{"ok": false, "error": "internal_error"}
+	var e *apiError
+	if errors.As(err, &e) {
+		body["error"] = e.code
+		for k, v := range e.extra {
+			body[k] = v
+		}
+		if e.retryAfter > 0 {
+			status = http.StatusTooManyRequests
+			rw.Header().Set("Retry-After", strconv.Itoa(max(1, int((e.retryAfter+time.Second-1)/time.Second))))
+		}
+	}
+	return writeJSON(rw, status, body)
+}
+
+func writeJSON(rw http.ResponseWriter, status int, body any) int {
+	data, err := json.Marshal(body)
+	if err != nil {
+		status, data = http.StatusInternalServerError, []byte(`{"ok":false,"error":"internal_error"}`)
+	}
+	rw.Header().Set("Content-Type", "application/json; charset=utf-8")
+	rw.WriteHeader(status)
+	_, _ = rw.Write(data) // the client may be gone
+	return status
+}
+
+func errorCode(err error) string {
+	var e *apiError
+	if errors.As(err, &e) {
+		return e.code
+	}
+	if err != nil {
+		return "internal_error"
+	}
+	return ""
+}
+
+// readArgs reads arguments from query, form or JSON into strings; a JSON value that is no string stays JSON text.
+// Methods that Slack reads forms only for see nothing of a JSON body.
+func (c *call) readArgs(r *http.Request, jsonOK bool) error {
+	c.args = map[string]string{}
+	c.token = strings.TrimSpace(strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+	c.addArgs(r.URL.Query())
+	var err error
+	switch kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(kind) {
+	case "application/json":
+		err = c.readJSON(r.Body, jsonOK)
+	case "multipart/form-data":
+		if err = r.ParseMultipartForm(maxBody); err == nil {
+			c.addArgs(url.Values(r.MultipartForm.Value))
+		}
+	default:
+		if err = r.ParseForm(); err == nil {
+			c.addArgs(r.PostForm)
+		}
+	}
+	if t, ok := c.args["token"]; ok {
+		delete(c.args, "token")
+		if c.token == "" {
+			c.token = t
+		}
+	}
+	if err != nil {
+		return newAPIError("invalid_form_data")
+	}
+	return nil
+}
+
+func (c *call) addArgs(v url.Values) {
+	for k := range v {
+		c.args[k] = v.Get(k)
+	}
+}
+
+func (c *call) readJSON(body io.Reader, jsonOK bool) error {
+	data, err := io.ReadAll(body)
+	if err != nil || len(data) == 0 || !jsonOK {
+		return err
+	}
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return newAPIError("invalid_json")
+	}
+	for k, v := range raw {
+		var s string
+		switch {
+		case string(v) == "null":
+		case json.Unmarshal(v, &s) == nil:
+			c.args[k] = s
+		default:
+			c.args[k] = string(v)
+		}
+	}
+	return nil
+}
+
+func (w *Workspace) logRequest(method string, args map[string]string) (seq int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.requests.add(func(n int) Request {
+		seq = n
+		return Request{Seq: n, Time: w.clock.Now(), Method: method, Args: args}
+	})
+	w.notify()
+	return seq
+}
+
+func (w *Workspace) finishRequest(seq, status int, ok bool, slackError, fault string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r := w.requests.at(seq); r != nil {
+		r.Status, r.OK, r.Error, r.Fault = status, ok, slackError, fault
+	}
+	w.notify()
+}

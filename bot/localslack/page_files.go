@@ -1,0 +1,86 @@
+package localslack
+
+import (
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"slices"
+)
+
+// inlineImageTypes are the types that are shown as a picture; everything else is only ever downloaded.
+var inlineImageTypes = []string{"image/png", "image/jpeg", "image/gif", "image/webp"}
+
+// servePageFile is a file of the workspace, for people who are in a channel where it was shared.
+func (p *Page) servePageFile(rw http.ResponseWriter, r *http.Request) {
+	f, ok := p.file(r.PathValue("id"))
+	if !ok {
+		http.NotFound(rw, r)
+		return
+	}
+	kind, disposition := http.DetectContentType(f.Content), "inline"
+	if !slices.Contains(inlineImageTypes, kind) || r.URL.Query().Get("download") != "" {
+		kind, disposition = "application/octet-stream", "attachment"
+	}
+	rw.Header().Set("Content-Type", kind)
+	rw.Header().Set("Content-Security-Policy", "default-src 'none'; sandbox")
+	rw.Header().Set("Content-Disposition", mime.FormatMediaType(disposition, map[string]string{"filename": f.Name}))
+	_, _ = rw.Write(f.Content) // the browser may be gone
+}
+
+func (p *Page) file(id string) (File, bool) {
+	p.w.mu.Lock()
+	defer p.w.mu.Unlock()
+	f := p.w.files[id]
+	if f == nil || !f.complete {
+		return File{}, false
+	}
+	return f.File, true
+}
+
+// maxFilesPerMessage is the most files of one message.
+const maxFilesPerMessage = 10
+
+// servePostFiles is a message with files, as a form: as, channel, thread, text, and files.
+func (p *Page) servePostFiles(rw http.ResponseWriter, r *http.Request) {
+	if err := r.ParseMultipartForm(8 << 20); err != nil {
+		http.Error(rw, "the form cannot be read", http.StatusBadRequest)
+		return
+	}
+	defer func() { _ = r.MultipartForm.RemoveAll() }()
+	me, err := p.persona(r.FormValue("as"))
+	if err != nil {
+		writeFailure(rw, err)
+		return
+	}
+	files, err := readFormFiles(r.MultipartForm.File["files"])
+	if err != nil {
+		writeFailure(rw, err)
+		return
+	}
+	ts, err := me.send(r.FormValue("channel"), r.FormValue("thread"), r.FormValue("text"), []PostOption{WithFiles(files...)})
+	if err != nil {
+		writeFailure(rw, err)
+		return
+	}
+	writeJSON(rw, http.StatusOK, jsonObject{"ok": true, "result": jsonObject{"ts": ts}})
+}
+
+func readFormFiles(headers []*multipart.FileHeader) (files []File, err error) {
+	if len(headers) == 0 || len(headers) > maxFilesPerMessage {
+		return nil, refusedf("a message has one to %d files", maxFilesPerMessage)
+	}
+	for _, h := range headers {
+		f, err := h.Open()
+		if err != nil {
+			return nil, err
+		}
+		data, err := io.ReadAll(f)
+		_ = f.Close()
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, File{Name: h.Filename, Mimetype: http.DetectContentType(data), Content: data})
+	}
+	return files, nil
+}

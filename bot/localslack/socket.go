@@ -1,0 +1,359 @@
+package localslack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+const (
+	maxConnections = 10
+	writeTimeout   = 10 * time.Second
+	warnBefore     = 10 * time.Second // a connection's end is announced that long before
+	closeAfterWarn = 5 * time.Second  // after refresh_requested Slack closes the socket itself
+)
+
+// conn is one socket. serve owns it: it runs the reader, and waits for writer and pinger.
+type conn struct {
+	w      *Workspace
+	id     int
+	ws     *websocket.Conn
+	tcp    *faultyConn
+	ctx    context.Context
+	cancel context.CancelFunc
+
+	active   bool // guarded by the workspace's mu, like draining
+	draining bool // was told to disconnect: gets no more payloads
+
+	mu     sync.Mutex // guards the fields that follow
+	queue  [][]byte
+	queued chan struct{}
+}
+
+// serveWebSocket is the WebSocket URL of apps.connections.open.
+func (w *Workspace) serveWebSocket(rw http.ResponseWriter, r *http.Request) {
+	seq := w.logRequest("link", map[string]string{})
+	if !w.redeemTicket(r.URL.Query().Get("ticket")) {
+		http.Error(rw, "invalid ticket", http.StatusForbidden)
+		w.finishRequest(seq, http.StatusForbidden, false, "invalid_ticket", "")
+		return
+	}
+	fault := w.faults.takeConnect()
+	if fault.rejectUpgrade(rw) {
+		w.finishRequest(seq, fault.rejectStatus, false, "", "rejected upgrade")
+		return
+	}
+	w.finishRequest(seq, http.StatusSwitchingProtocols, true, "", "")
+	c, err := w.acceptConn(rw, r)
+	if err != nil {
+		w.log.Info("a socket was not accepted", "err", err)
+		return
+	}
+	c.serve(fault)
+}
+
+// redeemTicket uses a ticket up. Each is good for one socket and for half a minute.
+func (w *Workspace) redeemTicket(ticket string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	until, ok := w.tickets[ticket]
+	delete(w.tickets, ticket)
+	return ok && !w.clock.Now().After(until)
+}
+
+func (w *Workspace) acceptConn(rw http.ResponseWriter, r *http.Request) (*conn, error) {
+	c := &conn{w: w, queued: make(chan struct{}, 1)}
+	c.ctx, c.cancel = context.WithCancel(w.ctx)
+	tap := &hijacker{ResponseWriter: rw}
+	ws, err := websocket.Accept(tap, r, &websocket.AcceptOptions{
+		InsecureSkipVerify: true, // clients send Slack's own Origin
+		OnPingReceived: func(_ context.Context, data []byte) bool {
+			w.recordFrame(Frame{Conn: c.id, Dir: "in", Kind: "ping", Data: data})
+			return true
+		},
+	})
+	if err != nil {
+		c.cancel()
+		return nil, err
+	}
+	ws.SetReadLimit(1 << 20)
+	c.ws, c.tcp = ws, tap.conn
+	return c, nil
+}
+
+// recordFrame keeps a frame.
+func (w *Workspace) recordFrame(f Frame) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.recordFrameLocked(f)
+}
+
+func (c *conn) serve(fault ConnectFault) {
+	defer c.cancel()
+	c.register(fault)
+	var wg sync.WaitGroup
+	wg.Go(c.writeLoop)
+	wg.Go(c.pingLoop)
+	c.readLoop()
+	c.unregister()
+	c.cancel()
+	_ = c.ws.CloseNow()
+	wg.Wait()
+	c.linger()
+	_ = c.tcp.closeTCP()
+}
+
+// open registers the socket and greets it.
+func (c *conn) register(fault ConnectFault) {
+	w := c.w
+	if w.faults.closingNeverFinishes() {
+		c.tcp.disableClose()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.connSeq++
+	c.id = w.connSeq
+	w.conns = append(w.conns, c)
+	w.recordFrameLocked(Frame{Conn: c.id, Dir: "in", Kind: "open"})
+	switch {
+	case fault.disconnectReason != "":
+		c.disconnect(fault.disconnectReason)
+	case w.countActive() >= maxConnections:
+		c.disconnect("too_many_websockets")
+	default:
+		c.active = true
+		if !fault.noHello {
+			c.send(w.encodeJSON(w.helloFrame()))
+		}
+		c.scheduleRefresh()
+	}
+	w.notify()
+}
+
+func (w *Workspace) helloFrame() jsonObject {
+	return jsonObject{"type": "hello", "num_connections": w.countActive(),
+		"debug_info": jsonObject{"host": "applink-local", "build_number": 1,
+			"approximate_connection_time": int(w.opts.ConnectionLifetime / time.Second)},
+		"connection_info": jsonObject{"app_id": w.appID}}
+}
+
+// countActive counts sockets that take payloads. The caller holds mu.
+func (w *Workspace) countActive() int {
+	n := 0
+	for _, c := range w.conns {
+		if c.active && !c.draining {
+			n++
+		}
+	}
+	return n
+}
+
+// pickConn chooses the socket for one payload, as unpredictably as Slack. The caller holds mu.
+func (w *Workspace) pickConn() *conn {
+	var open []*conn
+	for _, c := range w.conns {
+		if c.active && !c.draining {
+			open = append(open, c)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	return open[w.rng.IntN(len(open))]
+}
+
+// scheduleRefresh refreshes the connection at the end of its life: a warning, then the request.
+func (c *conn) scheduleRefresh() {
+	w := c.w
+	during := func(fn func()) func() {
+		return func() {
+			if c.ctx.Err() == nil {
+				w.mu.Lock()
+				defer w.mu.Unlock()
+				fn()
+			}
+		}
+	}
+	warn := w.sched.after(w.opts.ConnectionLifetime-warnBefore, during(func() { c.send(w.disconnectFrame("warning")) }))
+	end := w.sched.after(w.opts.ConnectionLifetime, during(func() { c.disconnect("refresh_requested") }))
+	context.AfterFunc(c.ctx, func() { warn(); end() })
+}
+
+func (w *Workspace) disconnectFrame(reason string) []byte {
+	return w.encodeJSON(jsonObject{"type": "disconnect", "reason": reason, "debug_info": jsonObject{"host": "applink-local"}})
+}
+
+// disconnect sends disconnect; the socket gets nothing more and is closed a little later. The caller holds mu.
+func (c *conn) disconnect(reason string) {
+	c.send(c.w.disconnectFrame(reason))
+	c.draining = true
+	cancel := c.w.sched.after(closeAfterWarn, c.cancel)
+	context.AfterFunc(c.ctx, cancel)
+	c.w.notify()
+}
+
+// Disconnect tells every socket to go: reason is warning, refresh_requested, link_disabled or too_many_websockets.
+// After a warning the socket keeps working for a while, as with Slack.
+func (w *Workspace) Disconnect(reason string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range w.conns {
+		switch {
+		case c.draining:
+		case reason == "warning":
+			c.send(w.disconnectFrame(reason))
+		default:
+			c.disconnect(reason)
+		}
+	}
+}
+
+// send queues a text frame. It never blocks.
+func (c *conn) send(data []byte) {
+	c.mu.Lock()
+	c.queue = append(c.queue, data)
+	c.mu.Unlock()
+	select {
+	case c.queued <- struct{}{}:
+	default:
+	}
+}
+
+func (c *conn) writeLoop() {
+	for {
+		select {
+		case <-c.queued:
+		case <-c.ctx.Done():
+			return
+		}
+		c.mu.Lock()
+		batch := c.queue
+		c.queue = nil
+		c.mu.Unlock()
+		for _, data := range batch {
+			if c.writeFrame(data) != nil {
+				return
+			}
+		}
+	}
+}
+
+func (c *conn) writeFrame(data []byte) error {
+	ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
+	defer cancel()
+	c.w.recordFrame(Frame{Conn: c.id, Dir: "out", Kind: "text", Data: data})
+	err := c.ws.Write(ctx, websocket.MessageText, data)
+	if c.w.faults.countSentFrame() {
+		return errors.Join(err, c.tcp.closeTCP())
+	}
+	return err
+}
+
+// pingLoop keeps the client sure that somebody is there.
+func (c *conn) pingLoop() {
+	every := c.w.faults.pingInterval(c.w.opts.PingEvery)
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		c.w.recordFrame(Frame{Conn: c.id, Dir: "out", Kind: "ping"})
+		ctx, cancel := context.WithTimeout(c.ctx, 6*every)
+		err := c.ws.Ping(ctx)
+		cancel()
+		if err != nil {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-c.ctx.Done():
+			return
+		}
+	}
+}
+
+func (c *conn) readLoop() {
+	for {
+		kind, data, err := c.ws.Read(c.ctx)
+		if err != nil {
+			return
+		}
+		if kind == websocket.MessageText {
+			c.w.handleFrame(c, data)
+		}
+	}
+}
+
+// handleFrame takes one frame from the app, which can only be an ack.
+func (w *Workspace) handleFrame(c *conn, data []byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var ack struct {
+		EnvelopeID string          `json:"envelope_id"`
+		Payload    json.RawMessage `json:"payload"`
+	}
+	note := ""
+	switch err := json.Unmarshal(data, &ack); {
+	case len(data) >= maxAck:
+		note = "dropped: an ack of 20 KB or more"
+	case err != nil || ack.EnvelopeID == "":
+		note = "not an ack"
+	case w.faults.takeIgnoredAck():
+		note = "ack ignored by a fault"
+	default:
+		note = w.handleAck(ack.EnvelopeID, ack.Payload)
+	}
+	w.recordFrameLocked(Frame{Conn: c.id, Dir: "in", Kind: "text", Data: data, Note: note})
+}
+
+// unregister takes the socket out of the choice.
+func (c *conn) unregister() {
+	w := c.w
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i, o := range w.conns {
+		if o == c {
+			w.conns = append(w.conns[:i:i], w.conns[i+1:]...)
+			break
+		}
+	}
+	w.recordFrameLocked(Frame{Conn: c.id, Dir: "in", Kind: "close"})
+}
+
+// linger keeps TCP open after the end when a fault says that closing never finishes, until the peer has had enough.
+func (c *conn) linger() {
+	c.tcp.mu.Lock()
+	keep := c.tcp.keepOpen
+	c.tcp.mu.Unlock()
+	if !keep {
+		return
+	}
+	stop := context.AfterFunc(c.w.ctx, func() { _ = c.tcp.closeTCP() })
+	defer stop()
+	_, _ = io.Copy(io.Discard, c.tcp.Conn) // ends with the connection
+}
+
+// terminate ends the socket now, whatever the faults say.
+func (c *conn) terminate() {
+	c.cancel()
+	_ = c.tcp.closeTCP()
+}
+
+func (f *Faults) closingNeverFinishes() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.neverFinishClosing
+}
+
+func (f *Faults) pingInterval(usual time.Duration) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.pingEvery > 0 {
+		return f.pingEvery
+	}
+	return usual
+}

@@ -1,0 +1,53 @@
+package localslack
+
+import (
+	"testing"
+	"time"
+)
+
+const setStatus = "assistant.threads.setStatus"
+
+func TestAStatusIsOfAThreadThatTheAppMayWriteIn(t *testing.T) {
+	t.Parallel()
+	f := startFixture(t)
+	root := f.post("root")
+	inside, err := f.ann.Reply(f.ch, root, "a reply")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.callFails("channel_not_found", setStatus, form("channel_id", "C0NONE", "thread_ts", root, "status", "x"))
+	f.callFails("invalid_thread_ts", setStatus, form("channel_id", f.ch, "thread_ts", "1.000001", "status", "x"))
+	f.callFails("invalid_thread_ts", setStatus, form("channel_id", f.ch, "thread_ts", inside, "status", "x"))
+	f.callFails("invalid_arguments", setStatus, form("channel_id", f.ch, "thread_ts", root))
+	f.Faults().InjectAPI(setStatus, 1, Error("unknown_method"))
+	f.callFails("unknown_method", setStatus, form("channel_id", f.ch, "thread_ts", root, "status", "x"))
+	if s := f.Status(f.ch, root); s != "" {
+		t.Errorf("it shows %q", s)
+	}
+}
+
+func TestAStatusIsTakenAwayAfterTwoMinutes(t *testing.T) {
+	t.Parallel()
+	f := startFixture(t)
+	root := f.post("root")
+	set := func(text string) {
+		t.Helper()
+		f.callOK(setStatus, form("channel_id", f.ch, "thread_ts", root, "status", text))
+	}
+	set("is working…")
+	f.clock.Advance(100 * time.Second)
+	set("is still working…")
+	f.clock.Advance(100 * time.Second)
+	if s := f.Status(f.ch, root); s != "is still working…" {
+		t.Errorf("renewed, it shows %q", s)
+	}
+	f.clock.Advance(21 * time.Second)
+	if err := f.WaitFor(f.ctx, func() bool { return f.Status(f.ch, root) == "" }); err != nil {
+		t.Errorf("after two minutes it shows %q", f.Status(f.ch, root))
+	}
+	set("is working…")
+	set("")
+	if s := f.Status(f.ch, root); s != "" {
+		t.Errorf("taken away, it shows %q", s)
+	}
+}

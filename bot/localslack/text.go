@@ -1,0 +1,283 @@
+package localslack
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// element is a leaf of a rich_text block.
+type element = map[string]any
+
+var (
+	preformatted  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?s)```(.+?)```\n?") })
+	inlineCode    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("`[^`\n]+`") })
+	composedToken = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`https?://[^\s<>|]+` +
+			`|[A-Za-z0-9._%+\-]+@[A-Za-z0-9.\-]+\.[A-Za-z]{2,}` +
+			`|[@#][\p{L}\p{N}._\-]+` +
+			`|\b[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)*\.(?:com|org|net|io|dev|ai|app|md|rs|sh|py)\b(?:/[^\s<>|]*)?` +
+			`|:[a-z0-9_+\-]+:`)
+	})
+	mrkdwnToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([^<>]+)>`) })
+)
+
+// emojis are the few that people of this workspace have: Slack turns them into a name in the text, and keeps their
+// code points in the blocks alone.
+var emojis = []struct{ char, name, code string }{
+	{"👨‍👩‍👧", "man-woman-girl", "1f468-200d-1f469-200d-1f467"},
+	{"👍", "+1", "1f44d"}, {"🎉", "tada", "1f389"}, {"🚀", "rocket", "1f680"}, {"✅", "white_check_mark", "2705"},
+	{"👀", "eyes", "1f440"}, {"🔥", "fire", "1f525"}, {"🙏", "pray", "1f64f"}, {"😀", "grinning", "1f600"},
+	{"🇩🇪", "de", "1f1e9-1f1ea"},
+}
+
+// escape is all that Slack escapes in text.
+func escape(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
+}
+
+func unescape(s string) string {
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(s)
+}
+
+// parseComposed turns what a person types into the text and blocks that Slack stores: URLs, mail addresses and things that
+// look like a domain (README.md) become links, names become mentions, emoji become names. The caller holds mu.
+func (w *Workspace) parseComposed(text string) (wire string, blocks json.RawMessage) {
+	var b strings.Builder
+	var parts []element
+	at := 0
+	for _, m := range preformatted().FindAllStringSubmatchIndex(text, -1) {
+		w.appendSection(text[at:m[0]], &b, &parts)
+		inner := strings.TrimPrefix(text[m[2]:m[3]], "\n")
+		elements := linkElements(strings.TrimSuffix(inner, "\n"), nil)
+		parts = append(parts, element{"type": "rich_text_preformatted", "elements": elements, "border": 0})
+		b.WriteString("```" + w.renderMrkdwn(linkElements(text[m[2]:m[3]], nil)) + "```")
+		if strings.HasSuffix(text[m[0]:m[1]], "\n") {
+			b.WriteString("\n")
+		}
+		at = m[1]
+	}
+	w.appendSection(text[at:], &b, &parts)
+	return b.String(), richTextBlock(parts)
+}
+
+// appendSection adds running text, with its inline code.
+func (w *Workspace) appendSection(text string, b *strings.Builder, parts *[]element) {
+	if text == "" {
+		return
+	}
+	var elements []element
+	at := 0
+	for _, m := range inlineCode().FindAllStringIndex(text, -1) {
+		elements = append(elements, w.parseTokens(text[at:m[0]])...)
+		elements = append(elements, linkElements(text[m[0]+1:m[1]-1], element{"code": true})...)
+		at = m[1]
+	}
+	elements = append(elements, w.parseTokens(text[at:])...)
+	b.WriteString(w.renderMrkdwn(elements))
+	*parts = append(*parts, element{"type": "rich_text_section", "elements": elements})
+}
+
+// parseTokens finds what Slack recognises while a person types.
+func (w *Workspace) parseTokens(text string) []element {
+	var out []element
+	at := 0
+	for _, m := range composedToken().FindAllStringIndex(text, -1) {
+		word := text[m[0]:m[1]]
+		el, used := w.parseToken(word)
+		if el == nil {
+			continue
+		}
+		out = append(out, textElements(text[at:m[0]])...)
+		out = append(out, el)
+		at = m[0] + used
+	}
+	return append(out, textElements(text[at:])...)
+}
+
+// parseToken resolves one word; used is how much of it belongs to the token.
+func (w *Workspace) parseToken(word string) (el element, used int) {
+	trimmed := strings.TrimRight(word, ".,!?;:'\")-")
+	switch {
+	case strings.HasPrefix(word, "http://"), strings.HasPrefix(word, "https://"):
+		return element{"type": "link", "url": trimmed}, len(trimmed)
+	case word[0] == '@':
+		return w.parseMention(trimmed), len(trimmed)
+	case word[0] == '#':
+		if ch := w.channel(trimmed); ch != nil && ch.kind == PublicChannel {
+			return element{"type": "channel", "channel_id": ch.id}, len(trimmed)
+		}
+	case word[0] == ':':
+		for _, e := range emojis {
+			if word == ":"+e.name+":" {
+				return element{"type": "emoji", "name": e.name, "unicode": e.code}, len(word)
+			}
+		}
+	case strings.Contains(word, "@"):
+		return element{"type": "link", "url": "mailto:" + word, "text": word}, len(word)
+	default:
+		return element{"type": "link", "url": "http://" + trimmed, "text": trimmed}, len(trimmed)
+	}
+	return nil, 0
+}
+
+func (w *Workspace) parseMention(word string) element {
+	name := word[1:]
+	switch name {
+	case "here", "channel", "everyone":
+		return element{"type": "broadcast", "range": name}
+	}
+	if p := w.person(name); p != nil {
+		return element{"type": "user", "user_id": p.ID}
+	}
+	for _, g := range w.groups {
+		if g.Handle == name {
+			return element{"type": "usergroup", "usergroup_id": g.ID}
+		}
+	}
+	return nil
+}
+
+func (w *Workspace) groupHandle(group string) string {
+	for _, g := range w.groups {
+		if g.ID == group {
+			return g.Handle
+		}
+	}
+	return ""
+}
+
+// textElements is text without tokens, apart from emoji.
+func textElements(text string) []element {
+	if text == "" {
+		return nil
+	}
+	for _, e := range emojis {
+		if before, after, found := strings.Cut(text, e.char); found {
+			out := append(textElements(before), element{"type": "emoji", "name": e.name, "unicode": e.code})
+			return append(out, textElements(after)...)
+		}
+	}
+	return []element{{"type": "text", "text": text}}
+}
+
+// linkElements finds full URLs only, as Slack does within code.
+func linkElements(text string, style element) []element {
+	var out []element
+	add := func(el element) {
+		if style != nil {
+			el["style"] = style
+		}
+		out = append(out, el)
+	}
+	at := 0
+	for _, m := range composedToken().FindAllStringIndex(text, -1) {
+		word := text[m[0]:m[1]]
+		if !strings.HasPrefix(word, "http") || !strings.Contains(word, "://") {
+			continue
+		}
+		word = strings.TrimRight(word, ".,!?;:'\")-")
+		if m[0] > at {
+			add(element{"type": "text", "text": text[at:m[0]]})
+		}
+		add(element{"type": "link", "url": word})
+		at = m[0] + len(word)
+	}
+	if at < len(text) {
+		add(element{"type": "text", "text": text[at:]})
+	}
+	return out
+}
+
+// renderMrkdwn writes elements as message text.
+func (w *Workspace) renderMrkdwn(elements []element) string {
+	var b strings.Builder
+	code := false
+	for _, el := range elements {
+		style, _ := el["style"].(element)
+		if now := style["code"] == true; now != code {
+			b.WriteByte('`')
+			code = now
+		}
+		b.WriteString(w.renderElement(el))
+	}
+	if code {
+		b.WriteByte('`')
+	}
+	return b.String()
+}
+
+func (w *Workspace) renderElement(el element) string {
+	switch el["type"] {
+	case "user":
+		return "<@" + str(el["user_id"]) + ">"
+	case "channel":
+		id := str(el["channel_id"])
+		return "<#" + id + "|" + w.channels[id].name + ">"
+	case "usergroup":
+		return "<!subteam^" + str(el["usergroup_id"]) + "|@" + w.groupHandle(str(el["usergroup_id"])) + ">"
+	case "broadcast":
+		return "<!" + str(el["range"]) + ">"
+	case "emoji":
+		return ":" + str(el["name"]) + ":"
+	case "link":
+		if label := str(el["text"]); label != "" {
+			return "<" + escape(str(el["url"])) + "|" + escape(label) + ">"
+		}
+		return "<" + escape(str(el["url"])) + ">"
+	}
+	return escape(str(el["text"]))
+}
+
+// richTextFromMrkdwn is the rich_text block that Slack makes of an app's text.
+func richTextFromMrkdwn(wire string) json.RawMessage {
+	if wire == "" {
+		return nil
+	}
+	var elements []element
+	at := 0
+	text := func(s string) {
+		if s != "" {
+			elements = append(elements, element{"type": "text", "text": unescape(s)})
+		}
+	}
+	for _, m := range mrkdwnToken().FindAllStringSubmatchIndex(wire, -1) {
+		text(wire[at:m[0]])
+		elements = append(elements, parseMrkdwnToken(wire[m[2]:m[3]]))
+		at = m[1]
+	}
+	text(wire[at:])
+	return richTextBlock([]element{{"type": "rich_text_section", "elements": elements}})
+}
+
+// parseMrkdwnToken reads what stands between < and >.
+func parseMrkdwnToken(token string) element {
+	ref, label, _ := strings.Cut(token, "|")
+	switch {
+	case strings.HasPrefix(ref, "@"):
+		return element{"type": "user", "user_id": ref[1:]}
+	case strings.HasPrefix(ref, "#"):
+		return element{"type": "channel", "channel_id": ref[1:]}
+	case strings.HasPrefix(ref, "!subteam^"):
+		return element{"type": "usergroup", "usergroup_id": strings.TrimPrefix(ref, "!subteam^")}
+	case ref == "!here", ref == "!channel", ref == "!everyone":
+		return element{"type": "broadcast", "range": ref[1:]}
+	}
+	el := element{"type": "link", "url": unescape(ref)}
+	if label != "" {
+		el["text"] = unescape(label)
+	}
+	return el
+}
+
+func richTextBlock(parts []element) json.RawMessage {
+	if len(parts) == 0 {
+		return nil
+	}
+	out, err := json.Marshal([]block{{"type": "rich_text", "block_id": randomHex(3), "elements": parts}})
+	if err != nil {
+		return nil
+	}
+	return out
+}
