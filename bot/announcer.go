@@ -15,6 +15,7 @@ import (
 	"the-loop/bot/render"
 	"the-loop/sessions"
 	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // How often records, panes and threads are compared when nothing says that they changed: so long an agent that ended on its own
@@ -308,13 +309,13 @@ func (a *announcer) fail(ctx context.Context, r sessions.Row, bound bool, err er
 				Fields: map[string]any{"reason": err.Error()}})
 		}
 	}
-	var limited *threads.RateLimitedError
+	var limited *chat.RateLimitedError
 	pause := f.pause
-	switch threads.FailureOf(err) {
-	case threads.FailureWait:
+	switch chat.FailureOf(err) {
+	case chat.FailureWait:
 		errors.As(err, &limited)
 		pause = max(limited.After, time.Second)
-	case threads.FailureMessage, threads.FailureApp:
+	case chat.FailureMessage, chat.FailureApp:
 		pause = announceRetryMax
 	default:
 		f.pause = min(2*f.pause, announceRetryMax)
@@ -364,10 +365,10 @@ func (a *announcer) announce(ctx context.Context, r sessions.Row, bound bool) er
 }
 
 // postOf is the announcement of a session as it is.
-func postOf(r sessions.Row) threads.Post {
-	p := threads.Post{Text: render.Announcement(r)}
+func postOf(r sessions.Row) chat.Post {
+	p := chat.Post{Text: render.Announcement(r)}
 	for _, b := range render.Buttons(r) {
-		p.Buttons = append(p.Buttons, threads.Button(b))
+		p.Buttons = append(p.Buttons, chat.Button(b))
 	}
 	return p
 }
@@ -419,8 +420,8 @@ func (a *announcer) part(ctx context.Context, id string, ref sessions.Ref) error
 	if f := a.failed[id]; f != nil && time.Now().Before(f.until) {
 		return f.err
 	}
-	err := a.b.threads.UpdateAnnouncement(ctx, id, threads.Post{Text: render.Deleted(ref)})
-	if f := threads.FailureOf(err); err == nil || f == threads.FailureMessage || f == threads.FailureChannel {
+	err := a.b.threads.UpdateAnnouncement(ctx, id, chat.Post{Text: render.Deleted(ref)})
+	if f := chat.FailureOf(err); err == nil || f == chat.FailureMessage || f == chat.FailureChannel {
 		delete(a.failed, id)
 		return a.b.threads.Unbind(ctx, id)
 	}

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // backoff decides whether and when a connection is tried again. It is one goroutine's.
@@ -65,7 +65,7 @@ func (b *backoff) next(lived bool, err error) time.Duration {
 		d = min(d, b.o.BackoffMin<<(b.failures-1))
 	}
 	d -= rand.N(d/4 + 1) // so that many bots do not come back at once
-	var limited *threads.RateLimitedError
+	var limited *chat.RateLimitedError
 	if errors.As(err, &limited) {
 		d = max(d, limited.After)
 	}

@@ -26,6 +26,7 @@ import (
 	"the-loop/sessions/registry"
 	"the-loop/sessions/tmux/tmuxtest"
 	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // meter is a session whose program says when it read what.
@@ -277,7 +278,7 @@ func (w *world) bind(count int) {
 		if err := store.Save(w.ctx, rec); err != nil {
 			w.t.Fatal(err)
 		}
-		ts, err := client.Post(w.ctx, threads.Post{Channel: w.ch, Text: "a session in `" + w.plan.TmuxDir + "`", Nonce: rec.ID, Session: rec.ID})
+		ts, err := client.Post(w.ctx, chat.Post{Channel: w.ch, Text: "a session in `" + w.plan.TmuxDir + "`", Nonce: rec.ID, Session: rec.ID})
 		if err != nil {
 			w.t.Fatal(err)
 		}

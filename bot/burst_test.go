@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // burst posts 1,000 replies as fast as it can and returns how long each envelope was under way until its ack came back.
@@ -39,7 +39,7 @@ func burst(b *testing.B) []time.Duration {
 	if err := w.WaitFor(ctx, func() bool { return w.Connections() == 1 }); err != nil {
 		b.Fatal(err)
 	}
-	root, err := client.Post(ctx, threads.Post{Channel: ch, Text: "root", Nonce: "n"})
+	root, err := client.Post(ctx, chat.Post{Channel: ch, Text: "root", Nonce: "n"})
 	if err != nil {
 		b.Fatal(err)
 	}

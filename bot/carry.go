@@ -11,11 +11,11 @@ import (
 	"strconv"
 	"time"
 
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // Upload implements [threads.FileUploader]. It leaves the deadline to its caller: large files take their time.
-func (c *Client) Upload(ctx context.Context, f threads.FileUpload, content io.Reader) (id string, err error) {
+func (c *Client) Upload(ctx context.Context, f chat.FileUpload, content io.Reader) (id string, err error) {
 	if !c.mayUpload() {
 		return "", noScope(scopeUpload)
 	}
@@ -28,7 +28,7 @@ func (c *Client) Upload(ctx context.Context, f threads.FileUpload, content io.Re
 
 // Share implements [threads.FileUploader]. Slack does not say where the file came to stand, so the thread is looked at first: without
 // its root it would be the channel.
-func (c *Client) Share(ctx context.Context, f threads.FileUpload, p threads.Post) error {
+func (c *Client) Share(ctx context.Context, f chat.FileUpload, p chat.Post) error {
 	if err := c.mayPost(ctx, p.Channel); err != nil {
 		return err
 	}
@@ -45,14 +45,14 @@ func (c *Client) Share(ctx context.Context, f threads.FileUpload, p threads.Post
 }
 
 // rooted fails with [threads.ErrThreadGone] when the root of the post's thread was deleted.
-func (c *Client) rooted(ctx context.Context, p threads.Post) error {
+func (c *Client) rooted(ctx context.Context, p chat.Post) error {
 	a, err := c.call(ctx, methodReplies, url.Values{"channel": {p.Channel}, "ts": {p.Root}, "limit": {"1"}})
 	if err != nil {
 		return err
 	}
 	for _, o := range a.objects("messages") {
 		if m := (message{object: o}); m.ts() == p.Root && m.subtype() == subtypeTombstone {
-			return fmt.Errorf("%s: the root was deleted: %w", methodReplies, threads.ErrThreadGone)
+			return fmt.Errorf("%s: the root was deleted: %w", methodReplies, chat.ErrThreadGone)
 		}
 	}
 	return nil
@@ -60,15 +60,15 @@ func (c *Client) rooted(ctx context.Context, p threads.Post) error {
 
 // complete tells a file that was posted already from one that Slack does not know (any more): it knows only those whose upload
 // was completed.
-func (c *Client) complete(ctx context.Context, f threads.FileUpload, p threads.Post) error {
+func (c *Client) complete(ctx context.Context, f chat.FileUpload, p chat.Post) error {
 	a, err := c.call(ctx, methodFile, url.Values{"file": {f.ID}})
 	switch {
 	case code(err) == "missing_scope":
-		return &threads.FileError{Why: "I cannot tell whether it was posted, since the Slack app lacks the scope " + scopeFetch}
+		return &chat.FileError{Why: "I cannot tell whether it was posted, since the Slack app lacks the scope " + scopeFetch}
 	case err != nil && code(err) != "file_not_found":
 		return err
 	case err != nil, !a.obj("file").isIn(p.Channel):
-		return fmt.Errorf("%s: %w", methodUpload, threads.ErrNotUploaded)
+		return fmt.Errorf("%s: %w", methodUpload, chat.ErrNotUploaded)
 	}
 	return nil
 }
@@ -85,16 +85,16 @@ func (o object) isIn(channel string) bool {
 }
 
 // FindFile implements [threads.FileUploader]. The search begins a minute before since, which is by Slack's clock.
-func (c *Client) FindFile(ctx context.Context, f threads.FileUpload, p threads.Post, since time.Time) (string, error) {
+func (c *Client) FindFile(ctx context.Context, f chat.FileUpload, p chat.Post, since time.Time) (string, error) {
 	if err := c.known(ctx); err != nil {
 		return "", err
 	}
 	args := url.Values{"channel": {p.Channel}, "ts": {p.Root}, "limit": {pageSize}}
 	if !since.IsZero() {
-		args.Set("oldest", threads.TimeTS(since.Add(-time.Minute)))
+		args.Set("oldest", chat.TimeTS(since.Add(-time.Minute)))
 	}
 	return c.findOwn(ctx, methodReplies, args, func(m message) bool {
-		return slices.ContainsFunc(m.files(), func(o threads.File) bool {
+		return slices.ContainsFunc(m.files(), func(o chat.File) bool {
 			if f.ID != "" {
 				return o.ID == f.ID
 			}
@@ -111,14 +111,14 @@ func unpostable(err error) error {
 	switch {
 	case errors.As(err, &refused) && refused.Code == "missing_scope":
 		return noScope(refused.Needed)
-	case errors.As(err, &named) && errors.Is(err, threads.ErrRefused):
-		return &threads.FileError{Why: "Slack refuses it (" + named.Code + ")"}
+	case errors.As(err, &named) && errors.Is(err, chat.ErrRefused):
+		return &chat.FileError{Why: "Slack refuses it (" + named.Code + ")"}
 	}
 	return err
 }
 
 func noScope(scope string) error {
-	return &threads.FileError{Why: "the Slack app lacks the scope " + first(scope, scopeUpload) + "; add it in the app's settings and reinstall the app"}
+	return &chat.FileError{Why: "the Slack app lacks the scope " + first(scope, scopeUpload) + "; add it in the app's settings and reinstall the app"}
 }
 
-var _ threads.FileUploader = (*Client)(nil)
+var _ chat.FileUploader = (*Client)(nil)

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"the-loop/bot/localslack"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // upload hands a file over.
-func (x *world) upload(name, content string) threads.FileUpload {
+func (x *world) upload(name, content string) chat.FileUpload {
 	x.t.Helper()
-	f := threads.FileUpload{Name: name, Size: int64(len(content))}
+	f := chat.FileUpload{Name: name, Size: int64(len(content))}
 	id, err := x.client.Upload(x.ctx, f, strings.NewReader(content))
 	if err != nil {
 		x.t.Fatal(err)
@@ -26,7 +26,7 @@ func (x *world) upload(name, content string) threads.FileUpload {
 func TestAFileIsPostedInItsThreadAndFound(t *testing.T) {
 	t.Parallel()
 	x := start(t).identified()
-	p := threads.Post{Channel: x.ch, Root: x.root(), Text: "look &amp; see"}
+	p := chat.Post{Channel: x.ch, Root: x.root(), Text: "look &amp; see"}
 	since := time.Now()
 	f := x.upload("plot.png", "pixels")
 	if ts, err := x.client.FindFile(x.ctx, f, p, since); ts != "" || err != nil {
@@ -39,12 +39,12 @@ func TestAFileIsPostedInItsThreadAndFound(t *testing.T) {
 	if m := all[len(all)-1]; m.Text != p.Text || len(m.Files) != 1 || string(m.Files[0].Content) != "pixels" || m.Files[0].Name != "plot.png" {
 		t.Errorf("posted %+v", m)
 	}
-	for _, look := range []threads.FileUpload{f, {Name: f.Name, Size: f.Size}} {
+	for _, look := range []chat.FileUpload{f, {Name: f.Name, Size: f.Size}} {
 		if ts, err := x.client.FindFile(x.ctx, look, p, since); ts != all[len(all)-1].TS || err != nil {
 			t.Errorf("%+v: found %q, %v", look, ts, err)
 		}
 	}
-	for _, look := range []threads.FileUpload{{ID: "F404", Name: f.Name, Size: f.Size}, {Name: f.Name, Size: 7}, {Name: "other", Size: f.Size}} {
+	for _, look := range []chat.FileUpload{{ID: "F404", Name: f.Name, Size: f.Size}, {Name: f.Name, Size: 7}, {Name: "other", Size: f.Size}} {
 		if ts, err := x.client.FindFile(x.ctx, look, p, since); ts != "" || err != nil {
 			t.Errorf("%+v: found %q, %v", look, ts, err)
 		}
@@ -68,7 +68,7 @@ func TestAFileIsNotPostedWhereItsThreadIsGone(t *testing.T) {
 	}
 	for _, ts := range []string{root, "1700000000.000100"} {
 		f := x.upload("a.txt", "x")
-		if err := x.client.Share(x.ctx, f, threads.Post{Channel: x.ch, Root: ts}); !errors.Is(err, threads.ErrThreadGone) {
+		if err := x.client.Share(x.ctx, f, chat.Post{Channel: x.ch, Root: ts}); !errors.Is(err, chat.ErrThreadGone) {
 			t.Errorf("under %s: %v", ts, err)
 		}
 	}
@@ -80,8 +80,8 @@ func TestAFileIsNotPostedWhereItsThreadIsGone(t *testing.T) {
 func TestWhatSlackSaysOfAFileIsSorted(t *testing.T) {
 	t.Parallel()
 	x := start(t).identified()
-	p := threads.Post{Channel: x.ch, Root: x.root(), Text: "look"}
-	if err := x.client.Share(x.ctx, threads.FileUpload{ID: "F404", Name: "a"}, p); !errors.Is(err, threads.ErrNotUploaded) {
+	p := chat.Post{Channel: x.ch, Root: x.root(), Text: "look"}
+	if err := x.client.Share(x.ctx, chat.FileUpload{ID: "F404", Name: "a"}, p); !errors.Is(err, chat.ErrNotUploaded) {
 		t.Errorf("an upload that Slack forgot: %v", err)
 	}
 	f := x.upload("a.txt", "x")
@@ -89,10 +89,10 @@ func TestWhatSlackSaysOfAFileIsSorted(t *testing.T) {
 		fault localslack.APIFault
 		is    error
 	}{
-		"cut":             {localslack.CutAfter(), threads.ErrOutcomeUnknown},
-		"internal error":  {localslack.Error("internal_error"), threads.ErrOutcomeUnknown},
-		"not in channel":  {localslack.Error("not_in_channel"), threads.ErrUnavailable},
-		"no such channel": {localslack.Error("channel_not_found"), threads.ErrUnavailable},
+		"cut":             {localslack.CutAfter(), chat.ErrOutcomeUnknown},
+		"internal error":  {localslack.Error("internal_error"), chat.ErrOutcomeUnknown},
+		"not in channel":  {localslack.Error("not_in_channel"), chat.ErrUnavailable},
+		"no such channel": {localslack.Error("channel_not_found"), chat.ErrUnavailable},
 	} {
 		g := x.upload(name, "x")
 		x.Faults().InjectAPI(methodUpload, 1, c.fault)
@@ -102,12 +102,12 @@ func TestWhatSlackSaysOfAFileIsSorted(t *testing.T) {
 		x.Faults().Clear()
 	}
 	x.Faults().InjectAPI(methodUpload, 1, localslack.Error("file_sharing_disabled"))
-	var final *threads.FileError
+	var final *chat.FileError
 	if err := x.client.Share(x.ctx, f, p); !errors.As(err, &final) || !strings.Contains(final.Why, "file_sharing_disabled") {
 		t.Errorf("refused for good: %v", err)
 	}
 	x.Faults().InjectAPI(methodUploadURL, 1, localslack.RateLimited("7"))
-	var limited *threads.RateLimitedError
+	var limited *chat.RateLimitedError
 	if _, err := x.client.Upload(x.ctx, f, strings.NewReader("x")); !errors.As(err, &limited) {
 		t.Errorf("429: %v", err)
 	}
@@ -127,12 +127,12 @@ func TestWithoutTheScopesNothingIsUploadedOrGuessed(t *testing.T) {
 		x := start(t, func(o *localslack.Options) {
 			o.Scopes = slices.DeleteFunc(Scopes(), func(s string) bool { return s == scope })
 		})
-		var final *threads.FileError
+		var final *chat.FileError
 		var err error
 		if scope == scopeUpload { // Slack says so itself, and where its scopes are known it is not asked
-			_, err = x.client.Upload(x.ctx, threads.FileUpload{Name: "a", Size: 1}, strings.NewReader("x"))
+			_, err = x.client.Upload(x.ctx, chat.FileUpload{Name: "a", Size: 1}, strings.NewReader("x"))
 		} else {
-			err = x.client.Share(x.ctx, threads.FileUpload{ID: "F404"}, threads.Post{Channel: x.ch, Root: x.root()})
+			err = x.client.Share(x.ctx, chat.FileUpload{ID: "F404"}, chat.Post{Channel: x.ch, Root: x.root()})
 		}
 		if !errors.As(err, &final) || !strings.Contains(final.Why, scope) {
 			t.Errorf("without %s: %v", scope, err)

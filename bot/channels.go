@@ -6,10 +6,10 @@ import (
 	"net/url"
 
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
-var _ threads.Channels = (*Client)(nil)
+var _ chat.Channels = (*Client)(nil)
 
 // Joined implements [threads.Channels].
 func (c *Client) Joined(ctx context.Context) ([]string, error) {

@@ -17,6 +17,7 @@ import (
 	"the-loop/authz"
 	"the-loop/sessions"
 	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // CheckOptions say what is checked. Client and Channel are required.
@@ -217,7 +218,7 @@ const remedyWayIn = "nothing arrived: in the app's settings open Event Subscript
 // wayIn posts a root and a reply to it, and waits until the reply comes in through a connection as one of that thread.
 // Being the bot's own, it is dropped there, and the record of that drop is the proof.
 func (c *checker) wayIn(ctx context.Context) {
-	post := threads.Post{Channel: c.o.Channel, Text: "Checking the way in; this message goes away.", Nonce: "check-" + uuid.NewString()}
+	post := chat.Post{Channel: c.o.Channel, Text: "Checking the way in; this message goes away.", Nonce: "check-" + uuid.NewString()}
 	root, err := c.o.Client.Post(ctx, post)
 	if err != nil {
 		c.failed(CheckWayIn, err)
@@ -350,10 +351,10 @@ func (p *probe) Connected(bool) { p.once.Do(func() { close(p.connected) }) }
 // The probe's thread is nobody's, so there is nothing to do with what else comes.
 
 // Heard implements [Replies].
-func (p *probe) Heard(threads.Reply) {}
+func (p *probe) Heard(chat.Reply) {}
 
 // Edited implements [Replies].
-func (p *probe) Edited(threads.Reply) {}
+func (p *probe) Edited(chat.Reply) {}
 
 // Withdrawn implements [Replies].
 func (p *probe) Withdrawn(string, string, string) {}

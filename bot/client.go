@@ -18,7 +18,7 @@ import (
 	"the-loop/authz"
 	"the-loop/bot/render"
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // ClientOptions says how Slack is reached.
@@ -55,15 +55,15 @@ type Client struct {
 	guard  atomic.Pointer[func(ctx context.Context, channel string) error] // says why nothing may be posted in a channel; nil: it may
 	listed atomic.Pointer[func(id string) bool]                            // who is on the list; nil: nobody
 	self   atomic.Pointer[Self]
-	clock  *threads.Clock // of Slack, as every answer tells it
+	clock  *chat.Clock // of Slack, as every answer tells it
 
 	refused refusal
 }
 
 var (
-	_ threads.History        = (*Client)(nil)
-	_ threads.ReactionWriter = (*Client)(nil)
-	_ threads.Poster         = (*Client)(nil)
+	_ chat.History        = (*Client)(nil)
+	_ chat.ReactionWriter = (*Client)(nil)
+	_ chat.Poster         = (*Client)(nil)
 )
 
 // NewClient makes a client; it calls nothing yet. An InjectAPI URL that is neither https nor on a loopback address is refused.
@@ -204,47 +204,47 @@ func (c *Client) read(resp *http.Response) (answer, error) {
 }
 
 // Clock is what is known of Slack's clock.
-func (c *Client) Clock() *threads.Clock { return c.clock }
+func (c *Client) Clock() *chat.Clock { return c.clock }
 
 // The page sizes that Slack recommends are at most 200.
 const pageSize = "200"
 
 // Replies implements [threads.History]. Only what people wrote is returned: no root, no bots, no joins. Page.Now is
 // zero when the answer had no Date.
-func (c *Client) Replies(ctx context.Context, channel, root, oldest, cursor string) (threads.Page, error) {
+func (c *Client) Replies(ctx context.Context, channel, root, oldest, cursor string) (chat.Page, error) {
 	if err := c.known(ctx); err != nil {
-		return threads.Page{}, err
+		return chat.Page{}, err
 	}
 	args := url.Values{"channel": {channel}, "ts": {root}, "limit": {pageSize}}
 	setIf(args, "oldest", oldest)
 	setIf(args, "cursor", cursor)
 	a, err := c.call(ctx, methodReplies, args)
 	if err != nil {
-		return threads.Page{}, err
+		return chat.Page{}, err
 	}
-	page := threads.Page{Next: a.obj("response_metadata").str("next_cursor"), Now: a.now}
+	page := chat.Page{Next: a.obj("response_metadata").str("next_cursor"), Now: a.now}
 	for _, o := range a.objects("messages") {
 		m := message{object: o, channel: channel}
 		if m.ts() == root && m.subtype() == subtypeTombstone {
-			return threads.Page{}, fmt.Errorf("%s: the root was deleted: %w", methodReplies, threads.ErrThreadGone)
+			return chat.Page{}, fmt.Errorf("%s: the root was deleted: %w", methodReplies, chat.ErrThreadGone)
 		}
 		if r, drop := c.readReply(m); drop == "" && r.Root == root && later(r.TS, oldest) {
 			page.Replies = append(page.Replies, r)
 		}
 	}
-	slices.SortStableFunc(page.Replies, func(a, b threads.Reply) int { return threads.CompareTS(a.TS, b.TS) })
+	slices.SortStableFunc(page.Replies, func(a, b chat.Reply) int { return chat.CompareTS(a.TS, b.TS) })
 	return page, nil
 }
 
 // Reply implements [threads.History].
-func (c *Client) Reply(ctx context.Context, channel, root, ts string) (threads.Reply, error) {
+func (c *Client) Reply(ctx context.Context, channel, root, ts string) (chat.Reply, error) {
 	if err := c.known(ctx); err != nil {
-		return threads.Reply{}, err
+		return chat.Reply{}, err
 	}
 	a, err := c.call(ctx, methodReplies, url.Values{"channel": {channel}, "ts": {root}, "oldest": {ts}, "latest": {ts},
 		"inclusive": {"true"}, "limit": {"10"}})
 	if err != nil {
-		return threads.Reply{}, err
+		return chat.Reply{}, err
 	}
 	for _, o := range a.objects("messages") {
 		m := message{object: o, channel: channel}
@@ -255,7 +255,7 @@ func (c *Client) Reply(ctx context.Context, channel, root, ts string) (threads.R
 			return r, nil
 		}
 	}
-	return threads.Reply{}, fmt.Errorf("%s: %w", methodReplies, threads.ErrReplyGone)
+	return chat.Reply{}, fmt.Errorf("%s: %w", methodReplies, chat.ErrReplyGone)
 }
 
 // FindPost implements [threads.History]. The search begins a minute before since.
@@ -265,13 +265,13 @@ func (c *Client) FindPost(ctx context.Context, channel, root, nonce string, sinc
 	}
 	method, args := methodHistory, url.Values{"channel": {channel}}
 	if !since.IsZero() {
-		args.Set("oldest", threads.TimeTS(since.Add(-time.Minute)))
+		args.Set("oldest", chat.TimeTS(since.Add(-time.Minute)))
 	}
 	if root != "" {
 		method = methodReplies
 		args.Set("ts", root)
 	} else if !since.IsZero() {
-		args.Set("latest", threads.TimeTS(since.Add(3*time.Minute)))
+		args.Set("latest", chat.TimeTS(since.Add(3*time.Minute)))
 	}
 	args.Set("include_all_metadata", "true")
 	args.Set("limit", pageSize)
@@ -300,7 +300,7 @@ func (c *Client) findOwn(ctx context.Context, method string, args url.Values, is
 
 // Post implements [threads.Speaker]. A reply whose root was deleted meanwhile would stand in the channel itself: Slack
 // posts it there. It is taken back, and the error is [threads.ErrThreadGone].
-func (c *Client) Post(ctx context.Context, p threads.Post) (string, error) {
+func (c *Client) Post(ctx context.Context, p chat.Post) (string, error) {
 	if err := c.mayPost(ctx, p.Channel); err != nil {
 		return "", err
 	}
@@ -318,13 +318,13 @@ func (c *Client) Post(ctx context.Context, p threads.Post) (string, error) {
 		return "", classify(methodPost, botTokenName, true, err)
 	}
 	if p.Root != "" && posted.Timestamp != "" && posted.ThreadTimestamp != p.Root {
-		return "", errors.Join(fmt.Errorf("%s: the root was deleted: %w", methodPost, threads.ErrThreadGone), c.Delete(ctx, p.Channel, ts))
+		return "", errors.Join(fmt.Errorf("%s: the root was deleted: %w", methodPost, chat.ErrThreadGone), c.Delete(ctx, p.Channel, ts))
 	}
 	return ts, nil
 }
 
 // Update implements [threads.Speaker].
-func (c *Client) Update(ctx context.Context, ts string, p threads.Post) error {
+func (c *Client) Update(ctx context.Context, ts string, p chat.Post) error {
 	if err := c.mayPost(ctx, p.Channel); err != nil {
 		return err
 	}
@@ -351,7 +351,7 @@ func (c *Client) Delete(ctx context.Context, channel, ts string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	_, _, err := c.api.DeleteMessageContext(ctx, channel, ts)
-	if err = classify(methodDelete, botTokenName, false, err); errors.Is(err, threads.ErrReplyGone) {
+	if err = classify(methodDelete, botTokenName, false, err); errors.Is(err, chat.ErrReplyGone) {
 		return nil
 	}
 	return err
@@ -441,7 +441,7 @@ func unless(fine string, err error) error {
 	return err
 }
 
-func (c *Client) messageOptions(p threads.Post) ([]slack.MsgOption, error) {
+func (c *Client) messageOptions(p chat.Post) ([]slack.MsgOption, error) {
 	buttons := make([]render.Button, 0, len(p.Buttons))
 	for _, b := range p.Buttons {
 		buttons = append(buttons, render.Button(b))
@@ -453,35 +453,35 @@ func (c *Client) messageOptions(p threads.Post) ([]slack.MsgOption, error) {
 	}
 	m, err := compose()
 	if err != nil { // it is our own doing, and the same the next time
-		return nil, fmt.Errorf("%w: %w", threads.ErrRefused, err)
+		return nil, fmt.Errorf("%w: %w", chat.ErrRefused, err)
 	}
 	return []slack.MsgOption{slack.MsgOptionText(m.Fallback, false), slack.MsgOptionBlocks(m.Blocks...),
 		slack.MsgOptionMetadata(m.Metadata), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl()}, nil
 }
 
 // readReply reads a message of a thread; drop is the reason when it is none that a person wrote for the thread.
-func (c *Client) readReply(m message) (r threads.Reply, drop string) {
+func (c *Client) readReply(m message) (r chat.Reply, drop string) {
 	self := c.Self()
 	if drop = m.drop(self); drop != "" {
-		return threads.Reply{}, drop
+		return chat.Reply{}, drop
 	}
 	actor := m.actor(self)
-	return threads.Reply{Channel: m.channel, Root: m.thread(), TS: m.ts(), Edited: m.obj("edited").str("ts"), Actor: actor, Command: m.command(self),
-		Load: func(ctx context.Context) (threads.Content, error) { return c.load(ctx, m, actor) }}, ""
+	return chat.Reply{Channel: m.channel, Root: m.thread(), TS: m.ts(), Edited: m.obj("edited").str("ts"), Actor: actor, Command: m.command(self),
+		Load: func(ctx context.Context) (chat.Content, error) { return c.load(ctx, m, actor) }}, ""
 }
 
 // load completes a reply: who wrote it, and what it says with the names of the people and channels in it.
-func (c *Client) load(ctx context.Context, m message, actor authz.Actor) (threads.Content, error) {
+func (c *Client) load(ctx context.Context, m message, actor authz.Actor) (chat.Content, error) {
 	actor, person, err := c.people.Complete(ctx, actor)
 	if err != nil {
-		return threads.Content{}, err
+		return chat.Content{}, err
 	}
 	text, missing := m.read(c.people.names(ctx))
-	return threads.Content{Actor: actor, Speaker: first(sessions.DisplayName(person.Name), actor.User), Text: text, Unreadable: missing, Files: m.files()}, nil
+	return chat.Content{Actor: actor, Speaker: first(sessions.DisplayName(person.Name), actor.User), Text: text, Unreadable: missing, Files: m.files()}, nil
 }
 
 // later reports a message after oldest; every one is after none.
-func later(ts, oldest string) bool { return oldest == "" || threads.CompareTS(ts, oldest) > 0 }
+func later(ts, oldest string) bool { return oldest == "" || chat.CompareTS(ts, oldest) > 0 }
 
 func setIf(v url.Values, key, value string) {
 	if value != "" {

@@ -17,19 +17,19 @@ import (
 
 	"the-loop/bot/localslack"
 	"the-loop/bot/render"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 func TestAPostCarriesItsMetadataAndIsFoundByIt(t *testing.T) {
 	t.Parallel()
 	x := start(t).identified()
-	root := x.post(threads.Post{Text: "root https://x.io", Nonce: "n1", Session: "s1"})
+	root := x.post(chat.Post{Text: "root https://x.io", Nonce: "n1", Session: "s1"})
 	if _, err := x.ann.Reply(x.ch, root, "between"); err != nil {
 		t.Fatal(err)
 	}
-	in := x.post(threads.Post{Root: root, Text: "in *bold*", Nonce: "n2", Buttons: []threads.Button{{Label: "Send", Action: threads.ActionSend, Value: "v", Style: "primary"}}})
+	in := x.post(chat.Post{Root: root, Text: "in *bold*", Nonce: "n2", Buttons: []chat.Button{{Label: "Send", Action: chat.ActionSend, Value: "v", Style: "primary"}}})
 	m, _ := x.Message(x.ch, in)
-	if m.ThreadTS != root || !strings.Contains(string(m.Metadata), `"nonce":"n2"`) || !strings.Contains(string(m.Blocks), threads.ActionSend) {
+	if m.ThreadTS != root || !strings.Contains(string(m.Metadata), `"nonce":"n2"`) || !strings.Contains(string(m.Blocks), chat.ActionSend) {
 		t.Errorf("posted %+v", m)
 	}
 	if args := x.RequestsOf(methodPost)[0].Args; args["unfurl_links"] != "false" || args["unfurl_media"] != "false" {
@@ -53,7 +53,7 @@ func TestAnUpdateReplacesAMessage(t *testing.T) {
 	x := start(t)
 	ts := x.root()
 	long := strings.Repeat("line of text\n", 800) // getnao/nao#1323: more than 4,000 characters of text are refused
-	if err := x.client.Update(x.ctx, ts, threads.Post{Channel: x.ch, Text: long, Nonce: "n"}); err != nil {
+	if err := x.client.Update(x.ctx, ts, chat.Post{Channel: x.ch, Text: long, Nonce: "n"}); err != nil {
 		t.Fatal(err)
 	}
 	if m, _ := x.Message(x.ch, ts); !strings.Contains(string(m.Blocks), "line of text") {
@@ -62,7 +62,7 @@ func TestAnUpdateReplacesAMessage(t *testing.T) {
 	if err := x.client.Delete(x.ctx, x.ch, ts); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.client.Update(x.ctx, ts, threads.Post{Channel: x.ch, Text: "t"}); !errors.Is(err, threads.ErrReplyGone) {
+	if err := x.client.Update(x.ctx, ts, chat.Post{Channel: x.ch, Text: "t"}); !errors.Is(err, chat.ErrReplyGone) {
 		t.Errorf("update of a deleted message: %v", err)
 	}
 	if err := x.client.Delete(x.ctx, x.ch, ts); err != nil {
@@ -83,8 +83,8 @@ func TestAReplyWhoseRootIsGoneDoesNotStandInTheChannel(t *testing.T) {
 			fmt.Fprint(w, `{"ok":true,"channel":"C1","ts":"2.0"}`)
 		}
 	})
-	_, err := c.Post(t.Context(), threads.Post{Channel: "C1", Root: "1.0", Text: "x"})
-	if !errors.Is(err, threads.ErrThreadGone) {
+	_, err := c.Post(t.Context(), chat.Post{Channel: "C1", Root: "1.0", Text: "x"})
+	if !errors.Is(err, chat.ErrThreadGone) {
 		t.Errorf("err is %v", err)
 	}
 	if ts := <-deleted; ts != "2.0" {
@@ -113,19 +113,19 @@ func TestAPostSaysWhetherItMayHaveHappened(t *testing.T) {
 		posted  bool
 		unknown bool
 	}{
-		{"done, and no answer", localslack.HangAfter(), threads.ErrOutcomeUnknown, true, true},
-		{"done, and cut", localslack.CutAfter(), threads.ErrOutcomeUnknown, true, true},
-		{"cut", localslack.CutBefore(), threads.ErrOutcomeUnknown, false, true},
-		{"no answer", localslack.Hang(), threads.ErrOutcomeUnknown, false, true},
-		{"503", localslack.HTML(503), threads.ErrOutcomeUnknown, false, true},
-		{"a page", localslack.HTML(200), threads.ErrOutcomeUnknown, false, true},
-		{"half an answer", localslack.BadJSON(), threads.ErrOutcomeUnknown, false, true},
-		{"internal_error", localslack.Error("internal_error"), threads.ErrOutcomeUnknown, false, true},
+		{"done, and no answer", localslack.HangAfter(), chat.ErrOutcomeUnknown, true, true},
+		{"done, and cut", localslack.CutAfter(), chat.ErrOutcomeUnknown, true, true},
+		{"cut", localslack.CutBefore(), chat.ErrOutcomeUnknown, false, true},
+		{"no answer", localslack.Hang(), chat.ErrOutcomeUnknown, false, true},
+		{"503", localslack.HTML(503), chat.ErrOutcomeUnknown, false, true},
+		{"a page", localslack.HTML(200), chat.ErrOutcomeUnknown, false, true},
+		{"half an answer", localslack.BadJSON(), chat.ErrOutcomeUnknown, false, true},
+		{"internal_error", localslack.Error("internal_error"), chat.ErrOutcomeUnknown, false, true},
 		{"404", localslack.HTML(404), nil, false, false},
-		{"gone channel", localslack.Error("channel_not_found"), threads.ErrUnavailable, false, false},
-		{"archived", localslack.Error("is_archived"), threads.ErrUnavailable, false, false},
-		{"not in it", localslack.Error("not_in_channel"), threads.ErrUnavailable, false, false},
-		{"gone thread", localslack.Error("thread_not_found"), threads.ErrThreadGone, false, false},
+		{"gone channel", localslack.Error("channel_not_found"), chat.ErrUnavailable, false, false},
+		{"archived", localslack.Error("is_archived"), chat.ErrUnavailable, false, false},
+		{"not in it", localslack.Error("not_in_channel"), chat.ErrUnavailable, false, false},
+		{"gone thread", localslack.Error("thread_not_found"), chat.ErrThreadGone, false, false},
 		{"too long", localslack.Error("msg_too_long"), nil, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -133,8 +133,8 @@ func TestAPostSaysWhetherItMayHaveHappened(t *testing.T) {
 			x := start(t)
 			x.Faults().InjectAPI(methodPost, 1, c.fault)
 			client := x.newClient(ClientOptions{Timeout: 300 * time.Millisecond})
-			_, err := client.Post(x.ctx, threads.Post{Channel: x.ch, Text: "t", Nonce: "n"})
-			if err == nil || c.is != nil && !errors.Is(err, c.is) || errors.Is(err, threads.ErrOutcomeUnknown) != c.unknown {
+			_, err := client.Post(x.ctx, chat.Post{Channel: x.ch, Text: "t", Nonce: "n"})
+			if err == nil || c.is != nil && !errors.Is(err, c.is) || errors.Is(err, chat.ErrOutcomeUnknown) != c.unknown {
 				t.Errorf("err is %v", err)
 			}
 			if got := len(x.Messages(x.ch)) > 0; got != c.posted {
@@ -158,8 +158,8 @@ func TestAPostThatWasNeverSentIsNotInDoubt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = c.Post(t.Context(), threads.Post{Channel: "C1", Text: "t"})
-	if err == nil || errors.Is(err, threads.ErrOutcomeUnknown) || strings.Contains(err.Error(), "xoxb-secret") {
+	_, err = c.Post(t.Context(), chat.Post{Channel: "C1", Text: "t"})
+	if err == nil || errors.Is(err, chat.ErrOutcomeUnknown) || strings.Contains(err.Error(), "xoxb-secret") {
 		t.Errorf("err is %v", err)
 	}
 }
@@ -170,14 +170,14 @@ func TestRateLimitsAreTold(t *testing.T) {
 	root := x.root()
 	for header, want := range map[string]time.Duration{"7": 7 * time.Second, "": 10 * time.Second, "soon": 10 * time.Second, "0": time.Second} {
 		for name, call := range map[string]func() error{
-			methodPost:    func() error { _, err := x.client.Post(x.ctx, threads.Post{Channel: x.ch, Text: "t"}); return err },
+			methodPost:    func() error { _, err := x.client.Post(x.ctx, chat.Post{Channel: x.ch, Text: "t"}); return err },
 			methodReplies: func() error { _, err := x.client.Replies(x.ctx, x.ch, root, "", ""); return err },
 			methodReact:   func() error { return x.client.AddReaction(x.ctx, x.ch, root, "eyes") },
 			methodUser:    func() error { _, err := x.client.People().Person(x.ctx, x.ann.ID); return err },
 		} {
 			x.Faults().InjectAPI(name, 1, localslack.RateLimited(header))
-			var limited *threads.RateLimitedError
-			if err := call(); !errors.As(err, &limited) || limited.After != want || errors.Is(err, threads.ErrOutcomeUnknown) {
+			var limited *chat.RateLimitedError
+			if err := call(); !errors.As(err, &limited) || limited.After != want || errors.Is(err, chat.ErrOutcomeUnknown) {
 				t.Errorf("%s with Retry-After %q: %v", name, header, err)
 			}
 		}
@@ -216,7 +216,7 @@ func TestAPageWithAMalformedMessageIsReadWhole(t *testing.T) {
 	a := x.reply(root, "one")
 	b := x.reply(root, "two <b>", localslack.MalformedBlocks())
 	c := x.reply(root, "three")
-	x.post(threads.Post{Root: root, Text: "ours"})
+	x.post(chat.Post{Root: root, Text: "ours"})
 	page, err := x.client.Replies(x.ctx, x.ch, root, a, "")
 	if err != nil {
 		t.Fatal(err)
@@ -293,22 +293,22 @@ func TestGoneThreadsAndRepliesAreTold(t *testing.T) {
 	if err := x.ann.Delete(x.ch, ts); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.client.Reply(x.ctx, x.ch, root, ts); !errors.Is(err, threads.ErrReplyGone) {
+	if _, err := x.client.Reply(x.ctx, x.ch, root, ts); !errors.Is(err, chat.ErrReplyGone) {
 		t.Errorf("a deleted reply: %v", err)
 	}
 	x.reply(root, "keeps the root as a tombstone")
 	if err := x.DeleteMessage(x.ch, root); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := x.client.Replies(x.ctx, x.ch, root, "", ""); !errors.Is(err, threads.ErrThreadGone) {
+	if _, err := x.client.Replies(x.ctx, x.ch, root, "", ""); !errors.Is(err, chat.ErrThreadGone) {
 		t.Errorf("a tombstone: %v", err)
 	}
-	if _, err := x.client.Replies(x.ctx, x.ch, "1700000000.000100", "", ""); !errors.Is(err, threads.ErrThreadGone) {
+	if _, err := x.client.Replies(x.ctx, x.ch, "1700000000.000100", "", ""); !errors.Is(err, chat.ErrThreadGone) {
 		t.Errorf("no such root: %v", err)
 	}
 	x.Leave(x.ch, x.BotUserID())
 	x.AddChannel("hidden", localslack.Private())
-	if _, err := x.client.Replies(x.ctx, "C404", root, "", ""); !errors.Is(err, threads.ErrUnavailable) {
+	if _, err := x.client.Replies(x.ctx, "C404", root, "", ""); !errors.Is(err, chat.ErrUnavailable) {
 		t.Errorf("no such channel: %v", err)
 	}
 }
@@ -330,7 +330,7 @@ func TestReactionsMayBeRepeated(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := x.client.AddReaction(x.ctx, x.ch, "1700000000.000100", "eyes"); !errors.Is(err, threads.ErrReplyGone) {
+	if err := x.client.AddReaction(x.ctx, x.ch, "1700000000.000100", "eyes"); !errors.Is(err, chat.ErrReplyGone) {
 		t.Errorf("on nothing: %v", err)
 	}
 }
@@ -344,7 +344,7 @@ func TestTheTokenStaysWithItsHost(t *testing.T) {
 	c := fake(t, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, thief.URL+r.URL.Path, http.StatusTemporaryRedirect)
 	})
-	_, postErr := c.Post(t.Context(), threads.Post{Channel: "C1", Text: "t"})
+	_, postErr := c.Post(t.Context(), chat.Post{Channel: "C1", Text: "t"})
 	_, readErr := c.Replies(t.Context(), "C1", "1.0", "", "")
 	respondErr := c.respond(t.Context(), thief.URL+"/x", "", "t")
 	for _, err := range []error{postErr, readErr, respondErr} {
@@ -377,7 +377,7 @@ func TestEveryCallHasADeadline(t *testing.T) {
 
 // everyCall is a call of each method that the client knows.
 func everyCall(ctx context.Context, c *Client, ch, ts, user string) map[string]func() error {
-	p := threads.Post{Channel: ch, Text: "t", Nonce: "n"}
+	p := chat.Post{Channel: ch, Text: "t", Nonce: "n"}
 	return map[string]func() error{
 		methodAuthTest:  func() error { _, err := c.whoAmI(ctx); return err },
 		methodPost:      func() error { _, err := c.Post(ctx, p); return err },
@@ -401,7 +401,7 @@ func everyCall(ctx context.Context, c *Client, ch, ts, user string) map[string]f
 		methodHome:       func() error { return c.publishHome(ctx, user, render.Sentence("t")) },
 		methodUploadURL:  func() error { return c.upload(ctx, ch, "", "n.png", "t", []byte("x")) },
 		methodStatus:     func() error { return c.SetStatus(ctx, ch, ts, "works") },
-		methodFile:       func() error { _, err := c.fileInfo(ctx, threads.File{ID: "F1"}); return err },
+		methodFile:       func() error { _, err := c.fileInfo(ctx, chat.File{ID: "F1"}); return err },
 		methodUpload:     func() error { return c.upload(ctx, ch, "", "n.png", "t", []byte("x")) },
 	}
 }
@@ -423,7 +423,7 @@ func TestLooseReadsWhatItCan(t *testing.T) {
 func TestTimestampsAreOrderedAsNumbers(t *testing.T) {
 	t.Parallel()
 	in := []string{"10.000001", "9.999999", "1700000000.000100", "1700000000.000099"}
-	slices.SortFunc(in, threads.CompareTS)
+	slices.SortFunc(in, chat.CompareTS)
 	if want := []string{"9.999999", "10.000001", "1700000000.000099", "1700000000.000100"}; !slices.Equal(in, want) {
 		t.Errorf("sorted to %v", in)
 	}

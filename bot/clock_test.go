@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // Every answer and every event tells what time it is at Slack, before anything is judged by it.
@@ -45,10 +45,10 @@ func TestSlacksClockIsLearnedFromEveryAnswerAndEvent(t *testing.T) {
 	near("an error")
 	slack.Advance(time.Hour)
 	in := NewInbound(InboundOptions{Client: client, Threads: deaf{}})
-	in.Route(t.Context(), Envelope{Type: envelopeEvent, Payload: json.RawMessage(`{"event_time":` + threads.TimeTS(slack.Now())[:10] + `,"event":{"type":"x"}}`)})
+	in.Route(t.Context(), Envelope{Type: envelopeEvent, Payload: json.RawMessage(`{"event_time":` + chat.TimeTS(slack.Now())[:10] + `,"event":{"type":"x"}}`)})
 	near("event_time")
 	slack.Advance(time.Hour)
-	in.Route(t.Context(), Envelope{Type: envelopeEvent, Payload: json.RawMessage(`{"event":{"type":"x","event_ts":"` + threads.TimeTS(slack.Now()) + `"}}`)})
+	in.Route(t.Context(), Envelope{Type: envelopeEvent, Payload: json.RawMessage(`{"event":{"type":"x","event_ts":"` + chat.TimeTS(slack.Now()) + `"}}`)})
 	near("event_ts")
 	in.Route(t.Context(), Envelope{Type: envelopeEvent, Payload: json.RawMessage(`{"event_time":1,"event":{"type":"x","event_ts":"?"}}`)})
 	near("an event of long ago")

@@ -11,6 +11,7 @@ import (
 	"the-loop/bot/render"
 	"the-loop/sessions"
 	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // commander runs what a member tells the bot in a session's thread, by a leading mention.
@@ -184,7 +185,7 @@ func (b *Bot) postStatus(ctx context.Context, channel string) (string, error) {
 	if err := b.sharing.check(ctx, channel); err != nil {
 		return text, nil // as before: it is for who asked
 	}
-	if _, err := b.o.Client.Post(ctx, threads.Post{Channel: channel, Text: text, Nonce: rand.Text()}); err != nil {
+	if _, err := b.o.Client.Post(ctx, chat.Post{Channel: channel, Text: text, Nonce: rand.Text()}); err != nil {
 		b.o.Log.Info("the status could not be posted; only who asked is told", "channel", channel, "error", err)
 		return text, nil
 	}

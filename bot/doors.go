@@ -11,6 +11,7 @@ import (
 	"the-loop/bot/render"
 	"the-loop/sessions"
 	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // Act is what somebody did in Slack other than writing: a press, a command, a modal, a shortcut.
@@ -110,8 +111,8 @@ func (d *Doors) OnDecision(decider Decider) {
 	decide := func(ctx context.Context, a Act) (string, error) {
 		return decider.Decide(ctx, threads.ResendChoice{Token: a.Value, Action: a.Name, Actor: a.Actor, TS: a.TS})
 	}
-	d.OnAction(threads.ActionSend, decide)
-	d.OnAction(threads.ActionSkip, decide)
+	d.OnAction(chat.ActionSend, decide)
+	d.OnAction(chat.ActionSkip, decide)
 }
 
 // Wait returns when every act that was let in has been handled.

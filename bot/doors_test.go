@@ -11,6 +11,7 @@ import (
 	"the-loop/authz"
 	"the-loop/bot/localslack"
 	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // judge is a Decider that remembers.
@@ -27,8 +28,8 @@ func (j *judge) Decide(_ context.Context, d threads.ResendChoice) (string, error
 
 func question(x *world) (root, ts string) {
 	root = x.root()
-	return root, x.post(threads.Post{Root: root, Text: "?", Nonce: "n", Buttons: []threads.Button{
-		{Label: "Send again", Action: threads.ActionSend, Value: "token-1"}, {Label: "Skip", Action: threads.ActionSkip, Value: "token-1"}}})
+	return root, x.post(chat.Post{Root: root, Text: "?", Nonce: "n", Buttons: []chat.Button{
+		{Label: "Send again", Action: chat.ActionSend, Value: "token-1"}, {Label: "Skip", Action: chat.ActionSkip, Value: "token-1"}}})
 }
 
 func (x *world) click(p *localslack.Person, ts, action string) {
@@ -45,9 +46,9 @@ func TestAPressOnAButtonIsDecidedAndAnswered(t *testing.T) {
 	x.doors.OnDecision(j)
 	x.up()
 	root, ts := question(x)
-	x.click(x.ann, ts, threads.ActionSkip)
+	x.click(x.ann, ts, chat.ActionSkip)
 	d := <-j.got
-	if want := (threads.ResendChoice{Token: "token-1", Action: threads.ActionSkip, TS: ts, Actor: authz.Actor{User: x.ann.ID, Team: x.TeamID()}}); d != want {
+	if want := (threads.ResendChoice{Token: "token-1", Action: chat.ActionSkip, TS: ts, Actor: authz.Actor{User: x.ann.ID, Team: x.TeamID()}}); d != want {
 		t.Errorf("decided %+v, want %+v", d, want)
 	}
 	x.until("the answer", func() bool { return len(x.Ephemerals(x.ann.ID)) == 1 })
@@ -67,7 +68,7 @@ func TestAPressOfSomebodyElseGoesNowhere(t *testing.T) {
 	_, ts := question(x)
 	twin := x.AddUser("ann2", localslack.Named("ann", "ann"))
 	x.Invite(x.ch, twin.ID)
-	x.click(twin, ts, threads.ActionSend)
+	x.click(twin, ts, chat.ActionSend)
 	x.until("the drop", func() bool { return x.heard.has("channel.dropped unauthorized-actor") })
 	if f := x.heard.drop(); f["user"] != twin.ID || f["ts"] != ts {
 		t.Errorf("dropped %v", f)
@@ -90,7 +91,7 @@ func TestNobodyGetsInWhileTheConfigIsInvalid(t *testing.T) {
 	x.doors.OnDecision(j)
 	x.up()
 	_, ts := question(x)
-	x.click(x.ann, ts, threads.ActionSend)
+	x.click(x.ann, ts, chat.ActionSend)
 	x.until("the drop", func() bool { return x.heard.has("channel.dropped config-invalid") })
 	if len(j.got) != 0 || len(x.Ephemerals(x.ann.ID)) != 0 {
 		t.Error("somebody got in")
@@ -105,7 +106,7 @@ func TestAPressThatFailsIsToldAndADeniedOneIsNot(t *testing.T) {
 	x.up()
 	_, ts := question(x)
 	x.Faults().InjectAPI("response_url", 1, localslack.HTML(500))
-	x.click(x.ann, ts, threads.ActionSend)
+	x.click(x.ann, ts, chat.ActionSend)
 	x.until("the answer", func() bool { return len(x.Ephemerals(x.ann.ID)) == 1 })
 	if e := x.Ephemerals(x.ann.ID)[0]; e.Text != "That did not work: pane &lt;gone&gt;" || e.Source != "chat.postEphemeral" {
 		t.Errorf("told %+v", e)
@@ -113,7 +114,7 @@ func TestAPressThatFailsIsToldAndADeniedOneIsNot(t *testing.T) {
 	<-j.got
 	x.doors.Wait()
 	j.err = threads.ErrDenied
-	x.click(x.ann, ts, threads.ActionSend)
+	x.click(x.ann, ts, chat.ActionSend)
 	x.until("the drop", func() bool { return x.heard.has("channel.dropped unauthorized-actor") })
 	if n := len(x.Ephemerals(x.ann.ID)); n != 1 {
 		t.Errorf("%d answers", n)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"the-loop/sessions/harness/smallagent"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // herdrdev/herdr#2788: a message to an agent that asks for permission answers its question.
@@ -217,22 +217,22 @@ func TestWhatIsInDoubtIsSentAgainOnlyByChoice(t *testing.T) {
 	ts, question := a.doubtful("did you get this?")
 	a.wants()
 	a.tells("this is another matter")
-	if err := w.bob.Click(w.ctx, w.ch, question, threads.ActionSend); err != nil {
+	if err := w.bob.Click(w.ctx, w.ch, question, chat.ActionSend); err != nil {
 		t.Fatal(err)
 	}
 	w.dropped(question, "unauthorized-actor")
 	w.back()
 	w.passed()
-	if err := w.bob.Click(w.ctx, w.ch, question, threads.ActionSend); err != nil {
+	if err := w.bob.Click(w.ctx, w.ch, question, chat.ActionSend); err != nil {
 		t.Fatal(err)
 	}
 	a.tells("and another")
 	a.wants("this is another matter", "and another")
-	w.clickTwice(question, threads.ActionSend)
+	w.clickTwice(question, chat.ActionSend)
 	a.receipt(ts, accepted)
 	w.until("the question to be answered", func() bool {
 		m, _ := w.Message(w.ch, question)
-		return contains(m.Text, "Sent by <@"+w.ann.ID+">") && !strings.Contains(string(m.Blocks), threads.ActionSend)
+		return contains(m.Text, "Sent by <@"+w.ann.ID+">") && !strings.Contains(string(m.Blocks), chat.ActionSend)
 	})
 	a.wants("this is another matter", "and another", "did you get this?")
 	if len(w.Ephemerals(w.bob.ID)) != 0 {
@@ -263,7 +263,7 @@ func TestASkippedReplyIsNeverTyped(t *testing.T) {
 	w := newWorld(t)
 	a := w.agent("helper", "--lose-enters", "4")
 	ts, question := a.doubtful("did you get this?")
-	if err := w.ann.Click(w.ctx, w.ch, question, threads.ActionSkip); err != nil {
+	if err := w.ann.Click(w.ctx, w.ch, question, chat.ActionSkip); err != nil {
 		t.Fatal(err)
 	}
 	w.until("the answer", func() bool { return len(w.Ephemerals(w.ann.ID)) == 1 })

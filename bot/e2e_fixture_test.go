@@ -33,6 +33,7 @@ import (
 	"the-loop/sessions/tmux"
 	"the-loop/sessions/tmux/tmuxtest"
 	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // patience is how long a test waits for what should happen soon.
@@ -718,7 +719,7 @@ func stateIn(b threads.Binding, ts string) threads.Entry {
 	e, whole := b.Replies[ts]
 	trace, done := b.Traces[ts]
 	switch {
-	case whole, !done && threads.CompareTS(ts, b.Cursor) > 0:
+	case whole, !done && chat.CompareTS(ts, b.Cursor) > 0:
 		return e
 	case trace.Typed:
 		return threads.Entry{State: threads.StateSettled, Outcome: threads.OutcomeTyped}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // clocked gives the workspace a clock that the test moves.
@@ -183,7 +183,7 @@ func TestRepliesWrittenWhileTheBotWasDown(t *testing.T) {
 	for _, ts := range old {
 		a.receipt(ts, held)
 	}
-	if err := w.ann.Click(w.ctx, w.ch, offer.TS, threads.ActionSend); err != nil {
+	if err := w.ann.Click(w.ctx, w.ch, offer.TS, chat.ActionSend); err != nil {
 		t.Fatal(err)
 	}
 	for _, ts := range old {
@@ -206,7 +206,7 @@ func TestOfferedRepliesThatAreSkippedAreNotTyped(t *testing.T) {
 	w.start()
 	offer := a.answer("I did not type the reply of")
 	w.back() // what is offered stays offered
-	if err := w.ann.Click(w.ctx, w.ch, offer.TS, threads.ActionSkip); err != nil {
+	if err := w.ann.Click(w.ctx, w.ch, offer.TS, chat.ActionSkip); err != nil {
 		t.Fatal(err)
 	}
 	w.until("the receipt to go", func() bool { return len(w.Reactions(w.ch, ts)) == 0 })

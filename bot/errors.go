@@ -7,7 +7,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // APIError is an error that Slack named.
@@ -44,7 +44,7 @@ func (e *FatalError) Error() string {
 	return fmt.Sprintf("Slack refuses the %s (%s): %s", e.Token, what, e.Remedy)
 }
 
-func (e *FatalError) Unwrap() error { return threads.ErrDisabled }
+func (e *FatalError) Unwrap() error { return chat.ErrDisabled }
 
 // The tokens as messages name them.
 const (
@@ -80,69 +80,69 @@ var meanings = map[string]meaning{
 	"rate_limited":           {wait: true},
 	"message_limit_exceeded": {wait: true},
 
-	"thread_not_found":  {is: threads.ErrThreadGone},
-	"invalid_thread_ts": {is: threads.ErrThreadGone},
-	"message_not_found": {is: threads.ErrReplyGone},
+	"thread_not_found":  {is: chat.ErrThreadGone},
+	"invalid_thread_ts": {is: chat.ErrThreadGone},
+	"message_not_found": {is: chat.ErrReplyGone},
 
-	"invalid_blocks":        {is: threads.ErrRefused},
-	"invalid_blocks_format": {is: threads.ErrRefused},
-	"msg_too_long":          {is: threads.ErrRefused},
-	"msg_blocks_too_long":   {is: threads.ErrRefused},
-	"metadata_too_large":    {is: threads.ErrRefused},
-	"no_text":               {is: threads.ErrRefused},
-	"invalid_name":          {is: threads.ErrRefused},
-	"cant_update_message":   {is: threads.ErrRefused},
-	"edit_window_closed":    {is: threads.ErrRefused},
+	"invalid_blocks":        {is: chat.ErrRefused},
+	"invalid_blocks_format": {is: chat.ErrRefused},
+	"msg_too_long":          {is: chat.ErrRefused},
+	"msg_blocks_too_long":   {is: chat.ErrRefused},
+	"metadata_too_large":    {is: chat.ErrRefused},
+	"no_text":               {is: chat.ErrRefused},
+	"invalid_name":          {is: chat.ErrRefused},
+	"cant_update_message":   {is: chat.ErrRefused},
+	"edit_window_closed":    {is: chat.ErrRefused},
 	"too_many_emoji":        {is: errCrowded},
 	"too_many_reactions":    {is: errCrowded},
 
-	"channel_not_found":                        {is: threads.ErrUnavailable},
-	"not_in_channel":                           {is: threads.ErrUnavailable},
-	"is_archived":                              {is: threads.ErrUnavailable},
-	"is_inactive":                              {is: threads.ErrUnavailable},
-	"restricted_action":                        {is: threads.ErrUnavailable},
-	"restricted_action_read_only_channel":      {is: threads.ErrUnavailable},
-	"restricted_action_thread_only_channel":    {is: threads.ErrUnavailable},
-	"restricted_action_non_threadable_channel": {is: threads.ErrUnavailable},
-	"external_channel_migrating":               {is: threads.ErrUnavailable},
-	"messages_tab_disabled":                    {is: threads.ErrUnavailable},
-	"team_not_found":                           {is: threads.ErrUnavailable},
-	"mcp_externally_shared":                    {is: threads.ErrUnavailable},
+	"channel_not_found":                        {is: chat.ErrUnavailable},
+	"not_in_channel":                           {is: chat.ErrUnavailable},
+	"is_archived":                              {is: chat.ErrUnavailable},
+	"is_inactive":                              {is: chat.ErrUnavailable},
+	"restricted_action":                        {is: chat.ErrUnavailable},
+	"restricted_action_read_only_channel":      {is: chat.ErrUnavailable},
+	"restricted_action_thread_only_channel":    {is: chat.ErrUnavailable},
+	"restricted_action_non_threadable_channel": {is: chat.ErrUnavailable},
+	"external_channel_migrating":               {is: chat.ErrUnavailable},
+	"messages_tab_disabled":                    {is: chat.ErrUnavailable},
+	"team_not_found":                           {is: chat.ErrUnavailable},
+	"mcp_externally_shared":                    {is: chat.ErrUnavailable},
 
-	"ekm_access_denied":         {is: threads.ErrDisabled},
-	"enterprise_is_restricted":  {is: threads.ErrDisabled},
-	"team_access_not_granted":   {is: threads.ErrDisabled},
-	"two_factor_setup_required": {is: threads.ErrDisabled},
-	"accesslimited":             {is: threads.ErrDisabled},
-	"method_deprecated":         {is: threads.ErrDisabled},
-	"deprecated_endpoint":       {is: threads.ErrDisabled},
+	"ekm_access_denied":         {is: chat.ErrDisabled},
+	"enterprise_is_restricted":  {is: chat.ErrDisabled},
+	"team_access_not_granted":   {is: chat.ErrDisabled},
+	"two_factor_setup_required": {is: chat.ErrDisabled},
+	"accesslimited":             {is: chat.ErrDisabled},
+	"method_deprecated":         {is: chat.ErrDisabled},
+	"deprecated_endpoint":       {is: chat.ErrDisabled},
 
-	"invalid_auth":           {is: threads.ErrDisabled, remedy: remedyToken},
-	"not_authed":             {is: threads.ErrDisabled, remedy: remedyToken},
-	"account_inactive":       {is: threads.ErrDisabled, remedy: "the app was uninstalled or its bot deactivated; install it again and copy its new token"},
-	"token_revoked":          {is: threads.ErrDisabled, remedy: "the token was revoked; install the app again and copy its new token"},
-	"token_expired":          {is: threads.ErrDisabled, remedy: "switch token rotation off in the app's settings and install the app again"},
-	"not_allowed_token_type": {is: threads.ErrDisabled, remedy: "the two tokens may be swapped: the bot token begins with xoxb-, the app token with xapp-"},
-	"missing_scope":          {is: threads.ErrDisabled, remedy: "add the scope in the app's settings (`the-loop slack manifest` lists them all) and reinstall the app"},
-	"no_permission":          {is: threads.ErrDisabled, remedy: remedyTeam + " to allow the app"},
-	"team_disabled":          {is: threads.ErrDisabled, remedy: remedyTeam + ": it is disabled"},
-	"org_login_required":     {is: threads.ErrDisabled, remedy: remedyTeam + ": it is moving into an organisation"},
-	"access_denied":          {is: threads.ErrDisabled, remedy: remedyTeam + " to allow the app"},
-	"app_not_found":          {is: threads.ErrDisabled, remedy: "the app was deleted; create it again from `the-loop slack manifest`"},
+	"invalid_auth":           {is: chat.ErrDisabled, remedy: remedyToken},
+	"not_authed":             {is: chat.ErrDisabled, remedy: remedyToken},
+	"account_inactive":       {is: chat.ErrDisabled, remedy: "the app was uninstalled or its bot deactivated; install it again and copy its new token"},
+	"token_revoked":          {is: chat.ErrDisabled, remedy: "the token was revoked; install the app again and copy its new token"},
+	"token_expired":          {is: chat.ErrDisabled, remedy: "switch token rotation off in the app's settings and install the app again"},
+	"not_allowed_token_type": {is: chat.ErrDisabled, remedy: "the two tokens may be swapped: the bot token begins with xoxb-, the app token with xapp-"},
+	"missing_scope":          {is: chat.ErrDisabled, remedy: "add the scope in the app's settings (`the-loop slack manifest` lists them all) and reinstall the app"},
+	"no_permission":          {is: chat.ErrDisabled, remedy: remedyTeam + " to allow the app"},
+	"team_disabled":          {is: chat.ErrDisabled, remedy: remedyTeam + ": it is disabled"},
+	"org_login_required":     {is: chat.ErrDisabled, remedy: remedyTeam + ": it is moving into an organisation"},
+	"access_denied":          {is: chat.ErrDisabled, remedy: remedyTeam + " to allow the app"},
+	"app_not_found":          {is: chat.ErrDisabled, remedy: "the app was deleted; create it again from `the-loop slack manifest`"},
 }
 
 // codeNoAnswer is our own name for an answer that is no success and names no error.
 const codeNoAnswer = "no_answer"
 
 // errCrowded is a refusal of one reaction for want of room.
-var errCrowded = fmt.Errorf("%w: %w", threads.ErrRefused, threads.ErrTooManyReactions)
+var errCrowded = fmt.Errorf("%w: %w", chat.ErrRefused, chat.ErrTooManyReactions)
 
 // meaningOf looks a code up.
 func meaningOf(code string) meaning {
 	if m, known := meanings[code]; known {
 		return m
 	}
-	return meaning{is: threads.ErrRefused}
+	return meaning{is: chat.ErrRefused}
 }
 
 // fatal returns the FatalError that a Slack error code stands for, or nil.
@@ -166,11 +166,11 @@ func classify(method, token string, effect bool, err error) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &limited):
-		return fmt.Errorf("%s: %w", method, &threads.RateLimitedError{After: limited.RetryAfter})
+		return fmt.Errorf("%s: %w", method, &chat.RateLimitedError{After: limited.RetryAfter})
 	case errors.As(err, &slackErr):
 		return classifyCode(method, token, effect, slackErr)
 	case effect && mayBeDone(err):
-		return fmt.Errorf("%s: %w: %w", method, threads.ErrOutcomeUnknown, err)
+		return fmt.Errorf("%s: %w: %w", method, chat.ErrOutcomeUnknown, err)
 	}
 	return fmt.Errorf("%s: %w", method, err)
 }
@@ -182,9 +182,9 @@ func classifyCode(method, token string, effect bool, e slack.SlackErrorResponse)
 	m := meaningOf(e.Err)
 	switch {
 	case m.wait:
-		return fmt.Errorf("%s: %w", method, &threads.RateLimitedError{After: defaultRetryAfter})
+		return fmt.Errorf("%s: %w", method, &chat.RateLimitedError{After: defaultRetryAfter})
 	case effect && m.unsure:
-		m.is = threads.ErrOutcomeUnknown
+		m.is = chat.ErrOutcomeUnknown
 	}
 	return &APIError{Method: method, Code: e.Err, Needed: e.Needed, is: m.is}
 }

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"time"
 
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // fetchStall is how long Slack may send nothing of a file.
@@ -22,7 +22,7 @@ const fetchStall = 30 * time.Second
 const maxHops = 3
 
 // files are those that came with a message, also with one that it passes on.
-func (m message) files() []threads.File {
+func (m message) files() []chat.File {
 	all := m.objects("files")
 	for _, a := range m.objects("attachments") {
 		if isPreview(a, m) {
@@ -33,7 +33,7 @@ func (m message) files() []threads.File {
 			all = append(all, inner.obj("message").objects("files")...)
 		}
 	}
-	var files []threads.File
+	var files []chat.File
 	known := map[string]bool{}
 	for _, o := range all {
 		f := fileOf(o)
@@ -47,9 +47,9 @@ func (m message) files() []threads.File {
 
 // fileOf reads a file as Slack writes it. In channels that are shared it may hold no more than an id, and what is deleted
 // has no address: Slack is asked for it when it is fetched.
-func fileOf(o object) threads.File {
+func fileOf(o object) chat.File {
 	size, _ := strconv.ParseInt(o.str("size"), 10, 64) // 0: not known
-	f := threads.File{ID: o.str("id"), Name: first(o.str("name"), o.str("title")), Type: o.str("mimetype"), Size: size,
+	f := chat.File{ID: o.str("id"), Name: first(o.str("name"), o.str("title")), Type: o.str("mimetype"), Size: size,
 		URL: first(o.str("url_private_download"), o.str("url_private")), Link: o.str("permalink")}
 	if o.is("is_external") || o.str("mode") == "external" {
 		f.Elsewhere, f.Link = true, first(o.str("url_private"), f.Link)
@@ -59,7 +59,7 @@ func fileOf(o object) threads.File {
 
 // Fetch implements [threads.Fetcher]. The bot token goes to Slack's own hosts and to the InjectAPI's, whatever the file says of
 // itself and wherever it is redirected (GHSA-3q3v-34v2-g88f).
-func (c *Client) Fetch(ctx context.Context, f threads.File, to io.Writer) error {
+func (c *Client) Fetch(ctx context.Context, f chat.File, to io.Writer) error {
 	if c.lacks(scopeFetch) {
 		return c.noEntry()
 	}
@@ -95,7 +95,7 @@ func (l *living) Read(p []byte) (int, error) {
 }
 
 // copyFile takes the file, unless it is Slack's sign-in page: HTML where none was announced, or HTML of another length.
-func (c *Client) copyFile(f threads.File, resp *http.Response, body io.Reader, to io.Writer) error {
+func (c *Client) copyFile(f chat.File, resp *http.Response, body io.Reader, to io.Writer) error {
 	page := isHTML(resp.Header.Get("Content-Type"))
 	if page && !isHTML(f.Type) {
 		return c.noEntry()
@@ -120,7 +120,7 @@ func (c *Client) noEntry() error {
 	if c.lacks(scopeFetch) {
 		return noScope(scopeFetch)
 	}
-	return &threads.FileError{Why: "Slack answered with its sign-in page, so the bot may not read it"}
+	return &chat.FileError{Why: "Slack answered with its sign-in page, so the bot may not read it"}
 }
 
 // lacks reports that the token is known to be without a scope.
@@ -134,7 +134,7 @@ func (c *Client) download(ctx context.Context, from string) (*http.Response, err
 	for range maxHops + 1 {
 		u, err := url.Parse(from)
 		if err != nil || !c.wire.trusts(u) {
-			return nil, &threads.FileError{Why: "its address is not one of Slack's, and the bot's token goes nowhere else"}
+			return nil, &chat.FileError{Why: "its address is not one of Slack's, and the bot's token goes nowhere else"}
 		}
 		resp, err := c.ask(ctx, u)
 		if err != nil {
@@ -150,13 +150,13 @@ func (c *Client) download(ctx context.Context, from string) (*http.Response, err
 		}
 		from = next.String()
 	}
-	return nil, &threads.FileError{Why: "Slack sends from one address to the next for it"}
+	return nil, &chat.FileError{Why: "Slack sends from one address to the next for it"}
 }
 
 func (c *Client) ask(ctx context.Context, u *url.URL) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, &threads.FileError{Why: "its address cannot be used"}
+		return nil, &chat.FileError{Why: "its address cannot be used"}
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
 	resp, err := c.wire.http.Do(req)
@@ -185,17 +185,17 @@ func answered(resp *http.Response) (*http.Response, error) {
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests:
 		after, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // it was mended
-		return nil, fmt.Errorf("fetch a file: %w", &threads.RateLimitedError{After: time.Duration(after) * time.Second})
+		return nil, fmt.Errorf("fetch a file: %w", &chat.RateLimitedError{After: time.Duration(after) * time.Second})
 	case resp.StatusCode >= http.StatusInternalServerError, resp.StatusCode == http.StatusRequestTimeout:
 		return nil, fmt.Errorf("fetch a file: %s", resp.Status)
 	case resp.StatusCode == http.StatusNotFound, resp.StatusCode == http.StatusGone:
-		return nil, &threads.FileError{Why: "it is no longer in Slack"}
+		return nil, &chat.FileError{Why: "it is no longer in Slack"}
 	}
-	return nil, &threads.FileError{Why: "Slack refuses it (" + resp.Status + ")"}
+	return nil, &chat.FileError{Why: "Slack refuses it (" + resp.Status + ")"}
 }
 
 // fileInfo asks Slack for a file of which the message told too little.
-func (c *Client) fileInfo(ctx context.Context, f threads.File) (threads.File, error) {
+func (c *Client) fileInfo(ctx context.Context, f chat.File) (chat.File, error) {
 	a, err := c.call(ctx, methodFile, url.Values{"file": {f.ID}})
 	var named *APIError
 	var refused *FatalError
@@ -203,18 +203,18 @@ func (c *Client) fileInfo(ctx context.Context, f threads.File) (threads.File, er
 	case errors.As(err, &refused) && refused.Code == "missing_scope":
 		return f, noScope(first(refused.Needed, scopeFetch))
 	case errors.As(err, &named) && meaningOf(named.Code).is != nil:
-		return f, &threads.FileError{Why: "it is no longer in Slack, or the bot may not see it (" + named.Code + ")"}
+		return f, &chat.FileError{Why: "it is no longer in Slack, or the bot may not see it (" + named.Code + ")"}
 	case err != nil:
 		return f, err
 	}
 	known := fileOf(a.obj("file"))
 	switch {
 	case known.Elsewhere:
-		return f, &threads.FileError{Why: "it lies outside of Slack: " + known.Link}
+		return f, &chat.FileError{Why: "it lies outside of Slack: " + known.Link}
 	case known.URL == "":
-		return f, &threads.FileError{Why: "it was deleted, or is hidden by the limits of the workspace's plan"}
+		return f, &chat.FileError{Why: "it was deleted, or is hidden by the limits of the workspace's plan"}
 	}
 	return known, nil
 }
 
-var _ threads.Fetcher = (*Client)(nil)
+var _ chat.Fetcher = (*Client)(nil)

@@ -15,11 +15,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"the-loop/bot/localslack"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // shared posts a file and returns it as the bot reads it from the thread.
-func (x *world) shared(f localslack.File) threads.File {
+func (x *world) shared(f localslack.File) chat.File {
 	x.t.Helper()
 	ts := x.reply(x.root(), "look", localslack.WithFiles(f))
 	m, ok := x.Message(x.ch, ts)
@@ -30,17 +30,17 @@ func (x *world) shared(f localslack.File) threads.File {
 	return message{object: loose(raw)}.files()[0]
 }
 
-func (x *world) fetch(f threads.File) (string, error) {
+func (x *world) fetch(f chat.File) (string, error) {
 	var b bytes.Buffer
 	err := x.client.Fetch(x.ctx, f, &b)
 	return b.String(), err
 }
 
 // refused fails unless the file is refused for good with these words and nothing was written.
-func (x *world) refused(f threads.File, parts ...string) {
+func (x *world) refused(f chat.File, parts ...string) {
 	x.t.Helper()
 	got, err := x.fetch(f)
-	var final *threads.FileError
+	var final *chat.FileError
 	if !errors.As(err, &final) || got != "" {
 		x.t.Fatalf("%q, %v", got, err)
 	}
@@ -66,8 +66,8 @@ func TestAFileIsFetched(t *testing.T) {
 	if got, err := x.fetch(f); err != nil || got != want {
 		t.Errorf("asked for by its id: %d bytes, %v", len(got), err)
 	}
-	x.refused(threads.File{ID: "F404"}, "no longer in Slack", "file_not_found")
-	x.refused(threads.File{ID: "F404", URL: strings.Replace(x.shared(localslack.File{Name: "b"}).URL, "/files/", "/files/F404", 1)}, "no longer in Slack")
+	x.refused(chat.File{ID: "F404"}, "no longer in Slack", "file_not_found")
+	x.refused(chat.File{ID: "F404", URL: strings.Replace(x.shared(localslack.File{Name: "b"}).URL, "/files/", "/files/F404", 1)}, "no longer in Slack")
 }
 
 func TestAPageThatIsTheFileIsToldFromTheSignInPage(t *testing.T) {
@@ -158,22 +158,22 @@ func TestFailuresThatMayPassAreToldFromThoseThatStay(t *testing.T) {
 	f := x.shared(localslack.File{Name: "a.txt", Content: []byte("x")})
 	for name, fault := range map[string]localslack.APIFault{"503": localslack.HTML(http.StatusServiceUnavailable), "cut": localslack.CutBefore()} {
 		x.Faults().InjectAPI("file", 2, fault) // the HTTP client may try a cut connection again
-		var final *threads.FileError
+		var final *chat.FileError
 		if _, err := x.fetch(f); err == nil || errors.As(err, &final) || strings.Contains(err.Error(), "http://") {
 			t.Errorf("%s: %v", name, err)
 		}
 		x.Faults().Clear()
 	}
 	x.Faults().InjectAPI("file", 1, localslack.RateLimited("7"))
-	var limited *threads.RateLimitedError
+	var limited *chat.RateLimitedError
 	if _, err := x.fetch(f); !errors.As(err, &limited) || limited.After != 7*time.Second {
 		t.Errorf("429: %v", err)
 	}
 	x.Faults().InjectAPI("file", 1, localslack.HTML(http.StatusForbidden))
 	x.refused(f, "403")
 	x.Faults().InjectAPI(methodFile, 1, localslack.Error("internal_error"))
-	var final *threads.FileError
-	if _, err := x.fetch(threads.File{ID: f.ID}); err == nil || errors.As(err, &final) {
+	var final *chat.FileError
+	if _, err := x.fetch(chat.File{ID: f.ID}); err == nil || errors.As(err, &final) {
 		t.Errorf("files.info in trouble: %v", err)
 	}
 }
@@ -185,7 +185,7 @@ func TestFilesAreReadAsSlackWritesThem(t *testing.T) {
 		{"id":"F2","title":"Plan","is_external":true,"url_private":"https://docs.example/plan","permalink":"https://x.slack.com/b"},
 		{"id":"F3","mode":"tombstone"},
 		{"id":"F4","file_access":"check_file_info","size":"9"}]}`))}
-	want := []threads.File{
+	want := []chat.File{
 		{ID: "F1", Name: "a.png", Type: "image/png", Size: 12, URL: "https://files.slack.com/d/a", Link: "https://x.slack.com/a"},
 		{ID: "F2", Name: "Plan", URL: "https://docs.example/plan", Link: "https://docs.example/plan", Elsewhere: true},
 		{ID: "F3"}, {ID: "F4", Size: 9}}

@@ -17,6 +17,7 @@ import (
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -141,7 +142,7 @@ func (x *world) until(what string, cond func() bool) {
 	}
 }
 
-func (x *world) post(p threads.Post) string {
+func (x *world) post(p chat.Post) string {
 	x.t.Helper()
 	if p.Channel == "" {
 		p.Channel = x.ch
@@ -153,7 +154,7 @@ func (x *world) post(p threads.Post) string {
 	return ts
 }
 
-func (x *world) root() string { return x.post(threads.Post{Text: "root", Nonce: "n-root"}) }
+func (x *world) root() string { return x.post(chat.Post{Text: "root", Nonce: "n-root"}) }
 
 func (x *world) reply(root, text string, opts ...localslack.PostOption) string {
 	x.t.Helper()
@@ -180,7 +181,7 @@ type ear struct {
 	mu      sync.Mutex // guards the fields that follow
 	changed chan struct{}
 	words   []string
-	replies []threads.Reply
+	replies []chat.Reply
 	events  []sessions.Event
 }
 
@@ -204,8 +205,8 @@ func (e *ear) changes() <-chan struct{} {
 	return e.changed
 }
 
-func (e *ear) Heard(r threads.Reply)              { e.keep(r); e.say("heard %s", r.TS) }
-func (e *ear) Edited(r threads.Reply)             { e.keep(r); e.say("edited %s", r.TS) }
+func (e *ear) Heard(r chat.Reply)                 { e.keep(r); e.say("heard %s", r.TS) }
+func (e *ear) Edited(r chat.Reply)                { e.keep(r); e.say("edited %s", r.TS) }
 func (e *ear) Withdrawn(channel, root, ts string) { e.say("withdrawn %s %s %s", channel, root, ts) }
 func (e *ear) RootGone(channel, root string)      { e.say("rootgone %s %s", channel, root) }
 func (e *ear) Connected(bool)                     { e.say("connected") }
@@ -213,7 +214,7 @@ func (e *ear) CatchUpAll()                        { e.say("catchupall") }
 func (e *ear) CatchUp(channel, root string)       { e.say("catchup %s %s", channel, root) }
 func (e *ear) notice(n Notice)                    { e.say("notice %s %s %s", n.Kind, n.Channel, n.Renamed) }
 
-func (e *ear) keep(r threads.Reply) {
+func (e *ear) keep(r chat.Reply) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.replies = append(e.replies, r)
@@ -246,7 +247,7 @@ func (e *ear) count(prefix string) int {
 func (e *ear) has(word string) bool { return slices.Contains(e.all(), word) }
 
 // reply is the last reply with that ts.
-func (e *ear) reply(t *testing.T, ts string) threads.Reply {
+func (e *ear) reply(t *testing.T, ts string) chat.Reply {
 	t.Helper()
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -256,7 +257,7 @@ func (e *ear) reply(t *testing.T, ts string) threads.Reply {
 		}
 	}
 	t.Fatalf("no reply %s among %v", ts, e.words)
-	return threads.Reply{}
+	return chat.Reply{}
 }
 
 // drop is the last recorded drop.
@@ -271,7 +272,7 @@ func (e *ear) drop() map[string]any {
 	return nil
 }
 
-func load(t *testing.T, ctx context.Context, r threads.Reply) threads.Content {
+func load(t *testing.T, ctx context.Context, r chat.Reply) chat.Content {
 	t.Helper()
 	c, err := r.Load(ctx)
 	if err != nil {

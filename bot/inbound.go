@@ -7,6 +7,7 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // Threads is told what happens in threads. None of its methods may block.
@@ -19,9 +20,9 @@ type Threads interface {
 
 // Replies takes what people write in threads.
 type Replies interface {
-	Heard(r threads.Reply)
+	Heard(r chat.Reply)
 	// Edited says that the text of a reply is another one now.
-	Edited(r threads.Reply)
+	Edited(r chat.Reply)
 	// Withdrawn says that a reply was deleted.
 	Withdrawn(channel, root, ts string)
 }
@@ -166,7 +167,7 @@ func channelOf(event object) string {
 func (in *Inbound) clocked(payload, event object) {
 	for _, at := range []string{payload.str("event_time"), event.str("event_ts")} {
 		if at != "" {
-			in.o.Client.clock.ObserveEvent(threads.TSTime(at))
+			in.o.Client.clock.ObserveEvent(chat.TSTime(at))
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/render"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // Subtypes of messages that mean something here.
@@ -114,7 +114,7 @@ func homeTeam(self Self, teams ...string) string {
 }
 
 // command reads a message that begins with a mention of the bot; nil when it does not.
-func (m message) command(self Self) *threads.Command {
+func (m message) command(self Self) *chat.Command {
 	text := strings.TrimLeft(m.str("text"), " \t\r\n\u00a0\u200b")
 	inner, ok := strings.CutPrefix(text, "<@"+self.User)
 	if !ok || self.User == "" {
@@ -131,13 +131,13 @@ func (m message) command(self Self) *threads.Command {
 const verbRaw = "raw"
 
 // parseCommand splits what follows the mention, or a slash command, into a verb and its words.
-func parseCommand(text string) *threads.Command {
+func parseCommand(text string) *chat.Command {
 	text = strings.TrimLeftFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ',' || r == ':' })
 	words := splitWords(foldTyping(text))
 	if len(words) == 0 {
-		return &threads.Command{}
+		return &chat.Command{}
 	}
-	c := &threads.Command{Verb: strings.ToLower(words[0]), Args: words[1:]}
+	c := &chat.Command{Verb: strings.ToLower(words[0]), Args: words[1:]}
 	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
 		c.Rest = strings.TrimSpace(text[i:])
 	}

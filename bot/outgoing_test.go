@@ -16,7 +16,7 @@ import (
 	"the-loop/bot/render"
 	"the-loop/sessions"
 	"the-loop/sessions/envstate"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // recordedSlack says yes to everything and remembers what it was sent, as text.
@@ -104,7 +104,7 @@ func TestNothingLeavesThroughTheClientWithAValue(t *testing.T) {
 // throughEveryDoor sends a text in every argument that takes one. What Slack says does not matter.
 func throughEveryDoor(c *Client, text string) {
 	ctx := context.Background()
-	post := threads.Post{Channel: "C1", Root: "1.1", Text: text, Nonce: "n", Session: "s"}
+	post := chat.Post{Channel: "C1", Root: "1.1", Text: text, Nonce: "n", Session: "s"}
 	section := slack.NewSectionBlock(slack.NewTextBlockObject(slack.PlainTextType, text, false, false), nil, nil)
 	blocks := slack.Blocks{BlockSet: []slack.Block{section, slack.NewInputBlock("b", slack.NewTextBlockObject(slack.PlainTextType, text, false, false), nil,
 		&slack.PlainTextInputBlockElement{Type: slack.METPlainTextInput, ActionID: "a", InitialValue: text})}}
@@ -113,7 +113,7 @@ func throughEveryDoor(c *Client, text string) {
 	_ = c.Whisper(ctx, "C1", "1.1", "U1", text, render.Button{Label: "Go", Action: "go"})
 	_ = c.respond(ctx, "https://hooks.slack.com/x", "1.1", text)
 	_ = c.SetStatus(ctx, "C1", "1.1", text)
-	file := threads.FileUpload{Name: text, Size: 1, ID: "F1"}
+	file := chat.FileUpload{Name: text, Size: 1, ID: "F1"}
 	_, _ = c.Upload(ctx, file, strings.NewReader("x"))
 	_ = c.Share(ctx, file, post)
 	_ = c.upload(ctx, "C1", "1.1", text, text, []byte("x"))

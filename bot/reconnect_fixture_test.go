@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // memoryNet is a network in memory, so that its time can be a synctest bubble's. It is the workspace's listener too.
@@ -157,7 +157,7 @@ func newFlaky(t *testing.T) *flaky {
 // up connects. The socket runs until the test ends.
 func (x *flaky) up() {
 	x.t.Helper()
-	root, err := x.client.Post(x.t.Context(), threads.Post{Channel: x.ch, Text: "root", Nonce: "n"})
+	root, err := x.client.Post(x.t.Context(), chat.Post{Channel: x.ch, Text: "root", Nonce: "n"})
 	if err != nil {
 		x.t.Fatal(err)
 	}

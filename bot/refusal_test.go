@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"the-loop/bot/localslack"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // A bot token that Slack refuses for a while ends nothing: the connection stays, it is said, and it is unsaid when the token
@@ -18,7 +18,7 @@ func TestABotTokenThatIsRefusedForAWhileIsSaid(t *testing.T) {
 	x.client.refused.changed = func() { told++ }
 	x.Faults().InjectAPI(methodPost, 2, localslack.Error("invalid_auth"))
 	for range 2 {
-		if _, err := x.client.Post(x.ctx, threads.Post{Channel: x.ch, Text: "x", Nonce: "n"}); code(err) != "invalid_auth" {
+		if _, err := x.client.Post(x.ctx, chat.Post{Channel: x.ch, Text: "x", Nonce: "n"}); code(err) != "invalid_auth" {
 			t.Errorf("posted: %v", err)
 		}
 		if why := x.client.refused.problem(); !strings.Contains(why, "invalid_auth") || !strings.Contains(why, "bot token") || told != 1 {
@@ -29,12 +29,12 @@ func TestABotTokenThatIsRefusedForAWhileIsSaid(t *testing.T) {
 	x.Faults().Drop()
 	x.until("another connection", func() bool { return s.State().Reconnects == 1 && s.State().Connected })
 	x.Faults().InjectAPI(methodPost, 1, localslack.HTML(200)) // nor is a page
-	_, _ = x.client.Post(x.ctx, threads.Post{Channel: x.ch, Text: "x", Nonce: "n"})
+	_, _ = x.client.Post(x.ctx, chat.Post{Channel: x.ch, Text: "x", Nonce: "n"})
 	if x.client.refused.problem() == "" {
 		t.Error("it was unsaid too early")
 	}
 	x.Faults().InjectAPI(methodPost, 1, localslack.Error("msg_too_long")) // the token is taken; the message is not
-	_, _ = x.client.Post(x.ctx, threads.Post{Channel: x.ch, Text: "x", Nonce: "n"})
+	_, _ = x.client.Post(x.ctx, chat.Post{Channel: x.ch, Text: "x", Nonce: "n"})
 	if why := x.client.refused.problem(); why != "" || told != 2 {
 		t.Errorf("still said: %q, %d times", why, told)
 	}

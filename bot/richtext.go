@@ -2,7 +2,6 @@ package bot
 
 import (
 	"encoding/json"
-
 	"strconv"
 	"strings"
 	"time"

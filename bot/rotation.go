@@ -18,7 +18,7 @@ import (
 	"the-loop/authz"
 	"the-loop/bot/render"
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // Rollers tell of sessions that run on a stale environment, and restart them onto the new one.
@@ -259,7 +259,7 @@ func (r *rotation) soon(d time.Duration) { r.again = min(r.again, max(d, 10*time
 
 // settle has what failed tried again later.
 func (r *rotation) settle(ctx context.Context, err error) {
-	var limited *threads.RateLimitedError
+	var limited *chat.RateLimitedError
 	switch {
 	case ctx.Err() != nil:
 		return
@@ -332,7 +332,7 @@ func (r *rotation) post(ctx context.Context, p render.Rotation, m rotationMessag
 	case err == nil:
 		r.message(m.Nonce, func(m *rotationMessage) { m.TS, m.Shown = ts, shown })
 		return nil
-	case !errors.Is(err, threads.ErrOutcomeUnknown) && ctx.Err() == nil:
+	case !errors.Is(err, chat.ErrOutcomeUnknown) && ctx.Err() == nil:
 		r.message(m.Nonce, func(m *rotationMessage) { m.Tried = false })
 	}
 	return fmt.Errorf("tell of stale sessions: %w", err)
@@ -401,7 +401,7 @@ func (r *rotation) edit(ctx context.Context, p render.Rotation, m rotationMessag
 	}
 	err := r.b.o.Client.Update(ctx, m.TS, post)
 	switch {
-	case errors.Is(err, threads.ErrReplyGone): // nobody wants to see it
+	case errors.Is(err, chat.ErrReplyGone): // nobody wants to see it
 		r.message(m.Nonce, func(m *rotationMessage) { m.Gone = true })
 		return true, nil
 	case err != nil:
@@ -412,10 +412,10 @@ func (r *rotation) edit(ctx context.Context, p render.Rotation, m rotationMessag
 }
 
 // rotationPost is the message, and a sum of what it shows.
-func rotationPost(p render.Rotation, m rotationMessage) (threads.Post, string) {
-	post := threads.Post{Channel: m.Channel, Nonce: m.Nonce, Text: p.Text()}
+func rotationPost(p render.Rotation, m rotationMessage) (chat.Post, string) {
+	post := chat.Post{Channel: m.Channel, Nonce: m.Nonce, Text: p.Text()}
 	for _, b := range p.Buttons() {
-		post.Buttons = append(post.Buttons, threads.Button(b))
+		post.Buttons = append(post.Buttons, chat.Button(b))
 	}
 	raw, _ := json.Marshal([]any{post.Text, post.Buttons}) // strings always encode
 	sum := sha256.Sum256(raw)

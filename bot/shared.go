@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"the-loop/authz"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // SharedError says that a channel gets nothing of ours, since another organisation can read it.
@@ -24,7 +24,7 @@ func (e *SharedError) Error() string {
 		"use another channel, or set channels.slack.allowSharedChannels", e.Channel)
 }
 
-func (e *SharedError) Unwrap() error { return threads.ErrUnavailable }
+func (e *SharedError) Unwrap() error { return chat.ErrUnavailable }
 
 const (
 	// sharedAge is how long it counts what Slack said of a channel. The events that tell of a change come sooner.
@@ -87,8 +87,8 @@ func (s *sharing) look(ctx context.Context, channel string) (bool, error) {
 	s.mu.Unlock()
 	shared, err := s.b.o.Client.shared(ctx, channel)
 	switch {
-	case err != nil && threads.FailureOf(err) == threads.FailureMessage:
-		return false, fmt.Errorf("look whether the channel %s is shared: %w (%s)", channel, threads.ErrUnavailable, code(err))
+	case err != nil && chat.FailureOf(err) == chat.FailureMessage:
+		return false, fmt.Errorf("look whether the channel %s is shared: %w (%s)", channel, chat.ErrUnavailable, code(err))
 	case err != nil:
 		return false, fmt.Errorf("look whether the channel %s is shared: %w", channel, err)
 	}
@@ -237,10 +237,10 @@ func (s *sharing) tell(ctx context.Context, channel string) {
 		if told[user] || !s.b.allows(ctx, user) {
 			continue
 		}
-		_, err := s.b.o.Client.Post(ctx, threads.Post{Channel: user, Nonce: rand.Text(), Text: fmt.Sprintf(":no_entry: <#%s> is shared with another "+
+		_, err := s.b.o.Client.Post(ctx, chat.Post{Channel: user, Nonce: rand.Text(), Text: fmt.Sprintf(":no_entry: <#%s> is shared with another "+
 			"organisation now. Nothing of the sessions is posted there any more, and it waits: stop sharing the channel, use another one, or set "+
 			"`channels.slack.allowSharedChannels`.", channel)})
-		if failure := threads.FailureOf(err); err != nil && (failure == threads.FailureRetry || failure == threads.FailureWait) && !errors.Is(err, threads.ErrOutcomeUnknown) {
+		if failure := chat.FailureOf(err); err != nil && (failure == chat.FailureRetry || failure == chat.FailureWait) && !errors.Is(err, chat.ErrOutcomeUnknown) {
 			continue // the next look tries again
 		}
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // nextReplyArrives is the proof of every recovery: a reply written now is heard.
@@ -162,7 +162,7 @@ func TestWaitsGrowWithinBounds(t *testing.T) {
 	if d := wait.next(true, errClosed); d != 0 {
 		t.Errorf("after a connection that lived: %s", d)
 	}
-	if d := wait.next(false, fmt.Errorf("open: %w", &threads.RateLimitedError{After: 90 * time.Second})); d != 90*time.Second {
+	if d := wait.next(false, fmt.Errorf("open: %w", &chat.RateLimitedError{After: 90 * time.Second})); d != 90*time.Second {
 		t.Errorf("Slack asks for 90 s, we wait %s", d)
 	}
 }
@@ -294,7 +294,7 @@ func TestAcksWhileDownDoNotHang(t *testing.T) {
 	}
 	x.until("a new connection", func() bool { return s.State().Reconnects >= 1 && s.State().Connected })
 	x.nextReplyArrives(root)
-	if !slices.IsSortedFunc(all, threads.CompareTS) {
+	if !slices.IsSortedFunc(all, chat.CompareTS) {
 		t.Error("timestamps are not in order")
 	}
 }

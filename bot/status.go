@@ -9,10 +9,10 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
-var _ threads.StatusSetter = (*Client)(nil)
+var _ chat.StatusSetter = (*Client)(nil)
 
 // SetStatus implements [threads.StatusSetter]. Slack shows the text behind the app's name, in threads of channels too.
 func (c *Client) SetStatus(ctx context.Context, channel, root, text string) error {
@@ -29,8 +29,8 @@ func statusError(err error) error {
 	var status slack.StatusCodeError
 	switch name := code(err); {
 	case errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusNotImplemented):
-	case name == "", meaningOf(name).is == nil, errors.Is(err, threads.ErrUnavailable), errors.Is(err, threads.ErrThreadGone):
+	case name == "", meaningOf(name).is == nil, errors.Is(err, chat.ErrUnavailable), errors.Is(err, chat.ErrThreadGone):
 		return err
 	}
-	return fmt.Errorf("%w: %w", threads.ErrNoStatus, err)
+	return fmt.Errorf("%w: %w", chat.ErrNoStatus, err)
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // viewRef is a modal or a Home tab that is open.
@@ -118,7 +118,7 @@ func (c *Client) send(ctx context.Context, to string, content io.Reader, size in
 	case status == http.StatusOK:
 		return nil
 	case status/100 == 4 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
-		return &threads.FileError{Why: "Slack refuses it (" + resp.Status + ")"} // the address is a fresh one
+		return &chat.FileError{Why: "Slack refuses it (" + resp.Status + ")"} // the address is a fresh one
 	}
 	return fmt.Errorf("upload: %s", resp.Status)
 }

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 const (
@@ -34,7 +34,7 @@ type wire struct {
 	base  *url.URL
 	http  *http.Client
 	clean func(string) string // takes out of a text what must not be posted
-	clock *threads.Clock
+	clock *chat.Clock
 
 	heard func(req *http.Request, resp *http.Response, body []byte) // told of each answer; may be nil
 }
@@ -58,7 +58,7 @@ func newWire(apiURL string, hc *http.Client) (*wire, error) {
 	}
 	own := *hc
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &wire{base: base, http: &own, clean: func(text string) string { return text }, clock: &threads.Clock{}}, nil
+	return &wire{base: base, http: &own, clean: func(text string) string { return text }, clock: &chat.Clock{}}, nil
 }
 
 func loopback(host string) bool {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // AnnounceRequest asks for a session to be announced, and for its announcement to show what is true.
@@ -20,7 +21,7 @@ type AnnounceRequest struct {
 	Ref     sessions.Ref
 	Channel string
 	Started time.Time // of the run that is announced: an announcement that somebody deleted stays away until a later one
-	Post    Post      // Channel, Root, Nonce and Session are filled in here
+	Post    chat.Post // Channel, Root, Nonce and Session are filled in here
 }
 
 // Announce posts the root of a session's thread and binds the thread, once: the intent is on disk before the post, and
@@ -102,15 +103,15 @@ func (m *Manager) postRoot(ctx context.Context, t *thread, a AnnounceRequest) er
 	case err == nil:
 		t.call(ctx, func(ctx context.Context) { t.bindRoot(ctx, ts, fingerprint(a.Post)) })
 		return nil
-	case !errors.Is(err, ErrOutcomeUnknown) && ctx.Err() == nil:
+	case !errors.Is(err, chat.ErrOutcomeUnknown) && ctx.Err() == nil:
 		t.call(ctx, func(context.Context) { t.b.Announcement.Tried = false; t.saveBestEffort() })
 	}
 	return fmt.Errorf("announce %s: %w", a.Ref, err)
 }
 
 // postWithFallback posts, and where Slack refuses the message as it should be, a plain text in its place.
-func (m *Manager) postWithFallback(ctx context.Context, p Post) (ts string, err error) {
-	if ts, err = m.o.Poster.Post(ctx, p); !errors.Is(err, ErrRefused) {
+func (m *Manager) postWithFallback(ctx context.Context, p chat.Post) (ts string, err error) {
+	if ts, err = m.o.Poster.Post(ctx, p); !errors.Is(err, chat.ErrRefused) {
 		return ts, err
 	}
 	m.o.Log.Warn("Slack refuses an announcement; it is posted as a plain text", "session", p.Session, "err", err)
@@ -119,9 +120,9 @@ func (m *Manager) postWithFallback(ctx context.Context, p Post) (ts string, err 
 }
 
 // updateWithFallback is postWithFallback for a message that is there.
-func (m *Manager) updateWithFallback(ctx context.Context, ts string, p Post) error {
+func (m *Manager) updateWithFallback(ctx context.Context, ts string, p chat.Post) error {
 	err := m.o.Poster.Update(ctx, ts, p)
-	if !errors.Is(err, ErrRefused) {
+	if !errors.Is(err, chat.ErrRefused) {
 		return err
 	}
 	m.o.Log.Warn("Slack refuses what an announcement should show; it is made a plain text", "session", p.Session, "err", err)
@@ -130,7 +131,7 @@ func (m *Manager) updateWithFallback(ctx context.Context, ts string, p Post) err
 }
 
 // refreshAnnouncement edits an announcement that no longer shows what is true.
-func (m *Manager) refreshAnnouncement(ctx context.Context, t *thread, b Binding, p Post) error {
+func (m *Manager) refreshAnnouncement(ctx context.Context, t *thread, b Binding, p chat.Post) error {
 	shows := fingerprint(p)
 	if b.Announcement.Shown == shows {
 		return nil
@@ -141,7 +142,7 @@ func (m *Manager) refreshAnnouncement(ctx context.Context, t *thread, b Binding,
 	}
 	err := m.updateWithFallback(ctx, b.Root, p)
 	switch {
-	case errors.Is(err, ErrReplyGone):
+	case errors.Is(err, chat.ErrReplyGone):
 		t.call(ctx, t.dismiss)
 		return nil
 	case err != nil:
@@ -159,7 +160,7 @@ func (t *thread) bindRoot(ctx context.Context, ts, shown string) {
 	t.b.Root, t.b.Cursor, t.b.Announcement.Shown, t.b.LastActive = ts, ts, shown, t.m.now()
 	t.stale = shown == "" // found again after a crash: somebody may have replied meanwhile
 	t.saveBestEffort()
-	t.setThreadID(ThreadID{t.b.Channel, ts})
+	t.setThreadID(chat.ThreadID{Channel: t.b.Channel, Root: ts})
 	t.m.index(t)
 	t.m.o.Sink.Emit(ctx, sessions.Event{Name: sessions.EventName(t.ref, EventAnnounced), Level: slog.LevelInfo, ID: t.sessionID, Ref: t.ref,
 		Fields: map[string]any{"channel": t.b.Channel, "thread": ts}})
@@ -247,7 +248,7 @@ func (m *Manager) IsBound(id string) bool {
 }
 
 // fingerprint is a short sum of what a message shows.
-func fingerprint(p Post) string {
+func fingerprint(p chat.Post) string {
 	p.Channel, p.Root, p.Nonce, p.Session = "", "", "", ""
 	data, _ := json.Marshal(p) // a struct of strings always encodes
 	sum := sha256.Sum256(data)

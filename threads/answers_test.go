@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"the-loop/threads/chat"
 )
 
 // relay has what the agent said posted.
@@ -116,7 +118,7 @@ func TestAnAnswerAfterWhichTheBotDiedIsPostedOnce(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		t.Run(fmt.Sprint("before the post ", before), func(t *testing.T) {
 			withAnswers(t, AnswersFinal, func(w *env) {
-				w.slack.setOnPost(func(l *managerRun, b bool, p Post) error {
+				w.slack.setOnPost(func(l *managerRun, b bool, p chat.Post) error {
 					if b != before || !strings.Contains(p.Text, "second") {
 						return nil
 					}
@@ -230,15 +232,15 @@ func runAnswersModel(w *env, r *rand.Rand) {
 		case 4:
 			w.slack.setErr(nil)
 		case 5:
-			w.slack.setOnPost(func(_ *managerRun, before bool, _ Post) error {
+			w.slack.setOnPost(func(_ *managerRun, before bool, _ chat.Post) error {
 				if before {
 					return nil
 				}
-				return ErrOutcomeUnknown
+				return chat.ErrOutcomeUnknown
 			})
 		case 6:
 			early := r.IntN(2) == 0
-			w.slack.setOnPost(func(l *managerRun, before bool, _ Post) error {
+			w.slack.setOnPost(func(l *managerRun, before bool, _ chat.Post) error {
 				if before != early || killed.Load() {
 					return nil
 				}
@@ -288,7 +290,7 @@ func restart(w *env) {
 func TestAnAgentThatSaysALotHoldsUpNoOthersThread(t *testing.T) {
 	withAnswers(t, AnswersAll, func(w *env) {
 		const other = "id-2"
-		err := w.m.Announce(context.Background(), AnnounceRequest{ID: other, Ref: "standing:o", Channel: channel, Post: Post{Text: "I am o"}})
+		err := w.m.Announce(context.Background(), AnnounceRequest{ID: other, Ref: "standing:o", Channel: channel, Post: chat.Post{Text: "I am o"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"the-loop/threads/chat"
 )
 
 // Reading is bounded by Slack's tier 3 (at least 50 calls a minute); a small burst is allowed.
@@ -187,13 +189,13 @@ func (r *threadReader) read(ctx, work context.Context, t *thread) {
 		now = began
 	}
 	switch {
-	case errors.Is(err, ErrThreadGone):
+	case errors.Is(err, chat.ErrThreadGone):
 		t.do(t.dismiss)
 	case err == nil:
 		t.do(func(ctx context.Context) { t.merge(ctx, number, from.Cursor, replies, now) })
 	case ctx.Err() == nil:
 		r.m.o.Log.Warn("could not read a thread; it is tried again", "ref", t.ref, "channel", from.Channel, "err", err)
-		if errors.Is(err, ErrUnavailable) {
+		if errors.Is(err, chat.ErrUnavailable) {
 			r.findChannel(ctx, t, from.Channel)
 		}
 	}
@@ -210,7 +212,7 @@ func (t *thread) readPosition(ctx context.Context) (Binding, int, bool) {
 	return s.b, s.number, ok
 }
 
-func (r *threadReader) readPages(ctx context.Context, b Binding) (all []Reply, now time.Time, err error) {
+func (r *threadReader) readPages(ctx context.Context, b Binding) (all []chat.Reply, now time.Time, err error) {
 	for cursor := ""; ; {
 		if err := r.limit.Wait(ctx); err != nil {
 			return nil, now, err
@@ -242,13 +244,13 @@ func (r *threadReader) finish(t *thread, err error) {
 	case w == nil:
 	case w.rerun:
 		w.rerun, w.running = false, false
-	case err == nil || errors.Is(err, ErrThreadGone):
+	case err == nil || errors.Is(err, chat.ErrThreadGone):
 		delete(r.requests, t)
 	default:
 		w.running = false
 		w.notBefore = time.Now().Add(w.backoff(err))
 		w.fails++
-		var limited *RateLimitedError
+		var limited *chat.RateLimitedError
 		if errors.As(err, &limited) {
 			r.postponeAll(w.notBefore)
 		}
@@ -265,12 +267,12 @@ func (r *threadReader) postponeAll(until time.Time) {
 }
 
 func (w *readRequest) backoff(err error) time.Duration {
-	var limited *RateLimitedError
-	switch FailureOf(err) {
-	case FailureWait:
+	var limited *chat.RateLimitedError
+	switch chat.FailureOf(err) {
+	case chat.FailureWait:
 		errors.As(err, &limited)
 		return limited.After
-	case FailureRetry:
+	case chat.FailureRetry:
 		return min(time.Second<<min(w.fails, 6), time.Minute)
 	}
 	return time.Minute
@@ -314,7 +316,7 @@ const (
 )
 
 // merge takes a complete read of the thread from a cursor.
-func (t *thread) merge(ctx context.Context, number int, from string, replies []Reply, now time.Time) {
+func (t *thread) merge(ctx context.Context, number int, from string, replies []chat.Reply, now time.Time) {
 	if t.unbound || t.b.Cursor != from {
 		return
 	}
@@ -328,7 +330,7 @@ func (t *thread) merge(ctx context.Context, number int, from string, replies []R
 		newest = maxTS(newest, r.TS)
 	}
 	if !now.IsZero() {
-		newest = maxTS(newest, TimeTS(now.Add(-readLag)))
+		newest = maxTS(newest, chat.TimeTS(now.Add(-readLag)))
 	}
 	t.withdrawMissing(ctx, from, there, newest)
 	for _, r := range replies {
@@ -339,21 +341,21 @@ func (t *thread) merge(ctx context.Context, number int, from string, replies []R
 }
 
 func maxTS(a, b string) string {
-	if CompareTS(a, b) >= 0 {
+	if chat.CompareTS(a, b) >= 0 {
 		return a
 	}
 	return b
 }
 
 // anew is a reply that is read from Slack again when it is due.
-func (t *thread) lazyReply(ts string) Reply {
-	r := Reply{Channel: t.b.Channel, Root: t.b.Root, TS: ts}
+func (t *thread) lazyReply(ts string) chat.Reply {
+	r := chat.Reply{Channel: t.b.Channel, Root: t.b.Root, TS: ts}
 	r.Actor.User = t.b.Replies[ts].User
-	r.Load = func(ctx context.Context) (Content, error) {
+	r.Load = func(ctx context.Context) (chat.Content, error) {
 		at := t.threadID() // the channel may have got another id meanwhile
 		fresh, err := t.m.o.History.Reply(ctx, at.Channel, at.Root, ts)
 		if err != nil {
-			return Content{}, err
+			return chat.Content{}, err
 		}
 		c, err := fresh.Load(ctx)
 		if err == nil && fresh.Command != nil {

@@ -11,13 +11,9 @@ import (
 	"slices"
 	"sync"
 	"time"
-)
 
-// Channels lists channels. Slack gives one another id when it is shared, and from then on does not know the old one.
-type Channels interface {
-	// Joined are the ids of the channels that the bot is in.
-	Joined(ctx context.Context) ([]string, error)
-}
+	"the-loop/threads/chat"
+)
 
 // channelMoves are the channels that have another id now, by the old one, in a file. It is stored before any binding is changed, so
 // that a crash in between leaves nothing half moved: whatever still has the old id is read as if it had the new one.
@@ -65,7 +61,7 @@ func (m *channelMoves) add(from, to, ts string) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	back, returns := m.targets[to]
-	if from == "" || to == "" || from == to || m.targets[from].To == to || returns && CompareTS(ts, back.TS) <= 0 {
+	if from == "" || to == "" || from == to || m.targets[from].To == to || returns && chat.CompareTS(ts, back.TS) <= 0 {
 		return false, nil
 	}
 	delete(m.targets, to)
@@ -75,7 +71,7 @@ func (m *channelMoves) add(from, to, ts string) (bool, error) {
 		}
 	}
 	m.targets[from] = channelMove{To: to, TS: ts}
-	oldest := slices.SortedFunc(maps.Keys(m.targets), func(a, b string) int { return CompareTS(m.targets[a].TS, m.targets[b].TS) })
+	oldest := slices.SortedFunc(maps.Keys(m.targets), func(a, b string) int { return chat.CompareTS(m.targets[a].TS, m.targets[b].TS) })
 	for _, old := range oldest[:max(0, len(oldest)-maxMoves)] {
 		delete(m.targets, old)
 	}
@@ -117,7 +113,7 @@ func (m *Manager) ChannelMoved(from, to, ts string) {
 // relocate changes under which channel a thread is found.
 func (m *Manager) relocate(t *thread, channel string) {
 	from := t.threadID()
-	to := ThreadID{channel, from.Root}
+	to := chat.ThreadID{Channel: channel, Root: from.Root}
 	t.setThreadID(to)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -129,7 +125,7 @@ func (m *Manager) relocate(t *thread, channel string) {
 
 // findMovedThread finds the thread that a reply belongs to whose channel is not known: a channel has another id, and the event that
 // says so did not come. The root's ts stays, and it is our announcement.
-func (m *Manager) findMovedThread(ctx context.Context, r Reply) *thread {
+func (m *Manager) findMovedThread(ctx context.Context, r chat.Reply) *thread {
 	for _, t := range m.threads() {
 		at := t.threadID()
 		if at.Root != r.Root || at.Channel == r.Channel || at.Root == "" {
@@ -150,7 +146,7 @@ func (m *Manager) hasAnnouncement(ctx context.Context, t *thread, channel string
 		return false
 	}
 	ts, err := m.o.History.FindPost(ctx, channel, b.Root, b.Announcement.Nonce, time.Time{})
-	if err != nil && !errors.Is(err, ErrThreadGone) {
+	if err != nil && !errors.Is(err, chat.ErrThreadGone) {
 		m.o.Log.Warn("could not look whether a thread has moved", "ref", t.ref, "channel", channel, "err", err)
 	}
 	return err == nil && ts != "" && ts == b.Root
@@ -180,7 +176,7 @@ func (r *threadReader) findChannel(ctx context.Context, t *thread, channel strin
 			return
 		}
 		if r.m.hasAnnouncement(ctx, t, c) {
-			r.m.ChannelMoved(channel, c, TimeTS(r.m.now()))
+			r.m.ChannelMoved(channel, c, chat.TimeTS(r.m.now()))
 			return
 		}
 	}

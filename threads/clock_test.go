@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"the-loop/threads/chat"
 )
 
 // wallClock is this machine's clock, which somebody sets.
@@ -47,7 +49,7 @@ func TestALiveReplyIsTypedWhateverOurClockSays(t *testing.T) {
 					w.advance(time.Second)
 					last := w.reply("last")
 					w.advance(time.Minute)
-					if b := bindingFile(t, w); CompareTS(b.Cursor, first) > 0 && !dateless || b.Cursor != b.Root && dateless {
+					if b := bindingFile(t, w); chat.CompareTS(b.Cursor, first) > 0 && !dateless || b.Cursor != b.Root && dateless {
 						t.Errorf("the cursor is at %s; the replies began at %s", b.Cursor, first)
 					}
 					w.advance(time.Hour)
@@ -134,7 +136,7 @@ func TestAnEventThatSlackSendsAgainHasAnAge(t *testing.T) {
 func TestSlacksClockIsKeptByDatesAndEvents(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var c Clock
+		var c chat.Clock
 		slack := func() time.Time { return time.Now().Add(-3 * time.Hour) }
 		if now, known := c.Now(); known || !now.IsZero() || !c.FromLocal(time.Now()).IsZero() {
 			t.Errorf("Now: %s, %v before anything was heard", now, known)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"the-loop/threads/chat"
 )
 
 // cursorLags are how far behind Slack's clock the cursor stays. Slack delivers an event again for about five minutes, and a
@@ -16,15 +18,15 @@ const maxTraces = 128
 
 // advanceCursor moves the cursor over what was read and is not waiting any more, and forgets what lies behind it. now is when the
 // read began, by Slack's clock; zero: not known, so that nothing is sure to have been read.
-func (t *thread) advanceCursor(replies []Reply, now time.Time) {
+func (t *thread) advanceCursor(replies []chat.Reply, now time.Time) {
 	if now.IsZero() {
 		return
 	}
 	all := t.tsAfterCursor(replies)
 	for _, lag := range cursorLags {
-		cursor, limit := t.b.Cursor, TimeTS(now.Add(-lag))
+		cursor, limit := t.b.Cursor, chat.TimeTS(now.Add(-lag))
 		for _, ts := range all {
-			if CompareTS(ts, limit) > 0 || t.blocksCursor(ts) {
+			if chat.CompareTS(ts, limit) > 0 || t.blocksCursor(ts) {
 				break
 			}
 			cursor = maxTS(cursor, ts)
@@ -38,7 +40,7 @@ func (t *thread) advanceCursor(replies []Reply, now time.Time) {
 }
 
 // after lists what was read, and what is known beside that, oldest first.
-func (t *thread) tsAfterCursor(replies []Reply) []string {
+func (t *thread) tsAfterCursor(replies []chat.Reply) []string {
 	var all []string
 	for _, r := range replies {
 		all = append(all, r.TS)
@@ -52,8 +54,8 @@ func (t *thread) tsAfterCursor(replies []Reply) []string {
 	for ts := range t.b.Traces {
 		all = append(all, ts)
 	}
-	all = slices.DeleteFunc(all, func(ts string) bool { return CompareTS(ts, t.b.Cursor) <= 0 })
-	slices.SortFunc(all, CompareTS)
+	all = slices.DeleteFunc(all, func(ts string) bool { return chat.CompareTS(ts, t.b.Cursor) <= 0 })
+	slices.SortFunc(all, chat.CompareTS)
 	return slices.Compact(all)
 }
 
@@ -77,12 +79,12 @@ func (t *thread) moveCursor(cursor string) {
 	}
 	t.b.Cursor = cursor
 	for ts := range t.b.Traces {
-		if CompareTS(ts, cursor) <= 0 {
+		if chat.CompareTS(ts, cursor) <= 0 {
 			delete(t.b.Traces, ts)
 		}
 	}
 	for token, q := range t.b.ResendPrompts {
-		if q.Choice != "" && CompareTS(TimeTS(q.At), cursor) <= 0 {
+		if q.Choice != "" && chat.CompareTS(chat.TimeTS(q.At), cursor) <= 0 {
 			delete(t.b.ResendPrompts, token)
 		}
 	}
@@ -93,7 +95,7 @@ func (t *thread) moveCursor(cursor string) {
 // withdrawMissing withdraws what waits and is not in the thread any more. What lies before from was not read.
 func (t *thread) withdrawMissing(ctx context.Context, from string, there map[string]bool, newest string) {
 	gone := func(ts string) bool {
-		return !there[ts] && CompareTS(ts, from) > 0 && CompareTS(ts, newest) < 0
+		return !there[ts] && chat.CompareTS(ts, from) > 0 && chat.CompareTS(ts, newest) < 0
 	}
 	for _, it := range slices.Clone(t.queue.items) {
 		if gone(it.reply.TS) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // maxBinding is how large a binding may get, in bytes, whatever people do.
@@ -227,7 +228,7 @@ func TestABindingOfVersion1IsRead(t *testing.T) {
 		w.stop()
 		w.advance(21 * time.Minute)
 		const root = "946684800.000000"
-		w.slack.messages = []*message{{ts: root, text: "I am s", post: &Post{}}}
+		w.slack.messages = []*message{{ts: root, text: "I am s", post: &chat.Post{}}}
 		for _, m := range [][2]string{{"946684800.000001", "one"}, {"946684800.000002", "in doubt"}, {"946684805.000000", "skipped"},
 			{"946684805.000001", "in doubt, decided"}, {"946684810.000000", "let me in"}, {"946684810.000001", "refused"},
 			{"946684810.000003", "offered 1"}, {"946684810.000005", "offered 2"}, {"946686010.000000", "after"},
@@ -246,7 +247,7 @@ func TestABindingOfVersion1IsRead(t *testing.T) {
 		w.advance(time.Minute)
 		w.wantTyped("approved, held", "held behind")
 		for _, token := range []string{"id-1.5B3ZZV2YAF6PHAI56UAF2AQNMA", "id-1.XYH6THI65MSN44QLANUN63BQUX"} {
-			if _, err := w.m.Decide(context.Background(), ResendChoice{Token: token, Action: ActionSend, Actor: annActor}); err != nil {
+			if _, err := w.m.Decide(context.Background(), ResendChoice{Token: token, Action: chat.ActionSend, Actor: annActor}); err != nil {
 				t.Fatal(err)
 			}
 			w.advance(time.Minute)

@@ -23,6 +23,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -150,7 +151,7 @@ func (w *env) Emit(_ context.Context, e sessions.Event) {
 
 func (w *env) announce() {
 	w.t.Helper()
-	err := w.m.Announce(context.Background(), AnnounceRequest{ID: sid, Ref: w.ref, Channel: channel, Started: time.Now(), Post: Post{Text: "I am s"}})
+	err := w.m.Announce(context.Background(), AnnounceRequest{ID: sid, Ref: w.ref, Channel: channel, Started: time.Now(), Post: chat.Post{Text: "I am s"}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -310,26 +311,26 @@ func (a fakeAPI) Folder(ctx context.Context, _ sessions.FolderRequest) (string, 
 	return a.w.cwd, a.blockIfEnded(ctx)
 }
 
-func (a fakeAPI) Fetch(ctx context.Context, f File, to io.Writer) error {
+func (a fakeAPI) Fetch(ctx context.Context, f chat.File, to io.Writer) error {
 	if err := a.blockIfEnded(ctx); err != nil {
 		return err
 	}
 	return a.w.slack.fetch(f, to)
 }
 
-func (a fakeAPI) Replies(ctx context.Context, channel, root, oldest, cursor string) (Page, error) {
+func (a fakeAPI) Replies(ctx context.Context, channel, root, oldest, cursor string) (chat.Page, error) {
 	if err := errors.Join(a.blockIfEnded(ctx), a.w.slack.failure(), a.w.slack.checkChannel(channel)); err != nil {
-		return Page{}, err
+		return chat.Page{}, err
 	}
 	return a.w.slack.page(channel, root, oldest, cursor)
 }
 
-func (a fakeAPI) Reply(ctx context.Context, channel, _, ts string) (Reply, error) {
+func (a fakeAPI) Reply(ctx context.Context, channel, _, ts string) (chat.Reply, error) {
 	if err := errors.Join(a.blockIfEnded(ctx), a.w.slack.failure(), a.w.slack.checkChannel(channel)); err != nil {
-		return Reply{}, err
+		return chat.Reply{}, err
 	}
 	if m := a.w.slack.get(ts); m == nil {
-		return Reply{}, ErrReplyGone
+		return chat.Reply{}, chat.ErrReplyGone
 	}
 	return a.w.slack.reply(ts), nil
 }
@@ -341,14 +342,14 @@ func (a fakeAPI) FindPost(ctx context.Context, channel, root, nonce string, _ ti
 	return a.w.slack.findNonce(root, nonce), nil
 }
 
-func (a fakeAPI) Post(ctx context.Context, p Post) (string, error) {
+func (a fakeAPI) Post(ctx context.Context, p chat.Post) (string, error) {
 	if err := a.blockIfEnded(ctx); err != nil {
 		return "", err
 	}
 	return a.w.slack.post(a.managerRun, p)
 }
 
-func (a fakeAPI) Update(ctx context.Context, ts string, p Post) error {
+func (a fakeAPI) Update(ctx context.Context, ts string, p chat.Post) error {
 	if err := errors.Join(a.blockIfEnded(ctx), a.w.slack.failure()); err != nil {
 		return err
 	}
@@ -396,25 +397,25 @@ type fakeSlack struct {
 	newID       string       // the id that the channel has now; empty: [Channel]
 	repliesRead atomic.Int64 // replies that were given out in pages
 	// onPost is called for each post: before says that it was not done yet. It may kill the manager or return an error.
-	onPost func(l *managerRun, before bool, p Post) error
+	onPost func(l *managerRun, before bool, p chat.Post) error
 	// onUpdate is called after each change of a message. It may kill the manager.
 	onUpdate func(l *managerRun)
 	// onReact is called for each reaction, before anything else.
 	onReact func(ts, emoji string, add bool) error
 	// onFetch is called for each download.
-	onFetch func(f File) error
+	onFetch func(f chat.File) error
 	// onUpload is called at the steps of posting a file.
-	onUpload func(l *managerRun, step string, f FileUpload) error
+	onUpload func(l *managerRun, step string, f chat.FileUpload) error
 	uploads  map[string]string // contents by id
 }
 
 type message struct {
 	ts, root, user, team, text string
 	edited                     string
-	files                      []File
+	files                      []chat.File
 	unreadable                 []string // parts of it that no text says
-	upload                     *FileUpload
-	post                       *Post
+	upload                     *chat.FileUpload
+	post                       *chat.Post
 	reactions                  []string
 	deleted                    bool
 }
@@ -438,7 +439,7 @@ const foreignChannel = "C-foreign"
 // checkChannel is Slack's answer about a channel by an id that it does not have any more.
 func (s *fakeSlack) checkChannel(id string) error {
 	if id == foreignChannel || id == channel && s.id() != channel {
-		return fmt.Errorf("channel_not_found: %w", ErrUnavailable)
+		return fmt.Errorf("channel_not_found: %w", chat.ErrUnavailable)
 	}
 	return nil
 }
@@ -456,7 +457,7 @@ func (s *fakeSlack) setErr(err error) {
 	s.err = err
 }
 
-func (s *fakeSlack) setOnPost(f func(l *managerRun, before bool, p Post) error) {
+func (s *fakeSlack) setOnPost(f func(l *managerRun, before bool, p chat.Post) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.onPost = f
@@ -475,7 +476,7 @@ func (s *fakeSlack) tick() string {
 		now = s.last.Add(time.Microsecond)
 	}
 	s.last = now
-	return TimeTS(now)
+	return chat.TimeTS(now)
 }
 
 // rootTS is the announcement's.
@@ -525,24 +526,24 @@ func (s *fakeSlack) remove(ts string) {
 }
 
 // reply is the message as an event tells it: with the text of that moment.
-func (s *fakeSlack) reply(ts string) Reply {
+func (s *fakeSlack) reply(ts string) chat.Reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.find(ts)
-	r := Reply{Channel: cmp.Or(s.newID, channel), Root: m.root, TS: ts, Edited: m.edited, Actor: authz.Actor{User: m.user, Team: m.team}}
+	r := chat.Reply{Channel: cmp.Or(s.newID, channel), Root: m.root, TS: ts, Edited: m.edited, Actor: authz.Actor{User: m.user, Team: m.team}}
 	text, files, unreadable := m.text, slices.Clone(m.files), m.unreadable
 	if rest, ok := strings.CutPrefix(text, "@bot "); ok {
 		verb, rest, _ := strings.Cut(rest, " ")
-		r.Command = &Command{Verb: verb, Rest: rest}
+		r.Command = &chat.Command{Verb: verb, Rest: rest}
 	}
-	r.Load = func(context.Context) (Content, error) {
-		return Content{Actor: r.Actor, Speaker: "ann", Text: text, Unreadable: unreadable, Files: files}, nil
+	r.Load = func(context.Context) (chat.Content, error) {
+		return chat.Content{Actor: r.Actor, Speaker: "ann", Text: text, Unreadable: unreadable, Files: files}, nil
 	}
 	return r
 }
 
 // fetch gives a file out: its id is what is in it.
-func (s *fakeSlack) fetch(f File, to io.Writer) error {
+func (s *fakeSlack) fetch(f chat.File, to io.Writer) error {
 	if s.onFetch != nil {
 		if err := s.onFetch(f); err != nil {
 			return err
@@ -552,20 +553,20 @@ func (s *fakeSlack) fetch(f File, to io.Writer) error {
 	return err
 }
 
-func (s *fakeSlack) page(_, root, oldest, cursor string) (Page, error) {
+func (s *fakeSlack) page(_, root, oldest, cursor string) (chat.Page, error) {
 	s.mu.Lock()
 	if s.find(root) == nil {
 		s.mu.Unlock()
-		return Page{}, ErrThreadGone
+		return chat.Page{}, chat.ErrThreadGone
 	}
 	var ts []string
 	for _, m := range s.messages {
-		if m.root == root && m.post == nil && !m.deleted && CompareTS(m.ts, oldest) > 0 && CompareTS(m.ts, cursor) > 0 {
+		if m.root == root && m.post == nil && !m.deleted && chat.CompareTS(m.ts, oldest) > 0 && chat.CompareTS(m.ts, cursor) > 0 {
 			ts = append(ts, m.ts)
 		}
 	}
 	s.mu.Unlock()
-	p := Page{Now: time.Now()}
+	p := chat.Page{Now: time.Now()}
 	if s.noDates {
 		p.Now = time.Time{}
 	}
@@ -591,7 +592,7 @@ func (s *fakeSlack) findNonce(root, nonce string) string {
 	return ""
 }
 
-func (s *fakeSlack) post(l *managerRun, p Post) (string, error) {
+func (s *fakeSlack) post(l *managerRun, p chat.Post) (string, error) {
 	unknown := s.checkChannel(p.Channel)
 	s.mu.Lock()
 	hook, err := s.onPost, errors.Join(s.err, unknown)
@@ -616,12 +617,12 @@ func (s *fakeSlack) post(l *managerRun, p Post) (string, error) {
 	return ts, nil
 }
 
-func (s *fakeSlack) update(ts string, p Post) error {
+func (s *fakeSlack) update(ts string, p chat.Post) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	m := s.find(ts)
 	if m == nil {
-		return ErrReplyGone
+		return chat.ErrReplyGone
 	}
 	m.text, m.post = p.Text, &p
 	return nil
@@ -637,7 +638,7 @@ func (s *fakeSlack) react(ts, emoji string, add bool) error {
 	}
 	m := s.find(ts)
 	if m == nil {
-		return ErrReplyGone
+		return chat.ErrReplyGone
 	}
 	m.reactions = slices.DeleteFunc(m.reactions, func(e string) bool { return e == emoji })
 	if add {
@@ -671,7 +672,7 @@ func (s *fakeSlack) roots() (n int) {
 }
 
 // buttons are those of the latest question in the thread, with its ts.
-func (s *fakeSlack) buttons() (ts string, all []Button) {
+func (s *fakeSlack) buttons() (ts string, all []chat.Button) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.messages {

@@ -11,35 +11,13 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
-
-// File is a file that came with a reply. Nothing of it is stored.
-type File struct {
-	ID        string
-	Name      string // as its owner wrote it: no name for a disk
-	Type      string // its MIME type, as announced
-	Size      int64  // bytes, as announced; 0: not known
-	URL       string // where the surface fetches it; empty: the surface has to ask
-	Link      string // where people look at it
-	Elsewhere bool   // it lies outside of Slack, so there is nothing but the link
-}
-
-// Fetcher fetches files.
-type Fetcher interface {
-	// Fetch writes the content of a file. Errors: a [*FileError] when no later try does better, [*RateLimitedError], and
-	// any other when one may. What to's Write returns is returned, wrapped.
-	Fetch(ctx context.Context, f File, to io.Writer) error
-}
 
 // Folders knows where sessions work. The core does, see [sessions.Core.Folder].
 type Folders interface {
 	Folder(ctx context.Context, q sessions.FolderRequest) (string, error)
 }
-
-// FileError says, for a person, why a file is not to be had.
-type FileError struct{ Why string }
-
-func (e *FileError) Error() string { return e.Why }
 
 // fetchPatience is for how long a file is tried again whose failure may pass.
 const fetchPatience = 5 * time.Minute
@@ -58,7 +36,7 @@ func newDownload() *download {
 
 // fetchAttachments fetches the files of a reply into the inbox in the session's folder. It returns the text with lines that name
 // them, and what the thread is to be told of those that are missing.
-func (t *thread) fetchAttachments(ctx context.Context, a attempt, c Content) (text, missing string, err error) {
+func (t *thread) fetchAttachments(ctx context.Context, a attempt, c chat.Content) (text, missing string, err error) {
 	dir, err := t.m.o.Folders.Folder(ctx, sessions.FolderRequest{Ref: t.ref, ID: t.sessionID})
 	if err != nil {
 		return "", "", err
@@ -107,12 +85,12 @@ func joinNonEmpty(texts ...string) string {
 }
 
 // fetchAttachment brings one file, unless it is there. why says for what reason it never will be; err is one that may pass.
-func (t *thread) fetchAttachment(ctx context.Context, h *download, in inbox, name string, f File) (why string, err error) {
+func (t *thread) fetchAttachment(ctx context.Context, h *download, in inbox, name string, f chat.File) (why string, err error) {
 	if f.Elsewhere || h.stored[name] || h.failed[name] != "" {
 		return h.failed[name], nil
 	}
 	err = t.downloadFile(ctx, in, name, f)
-	var final *FileError
+	var final *chat.FileError
 	switch {
 	case err == nil:
 		h.stored[name], h.failingSince = true, time.Time{}
@@ -133,11 +111,11 @@ func (t *thread) fetchAttachment(ctx context.Context, h *download, in inbox, nam
 	return h.failed[name], nil
 }
 
-func (t *thread) downloadFile(ctx context.Context, in inbox, name string, f File) error {
+func (t *thread) downloadFile(ctx context.Context, in inbox, name string, f chat.File) error {
 	most := t.m.o.Settings().MaxFile
 	switch {
 	case t.m.o.Fetcher == nil || most <= 0:
-		return &FileError{"files are not fetched here: channels.slack.files.maxMB is 0"}
+		return &chat.FileError{Why: "files are not fetched here: channels.slack.files.maxMB is 0"}
 	case f.Size > most:
 		return tooLargeError(most)
 	}
@@ -147,7 +125,7 @@ func (t *thread) downloadFile(ctx context.Context, in inbox, name string, f File
 }
 
 func tooLargeError(most int64) error {
-	return &FileError{fmt.Sprintf("it is larger than %d MB", most>>20)}
+	return &chat.FileError{Why: fmt.Sprintf("it is larger than %d MB", most>>20)}
 }
 
 // limitedWriter refuses what is longer than it may be, whatever its size was said to be.
@@ -164,7 +142,7 @@ func (b *limitedWriter) Write(p []byte) (int, error) {
 }
 
 // shown is how a file is called in a text.
-func fileLabel(f File) string {
+func fileLabel(f chat.File) string {
 	name := oneLine(f.Name)
 	if name == "" {
 		return "a file"

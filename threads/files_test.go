@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // replyWithFiles writes a reply with files and delivers its event.
-func (w *env) replyWithFiles(text string, files ...File) string {
+func (w *env) replyWithFiles(text string, files ...chat.File) string {
 	ts := w.slack.write(ann, text)
 	w.slack.get(ts).files = files
 	w.deliverEvent(ts)
@@ -31,14 +32,14 @@ func (w *env) wantFile(path, content string) {
 
 func TestTheTextNamesTheFilesThatCameWithIt(t *testing.T) {
 	withEnv(t, func(w *env) {
-		ts := w.replyWithFiles("look", File{ID: "one", Name: "a.txt"}, File{ID: "two", Name: "../a.txt"},
-			File{ID: "three", Name: "plan\n!x", Elsewhere: true, Link: "https://drive.example/x"}, File{ID: "four", Name: "big", Size: 2 << 20})
+		ts := w.replyWithFiles("look", chat.File{ID: "one", Name: "a.txt"}, chat.File{ID: "two", Name: "../a.txt"},
+			chat.File{ID: "three", Name: "plan\n!x", Elsewhere: true, Link: "https://drive.example/x"}, chat.File{ID: "four", Name: "big", Size: 2 << 20})
 		w.wantTyped("look\nAttached file: " + w.inboxPath(ts, "a.txt") + "\nAttached file: " + w.inboxPath(ts, "a-2.txt") +
 			"\nAttached link: plan__x https://drive.example/x\nAttached, but not here: big (it is larger than 1 MB)")
 		w.wantFile(w.inboxPath(ts, "a.txt"), "one")
 		w.wantFile(w.inboxPath(ts, "a-2.txt"), "two")
 		w.wantPosts("did not get the file `big`: it is larger than 1 MB")
-		bare := w.replyWithFiles("", File{ID: "five", Name: "b.png"})
+		bare := w.replyWithFiles("", chat.File{ID: "five", Name: "b.png"})
 		w.advance(time.Second)
 		if got := w.agent.typed[len(w.agent.typed)-1]; got != "Attached file: "+w.inboxPath(bare, "b.png") {
 			t.Errorf("typed %q", got)
@@ -49,7 +50,7 @@ func TestTheTextNamesTheFilesThatCameWithIt(t *testing.T) {
 // What the text of a reply can only name is told to the thread as well, beside the files that are missing.
 func TestTheThreadIsToldWhatTheAgentDoesNotGet(t *testing.T) {
 	withEnv(t, func(w *env) {
-		for _, files := range [][]File{nil, {{ID: "one", Name: "big", Size: 2 << 20}}} {
+		for _, files := range [][]chat.File{nil, {{ID: "one", Name: "big", Size: 2 << 20}}} {
 			ts := w.slack.write(ann, "look\n[not readable here: a part of the kind “x”]")
 			w.slack.get(ts).files = files
 			w.slack.get(ts).unreadable = []string{"a part of the kind “x”", "a <b>", "c", "d", "e", "f"}
@@ -66,7 +67,7 @@ func TestTheThreadIsToldWhatTheAgentDoesNotGet(t *testing.T) {
 // Whatever its size was said to be, no more than the limit is taken.
 func TestAFileIsCutOffAtTheLimit(t *testing.T) {
 	withEnv(t, func(w *env) {
-		ts := w.replyWithFiles("look", File{ID: strings.Repeat("x", 1<<20+1), Name: "a.txt", Size: 5})
+		ts := w.replyWithFiles("look", chat.File{ID: strings.Repeat("x", 1<<20+1), Name: "a.txt", Size: 5})
 		w.wantTyped("look\nAttached, but not here: a.txt (it is larger than 1 MB)")
 		if left, _ := os.ReadDir(filepath.Dir(w.inboxPath(ts, "a.txt"))); len(left) != 0 {
 			t.Errorf("left %v", left)
@@ -77,16 +78,16 @@ func TestAFileIsCutOffAtTheLimit(t *testing.T) {
 func TestAFileThatCannotBeFetchedNowIsWaitedFor(t *testing.T) {
 	withEnv(t, func(w *env) {
 		tries, failures := 0, 3
-		w.slack.onFetch = func(f File) error {
+		w.slack.onFetch = func(f chat.File) error {
 			if f.ID != "two" {
 				return nil
 			}
 			if tries++; tries > failures {
 				return nil
 			}
-			return fmt.Errorf("fetch: %w", &RateLimitedError{After: 20 * time.Second})
+			return fmt.Errorf("fetch: %w", &chat.RateLimitedError{After: 20 * time.Second})
 		}
-		ts := w.replyWithFiles("look", File{ID: "one", Name: "a"}, File{ID: "two", Name: "b"})
+		ts := w.replyWithFiles("look", chat.File{ID: "one", Name: "a"}, chat.File{ID: "two", Name: "b"})
 		after := w.reply("and this")
 		w.wantTyped()
 		w.advance(70 * time.Second)
@@ -98,8 +99,8 @@ func TestAFileThatCannotBeFetchedNowIsWaitedFor(t *testing.T) {
 
 func TestAFileIsNotWaitedForWithoutEnd(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.slack.onFetch = func(File) error { return errors.New("no route") }
-		w.replyWithFiles("look", File{ID: "one", Name: "a"})
+		w.slack.onFetch = func(chat.File) error { return errors.New("no route") }
+		w.replyWithFiles("look", chat.File{ID: "one", Name: "a"})
 		w.advance(4 * time.Minute)
 		w.wantTyped()
 		w.advance(2 * time.Minute)
@@ -112,11 +113,11 @@ func TestAFileIsNotWaitedForWithoutEnd(t *testing.T) {
 func TestFilesAreFetchedOnceForAReplyThatIsHeld(t *testing.T) {
 	withEnv(t, func(w *env) {
 		fetched, texts, open := 0, map[string]bool{}, false // w.mu guards them
-		w.slack.onFetch = func(f File) error {
+		w.slack.onFetch = func(f chat.File) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if fetched++; f.Name == "gone" {
-				return &FileError{"it is no longer in Slack"}
+				return &chat.FileError{Why: "it is no longer in Slack"}
 			}
 			return nil
 		}
@@ -128,7 +129,7 @@ func TestFilesAreFetchedOnceForAReplyThatIsHeld(t *testing.T) {
 			}
 			return nil
 		})
-		ts := w.replyWithFiles("look", File{ID: "one", Name: "a", Size: 99}, File{ID: "two", Name: "gone"}) // Slack may be wrong about the size
+		ts := w.replyWithFiles("look", chat.File{ID: "one", Name: "a", Size: 99}, chat.File{ID: "two", Name: "gone"}) // Slack may be wrong about the size
 		w.advance(10 * time.Second)
 		w.wantTyped()
 		w.locked(func() { open = true })
@@ -147,9 +148,9 @@ func TestAKillBetweenFetchAndPaste(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			withEnv(t, func(w *env) {
 				fetched, killed := 0, false // w.mu guards them
-				w.slack.onFetch = func(f File) error {
+				w.slack.onFetch = func(f chat.File) error {
 					if f.Name == "gone" {
-						return &FileError{"it is no longer in Slack"}
+						return &chat.FileError{Why: "it is no longer in Slack"}
 					}
 					w.locked(func() { fetched++ })
 					return nil
@@ -162,7 +163,7 @@ func TestAKillBetweenFetchAndPaste(t *testing.T) {
 					}
 					return nil
 				})
-				w.replyWithFiles("look", File{ID: "one", Name: "a", Size: 3}, File{ID: "two", Name: "gone"})
+				w.replyWithFiles("look", chat.File{ID: "one", Name: "a", Size: 3}, chat.File{ID: "two", Name: "gone"})
 				w.stop()
 				w.start()
 				w.advance(time.Minute)
@@ -182,8 +183,8 @@ func TestAKillBetweenFetchAndPaste(t *testing.T) {
 
 func TestAFileThatIsTakenBackWhileItIsFetchedIsNotTyped(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.slack.onFetch = func(File) error { return errors.New("slow") }
-		ts := w.replyWithFiles("look", File{ID: "one", Name: "a"})
+		w.slack.onFetch = func(chat.File) error { return errors.New("slow") }
+		ts := w.replyWithFiles("look", chat.File{ID: "one", Name: "a"})
 		w.slack.remove(ts)
 		w.m.Withdrawn(channel, w.slack.rootTS(), ts)
 		w.advance(10 * time.Minute)

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // inboxName is the folder, in the one that a session works in, into which the files of replies go.
@@ -63,11 +64,11 @@ func (in inbox) store(name string, size int64, fill func(io.Writer) error) error
 
 // failed is a failure of this machine's disk: trying again does not mend it, but where it is full.
 func (in inbox) diskError(err error) error {
-	var known *FileError
+	var known *chat.FileError
 	if errors.As(err, &known) || isDiskFull(err) {
 		return err
 	}
-	return &FileError{fmt.Sprintf("it could not be written into %s: %v", filepath.Join(in.dir, inboxName), err)}
+	return &chat.FileError{Why: fmt.Sprintf("it could not be written into %s: %v", filepath.Join(in.dir, inboxName), err)}
 }
 
 // open makes the folder of the reply.
@@ -107,9 +108,9 @@ func removeOldFiles(box *os.Root, ts string) {
 	if err != nil {
 		return
 	}
-	now := TSTime(ts)
+	now := chat.TSTime(ts)
 	for _, name := range names {
-		if replyFolder.MatchString(name) && now.Sub(TSTime(name)) > inboxAge {
+		if replyFolder.MatchString(name) && now.Sub(chat.TSTime(name)) > inboxAge {
 			_ = box.RemoveAll(name) // what stays only takes room
 		}
 	}
@@ -125,7 +126,7 @@ func openPrivateFolder(parent *os.Root, name, within string) (*os.Root, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		return nil, &FileError{filepath.Join(within, name) + " is a link or a file, and nothing is written through it; remove it"}
+		return nil, &chat.FileError{Why: filepath.Join(within, name) + " is a link or a file, and nothing is written through it; remove it"}
 	}
 	child, err := parent.OpenRoot(name)
 	if err != nil {
@@ -166,7 +167,7 @@ func writeGitignore(box *os.Root) error {
 }
 
 // safeNames are names for the files on a disk, in their order and all different, also where case does not count.
-func safeNames(files []File) []string {
+func safeNames(files []chat.File) []string {
 	names, taken := make([]string, len(files)), map[string]bool{}
 	for i, f := range files {
 		name := safeName(f.Name)

@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"the-loop/threads/chat"
 )
 
 func TestNamesOfFilesMeanNothingToADiskAShellOrAnAgent(t *testing.T) {
@@ -47,7 +49,7 @@ func FuzzSafeNames(f *testing.F) {
 	f.Add("a.txt", "A.TXT")
 	f.Add("../x", "\x00")
 	f.Fuzz(func(t *testing.T, one, two string) {
-		names := safeNames([]File{{Name: one}, {Name: two}, {Name: one}})
+		names := safeNames([]chat.File{{Name: one}, {Name: two}, {Name: one}})
 		seen := map[string]bool{}
 		for _, n := range names {
 			if seen[strings.ToLower(n)] || n == "" || len(n) > 150 || !utf8.ValidString(n) || strings.ContainsAny(n, "/\\\x00\n ") || strings.ContainsAny(n[:1], ".-") {
@@ -60,7 +62,7 @@ func FuzzSafeNames(f *testing.F) {
 
 func TestDuplicatesAreNumbered(t *testing.T) {
 	t.Parallel()
-	got := safeNames([]File{{Name: "a.png"}, {Name: "A.png"}, {Name: "a-2.png"}, {Name: "x/a.png"}})
+	got := safeNames([]chat.File{{Name: "a.png"}, {Name: "A.png"}, {Name: "a-2.png"}, {Name: "x/a.png"}})
 	if diff := cmp.Diff([]string{"a.png", "A-2.png", "a-2-2.png", "a-3.png"}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -143,7 +145,7 @@ func TestNothingIsWrittenThroughALink(t *testing.T) {
 			if err := place(in.dir, outside); err != nil {
 				t.Fatal(err)
 			}
-			var final *FileError
+			var final *chat.FileError
 			if err := in.store("a.txt", 0, writeText("x")); !errors.As(err, &final) || !strings.Contains(final.Why, "remove it") {
 				t.Errorf("%v", err)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // Agent is what a thread asks of the core.
@@ -35,7 +36,7 @@ type CommandRequest struct {
 	Channel string
 	Root    string
 	User    string
-	Command Command
+	Command chat.Command
 }
 
 // Settings are what the configuration says of replies.
@@ -51,16 +52,16 @@ type Options struct {
 	Root         string // the state's root folder
 	Agent        Agent
 	Commander    Commander
-	History      History
-	Reactions    ReactionWriter
-	Poster       Poster
-	Fetcher      Fetcher      // optional: files of replies are named only
-	FileUploader FileUploader // optional: no files are posted
-	Channels     Channels     // optional: a channel whose new id was missed is found when somebody replies in it
+	History      chat.History
+	Reactions    chat.ReactionWriter
+	Poster       chat.Poster
+	Fetcher      chat.Fetcher      // optional: files of replies are named only
+	FileUploader chat.FileUploader // optional: no files are posted
+	Channels     chat.Channels     // optional: a channel whose new id was missed is found when somebody replies in it
 	Folders      Folders
-	StatusSetter StatusSetter // optional: messages tell of long turns
-	ScreenReader ScreenReader // optional: whether an agent works is known by its record alone
-	Tickets      TicketWriter // optional: nothing is written onto tickets, and the event log says so
+	StatusSetter chat.StatusSetter // optional: messages tell of long turns
+	ScreenReader ScreenReader      // optional: whether an agent works is known by its record alone
+	Tickets      TicketWriter      // optional: nothing is written onto tickets, and the event log says so
 	Sink         sessions.Sink
 	Policy       func() authz.Policy
 	Settings     func() Settings
@@ -72,7 +73,7 @@ type Options struct {
 	RemindAfter    time.Duration          // optional: how long an agent may wait for its operator before the thread says so; a minute
 	RenderAnswer   AnswerRenderer         // optional: each text is one message
 	IsSecret       func(text string) bool // optional: the text holds what must be posted nowhere
-	Clock          *Clock                 // optional: what is known of Slack's clock; the surface has it hear of every answer and event
+	Clock          *chat.Clock            // optional: what is known of Slack's clock; the surface has it hear of every answer and event
 	Now            func() time.Time       // optional: time.Now
 	Log            *slog.Logger           // optional: silent
 }
@@ -125,11 +126,8 @@ type Manager struct {
 	otherConnectionsUntil time.Time // until when events may go to another connection
 	running               int       // goroutines that Run waits for
 	byID                  map[string]*thread
-	byThread              map[ThreadID]*thread
+	byThread              map[chat.ThreadID]*thread
 }
-
-// place is where a thread is.
-type ThreadID struct{ Channel, Root string }
 
 // New makes a manager and reads the bindings. It starts nothing.
 func New(o Options) (*Manager, error) {
@@ -137,7 +135,7 @@ func New(o Options) (*Manager, error) {
 		o.Now = time.Now
 	}
 	if o.Clock == nil {
-		o.Clock = &Clock{}
+		o.Clock = &chat.Clock{}
 	}
 	if o.RemindAfter == 0 {
 		o.RemindAfter = defaultRemindAfter
@@ -147,7 +145,7 @@ func New(o Options) (*Manager, error) {
 	}
 	disk := newStorage(o.Log)
 	m := &Manager{o: o, storage: disk, store: bindings{filepath.Join(o.Root, "threads"), disk}, idle: make(chan struct{}),
-		byID: map[string]*thread{}, byThread: map[ThreadID]*thread{}}
+		byID: map[string]*thread{}, byThread: map[chat.ThreadID]*thread{}}
 	m.workCtx, m.cancelWork = context.WithCancel(context.Background())
 	m.watchCtx, m.cancelWatch = context.WithCancel(m.workCtx)
 	all, broken, err := m.store.load()
@@ -274,7 +272,7 @@ func (m *Manager) unindex(t *thread) {
 
 // unindexRoot forgets where a thread was, and keeps the session.
 func (m *Manager) unindexRoot(t *thread) {
-	at := t.setThreadID(ThreadID{Channel: t.b.Channel})
+	at := t.setThreadID(chat.ThreadID{Channel: t.b.Channel})
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.byThread, at)
@@ -293,7 +291,7 @@ func (m *Manager) threads() []*thread {
 func (m *Manager) threadAt(channel, root string) *thread {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.byThread[ThreadID{m.channelMoves.current(channel), root}]
+	return m.byThread[chat.ThreadID{Channel: m.channelMoves.current(channel), Root: root}]
 }
 
 func (m *Manager) threadOf(id string) *thread {
@@ -317,7 +315,7 @@ func (m *Manager) slackTime() time.Time {
 }
 
 // Heard takes a live reply. It never blocks.
-func (m *Manager) Heard(r Reply) {
+func (m *Manager) Heard(r chat.Reply) {
 	if t := m.threadAt(r.Channel, r.Root); t != nil {
 		t.do(func(ctx context.Context) { t.onReply(ctx, r, !r.Redelivered) })
 		return
@@ -327,7 +325,7 @@ func (m *Manager) Heard(r Reply) {
 
 // handleUnboundReply handles a reply in a thread that is bound to nothing: a crash between the announcement's post and its binding
 // may have left it so. That one root is looked at, and bound if it is ours.
-func (m *Manager) handleUnboundReply(ctx context.Context, r Reply) {
+func (m *Manager) handleUnboundReply(ctx context.Context, r chat.Reply) {
 	for _, t := range m.threads() {
 		a, ok := t.pendingAnnouncement(ctx, r.Channel)
 		if !ok {
@@ -356,7 +354,7 @@ func (m *Manager) handleUnboundReply(ctx context.Context, r Reply) {
 }
 
 // Edited takes a reply whose text was changed by its author.
-func (m *Manager) Edited(r Reply) {
+func (m *Manager) Edited(r chat.Reply) {
 	if t := m.threadAt(r.Channel, r.Root); t != nil {
 		t.do(func(ctx context.Context) { t.onEdited(ctx, r) })
 	}
@@ -444,7 +442,7 @@ func (m *Manager) Status() Status {
 	return Status{Bound: bound, Unread: m.reader.pendingCount(), Unposted: m.outbox.pendingCount(), Unstored: m.storage.problem()}
 }
 
-func (m *Manager) emitDropped(ctx context.Context, id string, ref sessions.Ref, r Reply, reason string) {
+func (m *Manager) emitDropped(ctx context.Context, id string, ref sessions.Ref, r chat.Reply, reason string) {
 	m.o.Sink.Emit(ctx, sessions.Event{Name: EventDropped, Level: slog.LevelInfo, ID: id, Ref: ref, Fields: map[string]any{
 		"reason": reason, "channel": r.Channel, "thread": r.Root, "ts": r.TS, "user": r.Actor.User}})
 }

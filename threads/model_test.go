@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // TestWhateverHappensNothingIsTypedTwiceOrLost plays random days: replies whose events come once, twice, late, out of order or
@@ -50,8 +51,8 @@ type replyModel struct {
 	written     map[string]string // by ts: the word that all versions of the reply begin with
 	heardAtOnce []string          // the words whose event came at once: these must be typed in order
 	deleted     []string
-	pending     []string // heard of later
-	oldVersions []Reply  // versions whose events may come, or come again, at any time
+	pending     []string     // heard of later
+	oldVersions []chat.Reply // versions whose events may come, or come again, at any time
 	killed      atomic.Bool
 
 	versions map[string]int // by word: how often it was edited
@@ -151,7 +152,7 @@ func (d *replyModel) pickReply() string {
 	if len(there) == 0 {
 		return ""
 	}
-	slices.SortFunc(there, CompareTS)
+	slices.SortFunc(there, chat.CompareTS)
 	return there[max(0, len(there)-1-d.rand.IntN(4))]
 }
 
@@ -258,7 +259,7 @@ func (d *replyModel) killSoon() {
 		return context.Canceled
 	}
 	if post {
-		d.slack.setOnPost(func(l *managerRun, b bool, _ Post) error {
+		d.slack.setOnPost(func(l *managerRun, b bool, _ chat.Post) error {
 			if d.killed.Load() || b != before {
 				return nil
 			}
@@ -325,7 +326,7 @@ func (d *replyModel) check() {
 		case n > 1:
 			d.t.Errorf("%s was typed %d times", word, n)
 		case n == 1 || slices.Contains(d.deleted, ts):
-		case asked && strings.Contains(posts, fmt.Sprint(TSTime(ts).Unix())) || asked && strings.Contains(posts, "replies from"):
+		case asked && strings.Contains(posts, fmt.Sprint(chat.TSTime(ts).Unix())) || asked && strings.Contains(posts, "replies from"):
 		default:
 			d.t.Errorf("%s was neither typed nor is it asked about: %+v (known %v)\n%s", word, e, known, posts)
 		}

@@ -5,12 +5,13 @@ import (
 	"crypto/rand"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // Notification is something that a session's thread is told.
 type Notification struct {
 	Text    string // with Slack's marks
-	Buttons []Button
+	Buttons []chat.Button
 	// Once names what is told: a thread is told that only once, also across restarts, as long as nothing with another
 	// name was told in between. Empty: it is told each time.
 	Once string
@@ -76,7 +77,7 @@ func (m *Manager) ThreadOf(id string) (channel, root string, ok bool) {
 }
 
 // UpdateAnnouncement has the announcement of a session show something, if there is one.
-func (m *Manager) UpdateAnnouncement(ctx context.Context, id string, p Post) error {
+func (m *Manager) UpdateAnnouncement(ctx context.Context, id string, p chat.Post) error {
 	t := m.threadOf(id)
 	if t == nil {
 		return nil
@@ -92,7 +93,7 @@ func (m *Manager) UpdateAnnouncement(ctx context.Context, id string, p Post) err
 }
 
 // AnnouncementMatches reports whether the announcement of a session shows the post already.
-func (m *Manager) AnnouncementMatches(ctx context.Context, id string, p Post) bool {
+func (m *Manager) AnnouncementMatches(ctx context.Context, id string, p chat.Post) bool {
 	t := m.threadOf(id)
 	if t == nil {
 		return false

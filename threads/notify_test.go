@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"the-loop/threads/chat"
 )
 
 func TestAThreadIsNotifiedOnceAlsoAcrossARestart(t *testing.T) {
@@ -33,7 +35,7 @@ func TestAThreadIsNotifiedOnceAlsoAcrossARestart(t *testing.T) {
 // The process dies between the post and the note that the thread was told.
 func TestANotificationThatWasPostedBeforeACrashIsNotPostedAgain(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.slack.setOnPost(func(l *managerRun, before bool, _ Post) error {
+		w.slack.setOnPost(func(l *managerRun, before bool, _ chat.Post) error {
 			if before {
 				return nil
 			}
@@ -57,13 +59,13 @@ func TestAnAnnouncementThatWasChangedBeforeACrashIsChangedBack(t *testing.T) {
 	withEnv(t, func(w *env) {
 		w.slack.onUpdate = w.kill
 		ctx, cancel := context.WithCancel(context.Background())
-		go func() { _ = w.m.UpdateAnnouncement(ctx, sid, Post{Text: "I am stopped"}) }()
+		go func() { _ = w.m.UpdateAnnouncement(ctx, sid, chat.Post{Text: "I am stopped"}) }()
 		w.wait()
 		cancel()
 		w.stop()
 		w.slack.onUpdate = nil
 		w.start()
-		if err := w.m.UpdateAnnouncement(context.Background(), sid, Post{Text: "I am s"}); err != nil || w.slack.messages[0].text != "I am s" {
+		if err := w.m.UpdateAnnouncement(context.Background(), sid, chat.Post{Text: "I am s"}); err != nil || w.slack.messages[0].text != "I am s" {
 			t.Errorf("the announcement says %q, %v", w.slack.messages[0].text, err)
 		}
 	})
@@ -81,10 +83,10 @@ func TestASessionIsFoundByItsThreadAndItsThreadByTheSession(t *testing.T) {
 		if _, _, ok := w.m.SessionAt(channel, "1.0"); ok {
 			t.Error("another thread is ours")
 		}
-		if err := w.m.UpdateAnnouncement(context.Background(), sid, Post{Text: "I am gone"}); err != nil || w.slack.messages[0].text != "I am gone" {
+		if err := w.m.UpdateAnnouncement(context.Background(), sid, chat.Post{Text: "I am gone"}); err != nil || w.slack.messages[0].text != "I am gone" {
 			t.Errorf("the announcement says %q, %v", w.slack.messages[0].text, err)
 		}
-		if err := w.m.UpdateAnnouncement(context.Background(), "nobody", Post{Text: "x"}); err != nil {
+		if err := w.m.UpdateAnnouncement(context.Background(), "nobody", chat.Post{Text: "x"}); err != nil {
 			t.Error(err)
 		}
 	})

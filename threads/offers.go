@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"the-loop/authz"
+	"the-loop/threads/chat"
 )
 
 // How a question is settled that nobody decided.
@@ -67,7 +68,7 @@ func (t *thread) isTooOld(it *item) bool {
 	}
 	age := time.Since(it.arrivedAt)
 	if !it.live {
-		age = max(age, t.m.now().Sub(TSTime(it.reply.TS)))
+		age = max(age, t.m.now().Sub(chat.TSTime(it.reply.TS)))
 	}
 	return age > t.m.o.Settings().MaxAge
 }
@@ -119,7 +120,7 @@ func (t *thread) listPrompts() (open, decided []string) {
 		}
 	}
 	slices.SortFunc(open, func(a, b string) int {
-		return CompareTS(t.b.ResendPrompts[a].firstReply(), t.b.ResendPrompts[b].firstReply())
+		return chat.CompareTS(t.b.ResendPrompts[a].firstReply(), t.b.ResendPrompts[b].firstReply())
 	})
 	slices.SortFunc(decided, func(a, b string) int { return t.b.ResendPrompts[a].At.Compare(t.b.ResendPrompts[b].At) })
 	return open, decided

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // Slack takes one message a second in a channel, with a short burst.
@@ -31,7 +32,7 @@ const (
 // OutboxMessage is one message that is still to be posted, or one of ours that is to be changed.
 type OutboxMessage struct {
 	Seq         int64       `json:"seq"` // order
-	Post        Post        `json:"post"`
+	Post        chat.Post   `json:"post"`
 	Edit        bool        `json:"change,omitempty"` // the message with the post's nonce is to show the post
 	TS          string      `json:"ts,omitempty"`     // of that message, when it is known
 	Since       time.Time   `json:"after,omitzero"`   // not posted before, by Slack's clock; zero: not known
@@ -54,14 +55,14 @@ type outbox struct {
 	mu          sync.Mutex // guards the fields that follow
 	seq         int64
 	messages    []*OutboxMessage
-	limits      map[string]*rate.Limiter // by channel
-	pausedUntil time.Time                // Slack lets the app post nothing before
-	closedUntil map[string]time.Time     // channels that take nothing before
-	lastServed  map[ThreadID]time.Time   // when a letter of a thread was posted last, while it has more
+	limits      map[string]*rate.Limiter    // by channel
+	pausedUntil time.Time                   // Slack lets the app post nothing before
+	closedUntil map[string]time.Time        // channels that take nothing before
+	lastServed  map[chat.ThreadID]time.Time // when a letter of a thread was posted last, while it has more
 }
 
 func newOutbox(m *Manager, dir string) (*outbox, error) {
-	o := &outbox{m: m, dir: dir, wakeup: make(chan struct{}, 1), limits: map[string]*rate.Limiter{}, lastServed: map[ThreadID]time.Time{},
+	o := &outbox{m: m, dir: dir, wakeup: make(chan struct{}, 1), limits: map[string]*rate.Limiter{}, lastServed: map[chat.ThreadID]time.Time{},
 		closedUntil: map[string]time.Time{}}
 	removePartialFiles(dir)
 	names, err := os.ReadDir(dir)
@@ -102,7 +103,7 @@ func (o *outbox) file(l *OutboxMessage) string {
 }
 
 // add puts a message into the outbox. With maybePosted an earlier run may have posted it already.
-func (o *outbox) add(p Post, maybePosted bool) {
+func (o *outbox) add(p chat.Post, maybePosted bool) {
 	l := &OutboxMessage{Post: p, MaybePosted: maybePosted}
 	if !maybePosted {
 		l.Since = o.m.slackTime()
@@ -112,7 +113,7 @@ func (o *outbox) add(p Post, maybePosted bool) {
 
 // update has a message of ours show something else. Its ts may not be known yet, when it is still in the outbox itself:
 // then it is posted as it is now.
-func (o *outbox) update(p Post, ts string) {
+func (o *outbox) update(p chat.Post, ts string) {
 	if ts == "" && o.replace(p) {
 		return
 	}
@@ -120,7 +121,7 @@ func (o *outbox) update(p Post, ts string) {
 }
 
 // replace changes a letter that was not posted yet.
-func (o *outbox) replace(p Post) bool {
+func (o *outbox) replace(p chat.Post) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, l := range o.messages {
@@ -228,7 +229,7 @@ func (o *outbox) pick() (*OutboxMessage, time.Duration) {
 	}
 	var best *OutboxMessage
 	wait, shut := o.closedChannels(now)
-	looked := map[ThreadID]bool{}
+	looked := map[chat.ThreadID]bool{}
 	for _, l := range o.messages {
 		o.applyChannelMove(l)
 		at := l.threadID()
@@ -296,7 +297,9 @@ func (l *OutboxMessage) requiredTokens() float64 {
 	return 1
 }
 
-func (l *OutboxMessage) threadID() ThreadID { return ThreadID{l.Post.Channel, l.Post.Root} }
+func (l *OutboxMessage) threadID() chat.ThreadID {
+	return chat.ThreadID{Channel: l.Post.Channel, Root: l.Post.Root}
+}
 
 func (o *outbox) limiterFor(channel string) *rate.Limiter {
 	l := o.limits[channel]
@@ -330,13 +333,13 @@ func (o *outbox) send(ctx context.Context, l *OutboxMessage) {
 // failed leaves a letter for later, or takes it off the outbox where that is of no use. Only what Slack says of the channel
 // or of the app holds up other threads.
 func (o *outbox) handleFailure(ctx context.Context, l *OutboxMessage, err error) {
-	var final *FileError
-	switch failure := FailureOf(err); {
+	var final *chat.FileError
+	switch failure := chat.FailureOf(err); {
 	case errors.Is(err, errWithdrawn):
 	case ctx.Err() != nil:
 	case errors.As(err, &final) && l.File != nil:
 		o.replaceFileWithText(l, final.Why)
-	case failure == FailureMessage, failure == FailureChannel && l.Final:
+	case failure == chat.FailureMessage, failure == chat.FailureChannel && l.Final:
 		o.handleRefusal(ctx, l, err)
 	default:
 		o.postpone(ctx, l, failure, err)
@@ -346,7 +349,7 @@ func (o *outbox) handleFailure(ctx context.Context, l *OutboxMessage, err error)
 // refused takes a letter off the outbox that Slack will never take. It gets one more chance as a plain text, unless there is
 // nothing to be posted to any more.
 func (o *outbox) handleRefusal(ctx context.Context, l *OutboxMessage, err error) {
-	gone := errors.Is(err, ErrThreadGone) || errors.Is(err, ErrReplyGone) || FailureOf(err) == FailureChannel
+	gone := errors.Is(err, chat.ErrThreadGone) || errors.Is(err, chat.ErrReplyGone) || chat.FailureOf(err) == chat.FailureChannel
 	if !gone && !l.Post.Plain && o.fallBackToPlain(l) {
 		o.m.o.Log.Warn("Slack refuses a message; it is posted as a plain text", "channel", l.Post.Channel, "session", l.Post.Session, "err", err)
 		return
@@ -374,8 +377,8 @@ func (o *outbox) fallBackToPlain(l *OutboxMessage) bool {
 }
 
 // postpone has a letter tried again later.
-func (o *outbox) postpone(ctx context.Context, l *OutboxMessage, failure Failure, err error) {
-	var limited *RateLimitedError
+func (o *outbox) postpone(ctx context.Context, l *OutboxMessage, failure chat.Failure, err error) {
+	var limited *chat.RateLimitedError
 	if errors.As(err, &limited) {
 		o.scheduleRetry(l, limited.After, true)
 		return
@@ -384,8 +387,8 @@ func (o *outbox) postpone(ctx context.Context, l *OutboxMessage, failure Failure
 	if l.fails == 0 {
 		o.m.emitPostFailed(ctx, l.Post, err)
 	}
-	o.scheduleRetry(l, min(postRetry<<min(l.fails, 6), postRetries), failure == FailureChannel)
-	if failure == FailureApp {
+	o.scheduleRetry(l, min(postRetry<<min(l.fails, 6), postRetries), failure == chat.FailureChannel)
+	if failure == chat.FailureApp {
 		o.mu.Lock()
 		o.pausedUntil = o.m.o.Now().Add(postRetries)
 		o.mu.Unlock()
@@ -424,7 +427,7 @@ func (o *outbox) postOrEdit(ctx context.Context, l *OutboxMessage) (ts string, e
 		return "", errWithdrawn
 	}
 	ts, err = o.m.o.Poster.Post(ctx, l.Post)
-	if err != nil && !errors.Is(err, ErrOutcomeUnknown) && ctx.Err() == nil {
+	if err != nil && !errors.Is(err, chat.ErrOutcomeUnknown) && ctx.Err() == nil {
 		o.setMaybePosted(l, false)
 	}
 	return ts, err
@@ -520,7 +523,7 @@ func (o *outbox) removeLocked(l *OutboxMessage) {
 }
 
 // posted records that a message of ours is there. A question learns where it stands.
-func (m *Manager) recordPosted(ctx context.Context, p Post, ts string) {
+func (m *Manager) recordPosted(ctx context.Context, p chat.Post, ts string) {
 	fields := map[string]any{"channel": p.Channel, "thread": p.Root}
 	if ts != "" { // of files Slack does not say it
 		fields["ts"] = ts
@@ -544,7 +547,7 @@ func (m *Manager) recordPosted(ctx context.Context, p Post, ts string) {
 	})
 }
 
-func (m *Manager) emitPostFailed(ctx context.Context, p Post, err error) {
+func (m *Manager) emitPostFailed(ctx context.Context, p chat.Post, err error) {
 	m.o.Sink.Emit(ctx, sessions.Event{Name: EventPostFailed, Level: slog.LevelWarn, ID: p.Session,
 		Fields: map[string]any{"channel": p.Channel, "thread": p.Root, "reason": err.Error()}})
 }

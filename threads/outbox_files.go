@@ -13,34 +13,13 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"the-loop/threads/chat"
 )
-
-// FileUpload is a file that is posted.
-type FileUpload struct {
-	Name string `json:"name"` // as people see it
-	Size int64  `json:"size"` // bytes
-	ID   string `json:"id,omitempty"`
-}
-
-// FileUploader posts files, in two steps: so it can be found out later whether the second was done. Errors: a [*FileError] when
-// no later try does better, and those of [Speaker].
-type FileUploader interface {
-	// Upload hands a file's content over, for nobody to see yet, and returns its id. It needs no id, name and size alone.
-	Upload(ctx context.Context, f FileUpload, content io.Reader) (id string, err error)
-	// Share posts the file with that id, with the post's text. [ErrNotUploaded] when Slack does not know it (any more);
-	// [ErrOutcomeUnknown] when Slack may have posted it and did not say so.
-	Share(ctx context.Context, f FileUpload, p Post) error
-	// FindFile looks, in the thread of the post, for a message of ours from since on that holds the file: by its id, or
-	// where it has none by name and size. Empty ts: there is none.
-	FindFile(ctx context.Context, f FileUpload, p Post, since time.Time) (ts string, err error)
-}
-
-// ErrNotUploaded says that Slack has no file with that id to post.
-var ErrNotUploaded = errors.New("no uploaded file of that id in Slack")
 
 // Attachment is the file of a letter. Its content lies beside the letters until it is posted.
 type Attachment struct {
-	FileUpload
+	chat.FileUpload
 	ContentFile string `json:"content"` // the name of that file
 	Fallback    string `json:"instead"` // the text that is posted when the file cannot be; it says why where there is room for it
 }
@@ -82,7 +61,7 @@ func (o *outbox) storeContent(nonce, name string, content io.Reader) (Attachment
 	if err = errors.Join(err, half.Sync(), half.Close()); err != nil {
 		return Attachment{}, err
 	}
-	e := Attachment{FileUpload: FileUpload{Name: name, Size: n}, ContentFile: contentName(nonce)}
+	e := Attachment{FileUpload: chat.FileUpload{Name: name, Size: n}, ContentFile: contentName(nonce)}
 	return e, os.Rename(half.Name(), filepath.Join(o.dir, e.ContentFile))
 }
 
@@ -93,7 +72,7 @@ func (o *outbox) attachFullText(l *OutboxMessage, whole FullText, most int64) er
 		return nil
 	}
 	e, err := o.storeContent(l.Post.Nonce, whole.Name, strings.NewReader(whole.Content))
-	var final *FileError
+	var final *chat.FileError
 	switch {
 	case errors.As(err, &final):
 		l.Post.Text = whole.Fallback
@@ -122,7 +101,7 @@ func (o *outbox) checkSecrets(f *os.File) error {
 		n, err := f.ReadAt(part, at)
 		switch {
 		case n > 0 && o.m.o.IsSecret(string(part[:n])):
-			return &FileError{"it holds a value of the environment or a token, and those are posted nowhere"}
+			return &chat.FileError{Why: "it holds a value of the environment or a token, and those are posted nowhere"}
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
@@ -142,7 +121,7 @@ func (o *outbox) checkFileLimit(session string) error {
 		}
 	}
 	if n >= maxPendingFiles {
-		return &FileError{fmt.Sprintf("%d files wait to be posted already", n)}
+		return &chat.FileError{Why: fmt.Sprintf("%d files wait to be posted already", n)}
 	}
 	return nil
 }
@@ -181,7 +160,7 @@ func (o *outbox) startUpload(l *OutboxMessage) {
 // upload uploads a file, unless an earlier run may have posted it and it is found.
 func (o *outbox) upload(ctx context.Context, l *OutboxMessage, f Attachment) (id, ts string, err error) {
 	if o.m.o.FileUploader == nil {
-		return "", "", &FileError{"files cannot be posted here"}
+		return "", "", &chat.FileError{Why: "files cannot be posted here"}
 	}
 	if l.MaybePosted {
 		ts, err = o.m.o.FileUploader.FindFile(ctx, f.FileUpload, l.Post, l.Since)
@@ -191,7 +170,7 @@ func (o *outbox) upload(ctx context.Context, l *OutboxMessage, f Attachment) (id
 	}
 	content, err := os.Open(filepath.Join(o.dir, f.ContentFile))
 	if err != nil {
-		return "", "", &FileError{"its copy is gone"}
+		return "", "", &chat.FileError{Why: "its copy is gone"}
 	}
 	defer func() { _ = content.Close() }()
 	if err := o.checkSecrets(content); err != nil { // the environment may have changed since the copy was made
@@ -247,9 +226,9 @@ func (o *outbox) shareFile(ctx context.Context, l *OutboxMessage) (ts string, er
 	}
 	err = o.m.o.FileUploader.Share(ctx, l.File.FileUpload, l.Post)
 	switch {
-	case errors.Is(err, ErrNotUploaded):
+	case errors.Is(err, chat.ErrNotUploaded):
 		o.setFileID(l, "")
-	case err != nil && !errors.Is(err, ErrOutcomeUnknown) && ctx.Err() == nil:
+	case err != nil && !errors.Is(err, chat.ErrOutcomeUnknown) && ctx.Err() == nil:
 		o.setMaybePosted(l, false)
 	}
 	return "", err

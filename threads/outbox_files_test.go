@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // pages has each part between bars as a message, and what follows "whole:" as a file.
@@ -40,7 +41,7 @@ func (a fakeAPI) ReadReports(_ context.Context, q sessions.NotedRequest) (sessio
 func (a fakeAPI) WaitResolved(context.Context, sessions.AttendRequest) error     { return nil }
 func (a fakeAPI) AnswerPermission(context.Context, sessions.AnswerRequest) error { return nil }
 
-func (a fakeAPI) Upload(ctx context.Context, f FileUpload, content io.Reader) (string, error) {
+func (a fakeAPI) Upload(ctx context.Context, f chat.FileUpload, content io.Reader) (string, error) {
 	data, err := io.ReadAll(content)
 	if err = errors.Join(err, a.uploadStep(ctx, "upload", f)); err != nil {
 		return "", err
@@ -56,7 +57,7 @@ func (a fakeAPI) Upload(ctx context.Context, f FileUpload, content io.Reader) (s
 	return id, a.uploadStep(ctx, "uploaded", f)
 }
 
-func (a fakeAPI) Share(ctx context.Context, f FileUpload, p Post) error {
+func (a fakeAPI) Share(ctx context.Context, f chat.FileUpload, p chat.Post) error {
 	if err := a.uploadStep(ctx, "share", f); err != nil {
 		return err
 	}
@@ -64,14 +65,14 @@ func (a fakeAPI) Share(ctx context.Context, f FileUpload, p Post) error {
 	s.mu.Lock()
 	if _, ok := s.uploads[f.ID]; !ok {
 		s.mu.Unlock()
-		return ErrNotUploaded
+		return chat.ErrNotUploaded
 	}
-	s.add(&message{root: p.Root, text: f.Name + "=" + s.uploads[f.ID] + " " + p.Text, post: &Post{}, upload: &f})
+	s.add(&message{root: p.Root, text: f.Name + "=" + s.uploads[f.ID] + " " + p.Text, post: &chat.Post{}, upload: &f})
 	s.mu.Unlock()
 	return a.uploadStep(ctx, "shared", f)
 }
 
-func (a fakeAPI) FindFile(ctx context.Context, f FileUpload, p Post, since time.Time) (string, error) {
+func (a fakeAPI) FindFile(ctx context.Context, f chat.FileUpload, p chat.Post, since time.Time) (string, error) {
 	if err := a.uploadStep(ctx, "find", f); err != nil {
 		return "", err
 	}
@@ -79,7 +80,7 @@ func (a fakeAPI) FindFile(ctx context.Context, f FileUpload, p Post, since time.
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, m := range s.messages {
-		if m.upload == nil || m.root != p.Root || TSTime(m.ts).Before(since.Add(-time.Minute)) {
+		if m.upload == nil || m.root != p.Root || chat.TSTime(m.ts).Before(since.Add(-time.Minute)) {
 			continue
 		}
 		if m.upload.ID == f.ID || f.ID == "" && m.upload.Name == f.Name && m.upload.Size == f.Size {
@@ -89,7 +90,7 @@ func (a fakeAPI) FindFile(ctx context.Context, f FileUpload, p Post, since time.
 	return "", nil
 }
 
-func (a fakeAPI) uploadStep(ctx context.Context, step string, f FileUpload) error {
+func (a fakeAPI) uploadStep(ctx context.Context, step string, f chat.FileUpload) error {
 	if err := errors.Join(a.blockIfEnded(ctx), a.w.slack.failure()); err != nil {
 		return err
 	}
@@ -105,7 +106,7 @@ func (a fakeAPI) uploadStep(ctx context.Context, step string, f FileUpload) erro
 	return a.blockIfEnded(ctx)
 }
 
-func (s *fakeSlack) setOnUpload(f func(l *managerRun, step string, f FileUpload) error) {
+func (s *fakeSlack) setOnUpload(f func(l *managerRun, step string, f chat.FileUpload) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.onUpload = f
@@ -194,9 +195,9 @@ func TestAFileIsPostedOnceThoughTheBotIsKilled(t *testing.T) {
 			withEnv(t, func(w *env) {
 				w.createFile("a.txt", "content")
 				killed := false
-				w.slack.setOnUpload(func(l *managerRun, at string, _ FileUpload) error {
+				w.slack.setOnUpload(func(l *managerRun, at string, _ chat.FileUpload) error {
 					if step == "find" && at == "shared" { // so that the next run looks for it
-						return ErrOutcomeUnknown
+						return chat.ErrOutcomeUnknown
 					}
 					var now bool
 					w.locked(func() { now = at == step && !killed; killed = killed || now })
@@ -246,12 +247,12 @@ func TestAFileWaitsForSlackInItsPlace(t *testing.T) {
 		w.answerMode = AnswersFinal
 		w.createFile("a.txt", "content")
 		fails := 3
-		w.slack.setOnUpload(func(_ *managerRun, at string, _ FileUpload) error {
+		w.slack.setOnUpload(func(_ *managerRun, at string, _ chat.FileUpload) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if at == "upload" && fails > 0 {
 				fails--
-				return &RateLimitedError{After: 10 * time.Second}
+				return &chat.RateLimitedError{After: 10 * time.Second}
 			}
 			return nil
 		})
@@ -268,13 +269,13 @@ func TestAFileWaitsForSlackInItsPlace(t *testing.T) {
 // A large file takes its time: what follows in its thread waits for it, and other threads do not.
 func TestAnUploadThatTakesLongHoldsUpItsOwnThreadAlone(t *testing.T) {
 	withEnv(t, func(w *env) {
-		other := AnnounceRequest{ID: "id-2", Ref: "standing:other", Channel: channel, Started: time.Now(), Post: Post{Text: "I am other"}}
+		other := AnnounceRequest{ID: "id-2", Ref: "standing:other", Channel: channel, Started: time.Now(), Post: chat.Post{Text: "I am other"}}
 		if err := w.m.Announce(context.Background(), other); err != nil {
 			t.Fatal(err)
 		}
 		w.answerMode = AnswersFinal
 		w.createFile("a.txt", "content")
-		w.slack.setOnUpload(func(_ *managerRun, at string, _ FileUpload) error {
+		w.slack.setOnUpload(func(_ *managerRun, at string, _ chat.FileUpload) error {
 			if at == "upload" {
 				time.Sleep(30 * time.Second) // the bubble's time
 			}
@@ -298,7 +299,7 @@ func TestAnUploadThatSlackForgotIsMadeAgain(t *testing.T) {
 	withEnv(t, func(w *env) {
 		w.createFile("a.txt", "content")
 		forgot := false
-		w.slack.setOnUpload(func(_ *managerRun, at string, f FileUpload) error {
+		w.slack.setOnUpload(func(_ *managerRun, at string, f chat.FileUpload) error {
 			if at == "share" && !forgot {
 				forgot = true
 				w.slack.mu.Lock()
@@ -317,7 +318,9 @@ func TestWhereFilesMayNotBePostedTheThreadIsTold(t *testing.T) {
 	withEnv(t, func(w *env) {
 		w.answerMode = AnswersFinal
 		w.createFile("a.txt", "content")
-		w.slack.setOnUpload(func(*managerRun, string, FileUpload) error { return &FileError{"the app lacks files:write"} })
+		w.slack.setOnUpload(func(*managerRun, string, chat.FileUpload) error {
+			return &chat.FileError{Why: "the app lacks files:write"}
+		})
 		w.reportFile("a.txt", "look")
 		w.agent.addMessage("beginning|morewhole:everything", true)
 		w.relay()

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"the-loop/threads/chat"
 )
 
 // outboxSizes is how many messages wait, in memory and on disk.
@@ -44,15 +46,15 @@ func (w *env) failedPosts() (reasons []string) {
 func (w *env) notify(texts ...string) {
 	w.t.Helper()
 	for _, text := range texts {
-		if !w.m.Notify(context.Background(), sid, Notification{Text: text, Buttons: []Button{{Label: "Yes", Action: ActionSend, Value: "x"}}}) {
+		if !w.m.Notify(context.Background(), sid, Notification{Text: text, Buttons: []chat.Button{{Label: "Yes", Action: chat.ActionSend, Value: "x"}}}) {
 			w.t.Fatalf("not told: %q", text)
 		}
 	}
 }
 
 // refusePosts has posts refused in the thread of the session that have that text.
-func refusePosts(text string, also func(p Post) bool, err error) func(*managerRun, bool, Post) error {
-	return func(_ *managerRun, before bool, p Post) error {
+func refusePosts(text string, also func(p chat.Post) bool, err error) func(*managerRun, bool, chat.Post) error {
+	return func(_ *managerRun, before bool, p chat.Post) error {
 		if before && strings.Contains(p.Text, text) && also(p) {
 			return err
 		}
@@ -60,11 +62,11 @@ func refusePosts(text string, also func(p Post) bool, err error) func(*managerRu
 	}
 }
 
-func anyPost(Post) bool { return true }
+func anyPost(chat.Post) bool { return true }
 
 func TestAMessageThatSlackRefusesIsPostedAsAPlainText(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.slack.setOnPost(refusePosts("bad", func(p Post) bool { return !p.Plain }, ErrRefused))
+		w.slack.setOnPost(refusePosts("bad", func(p chat.Post) bool { return !p.Plain }, chat.ErrRefused))
 		w.notify("bad blocks", "next")
 		w.advance(10 * time.Second)
 		w.wantPosts("bad blocks", "next")
@@ -75,12 +77,12 @@ func TestAMessageThatSlackRefusesIsPostedAsAPlainText(t *testing.T) {
 func TestAMessageThatSlackRefusesInAnyFormIsDroppedWithAnEvent(t *testing.T) {
 	withEnv(t, func(w *env) {
 		var tries atomic.Int32
-		w.slack.setOnPost(refusePosts("bad", func(Post) bool { tries.Add(1); return true }, ErrRefused))
+		w.slack.setOnPost(refusePosts("bad", func(chat.Post) bool { tries.Add(1); return true }, chat.ErrRefused))
 		w.notify("bad blocks", "next")
 		w.advance(10 * time.Second)
 		w.wantPosts("next")
 		w.wantOutbox(0)
-		if got := w.failedPosts(); tries.Load() != 2 || !slices.Equal(got, []string{ErrRefused.Error()}) {
+		if got := w.failedPosts(); tries.Load() != 2 || !slices.Equal(got, []string{chat.ErrRefused.Error()}) {
 			t.Errorf("%d tries, and the event log says %q", tries.Load(), got)
 		}
 	})
@@ -92,7 +94,7 @@ func TestAChannelThatTakesNothingHoldsUpNoOther(t *testing.T) {
 		w.announceSecond("id-2", "C2", 0)
 		var shut atomic.Bool
 		shut.Store(true)
-		w.slack.setOnPost(refusePosts("to C2", func(Post) bool { return shut.Load() }, ErrUnavailable))
+		w.slack.setOnPost(refusePosts("to C2", func(chat.Post) bool { return shut.Load() }, chat.ErrUnavailable))
 		w.m.Notify(context.Background(), "id-2", Notification{Text: "to C2"})
 		w.wait()
 		w.notify("one", "two")
@@ -107,7 +109,7 @@ func TestAChannelThatTakesNothingHoldsUpNoOther(t *testing.T) {
 
 // Of a session that was deleted nothing is posted any more but that, and that is tried once.
 func TestTheOutboxOfADeletedSessionIsEmptied(t *testing.T) {
-	for name, refusal := range map[string]error{"refused": ErrRefused, "an archived channel": ErrUnavailable, "in trouble": errors.New("internal_error")} {
+	for name, refusal := range map[string]error{"refused": chat.ErrRefused, "an archived channel": chat.ErrUnavailable, "in trouble": errors.New("internal_error")} {
 		t.Run(name, func(t *testing.T) {
 			withEnv(t, func(w *env) {
 				w.slack.setOnPost(refusePosts("bad", anyPost, errors.New("internal_error")))
@@ -153,7 +155,7 @@ func TestMessagesOfASessionThatIsGoneEndWithTheNextStart(t *testing.T) {
 func TestAnAppThatMayPostNothingAsksNowAndThen(t *testing.T) {
 	withEnv(t, func(w *env) {
 		var tries atomic.Int32
-		w.slack.setOnPost(refusePosts("", func(Post) bool { return tries.Add(1) < 10 }, ErrDisabled))
+		w.slack.setOnPost(refusePosts("", func(chat.Post) bool { return tries.Add(1) < 10 }, chat.ErrDisabled))
 		w.notify("one")
 		w.advance(5 * time.Minute)
 		if n := tries.Load(); n < 3 || n > 6 {
@@ -166,7 +168,7 @@ func TestAnAppThatMayPostNothingAsksNowAndThen(t *testing.T) {
 
 func TestAnAnnouncementThatSlackRefusesIsAPlainText(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.slack.setOnPost(refusePosts("I am id-2", func(p Post) bool { return !p.Plain }, ErrRefused))
+		w.slack.setOnPost(refusePosts("I am id-2", func(p chat.Post) bool { return !p.Plain }, chat.ErrRefused))
 		w.announceSecond("id-2", "C2", 0)
 		if !w.m.IsBound("id-2") {
 			t.Error("it has no thread")

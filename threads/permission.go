@@ -12,6 +12,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // PermissionState says how far a question of the agent's is.
@@ -238,7 +239,7 @@ func (t *thread) emitPermissionEvent(ctx context.Context, event, name string, mo
 }
 
 // permissionPost is the message that shows what is asked, with its buttons, or what became of it.
-func (t *thread) permissionPost(name string, a PermissionRequest) Post {
+func (t *thread) permissionPost(name string, a PermissionRequest) chat.Post {
 	p := t.newPost(a.Text, name)
 	switch {
 	case a.State != PermissionOpen:
@@ -246,7 +247,7 @@ func (t *thread) permissionPost(name string, a PermissionRequest) Post {
 	case !a.Decidable:
 		p.Text += "\nAnswer it in the terminal."
 	default:
-		p.Buttons = []Button{{Label: "Allow", Action: ActionAllow, Value: name, Style: "primary"},
+		p.Buttons = []chat.Button{{Label: "Allow", Action: ActionAllow, Value: name, Style: "primary"},
 			{Label: "Deny", Action: ActionDeny, Value: name, Style: "danger"}, {Label: "Deny with a reason…", Action: ActionReason, Value: name}}
 	}
 	return p
@@ -254,7 +255,7 @@ func (t *thread) permissionPost(name string, a PermissionRequest) Post {
 
 // permissionOutcomeText is what became of a question.
 func permissionOutcomeText(a PermissionRequest) string {
-	at := dateText(TimeTS(a.Ended))
+	at := dateText(chat.TimeTS(a.Ended))
 	did := "Denied"
 	if a.Verdict == sessions.VerdictAllow {
 		did = "Allowed"

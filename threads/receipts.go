@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"the-loop/threads/chat"
 )
 
 // Mark is what a receipt shows, as one reaction on the reply.
@@ -261,7 +263,7 @@ func (t *thread) pendingReactions(now time.Time, failed map[string]time.Time) (l
 		if c.remove {
 			best = &l.remove
 		}
-		if *best == nil || CompareTS(ts, (*best).ts) < 0 {
+		if *best == nil || chat.CompareTS(ts, (*best).ts) < 0 {
 			*best = c
 		}
 	}
@@ -314,25 +316,25 @@ func (r *receipts) handleSuccess(c reactionChange, channel string) {
 
 // refused has a change tried again when that may help, and not before; nobody else waits for it.
 func (r *receipts) handleFailure(ctx context.Context, c reactionChange, channel string, err error) {
-	var limited *RateLimitedError
+	var limited *chat.RateLimitedError
 	errors.As(err, &limited)
 	now := r.m.o.Now()
-	failure := FailureOf(err)
-	if failure != FailureWait {
+	failure := chat.FailureOf(err)
+	if failure != chat.FailureWait {
 		r.m.o.Log.Warn("could not show a receipt", "ref", c.t.ref, "ts", c.ts, "mark", c.mark, "err", err)
 	}
-	if failure == FailureMessage {
+	if failure == chat.FailureMessage {
 		c.t.call(ctx, func(context.Context) { c.t.giveUpReaction(c, err) })
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch failure {
-	case FailureWait:
+	case chat.FailureWait:
 		r.blockedUntil[c.remove] = now.Add(limited.After)
-	case FailureApp:
+	case chat.FailureApp:
 		r.blockedUntil[c.remove] = now.Add(receiptRetryMax)
-	case FailureChannel:
+	case chat.FailureChannel:
 		increaseBackoff(r.closedChannels, channel, now)
 	default:
 		increaseBackoff(r.failed, receiptKey{c.t, c.ts}, now)
@@ -370,11 +372,11 @@ func (t *thread) giveUpReaction(c reactionChange, err error) {
 	switch {
 	case !ok:
 		return
-	case errors.Is(err, ErrReplyGone), errors.Is(err, ErrThreadGone):
+	case errors.Is(err, chat.ErrReplyGone), errors.Is(err, chat.ErrThreadGone):
 		e.Wanted, e.Shown = "", nil
 	case c.remove:
 		e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m Mark) bool { return m == c.mark })
-	case errors.Is(err, ErrTooManyReactions) && len(e.Shown) > 0:
+	case errors.Is(err, chat.ErrTooManyReactions) && len(e.Shown) > 0:
 		t.reactionsFull[c.ts] = true
 		return
 	case e.Wanted == c.mark:

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // announceSecond announces another session in a channel of its own, and puts settled replies into its thread.
 func (w *env) announceSecond(id, in string, replies int) (ts []string) {
 	w.t.Helper()
-	err := w.m.Announce(context.Background(), AnnounceRequest{ID: id, Ref: sessions.Ref("standing:s" + id[len(id)-1:]), Channel: in, Started: time.Now(), Post: Post{Text: "I am " + id}})
+	err := w.m.Announce(context.Background(), AnnounceRequest{ID: id, Ref: sessions.Ref("standing:s" + id[len(id)-1:]), Channel: in, Started: time.Now(), Post: chat.Post{Text: "I am " + id}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -42,8 +43,8 @@ func (s *fakeSlack) setOnReact(f func(ts, emoji string, add bool) error) {
 // What one reply, one channel or one thread is refused holds up the receipts of no other.
 func TestAReceiptThatSlackRefusesHoldsUpNoOther(t *testing.T) {
 	for name, refusal := range map[string]error{
-		"for good": ErrRefused, "no room": fmt.Errorf("%w: %w", ErrRefused, ErrTooManyReactions), "in trouble": errors.New("internal_error"),
-		"an archived channel": ErrUnavailable, "no word": ErrOutcomeUnknown,
+		"for good": chat.ErrRefused, "no room": fmt.Errorf("%w: %w", chat.ErrRefused, chat.ErrTooManyReactions), "in trouble": errors.New("internal_error"),
+		"an archived channel": chat.ErrUnavailable, "no word": chat.ErrOutcomeUnknown,
 	} {
 		t.Run(name, func(t *testing.T) {
 			withEnv(t, func(w *env) {
@@ -69,7 +70,7 @@ func TestAReceiptThatSlackRefusesHoldsUpNoOther(t *testing.T) {
 func TestAReceiptThatSlackRefusesForGoodIsGivenUp(t *testing.T) {
 	withEnv(t, func(w *env) {
 		var tries atomic.Int32
-		w.slack.setOnReact(func(string, string, bool) error { tries.Add(1); return ErrRefused })
+		w.slack.setOnReact(func(string, string, bool) error { tries.Add(1); return chat.ErrRefused })
 		ts := w.reply("hello")
 		w.advance(time.Hour)
 		if n := tries.Load(); n != 1 {
@@ -92,7 +93,7 @@ func TestTheOldReceiptMakesRoomOnACrowdedReply(t *testing.T) {
 		w.wantReceipt(ts, "eyes")
 		w.slack.setOnReact(func(at, _ string, add bool) error {
 			if add && len(w.slack.find(at).reactions) > 0 {
-				return fmt.Errorf("%w: %w", ErrRefused, ErrTooManyReactions)
+				return fmt.Errorf("%w: %w", chat.ErrRefused, chat.ErrTooManyReactions)
 			}
 			return nil
 		})
@@ -105,7 +106,7 @@ func TestTheOldReceiptMakesRoomOnACrowdedReply(t *testing.T) {
 func TestReceiptsOfAClosedChannelWait(t *testing.T) {
 	withEnv(t, func(w *env) {
 		var tries atomic.Int32
-		w.slack.setOnReact(func(string, string, bool) error { tries.Add(1); return ErrUnavailable })
+		w.slack.setOnReact(func(string, string, bool) error { tries.Add(1); return chat.ErrUnavailable })
 		ts := w.reply("hello")
 		w.advance(time.Hour)
 		if n := tries.Load(); n < 3 || n > 30 {
@@ -123,7 +124,7 @@ func TestAReceiptWaitsForAsLongAsSlackAsks(t *testing.T) {
 		var tries atomic.Int32
 		w.slack.setOnReact(func(string, string, bool) error {
 			if tries.Add(1) == 1 {
-				return &RateLimitedError{After: 20 * time.Second}
+				return &chat.RateLimitedError{After: 20 * time.Second}
 			}
 			return nil
 		})

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // reportedFileMessages makes the letters with the files that an agent reported, and copies the files into the outbox. A report may be
@@ -22,9 +23,9 @@ func (t *thread) reportedFileMessages(noted sessions.Noted) ([]*OutboxMessage, e
 	letters := make([]*OutboxMessage, 0, len(noted.Files))
 	for _, f := range noted.Files {
 		sum := sha256.Sum256([]byte(f.At.Format(time.RFC3339Nano) + "\x00" + f.Path + "\x00" + f.Comment))
-		l := &OutboxMessage{Post: Post{Text: t.caption(f), Nonce: t.sessionID + ".file." + hex.EncodeToString(sum[:12]), Session: t.sessionID}, Since: t.m.o.Clock.FromLocal(f.At)}
+		l := &OutboxMessage{Post: chat.Post{Text: t.caption(f), Nonce: t.sessionID + ".file." + hex.EncodeToString(sum[:12]), Session: t.sessionID}, Since: t.m.o.Clock.FromLocal(f.At)}
 		e, err := t.attachReportedFile(Folder{Path: noted.Cwd, ID: noted.FolderID}, f, l.Post.Nonce)
-		var final *FileError
+		var final *chat.FileError
 		switch {
 		case errors.As(err, &final):
 			l.Post.Text = fileNotPostedText(t.m.safeFileLabel(f.Path), final.Why)
@@ -70,7 +71,7 @@ func (t *thread) attachReportedFile(dir Folder, f sessions.NotedFile, nonce stri
 		return Attachment{}, errPostingDisabled
 	}
 	if t.m.isSecret(f.Path) {
-		return Attachment{}, &FileError{"its name holds a value of the environment or a token, and those are posted nowhere"}
+		return Attachment{}, &chat.FileError{Why: "its name holds a value of the environment or a token, and those are posted nowhere"}
 	}
 	if err := t.m.outbox.checkFileLimit(t.sessionID); err != nil {
 		return Attachment{}, err
@@ -80,7 +81,7 @@ func (t *thread) attachReportedFile(dir Folder, f sessions.NotedFile, nonce stri
 		return Attachment{}, err
 	}
 	defer func() { _ = file.Close() }()
-	name := strings.ReplaceAll(fileLabel(File{Name: filepath.Base(f.Path)}), "/", "_")
+	name := strings.ReplaceAll(fileLabel(chat.File{Name: filepath.Base(f.Path)}), "/", "_")
 	return t.m.outbox.storeContent(nonce, name, &limitedReader{from: file, left: most, most: most})
 }
 
@@ -90,9 +91,9 @@ func (m *Manager) isSecret(text string) bool { return m.o.IsSecret != nil && m.o
 // safeFileLabel is the name of a file as a thread is told it. It may be cut, so that a secret in it would not be found any more.
 func (m *Manager) safeFileLabel(path string) string {
 	if m.isSecret(path) {
-		return fileLabel(File{})
+		return fileLabel(chat.File{})
 	}
-	return fileLabel(File{Name: path})
+	return fileLabel(chat.File{Name: path})
 }
 
 // CheckPostable says why a file of a folder cannot be posted; most is its size in bytes at most. The bot asks again when it takes
@@ -112,7 +113,7 @@ func CheckPostable(dir Folder, path string, most int64) error {
 	return nil
 }
 
-var errPostingDisabled = &FileError{"files are not posted here: channels.slack.files.maxMB is 0"}
+var errPostingDisabled = &chat.FileError{Why: "files are not posted here: channels.slack.files.maxMB is 0"}
 
 // Folder is one that files may come from.
 type Folder struct {
@@ -124,19 +125,19 @@ type Folder struct {
 // waited for. A file with more than one name may be that of another folder.
 func openWithin(dir Folder, path string) (*os.File, error) {
 	if !filepath.IsLocal(path) {
-		return nil, &FileError{"it lies outside of the session's folder"}
+		return nil, &chat.FileError{Why: "it lies outside of the session's folder"}
 	}
 	root, err := os.OpenRoot(dir.Path)
 	if err != nil {
-		return nil, &FileError{"the session's folder cannot be opened: " + withoutPath(err)}
+		return nil, &chat.FileError{Why: "the session's folder cannot be opened: " + withoutPath(err)}
 	}
 	defer func() { _ = root.Close() }()
 	if info, err := root.Stat("."); err != nil || dir.ID.Differs(info) {
-		return nil, &FileError{"another folder than the one that the agent was started in stands in its place"}
+		return nil, &chat.FileError{Why: "another folder than the one that the agent was started in stands in its place"}
 	}
 	file, err := root.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, &FileError{"it cannot be opened: " + withoutPath(err)}
+		return nil, &chat.FileError{Why: "it cannot be opened: " + withoutPath(err)}
 	}
 	if err := checkPostableFile(file); err != nil {
 		_ = file.Close()
@@ -154,11 +155,11 @@ func checkPostableFile(file *os.File) error {
 	stat, known := info.Sys().(*syscall.Stat_t)
 	switch {
 	case !info.Mode().IsRegular():
-		return &FileError{"it is no file but a folder, a pipe or a device"}
+		return &chat.FileError{Why: "it is no file but a folder, a pipe or a device"}
 	case info.Size() == 0:
-		return &FileError{"it is empty"}
+		return &chat.FileError{Why: "it is empty"}
 	case known && stat.Nlink > 1:
-		return &FileError{fmt.Sprintf("it has %d names (hard links), and may be a file of another folder: post a copy", stat.Nlink)}
+		return &chat.FileError{Why: fmt.Sprintf("it has %d names (hard links), and may be a file of another folder: post a copy", stat.Nlink)}
 	}
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"the-loop/threads/chat"
 )
 
 // ask puts a question about replies to the operator. It is stored before it is posted.
@@ -16,14 +18,14 @@ func (t *thread) prompt(q ResendPrompt) {
 }
 
 // promptPost is the message that asks, or that says how it was answered.
-func (t *thread) promptPost(name string, q ResendPrompt) Post {
+func (t *thread) promptPost(name string, q ResendPrompt) chat.Post {
 	p := t.newPost(t.promptText(q), name)
 	if q.Choice == "" {
 		send, skip := "Send again", "Skip"
 		if q.Kind == ResendPromptOffer {
 			send = "Send now"
 		}
-		p.Buttons = []Button{{Label: send, Action: ActionSend, Value: name, Style: "primary"}, {Label: skip, Action: ActionSkip, Value: name}}
+		p.Buttons = []chat.Button{{Label: send, Action: chat.ActionSend, Value: name, Style: "primary"}, {Label: skip, Action: chat.ActionSkip, Value: name}}
 	}
 	return p
 }
@@ -57,7 +59,7 @@ func (t *thread) describeReplies(replies []string) string {
 
 // dateText is a time that each reader sees in his own time zone.
 func dateText(ts string) string {
-	at := TSTime(ts)
+	at := chat.TSTime(ts)
 	return fmt.Sprintf("<!date^%d^{date_short_pretty} {time_secs}|%s>", at.Unix(), at.UTC().Format("2006-01-02 15:04:05 UTC"))
 }
 
@@ -68,10 +70,10 @@ func choiceText(q ResendPrompt) string {
 		return "Nobody chose, and too many later questions are open: nothing was sent. What is still wanted has to be written again."
 	case choiceWithdrawn:
 		return "Deleted by its author: nothing is sent."
-	case ActionSend:
+	case chat.ActionSend:
 		did = "Sent"
 	}
-	return fmt.Sprintf("%s by <@%s> at %s.", did, q.By, dateText(TimeTS(q.At)))
+	return fmt.Sprintf("%s by <@%s> at %s.", did, q.By, dateText(chat.TimeTS(q.At)))
 }
 
 // resend settles a question by a click, once, and returns what is true for the one who clicked.
@@ -84,7 +86,7 @@ func (t *thread) resend(ctx context.Context, d ResendChoice) string {
 		return choiceText(q)
 	case q.Choice != "":
 		return "Already decided. " + choiceText(q)
-	case d.Action != ActionSend && d.Action != ActionSkip:
+	case d.Action != chat.ActionSend && d.Action != chat.ActionSkip:
 		return "There is no such choice."
 	}
 	q.Choice, q.By, q.At = d.Action, d.Actor.User, t.m.now()
@@ -112,7 +114,7 @@ func (t *thread) applyChoice(q ResendPrompt) (again []string) {
 			continue
 		}
 		e.At = q.At
-		if q.Choice == ActionSkip {
+		if q.Choice == chat.ActionSkip {
 			e.State, e.Outcome, e.Wanted = StateSettled, OutcomeSkipped, ""
 		} else {
 			e.State, e.Wanted, e.Approved = StateApproved, MarkReceived, true

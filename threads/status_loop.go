@@ -9,22 +9,13 @@ import (
 	"golang.org/x/time/rate"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
-
-// StatusSetter shows below a thread what its agent does, where the workspace has that.
-type StatusSetter interface {
-	// SetStatus shows a text of at most 50 characters behind the app's name, until the app posts in the thread or two
-	// minutes are over. An empty one takes it away. [ErrNoStatus] where there is no such thing. Other errors as for [History].
-	SetStatus(ctx context.Context, channel, root, text string) error
-}
 
 // ScreenReader reads the screens of agents.
 type ScreenReader interface {
 	View(ctx context.Context, q sessions.ViewRequest) (sessions.View, error)
 }
-
-// ErrNoStatus says that the workspace shows no statuses, or not those of our app.
-var ErrNoStatus = errors.New("the workspace shows no statuses of this app")
 
 // What a status says.
 const (
@@ -163,7 +154,7 @@ const (
 type step struct {
 	kind  stepKind
 	text  string
-	post  Post
+	post  chat.Post
 	ts    string
 	since time.Time // it was not posted before
 	final bool      // the message is done with
@@ -232,7 +223,7 @@ func (k *statusLoop) runStep(ctx context.Context, t *thread, s step) {
 
 // after decides when a thread is looked at again, and takes in what Slack said.
 func (k *statusLoop) finishStep(t *thread, err error) {
-	var limited *RateLimitedError
+	var limited *chat.RateLimitedError
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.m.o.Now()
@@ -240,7 +231,7 @@ func (k *statusLoop) finishStep(t *thread, err error) {
 	switch {
 	case err == nil:
 		k.failed = false
-	case errors.Is(err, ErrNoStatus):
+	case errors.Is(err, chat.ErrNoStatus):
 		k.m.o.Log.Info("this workspace shows no statuses; messages tell of long turns instead", "err", err)
 		k.noStatuses = true
 		k.requestAll()
@@ -253,7 +244,7 @@ func (k *statusLoop) finishStep(t *thread, err error) {
 
 // pause is how long one thread rests after a failure. The others do not.
 func (k *statusLoop) backoffFor(t *thread, err error) time.Duration {
-	if FailureOf(err) != FailureRetry {
+	if chat.FailureOf(err) != chat.FailureRetry {
 		return statusRefusedPause
 	}
 	if !k.failed {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // A full disk: replies wait, with a receipt and one message in the thread that says so, and none of that needs the disk. When
@@ -132,7 +133,7 @@ func (e *sessionError) Unwrap() error { return e.error }
 func TestAFileWaitsForRoom(t *testing.T) {
 	in := inbox{dir: t.TempDir(), ts: "1.000000"}
 	err := in.store("a.txt", 0, func(io.Writer) error { return &sessionError{syscall.ENOSPC} })
-	var final *FileError
+	var final *chat.FileError
 	if errors.As(err, &final) || !isDiskFull(err) {
 		t.Errorf("keep: %v", err)
 	}

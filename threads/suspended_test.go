@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"the-loop/authz"
+	"the-loop/threads/chat"
 )
 
 // replyAs writes a reply as somebody and delivers its event.
@@ -97,7 +98,7 @@ func TestAStrangersClickIsNotAnsweredWhileTheConfigurationIsNotValid(t *testing.
 	withEnv(t, func(w *env) {
 		w.locked(func() { w.configInvalid = true })
 		for user, denied := range map[string]bool{ann: false, bob: true} {
-			answer, err := w.m.Decide(context.Background(), ResendChoice{Token: token(sid), Action: ActionSend, Actor: authz.Actor{User: user, Team: "T1"}})
+			answer, err := w.m.Decide(context.Background(), ResendChoice{Token: token(sid), Action: chat.ActionSend, Actor: authz.Actor{User: user, Team: "T1"}})
 			if errors.Is(err, ErrDenied) != denied || denied == (answer == suspendedText) {
 				t.Errorf("%s is answered %q, %v", user, answer, err)
 			}

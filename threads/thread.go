@@ -14,6 +14,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // thread owns one bound thread. Everything that concerns it runs, one after the other, in one goroutine that lives only
@@ -27,7 +28,7 @@ type thread struct {
 	mu        sync.Mutex // guards the fields that follow
 	tasks     []func(context.Context)
 	running   bool
-	currentID ThreadID // b.Channel and b.Root, for readers outside
+	currentID chat.ThreadID // b.Channel and b.Root, for readers outside
 
 	// What follows belongs to the goroutine that empties the inbox.
 
@@ -65,7 +66,7 @@ func newThread(m *Manager, b Binding) *thread {
 	if b.PermissionRequests == nil {
 		b.PermissionRequests = map[string]PermissionRequest{}
 	}
-	return &thread{m: m, sessionID: b.ID, ref: b.Ref, b: b, reactionsFull: map[string]bool{}, decidingPermissions: map[string]bool{}, currentID: ThreadID{b.Channel, b.Root}}
+	return &thread{m: m, sessionID: b.ID, ref: b.Ref, b: b, reactionsFull: map[string]bool{}, decidingPermissions: map[string]bool{}, currentID: chat.ThreadID{Channel: b.Channel, Root: b.Root}}
 }
 
 // do has f run by the thread's goroutine. It never blocks.
@@ -114,14 +115,14 @@ func (t *thread) drain(ctx context.Context) {
 	}
 }
 
-func (t *thread) threadID() ThreadID {
+func (t *thread) threadID() chat.ThreadID {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.currentID
 }
 
 // moved changes where the thread is, for readers outside, and returns where it was.
-func (t *thread) setThreadID(to ThreadID) (from ThreadID) {
+func (t *thread) setThreadID(to chat.ThreadID) (from chat.ThreadID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	from, t.currentID = t.currentID, to
@@ -147,7 +148,7 @@ func (t *thread) saveBestEffort() { _ = t.save() }
 
 // heard takes a reply whose event came, and sends on its way what can be. Of one that Slack sends again (not live), other events
 // may be missing too: it may have been deleted by now, or not be the first that was missed. So the thread is read before.
-func (t *thread) onReply(ctx context.Context, r Reply, live bool) {
+func (t *thread) onReply(ctx context.Context, r chat.Reply, live bool) {
 	t.enqueue(ctx, r, live)
 	switch waits := t.queue.get(r.TS) != nil; {
 	case waits && !live:
@@ -159,7 +160,7 @@ func (t *thread) onReply(ctx context.Context, r Reply, live bool) {
 }
 
 // enqueue puts a reply into the queue, unless there is nothing to do for it.
-func (t *thread) enqueue(ctx context.Context, r Reply, live bool) {
+func (t *thread) enqueue(ctx context.Context, r chat.Reply, live bool) {
 	if t.unbound {
 		t.m.emitDropped(ctx, t.sessionID, t.ref, r, ReasonUnmapped)
 		return
@@ -169,7 +170,7 @@ func (t *thread) enqueue(ctx context.Context, r Reply, live bool) {
 		t.applyVersion(ctx, it, r, live)
 		return
 	}
-	if CompareTS(r.TS, t.b.Cursor) <= 0 || t.isHandled(r.TS) {
+	if chat.CompareTS(r.TS, t.b.Cursor) <= 0 || t.isHandled(r.TS) {
 		return
 	}
 	t.b.LastActive = t.m.now()
@@ -207,7 +208,7 @@ func (t *thread) isHandled(ts string) bool {
 
 // deny drops a reply for good. Nothing is answered in Slack; the log names the member, so that a forgotten entry of the
 // list is found.
-func (t *thread) deny(ctx context.Context, r Reply, reason authz.Reason) {
+func (t *thread) deny(ctx context.Context, r chat.Reply, reason authz.Reason) {
 	t.m.o.Log.Warn("dropped a reply", "member", r.Actor.User, "team", r.Actor.Team, "because", reason, "ref", t.ref)
 	t.m.emitDropped(ctx, t.sessionID, t.ref, r, ReasonUnauthorized)
 	t.queue.remove(r.TS)
@@ -244,8 +245,8 @@ func (t *thread) postNotification(ts string, maybePosted bool) {
 }
 
 // newPost is a message for this thread.
-func (t *thread) newPost(text, nonce string) Post {
-	return Post{Channel: t.b.Channel, Root: t.b.Root, Text: text, Nonce: nonce, Session: t.sessionID}
+func (t *thread) newPost(text, nonce string) chat.Post {
+	return chat.Post{Channel: t.b.Channel, Root: t.b.Root, Text: text, Nonce: nonce, Session: t.sessionID}
 }
 
 // post tells the thread something that nothing depends on.
@@ -319,7 +320,7 @@ func (t *thread) sendNext(ctx context.Context) {
 // attempt is an item as it was when it was sent on its way.
 type attempt struct {
 	it              *item
-	reply           Reply
+	reply           chat.Reply
 	raw             bool
 	version         int
 	undeliveredText string // what the thread is to be told of what the agent does not get
@@ -390,11 +391,11 @@ func fetchFailed(err error) result {
 const suspendedRetry = time.Second
 
 func retryAfter(err error) time.Duration {
-	var limited *RateLimitedError
+	var limited *chat.RateLimitedError
 	switch {
 	case errors.As(err, &limited):
 		return limited.After
-	case errors.Is(err, ErrReplyGone):
+	case errors.Is(err, chat.ErrReplyGone):
 		return 0
 	}
 	return 5 * time.Second
@@ -481,7 +482,7 @@ func (t *thread) applyResult(ctx context.Context, it *item, res result) {
 		t.onDelivered()
 		t.settleDelivered(ts, OutcomeTyped, MarkTyped)
 	case errors.Is(err, errChanged):
-	case errors.Is(err, ErrReplyGone):
+	case errors.Is(err, chat.ErrReplyGone):
 		t.settleDeleted(ctx, it)
 	case errors.Is(err, sessions.ErrInDoubt):
 		t.setInDoubt(ts, err)
@@ -656,14 +657,14 @@ func (t *thread) inState(s State) []string {
 			all = append(all, ts)
 		}
 	}
-	slices.SortFunc(all, CompareTS)
+	slices.SortFunc(all, chat.CompareTS)
 	return all
 }
 
 // handleCommand runs what the reply tells the bot to do, past everything that waits. It is settled first: it is never repeated
 // by us. What comes of it is said to nobody whom the list does not know.
-func (t *thread) handleCommand(ctx context.Context, r Reply, live bool) {
-	old := !live && t.m.now().Sub(TSTime(r.TS)) > commandAge
+func (t *thread) handleCommand(ctx context.Context, r chat.Reply, live bool) {
+	old := !live && t.m.now().Sub(chat.TSTime(r.TS)) > commandAge
 	switch {
 	case old && !t.canAcknowledge(r.Actor):
 		t.settle(r.TS, OutcomeCommand, "")
@@ -678,7 +679,7 @@ func (t *thread) handleCommand(ctx context.Context, r Reply, live bool) {
 }
 
 // unread says that a command could not be completed.
-func (t *thread) commandFailed(ctx context.Context, r Reply, err error) {
+func (t *thread) commandFailed(ctx context.Context, r chat.Reply, err error) {
 	if !t.canAcknowledge(r.Actor) {
 		t.dropSuspended(ctx, r)
 		return
@@ -687,14 +688,14 @@ func (t *thread) commandFailed(ctx context.Context, r Reply, err error) {
 }
 
 // dropSuspended drops a command of somebody whom the last valid list does not know.
-func (t *thread) dropSuspended(ctx context.Context, r Reply) {
+func (t *thread) dropSuspended(ctx context.Context, r chat.Reply) {
 	t.m.emitDropped(ctx, t.sessionID, t.ref, r, ReasonSuspended)
 }
 
 // commandAge is how old a command may be that was found by reading the thread.
 const commandAge = time.Minute
 
-func (t *thread) runCommand(ctx context.Context, r Reply) {
+func (t *thread) runCommand(ctx context.Context, r chat.Reply) {
 	loading, cancel := context.WithTimeout(ctx, loadTimeout)
 	defer cancel()
 	content, err := r.Load(loading)

@@ -13,6 +13,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 func TestAReplyIsTypedOnceWithAReceipt(t *testing.T) {
@@ -322,11 +323,11 @@ func TestAQuestionIsDecidedOnceAndOnlyByWhoIsLetIn(t *testing.T) {
 		w.stop()
 		w.start() // a click after a restart gets a true answer too
 		w.wait()
-		answer, err := w.m.Decide(context.Background(), ResendChoice{Token: buttons[0].Value, Action: ActionSend, Actor: annActor})
+		answer, err := w.m.Decide(context.Background(), ResendChoice{Token: buttons[0].Value, Action: chat.ActionSend, Actor: annActor})
 		if err != nil || !strings.Contains(answer, "Already decided. Skipped by <@U1>") {
 			t.Errorf("Decide again: %q, %v", answer, err)
 		}
-		answer, err = w.m.Decide(context.Background(), ResendChoice{Token: sid + ".guessed", Action: ActionSend, Actor: annActor})
+		answer, err = w.m.Decide(context.Background(), ResendChoice{Token: sid + ".guessed", Action: chat.ActionSend, Actor: annActor})
 		if err != nil || !strings.Contains(answer, "no longer open") {
 			t.Errorf("Decide with a guess: %q, %v", answer, err)
 		}
@@ -382,7 +383,7 @@ func TestAnEventThatNeverComesIsFoundByTheSweep(t *testing.T) {
 
 func TestRateLimitsDelayAndLoseNothing(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.slack.setErr(&RateLimitedError{After: 30 * time.Second})
+		w.slack.setErr(&chat.RateLimitedError{After: 30 * time.Second})
 		ts := w.reply("hello")
 		w.advance(10 * time.Second)
 		w.wantTyped("hello") // the pane does not wait for Slack
@@ -443,7 +444,7 @@ func TestAKillAroundAPostMakesNoSecondMessage(t *testing.T) {
 					return &sessions.Refusal{Cause: sessions.ErrNotRunning, What: "not running"}
 				})
 				killed := false
-				w.slack.setOnPost(func(l *managerRun, b bool, _ Post) error {
+				w.slack.setOnPost(func(l *managerRun, b bool, _ chat.Post) error {
 					if b != before || killed {
 						return nil
 					}
@@ -467,12 +468,12 @@ func TestAPostThatSlackDidNotConfirmIsNotPostedAgain(t *testing.T) {
 			withEnv(t, func(w *env) {
 				w.agent.setOnStep(failInDoubt)
 				failed := false
-				w.slack.setOnPost(func(_ *managerRun, b bool, _ Post) error {
+				w.slack.setOnPost(func(_ *managerRun, b bool, _ chat.Post) error {
 					if b != before || failed {
 						return nil
 					}
 					failed = true
-					return fmt.Errorf("connection reset: %w", ErrOutcomeUnknown)
+					return fmt.Errorf("connection reset: %w", chat.ErrOutcomeUnknown)
 				})
 				w.reply("hello")
 				w.advance(time.Minute)
@@ -498,14 +499,14 @@ func TestAKillWhileAnnouncingMakesNoSecondAnnouncement(t *testing.T) {
 					w.stop()
 					w.slack.messages, w.root = nil, t.TempDir()
 					w.start()
-					w.slack.setOnPost(func(l *managerRun, b bool, _ Post) error {
+					w.slack.setOnPost(func(l *managerRun, b bool, _ chat.Post) error {
 						if b == before {
 							w.kill(l)
 							return context.Canceled
 						}
 						return nil
 					})
-					_ = w.m.Announce(context.Background(), AnnounceRequest{ID: sid, Ref: "standing:s", Channel: channel, Post: Post{Text: "I am s"}})
+					_ = w.m.Announce(context.Background(), AnnounceRequest{ID: sid, Ref: "standing:s", Channel: channel, Post: chat.Post{Text: "I am s"}})
 					w.slack.setOnPost(nil)
 					w.stop()
 					w.start()
@@ -537,7 +538,7 @@ func TestAnAnnouncementThatSomebodyDeletedComesBackWithTheNextStartOnly(t *testi
 		w.wait()
 		started := time.Now().Add(-time.Minute)
 		again := func() {
-			err := w.m.Announce(context.Background(), AnnounceRequest{ID: sid, Ref: "standing:s", Channel: channel, Started: started, Post: Post{Text: "I am s"}})
+			err := w.m.Announce(context.Background(), AnnounceRequest{ID: sid, Ref: "standing:s", Channel: channel, Started: started, Post: chat.Post{Text: "I am s"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -556,7 +557,7 @@ func TestAnAnnouncementThatSomebodyDeletedComesBackWithTheNextStartOnly(t *testi
 
 func TestAnAnnouncementIsEditedWhenItNoLongerTellsTheTruth(t *testing.T) {
 	withEnv(t, func(w *env) {
-		err := w.m.Announce(context.Background(), AnnounceRequest{ID: sid, Ref: "standing:s", Channel: channel, Post: Post{Text: "I am stopped"}})
+		err := w.m.Announce(context.Background(), AnnounceRequest{ID: sid, Ref: "standing:s", Channel: channel, Post: chat.Post{Text: "I am stopped"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -673,7 +674,7 @@ func TestABindingThatCannotBeReadIsLeftAloneAndTheOthersGoOn(t *testing.T) {
 		if got := w.m.UnreadableBindings(); len(got) != 1 || got[0].Path != bad {
 			t.Errorf("Broken: %v", got)
 		}
-		err := w.m.Announce(context.Background(), AnnounceRequest{ID: "id-2", Ref: "standing:other", Channel: channel, Post: Post{Text: "x"}})
+		err := w.m.Announce(context.Background(), AnnounceRequest{ID: "id-2", Ref: "standing:other", Channel: channel, Post: chat.Post{Text: "x"}})
 		var unreadable *sessions.UnreadableError
 		if !errors.As(err, &unreadable) {
 			t.Errorf("Announce: %v; want the file named", err)

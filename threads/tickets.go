@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // TicketWriter writes onto the tickets of work items.
@@ -51,7 +52,7 @@ func (t *thread) emitMirrorSkipped(ctx context.Context, reply map[string]any) {
 
 // mirror has a reply that reached the session written onto its ticket, beside everything else: a slow ticket holds up no
 // reply. It is tried once, and the event log says what came of it.
-func (t *thread) mirror(r Reply, speaker, text string) {
+func (t *thread) mirror(r chat.Reply, speaker, text string) {
 	if t.m.o.Tickets == nil || t.ref.Kind() != sessions.KindWorkItem {
 		return
 	}

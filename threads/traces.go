@@ -2,6 +2,8 @@ package threads
 
 import (
 	"slices"
+
+	"the-loop/threads/chat"
 )
 
 // Trace is what is kept of a reply of which nothing is left to do, so that it is not typed again and a late edit is known.
@@ -27,7 +29,7 @@ func (t *thread) trim() {
 	for ts, e := range t.b.Replies {
 		switch {
 		case !e.isComplete() || e.Notification != "":
-		case CompareTS(ts, t.b.Cursor) <= 0:
+		case chat.CompareTS(ts, t.b.Cursor) <= 0:
 			delete(t.b.Replies, ts)
 		default:
 			done = append(done, ts)
@@ -36,7 +38,7 @@ func (t *thread) trim() {
 	if len(done) <= maxFullEntries {
 		return
 	}
-	slices.SortFunc(done, CompareTS)
+	slices.SortFunc(done, chat.CompareTS)
 	for _, ts := range done[:len(done)-maxFullEntries] {
 		e := t.b.Replies[ts]
 		t.b.Traces[ts] = Trace{Typed: e.wasDelivered(), Edited: newerVersion(e.Edited, e.Changed)}
@@ -59,7 +61,7 @@ func (t *thread) giveUpReceipts() {
 	if len(unshown) <= maxUnshown {
 		return
 	}
-	slices.SortFunc(unshown, CompareTS)
+	slices.SortFunc(unshown, chat.CompareTS)
 	for _, ts := range unshown[:len(unshown)-maxUnshown] {
 		e := t.b.Replies[ts]
 		e.Wanted, e.Shown = "", nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 const (
@@ -188,9 +189,9 @@ func (t *thread) onStatusSet(text string, now time.Time, err error) {
 	switch {
 	case err == nil:
 		w.shownStatus, w.statusSetAt = text, now
-	case errors.Is(err, ErrNoStatus):
+	case errors.Is(err, chat.ErrNoStatus):
 		w.shownStatus, w.statusUncertain = "", false
-	case FailureOf(err) == FailureMessage, FailureOf(err) == FailureChannel, FailureOf(err) == FailureApp:
+	case chat.FailureOf(err) == chat.FailureMessage, chat.FailureOf(err) == chat.FailureChannel, chat.FailureOf(err) == chat.FailureApp:
 		w.refusedAt = now
 	default:
 		w.statusUncertain = true
@@ -225,7 +226,9 @@ func (t *thread) startTurnMessage(now time.Time) time.Time {
 	return now.Add(turnMessageEditEvery)
 }
 
-func (t *thread) turnMessagePost(text string) Post { return t.newPost(text, t.b.TurnMessage.Nonce) }
+func (t *thread) turnMessagePost(text string) chat.Post {
+	return t.newPost(text, t.b.TurnMessage.Nonce)
+}
 
 // turnMessageText is what the message says of the turn that runs.
 func (t *thread) turnMessageText(now time.Time) string {
@@ -310,7 +313,7 @@ func (t *thread) forgetTurnMessage() {
 func (t *thread) onTurnMessageFound(nonce, ts string, err error) {
 	switch {
 	case nonce != t.b.TurnMessage.Nonce:
-	case errors.Is(err, ErrThreadGone), err == nil && ts == "":
+	case errors.Is(err, chat.ErrThreadGone), err == nil && ts == "":
 		t.forgetTurnMessage()
 	case err == nil:
 		t.b.TurnMessage.TS = ts
@@ -320,7 +323,7 @@ func (t *thread) onTurnMessageFound(nonce, ts string, err error) {
 
 // onTurnMessageEdited takes what became of a change of the message. Somebody may have deleted it: it is not posted again.
 func (t *thread) onTurnMessageEdited(s step, now time.Time, err error) {
-	switch gone := errors.Is(err, ErrReplyGone) || errors.Is(err, ErrThreadGone); {
+	switch gone := errors.Is(err, chat.ErrReplyGone) || errors.Is(err, chat.ErrThreadGone); {
 	case s.post.Nonce != t.b.TurnMessage.Nonce || err != nil && !gone:
 	case s.final:
 		t.forgetTurnMessage()
@@ -331,7 +334,7 @@ func (t *thread) onTurnMessageEdited(s step, now time.Time, err error) {
 }
 
 // onPosted takes that a message of ours was posted in a session's thread.
-func (m *Manager) onPosted(p Post, ts string) {
+func (m *Manager) onPosted(p chat.Post, ts string) {
 	t := m.threadOf(p.Session)
 	if t == nil {
 		return

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // sight is what is seen of an agent at work: the status that Slack shows, and the agent's screen.
@@ -78,7 +79,7 @@ func (a fakeAPI) SetStatus(ctx context.Context, _, _, text string) error {
 	s.calls = append(s.calls, text)
 	switch {
 	case s.unsupported:
-		return fmt.Errorf("feature_disabled: %w", ErrNoStatus)
+		return fmt.Errorf("feature_disabled: %w", chat.ErrNoStatus)
 	case s.statusErr != nil:
 		return s.statusErr
 	}
@@ -450,7 +451,7 @@ func TestADeletedMessageOfATurnIsNotPostedAgain(t *testing.T) {
 func TestAMessageOfATurnHoldsNoAnswerUp(t *testing.T) {
 	withoutStatuses(t, func(w *env) {
 		const other = "id-2"
-		err := w.m.Announce(context.Background(), AnnounceRequest{ID: other, Ref: "standing:o", Channel: channel, Post: Post{Text: "I am o"}})
+		err := w.m.Announce(context.Background(), AnnounceRequest{ID: other, Ref: "standing:o", Channel: channel, Post: chat.Post{Text: "I am o"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -541,15 +542,15 @@ func (d *turnModel) slackStep() bool {
 		d.slack.setErr(nil)
 		d.slack.setOnPost(nil)
 	case 2:
-		d.slack.setOnPost(func(_ *managerRun, before bool, _ Post) error {
+		d.slack.setOnPost(func(_ *managerRun, before bool, _ chat.Post) error {
 			if before {
 				return nil
 			}
-			return ErrOutcomeUnknown
+			return chat.ErrOutcomeUnknown
 		})
 	case 3:
 		early := d.r.IntN(2) == 0
-		d.slack.setOnPost(func(l *managerRun, before bool, _ Post) error {
+		d.slack.setOnPost(func(l *managerRun, before bool, _ chat.Post) error {
 			if before != early || d.killed.Swap(true) {
 				return nil
 			}

@@ -5,20 +5,21 @@ import (
 	"time"
 
 	"the-loop/authz"
+	"the-loop/threads/chat"
 )
 
 // isNewer reports whether version a of a message came after version b. Slack marks a version with the time of its edit, and
 // the first one not at all. So an event that comes late, or again, never undoes an edit.
-func isNewer(a, b string) bool { return a != "" && (b == "" || CompareTS(a, b) > 0) }
+func isNewer(a, b string) bool { return a != "" && (b == "" || chat.CompareTS(a, b) > 0) }
 
 // applyVersion takes another version of a reply that waits. It counts where it is newer than the one that would be typed.
-func (t *thread) applyVersion(ctx context.Context, it *item, r Reply, live bool) {
+func (t *thread) applyVersion(ctx context.Context, it *item, r chat.Reply, live bool) {
 	if isNewer(r.Edited, it.reply.Edited) {
 		t.replaceVersion(ctx, it, r, live)
 	}
 }
 
-func (t *thread) replaceVersion(ctx context.Context, it *item, r Reply, live bool) {
+func (t *thread) replaceVersion(ctx context.Context, it *item, r chat.Reply, live bool) {
 	if r.Command != nil && r.Command.Verb != verbRaw {
 		t.queue.remove(r.TS)
 		t.handleCommand(ctx, r, live)
@@ -30,7 +31,7 @@ func (t *thread) replaceVersion(ctx context.Context, it *item, r Reply, live boo
 
 // edited takes the event of an edit. A reply that waits is typed as it is now; one that the agent has stays as it was, and
 // the thread says so.
-func (t *thread) onEdited(ctx context.Context, r Reply) {
+func (t *thread) onEdited(ctx context.Context, r chat.Reply) {
 	if it := t.queue.get(r.TS); it != nil {
 		if r.Edited == "" && it.reply.Edited == "" { // a change that Slack did not mark: the event says that it is one
 			t.replaceVersion(ctx, it, r, true)
@@ -52,7 +53,7 @@ func (t *thread) onEdited(ctx context.Context, r Reply) {
 }
 
 // editedInflight remembers a newer version of a reply that may be in the pane. Whether it came too late shows its outcome.
-func (t *thread) editedInflight(r Reply, e Entry) {
+func (t *thread) editedInflight(r chat.Reply, e Entry) {
 	if !isNewer(r.Edited, newerVersion(e.Edited, e.Changed)) {
 		return
 	}
@@ -65,7 +66,7 @@ func (t *thread) editedInflight(r Reply, e Entry) {
 }
 
 // editedLate says that the agent has an older version. What is put to the operator is read anew when he decides.
-func (t *thread) editedLate(r Reply, e Entry) {
+func (t *thread) editedLate(r chat.Reply, e Entry) {
 	if !e.wasDelivered() || !isNewer(r.Edited, newerVersion(e.Edited, e.Changed)) {
 		return
 	}
@@ -76,7 +77,7 @@ func (t *thread) editedLate(r Reply, e Entry) {
 }
 
 // editedTrace is editedLate for a reply of which only a trace is kept. False: there is none.
-func (t *thread) editedTrace(r Reply) bool {
+func (t *thread) editedTrace(r chat.Reply) bool {
 	trace, ok := t.b.Traces[r.TS]
 	if ok && trace.Typed && isNewer(r.Edited, trace.Edited) {
 		trace.Edited = r.Edited
@@ -161,7 +162,7 @@ func (t *thread) onDeleted(ctx context.Context, ts string) {
 	case known:
 		t.settle(ts, OutcomeWithdrawn, "")
 		t.closeEmptyPrompts(ts)
-	case CompareTS(ts, t.b.Cursor) > 0: // up to the cursor nothing is taken any more
+	case chat.CompareTS(ts, t.b.Cursor) > 0: // up to the cursor nothing is taken any more
 		t.settle(ts, OutcomeWithdrawn, "")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // repliesIn lists the replies of a binding in one of the states.
@@ -21,20 +22,20 @@ func (b Binding) repliesIn(states ...State) (all []string) {
 }
 
 // editReply changes a reply and returns it as it was, and as it is.
-func (w *env) editReply(ts, text string) (before, after Reply) {
+func (w *env) editReply(ts, text string) (before, after chat.Reply) {
 	before = w.slack.reply(ts)
 	w.slack.edit(ts, text)
 	return before, w.slack.reply(ts)
 }
 
-func (w *env) handleReplies(rs ...Reply) {
+func (w *env) handleReplies(rs ...chat.Reply) {
 	for _, r := range rs {
 		w.m.Heard(r)
 		w.wait()
 	}
 }
 
-func (w *env) handleEdits(rs ...Reply) {
+func (w *env) handleEdits(rs ...chat.Reply) {
 	for _, r := range rs {
 		w.m.Edited(r)
 		w.wait()
@@ -43,12 +44,15 @@ func (w *env) handleEdits(rs ...Reply) {
 
 // Slack sends the first event again after message_changed, and events in any order: the newest version counts.
 func TestAnEventOfAnOlderVersionNeverUndoesAnEdit(t *testing.T) {
-	for name, play := range map[string]func(w *env, first, second, third Reply){
-		"the first event again":  func(w *env, first, _, third Reply) { w.handleEdits(third); w.handleReplies(first) },
-		"an older edit again":    func(w *env, _, second, third Reply) { w.handleEdits(third, second) },
-		"the edit comes first":   func(w *env, first, second, third Reply) { w.handleEdits(third); w.handleReplies(first, second) },
-		"all of them, backwards": func(w *env, first, second, third Reply) { w.handleEdits(third, second); w.handleReplies(second, first) },
-		"after a restart": func(w *env, first, _, third Reply) {
+	for name, play := range map[string]func(w *env, first, second, third chat.Reply){
+		"the first event again": func(w *env, first, _, third chat.Reply) { w.handleEdits(third); w.handleReplies(first) },
+		"an older edit again":   func(w *env, _, second, third chat.Reply) { w.handleEdits(third, second) },
+		"the edit comes first":  func(w *env, first, second, third chat.Reply) { w.handleEdits(third); w.handleReplies(first, second) },
+		"all of them, backwards": func(w *env, first, second, third chat.Reply) {
+			w.handleEdits(third, second)
+			w.handleReplies(second, first)
+		},
+		"after a restart": func(w *env, first, _, third chat.Reply) {
 			w.handleEdits(third)
 			w.stop()
 			w.start()
@@ -92,7 +96,7 @@ func TestAReadOfAnOlderVersionNeverUndoesAnEdit(t *testing.T) {
 		w.handleEdits(second)
 		at := w.m.threadOf(sid)
 		at.call(context.Background(), func(ctx context.Context) {
-			at.merge(ctx, at.readGeneration, at.b.Cursor, []Reply{first}, time.Now())
+			at.merge(ctx, at.readGeneration, at.b.Cursor, []chat.Reply{first}, time.Now())
 		})
 		w.agent.setOnStep(nil)
 		w.advance(time.Minute)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // WaitState is a time during which an agent waits for its operator: it asks something. The thread is told once when it lasts.
@@ -49,7 +50,7 @@ func (t *thread) setWaiting(since time.Time, lines []string) {
 func (t *thread) postWaiting(lines []string) {
 	t.b.Waiting.Notified = true
 	t.saveBestEffort()
-	since, text := dateText(TimeTS(t.b.Waiting.Since)), ""
+	since, text := dateText(chat.TimeTS(t.b.Waiting.Since)), ""
 	if t.b.LastUser != "" {
 		text = fmt.Sprintf("<@%s> ", t.b.LastUser)
 	}

@@ -30,14 +30,15 @@ var layout = map[string][]string{
 	"sessions/registry":              {"sessions"},
 	"sessions/eventlog":              {"sessions"},
 	"sessions/eventlog/eventlogtest": {"sessions"},
-	"threads":                        {"authz", "sessions"},
-	"bot":                            {"threads", "sessions", "authz", "bot/render"},
-	"bot/render":                     {"sessions"},
+	"threads":                        {"authz", "sessions", "threads/"},
+	"threads/chat":                   {"authz"},
+	"bot":                            {"threads", "threads/chat", "sessions", "authz", "bot/render"},
+	"bot/render":                     {"sessions", "threads/chat"},
 	"bot/control":                    {"sessions", "authz", "threads"},
 	"bot/webhook":                    {"sessions", "authz"},
 	"bot/localslack":                 {},
-	"cmd/internal/config":            {"authz", "bot/", "sessions/", "threads"},
-	"cmd/the-loop":                   {"authz", "bot/", "cmd/internal/", "sessions/", "threads"},
+	"cmd/internal/config":            {"authz", "bot/", "sessions/", "threads/"},
+	"cmd/the-loop":                   {"authz", "bot/", "cmd/internal/", "sessions/", "threads/"},
 }
 
 // folders are the top-level ones that there may be.
