@@ -21,9 +21,9 @@ import (
 // How often records, panes and threads are compared when nothing says that they changed: so long an agent that ended on its own
 // may stay unnoticed. Where the system tells of ends, of agents' records and of ours, a comparison without a sign only makes sure.
 const (
-	reconcileEvery  = 3 * time.Second
-	reconcileRarely = 30 * time.Second
-	reconcileEnded  = 200 * time.Millisecond // while tmux still shows a process that has ended
+	reconcileEvery     = 3 * time.Second
+	reconcileIdleEvery = 30 * time.Second
+	reconcileAfterExit = 200 * time.Millisecond // while tmux still shows a process that has ended
 )
 
 // An announcement that failed is tried again after a pause that doubles.
@@ -43,40 +43,40 @@ const (
 // announcer reconciles: it announces running sessions, keeps announcements true, tells threads of agents that ended, and
 // unbinds the threads of sessions that are gone. One goroutine runs it.
 type announcer struct {
-	b    *Bot
-	wake chan struct{}
-	stir chan struct{} // see stirred
-	ends *ends
+	b        *Bot
+	wakeup   chan struct{}
+	activity chan struct{} // see stirred
+	exits    *exitWatcher
 
-	told   bool                // what is waited for will be told of
-	failed map[string]*failure // by session id
-	posts  map[string]*rate.Limiter
-	edits  *rate.Limiter
-	again  time.Duration // until what was put off is due; 0: nothing was
+	changesSignalled bool                        // what is waited for will be told of
+	failures         map[string]*announceFailure // by session id
+	postLimits       map[string]*rate.Limiter
+	editLimit        *rate.Limiter
+	retryIn          time.Duration // retryAt what was put off is due; 0: nothing was
 
-	mu      sync.Mutex // guards the fields that follow
-	why     string
-	healing bool // what failed is tried again at once
+	mu          sync.Mutex // guards the fields that follow
+	lastProblem string
+	retryNow    bool // what failed is tried again at once
 }
 
-// failure is an announcement that did not come through.
-type failure struct {
-	pause time.Duration
-	until time.Time
-	err   error
+// announceFailure is an announcement that did not come through.
+type announceFailure struct {
+	pause   time.Duration
+	retryAt time.Time
+	err     error
 }
 
 func newAnnouncer(b *Bot) *announcer {
-	a := &announcer{b: b, wake: make(chan struct{}, 1), stir: make(chan struct{}, 1), failed: map[string]*failure{},
-		posts: map[string]*rate.Limiter{}, edits: rate.NewLimiter(rate.Every(editEvery), editBurst)}
-	a.ends = newEnds(a.poke)
+	a := &announcer{b: b, wakeup: make(chan struct{}, 1), activity: make(chan struct{}, 1), failures: map[string]*announceFailure{},
+		postLimits: map[string]*rate.Limiter{}, editLimit: rate.NewLimiter(rate.Every(editEvery), editBurst)}
+	a.exits = newExitWatcher(a.wake)
 	return a
 }
 
-// poke has the next comparison made at once.
-func (a *announcer) poke() {
+// wake has the next comparison made at once.
+func (a *announcer) wake() {
 	select {
-	case a.wake <- struct{}{}:
+	case a.wakeup <- struct{}{}:
 	default:
 	}
 }
@@ -84,20 +84,20 @@ func (a *announcer) poke() {
 // retry has what failed tried again at once: something may be better now.
 func (a *announcer) retry() {
 	a.mu.Lock()
-	a.healing = true
+	a.retryNow = true
 	a.mu.Unlock()
-	a.poke()
+	a.wake()
 }
 
-// heal makes what failed due, when something may be better now.
-func (a *announcer) heal() {
+// applyRetry makes what failed due, when something may be better now.
+func (a *announcer) applyRetry() {
 	a.mu.Lock()
-	healing := a.healing
-	a.healing = false
+	healing := a.retryNow
+	a.retryNow = false
 	a.mu.Unlock()
-	for _, f := range a.failed {
+	for _, f := range a.failures {
 		if healing {
-			f.until = time.Time{}
+			f.retryAt = time.Time{}
 		}
 	}
 }
@@ -106,35 +106,35 @@ func (a *announcer) heal() {
 func (a *announcer) problem() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.why
+	return a.lastProblem
 }
 
 // stirred says that an agent did something: what its session is may have changed, and is compared as often as that is done.
-func (a *announcer) stirred() {
+func (a *announcer) noteActivity() {
 	select {
-	case a.stir <- struct{}{}:
+	case a.activity <- struct{}{}:
 	default:
 	}
 }
 
 func (a *announcer) run(ctx context.Context) {
-	defer a.ends.close()
+	defer a.exits.close()
 	for ctx.Err() == nil {
-		a.compare(ctx)
-		if a.rest(ctx, time.Now()) {
-			a.b.rotation.poke()
+		a.reconcileOnce(ctx)
+		if a.waitForWork(ctx, time.Now()) {
+			a.b.driftNotice.wake()
 		}
 	}
 }
 
 // rest waits until the next comparison is due, and reports whether something called for it.
-func (a *announcer) rest(ctx context.Context, now time.Time) (called bool) {
+func (a *announcer) waitForWork(ctx context.Context, now time.Time) (called bool) {
 	wait := reconcileEvery
-	if a.told {
-		wait = reconcileRarely
+	if a.changesSignalled {
+		wait = reconcileIdleEvery
 	}
-	if a.again > 0 {
-		wait = min(wait, a.again)
+	if a.retryIn > 0 {
+		wait = min(wait, a.retryIn)
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -144,11 +144,11 @@ func (a *announcer) rest(ctx context.Context, now time.Time) (called bool) {
 			return false
 		case <-timer.C:
 			return false
-		case <-a.wake:
+		case <-a.wakeup:
 			return true
 		case <-a.b.o.Changed:
 			return true
-		case <-a.stir:
+		case <-a.activity:
 			if wait > reconcileEvery {
 				wait = reconcileEvery
 				timer.Reset(max(0, wait-time.Since(now)))
@@ -158,7 +158,7 @@ func (a *announcer) rest(ctx context.Context, now time.Time) (called bool) {
 }
 
 // listen has the ends of the agents heard. Of a session of which tmux does not say how it is, it is asked again soon.
-func (a *announcer) listen(rows []sessions.Row) {
+func (a *announcer) watchExits(rows []sessions.Row) {
 	pids, known := map[int]bool{}, true
 	for _, r := range rows {
 		known = known && r.State != sessions.StateUnknown
@@ -166,17 +166,17 @@ func (a *announcer) listen(rows []sessions.Row) {
 			pids[r.PID] = true
 		}
 	}
-	heard := a.ends.watch(pids)
-	a.told = known && heard && a.b.o.Changed != nil && a.b.listener.told()
-	if a.ends.justEnded() {
-		a.putOff(reconcileEnded)
+	heard := a.exits.watch(pids)
+	a.changesSignalled = known && heard && a.b.o.Changed != nil && a.b.transcripts.allWatched()
+	if a.exits.exitedRecently() {
+		a.scheduleWithin(reconcileAfterExit)
 	}
 }
 
-// compare compares once, and keeps what could not be done for the status.
-func (a *announcer) compare(ctx context.Context) {
-	a.again = 0
-	a.heal()
+// reconcileOnce compares once, and keeps what could not be done for the status.
+func (a *announcer) reconcileOnce(ctx context.Context) {
+	a.retryIn = 0
+	a.applyRetry()
 	rows, err := a.b.o.Core.List(ctx)
 	if err != nil {
 		a.b.o.Log.Warn("could not list the sessions", "err", err)
@@ -186,27 +186,27 @@ func (a *announcer) compare(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	a.noteProblem(err)
-	a.told = false
+	a.setProblem(err)
+	a.changesSignalled = false
 	if rows != nil {
-		a.listen(rows)
-		a.b.listener.listed(rows)
+		a.watchExits(rows)
+		a.b.transcripts.setRuns(rows)
 		a.b.home.refresh(ctx, rows)
 	}
 }
 
-// noteProblem notes what keeps sessions from being announced; nil: nothing does.
-func (a *announcer) noteProblem(err error) {
+// setProblem notes what keeps sessions from being announced; nil: nothing does.
+func (a *announcer) setProblem(err error) {
 	a.mu.Lock()
-	before := a.why
-	a.why = ""
+	before := a.lastProblem
+	a.lastProblem = ""
 	if err != nil {
-		a.why = err.Error()
+		a.lastProblem = err.Error()
 	}
-	changed := a.why != before
+	changed := a.lastProblem != before
 	a.mu.Unlock()
 	if changed {
-		a.b.Changed()
+		a.b.StatusChanged()
 	}
 }
 
@@ -214,16 +214,16 @@ func (a *announcer) noteProblem(err error) {
 func (a *announcer) reconcile(ctx context.Context, rows []sessions.Row) error {
 	var errs []error
 	for _, r := range rows {
-		if err := a.row(ctx, r); err != nil {
+		if err := a.reconcileSession(ctx, r); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	errs = append(errs, a.unbind(ctx, rows)...)
-	return several(append(errs, a.b.oldChannels(rows)...))
+	errs = append(errs, a.unbindDeleted(ctx, rows)...)
+	return summarizeErrors(append(errs, a.b.staleChannelIDs(rows)...))
 }
 
-// several is the first of errors, and how many more there are: a hundred sessions that cannot be announced have one cause.
-func several(errs []error) error {
+// summarizeErrors is the first of errors, and how many more there are: a hundred sessions that cannot be announced have one cause.
+func summarizeErrors(errs []error) error {
 	switch len(errs) {
 	case 0:
 		return nil
@@ -233,8 +233,8 @@ func several(errs []error) error {
 	return fmt.Errorf("%w (and %d more)", errs[0], len(errs)-1)
 }
 
-// row announces a session that runs, brings an announcement up to date, and tells of an agent that ended.
-func (a *announcer) row(ctx context.Context, r sessions.Row) error {
+// reconcileSession announces a session that runs, brings an announcement up to date, and tells of an agent that ended.
+func (a *announcer) reconcileSession(ctx context.Context, r sessions.Row) error {
 	bound := a.b.threads.IsBound(r.ID)
 	wanted := r.Running && r.Slack.Enabled || bound
 	if r.ID == "" || r.State == sessions.StateUnknown || r.State == sessions.StateBroken || !wanted {
@@ -245,40 +245,40 @@ func (a *announcer) row(ctx context.Context, r sessions.Row) error {
 	}
 	if r.State == sessions.StateEnded {
 		var sure bool
-		if r, sure = a.ended(ctx, r); !sure {
+		if r, sure = a.confirmEnded(ctx, r); !sure {
 			return nil
 		}
 	}
-	if f := a.failed[r.ID]; f != nil && time.Now().Before(f.until) {
+	if f := a.failures[r.ID]; f != nil && time.Now().Before(f.retryAt) {
 		return f.err
 	}
 	err := a.announce(ctx, r, bound)
 	switch {
-	case errors.Is(err, errPutOff):
-		if f := a.failed[r.ID]; f != nil {
+	case errors.Is(err, errDeferred):
+		if f := a.failures[r.ID]; f != nil {
 			return f.err
 		}
 		return nil
 	case err == nil || ctx.Err() != nil:
-		delete(a.failed, r.ID)
+		delete(a.failures, r.ID)
 		return nil
 	}
-	return a.fail(ctx, r, bound, err)
+	return a.recordFailure(ctx, r, bound, err)
 }
 
-// settleTime is how long a session whose agent seems to have ended may be busy before it is looked at the next time.
-const settleTime = 500 * time.Millisecond
+// inspectTimeout is how long a session whose agent seems to have ended may be busy before it is looked at the next time.
+const inspectTimeout = 500 * time.Millisecond
 
-// ended makes sure that an agent ended on its own, and tells the thread, once for each run. A session that another verb is
+// confirmEnded makes sure that an agent ended on its own, and tells the thread, once for each run. A session that another verb is
 // just taking down or up is left alone meanwhile: then it returns false.
-func (a *announcer) ended(ctx context.Context, r sessions.Row) (sessions.Row, bool) {
+func (a *announcer) confirmEnded(ctx context.Context, r sessions.Row) (sessions.Row, bool) {
 	once := "ended." + strconv.FormatInt(r.Changed.UnixNano(), 10)
 	if a.b.threads.WasNotified(ctx, r.ID, once) {
 		return r, true
 	}
-	looking, cancel := context.WithTimeout(ctx, settleTime)
+	looking, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	now, err := a.b.o.Core.Settled(looking, sessions.SettledRequest{Ref: r.Ref})
+	now, err := a.b.o.Core.InspectLocked(looking, sessions.SettledRequest{Ref: r.Ref})
 	switch {
 	case err != nil || now.ID != r.ID || now.State == sessions.StateUnknown:
 		return r, false
@@ -288,7 +288,7 @@ func (a *announcer) ended(ctx context.Context, r sessions.Row) (sessions.Row, bo
 	a.b.threads.AgentEnded(ctx, r.ID, time.Now())
 	screen := ""
 	if p, err := a.b.o.Core.Peek(ctx, sessions.PeekRequest{Ref: r.Ref}); err == nil {
-		screen = a.b.scrubbed(p.Text)
+		screen = a.b.scrub(p.Text)
 	}
 	r.Detail = now.Detail
 	if a.b.threads.Notify(ctx, r.ID, threads.Notification{Text: render.Ended(now, screen), Once: once}) {
@@ -298,12 +298,12 @@ func (a *announcer) ended(ctx context.Context, r sessions.Row) (sessions.Row, bo
 	return r, true
 }
 
-// fail has an announcement tried again later, and records it once.
-func (a *announcer) fail(ctx context.Context, r sessions.Row, bound bool, err error) error {
-	f := a.failed[r.ID]
+// recordFailure has an announcement tried again later, and records it once.
+func (a *announcer) recordFailure(ctx context.Context, r sessions.Row, bound bool, err error) error {
+	f := a.failures[r.ID]
 	if f == nil {
-		f = &failure{pause: announceRetry}
-		a.failed[r.ID] = f
+		f = &announceFailure{pause: announceRetry}
+		a.failures[r.ID] = f
 		if !bound {
 			a.b.o.Sink.Emit(ctx, sessions.Event{Name: sessions.EventName(r.Ref, threads.EventAnnounceErr), Level: slog.LevelWarn, Ref: r.Ref, ID: r.ID,
 				Fields: map[string]any{"reason": err.Error()}})
@@ -321,14 +321,14 @@ func (a *announcer) fail(ctx context.Context, r sessions.Row, bound bool, err er
 		f.pause = min(2*f.pause, announceRetryMax)
 	}
 	a.b.o.Log.Warn("could not announce a session; it is tried again", "ref", r.Ref, "err", err, "after", pause)
-	f.until, f.err = time.Now().Add(pause), fmt.Errorf("%s is not announced as it is: %w", r.Ref, a.advised(err))
-	a.putOff(pause)
+	f.retryAt, f.err = time.Now().Add(pause), fmt.Errorf("%s is not announced as it is: %w", r.Ref, a.withAdvice(err))
+	a.scheduleWithin(pause)
 	return f.err
 }
 
-// advised adds to an error of Slack's what to do about it.
-func (a *announcer) advised(err error) error {
-	switch code(err) {
+// withAdvice adds to an error of Slack's what to do about it.
+func (a *announcer) withAdvice(err error) error {
+	switch errorCode(err) {
 	case "not_in_channel", "channel_not_found":
 		return fmt.Errorf("%w: write `/invite @%s` in the channel", err, a.b.o.Client.Self().Name)
 	case "is_archived":
@@ -337,24 +337,24 @@ func (a *announcer) advised(err error) error {
 	return err
 }
 
-// putOff has the next comparison made after d at the latest.
-func (a *announcer) putOff(d time.Duration) {
-	if a.again == 0 || d < a.again {
-		a.again = max(d, 10*time.Millisecond)
+// scheduleWithin has the next comparison made after d at the latest.
+func (a *announcer) scheduleWithin(d time.Duration) {
+	if a.retryIn == 0 || d < a.retryIn {
+		a.retryIn = max(d, 10*time.Millisecond)
 	}
 }
 
 func (a *announcer) announce(ctx context.Context, r sessions.Row, bound bool) error {
-	channel := a.b.channelOf(r)
+	channel := a.b.announceChannel(r)
 	if channel == "" {
 		return fmt.Errorf("%s has no channel: set channels.slack.channel", r.Ref)
 	}
-	post := postOf(r)
+	post := announcementPost(r)
 	if bound && a.b.threads.AnnouncementMatches(ctx, r.ID, post) {
 		return nil
 	}
-	if !a.permit(channel, bound) {
-		return errPutOff
+	if !a.reserve(channel, bound) {
+		return errDeferred
 	}
 	if !bound {
 		if err := a.b.sharing.check(ctx, channel); err != nil {
@@ -364,8 +364,8 @@ func (a *announcer) announce(ctx context.Context, r sessions.Row, bound bool) er
 	return a.b.threads.Announce(ctx, threads.AnnounceRequest{ID: r.ID, Ref: r.Ref, Channel: channel, Started: r.Changed, Post: post})
 }
 
-// postOf is the announcement of a session as it is.
-func postOf(r sessions.Row) chat.Post {
+// announcementPost is the announcement of a session as it is.
+func announcementPost(r sessions.Row) chat.Post {
 	p := chat.Post{Text: render.Announcement(r)}
 	for _, b := range render.Buttons(r) {
 		p.Buttons = append(p.Buttons, chat.Button(b))
@@ -373,16 +373,16 @@ func postOf(r sessions.Row) chat.Post {
 	return p
 }
 
-// errPutOff says that Slack takes no more for the moment.
-var errPutOff = errors.New("put off")
+// errDeferred says that Slack takes no more for the moment.
+var errDeferred = errors.New("put off")
 
-// permit reports whether Slack takes another post in the channel, or another edit, now. If not it is put off.
-func (a *announcer) permit(channel string, edit bool) bool {
-	limit := a.edits
+// reserve reports whether Slack takes another post in the channel, or another edit, now. If not it is put off.
+func (a *announcer) reserve(channel string, edit bool) bool {
+	limit := a.editLimit
 	if !edit {
-		if limit = a.posts[channel]; limit == nil {
+		if limit = a.postLimits[channel]; limit == nil {
 			limit = rate.NewLimiter(rate.Every(announceEvery), announceBurst)
-			a.posts[channel] = limit
+			a.postLimits[channel] = limit
 		}
 	}
 	permit := limit.Reserve()
@@ -391,12 +391,12 @@ func (a *announcer) permit(channel string, edit bool) bool {
 		return true
 	}
 	permit.Cancel()
-	a.putOff(wait)
+	a.scheduleWithin(wait)
 	return false
 }
 
-// unbind ends the threads of sessions that are gone. While a record cannot be read, its session may not be.
-func (a *announcer) unbind(ctx context.Context, rows []sessions.Row) []error {
+// unbindDeleted ends the threads of sessions that are gone. While a record cannot be read, its session may not be.
+func (a *announcer) unbindDeleted(ctx context.Context, rows []sessions.Row) []error {
 	there, broken := map[string]bool{}, map[string]bool{}
 	for _, r := range rows {
 		there[r.ID] = true
@@ -407,7 +407,7 @@ func (a *announcer) unbind(ctx context.Context, rows []sessions.Row) []error {
 		if there[id] || broken[ref.TmuxName()] {
 			continue
 		}
-		if err := a.part(ctx, id, ref); err != nil && ctx.Err() == nil {
+		if err := a.unbindSession(ctx, id, ref); err != nil && ctx.Err() == nil {
 			errs = append(errs, err)
 		}
 	}
@@ -416,24 +416,24 @@ func (a *announcer) unbind(ctx context.Context, rows []sessions.Row) []error {
 
 // part has the announcement say that its session is gone, and ends the thread. Where the announcement cannot be changed
 // any more, the thread ends all the same.
-func (a *announcer) part(ctx context.Context, id string, ref sessions.Ref) error {
-	if f := a.failed[id]; f != nil && time.Now().Before(f.until) {
+func (a *announcer) unbindSession(ctx context.Context, id string, ref sessions.Ref) error {
+	if f := a.failures[id]; f != nil && time.Now().Before(f.retryAt) {
 		return f.err
 	}
 	err := a.b.threads.UpdateAnnouncement(ctx, id, chat.Post{Text: render.Deleted(ref)})
 	if f := chat.FailureOf(err); err == nil || f == chat.FailureMessage || f == chat.FailureChannel {
-		delete(a.failed, id)
+		delete(a.failures, id)
 		return a.b.threads.Unbind(ctx, id)
 	}
-	return a.fail(ctx, sessions.Row{ID: id, Ref: ref}, true, err)
+	return a.recordFailure(ctx, sessions.Row{ID: id, Ref: ref}, true, err)
 }
 
 // shared reports whether another organisation can read the channel, or was asked to.
-func (c *Client) shared(ctx context.Context, channel string) (bool, error) {
+func (c *Client) isSharedChannel(ctx context.Context, channel string) (bool, error) {
 	a, err := c.call(ctx, methodChannel, url.Values{"channel": {channel}})
 	if err != nil {
 		return false, err
 	}
 	ch := a.obj("channel")
-	return ch.is("is_ext_shared") || ch.is("is_pending_ext_shared"), nil
+	return ch.isTrue("is_ext_shared") || ch.isTrue("is_pending_ext_shared"), nil
 }

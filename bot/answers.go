@@ -12,10 +12,10 @@ import (
 // answerPages is how many messages one text of an agent's may take. Of a longer one the thread gets the beginning.
 const answerPages = 5
 
-// pages makes messages of what an agent said, without the values of the environment: they are taken out before the text is
+// renderAnswer makes messages of what an agent said, without the values of the environment: they are taken out before the text is
 // cut, so that none is hidden in two halves.
-func (b *Bot) pages(ref sessions.Ref, said sessions.Said) threads.Rendering {
-	text := b.scrubbed(said.Text)
+func (b *Bot) renderAnswer(ref sessions.Ref, said sessions.Said) threads.Rendering {
+	text := b.scrub(said.Text)
 	pages, cut := render.Beginning(text, answerPages)
 	texts := make([]string, 0, len(pages))
 	for _, p := range pages {
@@ -29,13 +29,13 @@ func (b *Bot) pages(ref sessions.Ref, said sessions.Said) threads.Rendering {
 	}
 	r := threads.Rendering{Texts: texts}
 	if cut {
-		r.FullText = whole(ref, text)
+		r.FullText = fullText(ref, text)
 	}
 	return r
 }
 
 // whole is a text of which the thread has the beginning.
-func whole(ref sessions.Ref, text string) *threads.FullText {
+func fullText(ref sessions.Ref, text string) *threads.FullText {
 	n := len(utf16.Encode([]rune(text)))
 	return &threads.FullText{Name: "answer.md", Content: text, Text: fmt.Sprintf("_This was the beginning of %d characters. All of it:_", n),
 		Fallback: fmt.Sprintf("_This was the beginning of %d characters. All of it, on the agent's machine:_ %s", n, render.Code("the-loop attach "+ref.Name()))}

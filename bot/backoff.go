@@ -11,10 +11,10 @@ import (
 
 // backoff decides whether and when a connection is tried again. It is one goroutine's.
 type backoff struct {
-	o        SocketOptions
-	failures int       // in a row
-	worked   bool      // Slack has taken the token
-	refused  time.Time // since when it refuses it, having taken it before; zero: it does not
+	o            SocketOptions
+	failures     int       // in a row
+	tokenWorked  bool      // Slack has taken the token
+	refusedSince time.Time // since when it refuses it, having taken it before; zero: it does not
 }
 
 func newBackoff(o SocketOptions) *backoff { return &backoff{o: o} }
@@ -24,23 +24,23 @@ func newBackoff(o SocketOptions) *backoff { return &backoff{o: o} }
 var transientRefusals = map[string]bool{"invalid_auth": true, "not_authed": true, "account_inactive": true, "access_denied": true,
 	"org_login_required": true}
 
-// accepted notes that Slack took the token.
-func (b *backoff) accepted() { b.worked, b.refused = true, time.Time{} }
+// markAccepted notes that Slack took the token.
+func (b *backoff) markAccepted() { b.tokenWorked, b.refusedSince = true, time.Time{} }
 
 // judge says what an attempt's error means: as an error to show, and whether it ends the attempts for good. A token that
 // worked before is tried on for a time; one that never did is refused at once.
-func (b *backoff) judge(err error, now time.Time) (shown error, over bool) {
+func (b *backoff) assess(err error, now time.Time) (shown error, over bool) {
 	var f *FatalError
 	if !errors.As(err, &f) {
 		return err, false
 	}
-	if !b.worked || !transientRefusals[f.Code] {
+	if !b.tokenWorked || !transientRefusals[f.Code] {
 		return f, true
 	}
-	if b.refused.IsZero() {
-		b.refused, b.failures = now, 0
+	if b.refusedSince.IsZero() {
+		b.refusedSince, b.failures = now, 0
 	}
-	until := b.refused.Add(b.o.Grace)
+	until := b.refusedSince.Add(b.o.Grace)
 	if !now.Before(until) {
 		return f, true
 	}
@@ -49,7 +49,7 @@ func (b *backoff) judge(err error, now time.Time) (shown error, over bool) {
 
 // next is how long to wait before the next attempt: nothing after a connection that lived, then more with each failure, and
 // never less than Slack asks for.
-func (b *backoff) next(lived bool, err error) time.Duration {
+func (b *backoff) nextDelay(lived bool, err error) time.Duration {
 	if lived {
 		b.failures = 0
 		return 0
@@ -83,7 +83,7 @@ func (e *refusedError) Error() string {
 		e.refusal.Token, e.refusal.Code, e.until.Format("15:04"), e.refusal.Remedy)
 }
 
-// worthSaying reports whether the log should have the failure: the third in a row, and then more and more seldom.
-func (b *backoff) worthSaying() bool {
+// shouldLog reports whether the log should have the failure: the third in a row, and then more and more seldom.
+func (b *backoff) shouldLog() bool {
 	return b.failures == 3 || b.failures > 3 && b.failures&(b.failures-1) == 0
 }

@@ -10,105 +10,105 @@ import (
 // rawBlock is one element of an array, not decoded.
 type rawBlock = json.RawMessage
 
-// seenMembers are the members of blocks, attachments and what is in them that people see, in the order in which they do.
-var seenMembers = []string{"pretext", "author_name", "author_subname", "provider_name", "caption", "title", "rich_text_title", "subtitle", "header",
+// visibleMembers are the members of blocks, attachments and what is in them that people see, in the order in which they do.
+var visibleMembers = []string{"pretext", "author_name", "author_subname", "provider_name", "caption", "title", "rich_text_title", "subtitle", "header",
 	"x_label", "y_label", "categories", "label", "name", "text", "subtext", "body", "value", "description", "fields", "details", "output", "message",
 	"chart", "axis_config", "segments", "series", "data", "element", "elements", "child_blocks", "blocks", "cards", "tasks", "sources",
 	"accessory", "actions", "options", "placeholder", "hint", "hero_image", "icon", "alt_text", "footer"}
 
-// quietBlocks are the kinds of blocks that may hold nothing to read.
-var quietBlocks = map[string]bool{"divider": true, "section": true, "context": true, "actions": true, "context_actions": true, "header": true,
+// possiblyEmptyBlocks are the kinds of blocks that may hold nothing to read.
+var possiblyEmptyBlocks = map[string]bool{"divider": true, "section": true, "context": true, "actions": true, "context_actions": true, "header": true,
 	"container": true, "rich_text": true, "markdown": true}
 
 // block reads one block, or one element of a block.
-func (r *contentReader) block(o object) string {
-	return r.within(func() string {
+func (r *contentReader) block(o rawObject) string {
+	return r.withDepth(func() string {
 		switch kind := o.str("type"); kind {
 		case "rich_text":
 			w := &richWriter{contentReader: r}
 			w.each(o, w.element)
 			return strings.TrimRight(w.String(), "\n")
 		case "table", "data_table":
-			return joined([]string{r.text(o, "caption"), r.table(o)})
+			return joinNonEmpty([]string{r.text(o, "caption"), r.table(o)})
 		case "image":
 			return r.image(o)
 		case "mrkdwn":
-			return typedFromText(o.str("text"), r.lookup)
+			return decodeText(o.str("text"), r.lookup)
 		case "markdown", "plain_text", "raw_text":
 			return o.str("text")
 		case "divider":
 			return "---"
 		default:
-			return r.other(o, kind)
+			return r.unknownBlock(o, kind)
 		}
 	})
 }
 
-// other reads a block by what its members are called.
-func (r *contentReader) other(o object, kind string) string {
+// unknownBlock reads a block by what its members are called.
+func (r *contentReader) unknownBlock(o rawObject, kind string) string {
 	text := r.members(o)
 	switch {
 	case text != "":
 		return text
 	case o.str("fallback") != "":
-		return typedFromText(o.str("fallback"), r.lookup)
-	case quietBlocks[kind]:
+		return decodeText(o.str("fallback"), r.lookup)
+	case possiblyEmptyBlocks[kind]:
 		return ""
 	}
-	return r.lost(kindName("a part", kind))
+	return r.markUnreadable(describeKind("a part", kind))
 }
 
-// kindName names a part by its kind, which may be anything.
-func kindName(what, kind string) string {
+// describeKind names a part by its kind, which may be anything.
+func describeKind(what, kind string) string {
 	if kind = sessions.Handle(kind); kind == "" {
 		return what
 	}
 	return what + " of the kind “" + kind + "”"
 }
 
-func (r *contentReader) image(o object) string {
+func (r *contentReader) image(o rawObject) string {
 	title, alt := r.text(o, "title"), r.text(o, "alt_text")
-	if repeats(alt, title) {
+	if isRepeated(alt, title) {
 		alt = ""
 	}
-	return "[image: " + first(oneLine(joined([]string{title, alt})), oneLine(o.str("image_url")), "without a name") + "]"
+	return "[image: " + firstNonEmpty(oneLine(joinNonEmpty([]string{title, alt})), oneLine(o.str("image_url")), "without a name") + "]"
 }
 
 // members reads what people see of an object. A title with an address is a link, a label with a value one line.
-func (r *contentReader) members(o object) string {
+func (r *contentReader) members(o rawObject) string {
 	var parts []string
-	for _, key := range seenMembers {
+	for _, key := range visibleMembers {
 		switch {
 		case !o.has(key), key == "value" && o.has("text"): // that of a button or an option is not shown
 		case key == "value" && len(parts) > 0:
 			last := &parts[len(parts)-1]
 			*last += ": " + r.text(o, key)
 		case key == "title" || key == "text":
-			parts = append(parts, r.linked(o, key))
+			parts = append(parts, r.linkedText(o, key))
 		default:
 			parts = append(parts, r.text(o, key))
 		}
 	}
-	return joined(parts)
+	return joinNonEmpty(parts)
 }
 
-// linked reads a member that may be the label of the object's address.
-func (r *contentReader) linked(o object, key string) string {
+// linkedText reads a member that may be the label of the object's address.
+func (r *contentReader) linkedText(o rawObject, key string) string {
 	text := r.text(o, key)
-	address := first(o.str("title_link"), o.str("title_url"), o.str("url"))
+	address := firstNonEmpty(o.str("title_link"), o.str("title_url"), o.str("url"))
 	if key == "text" && o.has("title") || text == "" || address == "" || strings.Contains(text, "\n") {
 		return text
 	}
-	return typedLink(address, text)
+	return decodeLink(address, text)
 }
 
 // text reads a member, whatever it is made of.
-func (r *contentReader) text(o object, key string) string {
+func (r *contentReader) text(o rawObject, key string) string {
 	if !o.has(key) {
 		return ""
 	}
 	if s := o.str(key); s != "" {
-		return typedFromText(s, r.lookup)
+		return decodeText(s, r.lookup)
 	}
 	if inner := o.obj(key); inner != nil {
 		return r.block(inner)
@@ -118,40 +118,40 @@ func (r *contentReader) text(o object, key string) string {
 		if string(o[key]) == `""` {
 			return ""
 		}
-		return r.lost("a member called " + key)
+		return r.markUnreadable("a member called " + key)
 	}
 	parts := make([]string, 0, len(items))
 	for _, item := range items {
 		parts = append(parts, r.item(item))
 	}
-	return joined(parts)
+	return joinNonEmpty(parts)
 }
 
 // item reads one element of an array.
 func (r *contentReader) item(item rawBlock) string {
-	if o := loose(item); o != nil {
+	if o := parseObject(item); o != nil {
 		return r.block(o)
 	}
-	if list, ok := (object{"": item}).list(""); ok && len(list) > 0 {
+	if list, ok := (rawObject{"": item}).list(""); ok && len(list) > 0 {
 		return r.row(list)
 	}
-	if s := (object{"": item}).str(""); s != "" || string(item) == `""` || string(item) == "null" {
-		return typedFromText(s, r.lookup)
+	if s := (rawObject{"": item}).str(""); s != "" || string(item) == `""` || string(item) == "null" {
+		return decodeText(s, r.lookup)
 	}
-	return r.lost("a part")
+	return r.markUnreadable("a part")
 }
 
 // table reads rows as lines of cells.
-func (r *contentReader) table(o object) string {
+func (r *contentReader) table(o rawObject) string {
 	rows, ok := o.list("rows")
 	if !ok || len(rows) == 0 {
-		return r.lost("a table")
+		return r.markUnreadable("a table")
 	}
 	lines := make([]string, 0, len(rows))
 	for _, raw := range rows {
-		cells, ok := (object{"": raw}).list("")
+		cells, ok := (rawObject{"": raw}).list("")
 		if !ok {
-			lines = append(lines, r.lost("a row of a table"))
+			lines = append(lines, r.markUnreadable("a row of a table"))
 			continue
 		}
 		lines = append(lines, r.row(cells))
@@ -171,12 +171,12 @@ func (r *contentReader) row(cells []rawBlock) string {
 
 // cell reads one cell. An empty one is nothing that is missing.
 func (r *contentReader) cell(raw rawBlock) string {
-	o := loose(raw)
+	o := parseObject(raw)
 	switch {
 	case string(raw) == "null" || o != nil && o.has("text") && string(o["text"]) == `""` && len(o) <= 2:
 		return ""
 	case o != nil && o.str("type") == "raw_number":
-		return first(o.str("text"), o.str("value"))
+		return firstNonEmpty(o.str("text"), o.str("value"))
 	}
 	return r.item(raw)
 }

@@ -18,41 +18,41 @@ import (
 
 // Core is what the surface asks of the core beside talking to sessions.
 type Core interface {
-	Verbs
+	SessionController
 	threads.Agent
 	threads.ReportReader
 	threads.Folders
 	threads.ScreenReader
-	Makers
-	Viewers
-	Rollers
+	SessionCreator
+	SessionInspector
+	RollingRestarter
 	Keys(ctx context.Context, q sessions.KeysRequest) (sessions.KeysEffect, error)
 }
 
-// Verbs are the verbs on the sessions that there are.
-type Verbs interface {
+// SessionController are the verbs on the sessions that there are.
+type SessionController interface {
 	Start(ctx context.Context, q sessions.StartRequest) (sessions.Row, error)
 	Stop(ctx context.Context, q sessions.StopRequest) (sessions.Row, error)
 	Restart(ctx context.Context, q sessions.RestartRequest) (sessions.Row, error)
 }
 
-// Makers make sessions and make them go away.
-type Makers interface {
+// SessionCreator make sessions and make them go away.
+type SessionCreator interface {
 	Create(ctx context.Context, q sessions.CreateRequest) (sessions.Row, error)
 	Delete(ctx context.Context, q sessions.DeleteRequest) (sessions.Row, error)
-	Deletable(q sessions.DeleteRequest) error
+	CheckDeletable(q sessions.DeleteRequest) error
 }
 
-// Viewers look at sessions.
-type Viewers interface {
+// SessionInspector look at sessions.
+type SessionInspector interface {
 	List(ctx context.Context) ([]sessions.Row, error)
-	Settled(ctx context.Context, q sessions.SettledRequest) (sessions.Row, error)
+	InspectLocked(ctx context.Context, q sessions.SettledRequest) (sessions.Row, error)
 	Signs(ctx context.Context) (map[string]sessions.Sign, error)
-	Screens
+	ScreenCapturer
 }
 
-// Screens show what the terminals of sessions show.
-type Screens interface {
+// ScreenCapturer show what the terminals of sessions show.
+type ScreenCapturer interface {
 	Peek(ctx context.Context, q sessions.PeekRequest) (sessions.Peeked, error)
 	PeekANSI(ctx context.Context, q sessions.PeekRequest) (string, error)
 }
@@ -73,24 +73,24 @@ type Config struct {
 
 // Options are what a [Bot] is made of. All fields but the marked ones are required.
 type Options struct {
-	Root    string // the state's root folder
-	Client  *Client
-	Core    Core
-	Sink    sessions.Sink
-	Config  func() Config        // the current configuration
-	Changed <-chan struct{}      // optional: says that records or the configuration changed
-	Report  func(Report)         // optional: called when how the bot is changes, every few seconds, and at its end
-	Ready   func()               // optional: called once, when replies are being taken
-	Scrub   func(string) string  // optional: takes the values of the environment out of a text; what is posted goes through it
-	Socket  func(*SocketOptions) // optional: changes how long the connection waits for what
-	Log     *slog.Logger         // optional: silent
+	Root     string // the state's root folder
+	Client   *Client
+	Core     Core
+	Sink     sessions.Sink
+	Config   func() Config        // the current configuration
+	Changed  <-chan struct{}      // optional: says that records or the configuration changed
+	OnStatus func(Status)         // optional: called when how the bot is changes, every few seconds, and at its end
+	Ready    func()               // optional: called once, when replies are being taken
+	Scrub    func(string) string  // optional: takes the values of the environment out of a text; what is posted goes through it
+	Socket   func(*SocketOptions) // optional: changes how long the connection waits for what
+	Log      *slog.Logger         // optional: silent
 
-	Patience time.Duration // optional: how long an agent may wait for its operator before its thread says so; a minute
-	Looks    time.Duration // optional: how often screens are looked at for dialogs that no hook tells of; 15 s
+	RemindAfter    time.Duration // optional: how long an agent may wait for its operator before its thread says so; a minute
+	ScreenInterval time.Duration // optional: how often screens are looked at for dialogs that no hook tells of; 15 s
 }
 
 // Report is how the bot is.
-type Report struct {
+type Status struct {
 	Self    Self
 	Socket  State
 	Threads threads.Status
@@ -99,17 +99,17 @@ type Report struct {
 
 // Bot is the Slack surface at work: one connection, the threads, and the announcements.
 type Bot struct {
-	o          Options
-	threads    *threads.Manager
-	socket     *Socket
-	announcer  *announcer
-	home       *home
-	listener   *listener
-	rotation   *rotation
-	sharing    *sharing
-	reporter   *stateReporter
-	configured func() Config // the configuration as it is written, with channel ids that may be old
-	identified chan struct{}
+	o           Options
+	threads     *threads.Manager
+	socket      *Socket
+	announcer   *announcer
+	home        *homeTabs
+	transcripts *transcriptWatcher
+	driftNotice *driftNotice
+	sharing     *sharingGuard
+	reporter    *statusReporter
+	rawConfig   func() Config // the configuration as it is written, with channel ids that may be old
+	identified  chan struct{}
 }
 
 // New makes a bot. It reads the bindings and starts nothing.
@@ -117,19 +117,19 @@ func New(o Options) (*Bot, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	if o.Looks == 0 {
-		o.Looks = screensEvery
+	if o.ScreenInterval == 0 {
+		o.ScreenInterval = screenPollEvery
 	}
-	b := &Bot{configured: o.Config, identified: make(chan struct{})}
+	b := &Bot{rawConfig: o.Config, identified: make(chan struct{})}
 	o.Config = b.config
 	b.o = o
 	var err error
 	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Reports: o.Core, Commander: commander{b}, History: o.Client,
 		Reactions: o.Client, Poster: o.Client, StatusSetter: o.Client, ScreenReader: o.Core,
-		Fetcher: o.Client, FileUploader: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, RenderAnswer: b.pages,
+		Fetcher: o.Client, FileUploader: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, RenderAnswer: b.renderAnswer,
 		Clock: o.Client.Clock(), Channels: o.Client,
-		RemindAfter: o.Patience, PermissionText: b.askText, DialogText: b.dialogText,
-		IsSecret: func(text string) bool { return b.scrubbed(text) != text },
+		RemindAfter: o.RemindAfter, PermissionText: b.permissionText, DialogText: b.dialogText,
+		IsSecret: func(text string) bool { return b.scrub(text) != text },
 		Settings: func() threads.Settings { return o.Config().Settings }})
 	if err != nil {
 		return nil, err
@@ -137,21 +137,21 @@ func New(o Options) (*Bot, error) {
 	if o.Scrub != nil {
 		o.Client.scrub.Store(&o.Scrub)
 	}
-	b.announcer, b.home, b.listener, b.rotation, b.sharing = newAnnouncer(b), newHome(b), newListener(b), newRotation(b), newSharing(b)
+	b.announcer, b.home, b.transcripts, b.driftNotice, b.sharing = newAnnouncer(b), newHomeTabs(b), newTranscriptWatcher(b), newDriftNotice(b), newSharingGuard(b)
 	guard := b.sharing.check
-	o.Client.guard.Store(&guard)
+	o.Client.postGuard.Store(&guard)
 	listed := func(id string) bool { return slices.Contains(o.Config().Users, id) }
-	o.Client.listed.Store(&listed)
-	doors := NewDoors(DoorsOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: slash{b},
-		Closed: b.home.closed, InView: b.inView})
-	b.register(doors)
-	in := NewInbound(InboundOptions{Client: o.Client, Threads: b.threads, Sink: o.Sink, Doors: doors, Notice: b.noticed, Log: o.Log})
-	if o.Report == nil {
-		o.Report = func(Report) {}
+	o.Client.isListed.Store(&listed)
+	doors := NewInteractionRouter(InteractionRouterOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: slashHandler{b},
+		OnHomeDenied: b.home.handleDenied, AnswerInView: b.answerInView})
+	b.registerInteractions(doors)
+	in := NewEventRouter(EventRouterOptions{Client: o.Client, Threads: b.threads, Sink: o.Sink, Interactions: doors, OnChannelEvent: b.onChannelEvent, Log: o.Log})
+	if o.OnStatus == nil {
+		o.OnStatus = func(Status) {}
 	}
-	b.reporter = newStateReporter(b.state, o.Report)
-	o.Client.refused.changed = b.tokenJudged
-	socket := SocketOptions{Client: o.Client, Inbound: in, Doors: doors, CatchUps: catchUps{b}, Sink: o.Sink, Log: o.Log, Changed: b.reporter.poke}
+	b.reporter = newStatusReporter(b.currentStatus, o.OnStatus)
+	o.Client.tokenStatus.onChange = b.onTokenChange
+	socket := SocketOptions{Client: o.Client, Router: in, Interactions: doors, CatchUps: catchUpHandler{b}, Sink: o.Sink, Log: o.Log, Changed: b.reporter.wake}
 	if o.Socket != nil {
 		o.Socket(&socket)
 	}
@@ -175,7 +175,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { b.threads.Run(running) })
 	wg.Go(func() { b.reporter.run(running) })
-	wg.Go(func() { b.listener.run(running) })
+	wg.Go(func() { b.transcripts.run(running) })
 	wg.Go(func() { b.watchScreens(running) })
 	if b.o.Ready != nil {
 		b.o.Ready()
@@ -183,14 +183,14 @@ func (b *Bot) Run(ctx context.Context) error {
 	err := b.identify(running)
 	if err == nil {
 		wg.Go(func() { b.announcer.run(running) })
-		wg.Go(func() { b.rotation.start(running) })
+		wg.Go(func() { b.driftNotice.run(running) })
 		wg.Go(func() { b.sharing.run(running) })
 		err = b.socket.Run(running)
 	}
 	stop()
 	wg.Wait()
-	b.socket.disconnected(context.WithoutCancel(ctx), cmp.Or(err, errStopped))
-	b.reporter.say()
+	b.socket.onDisconnected(context.WithoutCancel(ctx), cmp.Or(err, errStopped))
+	b.reporter.send()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -200,19 +200,19 @@ func (b *Bot) Run(ctx context.Context) error {
 // identify asks Slack who we are until it says so. A token that Slack refuses here has never worked.
 func (b *Bot) identify(ctx context.Context) error {
 	for wait := newBackoff(b.socket.o); ; {
-		asking, cancel := context.WithTimeout(ctx, b.socket.o.Step)
+		asking, cancel := context.WithTimeout(ctx, b.socket.o.StepTimeout)
 		_, err := b.o.Client.Identify(asking)
 		cancel()
 		if err == nil {
 			return nil
 		}
-		if err, over := wait.judge(err, time.Now()); over {
+		if err, over := wait.assess(err, time.Now()); over {
 			return err
 		}
-		b.socket.disconnected(ctx, err)
+		b.socket.onDisconnected(ctx, err)
 		b.o.Client.Close()
-		d := wait.next(false, err)
-		if wait.failures == 1 || wait.worthSaying() {
+		d := wait.nextDelay(false, err)
+		if wait.failures == 1 || wait.shouldLog() {
 			b.o.Log.Warn("Slack cannot be reached; it is tried again", "err", err, "after", d.Round(time.Millisecond))
 		}
 		if !pause(ctx, d) {
@@ -221,52 +221,52 @@ func (b *Bot) identify(ctx context.Context) error {
 	}
 }
 
-// Changed says that something changed of what [Options.Report] tells, beside what the bot knows of itself.
-func (b *Bot) Changed() { b.reporter.poke() }
+// StatusChanged says that something changed of what [Options.Report] tells, beside what the bot knows of itself.
+func (b *Bot) StatusChanged() { b.reporter.wake() }
 
-// tokenJudged notes that Slack refuses the bot token, or takes it again.
-func (b *Bot) tokenJudged() {
-	if why := b.o.Client.refused.problem(); why != "" {
+// onTokenChange notes that Slack refuses the bot token, or takes it again.
+func (b *Bot) onTokenChange() {
+	if why := b.o.Client.tokenStatus.problem(); why != "" {
 		b.o.Log.Error("Slack refuses the bot token", "because", why)
 	} else {
 		b.o.Log.Info("Slack takes the bot token again")
 	}
-	b.Changed()
+	b.StatusChanged()
 }
 
 // state is how the bot is now.
-func (b *Bot) state() Report {
-	return Report{Self: b.o.Client.Self(), Socket: b.socket.State(), Threads: b.threads.Status(),
-		Problem: first(b.o.Client.refused.problem(), b.problem())}
+func (b *Bot) currentStatus() Status {
+	return Status{Self: b.o.Client.Self(), Socket: b.socket.State(), Threads: b.threads.Status(),
+		Problem: firstNonEmpty(b.o.Client.tokenStatus.problem(), b.problem())}
 }
 
-// catchUps has what was missed made up for: threads are read again, and announcements that failed are tried again.
-type catchUps struct{ b *Bot }
+// catchUpHandler has what was missed made up for: threads are read again, and announcements that failed are tried again.
+type catchUpHandler struct{ b *Bot }
 
-func (c catchUps) Connected(alone bool) {
+func (c catchUpHandler) Connected(alone bool) {
 	c.b.threads.Connected(alone)
 	c.b.announcer.retry()
 }
 
-func (c catchUps) CatchUpAll()                  { c.b.threads.CatchUpAll() }
-func (c catchUps) CatchUp(channel, root string) { c.b.threads.CatchUp(channel, root) }
+func (c catchUpHandler) CatchUpAll()                  { c.b.threads.CatchUpAll() }
+func (c catchUpHandler) CatchUp(channel, root string) { c.b.threads.CatchUp(channel, root) }
 
-// noticed takes what happened to the app or to a channel.
-func (b *Bot) noticed(n Notice) {
+// onChannelEvent takes what happened to the app or to a channel.
+func (b *Bot) onChannelEvent(n ChannelEvent) {
 	switch n.Kind {
-	case NoticeShared:
-		b.sharing.heardShared(n.Channel)
+	case ChannelIsShared:
+		b.sharing.onSharedEvent(n.Channel)
 		return
-	case NoticeMember:
-		b.sharing.doubt(n.Channel, false)
+	case ChannelMemberJoined:
+		b.sharing.invalidate(n.Channel, false)
 		return
 	}
-	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.Renamed)
-	if n.Kind == NoticeChannelID {
-		b.threads.ChannelMoved(n.Channel, n.Renamed, n.TS)
+	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.NewID)
+	if n.Kind == ChannelIDChanged {
+		b.threads.ChannelMoved(n.Channel, n.NewID, n.TS)
 	}
 	if n.Channel != "" {
-		b.sharing.doubt(n.Channel, n.Kind == NoticeSharing || n.Kind == NoticeRenamed)
+		b.sharing.invalidate(n.Channel, n.Kind == ChannelSharingChanged || n.Kind == ChannelRenamed)
 		b.threads.ChannelOpened(n.Channel)
 	}
 	b.announcer.retry()

@@ -31,7 +31,7 @@ func burst(b *testing.B) []time.Duration {
 	defer client.Close()
 	heard := newEar()
 	s := NewSocket(SocketOptions{Client: client, CatchUps: heard, Sink: heard,
-		Inbound: NewInbound(InboundOptions{Client: client, Threads: heard, Sink: heard})})
+		Router: NewEventRouter(EventRouterOptions{Client: client, Threads: heard, Sink: heard})})
 	ran := make(chan error, 1)
 	running, stop := context.WithCancel(ctx)
 	go func() { ran <- s.Run(running) }()
@@ -59,7 +59,7 @@ func acked(frames []localslack.Frame) []time.Duration {
 	sent := map[string]time.Time{}
 	var took []time.Duration
 	for _, f := range frames {
-		id := loose(json.RawMessage(f.Data)).str("envelope_id")
+		id := parseObject(json.RawMessage(f.Data)).str("envelope_id")
 		switch at, known := sent[id]; {
 		case f.Kind != "text" || id == "":
 		case f.Dir == "out":

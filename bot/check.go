@@ -26,11 +26,11 @@ type CheckOptions struct {
 	Channel     string // C…
 	AllowShared bool
 	Users       []string // member ids that are let in
-	// Watch waits until the drop of the message ts is in the event log. It is set when a bot runs on this root: Slack
+	// AwaitDrop waits until the drop of the message ts is in the event log. It is set when a bot runs on this root: Slack
 	// gives each event to one of an app's connections, so a second one could not be sure to see it.
-	Watch func(ctx context.Context, channel, ts string) error
-	Wait  time.Duration // for the message to come back; default 15 s
-	Log   *slog.Logger
+	AwaitDrop func(ctx context.Context, channel, ts string) error
+	Timeout   time.Duration // for the message to come back; default 15 s
+	Log       *slog.Logger
 }
 
 // Finding is what one check found.
@@ -43,32 +43,32 @@ type Finding struct {
 
 // Names of the findings.
 const (
-	CheckBotToken = "bot token"
-	CheckAppToken = "app token"
-	CheckScopes   = "scopes"
-	CheckChannel  = "channel"
-	CheckPeople   = "people"
-	CheckWayIn    = "way in"
+	CheckBotToken      = "bot token"
+	CheckAppToken      = "app token"
+	CheckScopes        = "scopes"
+	CheckChannel       = "channel"
+	CheckUsers         = "people"
+	CheckEventDelivery = "way in"
 )
 
 // Check tries the tokens, their scopes, the channel and the people, and sends itself a message through the whole way
 // in. What depends on something that failed is not tried. It leaves nothing behind in the channel.
 func Check(ctx context.Context, o CheckOptions) []Finding {
-	if o.Wait == 0 {
-		o.Wait = 15 * time.Second
+	if o.Timeout == 0 {
+		o.Timeout = 15 * time.Second
 	}
-	o.Log = orSilent(o.Log)
+	o.Log = loggerOrDiscard(o.Log)
 	c := &checker{o: o}
-	botOK := c.botToken(ctx)
-	appOK := c.appToken(ctx)
+	botOK := c.checkBotToken(ctx)
+	appOK := c.checkAppToken(ctx)
 	if !botOK {
 		return c.findings
 	}
-	scopesOK := c.scopes()
-	channelOK := c.channel(ctx)
-	c.people(ctx)
+	scopesOK := c.checkScopes()
+	channelOK := c.checkChannel(ctx)
+	c.checkUsers(ctx)
 	if appOK && scopesOK && channelOK {
-		c.wayIn(ctx)
+		c.checkEventDelivery(ctx)
 	}
 	return c.findings
 }
@@ -79,61 +79,61 @@ type checker struct {
 	findings []Finding
 }
 
-func (c *checker) good(name, detail string) bool {
+func (c *checker) pass(name, detail string) bool {
 	c.findings = append(c.findings, Finding{Name: name, OK: true, Detail: detail})
 	return true
 }
 
-func (c *checker) bad(name, detail, remedy string) bool {
+func (c *checker) fail(name, detail, remedy string) bool {
 	c.findings = append(c.findings, Finding{Name: name, Detail: detail, Remedy: remedy})
 	return false
 }
 
 // failed is a finding of an error, with the error's own remedy when it has one.
-func (c *checker) failed(name string, err error) bool {
+func (c *checker) failWith(name string, err error) bool {
 	var f *FatalError
 	if errors.As(err, &f) {
-		return c.bad(name, f.Code+prefixed(" ", f.Needed), f.Remedy)
+		return c.fail(name, f.Code+withPrefix(" ", f.Needed), f.Remedy)
 	}
-	return c.bad(name, err.Error(), "try again; if it stays, see whether this machine reaches "+c.o.Client.wire.base.Host)
+	return c.fail(name, err.Error(), "try again; if it stays, see whether this machine reaches "+c.o.Client.transport.base.Host)
 }
 
-func prefixed(prefix, s string) string {
+func withPrefix(prefix, s string) string {
 	if s == "" {
 		return ""
 	}
 	return prefix + s
 }
 
-func (c *checker) botToken(ctx context.Context) bool {
-	self, err := c.o.Client.whoAmI(ctx)
+func (c *checker) checkBotToken(ctx context.Context) bool {
+	self, err := c.o.Client.authTest(ctx)
 	if err != nil {
-		return c.failed(CheckBotToken, err)
+		return c.failWith(CheckBotToken, err)
 	}
 	if self.Bot == "" {
-		return c.bad(CheckBotToken, "the token is a person's, not a bot's", "use the Bot User OAuth Token, xoxb-…")
+		return c.fail(CheckBotToken, "the token is a person's, not a bot's", "use the Bot User OAuth Token, xoxb-…")
 	}
 	c.self = self
 	c.o.Client.self.Store(&self)
-	return c.good(CheckBotToken, fmt.Sprintf("@%s (%s) in %s (%s)", self.Name, self.User, self.TeamName, self.Team))
+	return c.pass(CheckBotToken, fmt.Sprintf("@%s (%s) in %s (%s)", self.Name, self.User, self.TeamName, self.Team))
 }
 
-func (c *checker) appToken(ctx context.Context) bool {
+func (c *checker) checkAppToken(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, c.o.Client.timeout)
 	defer cancel()
 	_, _, err := c.o.Client.api.StartSocketModeContext(ctx)
 	if err = classify(methodOpen, appTokenName, false, err); err != nil {
-		return c.failed(CheckAppToken, err)
+		return c.failWith(CheckAppToken, err)
 	}
-	return c.good(CheckAppToken, "it opens Socket Mode connections")
+	return c.pass(CheckAppToken, "it opens Socket Mode connections")
 }
 
-func (c *checker) scopes() bool {
+func (c *checker) checkScopes() bool {
 	if c.self.Scopes == nil {
-		return c.good(CheckScopes, "Slack did not say which the token has")
+		return c.pass(CheckScopes, "Slack did not say which the token has")
 	}
 	if missing := missingScopes(c.self.Scopes); len(missing) > 0 {
-		return c.bad(CheckScopes, "missing: "+strings.Join(missing, ", "),
+		return c.fail(CheckScopes, "missing: "+strings.Join(missing, ", "),
 			"add them in the app's settings (`the-loop slack manifest` lists them all), then reinstall the app")
 	}
 	without := []string{"all that are needed are there"}
@@ -143,66 +143,66 @@ func (c *checker) scopes() bool {
 		}
 	}
 	if len(without) > 1 {
-		return c.good(CheckScopes, strings.Join(without, "; "))
+		return c.pass(CheckScopes, strings.Join(without, "; "))
 	}
-	return c.good(CheckScopes, "all that are used are there")
+	return c.pass(CheckScopes, "all that are used are there")
 }
 
-func (c *checker) channel(ctx context.Context) bool {
+func (c *checker) checkChannel(ctx context.Context) bool {
 	a, err := c.o.Client.call(ctx, methodChannel, url.Values{"channel": {c.o.Channel}})
-	if code(err) == "channel_not_found" {
-		return c.bad(CheckChannel, c.o.Channel+" does not exist, or is private and the bot is not in it", c.invite())
+	if errorCode(err) == "channel_not_found" {
+		return c.fail(CheckChannel, c.o.Channel+" does not exist, or is private and the bot is not in it", c.inviteHint())
 	}
 	if err != nil {
-		return c.failed(CheckChannel, err)
+		return c.failWith(CheckChannel, err)
 	}
 	ch := a.obj("channel")
-	name := "#" + first(ch.str("name"), c.o.Channel)
+	name := "#" + firstNonEmpty(ch.str("name"), c.o.Channel)
 	switch {
-	case ch.is("is_archived"):
-		return c.bad(CheckChannel, name+" is archived", "unarchive it, or set another channel in the config")
-	case !ch.is("is_member"):
-		return c.bad(CheckChannel, "the bot is not in "+name, c.invite())
-	case (ch.is("is_ext_shared") || ch.is("is_pending_ext_shared")) && !c.o.AllowShared:
-		return c.bad(CheckChannel, name+" is shared with another organisation, which could read what agents say",
+	case ch.isTrue("is_archived"):
+		return c.fail(CheckChannel, name+" is archived", "unarchive it, or set another channel in the config")
+	case !ch.isTrue("is_member"):
+		return c.fail(CheckChannel, "the bot is not in "+name, c.inviteHint())
+	case (ch.isTrue("is_ext_shared") || ch.isTrue("is_pending_ext_shared")) && !c.o.AllowShared:
+		return c.fail(CheckChannel, name+" is shared with another organisation, which could read what agents say",
 			"use another channel, or set channels.slack.allowSharedChannels: true")
 	}
-	return c.good(CheckChannel, name)
+	return c.pass(CheckChannel, name)
 }
 
-func (c *checker) invite() string {
+func (c *checker) inviteHint() string {
 	return fmt.Sprintf("write `/invite @%s` in the channel", c.self.Name)
 }
 
-func (c *checker) people(ctx context.Context) {
+func (c *checker) checkUsers(ctx context.Context) {
 	if len(c.o.Users) == 0 {
-		c.bad(CheckPeople, "nobody is on the list, so nobody is let in", "add member ids to channels.slack.authorizedUsers")
+		c.fail(CheckUsers, "nobody is on the list, so nobody is let in", "add member ids to channels.slack.authorizedUsers")
 		return
 	}
 	ok, names := true, []string{}
 	for _, id := range c.o.Users {
-		name, problem := c.person(ctx, id)
+		name, problem := c.checkUser(ctx, id)
 		if problem != "" {
-			ok = c.bad(CheckPeople, id+" "+problem, "correct channels.slack.authorizedUsers (a profile's ⋮ menu copies the member id)")
+			ok = c.fail(CheckUsers, id+" "+problem, "correct channels.slack.authorizedUsers (a profile's ⋮ menu copies the member id)")
 			continue
 		}
 		names = append(names, name)
 	}
 	if ok {
-		c.good(CheckPeople, strings.Join(names, ", "))
+		c.pass(CheckUsers, strings.Join(names, ", "))
 	}
 }
 
-// person looks one member up with the eyes of the door.
-func (c *checker) person(ctx context.Context, id string) (name, problem string) {
-	actor, person, err := c.o.Client.People().Complete(ctx, authz.Actor{User: id})
+// checkUser looks one member up with the eyes of the door.
+func (c *checker) checkUser(ctx context.Context, id string) (name, problem string) {
+	actor, person, err := c.o.Client.People().ResolveActor(ctx, authz.Actor{User: id})
 	if err != nil {
 		return "", "could not be looked up: " + err.Error()
 	}
 	policy := authz.Policy{Users: c.o.Users, Team: c.self.Team, Enterprise: c.self.Enterprise}
 	switch verdict, reason := policy.Authorize(actor); {
 	case verdict == authz.Allowed:
-		return first(person.Name, id), ""
+		return firstNonEmpty(person.Name, id), ""
 	case person.ID == "":
 		return "", "is no member of this workspace"
 	case person.Deleted:
@@ -212,25 +212,25 @@ func (c *checker) person(ctx context.Context, id string) (name, problem string) 
 	}
 }
 
-const remedyWayIn = "nothing arrived: in the app's settings open Event Subscriptions and switch it on again (Slack switches it " +
+const remedyEventDelivery = "nothing arrived: in the app's settings open Event Subscriptions and switch it on again (Slack switches it " +
 	"off when a bot was away for long); is message.channels (for private channels message.groups) subscribed?"
 
-// wayIn posts a root and a reply to it, and waits until the reply comes in through a connection as one of that thread.
+// checkEventDelivery posts a root and a reply to it, and waits until the reply comes in through a connection as one of that thread.
 // Being the bot's own, it is dropped there, and the record of that drop is the proof.
-func (c *checker) wayIn(ctx context.Context) {
+func (c *checker) checkEventDelivery(ctx context.Context) {
 	post := chat.Post{Channel: c.o.Channel, Text: "Checking the way in; this message goes away.", Nonce: "check-" + uuid.NewString()}
 	root, err := c.o.Client.Post(ctx, post)
 	if err != nil {
-		c.failed(CheckWayIn, err)
+		c.failWith(CheckEventDelivery, err)
 		return
 	}
-	defer c.remove(ctx, root)
+	defer c.deleteMessage(ctx, root)
 	probe := newProbe(c.o.Channel, root)
-	watch := c.o.Watch
+	watch := c.o.AwaitDrop
 	if watch == nil {
-		listen, stop, err := c.listen(ctx, probe)
+		listen, stop, err := c.openProbe(ctx, probe)
 		if err != nil {
-			c.failed(CheckWayIn, err)
+			c.failWith(CheckEventDelivery, err)
 			return
 		}
 		defer stop()
@@ -240,51 +240,51 @@ func (c *checker) wayIn(ctx context.Context) {
 	began := time.Now()
 	reply, err := c.o.Client.Post(ctx, post)
 	if err != nil {
-		c.failed(CheckWayIn, err)
+		c.failWith(CheckEventDelivery, err)
 		return
 	}
-	defer c.remove(ctx, reply)
-	c.await(ctx, watch, probe, reply, began)
+	defer c.deleteMessage(ctx, reply)
+	c.awaitReply(ctx, watch, probe, reply, began)
 }
 
-func (c *checker) await(ctx context.Context, watch func(context.Context, string, string) error, p *probe, ts string, began time.Time) {
-	waiting, cancel := context.WithTimeout(ctx, c.o.Wait)
+func (c *checker) awaitReply(ctx context.Context, watch func(context.Context, string, string) error, p *probe, ts string, began time.Time) {
+	waiting, cancel := context.WithTimeout(ctx, c.o.Timeout)
 	defer cancel()
 	err := watch(waiting, c.o.Channel, ts)
-	switch others := p.others(); {
+	switch others := p.connectionCount(); {
 	case err == nil:
-		c.good(CheckWayIn, "a message came back after "+time.Since(began).Round(time.Millisecond).String())
+		c.pass(CheckEventDelivery, "a message came back after "+time.Since(began).Round(time.Millisecond).String())
 	case others > 1:
-		c.bad(CheckWayIn, fmt.Sprintf("nothing came back within %s; %d connections are open on this app, and each gets a part of the events",
-			c.o.Wait, others), "end the other bot of this app, then check again")
+		c.fail(CheckEventDelivery, fmt.Sprintf("nothing came back within %s; %d connections are open on this app, and each gets a part of the events",
+			c.o.Timeout, others), "end the other bot of this app, then check again")
 	default:
-		c.bad(CheckWayIn, fmt.Sprintf("nothing came back within %s", c.o.Wait), remedyWayIn)
+		c.fail(CheckEventDelivery, fmt.Sprintf("nothing came back within %s", c.o.Timeout), remedyEventDelivery)
 	}
 }
 
 // remove takes a message back, also when the check was called off.
-func (c *checker) remove(ctx context.Context, ts string) {
+func (c *checker) deleteMessage(ctx context.Context, ts string) {
 	if err := c.o.Client.Delete(context.WithoutCancel(ctx), c.o.Channel, ts); err != nil {
-		c.bad(CheckWayIn, "could not take its own message back: "+err.Error(), "delete it in Slack")
+		c.fail(CheckEventDelivery, "could not take its own message back: "+err.Error(), "delete it in Slack")
 	}
 }
 
 // listen opens a connection of the check's own and waits for its hello.
-func (c *checker) listen(ctx context.Context, p *probe) (watch func(context.Context, string, string) error, stop func(), err error) {
+func (c *checker) openProbe(ctx context.Context, p *probe) (watch func(context.Context, string, string) error, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	in := NewInbound(InboundOptions{Client: c.o.Client, Threads: p, Sink: p, Log: c.o.Log})
-	socket := NewSocket(SocketOptions{Client: c.o.Client, Inbound: in, CatchUps: p, Sink: p, Log: c.o.Log})
+	in := NewEventRouter(EventRouterOptions{Client: c.o.Client, Threads: p, Sink: p, Log: c.o.Log})
+	socket := NewSocket(SocketOptions{Client: c.o.Client, Router: in, CatchUps: p, Sink: p, Log: c.o.Log})
 	p.socket = socket
 	ran := make(chan error, 1)
 	go func() { ran <- socket.Run(ctx) }()
 	stop = func() { cancel(); <-ran }
 	select {
 	case <-p.connected:
-		return p.wait, stop, nil
+		return p.awaitDrop, stop, nil
 	case err = <-ran:
 		ran <- nil
-	case <-time.After(c.o.Wait):
-		err = fmt.Errorf("no connection within %s: %s", c.o.Wait, socket.State().Problem)
+	case <-time.After(c.o.Timeout):
+		err = fmt.Errorf("no connection within %s: %s", c.o.Timeout, socket.State().Problem)
 	}
 	stop()
 	return nil, nil, err
@@ -298,12 +298,12 @@ type probe struct {
 	socket        *Socket
 	changed       chan struct{}
 
-	mu   sync.Mutex // guards the field that follows
-	seen map[string]bool
+	mu       sync.Mutex // guards the field that follows
+	received map[string]bool
 }
 
 func newProbe(channel, root string) *probe {
-	return &probe{channel: channel, root: root, connected: make(chan struct{}), changed: make(chan struct{}, 1), seen: map[string]bool{}}
+	return &probe{channel: channel, root: root, connected: make(chan struct{}), changed: make(chan struct{}, 1), received: map[string]bool{}}
 }
 
 // Emit implements [sessions.Sink].
@@ -313,7 +313,7 @@ func (p *probe) Emit(_ context.Context, e sessions.Event) {
 		return
 	}
 	p.mu.Lock()
-	p.seen[ts] = true
+	p.received[ts] = true
 	p.mu.Unlock()
 	select {
 	case p.changed <- struct{}{}:
@@ -321,10 +321,10 @@ func (p *probe) Emit(_ context.Context, e sessions.Event) {
 	}
 }
 
-func (p *probe) wait(ctx context.Context, _, ts string) error {
+func (p *probe) awaitDrop(ctx context.Context, _, ts string) error {
 	for {
 		p.mu.Lock()
-		seen := p.seen[ts]
+		seen := p.received[ts]
 		p.mu.Unlock()
 		if seen {
 			return nil
@@ -337,33 +337,33 @@ func (p *probe) wait(ctx context.Context, _, ts string) error {
 	}
 }
 
-// others is how many connections the app has, ours included; 0 when that is not known.
-func (p *probe) others() int {
+// connectionCount is how many connections the app has, ours included; 0 when that is not known.
+func (p *probe) connectionCount() int {
 	if p.socket == nil {
 		return 0
 	}
 	return p.socket.State().Connections
 }
 
-// Connected implements [CatchUps].
+// Connected implements [CatchUpRequester].
 func (p *probe) Connected(bool) { p.once.Do(func() { close(p.connected) }) }
 
 // The probe's thread is nobody's, so there is nothing to do with what else comes.
 
-// Heard implements [Replies].
-func (p *probe) Heard(chat.Reply) {}
+// HandleReply implements [ReplyHandler].
+func (p *probe) HandleReply(chat.Reply) {}
 
-// Edited implements [Replies].
-func (p *probe) Edited(chat.Reply) {}
+// ReplyEdited implements [ReplyHandler].
+func (p *probe) ReplyEdited(chat.Reply) {}
 
-// Withdrawn implements [Replies].
-func (p *probe) Withdrawn(string, string, string) {}
+// ReplyDeleted implements [ReplyHandler].
+func (p *probe) ReplyDeleted(string, string, string) {}
 
-// RootGone implements [Threads].
-func (p *probe) RootGone(string, string) {}
+// ThreadDeleted implements [ThreadHandler].
+func (p *probe) ThreadDeleted(string, string) {}
 
-// CatchUpAll implements [CatchUps].
+// CatchUpAll implements [CatchUpRequester].
 func (p *probe) CatchUpAll() {}
 
-// CatchUp implements [CatchUps].
+// CatchUp implements [CatchUpRequester].
 func (p *probe) CatchUp(string, string) {}

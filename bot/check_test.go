@@ -46,7 +46,7 @@ func TestTheCheckOfAGoodSetUpFindsNothing(t *testing.T) {
 	for _, f := range found {
 		names = append(names, f.Name)
 	}
-	if want := []string{CheckBotToken, CheckAppToken, CheckScopes, CheckChannel, CheckPeople, CheckWayIn}; !slices.Equal(names, want) {
+	if want := []string{CheckBotToken, CheckAppToken, CheckScopes, CheckChannel, CheckUsers, CheckEventDelivery}; !slices.Equal(names, want) {
 		t.Errorf("checked %v", names)
 	}
 }
@@ -91,7 +91,7 @@ func TestTheCheckNamesWhatIsWrong(t *testing.T) {
 			}
 			x := start(t, opts...)
 			got := wrong(x.check(func(o *CheckOptions) {
-				o.Wait = 700 * time.Millisecond
+				o.Timeout = 700 * time.Millisecond
 				if c.break_ != nil {
 					c.break_(x, o)
 				}
@@ -127,7 +127,7 @@ func TestTheCheckWatchesTheBotThatRuns(t *testing.T) {
 	x.up()
 	var asked string
 	bad := wrong(x.check(func(o *CheckOptions) {
-		o.Watch = func(_ context.Context, channel, ts string) error {
+		o.AwaitDrop = func(_ context.Context, channel, ts string) error {
 			asked = ts
 			x.until("the drop", func() bool {
 				f := x.heard.drop()
@@ -140,7 +140,7 @@ func TestTheCheckWatchesTheBotThatRuns(t *testing.T) {
 		t.Errorf("%q, watched %q, %d connections", bad, asked, x.Connections())
 	}
 	if bad := wrong(x.check(func(o *CheckOptions) {
-		o.Watch = func(context.Context, string, string) error { return errors.New("nothing in the log") }
+		o.AwaitDrop = func(context.Context, string, string) error { return errors.New("nothing in the log") }
 	})); !strings.Contains(bad, "Event Subscriptions") {
 		t.Error(bad)
 	}
@@ -151,7 +151,7 @@ func TestAnotherBotOnTheAppIsNamedWhenNothingComes(t *testing.T) {
 	x := start(t)
 	x.up()
 	x.Faults().InjectDelivery("*", -1, localslack.Suppress)
-	bad := wrong(x.check(func(o *CheckOptions) { o.Wait = 500 * time.Millisecond }))
+	bad := wrong(x.check(func(o *CheckOptions) { o.Timeout = 500 * time.Millisecond }))
 	if !strings.Contains(bad, "2 connections are open") || !strings.Contains(bad, "end the other bot") {
 		t.Error(bad)
 	}

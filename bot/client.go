@@ -44,20 +44,20 @@ type Self struct {
 // Client talks to Slack's Web InjectAPI. It implements [threads.History], [threads.Receipts] and [threads.Speaker]. Every
 // call has a deadline, and none is repeated here: what may be tried again, and when, is the caller's to know.
 type Client struct {
-	wire     *wire
-	api      *slack.Client
-	token    string
-	appToken string
-	timeout  time.Duration
-	people   *People
+	transport *transport
+	api       *slack.Client
+	token     string
+	appToken  string
+	timeout   time.Duration
+	people    *People
 
-	scrub  atomic.Pointer[func(string) string]                             // what is posted goes through it; nil: as it is
-	guard  atomic.Pointer[func(ctx context.Context, channel string) error] // says why nothing may be posted in a channel; nil: it may
-	listed atomic.Pointer[func(id string) bool]                            // who is on the list; nil: nobody
-	self   atomic.Pointer[Self]
-	clock  *chat.Clock // of Slack, as every answer tells it
+	scrub     atomic.Pointer[func(string) string]                             // what is posted goes through it; nil: as it is
+	postGuard atomic.Pointer[func(ctx context.Context, channel string) error] // says why nothing may be posted in a channel; nil: it may
+	isListed  atomic.Pointer[func(id string) bool]                            // who is on the list; nil: nobody
+	self      atomic.Pointer[Self]
+	clock     *chat.Clock // of Slack, as every answer tells it
 
-	refused refusal
+	tokenStatus tokenStatus
 }
 
 var (
@@ -71,18 +71,18 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if o.APIURL == "" {
 		o.APIURL = slack.APIURL
 	}
-	w, err := newWire(o.APIURL, o.HTTP)
+	w, err := newTransport(o.APIURL, o.HTTP)
 	if err != nil {
 		return nil, err
 	}
 	if o.Timeout == 0 {
 		o.Timeout = 15 * time.Second
 	}
-	c := &Client{wire: w, token: o.BotToken, appToken: o.AppToken, timeout: o.Timeout, clock: w.clock}
-	w.clean = c.clean
-	w.heard = func(req *http.Request, resp *http.Response, body []byte) {
+	c := &Client{transport: w, token: o.BotToken, appToken: o.AppToken, timeout: o.Timeout, clock: w.clock}
+	w.scrub = c.scrubText
+	w.onResponse = func(req *http.Request, resp *http.Response, body []byte) {
 		if method, ours := strings.CutPrefix(req.URL.String(), w.base.String()); ours && method != methodOpen { // that one has the app token
-			c.refused.heard(resp, body)
+			c.tokenStatus.observe(resp, body)
 		}
 	}
 	c.api = c.apiOver(w)
@@ -96,11 +96,11 @@ type doer interface {
 }
 
 func (c *Client) apiOver(d doer) *slack.Client {
-	return slack.New(c.token, slack.OptionAppLevelToken(c.appToken), slack.OptionAPIURL(c.wire.base.String()), slack.OptionHTTPClient(d))
+	return slack.New(c.token, slack.OptionAppLevelToken(c.appToken), slack.OptionAPIURL(c.transport.base.String()), slack.OptionHTTPClient(d))
 }
 
 // Close lets go of idle connections.
-func (c *Client) Close() { c.wire.http.CloseIdleConnections() }
+func (c *Client) Close() { c.transport.http.CloseIdleConnections() }
 
 // People is what the client knows of members and channels.
 func (c *Client) People() *People { return c.people }
@@ -116,12 +116,12 @@ func (c *Client) Self() Self {
 // Identify asks Slack who we are and which scopes the token has. A [*FatalError] when it does not let us in, or when a
 // scope is missing that the app uses.
 func (c *Client) Identify(ctx context.Context) (Self, error) {
-	self, err := c.whoAmI(ctx)
+	self, err := c.authTest(ctx)
 	if err != nil {
 		return Self{}, err
 	}
 	if missing := missingScopes(self.Scopes); len(missing) > 0 {
-		return Self{}, fatal(botTokenName, "missing_scope", strings.Join(missing, ", "))
+		return Self{}, newFatalError(botTokenName, "missing_scope", strings.Join(missing, ", "))
 	}
 	c.self.Store(&self)
 	return self, nil
@@ -129,7 +129,7 @@ func (c *Client) Identify(ctx context.Context) (Self, error) {
 
 // known makes sure that we know who we are before anything is read that must be judged by it: without our own team
 // every author would look like a stranger.
-func (c *Client) known(ctx context.Context) error {
+func (c *Client) ensureIdentified(ctx context.Context) error {
 	if c.self.Load() != nil {
 		return nil
 	}
@@ -137,7 +137,7 @@ func (c *Client) known(ctx context.Context) error {
 	return err
 }
 
-func (c *Client) whoAmI(ctx context.Context) (Self, error) {
+func (c *Client) authTest(ctx context.Context) (Self, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	who, err := c.api.AuthTestContext(ctx)
@@ -160,33 +160,33 @@ func scopesOf(h http.Header) []string {
 }
 
 // answer is what a method said, raw, and when by Slack's clock.
-type answer struct {
-	object
-	now time.Time // zero: the answer had no Date
+type apiResponse struct {
+	rawObject
+	date time.Time // zero: the answer had no Date
 }
 
 // call calls a reading method with our own decoding.
-func (c *Client) call(ctx context.Context, method string, args url.Values) (answer, error) {
-	return c.calling(ctx, method, false, args)
+func (c *Client) call(ctx context.Context, method string, args url.Values) (apiResponse, error) {
+	return c.callWithEffect(ctx, method, false, args)
 }
 
-// calling is call, for a method that may do something that must not be done twice.
-func (c *Client) calling(ctx context.Context, method string, effect bool, args url.Values) (answer, error) {
+// callWithEffect is call, for a method that may do something that must not be done twice.
+func (c *Client) callWithEffect(ctx context.Context, method string, effect bool, args url.Values) (apiResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	resp, err := c.wire.postForm(ctx, method, c.token, args)
+	resp, err := c.transport.postForm(ctx, method, c.token, args)
 	if err != nil {
-		return answer{}, classify(method, botTokenName, effect, err)
+		return apiResponse{}, classify(method, botTokenName, effect, err)
 	}
-	a, err := c.read(resp)
+	a, err := c.decodeResponse(resp)
 	if err != nil {
-		return answer{}, classify(method, botTokenName, effect, err)
+		return apiResponse{}, classify(method, botTokenName, effect, err)
 	}
 	return a, nil
 }
 
-func (c *Client) read(resp *http.Response) (answer, error) {
-	a := answer{now: dateOf(resp.Header)}
+func (c *Client) decodeResponse(resp *http.Response) (apiResponse, error) {
+	a := apiResponse{date: responseDate(resp.Header)}
 	if resp.StatusCode == http.StatusTooManyRequests {
 		after, err := strconv.Atoi(resp.Header.Get("Retry-After"))
 		return a, errors.Join(err, &slack.RateLimitedError{RetryAfter: time.Duration(after) * time.Second})
@@ -194,11 +194,11 @@ func (c *Client) read(resp *http.Response) (answer, error) {
 	if resp.StatusCode != http.StatusOK {
 		return a, slack.StatusCodeError{Code: resp.StatusCode, Status: resp.Status}
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&a.object); err != nil {
+	if err := json.NewDecoder(resp.Body).Decode(&a.rawObject); err != nil {
 		return a, fmt.Errorf("the answer is not JSON: %w", err)
 	}
-	if !a.is("ok") {
-		return a, slack.SlackErrorResponse{Err: first(a.str("error"), codeNoAnswer), Needed: a.str("needed")}
+	if !a.isTrue("ok") {
+		return a, slack.SlackErrorResponse{Err: firstNonEmpty(a.str("error"), codeNoAnswer), Needed: a.str("needed")}
 	}
 	return a, nil
 }
@@ -212,7 +212,7 @@ const pageSize = "200"
 // Replies implements [threads.History]. Only what people wrote is returned: no root, no bots, no joins. Page.Now is
 // zero when the answer had no Date.
 func (c *Client) Replies(ctx context.Context, channel, root, oldest, cursor string) (chat.Page, error) {
-	if err := c.known(ctx); err != nil {
+	if err := c.ensureIdentified(ctx); err != nil {
 		return chat.Page{}, err
 	}
 	args := url.Values{"channel": {channel}, "ts": {root}, "limit": {pageSize}}
@@ -222,13 +222,13 @@ func (c *Client) Replies(ctx context.Context, channel, root, oldest, cursor stri
 	if err != nil {
 		return chat.Page{}, err
 	}
-	page := chat.Page{Next: a.obj("response_metadata").str("next_cursor"), Now: a.now}
+	page := chat.Page{Next: a.obj("response_metadata").str("next_cursor"), Now: a.date}
 	for _, o := range a.objects("messages") {
-		m := message{object: o, channel: channel}
+		m := message{rawObject: o, channel: channel}
 		if m.ts() == root && m.subtype() == subtypeTombstone {
 			return chat.Page{}, fmt.Errorf("%s: the root was deleted: %w", methodReplies, chat.ErrThreadGone)
 		}
-		if r, drop := c.readReply(m); drop == "" && r.Root == root && later(r.TS, oldest) {
+		if r, drop := c.readReply(m); drop == "" && r.Root == root && isAfter(r.TS, oldest) {
 			page.Replies = append(page.Replies, r)
 		}
 	}
@@ -238,7 +238,7 @@ func (c *Client) Replies(ctx context.Context, channel, root, oldest, cursor stri
 
 // Reply implements [threads.History].
 func (c *Client) Reply(ctx context.Context, channel, root, ts string) (chat.Reply, error) {
-	if err := c.known(ctx); err != nil {
+	if err := c.ensureIdentified(ctx); err != nil {
 		return chat.Reply{}, err
 	}
 	a, err := c.call(ctx, methodReplies, url.Values{"channel": {channel}, "ts": {root}, "oldest": {ts}, "latest": {ts},
@@ -247,7 +247,7 @@ func (c *Client) Reply(ctx context.Context, channel, root, ts string) (chat.Repl
 		return chat.Reply{}, err
 	}
 	for _, o := range a.objects("messages") {
-		m := message{object: o, channel: channel}
+		m := message{rawObject: o, channel: channel}
 		if m.ts() != ts {
 			continue
 		}
@@ -260,7 +260,7 @@ func (c *Client) Reply(ctx context.Context, channel, root, ts string) (chat.Repl
 
 // FindPost implements [threads.History]. The search begins a minute before since.
 func (c *Client) FindPost(ctx context.Context, channel, root, nonce string, since time.Time) (string, error) {
-	if err := c.known(ctx); err != nil {
+	if err := c.ensureIdentified(ctx); err != nil {
 		return "", err
 	}
 	method, args := methodHistory, url.Values{"channel": {channel}}
@@ -286,7 +286,7 @@ func (c *Client) findOwn(ctx context.Context, method string, args url.Values, is
 			return "", err
 		}
 		for _, o := range a.objects("messages") {
-			if m := (message{object: o}); m.isFrom(c.Self()) && is(m) {
+			if m := (message{rawObject: o}); m.isFrom(c.Self()) && is(m) {
 				return m.ts(), nil
 			}
 		}
@@ -301,7 +301,7 @@ func (c *Client) findOwn(ctx context.Context, method string, args url.Values, is
 // Post implements [threads.Speaker]. A reply whose root was deleted meanwhile would stand in the channel itself: Slack
 // posts it there. It is taken back, and the error is [threads.ErrThreadGone].
 func (c *Client) Post(ctx context.Context, p chat.Post) (string, error) {
-	if err := c.mayPost(ctx, p.Channel); err != nil {
+	if err := c.checkMayPost(ctx, p.Channel); err != nil {
 		return "", err
 	}
 	options, err := c.messageOptions(p)
@@ -325,7 +325,7 @@ func (c *Client) Post(ctx context.Context, p chat.Post) (string, error) {
 
 // Update implements [threads.Speaker].
 func (c *Client) Update(ctx context.Context, ts string, p chat.Post) error {
-	if err := c.mayPost(ctx, p.Channel); err != nil {
+	if err := c.checkMayPost(ctx, p.Channel); err != nil {
 		return err
 	}
 	options, err := c.messageOptions(p)
@@ -338,9 +338,9 @@ func (c *Client) Update(ctx context.Context, ts string, p chat.Post) error {
 	return classify(methodUpdate, botTokenName, false, err)
 }
 
-// mayPost is asked before anything is shown in a channel that others than one member see.
-func (c *Client) mayPost(ctx context.Context, channel string) error {
-	if guard := c.guard.Load(); guard != nil {
+// checkMayPost is asked before anything is shown in a channel that others than one member see.
+func (c *Client) checkMayPost(ctx context.Context, channel string) error {
+	if guard := c.postGuard.Load(); guard != nil {
 		return (*guard)(ctx, channel)
 	}
 	return nil
@@ -357,11 +357,11 @@ func (c *Client) Delete(ctx context.Context, channel, ts string) error {
 	return err
 }
 
-// Whisper posts what only one member sees, in a thread when root is set.
-func (c *Client) Whisper(ctx context.Context, channel, root, user, text string, buttons ...render.Button) error {
+// PostEphemeral posts what only one member sees, in a thread when root is set.
+func (c *Client) PostEphemeral(ctx context.Context, channel, root, user, text string, buttons ...render.Button) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	m, err := c.spoken(text, buttons)
+	m, err := c.composeEphemeral(text, buttons)
 	if err != nil {
 		return fmt.Errorf("%s: %w", methodEphemeral, err)
 	}
@@ -377,8 +377,8 @@ func (c *Client) Whisper(ctx context.Context, channel, root, user, text string, 
 }
 
 // spoken is a message without metadata. It has blocks only where a text alone would not do.
-func (c *Client) spoken(text string, buttons []render.Button) (render.Message, error) {
-	text = c.clean(text)
+func (c *Client) composeEphemeral(text string, buttons []render.Button) (render.Message, error) {
+	text = c.scrubText(text)
 	if len(buttons) == 0 && render.Cut(text, render.MaxText) == text {
 		return render.Message{Fallback: text}, nil
 	}
@@ -386,7 +386,7 @@ func (c *Client) spoken(text string, buttons []render.Button) (render.Message, e
 }
 
 // clean takes out of a text what must not be posted.
-func (c *Client) clean(text string) string {
+func (c *Client) scrubText(text string) string {
 	if scrub := c.scrub.Load(); scrub != nil {
 		return (*scrub)(text)
 	}
@@ -397,7 +397,7 @@ func (c *Client) clean(text string) string {
 func (c *Client) respond(ctx context.Context, to, root, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	m, err := c.spoken(text, nil)
+	m, err := c.composeEphemeral(text, nil)
 	if err != nil {
 		return fmt.Errorf("answer to the response URL: %w", err)
 	}
@@ -412,18 +412,18 @@ func (c *Client) respond(ctx context.Context, to, root, text string) error {
 	if err != nil {
 		return err
 	}
-	return c.wire.respond(ctx, to, raw)
+	return c.transport.postResponse(ctx, to, raw)
 }
 
 // AddReaction implements [threads.Receipts].
 func (c *Client) AddReaction(ctx context.Context, channel, ts, emoji string) error {
-	if err := c.mayPost(ctx, channel); err != nil {
+	if err := c.checkMayPost(ctx, channel); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	err := c.api.AddReactionContext(ctx, strings.Trim(emoji, ":"), slack.NewRefToMessage(channel, ts))
-	return unless("already_reacted", classify(methodReact, botTokenName, false, err))
+	return ignoreCode("already_reacted", classify(methodReact, botTokenName, false, err))
 }
 
 // RemoveReaction implements [threads.Receipts].
@@ -431,11 +431,11 @@ func (c *Client) RemoveReaction(ctx context.Context, channel, ts, emoji string) 
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	err := c.api.RemoveReactionContext(ctx, strings.Trim(emoji, ":"), slack.NewRefToMessage(channel, ts))
-	return unless("no_reaction", classify(methodUnreact, botTokenName, false, err))
+	return ignoreCode("no_reaction", classify(methodUnreact, botTokenName, false, err))
 }
 
-func unless(fine string, err error) error {
-	if code(err) == fine {
+func ignoreCode(fine string, err error) error {
+	if errorCode(err) == fine {
 		return nil
 	}
 	return err
@@ -446,7 +446,7 @@ func (c *Client) messageOptions(p chat.Post) ([]slack.MsgOption, error) {
 	for _, b := range p.Buttons {
 		buttons = append(buttons, render.Button(b))
 	}
-	post := render.Post{Text: c.clean(p.Text), Buttons: buttons, Session: p.Session, Nonce: p.Nonce}
+	post := render.Post{Text: c.scrubText(p.Text), Buttons: buttons, Session: p.Session, Nonce: p.Nonce}
 	compose := post.Render
 	if p.Plain {
 		compose = post.Plain
@@ -462,26 +462,26 @@ func (c *Client) messageOptions(p chat.Post) ([]slack.MsgOption, error) {
 // readReply reads a message of a thread; drop is the reason when it is none that a person wrote for the thread.
 func (c *Client) readReply(m message) (r chat.Reply, drop string) {
 	self := c.Self()
-	if drop = m.drop(self); drop != "" {
+	if drop = m.dropReason(self); drop != "" {
 		return chat.Reply{}, drop
 	}
 	actor := m.actor(self)
-	return chat.Reply{Channel: m.channel, Root: m.thread(), TS: m.ts(), Edited: m.obj("edited").str("ts"), Actor: actor, Command: m.command(self),
-		Load: func(ctx context.Context) (chat.Content, error) { return c.load(ctx, m, actor) }}, ""
+	return chat.Reply{Channel: m.channel, Root: m.thread(), TS: m.ts(), Edited: m.obj("edited").str("ts"), Actor: actor, Command: m.mentionCommand(self),
+		Load: func(ctx context.Context) (chat.Content, error) { return c.loadContent(ctx, m, actor) }}, ""
 }
 
-// load completes a reply: who wrote it, and what it says with the names of the people and channels in it.
-func (c *Client) load(ctx context.Context, m message, actor authz.Actor) (chat.Content, error) {
-	actor, person, err := c.people.Complete(ctx, actor)
+// loadContent completes a reply: who wrote it, and what it says with the names of the people and channels in it.
+func (c *Client) loadContent(ctx context.Context, m message, actor authz.Actor) (chat.Content, error) {
+	actor, person, err := c.people.ResolveActor(ctx, actor)
 	if err != nil {
 		return chat.Content{}, err
 	}
-	text, missing := m.read(c.people.names(ctx))
-	return chat.Content{Actor: actor, Speaker: first(sessions.DisplayName(person.Name), actor.User), Text: text, Unreadable: missing, Files: m.files()}, nil
+	text, missing := m.read(c.people.nameLookup(ctx))
+	return chat.Content{Actor: actor, Speaker: firstNonEmpty(sessions.DisplayName(person.Name), actor.User), Text: text, Unreadable: missing, Files: m.files()}, nil
 }
 
 // later reports a message after oldest; every one is after none.
-func later(ts, oldest string) bool { return oldest == "" || chat.CompareTS(ts, oldest) > 0 }
+func isAfter(ts, oldest string) bool { return oldest == "" || chat.CompareTS(ts, oldest) > 0 }
 
 func setIf(v url.Values, key, value string) {
 	if value != "" {

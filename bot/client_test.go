@@ -187,7 +187,7 @@ func TestRateLimitsAreTold(t *testing.T) {
 func TestRefusalsThatNoRetryMendsNameTheRemedy(t *testing.T) {
 	t.Parallel()
 	x := start(t)
-	for code, m := range meanings {
+	for code, m := range sentinelByCode {
 		remedy := m.remedy
 		if remedy == "" {
 			continue
@@ -379,43 +379,46 @@ func TestEveryCallHasADeadline(t *testing.T) {
 func everyCall(ctx context.Context, c *Client, ch, ts, user string) map[string]func() error {
 	p := chat.Post{Channel: ch, Text: "t", Nonce: "n"}
 	return map[string]func() error{
-		methodAuthTest:  func() error { _, err := c.whoAmI(ctx); return err },
+		methodAuthTest:  func() error { _, err := c.authTest(ctx); return err },
 		methodPost:      func() error { _, err := c.Post(ctx, p); return err },
 		methodUpdate:    func() error { return c.Update(ctx, ts, p) },
 		methodDelete:    func() error { return c.Delete(ctx, ch, ts) },
-		methodEphemeral: func() error { return c.Whisper(ctx, ch, "", user, "t") },
+		methodEphemeral: func() error { return c.PostEphemeral(ctx, ch, "", user, "t") },
 		methodReplies:   func() error { _, err := c.Replies(ctx, ch, ts, "", ""); return err },
 		methodHistory:   func() error { _, err := c.FindPost(ctx, ch, "", "n", time.Now()); return err },
-		methodChannel:   func() error { _, err := c.People().Channel(ctx, ch); return err },
+		methodChannel:   func() error { _, err := c.People().ChannelName(ctx, ch); return err },
 		methodJoined:    func() error { _, err := c.Joined(ctx); return err },
 		methodUser:      func() error { _, err := c.People().Person(ctx, user); return err },
 		methodReact:     func() error { return c.AddReaction(ctx, ch, ts, "eyes") },
 		methodUnreact:   func() error { return c.RemoveReaction(ctx, ch, ts, "eyes") },
 
-		methodViewOpen: func() error { _, err := c.openView(ctx, Act{Trigger: "none"}, slack.ModalViewRequest{}); return err },
+		methodViewOpen: func() error {
+			_, err := c.openView(ctx, Interaction{TriggerID: "none"}, slack.ModalViewRequest{})
+			return err
+		},
 		methodViewPush: func() error {
-			_, err := c.openView(ctx, Act{Trigger: "none", View: viewRef{Kind: kindModal}}, slack.ModalViewRequest{})
+			_, err := c.openView(ctx, Interaction{TriggerID: "none", View: viewRef{Kind: kindModal}}, slack.ModalViewRequest{})
 			return err
 		},
 		methodViewUpdate: func() error { return c.updateView(ctx, "V1", slack.ModalViewRequest{}) },
 		methodHome:       func() error { return c.publishHome(ctx, user, render.Sentence("t")) },
-		methodUploadURL:  func() error { return c.upload(ctx, ch, "", "n.png", "t", []byte("x")) },
+		methodUploadURL:  func() error { return c.postFile(ctx, ch, "", "n.png", "t", []byte("x")) },
 		methodStatus:     func() error { return c.SetStatus(ctx, ch, ts, "works") },
 		methodFile:       func() error { _, err := c.fileInfo(ctx, chat.File{ID: "F1"}); return err },
-		methodUpload:     func() error { return c.upload(ctx, ch, "", "n.png", "t", []byte("x")) },
+		methodUpload:     func() error { return c.postFile(ctx, ch, "", "n.png", "t", []byte("x")) },
 	}
 }
 
 func TestLooseReadsWhatItCan(t *testing.T) {
 	t.Parallel()
-	o := loose(json.RawMessage(`{"a":"x","b":7,"c":true,"d":"true","e":null,"f":[1,{"k":"v"}],"g":{"h":"i"},"n":-3}`))
+	o := parseObject(json.RawMessage(`{"a":"x","b":7,"c":true,"d":"true","e":null,"f":[1,{"k":"v"}],"g":{"h":"i"},"n":-3}`))
 	if o.str("a") != "x" || o.str("b") != "7" || o.str("g") != "" || o.num("n") != -3 || o.num("a") != 0 {
 		t.Error("strings and numbers")
 	}
-	if !o.is("c") || !o.is("d") || o.is("a") || o.has("e") || !o.has("a") || o.has("z") {
+	if !o.isTrue("c") || !o.isTrue("d") || o.isTrue("a") || o.has("e") || !o.has("a") || o.has("z") {
 		t.Error("booleans and null")
 	}
-	if len(o.objects("f")) != 1 || o.obj("g").str("h") != "i" || o.obj("a") != nil || loose(json.RawMessage(`[]`)).str("x") != "" {
+	if len(o.objects("f")) != 1 || o.obj("g").str("h") != "i" || o.obj("a") != nil || parseObject(json.RawMessage(`[]`)).str("x") != "" {
 		t.Error("objects")
 	}
 }

@@ -44,7 +44,7 @@ func TestSlacksClockIsLearnedFromEveryAnswerAndEvent(t *testing.T) {
 	}
 	near("an error")
 	slack.Advance(time.Hour)
-	in := NewInbound(InboundOptions{Client: client, Threads: deaf{}})
+	in := NewEventRouter(EventRouterOptions{Client: client, Threads: deaf{}})
 	in.Route(t.Context(), Envelope{Type: envelopeEvent, Payload: json.RawMessage(`{"event_time":` + chat.TimeTS(slack.Now())[:10] + `,"event":{"type":"x"}}`)})
 	near("event_time")
 	slack.Advance(time.Hour)
@@ -55,4 +55,4 @@ func TestSlacksClockIsLearnedFromEveryAnswerAndEvent(t *testing.T) {
 }
 
 // deaf takes nothing.
-type deaf struct{ Threads }
+type deaf struct{ ThreadHandler }

@@ -31,38 +31,38 @@ const threadHelp = "What works in this thread, after a mention of me:\n" +
 
 // Command implements [threads.Commander]. What it answers has Slack's marks. Where others must not read it, only who asked does.
 func (c commander) Command(ctx context.Context, q threads.CommandRequest) string {
-	answer := c.run(ctx, q)
-	var shared *SharedError
+	answer := c.dispatch(ctx, q)
+	var shared *SharedChannelError
 	if answer != "" && errors.As(c.b.sharing.check(ctx, q.Channel), &shared) {
-		return c.whisper(ctx, q, answer)
+		return c.postEphemeral(ctx, q, answer)
 	}
 	return answer
 }
 
-func (c commander) run(ctx context.Context, q threads.CommandRequest) string {
+func (c commander) dispatch(ctx context.Context, q threads.CommandRequest) string {
 	switch q.Command.Verb {
 	case "status":
 		return c.status(ctx, q)
 	case verbRestart:
 		return c.restart(ctx, q)
 	case verbStart, verbStop:
-		return c.change(ctx, q)
+		return c.changeState(ctx, q)
 	case "peek":
 		return c.peek(ctx, q)
 	case "delete":
-		return c.delete(ctx, q)
+		return c.confirmDelete(ctx, q)
 	case "interrupt":
-		return c.keys(ctx, q, sessions.KeysRequest{Interrupt: true}, "Interrupted.")
+		return c.pressKeys(ctx, q, sessions.KeysRequest{Interrupt: true}, "Interrupted.")
 	case "keys":
-		return c.keys(ctx, q, sessions.KeysRequest{Keys: q.Command.Args}, "Pressed "+render.Code(strings.Join(q.Command.Args, " "))+".")
+		return c.pressKeys(ctx, q, sessions.KeysRequest{Keys: q.Command.Args}, "Pressed "+render.Code(strings.Join(q.Command.Args, " "))+".")
 	case "", "help":
 		return threadHelp
 	}
 	return "I do not know " + render.Code(q.Command.Verb) + ".\n" + threadHelp
 }
 
-// keys presses keys for who asked. Those that answer the agent are told to the thread with who gave them.
-func (c commander) keys(ctx context.Context, q threads.CommandRequest, keys sessions.KeysRequest, did string) string {
+// pressKeys presses keys for who asked. Those that answer the agent are told to the thread with who gave them.
+func (c commander) pressKeys(ctx context.Context, q threads.CommandRequest, keys sessions.KeysRequest, did string) string {
 	keys.Ref, keys.ID, keys.Actor = q.Ref, q.ID, q.User
 	effect, err := c.b.o.Core.Keys(ctx, keys)
 	switch {
@@ -72,10 +72,10 @@ func (c commander) keys(ctx context.Context, q threads.CommandRequest, keys sess
 	case effect == sessions.KeysMode:
 		did += fmt.Sprintf(" <@%s> switched what the agent may do without asking. `peek` shows how it stands.", q.User)
 	}
-	return done(err, did)
+	return resultText(err, did)
 }
 
-func done(err error, answer string) string {
+func resultText(err error, answer string) string {
 	if err != nil {
 		return "Not done: " + render.Escape(err.Error())
 	}
@@ -85,7 +85,7 @@ func done(err error, answer string) string {
 func (c commander) status(ctx context.Context, q threads.CommandRequest) string {
 	rows, err := c.b.o.Core.List(ctx)
 	if err != nil {
-		return done(err, "")
+		return resultText(err, "")
 	}
 	for _, r := range rows {
 		if r.ID == q.ID {
@@ -96,67 +96,67 @@ func (c commander) status(ctx context.Context, q threads.CommandRequest) string 
 }
 
 // change starts, stops or restarts the session, and has its announcement brought up to date.
-func (c commander) change(ctx context.Context, q threads.CommandRequest) string {
-	row, err := c.b.find(ctx, q.ID)
+func (c commander) changeState(ctx context.Context, q threads.CommandRequest) string {
+	row, err := c.b.findSession(ctx, q.ID)
 	if err == nil {
-		row, err = c.b.change(ctx, q.Command.Verb, row.Ref, row.ID)
+		row, err = c.b.changeState(ctx, q.Command.Verb, row.Ref, row.ID)
 	}
 	if err != nil {
-		return done(err, "")
+		return resultText(err, "")
 	}
 	return render.Line(row)
 }
 
 // restart restarts this session, or with --all every one.
 func (c commander) restart(ctx context.Context, q threads.CommandRequest) string {
-	all, dry, err := rollWords(q.Command.Rest)
+	all, dry, err := parseRestartAll(q.Command.Rest)
 	switch {
 	case err != nil:
-		return done(err, "")
+		return resultText(err, "")
 	case !all:
-		return c.change(ctx, q)
+		return c.changeState(ctx, q)
 	}
-	answer, err := c.b.rotation.command(ctx, q.User, dry)
-	return done(err, answer)
+	answer, err := c.b.driftNotice.handleCommand(ctx, q.User, dry)
+	return resultText(err, answer)
 }
 
 // peek shows the screen to who asked, and with --share to the thread.
 func (c commander) peek(ctx context.Context, q threads.CommandRequest) string {
-	w, err := readWords(q.Command.Rest, map[string]bool{"share": false})
+	w, err := parseArgs(q.Command.Rest, map[string]bool{"share": false})
 	if err != nil {
-		return done(err, "")
+		return resultText(err, "")
 	}
-	row, err := c.b.find(ctx, q.ID)
+	row, err := c.b.findSession(ctx, q.ID)
 	if err != nil {
-		return done(err, "")
+		return resultText(err, "")
 	}
-	answer, err := c.b.peek(ctx, row.Ref, q.User, w.has("share"))
+	answer, err := c.b.peek(ctx, row.Ref, q.User, w.hasFlag("share"))
 	if err != nil {
-		return done(err, "")
+		return resultText(err, "")
 	}
-	return c.whisper(ctx, q, answer)
+	return c.postEphemeral(ctx, q, answer)
 }
 
-// delete asks who wants it, with a button: a mention opens no modal.
-func (c commander) delete(ctx context.Context, q threads.CommandRequest) string {
-	row, err := c.b.deletable(ctx, q.ID)
+// confirmDelete asks who wants it, with a button: a mention opens no modal.
+func (c commander) confirmDelete(ctx context.Context, q threads.CommandRequest) string {
+	row, err := c.b.findDeletable(ctx, q.ID)
 	if err != nil {
-		return done(err, "")
+		return resultText(err, "")
 	}
-	return c.whisper(ctx, q, render.DeleteQuestion(row), render.Button{Label: "Delete it", Action: render.ActionDeleteNow,
+	return c.postEphemeral(ctx, q, render.DeleteQuestion(row), render.Button{Label: "Delete it", Action: render.ActionDeleteNow,
 		Value: render.Handle(row), Style: "danger"})
 }
 
-// whisper tells only who asked.
-func (c commander) whisper(ctx context.Context, q threads.CommandRequest, text string, buttons ...render.Button) string {
-	if err := c.b.o.Client.Whisper(ctx, q.Channel, q.Root, q.User, text, buttons...); err != nil {
-		return done(err, "")
+// postEphemeral tells only who asked.
+func (c commander) postEphemeral(ctx context.Context, q threads.CommandRequest, text string, buttons ...render.Button) string {
+	if err := c.b.o.Client.PostEphemeral(ctx, q.Channel, q.Root, q.User, text, buttons...); err != nil {
+		return resultText(err, "")
 	}
 	return ""
 }
 
-// status answers the slash command of that name.
-func (b *Bot) status(ctx context.Context) (string, error) {
+// statusText answers the slash command of that name.
+func (b *Bot) statusText(ctx context.Context) (string, error) {
 	rows, err := b.o.Core.List(ctx)
 	if err != nil {
 		return "", err
@@ -178,8 +178,8 @@ func (b *Bot) status(ctx context.Context) (string, error) {
 // postStatus tells the channel that the command was given in how everything is, where that is one in which sessions are
 // announced; elsewhere, and where Slack does not take it, only who asked is told.
 func (b *Bot) postStatus(ctx context.Context, channel string) (string, error) {
-	text, err := b.status(ctx)
-	if err != nil || !b.ours(channel) {
+	text, err := b.statusText(ctx)
+	if err != nil || !b.announcesIn(channel) {
 		return text, err
 	}
 	if err := b.sharing.check(ctx, channel); err != nil {
@@ -192,8 +192,8 @@ func (b *Bot) postStatus(ctx context.Context, channel string) (string, error) {
 	return "", nil
 }
 
-// ours reports whether sessions are announced in the channel.
-func (b *Bot) ours(channel string) bool {
+// announcesIn reports whether sessions are announced in the channel.
+func (b *Bot) announcesIn(channel string) bool {
 	if channel == b.o.Config().Channel {
 		return true
 	}

@@ -11,47 +11,47 @@ import (
 // contentReader turns what people see in a message into text. Whatever is malformed or not known costs only itself, and is
 // named: in the text, for the agent, and in missing, for the thread.
 type contentReader struct {
-	lookup  lookup
+	lookup  nameLookup
 	groups  map[string]string // names of user groups, by their ids
 	missing []string
 	depth   int
 }
 
-// deepestContent is how deeply parts of a message may be nested. Slack nests no more than a few.
-const deepestContent = 12
+// maxContentDepth is how deeply parts of a message may be nested. Slack nests no more than a few.
+const maxContentDepth = 12
 
 // read is all that people see in the message, as text, but for its files; and what could not be read.
-func (m message) read(l lookup) (text string, missing []string) {
+func (m message) read(l nameLookup) (text string, missing []string) {
 	r := &contentReader{lookup: l, groups: groupLabels(m.str("text"))}
-	parts := []string{r.said(m)}
+	parts := []string{r.ownText(m)}
 	items, ok := m.list("attachments")
 	if !ok {
-		parts = append(parts, r.lost("attachments"))
+		parts = append(parts, r.markUnreadable("attachments"))
 	}
 	for _, item := range items {
-		if a := loose(item); a == nil {
-			parts = append(parts, r.lost("an attachment"))
+		if a := parseObject(item); a == nil {
+			parts = append(parts, r.markUnreadable("an attachment"))
 		} else if !isPreview(a, m) {
 			parts = append(parts, r.attachment(a))
 		}
 	}
-	return joined(parts), r.missing
+	return joinNonEmpty(parts), r.missing
 }
 
-// typed is the message as its author sees it.
-func (m message) typed(l lookup) string {
+// fullText is the message as its author sees it.
+func (m message) fullText(l nameLookup) string {
 	text, _ := m.read(l)
 	return text
 }
 
-// saying is what the message says itself, without what is attached.
-func (m message) saying(l lookup) string {
+// ownText is what the message says itself, without what is attached.
+func (m message) ownText(l nameLookup) string {
 	r := &contentReader{lookup: l, groups: groupLabels(m.str("text"))}
-	return r.said(m)
+	return r.ownText(m)
 }
 
-// joined are the parts that are not blank, a line or more each.
-func joined(parts []string) string {
+// joinNonEmpty are the parts that are not blank, a line or more each.
+func joinNonEmpty(parts []string) string {
 	var all []string
 	for _, part := range parts {
 		if strings.TrimSpace(part) != "" {
@@ -62,42 +62,42 @@ func joined(parts []string) string {
 }
 
 // lost names something that cannot be read.
-func (r *contentReader) lost(what string) string {
+func (r *contentReader) markUnreadable(what string) string {
 	r.missing = append(r.missing, what)
 	return "[not readable here: " + what + "]"
 }
 
 // within reads something that is nested, unless it is so too deeply.
-func (r *contentReader) within(read func() string) string {
-	if r.depth >= deepestContent {
-		return r.lost("something that is nested deeply")
+func (r *contentReader) withDepth(read func() string) string {
+	if r.depth >= maxContentDepth {
+		return r.markUnreadable("something that is nested deeply")
 	}
 	r.depth++
 	defer func() { r.depth-- }()
 	return read()
 }
 
-// said is what a message says in its blocks and its text.
-func (r *contentReader) said(m message) string {
+// ownText is what a message says in its blocks and its text.
+func (r *contentReader) ownText(m message) string {
 	parts := r.parts(m)
 	if len(parts) == 1 {
 		return parts[0] // as it was typed, blank lines included
 	}
-	return joined(parts)
+	return joinNonEmpty(parts)
 }
 
 // parts are the text of a message and its blocks, in order. Slack's text field repeats rich text, and nothing else of the
 // blocks: it takes the place of rich text that cannot be read wholly, and stands before the other blocks unless they say
 // the same.
 func (r *contentReader) parts(m message) []string {
-	text := typedFromText(m.str("text"), r.lookup)
+	text := decodeText(m.str("text"), r.lookup)
 	items, ok := m.list("blocks")
 	if !ok {
-		return []string{r.orLost(text, "blocks")}
+		return []string{r.orUnreadable(text, "blocks")}
 	}
 	var parts []string
-	rich, at := r.rich(items)
-	if !rich.whole && strings.TrimSpace(text) != "" {
+	rich, at := r.readRichText(items)
+	if !rich.complete && strings.TrimSpace(text) != "" {
 		rich.text, rich.missing = text, nil
 	}
 	r.missing = append(r.missing, rich.missing...)
@@ -105,45 +105,45 @@ func (r *contentReader) parts(m message) []string {
 		if i == at {
 			parts = append(parts, rich.text)
 		}
-		if b := loose(item); b != nil && b.str("type") != "rich_text" {
+		if b := parseObject(item); b != nil && b.str("type") != "rich_text" {
 			parts = append(parts, r.block(b))
 		}
 	}
-	if at < 0 && !repeats(text, parts...) {
+	if at < 0 && !isRepeated(text, parts...) {
 		parts = slices.Insert(parts, 0, text)
 	}
 	return parts
 }
 
-func (r *contentReader) orLost(text, what string) string {
+func (r *contentReader) orUnreadable(text, what string) string {
 	if strings.TrimSpace(text) == "" {
-		return r.lost(what)
+		return r.markUnreadable(what)
 	}
 	return text
 }
 
 // richPart is all the rich text of a message.
 type richPart struct {
-	text    string
-	missing []string
-	whole   bool
+	text     string
+	missing  []string
+	complete bool
 }
 
-// rich reads the rich text among blocks, and says at which of them it begins; -1: there is none. A block that is nothing at
+// readRichText reads the rich text among blocks, and says at which of them it begins; -1: there is none. A block that is nothing at
 // all may have been some.
-func (r *contentReader) rich(items []rawBlock) (p richPart, at int) {
+func (r *contentReader) readRichText(items []rawBlock) (p richPart, at int) {
 	apart := &contentReader{lookup: r.lookup, groups: r.groups}
 	w := &richWriter{contentReader: apart}
-	p.whole, at = true, -1
+	p.complete, at = true, -1
 	for i, item := range items {
-		b := loose(item)
+		b := parseObject(item)
 		switch {
 		case b == nil:
 			w.freshLine()
-			w.WriteString(apart.lost("a block"))
-			p.whole = false
+			w.WriteString(apart.markUnreadable("a block"))
+			p.complete = false
 		case b.str("type") == "rich_text":
-			p.whole = w.each(b, w.element) && p.whole
+			p.complete = w.each(b, w.element) && p.complete
 		default:
 			continue
 		}
@@ -155,10 +155,10 @@ func (r *contentReader) rich(items []rawBlock) (p richPart, at int) {
 	return p, at
 }
 
-// repeats reports whether a text is said already by parts, by one or by all of them, whatever its marks and white space are.
-func repeats(text string, parts ...string) bool {
+// isRepeated reports whether a text is said already by parts, by one or by all of them, whatever its marks and white space are.
+func isRepeated(text string, parts ...string) bool {
 	same := func(part string) bool { return lettersIn(part) == lettersIn(text) }
-	return strings.TrimSpace(text) == "" || same(joined(parts)) || slices.ContainsFunc(parts, same)
+	return strings.TrimSpace(text) == "" || same(joinNonEmpty(parts)) || slices.ContainsFunc(parts, same)
 }
 
 func lettersIn(text string) string {
@@ -177,85 +177,85 @@ func lettersIn(text string) string {
 // isPreview reports an attachment that nobody wrote: Slack, or an app, adds what stands behind a link of the message. A
 // message that is passed on has an address too; it is told by is_share, and where that is missing by its address, which
 // is not in the text.
-func isPreview(a object, m message) bool {
-	address := first(a.str("from_url"), a.str("original_url"), a.str("app_unfurl_url"))
+func isPreview(a rawObject, m message) bool {
+	address := firstNonEmpty(a.str("from_url"), a.str("original_url"), a.str("app_unfurl_url"))
 	switch {
-	case a.is("is_share"):
+	case a.isTrue("is_share"):
 		return false
-	case isMessage(a):
+	case isQuotedMessage(a):
 		bare, _, _ := strings.Cut(address, "?")
-		return address != "" && strings.Contains(unslashed(m.str("text")+string(m.object["blocks"])), bare)
+		return address != "" && strings.Contains(unescapeSlashes(m.str("text")+string(m.rawObject["blocks"])), bare)
 	}
-	return address != "" || a.is("is_app_unfurl") || a.has("service_name")
+	return address != "" || a.isTrue("is_app_unfurl") || a.has("service_name")
 }
 
-// unslashed is JSON without the backslashes that some write before slashes.
-func unslashed(text string) string { return strings.ReplaceAll(text, `\/`, "/") }
+// unescapeSlashes is JSON without the backslashes that some write before slashes.
+func unescapeSlashes(text string) string { return strings.ReplaceAll(text, `\/`, "/") }
 
-// isMessage reports an attachment that is a message from elsewhere.
-func isMessage(a object) bool {
-	return a.is("is_share") || a.is("is_msg_unfurl") || a.is("is_reply_unfurl") || a.has("message_blocks")
+// isQuotedMessage reports an attachment that is a message from elsewhere.
+func isQuotedMessage(a rawObject) bool {
+	return a.isTrue("is_share") || a.isTrue("is_msg_unfurl") || a.isTrue("is_reply_unfurl") || a.has("message_blocks")
 }
 
 // noPreview is what Slack writes for an attachment that has no text.
 const noPreview = "[no preview available]"
 
 // attachment reads a card, a table that was pasted, or a message from elsewhere.
-func (r *contentReader) attachment(a object) string {
-	if isMessage(a) {
-		return r.within(func() string { return r.quote(a) })
+func (r *contentReader) attachment(a rawObject) string {
+	if isQuotedMessage(a) {
+		return r.withDepth(func() string { return r.quotedMessage(a) })
 	}
-	text := r.within(func() string { return r.members(a) })
+	text := r.withDepth(func() string { return r.members(a) })
 	switch {
 	case text != "":
 		return text
 	case a.str("fallback") != "" && a.str("fallback") != noPreview:
-		return typedFromText(a.str("fallback"), r.lookup)
+		return decodeText(a.str("fallback"), r.lookup)
 	case a.str("image_url") != "":
 		return "[image: " + oneLine(a.str("image_url")) + "]"
 	case len(a.objects("files")) > 0: // they are fetched
 		return ""
 	}
-	return r.lost("an attachment")
+	return r.markUnreadable("an attachment")
 }
 
-// quote reads a message from elsewhere, with who wrote it, and where if that is told.
-func (r *contentReader) quote(a object) string {
-	head := "Message from " + first(sessions.DisplayName(a.str("author_name")), sessions.DisplayName(a.str("author_subname")), handle("@", a.str("author_id")), "somebody")
+// quotedMessage reads a message from elsewhere, with who wrote it, and where if that is told.
+func (r *contentReader) quotedMessage(a rawObject) string {
+	head := "Message from " + firstNonEmpty(sessions.DisplayName(a.str("author_name")), sessions.DisplayName(a.str("author_subname")), prefixedHandle("@", a.str("author_id")), "somebody")
 	if a.str("channel_id") != "" || a.str("channel_name") != "" {
 		head += " in " + r.lookup.channelName(a.str("channel_id"), a.str("channel_name"))
 	}
 	var parts []string
 	items, ok := a.list("message_blocks")
 	for _, item := range items {
-		inner := message{object: loose(item).obj("message")}
-		ok = ok && inner.object != nil
-		if inner.object != nil {
+		inner := message{rawObject: parseObject(item).obj("message")}
+		ok = ok && inner.rawObject != nil
+		if inner.rawObject != nil {
 			parts = append(parts, r.parts(inner)...)
 		}
 	}
 	if !ok {
-		parts = append(parts, r.lost("a message"))
+		parts = append(parts, r.markUnreadable("a message"))
 	}
-	said := joined(parts)
-	if text := typedFromText(a.str("text"), r.lookup); !repeats(text, parts...) {
-		said = joined([]string{text, said})
+	said := joinNonEmpty(parts)
+	if text := decodeText(a.str("text"), r.lookup); !isRepeated(text, parts...) {
+		said = joinNonEmpty([]string{text, said})
 	}
-	rest := object{}
+	rest := rawObject{}
 	for key, value := range a {
 		if key != "text" && key != "author_name" && key != "author_subname" && key != "footer" {
 			rest[key] = value
 		}
 	}
-	said = joined([]string{said, r.members(rest)})
+	said = joinNonEmpty([]string{said, r.members(rest)})
 	if said == "" && len(a.objects("files")) == 0 {
-		said = r.orLost(strings.ReplaceAll(typedFromText(a.str("fallback"), r.lookup), noPreview, ""), "a message")
+		said = r.orUnreadable(strings.ReplaceAll(decodeText(a.str("fallback"), r.lookup), noPreview, ""), "a message")
 	}
-	return head + ":\n" + quoted(said)
+	return head + ":\n" + quoteLines(said)
 }
 
-// quoted is text with a mark before each line.
-func quoted(text string) string {
+// quoteLines is text with a mark before each line.
+func quoteLines(text string) string {
 	return "> " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n> ")
 }
 

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func messageOf(raw string) message { return message{object: loose(json.RawMessage(raw))} }
+func messageOf(raw string) message { return message{rawObject: parseObject(json.RawMessage(raw))} }
 
 func rich(text string) string {
 	return `{"type":"rich_text","elements":[{"type":"rich_text_section","elements":[{"type":"text","text":` + quote(text) + `}]}]}`
@@ -246,7 +246,7 @@ func TestNoWordOfAMessageIsLost(t *testing.T) {
 		if !json.Valid([]byte(raw)) {
 			t.Fatal(raw)
 		}
-		text, missing := messageOf(raw).read(lookup{})
+		text, missing := messageOf(raw).read(nameLookup{})
 		for _, word := range d.words {
 			if !strings.Contains(text, word) {
 				t.Fatalf("%s is not in %q, made of %s", word, text, raw)

@@ -21,7 +21,7 @@ type judge struct {
 	err    error
 }
 
-func (j *judge) Decide(_ context.Context, d threads.ResendChoice) (string, error) {
+func (j *judge) Resend(_ context.Context, d threads.ResendChoice) (string, error) {
 	j.got <- d
 	return j.answer, j.err
 }
@@ -43,7 +43,7 @@ func TestAPressOnAButtonIsDecidedAndAnswered(t *testing.T) {
 	t.Parallel()
 	x := start(t)
 	j := &judge{got: make(chan threads.ResendChoice, 1), answer: "done"}
-	x.doors.OnDecision(j)
+	x.doors.OnResend(j)
 	x.up()
 	root, ts := question(x)
 	x.click(x.ann, ts, chat.ActionSkip)
@@ -63,7 +63,7 @@ func TestAPressOfSomebodyElseGoesNowhere(t *testing.T) {
 	x := start(t)
 	j := &judge{got: make(chan threads.ResendChoice, 9), answer: "done"}
 	x.doors.o.Commands = echo{}
-	x.doors.OnDecision(j)
+	x.doors.OnResend(j)
 	x.up()
 	_, ts := question(x)
 	twin := x.AddUser("ann2", localslack.Named("ann", "ann"))
@@ -88,7 +88,7 @@ func TestNobodyGetsInWhileTheConfigIsInvalid(t *testing.T) {
 	x := start(t)
 	j := &judge{got: make(chan threads.ResendChoice, 9)}
 	x.doors.o.Policy = func() authz.Policy { return authz.Policy{Users: []string{x.ann.ID}, Team: x.TeamID(), Suspended: true} }
-	x.doors.OnDecision(j)
+	x.doors.OnResend(j)
 	x.up()
 	_, ts := question(x)
 	x.click(x.ann, ts, chat.ActionSend)
@@ -102,7 +102,7 @@ func TestAPressThatFailsIsToldAndADeniedOneIsNot(t *testing.T) {
 	t.Parallel()
 	x := start(t)
 	j := &judge{got: make(chan threads.ResendChoice, 9), err: errors.New("pane <gone>")}
-	x.doors.OnDecision(j)
+	x.doors.OnResend(j)
 	x.up()
 	_, ts := question(x)
 	x.Faults().InjectAPI("response_url", 1, localslack.HTML(500))
@@ -124,7 +124,9 @@ func TestAPressThatFailsIsToldAndADeniedOneIsNot(t *testing.T) {
 // echo answers commands with what it got.
 type echo struct{}
 
-func (echo) Command(_ context.Context, a Act) (string, error) { return a.Name + ":" + a.Text, nil }
+func (echo) HandleCommand(_ context.Context, a Interaction) (string, error) {
+	return a.Name + ":" + a.Text, nil
+}
 
 func TestACommandIsAnsweredForItsSpeaker(t *testing.T) {
 	t.Parallel()
@@ -149,8 +151,8 @@ const formView = `{"type":"modal","callback_id":"form","title":{"type":"plain_te
 // openForm has Ann press a shortcut whose handler opens a modal, and returns the modal's id.
 func openForm(x *world) string {
 	x.t.Helper()
-	x.doors.OnShortcut("open", func(ctx context.Context, a Act) (string, error) {
-		_, err := x.client.wire.postForm(ctx, "views.open", x.client.token, map[string][]string{"trigger_id": {a.Trigger}, "view": {formView}})
+	x.doors.OnShortcut("open", func(ctx context.Context, a Interaction) (string, error) {
+		_, err := x.client.transport.postForm(ctx, "views.open", x.client.token, map[string][]string{"trigger_id": {a.TriggerID}, "view": {formView}})
 		return "", err
 	})
 	x.up()
@@ -164,8 +166,8 @@ func openForm(x *world) string {
 func TestAModalIsAnsweredWithItsAck(t *testing.T) {
 	t.Parallel()
 	x := start(t)
-	x.doors.OnView("form", func(_ context.Context, a Act) any {
-		if loose(a.Payload).obj("view").obj("state").obj("values").obj("name").obj("v").str("value") == "good" {
+	x.doors.OnView("form", func(_ context.Context, a Interaction) any {
+		if parseObject(a.Payload).obj("view").obj("state").obj("values").obj("name").obj("v").str("value") == "good" {
 			return nil
 		}
 		return map[string]any{"response_action": "errors", "errors": map[string]string{"name": "not good"}}
@@ -184,7 +186,7 @@ func TestAModalIsAnsweredWithItsAck(t *testing.T) {
 func TestAnAnswerThatIsTooLongForAnAckIsLeftOut(t *testing.T) {
 	t.Parallel()
 	x := start(t)
-	x.doors.OnView("form", func(context.Context, Act) any { return map[string]string{"x": strings.Repeat("x", 30_000)} })
+	x.doors.OnView("form", func(context.Context, Interaction) any { return map[string]string{"x": strings.Repeat("x", 30_000)} })
 	id := openForm(x)
 	began := time.Now()
 	if _, err := x.ann.Submit(x.ctx, id, map[string]string{"name": "n"}); err != nil || time.Since(began) > 2*time.Second {
@@ -196,22 +198,22 @@ func TestAnAnswerThatIsTooLongForAnAckIsLeftOut(t *testing.T) {
 func TestAnActIsReadFromItsPayload(t *testing.T) {
 	t.Parallel()
 	self := Self{Team: "T1"}
-	message := actOf(self, Envelope{Type: envelopeInteractive}, loose(json.RawMessage(`{"type":"message_action","callback_id":"c","user":{"id":"U1","team_id":"T9"},
+	message := parseInteraction(self, Envelope{Type: envelopeInteractive}, parseObject(json.RawMessage(`{"type":"message_action","callback_id":"c","user":{"id":"U1","team_id":"T9"},
 		"team":{"id":"T1"},"channel":{"id":"C1"},"message_ts":"2.0","message":{"ts":"2.0","thread_ts":"1.0"},"trigger_id":"t","response_url":"r"}`)))
-	if message.Name != "c" || message.Root != "1.0" || message.TS != "2.0" || message.Channel != "C1" || message.Trigger != "t" || message.Actor.Team != "T9" {
+	if message.Name != "c" || message.Root != "1.0" || message.TS != "2.0" || message.Channel != "C1" || message.TriggerID != "t" || message.Actor.Team != "T9" {
 		t.Errorf("message action: %+v", message)
 	}
-	if a := actOf(self, Envelope{}, loose(json.RawMessage(`{"user":{"id":"U1"},"team":{"id":"T1"}}`))); a.Actor.Team != "" {
+	if a := parseInteraction(self, Envelope{}, parseObject(json.RawMessage(`{"user":{"id":"U1"},"team":{"id":"T1"}}`))); a.Actor.Team != "" {
 		t.Errorf("the place's team was taken for the member's: %+v", a.Actor)
 	}
-	_ = actOf(self, Envelope{}, nil) // an empty payload is nobody's act
+	_ = parseInteraction(self, Envelope{}, nil) // an empty payload is nobody's act
 }
 
 func TestTheHomeTabIsOpenToThoseOnTheList(t *testing.T) {
 	t.Parallel()
 	x := start(t)
-	got := make(chan Act, 9)
-	x.doors.OnHome(func(_ context.Context, a Act) (string, error) { got <- a; return "", nil })
+	got := make(chan Interaction, 9)
+	x.doors.OnHome(func(_ context.Context, a Interaction) (string, error) { got <- a; return "", nil })
 	x.up()
 	if err := x.AddUser("eve").OpenHome(x.ctx); err != nil {
 		t.Fatal(err)

@@ -332,7 +332,7 @@ func TestAQuestionThatYesDoesNotAnswerHasNoButtons(t *testing.T) {
 
 // patient has an agent wait soon for long; not too soon: a hook under the race detector takes a second to end.
 func patient(s *setup) {
-	s.options = func(o *bot.Options) { o.Patience, o.Looks = 3*time.Second, 50*time.Millisecond }
+	s.options = func(o *bot.Options) { o.RemindAfter, o.ScreenInterval = 3*time.Second, 50*time.Millisecond }
 }
 
 func TestAnAgentThatWaitsLongSaysSoOnce(t *testing.T) {

@@ -125,7 +125,7 @@ func TestARawCommandIsTheAgentsOwn(t *testing.T) {
 	if c := a.entries(smallagent.TypeCommand); len(c) != 1 || c[0].Text != "/help" {
 		t.Errorf("the agent took the commands %+v", c)
 	}
-	a.receipt(a.reply("@the-loop raw !ls"), failed)
+	a.receipt(a.reply("@the-loop raw !ls"), errorText)
 	a.answer("Not delivered", "a raw command is one line that begins with /")
 	a.wantsBytes("/help")
 }
@@ -189,7 +189,7 @@ func TestStartStopAndRestartWorkInTheThread(t *testing.T) {
 	a.tells("remember me")
 	a.reply("@the-loop stop")
 	a.answer("*helper* stopped")
-	a.receipt(a.reply("anybody?"), failed)
+	a.receipt(a.reply("anybody?"), errorText)
 	a.reply("@the-loop start")
 	a.answer("*helper* running", "resumed")
 	a.until(smallagent.StateReady)

@@ -41,12 +41,12 @@ const patience = 60 * time.Second
 
 // The receipts that the tests look for.
 const (
-	received = "eyes"
-	typed    = "keyboard"
-	accepted = "white_check_mark"
-	held     = "hourglass_flowing_sand"
-	failed   = "warning"
-	inDoubt  = "grey_question"
+	received  = "eyes"
+	typed     = "keyboard"
+	accepted  = "white_check_mark"
+	held      = "hourglass_flowing_sand"
+	errorText = "warning"
+	inDoubt   = "grey_question"
 )
 
 // The programs that the test binary is when it is called as one of these.
@@ -146,7 +146,7 @@ func envOf(path string) func() (sessions.EnvFile, error) {
 
 func (p plan) settings() threads.Settings {
 	return threads.Settings{MaxAge: p.MaxAge, Answers: p.Answers, MaxFile: cmp.Or(p.MaxFile, 1<<20), Emoji: map[threads.Mark]string{threads.MarkReceived: received, threads.MarkTyped: typed,
-		threads.MarkAccepted: accepted, threads.MarkHeld: held, threads.MarkFailed: failed, threads.MarkInDoubt: inDoubt}}
+		threads.MarkAccepted: accepted, threads.MarkHeld: held, threads.MarkFailed: errorText, threads.MarkInDoubt: inDoubt}}
 }
 
 // bot makes one, with its client.
@@ -188,7 +188,7 @@ func beBot(file string) int {
 		return 1
 	}
 	b, _, err := p.bot(core, sink, config, func(o *bot.Options) {
-		o.Log, o.Report = log, func(bot.Report) { noteHeap(filepath.Join(p.Root, heapFile), log) }
+		o.Log, o.OnStatus = log, func(bot.Status) { noteHeap(filepath.Join(p.Root, heapFile), log) }
 	})
 	if err == nil {
 		err = b.Run(context.Background())

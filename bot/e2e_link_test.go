@@ -102,7 +102,10 @@ func TestTheNextReplyArrivesAfterEveryFaultOfTheConnection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bulk, func(s *setup) {
 		s.options = func(o *bot.Options) {
-			o.Socket = func(o *bot.SocketOptions) { fastSocket(o); o.Silent, o.Step = 3*time.Second, 3*time.Second }
+			o.Socket = func(o *bot.SocketOptions) {
+				fastSocket(o)
+				o.SilenceTimeout, o.StepTimeout = 3*time.Second, 3*time.Second
+			}
 		}
 	})
 	a := w.agent("helper")
@@ -235,14 +238,14 @@ func TestABotThatStartsWhileSlackIsAwayWorksWhenItIsBack(t *testing.T) {
 // NousResearch/hermes-agent#14326: "running" while it is dead.
 func TestASilentConnectionIsReported(t *testing.T) {
 	t.Parallel()
-	reports := make(chan bot.Report, 100)
+	reports := make(chan bot.Status, 100)
 	w := newWorld(t, func(s *setup) {
 		s.options = func(o *bot.Options) {
-			o.Socket = func(o *bot.SocketOptions) { fastSocket(o); o.Silent = 2 * time.Second }
-			o.Report = func(r bot.Report) { reports <- r }
+			o.Socket = func(o *bot.SocketOptions) { fastSocket(o); o.SilenceTimeout = 2 * time.Second }
+			o.OnStatus = func(r bot.Status) { reports <- r }
 		}
 	})
-	await := func(what string, ok func(bot.Report) bool) {
+	await := func(what string, ok func(bot.Status) bool) {
 		t.Helper()
 		for {
 			select {
@@ -255,12 +258,12 @@ func TestASilentConnectionIsReported(t *testing.T) {
 			}
 		}
 	}
-	await("a connection", func(r bot.Report) bool { return r.Socket.Connected && r.Self.User == w.BotUserID() })
+	await("a connection", func(r bot.Status) bool { return r.Socket.Connected && r.Self.User == w.BotUserID() })
 	w.Faults().InjectConnect(-1, localslack.RejectUpgrade(503))
 	w.Faults().Stall()
-	await("its end, and why", func(r bot.Report) bool { return !r.Socket.Connected && r.Socket.Problem != "" })
+	await("its end, and why", func(r bot.Status) bool { return !r.Socket.Connected && r.Socket.Problem != "" })
 	w.Faults().Clear()
-	await("a connection again", func(r bot.Report) bool { return r.Socket.Connected && r.Socket.Problem == "" })
+	await("a connection again", func(r bot.Status) bool { return r.Socket.Connected && r.Socket.Problem == "" })
 	if !slices.ContainsFunc(w.events.Events(), func(e sessions.Event) bool { return e.Name == bot.EventDisconnected }) {
 		t.Error("the event log says nothing of it")
 	}

@@ -38,7 +38,7 @@ func TestADeadPaneRefusesAndNobodyElseIsHurt(t *testing.T) {
 	}
 	w.until("the pane to be dead", func() bool { return a.pane().Dead })
 	for range 3 {
-		a.receipt(a.reply("are you there?"), failed)
+		a.receipt(a.reply("are you there?"), errorText)
 	}
 	a.answer("Not delivered", "has ended", "the-loop standing start helper")
 	other.tells("and you?")
@@ -78,7 +78,7 @@ func TestAStoppedSessionRefusesNamesTheRemedyAndIsNotStarted(t *testing.T) {
 		m, _ := w.Message(w.ch, a.root)
 		return contains(m.Text, "is stopped", "the-loop standing start helper")
 	})
-	a.receipt(a.reply("hello?"), failed)
+	a.receipt(a.reply("hello?"), errorText)
 	a.answer("Not delivered", "standing:helper is not running", "the-loop standing start helper")
 	w.restart(a)
 	a.tells("now you hear me")
@@ -96,7 +96,7 @@ func TestAPaneThatIsNotOursGetsNothing(t *testing.T) {
 			w := newWorld(t)
 			a := w.agent("helper")
 			w.tmux(append([]string{"set-option", "-p", "-t", a.pane().ID}, mark...)...)
-			a.receipt(a.reply("is this you?"), failed)
+			a.receipt(a.reply("is this you?"), errorText)
 			a.answer("Not delivered", "standing:helper is not running")
 			a.wantsBytes()
 		})
@@ -110,7 +110,7 @@ func TestANameThatBeginsAnothersLeadsNowhereElse(t *testing.T) {
 	short, long := w.agent("ab"), w.agent("abc")
 	short.tells("for the short one")
 	w.halt(short)
-	short.receipt(short.reply("and now?"), failed)
+	short.receipt(short.reply("and now?"), errorText)
 	short.answer("standing:ab is not running")
 	long.tells("for the long one")
 	short.wants("for the short one")
@@ -128,7 +128,7 @@ func TestASplitByTheOperatorGetsNothing(t *testing.T) {
 	a.tells("for the agent")
 	a.wantsBytes("for the agent")
 	w.tmux("kill-pane", "-t", a.pane().ID)
-	a.receipt(a.reply("and now?"), failed)
+	a.receipt(a.reply("and now?"), errorText)
 	a.answer("standing:helper is not running")
 	if got, err := os.ReadFile(log); err != nil || len(got) > 0 {
 		t.Errorf("the split got %q, %v", got, err)

@@ -348,7 +348,7 @@ func TestInterleavedThreadsNeverCross(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agents[0].receipt(agents[0].reply("gone?"), failed)
+	agents[0].receipt(agents[0].reply("gone?"), errorText)
 	agents[0].answer("Not delivered", "standing:one is not running")
 	if n := len(agents[1].answers()); n != 0 {
 		t.Errorf("the other thread was told %d things", n)

@@ -16,7 +16,7 @@ type APIError struct {
 	Code   string // e.g. not_in_channel
 	Needed string // with missing_scope: the scopes that are missing
 
-	is error // the sentinel of package threads that it stands for, or nil
+	sentinel error // the sentinel of package threads that it stands for, or nil
 }
 
 func (e *APIError) Error() string {
@@ -26,7 +26,7 @@ func (e *APIError) Error() string {
 	return e.Method + ": " + e.Code
 }
 
-func (e *APIError) Unwrap() error { return e.is }
+func (e *APIError) Unwrap() error { return e.sentinel }
 
 // FatalError is a refusal that no retry mends: somebody has to do something about the app or its tokens.
 type FatalError struct {
@@ -57,97 +57,97 @@ const (
 	remedyTeam  = "ask an administrator of the Slack workspace"
 )
 
-// meaning is what one of Slack's error codes stands for. Its zero value: the same call may do better soon.
-type meaning struct {
-	is     error  // of package threads, which [threads.FailureOf] classifies
-	unsure bool   // Slack's documentation says that a part may have been done all the same
-	wait   bool   // Slack takes no more for a while
-	remedy string // with ErrDisabled: what somebody has to do; the bot cannot work without it
+// codeClass is what one of Slack's error codes stands for. Its zero value: the same call may do better soon.
+type codeClass struct {
+	sentinel    error  // of package threads, which [threads.FailureOf] classifies
+	ambiguous   bool   // Slack's documentation says that a part may have been done all the same
+	rateLimited bool   // Slack takes no more for a while
+	remedy      string // with ErrDisabled: what somebody has to do; the bot cannot work without it
 }
 
-// meanings are the error codes of every method that is called here. A code that is not among them is taken for a refusal of
+// sentinelByCode are the error codes of every method that is called here. A code that is not among them is taken for a refusal of
 // this one message: what waits behind it goes on. channel_not_found is also what Slack says of a private channel that the bot
 // was removed from, so it never means that a thread is gone for good.
-var meanings = map[string]meaning{
-	"internal_error":      {unsure: true},
-	"fatal_error":         {unsure: true},
-	"service_unavailable": {unsure: true},
-	"request_timeout":     {unsure: true},
-	codeNoAnswer:          {unsure: true},
+var sentinelByCode = map[string]codeClass{
+	"internal_error":      {ambiguous: true},
+	"fatal_error":         {ambiguous: true},
+	"service_unavailable": {ambiguous: true},
+	"request_timeout":     {ambiguous: true},
+	codeNoAnswer:          {ambiguous: true},
 	"team_added_to_org":   {},
 
-	"ratelimited":            {wait: true},
-	"rate_limited":           {wait: true},
-	"message_limit_exceeded": {wait: true},
+	"ratelimited":            {rateLimited: true},
+	"rate_limited":           {rateLimited: true},
+	"message_limit_exceeded": {rateLimited: true},
 
-	"thread_not_found":  {is: chat.ErrThreadGone},
-	"invalid_thread_ts": {is: chat.ErrThreadGone},
-	"message_not_found": {is: chat.ErrReplyGone},
+	"thread_not_found":  {sentinel: chat.ErrThreadGone},
+	"invalid_thread_ts": {sentinel: chat.ErrThreadGone},
+	"message_not_found": {sentinel: chat.ErrReplyGone},
 
-	"invalid_blocks":        {is: chat.ErrRefused},
-	"invalid_blocks_format": {is: chat.ErrRefused},
-	"msg_too_long":          {is: chat.ErrRefused},
-	"msg_blocks_too_long":   {is: chat.ErrRefused},
-	"metadata_too_large":    {is: chat.ErrRefused},
-	"no_text":               {is: chat.ErrRefused},
-	"invalid_name":          {is: chat.ErrRefused},
-	"cant_update_message":   {is: chat.ErrRefused},
-	"edit_window_closed":    {is: chat.ErrRefused},
-	"too_many_emoji":        {is: errCrowded},
-	"too_many_reactions":    {is: errCrowded},
+	"invalid_blocks":        {sentinel: chat.ErrRefused},
+	"invalid_blocks_format": {sentinel: chat.ErrRefused},
+	"msg_too_long":          {sentinel: chat.ErrRefused},
+	"msg_blocks_too_long":   {sentinel: chat.ErrRefused},
+	"metadata_too_large":    {sentinel: chat.ErrRefused},
+	"no_text":               {sentinel: chat.ErrRefused},
+	"invalid_name":          {sentinel: chat.ErrRefused},
+	"cant_update_message":   {sentinel: chat.ErrRefused},
+	"edit_window_closed":    {sentinel: chat.ErrRefused},
+	"too_many_emoji":        {sentinel: errTooManyReactions},
+	"too_many_reactions":    {sentinel: errTooManyReactions},
 
-	"channel_not_found":                        {is: chat.ErrUnavailable},
-	"not_in_channel":                           {is: chat.ErrUnavailable},
-	"is_archived":                              {is: chat.ErrUnavailable},
-	"is_inactive":                              {is: chat.ErrUnavailable},
-	"restricted_action":                        {is: chat.ErrUnavailable},
-	"restricted_action_read_only_channel":      {is: chat.ErrUnavailable},
-	"restricted_action_thread_only_channel":    {is: chat.ErrUnavailable},
-	"restricted_action_non_threadable_channel": {is: chat.ErrUnavailable},
-	"external_channel_migrating":               {is: chat.ErrUnavailable},
-	"messages_tab_disabled":                    {is: chat.ErrUnavailable},
-	"team_not_found":                           {is: chat.ErrUnavailable},
-	"mcp_externally_shared":                    {is: chat.ErrUnavailable},
+	"channel_not_found":                        {sentinel: chat.ErrUnavailable},
+	"not_in_channel":                           {sentinel: chat.ErrUnavailable},
+	"is_archived":                              {sentinel: chat.ErrUnavailable},
+	"is_inactive":                              {sentinel: chat.ErrUnavailable},
+	"restricted_action":                        {sentinel: chat.ErrUnavailable},
+	"restricted_action_read_only_channel":      {sentinel: chat.ErrUnavailable},
+	"restricted_action_thread_only_channel":    {sentinel: chat.ErrUnavailable},
+	"restricted_action_non_threadable_channel": {sentinel: chat.ErrUnavailable},
+	"external_channel_migrating":               {sentinel: chat.ErrUnavailable},
+	"messages_tab_disabled":                    {sentinel: chat.ErrUnavailable},
+	"team_not_found":                           {sentinel: chat.ErrUnavailable},
+	"mcp_externally_shared":                    {sentinel: chat.ErrUnavailable},
 
-	"ekm_access_denied":         {is: chat.ErrDisabled},
-	"enterprise_is_restricted":  {is: chat.ErrDisabled},
-	"team_access_not_granted":   {is: chat.ErrDisabled},
-	"two_factor_setup_required": {is: chat.ErrDisabled},
-	"accesslimited":             {is: chat.ErrDisabled},
-	"method_deprecated":         {is: chat.ErrDisabled},
-	"deprecated_endpoint":       {is: chat.ErrDisabled},
+	"ekm_access_denied":         {sentinel: chat.ErrDisabled},
+	"enterprise_is_restricted":  {sentinel: chat.ErrDisabled},
+	"team_access_not_granted":   {sentinel: chat.ErrDisabled},
+	"two_factor_setup_required": {sentinel: chat.ErrDisabled},
+	"accesslimited":             {sentinel: chat.ErrDisabled},
+	"method_deprecated":         {sentinel: chat.ErrDisabled},
+	"deprecated_endpoint":       {sentinel: chat.ErrDisabled},
 
-	"invalid_auth":           {is: chat.ErrDisabled, remedy: remedyToken},
-	"not_authed":             {is: chat.ErrDisabled, remedy: remedyToken},
-	"account_inactive":       {is: chat.ErrDisabled, remedy: "the app was uninstalled or its bot deactivated; install it again and copy its new token"},
-	"token_revoked":          {is: chat.ErrDisabled, remedy: "the token was revoked; install the app again and copy its new token"},
-	"token_expired":          {is: chat.ErrDisabled, remedy: "switch token rotation off in the app's settings and install the app again"},
-	"not_allowed_token_type": {is: chat.ErrDisabled, remedy: "the two tokens may be swapped: the bot token begins with xoxb-, the app token with xapp-"},
-	"missing_scope":          {is: chat.ErrDisabled, remedy: "add the scope in the app's settings (`the-loop slack manifest` lists them all) and reinstall the app"},
-	"no_permission":          {is: chat.ErrDisabled, remedy: remedyTeam + " to allow the app"},
-	"team_disabled":          {is: chat.ErrDisabled, remedy: remedyTeam + ": it is disabled"},
-	"org_login_required":     {is: chat.ErrDisabled, remedy: remedyTeam + ": it is moving into an organisation"},
-	"access_denied":          {is: chat.ErrDisabled, remedy: remedyTeam + " to allow the app"},
-	"app_not_found":          {is: chat.ErrDisabled, remedy: "the app was deleted; create it again from `the-loop slack manifest`"},
+	"invalid_auth":           {sentinel: chat.ErrDisabled, remedy: remedyToken},
+	"not_authed":             {sentinel: chat.ErrDisabled, remedy: remedyToken},
+	"account_inactive":       {sentinel: chat.ErrDisabled, remedy: "the app was uninstalled or its bot deactivated; install it again and copy its new token"},
+	"token_revoked":          {sentinel: chat.ErrDisabled, remedy: "the token was revoked; install the app again and copy its new token"},
+	"token_expired":          {sentinel: chat.ErrDisabled, remedy: "switch token rotation off in the app's settings and install the app again"},
+	"not_allowed_token_type": {sentinel: chat.ErrDisabled, remedy: "the two tokens may be swapped: the bot token begins with xoxb-, the app token with xapp-"},
+	"missing_scope":          {sentinel: chat.ErrDisabled, remedy: "add the scope in the app's settings (`the-loop slack manifest` lists them all) and reinstall the app"},
+	"no_permission":          {sentinel: chat.ErrDisabled, remedy: remedyTeam + " to allow the app"},
+	"team_disabled":          {sentinel: chat.ErrDisabled, remedy: remedyTeam + ": it is disabled"},
+	"org_login_required":     {sentinel: chat.ErrDisabled, remedy: remedyTeam + ": it is moving into an organisation"},
+	"access_denied":          {sentinel: chat.ErrDisabled, remedy: remedyTeam + " to allow the app"},
+	"app_not_found":          {sentinel: chat.ErrDisabled, remedy: "the app was deleted; create it again from `the-loop slack manifest`"},
 }
 
 // codeNoAnswer is our own name for an answer that is no success and names no error.
 const codeNoAnswer = "no_answer"
 
-// errCrowded is a refusal of one reaction for want of room.
-var errCrowded = fmt.Errorf("%w: %w", chat.ErrRefused, chat.ErrTooManyReactions)
+// errTooManyReactions is a refusal of one reaction for want of room.
+var errTooManyReactions = fmt.Errorf("%w: %w", chat.ErrRefused, chat.ErrTooManyReactions)
 
-// meaningOf looks a code up.
-func meaningOf(code string) meaning {
-	if m, known := meanings[code]; known {
+// classOfCode looks a code up.
+func classOfCode(code string) codeClass {
+	if m, known := sentinelByCode[code]; known {
 		return m
 	}
-	return meaning{is: chat.ErrRefused}
+	return codeClass{sentinel: chat.ErrRefused}
 }
 
-// fatal returns the FatalError that a Slack error code stands for, or nil.
-func fatal(token, code, needed string) *FatalError {
-	remedy := meanings[code].remedy
+// newFatalError returns the FatalError that a Slack error code stands for, or nil.
+func newFatalError(token, code, needed string) *FatalError {
+	remedy := sentinelByCode[code].remedy
 	if remedy == "" {
 		return nil
 	}
@@ -169,29 +169,29 @@ func classify(method, token string, effect bool, err error) error {
 		return fmt.Errorf("%s: %w", method, &chat.RateLimitedError{After: limited.RetryAfter})
 	case errors.As(err, &slackErr):
 		return classifyCode(method, token, effect, slackErr)
-	case effect && mayBeDone(err):
+	case effect && mayHaveSucceeded(err):
 		return fmt.Errorf("%s: %w: %w", method, chat.ErrOutcomeUnknown, err)
 	}
 	return fmt.Errorf("%s: %w", method, err)
 }
 
 func classifyCode(method, token string, effect bool, e slack.SlackErrorResponse) error {
-	if f := fatal(token, e.Err, e.Needed); f != nil {
+	if f := newFatalError(token, e.Err, e.Needed); f != nil {
 		return fmt.Errorf("%s: %w", method, f)
 	}
-	m := meaningOf(e.Err)
+	m := classOfCode(e.Err)
 	switch {
-	case m.wait:
+	case m.rateLimited:
 		return fmt.Errorf("%s: %w", method, &chat.RateLimitedError{After: defaultRetryAfter})
-	case effect && m.unsure:
-		m.is = chat.ErrOutcomeUnknown
+	case effect && m.ambiguous:
+		m.sentinel = chat.ErrOutcomeUnknown
 	}
-	return &APIError{Method: method, Code: e.Err, Needed: e.Needed, is: m.is}
+	return &APIError{Method: method, Code: e.Err, Needed: e.Needed, sentinel: m.sentinel}
 }
 
-// mayBeDone reports whether a request that failed outside of Slack's own errors may have had its effect: it was sent
+// mayHaveSucceeded reports whether a request that failed outside of Slack's own errors may have had its effect: it was sent
 // and the answer is missing, is a server's failure, or is not JSON.
-func mayBeDone(err error) bool {
+func mayHaveSucceeded(err error) bool {
 	var lost *transportError
 	var status slack.StatusCodeError
 	switch {
@@ -203,8 +203,8 @@ func mayBeDone(err error) bool {
 	return true
 }
 
-// code is Slack's name of an error, or empty.
-func code(err error) string {
+// errorCode is Slack's name of an error, or empty.
+func errorCode(err error) string {
 	var api *APIError
 	var f *FatalError
 	switch {

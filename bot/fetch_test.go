@@ -27,7 +27,7 @@ func (x *world) shared(f localslack.File) chat.File {
 	if !ok || err != nil {
 		x.t.Fatal(err)
 	}
-	return message{object: loose(raw)}.files()[0]
+	return message{rawObject: parseObject(raw)}.files()[0]
 }
 
 func (x *world) fetch(f chat.File) (string, error) {
@@ -130,7 +130,7 @@ func TestTheTokenGoesToSlackAlone(t *testing.T) {
 	good := x.shared(localslack.File{Name: "b.txt", Content: []byte("x")})
 	x.Faults().InjectAPI("file", 1, localslack.Redirect(e.URL+"/b.txt"))
 	x.refused(good, "not one of Slack's")
-	x.Faults().InjectAPI("file", 1, localslack.Redirect(strings.TrimPrefix(good.URL, "http://"+x.client.wire.base.Host)))
+	x.Faults().InjectAPI("file", 1, localslack.Redirect(strings.TrimPrefix(good.URL, "http://"+x.client.transport.base.Host)))
 	if got, err := x.fetch(good); err != nil || got != "x" {
 		t.Errorf("sent on within Slack: %q, %v", got, err)
 	}
@@ -146,7 +146,7 @@ func TestTheTokenGoesToSlackAlone(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := x.client.wire.trusts(req.URL); got != want {
+		if got := x.client.transport.isTrusted(req.URL); got != want {
 			t.Errorf("%s is trusted: %t", address, got)
 		}
 	}
@@ -180,7 +180,7 @@ func TestFailuresThatMayPassAreToldFromThoseThatStay(t *testing.T) {
 
 func TestFilesAreReadAsSlackWritesThem(t *testing.T) {
 	t.Parallel()
-	m := message{object: loose(json.RawMessage(`{"files":[
+	m := message{rawObject: parseObject(json.RawMessage(`{"files":[
 		{"id":"F1","name":"a.png","mimetype":"image/png","size":12,"url_private":"https://files.slack.com/a","url_private_download":"https://files.slack.com/d/a","permalink":"https://x.slack.com/a"},
 		{"id":"F2","title":"Plan","is_external":true,"url_private":"https://docs.example/plan","permalink":"https://x.slack.com/b"},
 		{"id":"F3","mode":"tombstone"},

@@ -34,8 +34,8 @@ type world struct {
 	ann    *localslack.Person
 	ch     string
 	heard  *ear
-	doors  *Doors
-	inb    *Inbound
+	doors  *InteractionRouter
+	inb    *EventRouter
 	logs   *logbook
 }
 
@@ -61,16 +61,16 @@ func start(t *testing.T, change ...func(*localslack.Options)) *world {
 	x.ch = w.AddChannel("agents", localslack.Members(x.ann.ID, w.BotUserID())).ID
 	x.client = x.newClient(ClientOptions{})
 	listed := func(id string) bool { return slices.Contains(x.policy().Users, id) }
-	x.client.listed.Store(&listed)
-	x.doors = NewDoors(DoorsOptions{Client: x.client, Policy: x.policy, Sink: x.heard, Log: x.logs.logger()})
-	x.inb = NewInbound(InboundOptions{Client: x.client, Threads: x.heard, Sink: x.heard, Doors: x.doors,
-		Notice: x.heard.notice, Log: x.logs.logger()})
+	x.client.isListed.Store(&listed)
+	x.doors = NewInteractionRouter(InteractionRouterOptions{Client: x.client, Policy: x.policy, Sink: x.heard, Log: x.logs.logger()})
+	x.inb = NewEventRouter(EventRouterOptions{Client: x.client, Threads: x.heard, Sink: x.heard, Interactions: x.doors,
+		OnChannelEvent: x.heard.notice, Log: x.logs.logger()})
 	return x
 }
 
 func (x *world) newClient(o ClientOptions) *Client {
 	x.t.Helper()
-	o.BotToken, o.AppToken, o.APIURL = first(o.BotToken, x.BotToken()), first(o.AppToken, x.AppToken()), x.APIURL()
+	o.BotToken, o.AppToken, o.APIURL = firstNonEmpty(o.BotToken, x.BotToken()), firstNonEmpty(o.AppToken, x.AppToken()), x.APIURL()
 	c, err := NewClient(o)
 	if err != nil {
 		x.t.Fatal(err)
@@ -108,7 +108,7 @@ func (x *world) connect(change ...func(*SocketOptions)) *Socket {
 }
 
 func (x *world) socket(change ...func(*SocketOptions)) (*Socket, chan error) {
-	o := SocketOptions{Client: x.client, Inbound: x.inb, Doors: x.doors, CatchUps: x.heard, Sink: x.heard, Log: x.logs.logger(),
+	o := SocketOptions{Client: x.client, Router: x.inb, Interactions: x.doors, CatchUps: x.heard, Sink: x.heard, Log: x.logs.logger(),
 		BackoffMin: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Stable: time.Hour}
 	for _, c := range change {
 		c(&o)
@@ -205,14 +205,14 @@ func (e *ear) changes() <-chan struct{} {
 	return e.changed
 }
 
-func (e *ear) Heard(r chat.Reply)                 { e.keep(r); e.say("heard %s", r.TS) }
-func (e *ear) Edited(r chat.Reply)                { e.keep(r); e.say("edited %s", r.TS) }
-func (e *ear) Withdrawn(channel, root, ts string) { e.say("withdrawn %s %s %s", channel, root, ts) }
-func (e *ear) RootGone(channel, root string)      { e.say("rootgone %s %s", channel, root) }
-func (e *ear) Connected(bool)                     { e.say("connected") }
-func (e *ear) CatchUpAll()                        { e.say("catchupall") }
-func (e *ear) CatchUp(channel, root string)       { e.say("catchup %s %s", channel, root) }
-func (e *ear) notice(n Notice)                    { e.say("notice %s %s %s", n.Kind, n.Channel, n.Renamed) }
+func (e *ear) HandleReply(r chat.Reply)              { e.keep(r); e.say("heard %s", r.TS) }
+func (e *ear) ReplyEdited(r chat.Reply)              { e.keep(r); e.say("edited %s", r.TS) }
+func (e *ear) ReplyDeleted(channel, root, ts string) { e.say("withdrawn %s %s %s", channel, root, ts) }
+func (e *ear) ThreadDeleted(channel, root string)    { e.say("rootgone %s %s", channel, root) }
+func (e *ear) Connected(bool)                        { e.say("connected") }
+func (e *ear) CatchUpAll()                           { e.say("catchupall") }
+func (e *ear) CatchUp(channel, root string)          { e.say("catchup %s %s", channel, root) }
+func (e *ear) notice(n ChannelEvent)                 { e.say("notice %s %s %s", n.Kind, n.Channel, n.NewID) }
 
 func (e *ear) keep(r chat.Reply) {
 	e.mu.Lock()
@@ -224,7 +224,7 @@ func (e *ear) Emit(_ context.Context, ev sessions.Event) {
 	e.mu.Lock()
 	e.events = append(e.events, ev)
 	e.mu.Unlock()
-	e.say("%s %v", ev.Name, first(fmt.Sprint(ev.Fields["reason"])))
+	e.say("%s %v", ev.Name, firstNonEmpty(fmt.Sprint(ev.Fields["reason"])))
 }
 
 func (e *ear) all() []string {

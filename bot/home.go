@@ -17,58 +17,58 @@ import (
 	"the-loop/sessions"
 )
 
-// homesMax is how many Home tabs are kept up to date; of more, the ones that are opened next are not.
-const homesMax = 100
+// maxHomeTabs is how many Home tabs are kept up to date; of more, the ones that are opened next are not.
+const maxHomeTabs = 100
 
-// home keeps the Home tabs of those who are let in up to date, from when they were opened.
-type home struct {
+// homeTabs keeps the Home tabs of those who are let in up to date, from when they were opened.
+type homeTabs struct {
 	b *Bot
 
-	mu    sync.Mutex // guards the field that follows
-	shown map[authz.Actor]shownHome
+	mu   sync.Mutex // guards the field that follows
+	tabs map[authz.Actor]homeTabState
 }
 
-// shownHome is what a Home tab shows.
-type shownHome struct {
-	sum    string
+// homeTabState is what a Home tab shows.
+type homeTabState struct {
+	hash   string
 	notice string // what came of the last press
 	until  time.Time
 }
 
-// noticeStays is how long the Home tab shows what came of the last press.
-const noticeStays = time.Minute
+// homeNoticeTTL is how long the Home tab shows what came of the last press.
+const homeNoticeTTL = time.Minute
 
-func newHome(b *Bot) *home { return &home{b: b, shown: map[authz.Actor]shownHome{}} }
+func newHomeTabs(b *Bot) *homeTabs { return &homeTabs{b: b, tabs: map[authz.Actor]homeTabState{}} }
 
 // What the Home tab says to others. It holds nothing of the sessions.
 const (
-	homeClosed  = "This app is for the people on its operator's list."
-	homeWaiting = "There is nothing to be shown at the moment."
+	homeDeniedText      = "This app is for the people on its operator's list."
+	homeUnavailableText = "There is nothing to be shown at the moment."
 )
 
 // opened shows the Home tab to who is let in.
-func (h *home) opened(ctx context.Context, a Act) (string, error) {
+func (h *homeTabs) handleOpened(ctx context.Context, a Interaction) (string, error) {
 	if a.Value != "" && a.Value != kindHome { // another tab of the app
 		return "", nil
 	}
-	return "", h.show(ctx, a.Actor, "")
+	return "", h.publish(ctx, a.Actor, "")
 }
 
-// closed says one sentence to a member of ours who is not let in, and nothing to anybody else.
-func (h *home) closed(ctx context.Context, a Act) {
+// handleDenied says one sentence to a member of ours who is not let in, and nothing to anybody else.
+func (h *homeTabs) handleDenied(ctx context.Context, a Interaction) {
 	self := h.b.o.Client.Self()
 	if a.Actor.Bot || self.Team == "" || a.Actor.Team != self.Team || a.Value != "" && a.Value != kindHome {
 		return
 	}
-	h.close(ctx, a.Actor)
+	h.publishDenied(ctx, a.Actor)
 }
 
-func (h *home) close(ctx context.Context, actor authz.Actor) {
-	text, policy := homeClosed, h.b.Policy()
+func (h *homeTabs) publishDenied(ctx context.Context, actor authz.Actor) {
+	text, policy := homeDeniedText, h.b.Policy()
 	h.forget(actor)
 	switch verdict, _ := policy.Authorize(actor); {
 	case verdict == authz.Suspended:
-		text = homeWaiting
+		text = homeUnavailableText
 	case verdict == authz.SuspendedUnlisted && len(policy.Users) == 0: // no valid list was ever read
 		return
 	}
@@ -77,25 +77,25 @@ func (h *home) close(ctx context.Context, actor authz.Actor) {
 	}
 }
 
-// show has the Home tab of a member show what is true now, and a notice over it.
-func (h *home) show(ctx context.Context, actor authz.Actor, notice string) error {
+// publish has the Home tab of a member show what is true now, and a notice over it.
+func (h *homeTabs) publish(ctx context.Context, actor authz.Actor, notice string) error {
 	rows, err := h.b.o.Core.List(ctx)
 	if err != nil {
 		notice = failed(err)
 	}
-	view, sum, err := h.view(rows, notice)
+	view, sum, err := h.renderView(rows, notice)
 	if err != nil {
 		return err
 	}
-	h.remember(actor, shownHome{sum: sum, notice: notice, until: time.Now().Add(noticeStays)})
+	h.remember(actor, homeTabState{hash: sum, notice: notice, until: time.Now().Add(homeNoticeTTL)})
 	return h.b.o.Client.publishHome(ctx, actor.User, view)
 }
 
-func (h *home) view(rows []sessions.Row, notice string) (slack.HomeTabViewRequest, string, error) {
+func (h *homeTabs) renderView(rows []sessions.Row, notice string) (slack.HomeTabViewRequest, string, error) {
 	for i := range rows {
-		rows[i].Description, rows[i].Detail = h.b.scrubbed(rows[i].Description), h.b.scrubbed(rows[i].Detail)
+		rows[i].Description, rows[i].Detail = h.b.scrub(rows[i].Description), h.b.scrub(rows[i].Detail)
 	}
-	view, err := render.Home(rows, h.b.scrubbed(h.b.problem()), h.b.scrubbed(notice))
+	view, err := render.Home(rows, h.b.scrub(h.b.problem()), h.b.scrub(notice))
 	if err != nil {
 		return view, "", err
 	}
@@ -105,51 +105,51 @@ func (h *home) view(rows []sessions.Row, notice string) (slack.HomeTabViewReques
 
 // refresh brings the Home tabs up to date that were opened and show something else. Who is not let in any more is shown
 // one sentence instead.
-func (h *home) refresh(ctx context.Context, rows []sessions.Row) {
+func (h *homeTabs) refresh(ctx context.Context, rows []sessions.Row) {
 	policy := h.b.Policy()
-	for actor, was := range h.open() {
+	for actor, was := range h.openTabs() {
 		if verdict, _ := policy.Authorize(actor); verdict != authz.Allowed {
-			h.close(ctx, actor)
+			h.publishDenied(ctx, actor)
 			continue
 		}
-		if err := h.renew(ctx, actor, was, rows); err != nil {
+		if err := h.updateTab(ctx, actor, was, rows); err != nil {
 			h.b.o.Log.Info("cannot bring a Home tab up to date", "member", actor.User, "error", err)
 		}
 	}
 }
 
-func (h *home) renew(ctx context.Context, actor authz.Actor, was shownHome, rows []sessions.Row) error {
+func (h *homeTabs) updateTab(ctx context.Context, actor authz.Actor, was homeTabState, rows []sessions.Row) error {
 	if time.Now().After(was.until) {
 		was.notice = ""
 	}
-	view, sum, err := h.view(slices.Clone(rows), was.notice)
-	if err != nil || sum == was.sum {
+	view, sum, err := h.renderView(slices.Clone(rows), was.notice)
+	if err != nil || sum == was.hash {
 		return err
 	}
 	if err := h.b.o.Client.publishHome(ctx, actor.User, view); err != nil {
 		return err
 	}
-	was.sum = sum
+	was.hash = sum
 	h.remember(actor, was)
 	return nil
 }
 
-func (h *home) open() map[authz.Actor]shownHome {
+func (h *homeTabs) openTabs() map[authz.Actor]homeTabState {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return maps.Clone(h.shown)
+	return maps.Clone(h.tabs)
 }
 
-func (h *home) remember(actor authz.Actor, s shownHome) {
+func (h *homeTabs) remember(actor authz.Actor, s homeTabState) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if _, known := h.shown[actor]; known || len(h.shown) < homesMax {
-		h.shown[actor] = s
+	if _, known := h.tabs[actor]; known || len(h.tabs) < maxHomeTabs {
+		h.tabs[actor] = s
 	}
 }
 
-func (h *home) forget(actor authz.Actor) {
+func (h *homeTabs) forget(actor authz.Actor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	delete(h.shown, actor)
+	delete(h.tabs, actor)
 }

@@ -124,7 +124,7 @@ func TestAnyTeamThatIsNotOursDecides(t *testing.T) {
 		{`{"team":"T2"}`, grid, ""}, // a sister workspace, perhaps: looked up
 		{`{"team":"T1"}`, grid, "T1"},
 	} {
-		if got := (message{object: loose(json.RawMessage(c.fields))}).actor(c.self); got.Team != c.want {
+		if got := (message{rawObject: parseObject(json.RawMessage(c.fields))}).actor(c.self); got.Team != c.want {
 			t.Errorf("%s is of team %q, want %q", c.fields, got.Team, c.want)
 		}
 	}

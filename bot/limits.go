@@ -27,10 +27,10 @@ type fieldError struct {
 func (e *fieldError) Error() string { return e.err.Error() }
 func (e *fieldError) Unwrap() error { return e.err }
 
-// limited applies the limits to what a session would be created with, and returns the folder that it may run in: where
+// apply applies the limits to what a session would be created with, and returns the folder that it may run in: where
 // there are roots, with its symbolic links resolved, so that it is the folder that was looked at. This is the only place
 // that knows of limits.
-func (l Limits) limited(harness, cwd string) (string, error) {
+func (l Limits) apply(harness, cwd string) (string, error) {
 	if len(l.Harnesses) > 0 && !slices.Contains(l.Harnesses, harness) {
 		return "", &fieldError{render.FieldHarness, fmt.Errorf("a session with the harness %q cannot be created from Slack: channels.slack.create.harnesses allows %s",
 			harness, strings.Join(l.Harnesses, ", "))}
@@ -38,12 +38,12 @@ func (l Limits) limited(harness, cwd string) (string, error) {
 	if len(l.CwdRoots) == 0 {
 		return cwd, nil
 	}
-	return l.below(cwd)
+	return l.resolveFolder(cwd)
 }
 
-// below resolves a folder that lies below a root. That a folder is not there is said, in the core's words, when its path
+// resolveFolder resolves a folder that lies below a root. That a folder is not there is said, in the core's words, when its path
 // lies below a root as it is written: of other places nothing is told, not even whether they are there.
-func (l Limits) below(cwd string) (string, error) {
+func (l Limits) resolveFolder(cwd string) (string, error) {
 	outside := &fieldError{render.FieldCwd, fmt.Errorf("a session in the folder %s cannot be created from Slack: channels.slack.create.cwdRoots allows %s, and what lies below",
 		cwd, strings.Join(l.CwdRoots, ", "))}
 	if !filepath.IsAbs(cwd) {
@@ -52,25 +52,25 @@ func (l Limits) below(cwd string) (string, error) {
 	resolved, err := filepath.EvalSymlinks(cwd)
 	missing := errors.Is(err, os.ErrNotExist)
 	for _, root := range l.CwdRoots {
-		if missing && lies(filepath.Clean(cwd), filepath.Clean(root)) {
+		if missing && isWithin(filepath.Clean(cwd), filepath.Clean(root)) {
 			return "", &fieldError{render.FieldCwd, &sessions.Refusal{Cause: sessions.ErrRefused,
 				What: fmt.Sprintf("the folder %s cannot be used: %v", cwd, err), Remedy: "make it, or change cwd"}}
 		}
-		if real, rootErr := filepath.EvalSymlinks(root); err == nil && rootErr == nil && lies(resolved, real) {
+		if real, rootErr := filepath.EvalSymlinks(root); err == nil && rootErr == nil && isWithin(resolved, real) {
 			return resolved, nil
 		}
 	}
 	return "", outside
 }
 
-// lies reports whether a clean path is the folder, or lies below it.
-func lies(path, folder string) bool {
+// isWithin reports whether a clean path is the folder, or lies below it.
+func isWithin(path, folder string) bool {
 	rel, err := filepath.Rel(folder, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
 }
 
-// choices are the harnesses of those that are known which the limits allow.
-func (l Limits) choices(known []string) []string {
+// allowedHarnesses are the harnesses of those that are known which the limits allow.
+func (l Limits) allowedHarnesses(known []string) []string {
 	return slices.DeleteFunc(slices.Clone(known), func(name string) bool {
 		return len(l.Harnesses) > 0 && !slices.Contains(l.Harnesses, name)
 	})

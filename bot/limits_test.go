@@ -50,7 +50,7 @@ func TestWhatIsCreatedFromSlackStaysWithinTheLimits(t *testing.T) {
 		"/not/there/either":          "",
 		outside + "/not-there":       "",
 	} {
-		got, err := l.limited("claude", cwd)
+		got, err := l.apply("claude", cwd)
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v; want %q", cwd, got, err, want)
 		}
@@ -60,22 +60,22 @@ func TestWhatIsCreatedFromSlackStaysWithinTheLimits(t *testing.T) {
 		}
 	}
 	// Whether a folder outside is there is told to nobody; that one inside is missing is.
-	_, there := l.limited("claude", outside)
-	_, missing := l.limited("claude", outside+"x")
+	_, there := l.apply("claude", outside)
+	_, missing := l.apply("claude", outside+"x")
 	if strings.ReplaceAll(missing.Error(), outside+"x", outside) != there.Error() {
 		t.Errorf("it shows what is there: %v; %v", there, missing)
 	}
-	if _, err := l.limited("claude", dir+"/alias/missing"); err == nil || !strings.Contains(err.Error(), "cannot be used") {
+	if _, err := l.apply("claude", dir+"/alias/missing"); err == nil || !strings.Contains(err.Error(), "cannot be used") {
 		t.Errorf("a missing folder within: %v", err)
 	}
 	var field *fieldError
-	if _, err := l.limited("gemini", root); !errors.As(err, &field) || field.field != render.FieldHarness || !strings.Contains(err.Error(), "create.harnesses allows claude, codex") {
+	if _, err := l.apply("gemini", root); !errors.As(err, &field) || field.field != render.FieldHarness || !strings.Contains(err.Error(), "create.harnesses allows claude, codex") {
 		t.Errorf("another harness: %v", err)
 	}
-	if got, err := (Limits{}).limited("any", "/any"); got != "/any" || err != nil {
+	if got, err := (Limits{}).apply("any", "/any"); got != "/any" || err != nil {
 		t.Errorf("without limits: %q, %v", got, err)
 	}
-	if got := l.choices([]string{"codex", "gemini"}); len(got) != 1 || got[0] != "codex" {
+	if got := l.allowedHarnesses([]string{"codex", "gemini"}); len(got) != 1 || got[0] != "codex" {
 		t.Errorf("to choose from: %v", got)
 	}
 }
@@ -83,15 +83,15 @@ func TestWhatIsCreatedFromSlackStaysWithinTheLimits(t *testing.T) {
 func TestWordsAreReadAsTheyWereMeant(t *testing.T) {
 	t.Parallel()
 	takes := map[string]bool{"cwd": true, "share": false}
-	w, err := readWords("name —cwd “/two words” –share — say “hello” — now", takes)
-	if err != nil || len(w.args) != 1 || w.args[0] != "name" || w.flags["cwd"] != "/two words" || !w.has("share") || w.brief != "say “hello” — now" {
+	w, err := parseArgs("name —cwd “/two words” –share — say “hello” — now", takes)
+	if err != nil || len(w.positional) != 1 || w.positional[0] != "name" || w.flags["cwd"] != "/two words" || !w.hasFlag("share") || w.brief != "say “hello” — now" {
 		t.Errorf("read %+v, %v", w, err)
 	}
-	if w, err := readWords("--cwd=/x a b --", takes); err != nil || len(w.args) != 2 || w.flags["cwd"] != "/x" || w.brief != "" {
+	if w, err := parseArgs("--cwd=/x a b --", takes); err != nil || len(w.positional) != 2 || w.flags["cwd"] != "/x" || w.brief != "" {
 		t.Errorf("read %+v, %v", w, err)
 	}
 	for _, text := range []string{"--cwd", "--share=yes", "--harness-arg x", "--prompt-file /etc/passwd"} {
-		if _, err := readWords(text, takes); !errors.Is(err, errUsage) {
+		if _, err := parseArgs(text, takes); !errors.Is(err, errUsage) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
@@ -99,12 +99,12 @@ func TestWordsAreReadAsTheyWereMeant(t *testing.T) {
 
 func TestEveryVerbOfTheHelpIsThere(t *testing.T) {
 	t.Parallel()
-	verbs := slash{}.verbs()
+	verbs := slashHandler{}.verbs()
 	for _, u := range usages {
 		if verbs[u.verb] == nil && u.verb != "help" {
 			t.Errorf("%s is in the help and does nothing", u.verb)
 		}
-		if !strings.Contains(helpText("/x"), u.verb) || !strings.Contains(usageOf("/x", u.verb), "/x "+u.verb) {
+		if !strings.Contains(helpText("/x"), u.verb) || !strings.Contains(usageText("/x", u.verb), "/x "+u.verb) {
 			t.Errorf("%s is not explained", u.verb)
 		}
 	}

@@ -14,14 +14,14 @@ import (
 )
 
 // told waits until the watch tells of a session.
-func told(t *testing.T, w *recordWatch, id string) {
+func told(t *testing.T, w *fileWatcher, id string) {
 	t.Helper()
 	events, failures := w.events()
 	late := time.After(20 * time.Second)
 	for {
 		select {
 		case e := <-events:
-			if ids, _ := w.concerned(e); ids[id] {
+			if ids, _ := w.affectedSessions(e); ids[id] {
 				return
 			}
 		case err := <-failures:
@@ -49,7 +49,7 @@ func write(t *testing.T, file, text string) {
 
 func TestChangesOfRecordsAreToldWhateverBecomesOfTheirFiles(t *testing.T) {
 	t.Parallel()
-	w, err := newRecordWatch()
+	w, err := newFileWatcher()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestChangesOfRecordsAreToldWhateverBecomesOfTheirFiles(t *testing.T) {
 			t.Errorf("it is not waited for when %s is made", made)
 		}
 	}
-	if w.waiting > 0 || !w.watch("2", nil, []string{a}) {
+	if w.viaAncestor > 0 || !w.watch("2", nil, []string{a}) {
 		t.Fatal("a folder is not watched")
 	}
 	write(t, b, "made after the watch")
@@ -94,7 +94,7 @@ func TestChangesOfRecordsAreToldWhateverBecomesOfTheirFiles(t *testing.T) {
 
 func TestARecordWhoseFolderIsMadeAgainIsWatchedAgain(t *testing.T) {
 	t.Parallel()
-	w, err := newRecordWatch()
+	w, err := newFileWatcher()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,35 +126,35 @@ func TestARecordWhoseFolderIsMadeAgainIsWatchedAgain(t *testing.T) {
 }
 
 // idlers is a listener with sessions in which nothing happens.
-func idlers(tb testing.TB, n int, told bool) *listener {
+func idlers(tb testing.TB, n int, told bool) *transcriptWatcher {
 	tb.Helper()
 	dir := tb.TempDir()
 	b := &Bot{o: Options{Config: func() Config { return Config{} }, Log: slog.New(slog.DiscardHandler)}}
-	l := newListener(b)
-	l.roll = time.Now().Add(time.Hour)
+	l := newTranscriptWatcher(b)
+	l.nextListing = time.Now().Add(time.Hour)
 	for i := range n {
 		file := filepath.Join(dir, fmt.Sprint(i))
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			tb.Fatal(err)
 		}
-		e := &listened{watch: []string{file, file + "-wal"}, told: told, anyway: l.roll}
-		e.marks = marksOf(e.watch)
-		l.all[fmt.Sprint(i)] = e
+		e := &watchedTranscript{files: []string{file, file + "-wal"}, isWatched: told, rereadAt: l.nextListing}
+		e.stamps = stampsOf(e.files)
+		l.transcripts[fmt.Sprint(i)] = e
 	}
 	return l
 }
 
 // minute lets a minute pass, and returns how often a record was looked at.
-func (l *listener) minute(ctx context.Context, now time.Time) (looks int) {
+func (l *transcriptWatcher) minute(ctx context.Context, now time.Time) (looks int) {
 	var wg sync.WaitGroup
 	end := now.Add(time.Minute)
 	for now.Before(end) {
-		for _, e := range l.all {
-			if !now.Before(e.next) {
+		for _, e := range l.transcripts {
+			if !now.Before(e.nextCheck) {
 				looks++
 			}
 		}
-		now = now.Add(l.look(ctx, &wg, now))
+		now = now.Add(l.checkAll(ctx, &wg, now))
 	}
 	wg.Wait()
 	return looks

@@ -70,9 +70,9 @@ func TestTheEventsAreThoseThatAreHandled(t *testing.T) {
 	// A mention is left alone, so that an app that has the event does no harm.
 	subscribed := map[string]bool{"app_mention": true}
 	for _, s := range subscriptions {
-		subscribed[s.inner] = true
+		subscribed[s.innerType] = true
 	}
-	want, got := slices.Sorted(maps.Keys(subscribed)), slices.Sorted(maps.Keys(innerEvents))
+	want, got := slices.Sorted(maps.Keys(subscribed)), slices.Sorted(maps.Keys(eventHandlers))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("subscribed and handled differ:\n%s", diff)
 	}

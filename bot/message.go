@@ -23,23 +23,23 @@ const slackbot = "USLACKBOT"
 
 // spoken are the subtypes of what a person wrote. thread_broadcast (a reply that was also sent to the channel) comes
 // instead of the plain event.
-var spoken = map[string]bool{"": true, "file_share": true, "thread_broadcast": true, "me_message": true}
+var personSubtypes = map[string]bool{"": true, "file_share": true, "thread_broadcast": true, "me_message": true}
 
 // Reasons for which a message goes no further, as the event log has them.
 const (
-	dropBot      = "bot-authored"
-	dropTopLevel = "top-level"
-	dropUnfurl   = "unfurl"   // a message was changed, but not what it says
-	dropSubtype  = "not-said" // joins, topics and other messages that nobody wrote
-	dropNobody   = "no-author"
-	dropActor    = "unauthorized-actor"
-	dropWaiting  = "config-invalid" // nobody gets in while the configuration does not validate
-	dropBroken   = "unreadable"
+	dropBot           = "bot-authored"
+	dropTopLevel      = "top-level"
+	dropUnfurl        = "unfurl"   // a message was changed, but not what it says
+	dropSubtype       = "not-said" // joins, topics and other messages that nobody wrote
+	dropNoAuthor      = "no-author"
+	dropUnauthorized  = "unauthorized-actor"
+	dropConfigInvalid = "config-invalid" // nobody gets in while the configuration does not validate
+	dropUnreadable    = "unreadable"
 )
 
 // message is one message as Slack wrote it.
 type message struct {
-	object
+	rawObject
 	channel string
 }
 
@@ -67,23 +67,23 @@ func (m message) isFrom(self Self) bool {
 	return self.User != "" && m.str("user") == self.User || self.Bot != "" && m.str("bot_id") == self.Bot
 }
 
-// byProgram reports what a bot or an app wrote, also one that used a person's token: then the message looks human but
+// isAutomated reports what a bot or an app wrote, also one that used a person's token: then the message looks human but
 // for these fields.
-func (m message) byProgram(self Self) bool {
+func (m message) isAutomated(self Self) bool {
 	return m.subtype() == subtypeBot || m.str("user") == slackbot || m.str("bot_id") != "" || m.str("app_id") != "" || m.has("bot_profile") || m.isFrom(self)
 }
 
 // drop is the reason for which the message is not a person's reply in a thread, or empty.
-func (m message) drop(self Self) string {
+func (m message) dropReason(self Self) string {
 	switch {
-	case m.byProgram(self):
+	case m.isAutomated(self):
 		return dropBot
-	case !spoken[m.subtype()] || m.ts() == "":
+	case !personSubtypes[m.subtype()] || m.ts() == "":
 		return dropSubtype
 	case !m.isReply():
 		return dropTopLevel
 	case m.str("user") == "":
-		return dropNobody
+		return dropNoAuthor
 	}
 	return ""
 }
@@ -95,7 +95,7 @@ func (m message) actor(self Self) authz.Actor {
 	if self.Enterprise != "" && team != self.Team {
 		team = ""
 	}
-	return authz.Actor{User: m.str("user"), Team: team, Bot: m.byProgram(self)}
+	return authz.Actor{User: m.str("user"), Team: team, Bot: m.isAutomated(self)}
 }
 
 // homeTeam is the team that counts of those that are named: a foreign one before ours, none when none is named.
@@ -114,7 +114,7 @@ func homeTeam(self Self, teams ...string) string {
 }
 
 // command reads a message that begins with a mention of the bot; nil when it does not.
-func (m message) command(self Self) *chat.Command {
+func (m message) mentionCommand(self Self) *chat.Command {
 	text := strings.TrimLeft(m.str("text"), " \t\r\n\u00a0\u200b")
 	inner, ok := strings.CutPrefix(text, "<@"+self.User)
 	if !ok || self.User == "" {
@@ -124,7 +124,7 @@ func (m message) command(self Self) *chat.Command {
 	if !ok || label != "" && label[0] != '|' {
 		return nil
 	}
-	return parseCommand(typedFromText(rest, lookup{}))
+	return parseCommand(decodeText(rest, nameLookup{}))
 }
 
 // verbRaw gives the agent a command of its own: what follows is a command too, and read as one.
@@ -133,7 +133,7 @@ const verbRaw = "raw"
 // parseCommand splits what follows the mention, or a slash command, into a verb and its words.
 func parseCommand(text string) *chat.Command {
 	text = strings.TrimLeftFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ',' || r == ':' })
-	words := splitWords(foldTyping(text))
+	words := splitWords(normalizeTyping(text))
 	if len(words) == 0 {
 		return &chat.Command{}
 	}
@@ -142,25 +142,25 @@ func parseCommand(text string) *chat.Command {
 		c.Rest = strings.TrimSpace(text[i:])
 	}
 	if c.Verb == verbRaw {
-		c.Rest = foldTyping(c.Rest)
+		c.Rest = normalizeTyping(c.Rest)
 	}
 	return c
 }
 
-// foldTyping undoes what keyboards make of quotes, hyphens, dots and spaces (--all arrives as —all). It is for commands only:
+// normalizeTyping undoes what keyboards make of quotes, hyphens, dots and spaces (--all arrives as —all). It is for commands only:
 // what goes to an agent as text stays as it was written.
-func foldTyping(text string) string {
+func normalizeTyping(text string) string {
 	var b strings.Builder
 	start := true // of a word
 	for _, r := range text {
-		b.WriteString(asOnAKeyboard(r, start))
+		b.WriteString(normalizeRune(r, start))
 		start = unicode.IsSpace(r)
 	}
 	return b.String()
 }
 
-// asOnAKeyboard is a character as it was typed; start says that it begins a word. A long dash there was two hyphens.
-func asOnAKeyboard(r rune, start bool) string {
+// normalizeRune is a character as it was typed; start says that it begins a word. A long dash there was two hyphens.
+func normalizeRune(r rune, start bool) string {
 	switch {
 	case r == '\n' || r == '\t' || r <= unicode.MaxASCII:
 		return string(r)

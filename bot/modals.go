@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// soonEnough is how long a submitted form may take before it shows that it is being worked on: its ack is due in 3 s.
-	soonEnough = 1200 * time.Millisecond
-	// afterAck lies between an ack that changes a modal and our next change of it, so that they are not taken in the
+	// submitAckWithin is how long a submitted form may take before it shows that it is being worked on: its ack is due in 3 s.
+	submitAckWithin = 1200 * time.Millisecond
+	// updateDelay lies between an ack that changes a modal and our next change of it, so that they are not taken in the
 	// wrong order.
-	afterAck = 500 * time.Millisecond
+	updateDelay = 500 * time.Millisecond
 )
 
 // titleSession is the title of a modal about a session.
 const titleSession = "Session"
 
-// tooLate says what to do about a modal that could not be opened in time.
-func tooLate(err error) error {
-	switch code(err) {
+// explainExpiredTrigger says what to do about a modal that could not be opened in time.
+func explainExpiredTrigger(err error) error {
+	switch errorCode(err) {
 	case "expired_trigger_id", "exchanged_trigger_id", "invalid_trigger_id":
 		return fmt.Errorf("a form opens only within three seconds, and they were over: try again (%w)", err)
 	}
@@ -32,8 +32,8 @@ func tooLate(err error) error {
 }
 
 // notice is a modal that says something. It can always be shown: what does not fit is said to be so.
-func (b *Bot) notice(title, text string, buttons ...render.Button) slack.ModalViewRequest {
-	view, err := render.Notice(title, b.scrubbed(text), buttons...)
+func (b *Bot) textModal(title, text string, buttons ...render.Button) slack.ModalViewRequest {
+	view, err := render.Notice(title, b.scrub(text), buttons...)
 	if err != nil {
 		b.o.Log.Error("a modal does not fit Slack's limits", "title", title, "error", err)
 		view, _ = render.Notice(title, "This cannot be shown here.") // without buttons nothing can be too much
@@ -41,15 +41,15 @@ func (b *Bot) notice(title, text string, buttons ...render.Button) slack.ModalVi
 	return view
 }
 
-// modal opens a modal at once, because the trigger is good for 3 s only, and fills it when its content is there.
-func (b *Bot) modal(ctx context.Context, a Act, title string, content func(ctx context.Context) (slack.ModalViewRequest, error)) error {
-	id, err := b.o.Client.openView(ctx, a, b.notice(title, "One moment …"))
+// openModal opens a modal at once, because the trigger is good for 3 s only, and fills it when its content is there.
+func (b *Bot) openModal(ctx context.Context, a Interaction, title string, content func(ctx context.Context) (slack.ModalViewRequest, error)) error {
+	id, err := b.o.Client.openView(ctx, a, b.textModal(title, "One moment …"))
 	if err != nil {
-		return tooLate(err)
+		return explainExpiredTrigger(err)
 	}
 	view, err := content(ctx)
 	if err != nil {
-		view = b.notice(title, failed(err))
+		view = b.textModal(title, failed(err))
 	}
 	return b.o.Client.updateView(ctx, id, view)
 }
@@ -59,13 +59,13 @@ func failed(err error) string { return "That did not work: " + render.Escape(err
 
 // soon does the work of a submitted modal. When it is done in time the answer travels with the ack: errors at their
 // field, or what came of it. Else the modal shows that it is worked on, and what came of it later.
-func (b *Bot) soon(ctx context.Context, a Act, working string, work func(ctx context.Context) (string, error)) any {
+func (b *Bot) ackWhenDone(ctx context.Context, a Interaction, working string, work func(ctx context.Context) (string, error)) any {
 	type outcome struct {
 		text string
 		err  error
 	}
 	done, acked := make(chan outcome, 1), make(chan struct{})
-	a.later(func(ctx context.Context) {
+	a.runDetached(func(ctx context.Context) {
 		text, err := work(ctx)
 		done <- outcome{text, err}
 		select {
@@ -75,40 +75,40 @@ func (b *Bot) soon(ctx context.Context, a Act, working string, work func(ctx con
 		}
 		select {
 		case o := <-done: // nobody took it in time
-			b.showLate(ctx, a.View.ID, o.text, o.err)
+			b.showResultLater(ctx, a.View.ID, o.text, o.err)
 		default:
 		}
 	})
 	defer close(acked)
-	timer := time.NewTimer(soonEnough)
+	timer := time.NewTimer(submitAckWithin)
 	defer timer.Stop()
 	select {
 	case o := <-done:
-		return b.verdict(o.text, o.err)
+		return b.ackPayload(o.text, o.err)
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	return update(b.notice(titleSession, working))
+	return updateResponse(b.textModal(titleSession, working))
 }
 
-// verdict is what a modal is acked with when its work is done.
-func (b *Bot) verdict(text string, err error) any {
+// ackPayload is what a modal is acked with when its work is done.
+func (b *Bot) ackPayload(text string, err error) any {
 	var field *fieldError
 	switch {
 	case errors.As(err, &field):
-		return map[string]any{"response_action": "errors", "errors": map[string]string{field.field: render.Cut(b.scrubbed(err.Error()), render.MaxSection)}}
+		return map[string]any{"response_action": "errors", "errors": map[string]string{field.field: render.Cut(b.scrub(err.Error()), render.MaxSection)}}
 	case err != nil:
-		return update(b.notice(titleSession, failed(err)))
+		return updateResponse(b.textModal(titleSession, failed(err)))
 	}
-	return update(b.notice(titleSession, text))
+	return updateResponse(b.textModal(titleSession, text))
 }
 
-func update(view slack.ModalViewRequest) any {
+func updateResponse(view slack.ModalViewRequest) any {
 	return map[string]any{"response_action": "update", "view": view}
 }
 
-func (b *Bot) showLate(ctx context.Context, id, text string, err error) {
-	timer := time.NewTimer(afterAck)
+func (b *Bot) showResultLater(ctx context.Context, id, text string, err error) {
+	timer := time.NewTimer(updateDelay)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
@@ -118,19 +118,19 @@ func (b *Bot) showLate(ctx context.Context, id, text string, err error) {
 	if err != nil {
 		text = failed(err)
 	}
-	if err := b.o.Client.updateView(ctx, id, b.notice(titleSession, text)); err != nil {
+	if err := b.o.Client.updateView(ctx, id, b.textModal(titleSession, text)); err != nil {
 		b.o.Log.Warn("could not show what came of a form", "said", text, "error", err)
 	}
 }
 
-// inView answers an act that happened in a modal or in the Home tab.
-func (b *Bot) inView(ctx context.Context, a Act, text string) {
+// answerInView answers an act that happened in a modal or in the Home tab.
+func (b *Bot) answerInView(ctx context.Context, a Interaction, text string) {
 	var err error
 	switch a.View.Kind {
 	case kindModal:
-		err = b.o.Client.updateView(ctx, a.View.ID, b.notice(titleSession, text))
+		err = b.o.Client.updateView(ctx, a.View.ID, b.textModal(titleSession, text))
 	case kindHome:
-		err = b.home.show(ctx, a.Actor, text)
+		err = b.home.publish(ctx, a.Actor, text)
 	}
 	if err != nil {
 		b.o.Log.Warn("cannot answer", "name", a.Name, "view", a.View.Kind, "error", err)

@@ -21,7 +21,7 @@ func TestAPostIsFoundAgainAlsoWhereSlackKeepsItsMetadataBack(t *testing.T) {
 		"by its metadata": `{"metadata":{"event_type":"the_loop","event_payload":{"nonce":"n-1"}}}`,
 		"by its block":    `{"blocks":` + string(blocks) + `}`,
 	} {
-		if got := (message{object: loose(json.RawMessage(raw))}).nonce(); got != "n-1" {
+		if got := (message{rawObject: parseObject(json.RawMessage(raw))}).nonce(); got != "n-1" {
 			t.Errorf("%s: nonce %q", name, got)
 		}
 	}

@@ -110,14 +110,14 @@ func throughEveryDoor(c *Client, text string) {
 		&slack.PlainTextInputBlockElement{Type: slack.METPlainTextInput, ActionID: "a", InitialValue: text})}}
 	_, _ = c.Post(ctx, post)
 	_ = c.Update(ctx, "1.2", post)
-	_ = c.Whisper(ctx, "C1", "1.1", "U1", text, render.Button{Label: "Go", Action: "go"})
+	_ = c.PostEphemeral(ctx, "C1", "1.1", "U1", text, render.Button{Label: "Go", Action: "go"})
 	_ = c.respond(ctx, "https://hooks.slack.com/x", "1.1", text)
 	_ = c.SetStatus(ctx, "C1", "1.1", text)
 	file := chat.FileUpload{Name: text, Size: 1, ID: "F1"}
 	_, _ = c.Upload(ctx, file, strings.NewReader("x"))
 	_ = c.Share(ctx, file, post)
-	_ = c.upload(ctx, "C1", "1.1", text, text, []byte("x"))
-	_, _ = c.openView(ctx, Act{Trigger: "t"}, slack.ModalViewRequest{Type: slack.VTModal, Title: slack.NewTextBlockObject(slack.PlainTextType, text, false, false), Blocks: blocks})
+	_ = c.postFile(ctx, "C1", "1.1", text, text, []byte("x"))
+	_, _ = c.openView(ctx, Interaction{TriggerID: "t"}, slack.ModalViewRequest{Type: slack.VTModal, Title: slack.NewTextBlockObject(slack.PlainTextType, text, false, false), Blocks: blocks})
 	_ = c.updateView(ctx, "V1", slack.ModalViewRequest{Type: slack.VTModal, Blocks: blocks})
 	_ = c.publishHome(ctx, "U1", slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: blocks})
 }
@@ -131,8 +131,8 @@ func TestWhatAgentsShowIsScrubbedBeforeItIsCut(t *testing.T) {
 		b := &Bot{o: Options{Scrub: scrub}}
 		pad := strings.Repeat("x", rapid.IntRange(0, 3200).Draw(t, "pad")) + "\n"
 		for name, text := range written(secret) {
-			answer := b.pages("standing:a", sessions.Said{Text: pad + text})
-			question, _ := b.askText("standing:a", sessions.Ask{Tool: text, Command: pad + text, File: text, Cwd: text, Why: text, Input: text})
+			answer := b.renderAnswer("standing:a", sessions.Said{Text: pad + text})
+			question, _ := b.permissionText("standing:a", sessions.Ask{Tool: text, Command: pad + text, File: text, Cwd: text, Why: text, Input: text})
 			made := append(answer.Texts, question, b.dialogText(strings.Split(text, "\n")), render.ParseScreen(pad+text).Scrubbed(scrub).Text())
 			if answer.FullText != nil {
 				made = append(made, answer.FullText.Content)

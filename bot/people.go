@@ -29,14 +29,14 @@ var ErrNoPerson = errors.New("no such member")
 
 const (
 	peopleTTL = 10 * time.Minute
-	peopleMax = 4096 // entries of each kind; the oldest go first
+	maxPeople = 4096 // entries of each kind; the oldest go first
 )
 
 // People knows members and channels: it asks Slack once in ten minutes for each, and once at a time.
 type People struct {
-	client  *Client
-	members cache[Person]
-	rooms   cache[string]
+	client   *Client
+	members  cache[Person]
+	channels cache[string]
 }
 
 func newPeople(c *Client) *People { return &People{client: c} }
@@ -45,35 +45,35 @@ func newPeople(c *Client) *People { return &People{client: c} }
 func (p *People) Person(ctx context.Context, id string) (Person, error) {
 	return p.members.get(ctx, id, func(ctx context.Context) (Person, error) {
 		a, err := p.client.call(ctx, methodUser, url.Values{"user": {id}})
-		switch code(err) {
+		switch errorCode(err) {
 		case "user_not_found", "user_not_visible", "users_not_found":
 			return Person{}, ErrNoPerson
 		}
 		if err != nil {
 			return Person{}, err
 		}
-		return personOf(id, a.obj("user")), nil
+		return parsePerson(id, a.obj("user")), nil
 	})
 }
 
-func personOf(id string, u object) Person {
+func parsePerson(id string, u rawObject) Person {
 	profile, grid := u.obj("profile"), u.obj("enterprise_user")
 	return Person{
 		ID:         id,
-		Name:       first(profile.str("display_name"), profile.str("real_name"), u.str("real_name"), u.str("name")),
+		Name:       firstNonEmpty(profile.str("display_name"), profile.str("real_name"), u.str("real_name"), u.str("name")),
 		Team:       u.str("team_id"),
-		Enterprise: first(grid.str("enterprise_id"), u.str("enterprise_id")),
-		Bot:        u.is("is_bot") || id == slackbot,
-		Deleted:    u.is("deleted"),
-		Stranger:   u.is("is_stranger"),
-		Guest:      u.is("is_restricted") || u.is("is_ultra_restricted"),
+		Enterprise: firstNonEmpty(grid.str("enterprise_id"), u.str("enterprise_id")),
+		Bot:        u.isTrue("is_bot") || id == slackbot,
+		Deleted:    u.isTrue("deleted"),
+		Stranger:   u.isTrue("is_stranger"),
+		Guest:      u.isTrue("is_restricted") || u.isTrue("is_ultra_restricted"),
 	}
 }
 
-// Complete adds to an actor what only Slack knows of the person. A member that Slack does not show, and one that is
+// ResolveActor adds to an actor what only Slack knows of the person. A member that Slack does not show, and one that is
 // deactivated, is of no team, so that nothing lets them in. It fails when Slack cannot be asked and the team is not
 // known otherwise: then nobody can decide yet.
-func (p *People) Complete(ctx context.Context, a authz.Actor) (authz.Actor, Person, error) {
+func (p *People) ResolveActor(ctx context.Context, a authz.Actor) (authz.Actor, Person, error) {
 	if a.User == "" {
 		return a, Person{}, nil
 	}
@@ -90,30 +90,30 @@ func (p *People) Complete(ctx context.Context, a authz.Actor) (authz.Actor, Pers
 	self := p.client.Self()
 	a.Bot = a.Bot || person.Bot
 	a.Team = homeTeam(self, a.Team, person.Team)
-	a.Enterprise = first(person.Enterprise, a.Enterprise)
+	a.Enterprise = firstNonEmpty(person.Enterprise, a.Enterprise)
 	if person.Deleted || person.Stranger && a.Team == self.Team {
 		a.Team, a.Enterprise = "", ""
 	}
 	return a, person, nil
 }
 
-// Channel returns the name of a channel, without the #.
-func (p *People) Channel(ctx context.Context, id string) (string, error) {
-	return p.rooms.get(ctx, id, func(ctx context.Context) (string, error) {
+// ChannelName returns the name of a channel, without the #.
+func (p *People) ChannelName(ctx context.Context, id string) (string, error) {
+	return p.channels.get(ctx, id, func(ctx context.Context) (string, error) {
 		a, err := p.client.call(ctx, methodChannel, url.Values{"channel": {id}})
 		if err != nil {
 			return "", err
 		}
-		return first(a.obj("channel").str("name"), id), nil
+		return firstNonEmpty(a.obj("channel").str("name"), id), nil
 	})
 }
 
-// names looks names up for the text of a message; whatever cannot be found is shown by its id, and so is who is not listed:
+// nameLookup looks names up for the text of a message; whatever cannot be found is shown by its id, and so is who is not listed:
 // he chose his name himself.
-func (p *People) names(ctx context.Context) lookup {
-	return lookup{
+func (p *People) nameLookup(ctx context.Context) nameLookup {
+	return nameLookup{
 		member: func(id string) string {
-			if listed := p.client.listed.Load(); id != p.client.Self().User && (listed == nil || !(*listed)(id)) {
+			if listed := p.client.isListed.Load(); id != p.client.Self().User && (listed == nil || !(*listed)(id)) {
 				return ""
 			}
 			person, err := p.Person(ctx, id)
@@ -123,7 +123,7 @@ func (p *People) names(ctx context.Context) lookup {
 			return person.Name
 		},
 		channel: func(id string) string {
-			name, err := p.Channel(ctx, id)
+			name, err := p.ChannelName(ctx, id)
 			if err != nil {
 				return ""
 			}
@@ -134,7 +134,7 @@ func (p *People) names(ctx context.Context) lookup {
 
 // cache remembers what Slack said, for a while and within bounds.
 type cache[V any] struct {
-	flight singleflight.Group
+	inFlight singleflight.Group
 
 	mu      sync.Mutex // guards the fields that follow
 	entries map[string]entry[V]
@@ -153,10 +153,10 @@ func (c *cache[V]) get(ctx context.Context, key string, fetch func(context.Conte
 		if e, ok := c.find(key); ok {
 			return e.value, e.err
 		}
-		v, err, _ := c.flight.Do(key, func() (any, error) {
+		v, err, _ := c.inFlight.Do(key, func() (any, error) {
 			v, err := fetch(ctx)
 			if err == nil || errors.Is(err, ErrNoPerson) {
-				c.keep(key, entry[V]{value: v, err: err, until: time.Now().Add(peopleTTL)})
+				c.store(key, entry[V]{value: v, err: err, until: time.Now().Add(peopleTTL)})
 			}
 			return v, err
 		})
@@ -175,20 +175,20 @@ func (c *cache[V]) find(key string) (entry[V], bool) {
 	return e, ok && time.Now().Before(e.until)
 }
 
-func (c *cache[V]) keep(key string, e entry[V]) {
+func (c *cache[V]) store(key string, e entry[V]) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.entries == nil {
 		c.entries = map[string]entry[V]{}
 	}
-	if len(c.entries) >= peopleMax {
-		c.shrink()
+	if len(c.entries) >= maxPeople {
+		c.evict()
 	}
 	c.entries[key] = e
 }
 
-// shrink forgets what is out of date, and the entry that will be so next. The caller holds mu.
-func (c *cache[V]) shrink() {
+// evict forgets what is out of date, and the entry that will be so next. The caller holds mu.
+func (c *cache[V]) evict() {
 	oldest, now := "", time.Now()
 	for k, e := range c.entries {
 		if now.After(e.until) {

@@ -7,15 +7,15 @@ import (
 
 // queue is a first-in-first-out line between goroutines whose push never blocks.
 type queue[T any] struct {
-	max  int
-	wake chan struct{}
+	max    int
+	wakeup chan struct{}
 
 	mu    sync.Mutex // guards the fields that follow
 	items []T
 }
 
 func newQueue[T any](limit int) *queue[T] {
-	return &queue[T]{max: limit, wake: make(chan struct{}, 1)}
+	return &queue[T]{max: limit, wakeup: make(chan struct{}, 1)}
 }
 
 // push appends v. It reports false, and drops v, when the line is full.
@@ -27,14 +27,14 @@ func (q *queue[T]) push(v T) bool {
 	}
 	q.items = append(q.items, v)
 	select {
-	case q.wake <- struct{}{}:
+	case q.wakeup <- struct{}{}:
 	default:
 	}
 	return true
 }
 
 // take waits until there is something and takes all of it; ok is false when ctx ended first.
-func (q *queue[T]) take(ctx context.Context) (items []T, ok bool) {
+func (q *queue[T]) takeAll(ctx context.Context) (items []T, ok bool) {
 	for ctx.Err() == nil {
 		q.mu.Lock()
 		items, q.items = q.items, nil
@@ -43,7 +43,7 @@ func (q *queue[T]) take(ctx context.Context) (items []T, ok bool) {
 			return items, true
 		}
 		select {
-		case <-q.wake:
+		case <-q.wakeup:
 		case <-ctx.Done():
 		}
 	}

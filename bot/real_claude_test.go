@@ -113,7 +113,7 @@ func TestRealClaudeTakes200RepliesAtRandomMomentsOnceAndInOrder(t *testing.T) {
 		if r.IntN(10) == 0 {
 			text += strings.Repeat("\nand another line", 1+r.IntN(60))
 		}
-		want, replies = append(want, words(text)), append(replies, k.reply(text))
+		want, replies = append(want, commandArgs(text)), append(replies, k.reply(text))
 		k.pause(r)
 	}
 	for ts, e := range k.settled(replies) { // the receipts take their time: Slack takes fifty a minute
@@ -124,7 +124,7 @@ func TestRealClaudeTakes200RepliesAtRandomMomentsOnceAndInOrder(t *testing.T) {
 	k.w.until("the last reply to reach the model", func() bool { return k.heard(want[len(want)-1]) > 0 })
 	var got []string
 	for _, h := range k.model.Heard() {
-		if text := words(h); strings.HasPrefix(text, "reply ") {
+		if text := commandArgs(h); strings.HasPrefix(text, "reply ") {
 			got = append(got, text)
 		}
 	}

@@ -163,8 +163,8 @@ func (k *talk) once(text string) {
 // pasted is the wrapper that newer versions put around what is pasted.
 var pasted = regexp.MustCompile(`</?pasted_content\b[^>]*>`)
 
-// words makes texts comparable: the agent trims lines.
-func words(text string) string {
+// commandArgs makes texts comparable: the agent trims lines.
+func commandArgs(text string) string {
 	return strings.Join(strings.Fields(pasted.ReplaceAllString(text, " ")), " ")
 }
 
@@ -172,7 +172,7 @@ func words(text string) string {
 func (k *talk) heard(text string) int {
 	n := 0
 	for _, h := range k.model.Heard() {
-		if words(h) == words(text) {
+		if commandArgs(h) == commandArgs(text) {
 			n++
 		}
 	}

@@ -149,8 +149,8 @@ func newFlaky(t *testing.T) *flaky {
 		t.Fatal(err)
 	}
 	heard := newEar()
-	in := NewInbound(InboundOptions{Client: x.client, Threads: heard, Sink: heard, Notice: heard.notice, Log: x.log.logger()})
-	x.socket = NewSocket(SocketOptions{Client: x.client, Inbound: in, CatchUps: x, Sink: heard, Log: x.log.logger(), Dial: x.net.dialer(forSocket)})
+	in := NewEventRouter(EventRouterOptions{Client: x.client, Threads: heard, Sink: heard, OnChannelEvent: heard.notice, Log: x.log.logger()})
+	x.socket = NewSocket(SocketOptions{Client: x.client, Router: in, CatchUps: x, Sink: heard, Log: x.log.logger(), Dial: x.net.dialer(forSocket)})
 	return x
 }
 

@@ -158,26 +158,26 @@ func TestTheHourOfARefusedTokenIsOneHour(t *testing.T) {
 	t.Parallel()
 	o := SocketOptions{}.withDefaults()
 	wait, now := newBackoff(o), time.Now()
-	wait.accepted()
-	refusal := fatal(appTokenName, "invalid_auth", "")
+	wait.markAccepted()
+	refusal := newFatalError(appTokenName, "invalid_auth", "")
 	for at := time.Duration(0); at < time.Hour; at += 10 * time.Minute {
 		for _, err := range []error{refusal, errClosed} {
-			if shown, over := wait.judge(err, now.Add(at)); over {
+			if shown, over := wait.assess(err, now.Add(at)); over {
 				t.Fatalf("over after %s: %v", at, shown)
 			}
 		}
-		if d := wait.next(false, errClosed); d > o.BackoffMax {
+		if d := wait.nextDelay(false, errClosed); d > o.BackoffMax {
 			t.Errorf("after a fault of the network it waits %s", d)
 		}
 	}
-	if _, over := wait.judge(refusal, now.Add(time.Hour)); !over {
+	if _, over := wait.assess(refusal, now.Add(time.Hour)); !over {
 		t.Error("after an hour it goes on")
 	}
-	wait.accepted()
-	if _, over := wait.judge(refusal, now.Add(2*time.Hour)); over {
+	wait.markAccepted()
+	if _, over := wait.assess(refusal, now.Add(2*time.Hour)); over {
 		t.Error("a token that was taken meanwhile has no hour of its own")
 	}
-	if _, over := wait.judge(fatal(appTokenName, "token_revoked", ""), now); !over {
+	if _, over := wait.assess(newFatalError(appTokenName, "token_revoked", ""), now); !over {
 		t.Error("a token that was revoked is tried on")
 	}
 }

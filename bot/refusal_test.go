@@ -15,13 +15,13 @@ func TestABotTokenThatIsRefusedForAWhileIsSaid(t *testing.T) {
 	x := start(t)
 	s := x.up()
 	told := 0
-	x.client.refused.changed = func() { told++ }
+	x.client.tokenStatus.onChange = func() { told++ }
 	x.Faults().InjectAPI(methodPost, 2, localslack.Error("invalid_auth"))
 	for range 2 {
-		if _, err := x.client.Post(x.ctx, chat.Post{Channel: x.ch, Text: "x", Nonce: "n"}); code(err) != "invalid_auth" {
+		if _, err := x.client.Post(x.ctx, chat.Post{Channel: x.ch, Text: "x", Nonce: "n"}); errorCode(err) != "invalid_auth" {
 			t.Errorf("posted: %v", err)
 		}
-		if why := x.client.refused.problem(); !strings.Contains(why, "invalid_auth") || !strings.Contains(why, "bot token") || told != 1 {
+		if why := x.client.tokenStatus.problem(); !strings.Contains(why, "invalid_auth") || !strings.Contains(why, "bot token") || told != 1 {
 			t.Errorf("said %d times %q", told, why)
 		}
 	}
@@ -30,12 +30,12 @@ func TestABotTokenThatIsRefusedForAWhileIsSaid(t *testing.T) {
 	x.until("another connection", func() bool { return s.State().Reconnects == 1 && s.State().Connected })
 	x.Faults().InjectAPI(methodPost, 1, localslack.HTML(200)) // nor is a page
 	_, _ = x.client.Post(x.ctx, chat.Post{Channel: x.ch, Text: "x", Nonce: "n"})
-	if x.client.refused.problem() == "" {
+	if x.client.tokenStatus.problem() == "" {
 		t.Error("it was unsaid too early")
 	}
 	x.Faults().InjectAPI(methodPost, 1, localslack.Error("msg_too_long")) // the token is taken; the message is not
 	_, _ = x.client.Post(x.ctx, chat.Post{Channel: x.ch, Text: "x", Nonce: "n"})
-	if why := x.client.refused.problem(); why != "" || told != 2 {
+	if why := x.client.tokenStatus.problem(); why != "" || told != 2 {
 		t.Errorf("still said: %q, %d times", why, told)
 	}
 }

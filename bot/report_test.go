@@ -10,45 +10,45 @@ import (
 // toldStates are the states that a reporter told, with when.
 type toldStates struct {
 	mu   sync.Mutex // guards the fields that follow
-	now  Report
-	told []Report
+	now  Status
+	told []Status
 	at   []time.Time
 }
 
-func (s *toldStates) state() Report {
+func (s *toldStates) state() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now
 }
 
-func (s *toldStates) tell(r Report) {
+func (s *toldStates) tell(r Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.told, s.at = append(s.told, r), append(s.at, time.Now())
 }
 
-func (s *toldStates) change(f func(*Report)) {
+func (s *toldStates) change(f func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f(&s.now)
 }
 
 // last is the last state that was told, and how many were.
-func (s *toldStates) last() (Report, int) {
+func (s *toldStates) last() (Status, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.told[len(s.told)-1], len(s.told)
 }
 
 // reporting runs a reporter in a bubble's time.
-func reporting(t *testing.T, test func(s *toldStates, r *stateReporter)) {
+func reporting(t *testing.T, test func(s *toldStates, r *statusReporter)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := new(toldStates)
-		r := newStateReporter(s.state, s.tell)
+		r := newStatusReporter(s.state, s.tell)
 		var wg sync.WaitGroup
 		wg.Go(func() { r.run(t.Context()) })
 		t.Cleanup(wg.Wait)
-		<-time.After(reportGap)
+		<-time.After(statusMinGap)
 		synctest.Wait()
 		test(s, r)
 	})
@@ -56,15 +56,15 @@ func reporting(t *testing.T, test func(s *toldStates, r *stateReporter)) {
 
 func TestAChangeOfTheStateIsToldAtOnce(t *testing.T) {
 	t.Parallel()
-	reporting(t, func(s *toldStates, r *stateReporter) {
-		s.change(func(now *Report) { now.Socket.Connected = true })
-		r.poke()
+	reporting(t, func(s *toldStates, r *statusReporter) {
+		s.change(func(now *Status) { now.Socket.Connected = true })
+		r.wake()
 		synctest.Wait() // no time passes
 		if last, n := s.last(); !last.Socket.Connected || n != 2 {
 			t.Errorf("told %d times, the last %+v", n, last)
 		}
-		s.change(func(now *Report) { now.Threads.Unposted = 3 }) // nobody says so
-		<-time.After(reportLook + reportGap)
+		s.change(func(now *Status) { now.Threads.Unposted = 3 }) // nobody says so
+		<-time.After(statusCheckEvery + statusMinGap)
 		synctest.Wait()
 		if last, _ := s.last(); last.Threads.Unposted != 3 {
 			t.Errorf("the last is %+v", last)
@@ -74,13 +74,13 @@ func TestAChangeOfTheStateIsToldAtOnce(t *testing.T) {
 
 func TestABurstOfChangesIsToldInAFewWritesAndItsEndIsTold(t *testing.T) {
 	t.Parallel()
-	reporting(t, func(s *toldStates, r *stateReporter) {
+	reporting(t, func(s *toldStates, r *statusReporter) {
 		for i := range 2000 {
-			s.change(func(now *Report) { now.Socket.Connected, now.Threads.Bound = i%2 > 0, i })
-			r.poke()
+			s.change(func(now *Status) { now.Socket.Connected, now.Threads.Bound = i%2 > 0, i })
+			r.wake()
 			<-time.After(time.Millisecond)
 		}
-		<-time.After(reportGap)
+		<-time.After(statusMinGap)
 		synctest.Wait()
 		if last, n := s.last(); last.Threads.Bound != 1999 || !last.Socket.Connected || n > 12 {
 			t.Errorf("told %d times in two seconds, the last %+v", n, last)
@@ -90,9 +90,9 @@ func TestABurstOfChangesIsToldInAFewWritesAndItsEndIsTold(t *testing.T) {
 
 func TestASignOfLifeAloneIsToldEveryFiveSeconds(t *testing.T) {
 	t.Parallel()
-	reporting(t, func(s *toldStates, _ *stateReporter) {
+	reporting(t, func(s *toldStates, _ *statusReporter) {
 		for range 600 {
-			s.change(func(now *Report) { now.Socket.LastFrame = time.Now() })
+			s.change(func(now *Status) { now.Socket.LastFrame = time.Now() })
 			<-time.After(100 * time.Millisecond)
 		}
 		if _, n := s.last(); n < 11 || n > 14 {

@@ -13,9 +13,9 @@ import (
 // would need one more scope.
 func groupLabels(text string) map[string]string {
 	labels := map[string]string{}
-	for _, t := range token.FindAllString(text, -1) {
+	for _, t := range tokenPattern.FindAllString(text, -1) {
 		if id, label, ok := strings.Cut(strings.Trim(t, "<>"), "|"); ok && strings.HasPrefix(id, "!subteam^") {
-			labels[strings.TrimPrefix(id, "!subteam^")] = entities.Replace(label)
+			labels[strings.TrimPrefix(id, "!subteam^")] = unescapeEntities.Replace(label)
 		}
 	}
 	return labels
@@ -29,17 +29,17 @@ type richWriter struct {
 }
 
 // each gives every element of o to f.
-func (w *richWriter) each(o object, f func(object) bool) bool {
+func (w *richWriter) each(o rawObject, f func(rawObject) bool) bool {
 	items, ok := o.list("elements")
 	if !ok {
-		w.WriteString(w.lost("a text"))
+		w.WriteString(w.markUnreadable("a text"))
 	}
 	for _, item := range items {
-		if x := loose(item); x != nil {
+		if x := parseObject(item); x != nil {
 			ok = f(x) && ok
 			continue
 		}
-		w.WriteString(w.lost("a part of a text"))
+		w.WriteString(w.markUnreadable("a part of a text"))
 		ok = false
 	}
 	return ok
@@ -53,7 +53,7 @@ func (w *richWriter) freshLine() {
 }
 
 // element writes one part of a rich_text block.
-func (w *richWriter) element(o object) bool {
+func (w *richWriter) element(o rawObject) bool {
 	w.freshLine()
 	switch o.str("type") {
 	case "rich_text_section":
@@ -68,22 +68,22 @@ func (w *richWriter) element(o object) bool {
 	if items, _ := o.list("elements"); len(items) > 0 {
 		return w.each(o, w.inline)
 	}
-	text, ok := w.unknown(o)
+	text, ok := w.unknownElement(o)
 	w.WriteString(text)
 	return ok
 }
 
-// unknown is what people see of an element that is not known.
-func (w *richWriter) unknown(o object) (text string, ok bool) {
-	text = w.within(func() string { return w.members(o) })
-	if text = first(text, o.str("fallback")); text != "" {
+// unknownElement is what people see of an element that is not known.
+func (w *richWriter) unknownElement(o rawObject) (text string, ok bool) {
+	text = w.withDepth(func() string { return w.members(o) })
+	if text = firstNonEmpty(text, o.str("fallback")); text != "" {
 		return text, true
 	}
-	return w.lost(kindName("a part", o.str("type"))), false
+	return w.markUnreadable(describeKind("a part", o.str("type"))), false
 }
 
 // nested renders the inline elements of o apart.
-func (w *richWriter) nested(o object, plain bool) (string, bool) {
+func (w *richWriter) nested(o rawObject, plain bool) (string, bool) {
 	inner := &richWriter{contentReader: w.contentReader}
 	f := inner.inline
 	if plain {
@@ -93,7 +93,7 @@ func (w *richWriter) nested(o object, plain bool) (string, bool) {
 	return inner.String(), ok
 }
 
-func (w *richWriter) quote(o object) bool {
+func (w *richWriter) quote(o rawObject) bool {
 	text, ok := w.nested(o, false)
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		w.WriteString("> " + line + "\n")
@@ -101,7 +101,7 @@ func (w *richWriter) quote(o object) bool {
 	return ok
 }
 
-func (w *richWriter) preformatted(o object) bool {
+func (w *richWriter) preformatted(o rawObject) bool {
 	text, ok := w.nested(o, true)
 	w.WriteString("```" + o.str("language") + "\n" + strings.TrimRight(text, "\n") + "\n```\n")
 	return ok
@@ -109,16 +109,16 @@ func (w *richWriter) preformatted(o object) bool {
 
 // list writes one list; a deeper one is a list of its own with a higher indent. Four spaces are a level under either
 // kind of mark.
-func (w *richWriter) list(o object) bool {
+func (w *richWriter) list(o rawObject) bool {
 	indent := strings.Repeat("    ", min(max(o.num("indent"), 0), 8))
 	number := o.num("offset")
-	return w.each(o, func(item object) bool {
+	return w.each(o, func(item rawObject) bool {
 		mark := "- "
 		if o.str("style") == "ordered" {
 			number++
 			mark = strconv.Itoa(number) + ". "
 		}
-		text, ok := w.listed(item)
+		text, ok := w.listItem(item)
 		text = strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n"+indent+strings.Repeat(" ", len(mark)))
 		w.WriteString(indent + mark + text + "\n")
 		return ok
@@ -126,33 +126,33 @@ func (w *richWriter) list(o object) bool {
 }
 
 // listed renders an item of a list.
-func (w *richWriter) listed(item object) (string, bool) {
+func (w *richWriter) listItem(item rawObject) (string, bool) {
 	if item.str("type") == "rich_text_section" {
 		return w.nested(item, false)
 	}
-	return w.part(item)
+	return w.nestedPart(item)
 }
 
 // part renders a part that stands within another.
-func (w *richWriter) part(o object) (text string, ok bool) {
+func (w *richWriter) nestedPart(o rawObject) (text string, ok bool) {
 	inner := &richWriter{contentReader: w.contentReader}
-	text = w.within(func() string {
+	text = w.withDepth(func() string {
 		ok = inner.element(o)
 		return strings.TrimRight(inner.String(), "\n")
 	})
 	return text, ok
 }
 
-func (w *richWriter) inline(o object) bool {
+func (w *richWriter) inline(o rawObject) bool {
 	text, ok := w.inlineText(o)
-	w.WriteString(marked(text, o.obj("style")))
+	w.WriteString(applyStyle(text, o.obj("style")))
 	return ok
 }
 
 // inlinePlain is for code: no marks, and a link is what was typed.
-func (w *richWriter) inlinePlain(o object) bool {
+func (w *richWriter) inlinePlain(o rawObject) bool {
 	if o.str("type") == "link" {
-		w.WriteString(first(o.str("text"), o.str("url")))
+		w.WriteString(firstNonEmpty(o.str("text"), o.str("url")))
 		return true
 	}
 	text, ok := w.inlineText(o)
@@ -160,56 +160,58 @@ func (w *richWriter) inlinePlain(o object) bool {
 	return ok
 }
 
-func (w *richWriter) inlineText(o object) (text string, ok bool) {
+func (w *richWriter) inlineText(o rawObject) (text string, ok bool) {
 	kind := o.str("type")
 	if strings.HasPrefix(kind, "rich_text") {
-		return w.part(o)
+		return w.nestedPart(o)
 	}
-	known := inlineKinds[kind]
+	known := inlineRenderers[kind]
 	if known == nil {
-		return w.unknown(o)
+		return w.unknownElement(o)
 	}
 	if text, ok = known(w, o); !ok {
-		text, _ = w.unknown(o)
+		text, _ = w.unknownElement(o)
 	}
 	return text, ok
 }
 
-// inlineKinds render the elements that are known. ok is false where the element lacks what makes it one.
-var inlineKinds = map[string]func(w *richWriter, o object) (text string, ok bool){
-	"text": func(_ *richWriter, o object) (string, bool) {
+// inlineRenderers render the elements that are known. ok is false where the element lacks what makes it one.
+var inlineRenderers = map[string]func(w *richWriter, o rawObject) (text string, ok bool){
+	"text": func(_ *richWriter, o rawObject) (string, bool) {
 		var s string
 		return o.str("text"), json.Unmarshal(o["text"], &s) == nil
 	},
-	"link": func(_ *richWriter, o object) (string, bool) {
-		return typedLink(o.str("url"), o.str("text")), o.str("url") != ""
+	"link": func(_ *richWriter, o rawObject) (string, bool) {
+		return decodeLink(o.str("url"), o.str("text")), o.str("url") != ""
 	},
-	"user":                member,
-	"canvas_user_mention": member,
-	"channel": func(w *richWriter, o object) (string, bool) {
+	"user":                userMention,
+	"canvas_user_mention": userMention,
+	"channel": func(w *richWriter, o rawObject) (string, bool) {
 		return w.lookup.channelName(o.str("channel_id"), ""), o.str("channel_id") != ""
 	},
-	"usergroup": func(w *richWriter, o object) (string, bool) {
+	"usergroup": func(w *richWriter, o rawObject) (string, bool) {
 		id := o.str("usergroup_id")
 		return groupName(id, w.groups[id]), id != ""
 	},
-	"team": func(_ *richWriter, o object) (string, bool) {
-		return handle("@", o.str("team_id")), o.str("team_id") != ""
+	"team": func(_ *richWriter, o rawObject) (string, bool) {
+		return prefixedHandle("@", o.str("team_id")), o.str("team_id") != ""
 	},
-	"broadcast": func(_ *richWriter, o object) (string, bool) { return handle("@", o.str("range")), o.str("range") != "" },
-	"emoji": func(_ *richWriter, o object) (string, bool) {
-		return typedEmoji(o), o.str("name") != "" || o.str("unicode") != ""
+	"broadcast": func(_ *richWriter, o rawObject) (string, bool) {
+		return prefixedHandle("@", o.str("range")), o.str("range") != ""
 	},
-	"date":  func(_ *richWriter, o object) (string, bool) { return typedDate(o), o.has("timestamp") },
-	"color": func(_ *richWriter, o object) (string, bool) { return o.str("value"), o.str("value") != "" },
+	"emoji": func(_ *richWriter, o rawObject) (string, bool) {
+		return decodeEmoji(o), o.str("name") != "" || o.str("unicode") != ""
+	},
+	"date":  func(_ *richWriter, o rawObject) (string, bool) { return decodeDate(o), o.has("timestamp") },
+	"color": func(_ *richWriter, o rawObject) (string, bool) { return o.str("value"), o.str("value") != "" },
 }
 
-func member(w *richWriter, o object) (string, bool) {
+func userMention(w *richWriter, o rawObject) (string, bool) {
 	return w.lookup.memberName(o.str("user_id")), o.str("user_id") != ""
 }
 
-// typedEmoji is the character, or :name: for an emoji that has none.
-func typedEmoji(o object) string {
+// decodeEmoji is the character, or :name: for an emoji that has none.
+func decodeEmoji(o rawObject) string {
 	var runes []rune
 	for hex := range strings.SplitSeq(o.str("unicode"), "-") {
 		r, err := strconv.ParseUint(hex, 16, 21)
@@ -232,19 +234,19 @@ func emojiName(name string) string {
 	return ":" + name + ":"
 }
 
-func typedDate(o object) string {
-	return first(o.str("fallback"), time.Unix(int64(o.num("timestamp")), 0).UTC().Format(time.RFC3339))
+func decodeDate(o rawObject) string {
+	return firstNonEmpty(o.str("fallback"), time.Unix(int64(o.num("timestamp")), 0).UTC().Format(time.RFC3339))
 }
 
-// marked puts the marks of Slack's composer around text, inside its outer white space, where they would not count.
-func marked(text string, style object) string {
+// applyStyle puts the marks of Slack's composer around text, inside its outer white space, where they would not count.
+func applyStyle(text string, style rawObject) string {
 	core := strings.TrimSpace(text)
 	if core == "" {
 		return text
 	}
 	before, after, _ := strings.Cut(text, core)
 	for _, m := range []struct{ style, mark string }{{"code", "`"}, {"strike", "~"}, {"italic", "_"}, {"bold", "*"}} {
-		if style.is(m.style) {
+		if style.isTrue(m.style) {
 			core = m.mark + core + m.mark
 		}
 	}

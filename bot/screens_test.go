@@ -31,7 +31,7 @@ func TestTheScreenOfAnIdleAgentIsNotReadAgainAndAgain(t *testing.T) {
 	var signs, views atomic.Int64
 	w := newWorld(t, func(s *setup) {
 		s.options = func(o *bot.Options) {
-			o.Looks, o.Core = 50*time.Millisecond, watchedCore{Core: o.Core, signs: &signs, views: &views}
+			o.ScreenInterval, o.Core = 50*time.Millisecond, watchedCore{Core: o.Core, signs: &signs, views: &views}
 		}
 	})
 	a := w.agent("helper")

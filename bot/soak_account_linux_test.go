@@ -43,7 +43,7 @@ func (k *soakTalk) verdict(b threads.Binding, r *soakReply) string {
 	case e.Outcome == threads.OutcomeAccepted, e.Outcome == threads.OutcomeTyped:
 		return accepted
 	case e.Outcome == threads.OutcomeFailed:
-		return failed
+		return errorText
 	case e.State == threads.StateSettled:
 		return settledOnly
 	}
@@ -95,9 +95,9 @@ func (k *soakTalk) account(s *soak, counts map[string]int) (delays []time.Durati
 			s.t.Errorf("%q arrived %d times", r.texts, len(at))
 		case len(at) == 1 && at[0] < last:
 			s.t.Errorf("%q arrived at %s after one that was written later, at %s: %s", r.texts, got[at[0]].At, got[last].At, k.history(s, before))
-		case len(at) == 1 && receipt == failed:
+		case len(at) == 1 && receipt == errorText:
 			s.t.Errorf("%q arrived, and its receipt says that it did not", r.texts)
-		case len(at) == 0 && !r.deleted && (receipt == failed || receipt == settledOnly):
+		case len(at) == 0 && !r.deleted && (receipt == errorText || receipt == settledOnly):
 			untyped++
 		case len(at) == 0 && receipt == accepted:
 			s.t.Errorf("%q did not arrive, and its receipt says that it did", r.texts)

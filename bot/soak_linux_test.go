@@ -125,7 +125,7 @@ type soakFault struct {
 
 // disturb plays faults at random moments, on average one in each time of that length.
 func (s *soak) disturb(ctx context.Context, every time.Duration, faults []soakFault) error {
-	for len(faults) > 0 && pause(ctx, rand.N(2*every)) {
+	for len(faults) > 0 && sleepCtx(ctx, rand.N(2*every)) {
 		f, began := faults[rand.IntN(len(faults))], time.Now()
 		if err := f.play(context.WithoutCancel(ctx)); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
@@ -139,7 +139,7 @@ func (s *soak) disturb(ctx context.Context, every time.Duration, faults []soakFa
 }
 
 // pause waits. It says whether ctx goes on.
-func pause(ctx context.Context, d time.Duration) bool {
+func sleepCtx(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
 	case <-ctx.Done():
@@ -171,7 +171,7 @@ func (s *soak) globalFaults() []soakFault {
 	} {
 		faults = append(faults, soakFault{name, func(ctx context.Context) error {
 			f()
-			pause(ctx, time.Second)
+			sleepCtx(ctx, time.Second)
 			return s.connected(ctx)
 		}})
 	}
@@ -181,7 +181,7 @@ func (s *soak) globalFaults() []soakFault {
 func (s *soak) killBot(ctx context.Context) error {
 	s.bot.kill()
 	s.kills++
-	pause(ctx, rand.N(400*time.Millisecond))
+	sleepCtx(ctx, rand.N(400*time.Millisecond))
 	s.bot = s.spawn()
 	return s.connected(ctx)
 }
@@ -199,7 +199,7 @@ func (s *soak) breakConfig(ctx context.Context) error {
 	if err := s.replan(func(p *plan) { p.Suspended = true }); err != nil {
 		return err
 	}
-	pause(ctx, rand.N(2*time.Second))
+	sleepCtx(ctx, rand.N(2*time.Second))
 	return s.replan(func(p *plan) { p.Suspended = false })
 }
 
@@ -221,7 +221,7 @@ func (s *soak) fillDisk(ctx context.Context) error {
 	if err := limit(0); err != nil {
 		return err
 	}
-	pause(ctx, rand.N(2*time.Second))
+	sleepCtx(ctx, rand.N(2*time.Second))
 	return limit(unix.RLIM_INFINITY)
 }
 
@@ -268,7 +268,7 @@ type soakReply struct {
 // write writes replies at random moments, and changes or deletes some of them soon after.
 func (k *soakTalk) write(ctx context.Context, n int) error {
 	for range n {
-		if !pause(ctx, rand.N(2*time.Second*soakSessions/soakRate)) {
+		if !sleepCtx(ctx, rand.N(2*time.Second*soakSessions/soakRate)) {
 			return ctx.Err()
 		}
 		if err := k.say(soakText(), true); err != nil {
@@ -306,11 +306,11 @@ func (k *soakTalk) say(text string, changes bool) error {
 	}
 	switch rand.IntN(12) {
 	case 0:
-		pause(k.w.ctx, rand.N(100*time.Millisecond))
+		sleepCtx(k.w.ctx, rand.N(100*time.Millisecond))
 		r.texts = append(r.texts, r.texts[0]+" edited")
 		return k.w.ann.Edit(k.ch, ts, r.texts[1])
 	case 1:
-		pause(k.w.ctx, rand.N(100*time.Millisecond))
+		sleepCtx(k.w.ctx, rand.N(100*time.Millisecond))
 		r.deleted = true
 		return k.w.ann.Delete(k.ch, ts)
 	}
@@ -333,7 +333,7 @@ func (k *soakTalk) killAgent(ctx context.Context) error {
 		if _, err = k.w.core.Start(ctx, sessions.StartRequest{Ref: k.ref}); err == nil && k.screen().State != "" {
 			return nil
 		}
-		if !pause(k.w.ctx, 20*time.Millisecond) {
+		if !sleepCtx(k.w.ctx, 20*time.Millisecond) {
 			return errors.Join(k.w.ctx.Err(), err)
 		}
 	}
@@ -346,11 +346,11 @@ func (k *soakTalk) openDialog(ctx context.Context) error {
 	}
 	deadline := time.Now().Add(5 * time.Second) // the agent may never get to it
 	for k.screen().State != smallagent.StateAsking {
-		if time.Now().After(deadline) || !pause(k.w.ctx, 10*time.Millisecond) {
+		if time.Now().After(deadline) || !sleepCtx(k.w.ctx, 10*time.Millisecond) {
 			return k.w.ctx.Err()
 		}
 	}
-	pause(ctx, rand.N(1500*time.Millisecond))
+	sleepCtx(ctx, rand.N(1500*time.Millisecond))
 	return k.closeDialogs()
 }
 
@@ -366,7 +366,7 @@ func (k *soakTalk) closeDialogs() error {
 				k.w.tmux("send-keys", "-t", p.ID, "Escape")
 			}
 		}
-		if !pause(k.w.ctx, 50*time.Millisecond) {
+		if !sleepCtx(k.w.ctx, 50*time.Millisecond) {
 			return k.w.ctx.Err()
 		}
 	}

@@ -14,35 +14,35 @@ import (
 	"the-loop/sessions"
 )
 
-// SocketOptions are what a [Socket] is made of. Client, Inbound, CatchUps and Sink are required; the durations have
+// SocketOptions are what a [Socket] is made of. Client, Inbound, CatchUpRequester and Sink are required; the durations have
 // defaults.
 type SocketOptions struct {
-	Client   *Client
-	Inbound  *Inbound
-	Doors    *Doors // waited for at the end; may be nil
-	CatchUps CatchUps
-	Sink     sessions.Sink
-	Log      *slog.Logger
+	Client       *Client
+	Router       *EventRouter
+	Interactions *InteractionRouter // waited for at the end; may be nil
+	CatchUps     CatchUpRequester
+	Sink         sessions.Sink
+	Log          *slog.Logger
 
 	Changed func() // told when the state has changed; may be nil, must not block
 
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error) // opens what is under a WebSocket; nil: a [net.Dialer]
 
-	Ping       time.Duration // Slack's pings must come at least this often; default 30 s
-	Silent     time.Duration // without a single byte for so long, a connection is given up; it is pinged before; default 12 s
-	Step       time.Duration // for each step of opening a connection: asking for it, dialling, the hello; default 7 s
-	Stable     time.Duration // a connection that lived so long is followed by the next one at once; default 10 s
-	BackoffMin time.Duration // after the first failure; doubles with each; default 500 ms
-	BackoffMax time.Duration // default 4 s: Step and this make 11 s, so that 15 s after a fault there is a connection
-	Grace      time.Duration // how long a token that worked and is refused now is tried again; default one hour
-	GraceMax   time.Duration // the longest wait between two such tries; default 5 minutes
+	PingTimeout    time.Duration // Slack's pings must come at least this often; default 30 s
+	SilenceTimeout time.Duration // without a single byte for so long, a connection is given up; it is pinged before; default 12 s
+	StepTimeout    time.Duration // for each step of opening a connection: asking for it, dialling, the hello; default 7 s
+	Stable         time.Duration // a connection that lived so long is followed by the next one at once; default 10 s
+	BackoffMin     time.Duration // after the first failure; doubles with each; default 500 ms
+	BackoffMax     time.Duration // default 4 s: Step and this make 11 s, so that 15 s after a fault there is a connection
+	Grace          time.Duration // how long a token that worked and is refused now is tried again; default one hour
+	GraceMax       time.Duration // the longest wait between two such tries; default 5 minutes
 }
 
 func (o SocketOptions) withDefaults() SocketOptions {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&o.Ping, 30 * time.Second}, {&o.Silent, 12 * time.Second}, {&o.Step, 7 * time.Second}, {&o.Stable, 10 * time.Second},
+	}{{&o.PingTimeout, 30 * time.Second}, {&o.SilenceTimeout, 12 * time.Second}, {&o.StepTimeout, 7 * time.Second}, {&o.Stable, 10 * time.Second},
 		{&o.BackoffMin, 500 * time.Millisecond}, {&o.BackoffMax, 4 * time.Second}, {&o.Grace, time.Hour}, {&o.GraceMax, 5 * time.Minute}} {
 		if *d.field == 0 {
 			*d.field = d.value
@@ -54,7 +54,7 @@ func (o SocketOptions) withDefaults() SocketOptions {
 	if o.Changed == nil {
 		o.Changed = func() {}
 	}
-	o.Log = orSilent(o.Log)
+	o.Log = loggerOrDiscard(o.Log)
 	return o
 }
 
@@ -75,12 +75,12 @@ type State struct {
 // acked, which takes four fifths of the time until the ack in a burst, keeps Slack's reason for a disconnect to itself,
 // and waits forever when its reader stalls.
 type Socket struct {
-	o         SocketOptions
-	jobs      *queue[func(context.Context)]
-	lost      atomic.Bool // the line was full
-	lastFrame atomic.Int64
+	o          SocketOptions
+	jobs       *queue[func(context.Context)]
+	overflowed atomic.Bool // the line was full
+	lastFrame  atomic.Int64
 
-	taken atomic.Int64 // how often Slack has taken the app token
+	tokenAccepted atomic.Int64 // how often Slack has taken the app token
 
 	mu     sync.Mutex // guards the fields that follow
 	state  State
@@ -111,11 +111,11 @@ func (s *Socket) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { s.dispatch(ctx) })
-	err := s.keep(ctx)
+	err := s.keepConnected(ctx)
 	cancel()
 	wg.Wait()
-	if s.o.Doors != nil {
-		s.o.Doors.Wait()
+	if s.o.Interactions != nil {
+		s.o.Interactions.Wait()
 	}
 	return err
 }
@@ -123,7 +123,7 @@ func (s *Socket) Run(ctx context.Context) error {
 // dispatch does the jobs, one after the other.
 func (s *Socket) dispatch(ctx context.Context) {
 	for {
-		jobs, ok := s.jobs.take(ctx)
+		jobs, ok := s.jobs.takeAll(ctx)
 		if !ok {
 			return
 		}
@@ -133,7 +133,7 @@ func (s *Socket) dispatch(ctx context.Context) {
 			}
 			job(ctx)
 		}
-		if s.lost.Swap(false) {
+		if s.overflowed.Swap(false) {
 			s.o.Log.Error("too many events at once; reading all threads again", "waiting", maxJobs)
 			s.o.CatchUps.CatchUpAll()
 		}
@@ -142,30 +142,30 @@ func (s *Socket) dispatch(ctx context.Context) {
 
 func (s *Socket) enqueue(job func(context.Context)) {
 	if !s.jobs.push(job) {
-		s.lost.Store(true)
+		s.overflowed.Store(true)
 	}
 }
 
 // keep connects, again and again.
-func (s *Socket) keep(ctx context.Context) error {
+func (s *Socket) keepConnected(ctx context.Context) error {
 	for wait := newBackoff(s.o); ; {
-		began, taken := time.Now(), s.taken.Load()
-		err := s.once(ctx)
+		began, taken := time.Now(), s.tokenAccepted.Load()
+		err := s.connectOnce(ctx)
 		if ctx.Err() != nil {
-			s.disconnected(context.WithoutCancel(ctx), errStopped)
+			s.onDisconnected(context.WithoutCancel(ctx), errStopped)
 			return nil
 		}
-		if s.taken.Load() > taken {
-			wait.accepted()
+		if s.tokenAccepted.Load() > taken {
+			wait.markAccepted()
 		}
-		err, over := wait.judge(err, time.Now())
-		connected := s.disconnected(ctx, err)
+		err, over := wait.assess(err, time.Now())
+		connected := s.onDisconnected(ctx, err)
 		if over {
 			return err
 		}
 		s.o.Client.Close() // a dead connection among the idle ones would cost the next try as well
-		d := wait.next(connected && time.Since(began) >= s.o.Stable, err)
-		if wait.worthSaying() {
+		d := wait.nextDelay(connected && time.Since(began) >= s.o.Stable, err)
+		if wait.shouldLog() {
 			s.o.Log.Warn("cannot keep a connection to Slack", "tries", wait.failures, "next", d.Round(time.Millisecond), "because", err)
 		}
 		if !pause(ctx, d) {
@@ -174,14 +174,14 @@ func (s *Socket) keep(ctx context.Context) error {
 	}
 }
 
-// once holds one connection and returns why it ended.
-func (s *Socket) once(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, s.o.Step)
+// connectOnce holds one connection and returns why it ended.
+func (s *Socket) connectOnce(ctx context.Context) error {
+	asking, cancel := context.WithTimeout(ctx, s.o.StepTimeout)
 	defer cancel()
-	if err := s.o.Client.known(asking); err != nil {
+	if err := s.o.Client.ensureIdentified(asking); err != nil {
 		return err
 	}
-	return newLink(s).run(ctx)
+	return newConnection(s).run(ctx)
 }
 
 func pause(ctx context.Context, d time.Duration) bool {
@@ -194,13 +194,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// connected notes a hello.
-func (s *Socket) connected(ctx context.Context, connections int, app string) {
+// onConnected notes a hello.
+func (s *Socket) onConnected(ctx context.Context, connections int, app string) {
 	s.mu.Lock()
 	s.state.Reconnects = s.hellos
 	s.hellos++
 	s.state.Connected, s.state.Since, s.state.Problem = true, time.Now(), ""
-	s.state.Connections, s.state.App = connections, first(app, s.state.App)
+	s.state.Connections, s.state.App = connections, firstNonEmpty(app, s.state.App)
 	st := s.state
 	s.mu.Unlock()
 	s.o.Changed()
@@ -213,8 +213,8 @@ func (s *Socket) connected(ctx context.Context, connections int, app string) {
 	s.enqueue(func(context.Context) { s.o.CatchUps.Connected(connections <= 1) })
 }
 
-// disconnected notes the end of a connection and reports whether there had been one.
-func (s *Socket) disconnected(ctx context.Context, why error) bool {
+// onDisconnected notes the end of a connection and reports whether there had been one.
+func (s *Socket) onDisconnected(ctx context.Context, why error) bool {
 	s.mu.Lock()
 	was, since := s.state.Connected, s.state.Since
 	if was || since.IsZero() {
@@ -233,16 +233,16 @@ func (s *Socket) disconnected(ctx context.Context, why error) bool {
 
 // Why a connection ended, where Slack did not say so.
 var (
-	errClosed  = errors.New("the connection to Slack broke")
-	errNoLife  = errors.New("no answer from Slack while connecting")
-	errStopped = errors.New("the bot stops")
+	errClosed     = errors.New("the connection to Slack broke")
+	errNoResponse = errors.New("no answer from Slack while connecting")
+	errStopped    = errors.New("the bot stops")
 )
 
 // closedError is a connection that Slack closed, with Slack's reason.
 type closedError struct{ reason string }
 
 func (e closedError) Error() string {
-	text := "Slack closed the connection: " + first(e.reason, "it gave no reason")
+	text := "Slack closed the connection: " + firstNonEmpty(e.reason, "it gave no reason")
 	switch e.reason {
 	case "link_disabled":
 		return text + "; Socket Mode is switched off in the app's settings"
@@ -262,7 +262,7 @@ func (e silentError) Error() string {
 	return fmt.Sprintf("%s came from Slack for %s", e.what, e.after.Round(time.Millisecond))
 }
 
-// needsAnswer reports an envelope whose ack carries what its handler says.
-func needsAnswer(kind string, payload json.RawMessage) bool {
-	return kind == envelopeInteractive && loose(payload).str("type") == "view_submission"
+// needsAckPayload reports an envelope whose ack carries what its handler says.
+func needsAckPayload(kind string, payload json.RawMessage) bool {
+	return kind == envelopeInteractive && parseObject(payload).str("type") == "view_submission"
 }

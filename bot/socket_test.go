@@ -44,8 +44,8 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 		tune  func(*SocketOptions)
 	}{
 		// slack-go#1093: a stale socket, which is silent with TCP open. openclaw/openclaw#17847: deaf while "connected".
-		{"silent", func(x *world) { x.Faults().Stall() }, func(o *SocketOptions) { o.Silent = 600 * time.Millisecond }},
-		{"silent, by its pings", func(x *world) { x.Faults().Stall() }, func(o *SocketOptions) { o.Ping = 600 * time.Millisecond }},
+		{"silent", func(x *world) { x.Faults().Stall() }, func(o *SocketOptions) { o.SilenceTimeout = 600 * time.Millisecond }},
+		{"silent, by its pings", func(x *world) { x.Faults().Stall() }, func(o *SocketOptions) { o.PingTimeout = 600 * time.Millisecond }},
 		{"cut in the middle of a frame (slack-go#1608)", func(x *world) { x.Faults().CutMidFrame() }, nil},
 		{"dropped (python-slack-sdk#1701)", func(x *world) { x.Faults().Drop() }, nil},
 		{"refreshed", func(x *world) { x.Disconnect("refresh_requested") }, nil},
@@ -64,7 +64,7 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 		{"no hello", func(x *world) {
 			x.Faults().InjectConnect(1, localslack.NoHello())
 			x.Faults().Drop()
-		}, func(o *SocketOptions) { o.Step = 400 * time.Millisecond }},
+		}, func(o *SocketOptions) { o.StepTimeout = 400 * time.Millisecond }},
 		{"open fails (node-slack-sdk#1495, #1500)", func(x *world) {
 			x.Faults().InjectAPI(methodOpen, 1, localslack.Error("internal_error"))
 			x.Faults().InjectAPI(methodOpen, 1, localslack.Error("fatal_error"))
@@ -77,7 +77,7 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 		{"open hangs", func(x *world) {
 			x.Faults().InjectAPI(methodOpen, 1, localslack.Hang())
 			x.Faults().Drop()
-		}, func(o *SocketOptions) { o.Step = 400 * time.Millisecond }},
+		}, func(o *SocketOptions) { o.StepTimeout = 400 * time.Millisecond }},
 		{"open is rate-limited", func(x *world) {
 			x.Faults().InjectAPI(methodOpen, 1, localslack.RateLimited("1"))
 			x.Faults().Drop()
@@ -154,15 +154,15 @@ func TestWaitsGrowWithinBounds(t *testing.T) {
 	o := SocketOptions{}.withDefaults()
 	wait := newBackoff(o)
 	for n := 1; n < 80; n++ {
-		d, most := wait.next(false, errClosed), min(o.BackoffMin<<min(n-1, 20), o.BackoffMax)
+		d, most := wait.nextDelay(false, errClosed), min(o.BackoffMin<<min(n-1, 20), o.BackoffMax)
 		if d < most*3/4 || d > most {
 			t.Errorf("try %d waits %s", n, d)
 		}
 	}
-	if d := wait.next(true, errClosed); d != 0 {
+	if d := wait.nextDelay(true, errClosed); d != 0 {
 		t.Errorf("after a connection that lived: %s", d)
 	}
-	if d := wait.next(false, fmt.Errorf("open: %w", &chat.RateLimitedError{After: 90 * time.Second})); d != 90*time.Second {
+	if d := wait.nextDelay(false, fmt.Errorf("open: %w", &chat.RateLimitedError{After: 90 * time.Second})); d != 90*time.Second {
 		t.Errorf("Slack asks for 90 s, we wait %s", d)
 	}
 }
@@ -353,7 +353,7 @@ func TestLatePingsAreNoReasonToReconnect(t *testing.T) {
 	t.Parallel()
 	x := start(t)
 	x.Faults().PingEvery(250 * time.Millisecond)
-	s := x.up(func(o *SocketOptions) { o.Ping, o.Silent = 500*time.Millisecond, time.Second })
+	s := x.up(func(o *SocketOptions) { o.PingTimeout, o.SilenceTimeout = 500*time.Millisecond, time.Second })
 	seen := func() int {
 		n := 0
 		for _, f := range x.Frames() {

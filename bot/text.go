@@ -7,30 +7,30 @@ import (
 	"the-loop/sessions"
 )
 
-// lookup finds the names behind ids; empty when there is none to be had. Either function may be nil. Names are what people
+// nameLookup finds the names behind ids; empty when there is none to be had. Either function may be nil. Names are what people
 // chose, and come out of it so that they cannot be taken for text.
-type lookup struct {
+type nameLookup struct {
 	member  func(id string) string // of those whose names may be shown; others are shown by their ids
 	channel func(id string) string
 }
 
-func (l lookup) memberName(id string) string {
-	return "@" + first(sessions.DisplayName(ask(l.member, id)), sessions.Handle(id))
+func (l nameLookup) memberName(id string) string {
+	return "@" + firstNonEmpty(sessions.DisplayName(resolve(l.member, id)), sessions.Handle(id))
 }
 
-func (l lookup) channelName(id, label string) string {
-	return "#" + first(sessions.Handle(label), sessions.Handle(ask(l.channel, id)), sessions.Handle(id))
+func (l nameLookup) channelName(id, label string) string {
+	return "#" + firstNonEmpty(sessions.Handle(label), sessions.Handle(resolve(l.channel, id)), sessions.Handle(id))
 }
 
-func ask(f func(string) string, id string) string {
+func resolve(f func(string) string, id string) string {
 	if f == nil || id == "" {
 		return ""
 	}
 	return f(id)
 }
 
-// handle is an id or a handle behind its mark; empty: there is none.
-func handle(mark, id string) string {
+// prefixedHandle is an id or a handle behind its mark; empty: there is none.
+func prefixedHandle(mark, id string) string {
 	if id = sessions.Handle(id); id == "" {
 		return ""
 	}
@@ -38,8 +38,8 @@ func handle(mark, id string) string {
 }
 
 // told is the message as its author typed it, with a line for each attached file.
-func (m message) told(l lookup) string {
-	text, lines := m.typed(l), m.fileLines()
+func (m message) textWithFiles(l nameLookup) string {
+	text, lines := m.fullText(l), m.fileLines()
 	if strings.TrimSpace(text) != "" {
 		lines = append([]string{text}, lines...)
 	}
@@ -50,51 +50,51 @@ func (m message) told(l lookup) string {
 func (m message) fileLines() []string {
 	var lines []string
 	for _, f := range m.files() {
-		lines = append(lines, "[attached in Slack: "+sessions.Sized(first(oneLine(f.Name), "a file"), 200)+"]")
+		lines = append(lines, "[attached in Slack: "+sessions.Sized(firstNonEmpty(oneLine(f.Name), "a file"), 200)+"]")
 	}
 	return lines
 }
 
 var (
-	token    = regexp.MustCompile(`<[^<>]*>`)
-	entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
+	tokenPattern     = regexp.MustCompile(`<[^<>]*>`)
+	unescapeEntities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&")
 )
 
-// typedFromText undoes what Slack did to a text: first the tokens between < and > become what was typed, then the
+// decodeText undoes what Slack did to a text: first the tokens between < and > become what was typed, then the
 // entities are decoded, once. A < that a person typed is an entity, so every bare one opens a token.
-func typedFromText(text string, l lookup) string {
+func decodeText(text string, l nameLookup) string {
 	var b strings.Builder
 	for {
-		at := token.FindStringIndex(text)
+		at := tokenPattern.FindStringIndex(text)
 		if at == nil {
-			b.WriteString(entities.Replace(text))
+			b.WriteString(unescapeEntities.Replace(text))
 			return b.String()
 		}
-		b.WriteString(entities.Replace(text[:at[0]]))
-		b.WriteString(typedToken(text[at[0]+1:at[1]-1], l))
+		b.WriteString(unescapeEntities.Replace(text[:at[0]]))
+		b.WriteString(decodeToken(text[at[0]+1:at[1]-1], l))
 		text = text[at[1]:]
 	}
 }
 
-// typedToken resolves what stood between < and >.
-func typedToken(inner string, l lookup) string {
+// decodeToken resolves what stood between < and >.
+func decodeToken(inner string, l nameLookup) string {
 	id, label, _ := strings.Cut(inner, "|")
-	label = entities.Replace(label)
+	label = unescapeEntities.Replace(label)
 	switch {
 	case strings.HasPrefix(id, "@"):
 		return l.memberName(id[1:])
 	case strings.HasPrefix(id, "#"):
 		return l.channelName(id[1:], label)
 	case strings.HasPrefix(id, "!"):
-		return typedSpecial(id[1:], label)
+		return decodeSpecial(id[1:], label)
 	case strings.Contains(id, ":"):
-		return typedLink(entities.Replace(id), label)
+		return decodeLink(unescapeEntities.Replace(id), label)
 	}
-	return "<" + entities.Replace(inner) + ">"
+	return "<" + unescapeEntities.Replace(inner) + ">"
 }
 
-// typedSpecial resolves <!here>, <!subteam^S1|@group>, <!date^…|fallback> and their like.
-func typedSpecial(name, label string) string {
+// decodeSpecial resolves <!here>, <!subteam^S1|@group>, <!date^…|fallback> and their like.
+func decodeSpecial(name, label string) string {
 	kind, arg, _ := strings.Cut(name, "^")
 	switch kind {
 	case "here", "channel", "everyone":
@@ -102,17 +102,17 @@ func typedSpecial(name, label string) string {
 	case "subteam":
 		return groupName(arg, label)
 	}
-	return first(label, "@"+kind)
+	return firstNonEmpty(label, "@"+kind)
 }
 
 func groupName(id, label string) string {
-	return "@" + first(sessions.Handle(strings.TrimPrefix(label, "@")), sessions.Handle(id))
+	return "@" + firstNonEmpty(sessions.Handle(strings.TrimPrefix(label, "@")), sessions.Handle(id))
 }
 
-// typedLink is a link as it was typed: Slack wraps bare addresses and completes them, so a label that is the address
+// decodeLink is a link as it was typed: Slack wraps bare addresses and completes them, so a label that is the address
 // without its scheme stands for what was typed. Any other label was put on the link by its author, and both are shown
 // the way Slack's composer takes them, [label](address): a label alone could hide where a link goes.
-func typedLink(address, label string) string {
+func decodeLink(address, label string) string {
 	if label == "" {
 		label = strings.TrimPrefix(strings.TrimPrefix(address, "mailto:"), "tel:")
 		return label

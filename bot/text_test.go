@@ -12,7 +12,7 @@ import (
 	"the-loop/bot/render"
 )
 
-var someNames = lookup{
+var someNames = nameLookup{
 	member:  func(id string) string { return map[string]string{"U1": "Ann Lee"}[id] },
 	channel: func(id string) string { return map[string]string{"C1": "general"}[id] },
 }
@@ -50,7 +50,7 @@ func TestTextTokensBecomeWhatWasTyped(t *testing.T) {
 		"“smart” — quotes stay":         "“smart” — quotes stay",
 		"&quot;&#39;":                   "&quot;&#39;",
 	} {
-		if got := typedFromText(wire, someNames); got != want {
+		if got := decodeText(wire, someNames); got != want {
 			t.Errorf("typedFromText(%q) = %q, want %q", wire, got, want)
 		}
 	}
@@ -61,14 +61,14 @@ func TestAnyTypedTextSurvivesSlacksEscaping(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[&<>;a-z@#!| ltgamp]{0,60}`)).Draw(t, "text")
-		if got := typedFromText(render.Escape(text), someNames); got != text {
+		if got := decodeText(render.Escape(text), someNames); got != text {
 			t.Fatalf("%q came back as %q", text, got)
 		}
 	})
 }
 
 func block(elements string) message {
-	return message{object: loose(json.RawMessage(`{"text":"FALLBACK &amp;","blocks":[{"type":"rich_text","elements":[` + elements + `]}]}`))}
+	return message{rawObject: parseObject(json.RawMessage(`{"text":"FALLBACK &amp;","blocks":[{"type":"rich_text","elements":[` + elements + `]}]}`))}
 }
 
 func TestRichTextBecomesWhatWasTyped(t *testing.T) {
@@ -106,7 +106,7 @@ func TestRichTextBecomesWhatWasTyped(t *testing.T) {
 		{"elements that are no array", `{"type":"rich_text_section","elements":{"a":1}}`, "FALLBACK &"},
 		{"an element that is no object", `{"type":"rich_text_section","elements":["x"]}`, "FALLBACK &"},
 	} {
-		if diff := cmp.Diff(c.want, block(c.elements).typed(someNames)); diff != "" {
+		if diff := cmp.Diff(c.want, block(c.elements).fullText(someNames)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
@@ -115,8 +115,8 @@ func TestRichTextBecomesWhatWasTyped(t *testing.T) {
 func TestABlockThatIsNotRichTextLeavesTheText(t *testing.T) {
 	t.Parallel()
 	for _, blocks := range []string{`[{"type":"section"}]`, `"x"`, `[7]`, `[]`, `null`, `{}`} {
-		m := message{object: loose(json.RawMessage(`{"text":"t","blocks":` + blocks + `}`))}
-		if got := m.typed(lookup{}); got != "t" {
+		m := message{rawObject: parseObject(json.RawMessage(`{"text":"t","blocks":` + blocks + `}`))}
+		if got := m.fullText(nameLookup{}); got != "t" {
 			t.Errorf("blocks %s: %q", blocks, got)
 		}
 	}
@@ -124,9 +124,9 @@ func TestABlockThatIsNotRichTextLeavesTheText(t *testing.T) {
 
 func TestAUserGroupHasTheNameThatTheTextTells(t *testing.T) {
 	t.Parallel()
-	m := message{object: loose(json.RawMessage(`{"text":"<!subteam^S1|@devs>","blocks":[{"type":"rich_text","elements":[
+	m := message{rawObject: parseObject(json.RawMessage(`{"text":"<!subteam^S1|@devs>","blocks":[{"type":"rich_text","elements":[
 		{"type":"rich_text_section","elements":[{"type":"usergroup","usergroup_id":"S1"}]}]}]}`))}
-	if got := m.typed(lookup{}); got != "@devs" {
+	if got := m.fullText(nameLookup{}); got != "@devs" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -134,13 +134,13 @@ func TestAUserGroupHasTheNameThatTheTextTells(t *testing.T) {
 // spacebot#228, vercel/chat#171: a caption arrives, and the file is named.
 func TestFilesAreNamedUnderTheCaption(t *testing.T) {
 	t.Parallel()
-	m := message{object: loose(json.RawMessage(`{"text":"look","files":[{"name":"a\nb.png"},{"title":"T"},{"mode":"tombstone"},7]}`))}
+	m := message{rawObject: parseObject(json.RawMessage(`{"text":"look","files":[{"name":"a\nb.png"},{"title":"T"},{"mode":"tombstone"},7]}`))}
 	want := "look\n[attached in Slack: a b.png]\n[attached in Slack: T]\n[attached in Slack: a file]"
-	if diff := cmp.Diff(want, m.told(lookup{})); diff != "" {
+	if diff := cmp.Diff(want, m.textWithFiles(nameLookup{})); diff != "" {
 		t.Error(diff)
 	}
-	bare := message{object: loose(json.RawMessage(`{"text":"","files":[{"name":"a.png"}]}`))}
-	if got := bare.told(lookup{}); got != "[attached in Slack: a.png]" {
+	bare := message{rawObject: parseObject(json.RawMessage(`{"text":"","files":[{"name":"a.png"}]}`))}
+	if got := bare.textWithFiles(nameLookup{}); got != "[attached in Slack: a.png]" {
 		t.Errorf("without a caption: %q", got)
 	}
 }
@@ -165,13 +165,13 @@ func TestMentionsAreCommands(t *testing.T) {
 		{"<@U0BOT> restart —all –dry-run ‘x y’ it’s", "restart", "—all –dry-run ‘x y’ it’s", []string{"--all", "--dry-run", "x y", "it's"}},
 		{"<@U0BOT> keys Escape", "keys", "Escape", []string{"Escape"}},
 	} {
-		got := message{object: object{"text": json.RawMessage(quote(c.text))}}.command(self)
+		got := message{rawObject: rawObject{"text": json.RawMessage(quote(c.text))}}.mentionCommand(self)
 		if got == nil || got.Verb != c.verb || got.Rest != c.rest || !cmp.Equal(append([]string{}, got.Args...), append([]string{}, c.args...)) {
 			t.Errorf("%q is %+v", c.text, got)
 		}
 	}
 	for _, text := range []string{"hi <@U0BOT> restart", "<@U0BOT2> restart", "<@U0B> x", "&lt;@U0BOT&gt; x", "", "<@U0BOT"} {
-		if got := (message{object: object{"text": json.RawMessage(quote(text))}}).command(self); got != nil {
+		if got := (message{rawObject: rawObject{"text": json.RawMessage(quote(text))}}).mentionCommand(self); got != nil {
 			t.Errorf("%q is taken for the command %+v", text, got)
 		}
 	}

@@ -1,13 +1,13 @@
 package bot
 
 // Usage is a verb of the slash command, as its help has it.
-type Usage struct{ Verb, Words, What string }
+type Usage struct{ Verb, Args, Description string }
 
 // Usages are the verbs of the slash command, in the order of its help.
 func Usages() []Usage {
 	all := make([]Usage, 0, len(usages))
 	for _, u := range usages {
-		all = append(all, Usage{Verb: u.verb, Words: u.words, What: u.what})
+		all = append(all, Usage{Verb: u.verb, Args: u.words, Description: u.what})
 	}
 	return all
 }

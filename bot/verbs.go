@@ -18,11 +18,11 @@ const (
 	verbRestart = "restart"
 )
 
-// errGone answers a press whose session is not there any more.
-var errGone = errors.New("this session was deleted; one that has its name now is another one")
+// errSessionDeleted answers a press whose session is not there any more.
+var errSessionDeleted = errors.New("this session was deleted; one that has its name now is another one")
 
-// find is the session that a button's value, or a command, names: by its id, or by its ref.
-func (b *Bot) find(ctx context.Context, handle string) (sessions.Row, error) {
+// findSession is the session that a button's value, or a command, names: by its id, or by its ref.
+func (b *Bot) findSession(ctx context.Context, handle string) (sessions.Row, error) {
 	rows, err := b.o.Core.List(ctx)
 	if err != nil {
 		return sessions.Row{}, err
@@ -36,13 +36,13 @@ func (b *Bot) find(ctx context.Context, handle string) (sessions.Row, error) {
 	if isRef {
 		return sessions.Row{}, fmt.Errorf("%w %s", sessions.ErrNotRecorded, ref)
 	}
-	return sessions.Row{}, errGone
+	return sessions.Row{}, errSessionDeleted
 }
 
 // change starts, stops or restarts a session, and has what is shown of it brought up to date. id is the one that is meant;
 // empty: whichever has the ref now.
-func (b *Bot) change(ctx context.Context, verb string, ref sessions.Ref, id string) (sessions.Row, error) {
-	defer b.announcer.poke()
+func (b *Bot) changeState(ctx context.Context, verb string, ref sessions.Ref, id string) (sessions.Row, error) {
+	defer b.announcer.wake()
 	switch verb {
 	case verbStart:
 		return b.o.Core.Start(ctx, sessions.StartRequest{Ref: ref, ID: id})
@@ -53,8 +53,8 @@ func (b *Bot) change(ctx context.Context, verb string, ref sessions.Ref, id stri
 }
 
 // remove deletes a session. Its thread ends with the next comparison.
-func (b *Bot) remove(ctx context.Context, ref sessions.Ref, id string) (string, error) {
-	defer b.announcer.poke()
+func (b *Bot) deleteSession(ctx context.Context, ref sessions.Ref, id string) (string, error) {
+	defer b.announcer.wake()
 	row, err := b.o.Core.Delete(ctx, sessions.DeleteRequest{Ref: ref, ID: id})
 	if err != nil {
 		return "", err
@@ -64,12 +64,12 @@ func (b *Bot) remove(ctx context.Context, ref sessions.Ref, id string) (string, 
 
 // say types a text into a session, as a reply in its thread does, and tells how well it is known to have arrived. It
 // waits for nothing: what cannot be typed now was not typed.
-func (b *Bot) say(ctx context.Context, a Act, ref sessions.Ref, text string) (string, error) {
+func (b *Bot) sendText(ctx context.Context, a Interaction, ref sessions.Ref, text string) (string, error) {
 	person, err := b.o.Client.People().Person(ctx, a.Actor.User)
 	if err != nil {
 		b.o.Log.Info("cannot tell how a member is called", "member", a.Actor.User, "error", err)
 	}
-	receipt, err := b.o.Core.Submit(ctx, sessions.SayRequest{Ref: ref, Text: text, Speaker: first(sessions.DisplayName(person.Name), a.Actor.User)})
+	receipt, err := b.o.Core.Submit(ctx, sessions.SayRequest{Ref: ref, Text: text, Speaker: firstNonEmpty(sessions.DisplayName(person.Name), a.Actor.User)})
 	var held *sessions.HeldError
 	switch {
 	case errors.As(err, &held):
@@ -82,8 +82,8 @@ func (b *Bot) say(ctx context.Context, a Act, ref sessions.Ref, text string) (st
 	return fmt.Sprintf("It was typed into *%s*. Whether it was taken cannot be told of this agent.", render.Name(ref.Name())), nil
 }
 
-// scrubbed is a text of an agent's, or of its terminal, without the values of the environment.
-func (b *Bot) scrubbed(text string) string {
+// scrub is a text of an agent's, or of its terminal, without the values of the environment.
+func (b *Bot) scrub(text string) string {
 	if b.o.Scrub == nil {
 		return text
 	}
@@ -96,7 +96,7 @@ func (b *Bot) peek(ctx context.Context, ref sessions.Ref, user string, share boo
 	if err != nil {
 		return "", err
 	}
-	screen := render.Peeked(p.Row, b.scrubbed(p.Text))
+	screen := render.Peeked(p.Row, b.scrub(p.Text))
 	if !share {
 		return screen, nil
 	}
@@ -104,16 +104,16 @@ func (b *Bot) peek(ctx context.Context, ref sessions.Ref, user string, share boo
 	if !told {
 		return "It has no thread to share this in, so only you see it.\n" + screen, nil
 	}
-	return b.picture(ctx, ref, p.Row.ID)
+	return b.shareScreenImage(ctx, ref, p.Row.ID)
 }
 
 // picture posts a picture of a session's screen in its thread. Where files may not be uploaded there is none.
-func (b *Bot) picture(ctx context.Context, ref sessions.Ref, id string) (string, error) {
+func (b *Bot) shareScreenImage(ctx context.Context, ref sessions.Ref, id string) (string, error) {
 	channel, root, ok := b.threads.ThreadOf(id)
 	if !ok || !b.o.Client.mayUpload() {
 		return "Shared in its thread.", nil
 	}
-	err := b.upload(ctx, ref, channel, root)
+	err := b.postScreenImage(ctx, ref, channel, root)
 	switch {
 	case err == nil:
 		return "Shared in its thread, with a picture.", nil
@@ -125,20 +125,20 @@ func (b *Bot) picture(ctx context.Context, ref sessions.Ref, id string) (string,
 	return "Shared in its thread as text. The picture could not be posted: " + render.Escape(err.Error()), nil
 }
 
-func (b *Bot) upload(ctx context.Context, ref sessions.Ref, channel, root string) error {
+func (b *Bot) postScreenImage(ctx context.Context, ref sessions.Ref, channel, root string) error {
 	ansi, err := b.o.Core.PeekANSI(ctx, sessions.PeekRequest{Ref: ref})
 	if err != nil {
 		return err
 	}
-	data, err := render.ParseScreen(ansi).Scrubbed(b.scrubbed).PNG()
+	data, err := render.ParseScreen(ansi).Scrubbed(b.scrub).PNG()
 	if err != nil {
 		return err
 	}
-	return b.o.Client.upload(ctx, channel, root, strings.ReplaceAll(ref.Name(), "/", "-")+".png", "The screen of "+ref.Name(), data)
+	return b.o.Client.postFile(ctx, channel, root, strings.ReplaceAll(ref.Name(), "/", "-")+".png", "The screen of "+ref.Name(), data)
 }
 
-// list answers the slash command of that name.
-func (b *Bot) list(ctx context.Context) (string, error) {
+// listText answers the slash command of that name.
+func (b *Bot) listText(ctx context.Context) (string, error) {
 	rows, err := b.o.Core.List(ctx)
 	if err != nil {
 		return "", err
@@ -146,8 +146,8 @@ func (b *Bot) list(ctx context.Context) (string, error) {
 	return render.List(rows), nil
 }
 
-// capital begins a sentence.
-func capital(text string) string {
+// capitalize begins a sentence.
+func capitalize(text string) string {
 	if text == "" {
 		return ""
 	}

@@ -30,27 +30,27 @@ const (
 )
 
 // openView opens a modal for whoever the trigger came from, within 3 s of the act. From a modal it goes on top of that.
-func (c *Client) openView(ctx context.Context, a Act, view slack.ModalViewRequest) (id string, err error) {
+func (c *Client) openView(ctx context.Context, a Interaction, view slack.ModalViewRequest) (id string, err error) {
 	method := methodViewOpen
 	if a.View.Kind == kindModal {
 		method = methodViewPush
 	}
-	return c.view(ctx, method, url.Values{"trigger_id": {a.Trigger}}, view)
+	return c.callView(ctx, method, url.Values{"trigger_id": {a.TriggerID}}, view)
 }
 
 // updateView has an open modal show something else.
 func (c *Client) updateView(ctx context.Context, id string, view slack.ModalViewRequest) error {
-	_, err := c.view(ctx, methodViewUpdate, url.Values{"view_id": {id}}, view)
+	_, err := c.callView(ctx, methodViewUpdate, url.Values{"view_id": {id}}, view)
 	return err
 }
 
 // publishHome has a member's Home tab show something else.
 func (c *Client) publishHome(ctx context.Context, user string, view slack.HomeTabViewRequest) error {
-	_, err := c.view(ctx, methodHome, url.Values{"user_id": {user}}, view)
+	_, err := c.callView(ctx, methodHome, url.Values{"user_id": {user}}, view)
 	return err
 }
 
-func (c *Client) view(ctx context.Context, method string, args url.Values, view any) (id string, err error) {
+func (c *Client) callView(ctx context.Context, method string, args url.Values, view any) (id string, err error) {
 	raw, err := json.Marshal(view)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", method, err)
@@ -65,19 +65,19 @@ var errNoUpload = errors.New("the bot may not upload files: the token lacks the 
 
 // mayUpload reports whether files can be uploaded, as far as Slack said.
 func (c *Client) mayUpload() bool {
-	return !c.lacks(scopeUpload)
+	return !c.lacksScope(scopeUpload)
 }
 
 // upload posts a file in a thread. errNoUpload when the bot may not.
-func (c *Client) upload(ctx context.Context, channel, root, name, title string, data []byte) error {
+func (c *Client) postFile(ctx context.Context, channel, root, name, title string, data []byte) error {
 	if !c.mayUpload() {
 		return errNoUpload
 	}
-	if err := c.mayPost(ctx, channel); err != nil {
+	if err := c.checkMayPost(ctx, channel); err != nil {
 		return err
 	}
 	a, err := c.call(ctx, methodUploadURL, url.Values{"filename": {name}, "length": {strconv.Itoa(len(data))}, "alt_txt": {title}})
-	if code(err) == "missing_scope" {
+	if errorCode(err) == "missing_scope" {
 		return errNoUpload
 	}
 	if err != nil {
@@ -85,23 +85,23 @@ func (c *Client) upload(ctx context.Context, channel, root, name, title string, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*c.timeout)
 	defer cancel()
-	if err := c.send(ctx, a.str("upload_url"), bytes.NewReader(data), int64(len(data))); err != nil {
+	if err := c.uploadBytes(ctx, a.str("upload_url"), bytes.NewReader(data), int64(len(data))); err != nil {
 		return err
 	}
-	_, err = c.call(ctx, methodUpload, completion(a.str("file_id"), title, channel, root))
+	_, err = c.call(ctx, methodUpload, completeUploadArgs(a.str("file_id"), title, channel, root))
 	return err
 }
 
-// completion are the arguments that post an uploaded file.
-func completion(id, title, channel, root string) url.Values {
+// completeUploadArgs are the arguments that post an uploaded file.
+func completeUploadArgs(id, title, channel, root string) url.Values {
 	files, _ := json.Marshal([]map[string]string{{"id": id, "title": title}}) // strings encode
 	return url.Values{"files": {string(files)}, "channel_id": {channel}, "thread_ts": {root}}
 }
 
-// send puts a file's bytes where Slack said. The address is a secret of its own, and no token goes with it.
-func (c *Client) send(ctx context.Context, to string, content io.Reader, size int64) error {
+// uploadBytes puts a file's bytes where Slack said. The address is a secret of its own, and no token goes with it.
+func (c *Client) uploadBytes(ctx context.Context, to string, content io.Reader, size int64) error {
 	u, err := url.Parse(to)
-	if err != nil || !c.wire.trusts(u) {
+	if err != nil || !c.transport.isTrusted(u) {
 		return errors.New("refusing to upload to an address that is not Slack's")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, content)
@@ -110,9 +110,9 @@ func (c *Client) send(ctx context.Context, to string, content io.Reader, size in
 	}
 	req.ContentLength = size
 	req.Header.Set("Content-Type", "application/octet-stream")
-	resp, err := c.wire.send(req)
+	resp, err := c.transport.send(req)
 	if err != nil {
-		return fmt.Errorf("upload: %w", unaddressed(err))
+		return fmt.Errorf("upload: %w", withoutURL(err))
 	}
 	switch status := resp.StatusCode; {
 	case status == http.StatusOK:

@@ -162,7 +162,7 @@ func (c *Core) Delete(ctx context.Context, q DeleteRequest) (Row, error) {
 		return Row{}, err
 	}
 	defer release()
-	if err := c.Deletable(q); err != nil {
+	if err := c.CheckDeletable(q); err != nil {
 		return Row{}, err
 	}
 	rec, err := c.o.Store.Load(ctx, q.Ref)
@@ -214,9 +214,9 @@ func (c *Core) forget(ctx context.Context, rec Record) error {
 	return nil
 }
 
-// Deletable is the refusal that [Core.Delete] would have for a session that the configuration declares, or nil. So that
+// CheckDeletable is the refusal that [Core.Delete] would have for a session that the configuration declares, or nil. So that
 // nobody is asked whether to do what will not be done.
-func (c *Core) Deletable(q DeleteRequest) error {
+func (c *Core) CheckDeletable(q DeleteRequest) error {
 	_, i := c.o.Config().declared(q.Ref)
 	if i < 0 {
 		return nil

@@ -639,7 +639,7 @@ func TestAWorkItemIsRolledOntoAChangedEnvironmentInItsConversation(t *testing.T)
 	if d := w.Drift(t.Context()); d.Running != 1 || d.Stale != 1 {
 		t.Errorf("%+v", d)
 	}
-	rolled, err := w.Roll(t.Context(), sessions.RollRequest{All: true})
+	rolled, err := w.RollingRestart(t.Context(), sessions.RollRequest{All: true})
 	if err != nil || len(rolled.Rows) != 1 || rolled.Rows[0].Ref != item || rolled.Rows[0].Outcome != sessions.OutcomeVerified {
 		t.Fatalf("%+v, %v", rolled, err)
 	}

@@ -57,7 +57,7 @@ func runSecond(order string) int {
 		return 2
 	}
 	if s.Env != "" {
-		rolled, err := core.Roll(context.Background(), sessions.RollRequest{All: true})
+		rolled, err := core.RollingRestart(context.Background(), sessions.RollRequest{All: true})
 		fmt.Println(rolled, err)
 		return 0
 	}

@@ -100,11 +100,11 @@ func inRow(numbers []int) int {
 	return n
 }
 
-// Roll restarts the sessions in their panes: the tmux session, its window and those who look at it stay, and the recorded
+// RollingRestart restarts the sessions in their panes: the tmux session, its window and those who look at it stay, and the recorded
 // conversation is resumed. One that does not run, or whose conversation cannot be resumed, is skipped and not touched. A
 // restart that was cut short before is finished. The error is a [*Refusal] for [ErrEnvFile] when there is no env file to
 // roll onto.
-func (c *Core) Roll(ctx context.Context, q RollRequest) (Rolled, error) {
+func (c *Core) RollingRestart(ctx context.Context, q RollRequest) (Rolled, error) {
 	env, err := c.envFile()
 	if err != nil {
 		return Rolled{}, err

@@ -49,7 +49,7 @@ func onDisk(path string) func() (sessions.EnvFile, error) {
 // roll rolls, and returns the one row.
 func (w *world) roll(q sessions.RollRequest) sessions.RollRow {
 	w.t.Helper()
-	rolled, err := w.Roll(w.t.Context(), q)
+	rolled, err := w.RollingRestart(w.t.Context(), q)
 	if err != nil || len(rolled.Rows) != 1 {
 		w.t.Fatalf("%+v, %v", rolled, err)
 	}
@@ -139,7 +139,7 @@ func TestR1_7_ThereMustBeAnEnvFileToRollOnto(t *testing.T) {
 	} {
 		w.reconfigure(tc.change)
 		for _, dry := range []bool{true, false} {
-			_, err := w.Roll(t.Context(), sessions.RollRequest{All: true, DryRun: dry})
+			_, err := w.RollingRestart(t.Context(), sessions.RollRequest{All: true, DryRun: dry})
 			w.refused(err, sessions.ErrEnvFile, tc.says, "env.file")
 		}
 	}
@@ -168,7 +168,7 @@ func TestR1_MalformedLinesAreNamedByNumberAndTheOthersAreUsed(t *testing.T) {
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	rolled, err := w.Roll(t.Context(), sessions.RollRequest{All: true})
+	rolled, err := w.RollingRestart(t.Context(), sessions.RollRequest{All: true})
 	if err != nil || rolled.Rows[0].Outcome != sessions.OutcomeVerified || !slices.Equal(rolled.Malformed, []int{2}) ||
 		!slices.Equal(rolled.Refused, []string{"OUR_TOKEN", "TERM"}) || !strings.Contains(rolled.Warning, "chmod 600") {
 		t.Errorf("%+v, %v", rolled, err)
@@ -218,7 +218,7 @@ func TestR1_5_R1_6_WhatCannotBeRolledIsSkippedAndNotTouched(t *testing.T) {
 	if row := w.roll(just("flag")); row.Outcome != sessions.OutcomeSkipped || !strings.Contains(row.Detail, "resumeOnRespawn") {
 		t.Errorf("%+v", row)
 	}
-	if rolled, err := w.Roll(t.Context(), sessions.RollRequest{All: true}); err != nil || len(rolled.Rows) != 5 || rolled.Failed() != 0 {
+	if rolled, err := w.RollingRestart(t.Context(), sessions.RollRequest{All: true}); err != nil || len(rolled.Rows) != 5 || rolled.Failed() != 0 {
 		t.Errorf("%+v, %v", rolled, err)
 	}
 }
@@ -301,7 +301,7 @@ func TestR2_AnEnvironmentThatIsNotWhatWasGivenIsVerifiedStale(t *testing.T) {
 	if _, err := w.Start(t.Context(), sessions.StartRequest{Ref: ref("a")}); err != nil {
 		t.Fatal(err)
 	}
-	rolled, err := w.Roll(t.Context(), sessions.RollRequest{All: true})
+	rolled, err := w.RollingRestart(t.Context(), sessions.RollRequest{All: true})
 	if err != nil || rolled.Rows[0].Outcome != sessions.OutcomeStale || !slices.Equal(rolled.Rows[0].Stale, []string{"TOKEN"}) || rolled.Failed() != 1 {
 		t.Errorf("%+v, %v", rolled, err)
 	}
@@ -324,7 +324,7 @@ func TestR2_3_WhatCannotBeReadIsUnverifiedAndFailsNothing(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	w.reconfigure(func(c *sessions.Config) { c.Probe = time.Second })
-	rolled, err := w.Roll(t.Context(), sessions.RollRequest{All: true})
+	rolled, err := w.RollingRestart(t.Context(), sessions.RollRequest{All: true})
 	if err != nil || rolled.Rows[0].Outcome != sessions.OutcomeUnverified || rolled.Failed() != 0 {
 		t.Errorf("%+v, %v", rolled, err)
 	}
@@ -341,7 +341,7 @@ func TestR2_4_ADryRunTellsAndTouchesNothing(t *testing.T) {
 	w.stop("c")
 	w.envFile("TOKEN=new", "SAME=1")
 	before, events := w.panes(), w.events.Names()
-	rolled, err := w.Roll(t.Context(), sessions.RollRequest{All: true, DryRun: true})
+	rolled, err := w.RollingRestart(t.Context(), sessions.RollRequest{All: true, DryRun: true})
 	if err != nil || !rolled.DryRun || len(rolled.Rows) != 3 || rolled.Failed() != 0 {
 		t.Fatalf("%+v, %v", rolled, err)
 	}
@@ -366,7 +366,7 @@ func TestRepliesWaitWhileASessionIsRolled(t *testing.T) {
 	w.envFile("TOKEN=new")
 	done := make(chan error)
 	go func() {
-		rolled, err := w.Roll(context.WithoutCancel(t.Context()), just("a"))
+		rolled, err := w.RollingRestart(context.WithoutCancel(t.Context()), just("a"))
 		if err == nil && rolled.Failed() > 0 {
 			err = fmt.Errorf("%+v", rolled)
 		}
@@ -568,11 +568,11 @@ func TestNoValueShowsAnywhereWhileSessionsAreRolled(t *testing.T) {
 	var told []any
 	for i := range 4 {
 		w.envFile("TOKEN="+values[(i+1)%2], values[2]+" is no assignment")
-		rolled, err := w.Roll(t.Context(), sessions.RollRequest{All: true, DryRun: i == 1})
+		rolled, err := w.RollingRestart(t.Context(), sessions.RollRequest{All: true, DryRun: i == 1})
 		told = append(told, w.Drift(t.Context()), rolled, err)
 	}
 	w.envFile("TOKEN=" + strings.Repeat(values[1], 20_000)) // more than a pane can be given
-	rolled, err := w.Roll(t.Context(), sessions.RollRequest{All: true})
+	rolled, err := w.RollingRestart(t.Context(), sessions.RollRequest{All: true})
 	if rolled.Failed() != 2 {
 		t.Errorf("%+v", rolled)
 	}

@@ -33,10 +33,10 @@ func (c *Core) PeekANSI(ctx context.Context, q PeekRequest) (string, error) {
 // SettledRequest asks how one session is while no verb is at work on it.
 type SettledRequest struct{ Ref Ref }
 
-// Settled waits until no verb is at work on the session, and says how it is then. So an agent that is found to have ended
+// InspectLocked waits until no verb is at work on the session, and says how it is then. So an agent that is found to have ended
 // did that on its own: [Core.List] may see one that is just being stopped or restarted. [*LockedError] when a verb takes
 // longer than [LockWait].
-func (c *Core) Settled(ctx context.Context, q SettledRequest) (Row, error) {
+func (c *Core) InspectLocked(ctx context.Context, q SettledRequest) (Row, error) {
 	rec, err := c.recorded(ctx, q.Ref)
 	if err != nil {
 		return Row{}, err

@@ -20,7 +20,7 @@ func TestASettledSessionIsLookedAtBetweenVerbs(t *testing.T) {
 	w.kill("a")
 	got := make(chan sessions.Row, 1)
 	go func() {
-		r, _ := w.Settled(t.Context(), sessions.SettledRequest{Ref: row.Ref})
+		r, _ := w.InspectLocked(t.Context(), sessions.SettledRequest{Ref: row.Ref})
 		got <- r
 	}()
 	select {
@@ -33,10 +33,10 @@ func TestASettledSessionIsLookedAtBetweenVerbs(t *testing.T) {
 		t.Errorf("settled as %+v", r)
 	}
 	w.stop("a")
-	if r, err := w.Settled(t.Context(), sessions.SettledRequest{Ref: row.Ref}); err != nil || r.State != sessions.StateStopped {
+	if r, err := w.InspectLocked(t.Context(), sessions.SettledRequest{Ref: row.Ref}); err != nil || r.State != sessions.StateStopped {
 		t.Errorf("settled as %+v, %v", r, err)
 	}
-	_, err = w.Settled(t.Context(), sessions.SettledRequest{Ref: sessions.StandingRef("none")})
+	_, err = w.InspectLocked(t.Context(), sessions.SettledRequest{Ref: sessions.StandingRef("none")})
 	w.refused(err, sessions.ErrNotRecorded, "standing:none")
 }
 

@@ -106,7 +106,7 @@ func TestABindingIsBoundedWhateverPeopleDo(t *testing.T) {
 				ts := w.slack.write(ann, "never mind")
 				root := w.slack.get(ts).root
 				w.slack.remove(ts)
-				w.m.Withdrawn(channel, root, ts)
+				w.m.ReplyDeleted(channel, root, ts)
 				w.wait()
 			}
 		},
@@ -247,7 +247,7 @@ func TestABindingOfVersion1IsRead(t *testing.T) {
 		w.advance(time.Minute)
 		w.wantTyped("approved, held", "held behind")
 		for _, token := range []string{"id-1.5B3ZZV2YAF6PHAI56UAF2AQNMA", "id-1.XYH6THI65MSN44QLANUN63BQUX"} {
-			if _, err := w.m.Decide(context.Background(), ResendChoice{Token: token, Action: chat.ActionSend, Actor: annActor}); err != nil {
+			if _, err := w.m.Resend(context.Background(), ResendChoice{Token: token, Action: chat.ActionSend, Actor: annActor}); err != nil {
 				t.Fatal(err)
 			}
 			w.advance(time.Minute)

@@ -169,7 +169,7 @@ func (w *env) advance(d time.Duration) {
 
 // hear delivers the event of a message that is in the thread.
 func (w *env) deliverEvent(ts string) {
-	w.m.Heard(w.slack.reply(ts))
+	w.m.HandleReply(w.slack.reply(ts))
 	w.wait()
 }
 
@@ -394,7 +394,7 @@ type fakeSlack struct {
 	err         error
 	perPage     int          // replies in a page; 0: few
 	noDates     bool         // responses tell no time
-	newID       string       // the id that the channel has now; empty: [Channel]
+	newID       string       // the id that the channel has now; empty: [ChannelName]
 	repliesRead atomic.Int64 // replies that were given out in pages
 	// onPost is called for each post: before says that it was not done yet. It may kill the manager or return an error.
 	onPost func(l *managerRun, before bool, p chat.Post) error

@@ -186,7 +186,7 @@ func TestAFileThatIsTakenBackWhileItIsFetchedIsNotTyped(t *testing.T) {
 		w.slack.onFetch = func(chat.File) error { return errors.New("slow") }
 		ts := w.replyWithFiles("look", chat.File{ID: "one", Name: "a"})
 		w.slack.remove(ts)
-		w.m.Withdrawn(channel, w.slack.rootTS(), ts)
+		w.m.ReplyDeleted(channel, w.slack.rootTS(), ts)
 		w.advance(10 * time.Minute)
 		w.wantTyped()
 	})

@@ -103,7 +103,7 @@ const (
 // settled by then is found, stored as in flight, by the next start.
 const stopGrace = 500 * time.Millisecond
 
-// Manager owns all threads. [Manager.Run] must run for anything to happen.
+// Manager owns all threads. [Manager.Restart] must run for anything to happen.
 type Manager struct {
 	o            Options
 	storage      *storage
@@ -314,8 +314,8 @@ func (m *Manager) slackTime() time.Time {
 	return now
 }
 
-// Heard takes a live reply. It never blocks.
-func (m *Manager) Heard(r chat.Reply) {
+// HandleReply takes a live reply. It never blocks.
+func (m *Manager) HandleReply(r chat.Reply) {
 	if t := m.threadAt(r.Channel, r.Root); t != nil {
 		t.do(func(ctx context.Context) { t.onReply(ctx, r, !r.Redelivered) })
 		return
@@ -353,22 +353,22 @@ func (m *Manager) handleUnboundReply(ctx context.Context, r chat.Reply) {
 	m.emitDropped(ctx, "", "", r, ReasonUnmapped)
 }
 
-// Edited takes a reply whose text was changed by its author.
-func (m *Manager) Edited(r chat.Reply) {
+// ReplyEdited takes a reply whose text was changed by its author.
+func (m *Manager) ReplyEdited(r chat.Reply) {
 	if t := m.threadAt(r.Channel, r.Root); t != nil {
 		t.do(func(ctx context.Context) { t.onEdited(ctx, r) })
 	}
 }
 
-// Withdrawn takes the deletion of a reply.
-func (m *Manager) Withdrawn(channel, root, ts string) {
+// ReplyDeleted takes the deletion of a reply.
+func (m *Manager) ReplyDeleted(channel, root, ts string) {
 	if t := m.threadAt(channel, root); t != nil {
 		t.do(func(ctx context.Context) { t.onDeleted(ctx, ts) })
 	}
 }
 
-// RootGone takes the deletion of an announcement: its thread is unbound, and the next announcement is a new one.
-func (m *Manager) RootGone(channel, root string) {
+// ThreadDeleted takes the deletion of an announcement: its thread is unbound, and the next announcement is a new one.
+func (m *Manager) ThreadDeleted(channel, root string) {
 	if t := m.threadAt(channel, root); t != nil {
 		t.do(t.dismiss)
 	}
@@ -458,9 +458,9 @@ type ResendChoice struct {
 // ErrDenied says that an actor may not do what he tried. Nothing of it is shown to him.
 var ErrDenied = errors.New("not allowed")
 
-// Decide settles a question, once. The answer is for the one who clicked, and true also for a second click and for one
+// Resend settles a question, once. The answer is for the one who clicked, and true also for a second click and for one
 // after a restart.
-func (m *Manager) Decide(ctx context.Context, d ResendChoice) (string, error) {
+func (m *Manager) Resend(ctx context.Context, d ResendChoice) (string, error) {
 	switch verdict, _ := m.o.Policy().Authorize(d.Actor); verdict {
 	case authz.Denied, authz.SuspendedUnlisted:
 		return "", ErrDenied

@@ -123,10 +123,10 @@ func (d *replyModel) write() {
 	case 1:
 		d.pending = append(d.pending, ts)
 	case 2:
-		d.m.Heard(d.slack.reply(ts))
-		d.m.Heard(d.slack.reply(ts))
+		d.m.HandleReply(d.slack.reply(ts))
+		d.m.HandleReply(d.slack.reply(ts))
 	default:
-		d.m.Heard(d.slack.reply(ts))
+		d.m.HandleReply(d.slack.reply(ts))
 		d.heardAtOnce = append(d.heardAtOnce, word)
 	}
 }
@@ -135,7 +135,7 @@ func (d *replyModel) deliverPending() {
 	d.rand.Shuffle(len(d.pending), func(i, j int) { d.pending[i], d.pending[j] = d.pending[j], d.pending[i] })
 	for _, ts := range d.pending {
 		if d.slack.get(ts) != nil {
-			d.m.Heard(d.slack.reply(ts))
+			d.m.HandleReply(d.slack.reply(ts))
 		}
 	}
 	d.pending = nil
@@ -158,7 +158,7 @@ func (d *replyModel) pickReply() string {
 
 func (d *replyModel) redeliver() {
 	if ts := d.pickReply(); ts != "" {
-		d.m.Heard(d.slack.reply(ts))
+		d.m.HandleReply(d.slack.reply(ts))
 	}
 }
 
@@ -172,7 +172,7 @@ func (d *replyModel) edit() {
 		if d.rand.IntN(4) == 0 { // its event comes later, or never
 			return
 		}
-		d.m.Edited(r)
+		d.m.ReplyEdited(r)
 		d.recordHeard(func() { d.heard[word] = d.versions[word] })
 	}
 }
@@ -194,11 +194,11 @@ func (d *replyModel) deliverOldEvent() {
 	}
 	r := d.oldVersions[d.rand.IntN(len(d.oldVersions))]
 	if r.Edited != "" {
-		d.m.Edited(r)
+		d.m.ReplyEdited(r)
 		return
 	}
 	r.Redelivered = d.rand.IntN(2) == 0
-	d.m.Heard(r)
+	d.m.HandleReply(r)
 }
 
 // deleteBeforeEvent has a deletion heard before the reply is.
@@ -209,10 +209,10 @@ func (d *replyModel) deleteBeforeEvent() {
 	r := d.slack.reply(ts)
 	d.written[ts], d.oldVersions, d.deleted = word, append(d.oldVersions, r), append(d.deleted, ts)
 	d.slack.remove(ts)
-	d.m.Withdrawn(channel, r.Root, ts)
+	d.m.ReplyDeleted(channel, r.Root, ts)
 	d.recordHeard(func() { d.gone[word] = true })
 	if d.rand.IntN(2) == 0 {
-		d.m.Heard(r)
+		d.m.HandleReply(r)
 	}
 }
 
@@ -224,7 +224,7 @@ func (d *replyModel) delete() {
 	d.slack.remove(ts)
 	d.deleted = append(d.deleted, ts)
 	if d.rand.IntN(2) == 0 { // else its event never comes
-		d.m.Withdrawn(channel, d.m.threadOf(sid).threadID().Root, ts)
+		d.m.ReplyDeleted(channel, d.m.threadOf(sid).threadID().Root, ts)
 		d.recordHeard(func() { d.gone[d.written[ts]] = true })
 	}
 }

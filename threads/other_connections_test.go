@@ -34,7 +34,7 @@ func TestAReplyThatSlackSendsAgainIsNotTypedWhenItIsGone(t *testing.T) {
 		r.Redelivered = true
 		w.slack.remove(ts)
 		w.advance(time.Minute)
-		w.m.Heard(r)
+		w.m.HandleReply(r)
 		w.advance(5 * time.Minute)
 		w.reply("after")
 		w.wantTyped("before", "after")

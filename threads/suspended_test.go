@@ -28,7 +28,7 @@ func TestStrangersSeeNothingWhileTheConfigurationIsNotValid(t *testing.T) {
 		w.replyAs(bob, "@bot status")
 		edited := w.replyAs(bob, "typed wrogn")
 		w.slack.edit(edited, "@bot stop")
-		w.m.Edited(w.slack.reply(edited))
+		w.m.ReplyEdited(w.slack.reply(edited))
 		missed := w.slack.write(bob, "@bot status") // found by reading the thread, much later
 		w.advance(time.Hour)
 		w.m.Connected(true)
@@ -98,7 +98,7 @@ func TestAStrangersClickIsNotAnsweredWhileTheConfigurationIsNotValid(t *testing.
 	withEnv(t, func(w *env) {
 		w.locked(func() { w.configInvalid = true })
 		for user, denied := range map[string]bool{ann: false, bob: true} {
-			answer, err := w.m.Decide(context.Background(), ResendChoice{Token: token(sid), Action: chat.ActionSend, Actor: authz.Actor{User: user, Team: "T1"}})
+			answer, err := w.m.Resend(context.Background(), ResendChoice{Token: token(sid), Action: chat.ActionSend, Actor: authz.Actor{User: user, Team: "T1"}})
 			if errors.Is(err, ErrDenied) != denied || denied == (answer == suspendedText) {
 				t.Errorf("%s is answered %q, %v", user, answer, err)
 			}
@@ -112,8 +112,8 @@ func TestWhoWasTakenOffTheListIsToldNothingOfHisEdits(t *testing.T) {
 		ts := w.reply("typed")
 		w.locked(func() { w.users = []string{bob} })
 		w.slack.edit(ts, "changed")
-		w.m.Edited(w.slack.reply(ts))
-		w.m.Withdrawn(channel, w.slack.rootTS(), ts)
+		w.m.ReplyEdited(w.slack.reply(ts))
+		w.m.ReplyDeleted(channel, w.slack.rootTS(), ts)
 		w.advance(10 * time.Second)
 		w.wantPosts()
 	})

@@ -128,7 +128,7 @@ func TestAReplyThatIsEditedWhileItWaitsIsTypedAsItIsNow(t *testing.T) {
 		w.reply("first")
 		ts := w.reply("secnd")
 		w.slack.edit(ts, "second")
-		w.m.Edited(w.slack.reply(ts))
+		w.m.ReplyEdited(w.slack.reply(ts))
 		w.advance(10 * time.Second)
 		w.wantTyped("first", "second")
 		w.wantPosts()
@@ -141,7 +141,7 @@ func TestAnEditThatComesAtTheLastMomentCountsOrIsSaidToBeTooLate(t *testing.T) {
 			if step == "look" && q.Text == "old" { // after the text was taken, before the intent
 				ts := w.slack.messages[1].ts
 				w.slack.edit(ts, "new")
-				w.m.Edited(w.slack.reply(ts))
+				w.m.ReplyEdited(w.slack.reply(ts))
 				<-time.After(time.Second) // the edit is taken in meanwhile
 			}
 			return nil
@@ -152,7 +152,7 @@ func TestAnEditThatComesAtTheLastMomentCountsOrIsSaidToBeTooLate(t *testing.T) {
 		w.agent.acceptDelay = 5 * time.Second
 		ts := w.reply("sent")
 		w.slack.edit(ts, "changed")
-		w.m.Edited(w.slack.reply(ts))
+		w.m.ReplyEdited(w.slack.reply(ts))
 		w.advance(time.Minute)
 		w.wantTyped("new", "sent")
 		w.wantPosts("too late")
@@ -165,7 +165,7 @@ func TestAReplyThatIsDeletedWhileItWaitsIsNotTyped(t *testing.T) {
 		w.reply("first")
 		ts := w.reply("second")
 		w.slack.remove(ts)
-		w.m.Withdrawn(channel, w.m.threadOf(sid).threadID().Root, ts)
+		w.m.ReplyDeleted(channel, w.m.threadOf(sid).threadID().Root, ts)
 		w.advance(10 * time.Second)
 		w.wantTyped("first")
 		if got := w.droppedReasons(); !slices.Equal(got, []string{ReasonWithdrawn}) {
@@ -259,7 +259,7 @@ func click(w *env, label string, who authz.Actor) (string, error) {
 	ts, buttons := w.slack.buttons()
 	for _, b := range buttons {
 		if b.Label == label {
-			answer, err := w.m.Decide(context.Background(), ResendChoice{Token: b.Value, Action: b.Action, Actor: who, TS: ts})
+			answer, err := w.m.Resend(context.Background(), ResendChoice{Token: b.Value, Action: b.Action, Actor: who, TS: ts})
 			w.wait()
 			return answer, err
 		}
@@ -323,11 +323,11 @@ func TestAQuestionIsDecidedOnceAndOnlyByWhoIsLetIn(t *testing.T) {
 		w.stop()
 		w.start() // a click after a restart gets a true answer too
 		w.wait()
-		answer, err := w.m.Decide(context.Background(), ResendChoice{Token: buttons[0].Value, Action: chat.ActionSend, Actor: annActor})
+		answer, err := w.m.Resend(context.Background(), ResendChoice{Token: buttons[0].Value, Action: chat.ActionSend, Actor: annActor})
 		if err != nil || !strings.Contains(answer, "Already decided. Skipped by <@U1>") {
 			t.Errorf("Decide again: %q, %v", answer, err)
 		}
-		answer, err = w.m.Decide(context.Background(), ResendChoice{Token: sid + ".guessed", Action: chat.ActionSend, Actor: annActor})
+		answer, err = w.m.Resend(context.Background(), ResendChoice{Token: sid + ".guessed", Action: chat.ActionSend, Actor: annActor})
 		if err != nil || !strings.Contains(answer, "no longer open") {
 			t.Errorf("Decide with a guess: %q, %v", answer, err)
 		}
@@ -534,7 +534,7 @@ func TestAnAnnouncementThatSomebodyDeletedComesBackWithTheNextStartOnly(t *testi
 	withEnv(t, func(w *env) {
 		root := w.m.threadOf(sid).threadID().Root
 		w.slack.remove(root)
-		w.m.RootGone(channel, root)
+		w.m.ThreadDeleted(channel, root)
 		w.wait()
 		started := time.Now().Add(-time.Minute)
 		again := func() {

@@ -30,14 +30,14 @@ func (w *env) editReply(ts, text string) (before, after chat.Reply) {
 
 func (w *env) handleReplies(rs ...chat.Reply) {
 	for _, r := range rs {
-		w.m.Heard(r)
+		w.m.HandleReply(r)
 		w.wait()
 	}
 }
 
 func (w *env) handleEdits(rs ...chat.Reply) {
 	for _, r := range rs {
-		w.m.Edited(r)
+		w.m.ReplyEdited(r)
 		w.wait()
 	}
 }
@@ -115,7 +115,7 @@ func TestAnEditWhoseReplyWasWrittenDownAndNotTypedCounts(t *testing.T) {
 				return nil
 			}
 			_, after := w.editReply(w.slack.messages[1].ts, "new")
-			w.m.Edited(after)
+			w.m.ReplyEdited(after)
 			<-time.After(time.Second) // it is taken in meanwhile
 			return &sessions.LockedError{Key: "x"}
 		})
@@ -174,7 +174,7 @@ func TestWhatWasWithdrawnStaysWithdrawn(t *testing.T) {
 					w.handleReplies(first)
 				}
 				w.slack.remove(ts)
-				w.m.Withdrawn(channel, first.Root, ts)
+				w.m.ReplyDeleted(channel, first.Root, ts)
 				w.wait()
 				w.agent.setOnStep(nil)
 				c.play(w)
@@ -210,7 +210,7 @@ func TestADeletionOfWhatWasWrittenDownAndNotTypedCounts(t *testing.T) {
 			}
 			m := w.slack.messages[1]
 			w.slack.remove(m.ts)
-			w.m.Withdrawn(channel, m.root, m.ts)
+			w.m.ReplyDeleted(channel, m.root, m.ts)
 			<-time.After(time.Second) // it is taken in meanwhile
 			return &sessions.LockedError{Key: "x"}
 		})
@@ -231,7 +231,7 @@ func TestAQuestionAboutAReplyThatWasDeletedIsClosed(t *testing.T) {
 		w.advance(5 * time.Second)
 		root := w.slack.get(ts).root
 		w.slack.remove(ts)
-		w.m.Withdrawn(channel, root, ts)
+		w.m.ReplyDeleted(channel, root, ts)
 		w.advance(5 * time.Second)
 		w.wantPosts("Deleted by its author")
 		if _, buttons := w.slack.buttons(); len(buttons) != 0 {

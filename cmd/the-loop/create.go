@@ -63,7 +63,7 @@ make it again. It asks first; --yes answers.`}
 	formatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return c.standing(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
-			if err := a.core.Deletable(sessions.DeleteRequest{Ref: ref}); err != nil {
+			if err := a.core.CheckDeletable(sessions.DeleteRequest{Ref: ref}); err != nil {
 				return err // before anybody is asked
 			}
 			if !yes {

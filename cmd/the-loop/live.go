@@ -178,7 +178,7 @@ func (d *liveDemo) servePage(ctx context.Context) error {
 // demoCommands are what the composer suggests.
 func demoCommands() (all []localslack.Command) {
 	for _, u := range bot.Usages() {
-		all = append(all, localslack.Command{Name: demoCommandName, Verb: u.Verb, Hint: u.Words, Description: u.What})
+		all = append(all, localslack.Command{Name: demoCommandName, Verb: u.Verb, Hint: u.Args, Description: u.Description})
 	}
 	return all
 }

@@ -109,15 +109,15 @@ func (a *app) bot(ctx context.Context, client *bot.Client, watcher *config.Watch
 	changed := make(chan struct{}, 1)
 	b, err := bot.New(bot.Options{Root: a.cfg().StateRoot, Client: client, Core: a.core, Sink: a.events, Log: a.log, Changed: changed,
 		Config: func() bot.Config { return a.botConfig(watcher.Current()) }, Scrub: scrub,
-		Report: func(r bot.Report) { a.report(started, watcher.Current().Err, r, scrub) },
-		Ready:  func() { say(fmt.Sprintf("ready: process %d serves %s", os.Getpid(), a.cfg().StateRoot)) }})
+		OnStatus: func(r bot.Status) { a.report(started, watcher.Current().Err, r, scrub) },
+		Ready:    func() { say(fmt.Sprintf("ready: process %d serves %s", os.Getpid(), a.cfg().StateRoot)) }})
 	if err != nil {
 		return err
 	}
 	running, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { watcher.Run(running) })
-	wg.Go(func() { a.follow(running, watcher.Changes(), changed, b.Changed) })
+	wg.Go(func() { a.follow(running, watcher.Changes(), changed, b.StatusChanged) })
 	defer wg.Wait()
 	defer stop()
 	err = b.Run(running)
@@ -137,7 +137,7 @@ func (a *app) botConfig(now config.Snapshot) bot.Config {
 }
 
 // report says in bot.json how the bot is.
-func (a *app) report(started time.Time, invalid error, r bot.Report, scrub func(string) string) {
+func (a *app) report(started time.Time, invalid error, r bot.Status, scrub func(string) string) {
 	state := registry.BotState{PID: os.Getpid(), Started: started, Written: time.Now(), App: r.Socket.App, Team: r.Self.Team,
 		Connected: r.Socket.Connected, LastFrame: r.Socket.LastFrame, Connections: r.Socket.Connections,
 		Bound: r.Threads.Bound, Unread: r.Threads.Unread, Unposted: r.Threads.Unposted, Problem: r.Problem}

@@ -32,7 +32,7 @@ exit code is 1 when one failed or is stale, and 2 when there is no env file to r
 			return err
 		}
 		return c.with(cmd.Context(), c.open, func(a *app) error {
-			rolled, err := a.core.Roll(cmd.Context(), q)
+			rolled, err := a.core.RollingRestart(cmd.Context(), q)
 			if err != nil {
 				return err
 			}

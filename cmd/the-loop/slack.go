@@ -67,7 +67,7 @@ its own, has to come back over the connection. What is wrong is said with what t
 		if _, alive, err := a.registry.BotRunning(); err != nil {
 			return err
 		} else if alive {
-			if o.Watch, err = a.watchDrop(); err != nil {
+			if o.AwaitDrop, err = a.watchDrop(); err != nil {
 				return err
 			}
 		}

@@ -16,7 +16,7 @@ const ClaudeName = "claude"
 
 // Claude is Claude Code (measured with 2.1.197). Its transcript proves what it took, hooks that are given at spawn tell of
 // conversation ids that change, and its screen can be read. [Claude.Prepare] must run before each start: it writes the
-// settings file that [Claude.Command] names.
+// settings file that [Claude.HandleCommand] names.
 type Claude struct {
 	Binary  string   // empty: claude, from the pane's PATH
 	Dir     string   // absolute; ours: the settings files of the sessions

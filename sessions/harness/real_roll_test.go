@@ -36,7 +36,7 @@ func (s *stage) roll(value string) {
 	if d := s.core.Drift(s.Context()); d.Stale != 1 || !slices.Equal(d.Rows[0].Stale, []string{"ROTATED"}) {
 		s.Errorf("before the roll: %+v", d)
 	}
-	rolled, err := s.core.Roll(s.Context(), sessions.RollRequest{All: true})
+	rolled, err := s.core.RollingRestart(s.Context(), sessions.RollRequest{All: true})
 	if err != nil || len(rolled.Rows) != 1 || rolled.Rows[0].Outcome != sessions.OutcomeVerified {
 		s.Fatalf("%+v, %v\n%s", rolled, err, s.screen())
 	}

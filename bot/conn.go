@@ -24,22 +24,22 @@ const (
 	readBuffer = 64 << 10
 	// writeBuffer holds the largest ack: Slack does not put fragments together.
 	writeBuffer = 32 << 10
-	// writeTime is how long a write may take before the connection is given up.
-	writeTime = 10 * time.Second
+	// writeTimeout is how long a write may take before the connection is given up.
+	writeTimeout = 10 * time.Second
 )
 
-// link is one connection. run owns its goroutines: this one reads, another one sends acks, a third watches.
-type link struct {
-	s    *Socket
-	acks *queue[ack]
-	end  context.CancelCauseFunc
+// connection is one connection. run owns its goroutines: this one reads, another one sends acks, a third watches.
+type connection struct {
+	s      *Socket
+	acks   *queue[ack]
+	cancel context.CancelCauseFunc
 
-	mu     sync.Mutex // guards the fields that follow
-	step   time.Time  // when the present step of opening it began
-	conn   *websocket.Conn
-	hello  bool
-	events bool      // some have come
-	pings  time.Time // when the last ping came
+	mu             sync.Mutex // guards the fields that follow
+	stepStarted    time.Time  // when the present step of opening it began
+	conn           *websocket.Conn
+	helloReceived  bool
+	eventsReceived bool      // some have come
+	lastPing       time.Time // when the last ping came
 }
 
 type ack struct {
@@ -47,13 +47,15 @@ type ack struct {
 	payload any
 }
 
-func newLink(s *Socket) *link { return &link{s: s, acks: newQueue[ack](maxJobs), step: time.Now()} }
+func newConnection(s *Socket) *connection {
+	return &connection{s: s, acks: newQueue[ack](maxJobs), stepStarted: time.Now()}
+}
 
 // run holds the connection until it ends, and returns why.
-func (l *link) run(parent context.Context) error {
+func (l *connection) run(parent context.Context) error {
 	ctx, end := context.WithCancelCause(parent)
 	defer end(nil)
-	l.end = end
+	l.cancel = end
 	var wg sync.WaitGroup
 	wg.Go(func() { l.watch(ctx) })
 	conn, err := l.open(ctx)
@@ -73,14 +75,14 @@ func (l *link) run(parent context.Context) error {
 }
 
 // open asks Slack for a connection and makes it.
-func (l *link) open(ctx context.Context) (*websocket.Conn, error) {
+func (l *connection) open(ctx context.Context) (*websocket.Conn, error) {
 	_, to, err := l.s.o.Client.api.StartSocketModeContext(ctx)
 	if err = classify(methodOpen, appTokenName, false, err); err != nil {
 		return nil, err
 	}
-	l.s.taken.Add(1)
-	l.began(nil)
-	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: l.s.o.Step, ReadBufferSize: readBuffer,
+	l.s.tokenAccepted.Add(1)
+	l.beginStep(nil)
+	dialer := websocket.Dialer{Proxy: http.ProxyFromEnvironment, HandshakeTimeout: l.s.o.StepTimeout, ReadBufferSize: readBuffer,
 		WriteBufferSize: writeBuffer, NetDialContext: l.dial}
 	conn, resp, err := dialer.DialContext(ctx, to, nil)
 	if err != nil && resp != nil {
@@ -92,56 +94,56 @@ func (l *link) open(ctx context.Context) (*websocket.Conn, error) {
 	conn.SetReadLimit(maxFrame)
 	conn.SetPingHandler(func(data string) error {
 		l.mu.Lock()
-		l.pings = time.Now()
+		l.lastPing = time.Now()
 		l.mu.Unlock()
-		return conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTime))
+		return conn.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTimeout))
 	})
-	l.began(conn)
+	l.beginStep(conn)
 	return conn, nil
 }
 
-// began notes that the next step of opening the connection has begun; conn is set once there is one.
-func (l *link) began(conn *websocket.Conn) {
+// beginStep notes that the next step of opening the connection has begun; conn is set once there is one.
+func (l *connection) beginStep(conn *websocket.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.step, l.conn = time.Now(), conn
+	l.stepStarted, l.conn = time.Now(), conn
 }
 
 // read takes frames until the connection ends.
-func (l *link) read(ctx context.Context, conn *websocket.Conn) error {
+func (l *connection) read(ctx context.Context, conn *websocket.Conn) error {
 	for {
 		_, data, err := conn.ReadMessage()
 		if err != nil {
 			return fmt.Errorf("%w: %w", errClosed, err)
 		}
-		if err := l.frame(ctx, data); err != nil {
+		if err := l.handleFrame(ctx, data); err != nil {
 			return err
 		}
 	}
 }
 
-func (l *link) frame(ctx context.Context, data []byte) error {
-	o := loose(data)
+func (l *connection) handleFrame(ctx context.Context, data []byte) error {
+	o := parseObject(data)
 	switch e := (Envelope{Type: o.str("type"), ID: o.str("envelope_id"), Payload: o["payload"], Retry: o.num("retry_attempt")}); e.Type {
 	case "hello":
 		l.mu.Lock()
-		l.hello, l.pings = true, time.Now()
+		l.helloReceived, l.lastPing = true, time.Now()
 		l.mu.Unlock()
-		l.s.connected(ctx, o.num("num_connections"), o.obj("connection_info").str("app_id"))
+		l.s.onConnected(ctx, o.num("num_connections"), o.obj("connection_info").str("app_id"))
 	case "disconnect":
 		return closedError{reason: o.str("reason")}
 	default:
-		l.early()
-		l.take(e)
+		l.catchUpBeforeHello()
+		l.enqueueAndAck(e)
 	}
 	return nil
 }
 
-// early has the threads read when events come on a connection that has not said hello: what was missed before it comes first.
-func (l *link) early() {
+// catchUpBeforeHello has the threads read when events come on a connection that has not said hello: what was missed before it comes first.
+func (l *connection) catchUpBeforeHello() {
 	l.mu.Lock()
-	first := !l.hello && !l.events
-	l.events = true
+	first := !l.helloReceived && !l.eventsReceived
+	l.eventsReceived = true
 	l.mu.Unlock()
 	if first {
 		l.s.enqueue(func(context.Context) { l.s.o.CatchUps.CatchUpAll() })
@@ -150,8 +152,8 @@ func (l *link) early() {
 
 // watch ends the connection when it does not come up or falls silent, and pings it before it is given up: a network that
 // forgot the connection tells nobody.
-func (l *link) watch(ctx context.Context) {
-	tick := time.NewTicker(max(time.Millisecond, min(time.Second, l.s.o.Silent/8, l.s.o.Step/8, l.s.o.Ping/8)))
+func (l *connection) watch(ctx context.Context) {
+	tick := time.NewTicker(max(time.Millisecond, min(time.Second, l.s.o.SilenceTimeout/8, l.s.o.StepTimeout/8, l.s.o.PingTimeout/8)))
 	defer tick.Stop()
 	var pinged time.Time
 	for {
@@ -160,21 +162,21 @@ func (l *link) watch(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if err := l.health(); err != nil {
-			l.end(err)
+		if err := l.checkHealth(); err != nil {
+			l.cancel(err)
 		}
-		if quiet := l.s.o.Silent / 3; l.silence() > quiet && time.Since(pinged) > quiet {
+		if quiet := l.s.o.SilenceTimeout / 3; l.idleFor() > quiet && time.Since(pinged) > quiet {
 			pinged = time.Now()
 			l.ping()
 		}
 	}
 }
 
-// silence is how long nothing came.
-func (l *link) silence() time.Duration { return time.Since(time.Unix(0, l.s.lastFrame.Load())) }
+// idleFor is how long nothing came.
+func (l *connection) idleFor() time.Duration { return time.Since(time.Unix(0, l.s.lastFrame.Load())) }
 
 // ping asks the other end for a sign of life. That it cannot be written shows in the silence that follows.
-func (l *link) ping() {
+func (l *connection) ping() {
 	l.mu.Lock()
 	conn := l.conn
 	l.mu.Unlock()
@@ -183,84 +185,84 @@ func (l *link) ping() {
 	}
 }
 
-// health is an error when the connection should be given up.
-func (l *link) health() error {
+// checkHealth is an error when the connection should be given up.
+func (l *connection) checkHealth() error {
 	l.mu.Lock()
-	hello, step, pings := l.hello, l.step, l.pings
+	hello, step, pings := l.helloReceived, l.stepStarted, l.lastPing
 	l.mu.Unlock()
 	switch {
-	case !hello && time.Since(step) > l.s.o.Step:
-		return errNoLife
-	case hello && time.Since(pings) > l.s.o.Ping:
+	case !hello && time.Since(step) > l.s.o.StepTimeout:
+		return errNoResponse
+	case hello && time.Since(pings) > l.s.o.PingTimeout:
 		return silentError{what: "no ping", after: time.Since(pings)}
-	case hello && l.silence() > l.s.o.Silent:
-		return silentError{what: "nothing", after: l.s.o.Silent}
+	case hello && l.idleFor() > l.s.o.SilenceTimeout:
+		return silentError{what: "nothing", after: l.s.o.SilenceTimeout}
 	}
 	return nil
 }
 
 // take puts an envelope in line and acks it.
-func (l *link) take(e Envelope) {
-	if e.ID != "" && needsAnswer(e.Type, e.Payload) {
-		e.Answer = func(payload any) { l.acks.push(ack{id: e.ID, payload: payload}) }
+func (l *connection) enqueueAndAck(e Envelope) {
+	if e.ID != "" && needsAckPayload(e.Type, e.Payload) {
+		e.AckWith = func(payload any) { l.acks.push(ack{id: e.ID, payload: payload}) }
 	}
-	l.s.enqueue(func(ctx context.Context) { l.s.o.Inbound.Route(ctx, e) })
-	if e.ID != "" && e.Answer == nil {
+	l.s.enqueue(func(ctx context.Context) { l.s.o.Router.Route(ctx, e) })
+	if e.ID != "" && e.AckWith == nil {
 		l.acks.push(ack{id: e.ID})
 	}
 }
 
 // sendAcks sends acks in order.
-func (l *link) sendAcks(ctx context.Context, conn *websocket.Conn) {
+func (l *connection) sendAcks(ctx context.Context, conn *websocket.Conn) {
 	for {
-		acks, ok := l.acks.take(ctx)
+		acks, ok := l.acks.takeAll(ctx)
 		if !ok {
 			return
 		}
 		for _, a := range acks {
 			if err := l.sendAck(conn, a); err != nil {
-				l.end(fmt.Errorf("send an ack: %w", err))
+				l.cancel(fmt.Errorf("send an ack: %w", err))
 				return
 			}
 		}
 	}
 }
 
-func (l *link) sendAck(conn *websocket.Conn, a ack) error {
+func (l *connection) sendAck(conn *websocket.Conn, a ack) error {
 	frame := map[string]any{"envelope_id": a.id}
 	if a.payload != nil {
 		frame["payload"] = a.payload
 	}
 	raw, err := json.Marshal(frame)
 	if a.payload != nil {
-		raw = sessions.ScrubJSON(raw, l.s.o.Client.clean, isMachine)
+		raw = sessions.ScrubJSON(raw, l.s.o.Client.scrubText, isMachineField)
 	}
 	if err != nil || len(raw) >= maxAck {
 		l.s.o.Log.Error("an answer was too long for an ack, or is no JSON", "bytes", len(raw), "error", err)
 		return l.sendAck(conn, ack{id: a.id})
 	}
-	return errors.Join(conn.SetWriteDeadline(time.Now().Add(writeTime)), conn.WriteMessage(websocket.TextMessage, raw))
+	return errors.Join(conn.SetWriteDeadline(time.Now().Add(writeTimeout)), conn.WriteMessage(websocket.TextMessage, raw))
 }
 
 // dial opens the TCP connection under a WebSocket, to see when something comes in.
-func (l *link) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+func (l *connection) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := l.s.o.Dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	return &watchedConn{Conn: conn, seen: func() { l.s.lastFrame.Store(time.Now().UnixNano()) }}, nil
+	return &watchedConn{Conn: conn, onRead: func() { l.s.lastFrame.Store(time.Now().UnixNano()) }}, nil
 }
 
 // watchedConn tells of everything that comes in.
 type watchedConn struct {
 	net.Conn
-	seen func()
+	onRead func()
 }
 
 func (c *watchedConn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 {
-		c.seen()
+		c.onRead()
 	}
 	return n, err
 }

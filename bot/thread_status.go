@@ -16,20 +16,20 @@ var _ chat.StatusSetter = (*Client)(nil)
 
 // SetStatus implements [threads.StatusSetter]. Slack shows the text behind the app's name, in threads of channels too.
 func (c *Client) SetStatus(ctx context.Context, channel, root, text string) error {
-	if err := c.mayPost(ctx, channel); err != nil && text != "" {
+	if err := c.checkMayPost(ctx, channel); err != nil && text != "" {
 		return err
 	}
 	_, err := c.call(ctx, methodStatus, url.Values{"channel_id": {channel}, "thread_ts": {root}, "status": {text}})
-	return statusError(err)
+	return classifyStatusError(err)
 }
 
-// statusError finds out what is wrong with statuses as such: what Slack refuses and what no later try mends. A scope that is
+// classifyStatusError finds out what is wrong with statuses as such: what Slack refuses and what no later try mends. A scope that is
 // missing here keeps nothing else from working.
-func statusError(err error) error {
+func classifyStatusError(err error) error {
 	var status slack.StatusCodeError
-	switch name := code(err); {
+	switch name := errorCode(err); {
 	case errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusNotImplemented):
-	case name == "", meaningOf(name).is == nil, errors.Is(err, chat.ErrUnavailable), errors.Is(err, chat.ErrThreadGone):
+	case name == "", classOfCode(name).sentinel == nil, errors.Is(err, chat.ErrUnavailable), errors.Is(err, chat.ErrThreadGone):
 		return err
 	}
 	return fmt.Errorf("%w: %w", chat.ErrNoStatus, err)

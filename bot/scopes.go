@@ -70,9 +70,9 @@ var optionalScopes = map[string]string{
 
 // subscription is an event that the app subscribes to: its name there, the type that it arrives with, and its scopes.
 type subscription struct {
-	event  string
-	inner  string
-	scopes []string
+	event     string
+	innerType string
+	scopes    []string
 }
 
 // subscriptions are the events in use. app_mention is not among them: a mention in a channel that the bot is in comes

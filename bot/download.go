@@ -15,11 +15,11 @@ import (
 	"the-loop/threads/chat"
 )
 
-// fetchStall is how long Slack may send nothing of a file.
-const fetchStall = 30 * time.Second
+// downloadStallTimeout is how long Slack may send nothing of a file.
+const downloadStallTimeout = 30 * time.Second
 
-// maxHops is how many redirects of a download are followed.
-const maxHops = 3
+// maxRedirects is how many redirects of a download are followed.
+const maxRedirects = 3
 
 // files are those that came with a message, also with one that it passes on.
 func (m message) files() []chat.File {
@@ -36,7 +36,7 @@ func (m message) files() []chat.File {
 	var files []chat.File
 	known := map[string]bool{}
 	for _, o := range all {
-		f := fileOf(o)
+		f := parseFile(o)
 		if f.ID == "" || !known[f.ID] {
 			files = append(files, f)
 		}
@@ -45,14 +45,14 @@ func (m message) files() []chat.File {
 	return files
 }
 
-// fileOf reads a file as Slack writes it. In channels that are shared it may hold no more than an id, and what is deleted
+// parseFile reads a file as Slack writes it. In channels that are shared it may hold no more than an id, and what is deleted
 // has no address: Slack is asked for it when it is fetched.
-func fileOf(o object) chat.File {
+func parseFile(o rawObject) chat.File {
 	size, _ := strconv.ParseInt(o.str("size"), 10, 64) // 0: not known
-	f := chat.File{ID: o.str("id"), Name: first(o.str("name"), o.str("title")), Type: o.str("mimetype"), Size: size,
-		URL: first(o.str("url_private_download"), o.str("url_private")), Link: o.str("permalink")}
-	if o.is("is_external") || o.str("mode") == "external" {
-		f.Elsewhere, f.Link = true, first(o.str("url_private"), f.Link)
+	f := chat.File{ID: o.str("id"), Name: firstNonEmpty(o.str("name"), o.str("title")), Type: o.str("mimetype"), Size: size,
+		URL: firstNonEmpty(o.str("url_private_download"), o.str("url_private")), Link: o.str("permalink")}
+	if o.isTrue("is_external") || o.str("mode") == "external" {
+		f.Elsewhere, f.Link = true, firstNonEmpty(o.str("url_private"), f.Link)
 	}
 	return f
 }
@@ -60,8 +60,8 @@ func fileOf(o object) chat.File {
 // Fetch implements [threads.Fetcher]. The bot token goes to Slack's own hosts and to the InjectAPI's, whatever the file says of
 // itself and wherever it is redirected (GHSA-3q3v-34v2-g88f).
 func (c *Client) Fetch(ctx context.Context, f chat.File, to io.Writer) error {
-	if c.lacks(scopeFetch) {
-		return c.noEntry()
+	if c.lacksScope(scopeFetch) {
+		return c.signInPageError()
 	}
 	if f.URL == "" {
 		known, err := c.fileInfo(ctx, f)
@@ -72,25 +72,25 @@ func (c *Client) Fetch(ctx context.Context, f chat.File, to io.Writer) error {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	alive := time.AfterFunc(fetchStall, cancel)
+	alive := time.AfterFunc(downloadStallTimeout, cancel)
 	defer alive.Stop()
-	resp, err := c.download(ctx, f.URL)
+	resp, err := c.openDownload(ctx, f.URL)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = resp.Body.Close() }()
-	return c.copyFile(f, resp, &living{Reader: resp.Body, alive: alive}, to)
+	return c.copyFile(f, resp, &stallReader{Reader: resp.Body, stallTimer: alive}, to)
 }
 
-// living is a body that is given up when nothing comes for a while.
-type living struct {
+// stallReader is a body that is given up when nothing comes for a while.
+type stallReader struct {
 	io.Reader
-	alive *time.Timer
+	stallTimer *time.Timer
 }
 
-func (l *living) Read(p []byte) (int, error) {
+func (l *stallReader) Read(p []byte) (int, error) {
 	n, err := l.Reader.Read(p)
-	l.alive.Reset(fetchStall)
+	l.stallTimer.Reset(downloadStallTimeout)
 	return n, err
 }
 
@@ -98,14 +98,14 @@ func (l *living) Read(p []byte) (int, error) {
 func (c *Client) copyFile(f chat.File, resp *http.Response, body io.Reader, to io.Writer) error {
 	page := isHTML(resp.Header.Get("Content-Type"))
 	if page && !isHTML(f.Type) {
-		return c.noEntry()
+		return c.signInPageError()
 	}
 	n, err := io.Copy(to, body)
 	switch {
 	case err != nil:
-		return fmt.Errorf("fetch %s: %w", f.ID, unaddressed(err))
+		return fmt.Errorf("fetch %s: %w", f.ID, withoutURL(err))
 	case page && f.Size > 0 && n != f.Size:
-		return c.noEntry()
+		return c.signInPageError()
 	}
 	return nil
 }
@@ -115,59 +115,59 @@ func isHTML(contentType string) bool {
 	return err == nil && (kind == "text/html" || kind == "application/xhtml+xml")
 }
 
-// noEntry is what a sign-in page means.
-func (c *Client) noEntry() error {
-	if c.lacks(scopeFetch) {
-		return noScope(scopeFetch)
+// signInPageError is what a sign-in page means.
+func (c *Client) signInPageError() error {
+	if c.lacksScope(scopeFetch) {
+		return missingScopeError(scopeFetch)
 	}
 	return &chat.FileError{Why: "Slack answered with its sign-in page, so the bot may not read it"}
 }
 
-// lacks reports that the token is known to be without a scope.
-func (c *Client) lacks(scope string) bool {
+// lacksScope reports that the token is known to be without a scope.
+func (c *Client) lacksScope(scope string) bool {
 	have := c.Self().Scopes
 	return have != nil && !slices.Contains(have, scope)
 }
 
-// download asks for a file and follows redirects to where the token may go.
-func (c *Client) download(ctx context.Context, from string) (*http.Response, error) {
-	for range maxHops + 1 {
+// openDownload asks for a file and follows redirects to where the token may go.
+func (c *Client) openDownload(ctx context.Context, from string) (*http.Response, error) {
+	for range maxRedirects + 1 {
 		u, err := url.Parse(from)
-		if err != nil || !c.wire.trusts(u) {
+		if err != nil || !c.transport.isTrusted(u) {
 			return nil, &chat.FileError{Why: "its address is not one of Slack's, and the bot's token goes nowhere else"}
 		}
-		resp, err := c.ask(ctx, u)
+		resp, err := c.get(ctx, u)
 		if err != nil {
 			return nil, err
 		}
 		next, err := resp.Location()
 		if resp.StatusCode/100 != 3 || err != nil {
-			return answered(resp)
+			return checkDownloadStatus(resp)
 		}
 		_ = resp.Body.Close()
 		if next.Query().Has("redir") { // to the sign-in page, with the way back
-			return nil, c.noEntry()
+			return nil, c.signInPageError()
 		}
 		from = next.String()
 	}
 	return nil, &chat.FileError{Why: "Slack sends from one address to the next for it"}
 }
 
-func (c *Client) ask(ctx context.Context, u *url.URL) (*http.Response, error) {
+func (c *Client) get(ctx context.Context, u *url.URL) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, &chat.FileError{Why: "its address cannot be used"}
 	}
 	req.Header.Set("Authorization", "Bearer "+c.token)
-	resp, err := c.wire.http.Do(req)
+	resp, err := c.transport.http.Do(req)
 	if err != nil {
-		return nil, fmt.Errorf("fetch a file: %w", unaddressed(err))
+		return nil, fmt.Errorf("fetch a file: %w", withoutURL(err))
 	}
 	return resp, nil
 }
 
-// unaddressed is an error without the address: those of files may let in whoever knows them.
-func unaddressed(err error) error {
+// withoutURL is an error without the address: those of files may let in whoever knows them.
+func withoutURL(err error) error {
 	var named *url.Error
 	if errors.As(err, &named) {
 		return named.Err
@@ -175,13 +175,13 @@ func unaddressed(err error) error {
 	return err
 }
 
-// answered passes a response on that holds the file. A failure of Slack's may pass; what it refuses stays refused.
-func answered(resp *http.Response) (*http.Response, error) {
+// checkDownloadStatus passes a response on that holds the file. A failure of Slack's may pass; what it refuses stays refused.
+func checkDownloadStatus(resp *http.Response) (*http.Response, error) {
 	if resp.StatusCode == http.StatusOK {
 		return resp, nil
 	}
 	_ = resp.Body.Close()
-	mendRetryAfter(resp)
+	normalizeRetryAfter(resp)
 	switch {
 	case resp.StatusCode == http.StatusTooManyRequests:
 		after, _ := strconv.Atoi(resp.Header.Get("Retry-After")) // it was mended
@@ -201,13 +201,13 @@ func (c *Client) fileInfo(ctx context.Context, f chat.File) (chat.File, error) {
 	var refused *FatalError
 	switch {
 	case errors.As(err, &refused) && refused.Code == "missing_scope":
-		return f, noScope(first(refused.Needed, scopeFetch))
-	case errors.As(err, &named) && meaningOf(named.Code).is != nil:
+		return f, missingScopeError(firstNonEmpty(refused.Needed, scopeFetch))
+	case errors.As(err, &named) && classOfCode(named.Code).sentinel != nil:
 		return f, &chat.FileError{Why: "it is no longer in Slack, or the bot may not see it (" + named.Code + ")"}
 	case err != nil:
 		return f, err
 	}
-	known := fileOf(a.obj("file"))
+	known := parseFile(a.obj("file"))
 	switch {
 	case known.Elsewhere:
 		return f, &chat.FileError{Why: "it lies outside of Slack: " + known.Link}

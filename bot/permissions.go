@@ -10,15 +10,15 @@ import (
 	"the-loop/threads"
 )
 
-// askText shows what an agent asks, without the values of the environment: they are taken out before the text is cut. It
+// permissionText shows what an agent asks, without the values of the environment: they are taken out before the text is cut. It
 // reports whether all that matters is shown.
-func (b *Bot) askText(ref sessions.Ref, a sessions.Ask) (text string, whole bool) {
+func (b *Bot) permissionText(ref sessions.Ref, a sessions.Ask) (text string, whole bool) {
 	for _, part := range []*string{&a.Tool, &a.Command, &a.File, &a.Cwd, &a.Why, &a.Input} {
-		*part = b.scrubbed(*part)
+		*part = b.scrub(*part)
 	}
 	for _, places := range [][]string{a.CwdAt, a.FileAt} {
 		for i := range places {
-			places[i] = b.scrubbed(places[i])
+			places[i] = b.scrub(places[i])
 		}
 	}
 	return render.Ask(a, "the-loop attach "+ref.Name())
@@ -26,29 +26,29 @@ func (b *Bot) askText(ref sessions.Ref, a sessions.Ask) (text string, whole bool
 
 // dialogText shows what stands in a dialog on an agent's screen.
 func (b *Bot) dialogText(lines []string) string {
-	return render.Dialog(strings.Split(b.scrubbed(strings.Join(lines, "\n")), "\n"))
+	return render.Dialog(strings.Split(b.scrub(strings.Join(lines, "\n")), "\n"))
 }
 
-// rule is a button that decides a question of an agent's.
-func (b *Bot) rule(v sessions.Verdict) Handler {
-	return func(ctx context.Context, a Act) (string, error) {
+// permissionHandler is a button that decides a question of an agent's.
+func (b *Bot) permissionHandler(v sessions.Verdict) Handler {
+	return func(ctx context.Context, a Interaction) (string, error) {
 		return b.threads.DecidePermission(ctx, threads.PermissionDecision{Token: a.Value, Verdict: v, Actor: a.Actor, TS: a.TS})
 	}
 }
 
-// askReason opens the modal that asks for the reason. Of a question that is not open any more it is said so instead.
-func (b *Bot) askReason(ctx context.Context, a Act) (string, error) {
+// openReasonModal opens the modal that asks for the reason. Of a question that is not open any more it is said so instead.
+func (b *Bot) openReasonModal(ctx context.Context, a Interaction) (string, error) {
 	if why, ok := b.threads.CanDecide(ctx, a.Value); !ok {
 		return why, ctx.Err()
 	}
 	_, err := b.o.Client.openView(ctx, a, render.Reason(a.Value))
-	return "", tooLate(err)
+	return "", explainExpiredTrigger(err)
 }
 
 // submitReason decides with the reason that was given. What came of it is shown in the modal.
-func (b *Bot) submitReason(ctx context.Context, a Act) any {
-	field := loose(a.Payload).obj("view").obj("state").obj("values").obj(render.FieldReason).obj(render.FieldValue)
-	return b.soon(ctx, a, "Telling the agent …", func(ctx context.Context) (string, error) {
+func (b *Bot) submitReason(ctx context.Context, a Interaction) any {
+	field := parseObject(a.Payload).obj("view").obj("state").obj("values").obj(render.FieldReason).obj(render.FieldValue)
+	return b.ackWhenDone(ctx, a, "Telling the agent …", func(ctx context.Context) (string, error) {
 		text, err := b.threads.DecidePermission(ctx, threads.PermissionDecision{Token: a.View.Meta, Verdict: sessions.VerdictDeny,
 			Reason: strings.TrimSpace(field.str("value")), Actor: a.Actor})
 		if errors.Is(err, threads.ErrDenied) { // taken off the list meanwhile

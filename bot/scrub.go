@@ -12,9 +12,9 @@ import (
 	"the-loop/sessions"
 )
 
-// scrubOutgoing takes out of a request's arguments what must not be posted. Texts are scrubbed where they are made, before they
+// scrubRequest takes out of a request's arguments what must not be posted. Texts are scrubbed where they are made, before they
 // are cut; this is the one door that every text goes through, whoever made it.
-func scrubOutgoing(req *http.Request, clean func(string) string) error {
+func scrubRequest(req *http.Request, clean func(string) string) error {
 	kind := req.Header.Get("Content-Type")
 	form, isJSON := strings.HasPrefix(kind, "application/x-www-form-urlencoded"), strings.HasPrefix(kind, "application/json")
 	if req.Body == nil || !form && !isJSON {
@@ -28,7 +28,7 @@ func scrubOutgoing(req *http.Request, clean func(string) string) error {
 	if form {
 		body = scrubForm(body, clean)
 	} else {
-		body = sessions.ScrubJSON(body, clean, isMachine)
+		body = sessions.ScrubJSON(body, clean, isMachineField)
 	}
 	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
@@ -43,7 +43,7 @@ func scrubForm(body []byte, clean func(string) string) []byte {
 	}
 	changed := false
 	for name, values := range args {
-		if isMachine(name) {
+		if isMachineField(name) {
 			continue
 		}
 		for i, value := range values {
@@ -59,14 +59,14 @@ func scrubForm(body []byte, clean func(string) string) []byte {
 
 func scrubArgument(value string, clean func(string) string) string {
 	if (strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[")) && json.Valid([]byte(value)) {
-		return string(sessions.ScrubJSON([]byte(value), clean, isMachine))
+		return string(sessions.ScrubJSON([]byte(value), clean, isMachineField))
 	}
 	return clean(value)
 }
 
-// isMachine reports the arguments and keys of Slack's InjectAPI that programs read and people are not shown: names of things,
+// isMachineField reports the arguments and keys of Slack's InjectAPI that programs read and people are not shown: names of things,
 // numbers, moments.
-func isMachine(name string) bool {
+func isMachineField(name string) bool {
 	switch name {
 	case "action_id", "block_id", "callback_id", "channel", "channel_id", "cursor", "envelope_id", "event_type", "external_id",
 		"file", "hash", "id", "inclusive", "include_all_metadata", "language", "latest", "length", "limit", "metadata", "name", "nonce",

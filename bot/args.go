@@ -11,26 +11,26 @@ import (
 
 // words are what follows the verb of a command: its arguments, its flags, and what stands behind a "--" as it was typed.
 type words struct {
-	args  []string
-	flags map[string]string // without the hyphens; the value is empty where a flag takes none
-	brief string
+	positional []string
+	flags      map[string]string // without the hyphens; the value is empty where a flag takes none
+	brief      string
 }
 
 // errUsage says that a command was not understood; who gave it is shown how it is used.
 var errUsage = errors.New("not understood")
 
-// readWords reads the text after a command's verb. takes are the flags that there are, and whether each takes a value.
+// parseArgs reads the text after a command's verb. takes are the flags that there are, and whether each takes a value.
 // What keyboards make of quotes and hyphens is undone, but for the brief.
-func readWords(text string, takes map[string]bool) (words, error) {
-	text, brief := cutBrief(text)
+func parseArgs(text string, takes map[string]bool) (words, error) {
+	text, brief := cutAtDashes(text)
 	w := words{flags: map[string]string{}, brief: brief}
-	list := splitWords(foldTyping(text))
+	list := splitWords(normalizeTyping(text))
 	for len(list) > 0 {
 		word := list[0]
 		list = list[1:]
 		name, isFlag := strings.CutPrefix(word, "--")
 		if !isFlag {
-			w.args = append(w.args, word)
+			w.positional = append(w.positional, word)
 			continue
 		}
 		name, value, given := strings.Cut(name, "=")
@@ -50,36 +50,36 @@ func readWords(text string, takes map[string]bool) (words, error) {
 	return w, nil
 }
 
-// cutBrief cuts a text at the first word that is "--", or what a keyboard made of it.
-func cutBrief(text string) (before, brief string) {
+// cutAtDashes cuts a text at the first word that is "--", or what a keyboard made of it.
+func cutAtDashes(text string) (before, brief string) {
 	for at := 0; at < len(text); {
 		rest := text[at:]
 		word := rest
-		if end := strings.IndexAny(rest, blanks); end >= 0 {
+		if end := strings.IndexAny(rest, whitespace); end >= 0 {
 			word = rest[:end]
 		}
-		if word != "" && foldTyping(word) == "--" {
-			return text[:at], strings.Trim(rest[len(word):], blanks)
+		if word != "" && normalizeTyping(word) == "--" {
+			return text[:at], strings.Trim(rest[len(word):], whitespace)
 		}
 		at += len(word) + 1
 	}
 	return text, ""
 }
 
-const blanks = " \t\r\n\u00a0"
+const whitespace = " \t\r\n\u00a0"
 
-// has reports whether a flag was given.
-func (w words) has(flag string) bool {
+// hasFlag reports whether a flag was given.
+func (w words) hasFlag(flag string) bool {
 	_, ok := w.flags[flag]
 	return ok
 }
 
-// name is the one argument of a command on a session.
-func (w words) name() (string, error) {
-	if len(w.args) != 1 {
+// sessionName is the one argument of a command on a session.
+func (w words) sessionName() (string, error) {
+	if len(w.positional) != 1 {
 		return "", fmt.Errorf("%w: it takes one name", errUsage)
 	}
-	return w.args[0], nil
+	return w.positional[0], nil
 }
 
 // usages are the verbs of the slash command, in the order of its help.
@@ -114,8 +114,8 @@ func helpText(command string) string {
 		render.Code(command)+", or use the buttons, or the shortcut “Session” in a message's menu."), "\n")
 }
 
-// usageOf is how one verb is used.
-func usageOf(command, verb string) string {
+// usageText is how one verb is used.
+func usageText(command, verb string) string {
 	i := slices.IndexFunc(usages, func(u struct{ verb, words, what string }) bool { return u.verb == verb })
 	if i < 0 {
 		return helpText(command)

@@ -11,17 +11,17 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// recordWatch tells when one of the records changes that are listened to. It watches folders: a file may be replaced, or not
+// fileWatcher tells when one of the records changes that are listened to. It watches folders: a file may be replaced, or not
 // be there yet; of a folder that is not, one above it. The goroutine of the [listener] owns it.
-type recordWatch struct {
-	notifier *fsnotify.Watcher            // nil: this system does not tell, and everything is looked at often
-	folders  map[string]int               // how many files are watched by each
-	files    map[string]map[string]string // by file and session: the folder that is watched for it
-	waiting  int                          // how many of them are watched by a folder above theirs
+type fileWatcher struct {
+	notifier    *fsnotify.Watcher            // nil: this system does not tell, and everything is looked at often
+	folders     map[string]int               // how many files are watched by each
+	files       map[string]map[string]string // by file and session: the folder that is watched for it
+	viaAncestor int                          // how many of them are watched by a folder above theirs
 }
 
-func newRecordWatch() (*recordWatch, error) {
-	w := &recordWatch{folders: map[string]int{}, files: map[string]map[string]string{}}
+func newFileWatcher() (*fileWatcher, error) {
+	w := &fileWatcher{folders: map[string]int{}, files: map[string]map[string]string{}}
 	n, err := fsnotify.NewWatcher()
 	if err == nil {
 		w.notifier = n
@@ -29,14 +29,14 @@ func newRecordWatch() (*recordWatch, error) {
 	return w, err
 }
 
-func (w *recordWatch) close() {
+func (w *fileWatcher) close() {
 	if w.notifier != nil {
 		_ = w.notifier.Close() // it holds nothing that could be lost
 	}
 }
 
 // events never tells anything where the system does not.
-func (w *recordWatch) events() (<-chan fsnotify.Event, <-chan error) {
+func (w *fileWatcher) events() (<-chan fsnotify.Event, <-chan error) {
 	if w.notifier == nil {
 		return nil, nil
 	}
@@ -45,7 +45,7 @@ func (w *recordWatch) events() (<-chan fsnotify.Event, <-chan error) {
 
 // watch has the files of a session watched instead of those of before. It reports whether a change of each will be told:
 // it is not where the system has no more watches to give.
-func (w *recordWatch) watch(id string, before, files []string) bool {
+func (w *fileWatcher) watch(id string, before, files []string) bool {
 	if w.notifier == nil {
 		return false
 	}
@@ -61,7 +61,7 @@ func (w *recordWatch) watch(id string, before, files []string) bool {
 	return all
 }
 
-func (w *recordWatch) add(id, file string) bool {
+func (w *fileWatcher) add(id, file string) bool {
 	dir := filepath.Dir(file)
 	switch w.files[file][id] {
 	case dir:
@@ -70,13 +70,13 @@ func (w *recordWatch) add(id, file string) bool {
 	default: // one above it, which may be there by now
 		w.remove(id, file)
 	}
-	watched := w.nearest(dir)
+	watched := w.watchNearest(dir)
 	if watched == "" {
 		return false
 	}
 	w.folders[watched]++
 	if watched != dir {
-		w.waiting++
+		w.viaAncestor++
 	}
 	if w.files[file] == nil {
 		w.files[file] = map[string]string{}
@@ -85,9 +85,9 @@ func (w *recordWatch) add(id, file string) bool {
 	return true
 }
 
-// nearest has the folder watched or, while that is not there, the nearest one above in which it will be made. Empty: the system
+// watchNearest has the folder watched or, while that is not there, the nearest one above in which it will be made. Empty: the system
 // watches neither.
-func (w *recordWatch) nearest(dir string) string {
+func (w *fileWatcher) watchNearest(dir string) string {
 	for up, below := dir, ""; ; up, below = filepath.Dir(up), up {
 		if w.folders[up] == 0 {
 			err := w.notifier.Add(up)
@@ -107,11 +107,11 @@ func (w *recordWatch) nearest(dir string) string {
 		if w.folders[up] == 0 { // the one below was made a moment ago
 			_ = w.notifier.Remove(up) // it may be gone
 		}
-		return w.nearest(dir)
+		return w.watchNearest(dir)
 	}
 }
 
-func (w *recordWatch) remove(id, file string) {
+func (w *fileWatcher) remove(id, file string) {
 	dir := w.files[file][id]
 	if dir == "" {
 		return
@@ -120,7 +120,7 @@ func (w *recordWatch) remove(id, file string) {
 		delete(w.files, file)
 	}
 	if dir != filepath.Dir(file) {
-		w.waiting--
+		w.viaAncestor--
 	}
 	if w.folders[dir]--; w.folders[dir] <= 0 {
 		delete(w.folders, dir)
@@ -128,16 +128,16 @@ func (w *recordWatch) remove(id, file string) {
 	}
 }
 
-// concerned are the sessions whose record an event is about. anew: it is about a folder that was made or went away, and
+// affectedSessions are the sessions whose record an event is about. anew: it is about a folder that was made or went away, and
 // everybody with a file in it has to ask again.
-func (w *recordWatch) concerned(e fsnotify.Event) (ids map[string]bool, anew bool) {
+func (w *fileWatcher) affectedSessions(e fsnotify.Event) (ids map[string]bool, anew bool) {
 	switch {
 	case e.Op == fsnotify.Chmod:
 		return nil, false
 	case w.folders[e.Name] > 0 && (e.Has(fsnotify.Remove) || e.Has(fsnotify.Rename)):
-		return w.lost(e.Name), true
-	case w.waiting > 0 && e.Has(fsnotify.Create):
-		if ids = w.within(e.Name); len(ids) > 0 {
+		return w.forgetFolder(e.Name), true
+	case w.viaAncestor > 0 && e.Has(fsnotify.Create):
+		if ids = w.sessionsBelow(e.Name); len(ids) > 0 {
 			return ids, true
 		}
 	}
@@ -149,7 +149,7 @@ func (w *recordWatch) concerned(e fsnotify.Event) (ids map[string]bool, anew boo
 }
 
 // lost forgets a folder that went away, and returns whose files were watched by it.
-func (w *recordWatch) lost(dir string) map[string]bool {
+func (w *fileWatcher) forgetFolder(dir string) map[string]bool {
 	ids := map[string]bool{}
 	delete(w.folders, dir)
 	for file, watched := range w.files {
@@ -159,7 +159,7 @@ func (w *recordWatch) lost(dir string) map[string]bool {
 			}
 			ids[id] = true
 			if delete(watched, id); dir != filepath.Dir(file) {
-				w.waiting--
+				w.viaAncestor--
 			}
 		}
 		if len(watched) == 0 {
@@ -170,7 +170,7 @@ func (w *recordWatch) lost(dir string) map[string]bool {
 }
 
 // within are the sessions that wait for a folder at that path, or below it.
-func (w *recordWatch) within(made string) map[string]bool {
+func (w *fileWatcher) sessionsBelow(made string) map[string]bool {
 	ids := map[string]bool{}
 	for file, watched := range w.files {
 		for id, by := range watched {
@@ -182,23 +182,23 @@ func (w *recordWatch) within(made string) map[string]bool {
 	return ids
 }
 
-// fileMark changes when the file does.
-type fileMark struct {
+// fileStamp changes when the file does.
+type fileStamp struct {
 	size    int64
-	changed int64 // Unix nanoseconds
+	modTime int64 // Unix nanoseconds
 }
 
-// marksOf looks at files. One that is not there has no size.
-func marksOf(files []string) []fileMark {
-	marks := make([]fileMark, len(files))
+// stampsOf looks at files. One that is not there has no size.
+func stampsOf(files []string) []fileStamp {
+	marks := make([]fileStamp, len(files))
 	for i, file := range files {
 		if info, err := os.Stat(file); err == nil {
-			marks[i] = markOf(info)
+			marks[i] = stampOf(info)
 		}
 	}
 	return marks
 }
 
-func markOf(info fs.FileInfo) fileMark {
-	return fileMark{size: info.Size(), changed: info.ModTime().UnixNano()}
+func stampOf(info fs.FileInfo) fileStamp {
+	return fileStamp{size: info.Size(), modTime: info.ModTime().UnixNano()}
 }

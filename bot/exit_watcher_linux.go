@@ -16,8 +16,8 @@ func openProcess(pid int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), "process"), nil
 }
 
-// awaitEnd waits until the process has ended. An error means that this cannot be known, or that the descriptor was closed.
-func awaitEnd(process *os.File) error {
+// awaitExit waits until the process has ended. An error means that this cannot be known, or that the descriptor was closed.
+func awaitExit(process *os.File) error {
 	raw, err := process.SyscallConn()
 	if err != nil {
 		return err

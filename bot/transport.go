@@ -20,31 +20,31 @@ import (
 )
 
 const (
-	// maxAnswer bounds what is read of one answer: a page of 200 messages of 40,000 characters fits.
-	maxAnswer = 32 << 20
+	// maxResponse bounds what is read of one answer: a page of 200 messages of 40,000 characters fits.
+	maxResponse = 32 << 20
 	// defaultRetryAfter is how long to wait when Slack says 429 and not how long.
 	defaultRetryAfter = 10 * time.Second
 	// maxRetryAfter bounds how long an answer can make us wait.
 	maxRetryAfter = time.Hour
 )
 
-// wire is the HTTP client that the Slack library and our own calls share. It sends to one host only, reads bounded
+// transport is the HTTP client that the Slack library and our own calls share. It sends to one host only, reads bounded
 // answers, gives every 429 a Retry-After, tells whether a failed request may have reached Slack, and learns Slack's time.
-type wire struct {
+type transport struct {
 	base  *url.URL
 	http  *http.Client
-	clean func(string) string // takes out of a text what must not be posted
+	scrub func(string) string // takes out of a text what must not be posted
 	clock *chat.Clock
 
-	heard func(req *http.Request, resp *http.Response, body []byte) // told of each answer; may be nil
+	onResponse func(req *http.Request, resp *http.Response, body []byte) // told of each answer; may be nil
 }
 
-func newWire(apiURL string, hc *http.Client) (*wire, error) {
+func newTransport(apiURL string, hc *http.Client) (*transport, error) {
 	base, err := url.Parse(apiURL)
 	if err != nil {
 		return nil, fmt.Errorf("read the API URL: %w", err)
 	}
-	if base.Host == "" || base.Scheme != "https" && (base.Scheme != "http" || !loopback(base.Hostname())) {
+	if base.Host == "" || base.Scheme != "https" && (base.Scheme != "http" || !isLoopback(base.Hostname())) {
 		return nil, fmt.Errorf("the API URL %q must be https, or http on a loopback address", apiURL)
 	}
 	if !strings.HasSuffix(base.Path, "/") {
@@ -58,10 +58,10 @@ func newWire(apiURL string, hc *http.Client) (*wire, error) {
 	}
 	own := *hc
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &wire{base: base, http: &own, clean: func(text string) string { return text }, clock: &chat.Clock{}}, nil
+	return &transport{base: base, http: &own, scrub: func(text string) string { return text }, clock: &chat.Clock{}}, nil
 }
 
-func loopback(host string) bool {
+func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
@@ -76,24 +76,24 @@ func (e *transportError) Error() string { return e.err.Error() }
 func (e *transportError) Unwrap() error { return e.err }
 
 // Do sends a request that carries a token, and reads the whole answer.
-func (w *wire) Do(req *http.Request) (*http.Response, error) {
+func (w *transport) Do(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != w.base.Scheme || req.URL.Host != w.base.Host {
 		return nil, &transportError{err: fmt.Errorf("refusing to send a token to %s", req.URL.Host)}
 	}
-	if err := scrubOutgoing(req, w.clean); err != nil {
+	if err := scrubRequest(req, w.scrub); err != nil {
 		return nil, &transportError{err: err}
 	}
 	resp, err := w.send(req)
 	if err == nil {
-		if date := dateOf(resp.Header); !date.IsZero() {
+		if date := responseDate(resp.Header); !date.IsZero() {
 			w.clock.ObserveDate(date)
 		}
 	}
 	return resp, err
 }
 
-// dateOf is the time by the clock of who answered; zero when the answer does not tell it.
-func dateOf(h http.Header) time.Time {
+// responseDate is the time by the clock of who answered; zero when the answer does not tell it.
+func responseDate(h http.Header) time.Time {
 	now, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
 		return time.Time{}
@@ -101,32 +101,32 @@ func dateOf(h http.Header) time.Time {
 	return now
 }
 
-func (w *wire) send(req *http.Request) (*http.Response, error) {
+func (w *transport) send(req *http.Request) (*http.Response, error) {
 	var sent atomic.Bool
 	trace := &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }}
 	resp, err := w.http.Do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 	if err != nil {
 		return nil, &transportError{sent: sent.Load(), err: err}
 	}
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse+1))
 	err = errors.Join(err, resp.Body.Close())
-	if err == nil && len(body) > maxAnswer {
-		err = fmt.Errorf("the answer is longer than %d bytes", maxAnswer)
+	if err == nil && len(body) > maxResponse {
+		err = fmt.Errorf("the answer is longer than %d bytes", maxResponse)
 	}
 	if err != nil {
 		return nil, &transportError{sent: true, err: err}
 	}
-	if w.heard != nil {
-		w.heard(req, resp, body)
+	if w.onResponse != nil {
+		w.onResponse(req, resp, body)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
-	mendRetryAfter(resp)
+	normalizeRetryAfter(resp)
 	return resp, nil
 }
 
-// mendRetryAfter makes a 429 one that the Slack library understands: without a number in Retry-After it would report a
+// normalizeRetryAfter makes a 429 one that the Slack library understands: without a number in Retry-After it would report a
 // plain status.
-func mendRetryAfter(resp *http.Response) {
+func normalizeRetryAfter(resp *http.Response) {
 	if resp.StatusCode == http.StatusTooManyRequests {
 		after := retryAfter(resp.Header.Get("Retry-After"), time.Now())
 		resp.Header.Set("Retry-After", strconv.Itoa(int((after+time.Second-1)/time.Second)))
@@ -145,7 +145,7 @@ func retryAfter(value string, now time.Time) time.Duration {
 }
 
 // postForm calls a method with form arguments and returns the raw answer. The token travels in a header.
-func (w *wire) postForm(ctx context.Context, method, token string, args url.Values) (*http.Response, error) {
+func (w *transport) postForm(ctx context.Context, method, token string, args url.Values) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.base.JoinPath(method).String(), strings.NewReader(args.Encode()))
 	if err != nil {
 		return nil, err
@@ -155,10 +155,10 @@ func (w *wire) postForm(ctx context.Context, method, token string, args url.Valu
 	return w.Do(req)
 }
 
-// respond posts JSON to a response URL. No token goes with it, and only Slack's own hosts and the InjectAPI's are spoken to.
-func (w *wire) respond(ctx context.Context, to string, body []byte) error {
+// postResponse posts JSON to a response URL. No token goes with it, and only Slack's own hosts and the InjectAPI's are spoken to.
+func (w *transport) postResponse(ctx context.Context, to string, body []byte) error {
 	u, err := url.Parse(to)
-	if err != nil || !w.trusts(u) {
+	if err != nil || !w.isTrusted(u) {
 		return errors.New("refusing to answer to a response URL that is not Slack's")
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, bytes.NewReader(body))
@@ -166,7 +166,7 @@ func (w *wire) respond(ctx context.Context, to string, body []byte) error {
 		return errors.New("the response URL cannot be used")
 	}
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
-	if err := scrubOutgoing(req, w.clean); err != nil {
+	if err := scrubRequest(req, w.scrub); err != nil {
 		return err
 	}
 	resp, err := w.send(req)
@@ -186,8 +186,8 @@ func (w *wire) respond(ctx context.Context, to string, body []byte) error {
 // slackDomains are Slack's own, with all of their hosts (the Slack library has the same list).
 var slackDomains = []string{"slack.com", "slack-gov.com"}
 
-// trusts reports an address of Slack's own, or of the InjectAPI.
-func (w *wire) trusts(u *url.URL) bool {
+// isTrusted reports an address of Slack's own, or of the InjectAPI.
+func (w *transport) isTrusted(u *url.URL) bool {
 	if u.Scheme == w.base.Scheme && strings.EqualFold(u.Host, w.base.Host) {
 		return true
 	}
