@@ -221,7 +221,7 @@ func (b *Bot) identify(ctx context.Context) error {
 	}
 }
 
-// StatusChanged says that something changed of what [Options.Report] tells, beside what the bot knows of itself.
+// StatusChanged says that something changed of what [Options.ReportFile] tells, beside what the bot knows of itself.
 func (b *Bot) StatusChanged() { b.reporter.wake() }
 
 // onTokenChange notes that Slack refuses the bot token, or takes it again.

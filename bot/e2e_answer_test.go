@@ -87,7 +87,7 @@ func TestAnswersGoOnAcrossAResumeAndAFreshStart(t *testing.T) {
 	if _, err := w.core.Stop(w.ctx, sessions.StopRequest{Ref: a.ref}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Remove(smallagent.RecordPath(w.plan.Agents, a.conv)); err != nil { // it cannot be resumed
+	if err := os.Remove(smallagent.TranscriptPath(w.plan.Agents, a.conv)); err != nil { // it cannot be resumed
 		t.Fatal(err)
 	}
 	if row, err := w.core.Start(w.ctx, sessions.StartRequest{Ref: a.ref}); err != nil || row.Conversation == a.conv {

@@ -166,7 +166,7 @@ func (a *agent) posts(path, comment string) {
 	if err != nil {
 		a.w.t.Fatal(err)
 	}
-	payload, err := json.Marshal(harness.FileNote{Path: path, Comment: comment})
+	payload, err := json.Marshal(harness.FilePayload{Path: path, Comment: comment})
 	if err == nil {
 		err = harness.AppendReport(file, harness.Report{At: time.Now(), Event: harness.EventFile, Payload: payload})
 	}

@@ -104,7 +104,7 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, erro
 	}
 	find := func(name string) (sessions.Harness, error) {
 		small := harness.SmallAgent{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents,
-			Hook: []string{os.Args[0], roleHook}, Reports: filepath.Join(p.Root, "reports"), Asks: filepath.Join(p.Root, "run", "ask")}
+			Hook: []string{os.Args[0], roleHook}, ReportDir: filepath.Join(p.Root, "reports"), PermissionDir: filepath.Join(p.Root, "run", "ask")}
 		if p.Deaf {
 			small.Hook = nil
 		}
@@ -118,7 +118,7 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, erro
 		return harness.NewSet(all...).Get(name)
 	}
 	return sessions.New(sessions.Options{Terminal: tm, Store: registry.New(p.Root), Sink: sink, Harnesses: find,
-		Reports: harness.Reports{Dir: filepath.Join(p.Root, "reports"), Asks: filepath.Join(p.Root, "run", "ask")},
+		Reports: harness.Reports{Dir: filepath.Join(p.Root, "reports"), PermissionDir: filepath.Join(p.Root, "run", "ask")},
 		Config: func() sessions.Config {
 			return sessions.Config{Enabled: true, Declared: config().Declared, RemainOnExit: true, Resume: true, Probe: config().Probe,
 				Env: p.env()}
@@ -564,7 +564,7 @@ func (a *agent) screen() smallagent.Screen {
 // entries are those of the agent's record with one of the types.
 func (a *agent) entries(types ...string) []smallagent.Entry {
 	a.w.t.Helper()
-	all, _, err := smallagent.ReadRecord(smallagent.RecordPath(a.w.plan.Agents, a.conv), 0)
+	all, _, err := smallagent.ReadTranscript(smallagent.TranscriptPath(a.w.plan.Agents, a.conv), 0)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		a.w.t.Fatal(err)
 	}
@@ -728,7 +728,7 @@ func stateIn(b threads.Binding, ts string) threads.Entry {
 }
 
 // pane is the session's pane.
-func (a *agent) pane() sessions.Pane { return tmuxtest.Pane(a.w.t, a.w.tm, a.id) }
+func (a *agent) pane() sessions.Pane { return tmuxtest.FindPane(a.w.t, a.w.tm, a.id) }
 
 // keys types in the terminal as a person does.
 func (a *agent) keys(keys ...string) {

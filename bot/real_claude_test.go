@@ -123,7 +123,7 @@ func TestRealClaudeTakes200RepliesAtRandomMomentsOnceAndInOrder(t *testing.T) {
 	}
 	k.w.until("the last reply to reach the model", func() bool { return k.heard(want[len(want)-1]) > 0 })
 	var got []string
-	for _, h := range k.model.Heard() {
+	for _, h := range k.model.UserTexts() {
 		if text := commandArgs(h); strings.HasPrefix(text, "reply ") {
 			got = append(got, text)
 		}

@@ -73,7 +73,7 @@ func newTalkWith(t *testing.T, name string, changes ...func(*setup)) *talk {
 	model := harnesstest.NewModel(t)
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("the model was told %.300q", model.Heard())
+			t.Logf("the model was told %.300q", model.UserTexts())
 		}
 	})
 	w := newWorld(t, append([]func(*setup){unattended, bulk, func(s *setup) {
@@ -114,8 +114,8 @@ func newReal(t *testing.T, name, dir string, model *harnesstest.Model) *real {
 		harness.OpenCodeName: func() harnesstest.Agent { return harnesstest.OpenCode(t, home, model) },
 	}[name]()
 	return &real{Name: name, Args: a.Args, Env: a.Env, Environ: harnesstest.Environ(t, home),
-		Claude: harness.Claude{Binary: a.Binary, Dir: filepath.Join(root, "run", "claude"), Reports: filepath.Join(root, "reports"),
-			Hook: []string{os.Args[0], roleHook}, Asks: filepath.Join(root, "run", "ask"), Trust: true, Home: home},
+		Claude: harness.Claude{Binary: a.Binary, SettingsDir: filepath.Join(root, "run", "claude"), ReportDir: filepath.Join(root, "reports"),
+			Hook: []string{os.Args[0], roleHook}, PermissionDir: filepath.Join(root, "run", "ask"), AcceptTrust: true, Home: home},
 		Codex: harness.Codex{Binary: a.Binary, Home: home}, Gemini: harness.Gemini{Binary: a.Binary, Home: home},
 		OpenCode: harness.OpenCode{Binary: a.Binary}}
 }
@@ -171,7 +171,7 @@ func commandArgs(text string) string {
 // heard is how often the model was told a text in the newest conversation.
 func (k *talk) heard(text string) int {
 	n := 0
-	for _, h := range k.model.Heard() {
+	for _, h := range k.model.UserTexts() {
 		if commandArgs(h) == commandArgs(text) {
 			n++
 		}

@@ -193,7 +193,7 @@ func TestR6_4_ADeleteStopsTheSessionAndRemovesItsRecord(t *testing.T) {
 		t.Fatalf("%+v, %v", row, err)
 	}
 	w.noRecord("a")
-	if tmuxtest.Alive(pane.PID) || len(w.panes()) != 0 {
+	if tmuxtest.IsAlive(pane.PID) || len(w.panes()) != 0 {
 		t.Error("something of it is left")
 	}
 	if rows, err := w.StartAll(t.Context()); err != nil || len(rows.Rows) != 0 {
@@ -343,7 +343,7 @@ func TestARestartKeepsTheConversationAndLetsRepliesWait(t *testing.T) {
 	if refused != 0 {
 		t.Errorf("%d replies were refused while the session was being restarted", refused)
 	}
-	if row := w.row("a"); row.Conversation != first.Conversation || row.ID != first.ID || w.pane("a").PID == pane.PID || tmuxtest.Alive(pane.PID) {
+	if row := w.row("a"); row.Conversation != first.Conversation || row.ID != first.ID || w.pane("a").PID == pane.PID || tmuxtest.IsAlive(pane.PID) {
 		t.Errorf("%+v", row)
 	}
 	names := slices.DeleteFunc(w.events.Names(), func(n string) bool { return n == sessions.EventSaid })

@@ -109,7 +109,7 @@ func (s *storm) taken() (numbers []int) {
 	}
 	var all []smallagent.Entry
 	for _, file := range files {
-		entries, _, err := smallagent.ReadRecord(file, 0)
+		entries, _, err := smallagent.ReadTranscript(file, 0)
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -75,7 +75,7 @@ func (w *world) argv(name string) []string {
 // forgotten has the agent know nothing of the recorded conversation any more.
 func (w *world) forgotten(name string) {
 	w.t.Helper()
-	if err := os.Remove(smallagent.RecordPath(filepath.Join(w.dir, "agent"), w.record(name).Conversation)); err != nil {
+	if err := os.Remove(smallagent.TranscriptPath(filepath.Join(w.dir, "agent"), w.record(name).Conversation)); err != nil {
 		w.t.Fatal(err)
 	}
 }

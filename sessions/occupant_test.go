@@ -32,7 +32,7 @@ func (w *world) besides(name string, split sessions.Pane) {
 	w.t.Helper()
 	w.ready(name)
 	own, panes := w.pane(name), w.panes()
-	if own.Dead || own.SessionID != split.SessionID || len(panes) != 2 || !slices.Contains(panes, split) || !tmuxtest.Alive(split.PID) {
+	if own.Dead || own.SessionID != split.SessionID || len(panes) != 2 || !slices.Contains(panes, split) || !tmuxtest.IsAlive(split.PID) {
 		w.t.Errorf("the agent is in %+v, the split was %+v; there are %+v", own, split, panes)
 	}
 	if rec := w.record(name); rec.Status != sessions.StatusRunning || rec.Pane != own.ID || rec.TmuxSession != own.SessionID || rec.Replaces != 0 {

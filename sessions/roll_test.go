@@ -95,7 +95,7 @@ func TestR1_ARollBringsASessionOntoTheNewEnvironmentInItsPaneAndConversation(t *
 		t.Errorf("%+v", row)
 	}
 	now, holds := w.pane("a"), w.holds("a")
-	if now.ID != pane.ID || now.SessionID != pane.SessionID || now.PID == pane.PID || tmuxtest.Alive(pane.PID) {
+	if now.ID != pane.ID || now.SessionID != pane.SessionID || now.PID == pane.PID || tmuxtest.IsAlive(pane.PID) {
 		t.Errorf("%+v, was %+v", now, pane)
 	}
 	for name, want := range map[string]string{"TOKEN": "new", "MORE": "y", "PATH": "/usr/bin:/bin:/own", "SHELL": "/bin/own",
@@ -511,7 +511,7 @@ func TestAKilledRollIsFinishedByTheNextStart(t *testing.T) {
 			t.Errorf("try %d: begun %t, TOKEN=%s", i, begun, token)
 		}
 		w.ready("a")
-		if !tmuxtest.Alive(client) {
+		if !tmuxtest.IsAlive(client) {
 			t.Fatalf("try %d: who was attached is gone", i)
 		}
 	}

@@ -13,7 +13,7 @@ type Sign struct {
 
 // SignReader is a [Terminal] that knows when its panes wrote something last.
 type SignReader interface {
-	// Signs are those of every pane of ours, by its mark. Errors as of [ScreenReader.Panes].
+	// Signs are those of every pane of ours, by its mark. Errors as of [ScreenReader.MayBeInPane].
 	Signs(ctx context.Context) (map[string]Sign, error)
 }
 

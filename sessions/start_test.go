@@ -71,7 +71,7 @@ func TestAnAgentThatDiedOnItsOwnIsSeenAndResumed(t *testing.T) {
 func TestAConversationThatDoesNotSurviveGivesWayToAFreshOne(t *testing.T) {
 	t.Parallel()
 	lost := func(w *world) {
-		if err := os.Remove(smallagent.RecordPath(filepath.Join(w.dir, "agent"), w.record("a").Conversation)); err != nil {
+		if err := os.Remove(smallagent.TranscriptPath(filepath.Join(w.dir, "agent"), w.record("a").Conversation)); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -203,7 +203,7 @@ func TestR2_9_ALiveStrangerInTheSessionsPlaceIsRefusedAndNotKilled(t *testing.T)
 	_, err := w.Start(t.Context(), sessions.StartRequest{Ref: ref("a")})
 	w.refused(err, sessions.ErrNameTaken, "loop-standing-a", squatter.ID, "attach-session", "rename it or end it")
 	w.noRecord("a")
-	if !tmuxtest.Alive(squatter.PID) {
+	if !tmuxtest.IsAlive(squatter.PID) {
 		t.Error("the stranger was killed")
 	}
 	w.emitted(sessions.EventSpawnFailed)

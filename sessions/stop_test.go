@@ -22,7 +22,7 @@ func TestR2_7_AStoppedSessionKeepsItsRecordAndConversation(t *testing.T) {
 		rec.Conversation != row.Conversation || rec.ID != row.ID || rec.Pane != "" {
 		t.Errorf("row %+v, record %+v", stopped, rec)
 	}
-	if tmuxtest.Alive(pane.PID) || len(w.panes()) != 0 {
+	if tmuxtest.IsAlive(pane.PID) || len(w.panes()) != 0 {
 		t.Error("something of the session is left")
 	}
 	if again := w.stop("a"); again.Outcome != sessions.OutcomeAlreadyStopped {
@@ -62,8 +62,8 @@ func TestAStopEndsTheWholeProcessTreeAfterTheGrace(t *testing.T) {
 	pane := w.pane("a")
 	begin := time.Now()
 	w.stop("a")
-	if took := time.Since(begin); took < 200*time.Millisecond || tmuxtest.Alive(pane.PID) {
-		t.Errorf("after %s the agent lives: %t", took, tmuxtest.Alive(pane.PID))
+	if took := time.Since(begin); took < 200*time.Millisecond || tmuxtest.IsAlive(pane.PID) {
+		t.Errorf("after %s the agent lives: %t", took, tmuxtest.IsAlive(pane.PID))
 	}
 }
 

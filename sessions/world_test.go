@@ -183,7 +183,7 @@ func (w *world) ready(name string) {
 // said are the entries of one type in the conversation that the record names.
 func (w *world) said(name, kind string) (texts []string) {
 	w.t.Helper()
-	entries, _, err := smallagent.ReadRecord(smallagent.RecordPath(filepath.Join(w.dir, "agent"), w.record(name).Conversation), 0)
+	entries, _, err := smallagent.ReadTranscript(smallagent.TranscriptPath(filepath.Join(w.dir, "agent"), w.record(name).Conversation), 0)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -244,7 +244,7 @@ func (w *world) event(name string) sessions.Event {
 // pane is the session's pane.
 func (w *world) pane(name string) sessions.Pane {
 	w.t.Helper()
-	return tmuxtest.Pane(w.t, w.tmux, w.record(name).ID)
+	return tmuxtest.FindPane(w.t, w.tmux, w.record(name).ID)
 }
 
 // kill ends the session's agent from outside, as an operator or a fault would, and waits until tmux knows.

@@ -167,7 +167,7 @@ func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 		terminal = fixedSizeTmux{a.tmux}
 	}
 	a.core = sessions.New(sessions.Options{Terminal: terminal, At: others.at, Store: a.registry, Sink: a.events, Log: log,
-		Reports: harness.Reports{Dir: filepath.Join(first.StateRoot, "reports"), Asks: filepath.Join(first.StateRoot, "run", "ask"), Index: index},
+		Reports: harness.Reports{Dir: filepath.Join(first.StateRoot, "reports"), PermissionDir: filepath.Join(first.StateRoot, "run", "ask"), Index: index},
 		Config: func() sessions.Config {
 			now := cfg().Sessions(own)
 			now.Program, _ = program() // without one no agent can be started, and that says why

@@ -17,9 +17,9 @@ func builtins(cfg *config.Config, self, home string, index *harness.ReportIndex)
 		binaries[name] = h.Binary
 	}
 	reports, asks, hook := filepath.Join(cfg.StateRoot, "reports"), filepath.Join(cfg.StateRoot, "run", "ask"), []string{self, "report", "hook"}
-	small := harness.SmallAgent{Argv: []string{self, "small-agent"}, Dir: filepath.Join(cfg.StateRoot, "small-agent"), Hook: hook, Reports: reports, Asks: asks}
-	return append(harness.BuiltIns(harness.Options{Dir: filepath.Join(cfg.StateRoot, "run", "claude"), Reports: reports, Hook: hook, Asks: asks, Trust: trust.Enabled,
-		Bypass: harness.Bypass(trust.AcceptBypassPermissions), Home: home, Binaries: binaries, Index: index}), small)
+	small := harness.SmallAgent{Argv: []string{self, "small-agent"}, Dir: filepath.Join(cfg.StateRoot, "small-agent"), Hook: hook, ReportDir: reports, PermissionDir: asks}
+	return append(harness.BuiltIns(harness.Options{SettingsDir: filepath.Join(cfg.StateRoot, "run", "claude"), ReportDir: reports, Hook: hook, PermissionDir: asks, AcceptTrust: trust.Enabled,
+		Bypass: harness.BypassPolicy(trust.AcceptBypassPermissions), Home: home, Binaries: binaries, Index: index}), small)
 }
 
 // builtinNames are their names.

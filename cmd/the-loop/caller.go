@@ -41,7 +41,7 @@ func (c *cli) origin(ctx context.Context) (caller, error) {
 		return caller{}, err
 	}
 	given, sockets := marksOf(ctx, l)
-	if !l.Panes && given.session == "" {
+	if !l.MayBeInPane && given.session == "" {
 		return caller{}, nil
 	}
 	return c.inPane(ctx, l, given, sockets)
@@ -76,7 +76,7 @@ func (c *cli) inPane(ctx context.Context, l tmux.Lineage, given caller, sockets 
 		if err != nil {
 			continue
 		}
-		pane, found, err := t.PaneAround(ctx, l)
+		pane, found, err := t.FindEnclosingPane(ctx, l)
 		switch {
 		case err != nil && given.session == "":
 			return caller{}, fmt.Errorf("find out whether an agent calls: %w", err)

@@ -79,7 +79,7 @@ func TestR2_1_StartBringsUpTheBotAndThenTheSessionsAndStopTakesThemDown(t *testi
 	if code, r := s.runLifecycle("stop"); code != exitOK || r.Services[0].Outcome != sessions.OutcomeAlreadyStopped || r.Sessions[0].Outcome != sessions.OutcomeAlreadyStopped {
 		t.Errorf("stop again: exit code %d, %+v", code, r)
 	}
-	if tmuxtest.Alive(pid) {
+	if tmuxtest.IsAlive(pid) {
 		t.Error("the bot lives")
 	}
 }

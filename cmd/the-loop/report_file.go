@@ -36,7 +36,7 @@ the session's folder. The bot takes a copy when it reads the report, which may b
 		if err != nil {
 			return err
 		}
-		if err := s.append(harness.EventFile, harness.FileNote{Path: path, Comment: comment}); err != nil {
+		if err := s.append(harness.EventFile, harness.FilePayload{Path: path, Comment: comment}); err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s goes into the thread of %s\n", path, s.rec.Ref)

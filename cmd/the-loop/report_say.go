@@ -35,7 +35,7 @@ of them are posted).`}
 		if err != nil {
 			return err
 		}
-		return c.say(cmd, harness.SaidNote{Text: text, Final: !step})
+		return c.say(cmd, harness.AgentMessagePayload{Text: text, Final: !step})
 	}
 	return cmd
 }
@@ -63,7 +63,7 @@ func (c *cli) saying(args []string) (string, error) {
 }
 
 // say reports a text, when it is read by anybody. While the configuration cannot be read, the text is kept.
-func (c *cli) say(cmd *cobra.Command, note harness.SaidNote) error {
+func (c *cli) say(cmd *cobra.Command, note harness.AgentMessagePayload) error {
 	s, err := c.reporter(cmd.Context())
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func (c *cli) say(cmd *cobra.Command, note harness.SaidNote) error {
 	if name := s.rec.Definition.Harness; s.cfg != nil && !s.cfg.Harnesses[name].Reports {
 		return fmt.Errorf("what %s says is not read from its reports: a harness of the configuration's own says so with harnesses.%s.reports: program", name, name)
 	}
-	return s.append(harness.EventSaid, note)
+	return s.append(harness.EventAgentMessage, note)
 }
 
 // pane is the session in whose terminal this runs, by its id, and the folder of the state that has it. Every pane is given

@@ -231,8 +231,8 @@ func (s *script) agentRecord(ctx context.Context) ([]smallagent.Entry, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := smallagent.RecordPath(filepath.Join(s.dir, "small-agent"), rows[0].Conversation)
-	entries, _, err := smallagent.ReadRecord(path, 0)
+	path := smallagent.TranscriptPath(filepath.Join(s.dir, "small-agent"), rows[0].Conversation)
+	entries, _, err := smallagent.ReadTranscript(path, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil // it has not begun yet
 	}

@@ -13,10 +13,10 @@ import (
 	"the-loop/sessions"
 )
 
-func TestAgentsAreStartedAndResumedAsTheyWant(t *testing.T) {
+func TestAgentsAreStartedAndResumedWithTheirArguments(t *testing.T) {
 	t.Parallel()
-	fresh := sessions.Launch{Session: sessionA, Conversation: talkA, Args: []string{"-m", "x"}, Prompt: "go"}
-	again := sessions.Launch{Session: sessionA, Conversation: talkA, Args: []string{"-m", "x"}, Resume: true}
+	fresh := sessions.Launch{Session: sessionA, Conversation: conversationA, Args: []string{"-m", "x"}, Prompt: "go"}
+	again := sessions.Launch{Session: sessionA, Conversation: conversationA, Args: []string{"-m", "x"}, Resume: true}
 	event := again
 	event.Prompt = "- go"
 	for _, tc := range []struct {
@@ -26,13 +26,13 @@ func TestAgentsAreStartedAndResumedAsTheyWant(t *testing.T) {
 		want []string
 	}{
 		{"codex", Codex{}, fresh, []string{"codex", "--no-daemon", "-m", "x", "--", "go"}},
-		{"codex again", Codex{Binary: "/c"}, again, []string{"/c", "--no-daemon", "resume", "-m", "x", "--", talkA}},
-		{"gemini", Gemini{}, fresh, []string{"gemini", "--session-id", talkA, "-m", "x", "--prompt-interactive=go"}},
-		{"gemini again", Gemini{Binary: "/g"}, again, []string{"/g", "--resume", talkA, "-m", "x"}},
-		{"codex with an event", Codex{}, event, []string{"codex", "--no-daemon", "resume", "-m", "x", "--", talkA, "- go"}},
-		{"gemini with an event", Gemini{}, event, []string{"gemini", "--resume", talkA, "-m", "x", "--prompt-interactive=- go"}},
+		{"codex again", Codex{Binary: "/c"}, again, []string{"/c", "--no-daemon", "resume", "-m", "x", "--", conversationA}},
+		{"gemini", Gemini{}, fresh, []string{"gemini", "--session-id", conversationA, "-m", "x", "--prompt-interactive=go"}},
+		{"gemini again", Gemini{Binary: "/g"}, again, []string{"/g", "--resume", conversationA, "-m", "x"}},
+		{"codex with an event", Codex{}, event, []string{"codex", "--no-daemon", "resume", "-m", "x", "--", conversationA, "- go"}},
+		{"gemini with an event", Gemini{}, event, []string{"gemini", "--resume", conversationA, "-m", "x", "--prompt-interactive=- go"}},
 		{"opencode", OpenCode{}, fresh, []string{"opencode", "-m", "x", "--prompt=go"}},
-		{"opencode again", OpenCode{Binary: "/o"}, again, []string{"/o", "--session", talkA, "-m", "x"}},
+		{"opencode again", OpenCode{Binary: "/o"}, again, []string{"/o", "--session", conversationA, "-m", "x"}},
 	} {
 		got, err := tc.h.Command(tc.l)
 		if err != nil {
@@ -46,14 +46,14 @@ func TestAgentsAreStartedAndResumedAsTheyWant(t *testing.T) {
 
 func TestNoAgentIsGivenABadConversationOrArgumentsThatChooseOne(t *testing.T) {
 	t.Parallel()
-	for _, h := range BuiltIns(Options{Dir: "/d", Reports: "/r"}) {
+	for _, h := range BuiltIns(Options{SettingsDir: "/d", ReportDir: "/r"}) {
 		if _, err := h.Command(sessions.Launch{Session: sessionA, Conversation: "-x", Resume: true}); err == nil {
 			t.Errorf("%s resumes a conversation that is none", h.Name())
 		}
 		refused := map[string][]string{ClaudeName: {"--continue", "--resume=x", "-p"}, CodexName: {"resume", "fork"},
 			GeminiName: {"--resume=x", "-i"}, OpenCodeName: {"-c", "--session"}}
 		for _, arg := range append(refused[h.Name()], "--") {
-			_, err := h.Command(sessions.Launch{Session: sessionA, Conversation: talkA, Args: []string{arg}})
+			_, err := h.Command(sessions.Launch{Session: sessionA, Conversation: conversationA, Args: []string{arg}})
 			if !errors.Is(err, sessions.ErrRefused) {
 				t.Errorf("%s takes %q: %v", h.Name(), arg, err)
 			}
@@ -90,13 +90,13 @@ func writeLines(t *testing.T, path string, lines ...string) {
 	}
 }
 
-func TestCodexsHistoryProvesOnlyWhatWasSaidInThePane(t *testing.T) {
+func TestCodexsHistoryProvesOnlyWhatThePaneAccepted(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	history := filepath.Join(home, ".codex", "history.jsonl")
-	writeLines(t, history, `{"session_id":"`+talkA+`","ts":1,"text":"yes"}`)
+	writeLines(t, history, `{"session_id":"`+conversationA+`","ts":1,"text":"yes"}`)
 	c := Codex{Home: home}
-	talk := sessions.Conversation{Session: sessionA, ID: talkA, Cwd: "/srv"}
+	talk := sessions.Conversation{Session: sessionA, ID: conversationA, Cwd: "/srv"}
 	place, err := c.Place(t.Context(), talk)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestCodexsHistoryProvesOnlyWhatWasSaidInThePane(t *testing.T) {
 	if ok, err := c.Taken(t.Context(), talk, place, sessions.Fingerprint("yes")); ok || err != nil {
 		t.Errorf("an earlier text: %v, %v", ok, err)
 	}
-	writeLines(t, history, `{"session_id":"`+talkA+`","ts":1,"text":"yes"}`, `{"session_id":"`+talkB+`","ts":2,"text":"yes"}`)
+	writeLines(t, history, `{"session_id":"`+conversationA+`","ts":1,"text":"yes"}`, `{"session_id":"`+conversationB+`","ts":2,"text":"yes"}`)
 	if ok, err := c.Taken(t.Context(), talk, place, sessions.Fingerprint("yes")); ok || err != nil {
 		t.Errorf("a text of a conversation that no process of the pane has open: %v, %v", ok, err)
 	}
@@ -115,7 +115,7 @@ func TestCodexsHistoryProvesOnlyWhatWasSaidInThePane(t *testing.T) {
 	}
 }
 
-func TestWithoutProcCodexsConversationsAreToldByFolderAndTime(t *testing.T) {
+func TestWithoutProcCodexsConversationsAreFoundByFolderAndTime(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	now := time.Now().UTC()
@@ -124,15 +124,15 @@ func TestWithoutProcCodexsConversationsAreToldByFolderAndTime(t *testing.T) {
 			`{"timestamp":"2026-01-02T03:04:05Z","type":"session_meta","payload":{"id":"`+id+`","cwd":"`+cwd+`","timestamp":"`+
 				at.Format(time.RFC3339)+`","thread_source":"user"}}`, `{"type":"event_msg"}`)
 	}
-	meta(talkA, "/srv/a", now)
-	meta(talkB, "/srv/b", now)
-	r := codexRun{dir: dir}
+	meta(conversationA, "/srv/a", now)
+	meta(conversationB, "/srv/b", now)
+	r := codexPane{home: dir}
 	talk := sessions.Conversation{ID: "given", Cwd: "/srv/a", Started: now.Add(-time.Second)}
-	if !r.ours(talkA, talk) || r.ours(talkB, talk) || r.ours("../x", talk) {
+	if !r.owns(conversationA, talk) || r.owns(conversationB, talk) || r.owns("../x", talk) {
 		t.Error("the conversation of the folder is not told from others")
 	}
 	talk.Started = now.Add(time.Hour)
-	if r.ours(talkA, talk) {
+	if r.owns(conversationA, talk) {
 		t.Error("one that began before the run is taken for the session's")
 	}
 }
@@ -144,17 +144,17 @@ func geminiFolder(t *testing.T, log string) (Gemini, sessions.Conversation, stri
 	writeLines(t, filepath.Join(home, ".gemini", "projects.json"), `{"projects":{"/srv/g":"g"}}`)
 	dir := filepath.Join(home, ".gemini", "tmp", "g")
 	writeLines(t, filepath.Join(dir, "logs.json"), log)
-	return Gemini{Home: home}, sessions.Conversation{Session: sessionA, ID: talkA, Cwd: "/srv/g"}, dir
+	return Gemini{Home: home}, sessions.Conversation{Session: sessionA, ID: conversationA, Cwd: "/srv/g"}, dir
 }
 
-func TestGeminisLogProvesWhatCameAfterThePlace(t *testing.T) {
+func TestGeminisLogProvesWhatCameAfterTheOffset(t *testing.T) {
 	t.Parallel()
 	entry := func(id, text string) string {
 		return `{"sessionId":"` + id + `","messageId":0,"type":"user","message":"` + text + `","timestamp":"2026-01-02T03:04:05.678Z"}`
 	}
-	g, talk, dir := geminiFolder(t, "["+entry(talkA, "yes")+","+entry(talkB, "no")+"]")
+	g, talk, dir := geminiFolder(t, "["+entry(conversationA, "yes")+","+entry(conversationB, "no")+"]")
 	place, err := g.Place(t.Context(), talk)
-	if err != nil || place != talkA+"@1" {
+	if err != nil || place != conversationA+"@1" {
 		t.Fatalf("Place = %q, %v", place, err)
 	}
 	taken := func(text string) bool {
@@ -168,32 +168,32 @@ func TestGeminisLogProvesWhatCameAfterThePlace(t *testing.T) {
 	if taken("yes") || taken("no") {
 		t.Error("an earlier text, or another session's, is taken for proof")
 	}
-	writeLines(t, filepath.Join(dir, "logs.json"), "["+entry(talkA, "yes")+","+entry(talkB, "no")+","+entry(talkA, "yes")) // half written
+	writeLines(t, filepath.Join(dir, "logs.json"), "["+entry(conversationA, "yes")+","+entry(conversationB, "no")+","+entry(conversationA, "yes")) // half written
 	if taken("yes") {
 		t.Error("a log that is half written proves something")
 	}
-	writeLines(t, filepath.Join(dir, "logs.json"), "["+entry(talkA, "yes")+","+entry(talkB, "no")+","+entry(talkA, "yes")+"]")
+	writeLines(t, filepath.Join(dir, "logs.json"), "["+entry(conversationA, "yes")+","+entry(conversationB, "no")+","+entry(conversationA, "yes")+"]")
 	if !taken("yes") {
 		t.Error("the text is not found")
 	}
 	if _, err := g.Taken(t.Context(), talk, "x", "x"); err == nil {
 		t.Error("a place that is none is taken")
 	}
-	writeLines(t, filepath.Join(dir, "logs.json"), "["+entry(talkA, "yes")+"]", `.678Z"}]`) // two writes at once
-	if place, err := g.Place(t.Context(), talk); err != nil || place != talkA+"@1" {
+	writeLines(t, filepath.Join(dir, "logs.json"), "["+entry(conversationA, "yes")+"]", `.678Z"}]`) // two writes at once
+	if place, err := g.Place(t.Context(), talk); err != nil || place != conversationA+"@1" {
 		t.Errorf("of a log with a rest of another write: %q, %v", place, err)
 	}
 }
 
-func TestGeminisClearIsFollowedUnlessTwoDidItAtOnce(t *testing.T) {
+func TestGeminisClearIsFollowedUnlessTwoHappenAtOnce(t *testing.T) {
 	t.Parallel()
-	g, talk, dir := geminiFolder(t, `[{"sessionId":"`+talkA+`","type":"user","message":"/clear","timestamp":"2026-01-02T03:04:05.678Z"}]`)
+	g, talk, dir := geminiFolder(t, `[{"sessionId":"`+conversationA+`","type":"user","message":"/clear","timestamp":"2026-01-02T03:04:05.678Z"}]`)
 	chat := func(id, began string) {
 		writeLines(t, filepath.Join(dir, "chats", "session-x-"+id[:8]+".jsonl"), `{"sessionId":"`+id+`","startTime":"`+began+`","kind":"main"}`)
 	}
-	chat(talkA, "2026-01-02T03:00:00Z")
-	chat(talkB, "2026-01-02T03:04:05.700Z")
-	if id, err := g.Follow(t.Context(), talk); err != nil || id != talkB {
+	chat(conversationA, "2026-01-02T03:00:00Z")
+	chat(conversationB, "2026-01-02T03:04:05.700Z")
+	if id, err := g.Follow(t.Context(), talk); err != nil || id != conversationB {
 		t.Errorf("Follow = %q, %v; want the one that began then", id, err)
 	}
 	chat("cccccccc-0000-4000-8000-000000000003", "2026-01-02T03:04:06Z")
@@ -205,10 +205,10 @@ func TestGeminisClearIsFollowedUnlessTwoDidItAtOnce(t *testing.T) {
 func TestOpenCodesHistoryIsReadWithWhatWasPasted(t *testing.T) {
 	t.Parallel()
 	line := `{"input":"see [Pasted ~3 lines] and","parts":[{"type":"text","text":"l1\n\nl3","source":{"text":{"start":4,"end":21,"value":"[Pasted ~3 lines]"}}}],"mode":"normal"}`
-	if got := openCodeInput([]byte(line)); got != "see l1\n\nl3 and" {
+	if got := parseOpenCodeHistoryLine([]byte(line)); got != "see l1\n\nl3 and" {
 		t.Errorf("openCodeInput = %q", got)
 	}
-	if got := openCodeInput([]byte("{")); got != "" {
+	if got := parseOpenCodeHistoryLine([]byte("{")); got != "" {
 		t.Errorf("of what is no JSON: %q", got)
 	}
 	if _, err := (OpenCode{}).Taken(t.Context(), sessions.Conversation{Session: sessionA}, "x", "x"); err == nil {

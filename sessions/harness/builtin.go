@@ -12,22 +12,22 @@ const acceptTimeout = 4 * time.Second
 
 // Options are what the built-in harnesses are made of.
 type Options struct {
-	Dir      string            // absolute; ours: what is given to agents at their start, e.g. <root>/run/claude
-	Reports  string            // absolute; the folder of what they report, e.g. <root>/reports
-	Hook     []string          // the program that runs a [Hook], with what comes before the report file's path
-	Asks     string            // absolute; the folder of the sockets of hooks that wait, e.g. <root>/run/ask
-	Trust    bool              // routing.harnessTrust.enabled
-	Bypass   Bypass            // routing.harnessTrust.acceptBypassPermissions
-	Home     string            // of the agents, where nothing else says; empty: this process's
-	Binaries map[string]string // harnesses.<built-in>.binary
-	Index    *ReportIndex      // of the reports; nil: they are read anew each time
+	SettingsDir   string            // absolute; ours: what is given to agents at their start, e.g. <root>/run/claude
+	ReportDir     string            // absolute; the folder of what they report, e.g. <root>/reports
+	Hook          []string          // the program that runs a [Hook], with what comes before the report file's path
+	PermissionDir string            // absolute; the folder of the sockets of hooks that wait, e.g. <root>/run/ask
+	AcceptTrust   bool              // routing.harnessTrust.enabled
+	Bypass        BypassPolicy      // routing.harnessTrust.acceptBypassPermissions
+	Home          string            // of the agents, where nothing else says; empty: this process's
+	Binaries      map[string]string // harnesses.<built-in>.binary
+	Index         *ReportIndex      // of the reports; nil: they are read anew each time
 }
 
 // BuiltIns are the agent programs that are known. That one is among them does not mean that it is installed: a missing
 // program is refused before anything is started.
 func BuiltIns(o Options) []sessions.Harness {
 	return []sessions.Harness{
-		Claude{Binary: o.Binaries[ClaudeName], Dir: o.Dir, Reports: o.Reports, Hook: o.Hook, Asks: o.Asks, Trust: o.Trust, Bypass: o.Bypass, Home: o.Home, Index: o.Index},
+		Claude{Binary: o.Binaries[ClaudeName], SettingsDir: o.SettingsDir, ReportDir: o.ReportDir, Hook: o.Hook, PermissionDir: o.PermissionDir, AcceptTrust: o.AcceptTrust, Bypass: o.Bypass, Home: o.Home, Index: o.Index},
 		Codex{Binary: o.Binaries[CodexName], Home: o.Home},
 		Gemini{Binary: o.Binaries[GeminiName], Home: o.Home},
 		OpenCode{Binary: o.Binaries[OpenCodeName]},

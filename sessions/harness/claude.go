@@ -18,26 +18,26 @@ const ClaudeName = "claude"
 // conversation ids that change, and its screen can be read. [Claude.Prepare] must run before each start: it writes the
 // settings file that [Claude.HandleCommand] names.
 type Claude struct {
-	Binary  string   // empty: claude, from the pane's PATH
-	Dir     string   // absolute; ours: the settings files of the sessions
-	Reports string   // absolute; the folder of the report files
-	Hook    []string // the program that runs a [Hook], with what comes before the report file's path; empty: no hooks
-	Asks    string   // absolute; the folder of the sockets of hooks that wait, which follows the path; empty: questions are not asked here
-	Trust   bool     // accept the folder's trust dialog: the operator wants unattended starts (routing.harnessTrust.enabled)
-	Bypass  Bypass   // empty: BypassAuto
-	Home    string   // of the agents, where a launch does not say; empty: this process's
+	Binary        string       // empty: claude, from the pane's PATH
+	SettingsDir   string       // absolute; ours: the settings files of the sessions
+	ReportDir     string       // absolute; the folder of the report files
+	Hook          []string     // the program that runs a [Hook], with what comes before the report file's path; empty: no hooks
+	PermissionDir string       // absolute; the folder of the sockets of hooks that wait, which follows the path; empty: questions are not asked here
+	AcceptTrust   bool         // accept the folder's trust dialog: the operator wants unattended starts (routing.harnessTrust.enabled)
+	Bypass        BypassPolicy // empty: BypassAuto
+	Home          string       // of the agents, where a launch does not say; empty: this process's
 
 	Index *ReportIndex // of the reports; nil: they are read anew each time
 }
 
-// Bypass says when the warning of Claude Code's mode without permissions is answered for the operator.
-type Bypass string
+// BypassPolicy says when the warning of Claude Code's mode without permissions is answered for the operator.
+type BypassPolicy string
 
 // The values of routing.harnessTrust.acceptBypassPermissions.
 const (
-	BypassAuto   Bypass = "auto" // when the session's arguments ask for that mode
-	BypassAlways Bypass = "always"
-	BypassNever  Bypass = "never"
+	BypassAuto   BypassPolicy = "auto" // when the session's arguments ask for that mode
+	BypassAlways BypassPolicy = "always"
+	BypassNever  BypassPolicy = "never"
 )
 
 var (
@@ -55,7 +55,7 @@ func (c Claude) Name() string { return ClaudeName }
 func (c Claude) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Clear: "\x15", Resumes: true,
 		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
-		Asks: len(c.Hook) > 0 && c.Asks != "", AcceptTimeout: acceptTimeout, Trailer: " ", CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
+		Asks: len(c.Hook) > 0 && c.PermissionDir != "", AcceptTimeout: acceptTimeout, Trailer: " ", CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
 }
 
 // Command gives the conversation its id, or resumes it. The id's shape is checked: with anything else --resume opens a
@@ -64,7 +64,7 @@ func (c Claude) Command(l sessions.Launch) (sessions.Command, error) {
 	if !sessions.ValidConversation(l.Conversation) {
 		return sessions.Command{}, fmt.Errorf("claude: %q is no id of a conversation", l.Conversation)
 	}
-	args, _, err := splitClaudeArgs(l.Args)
+	args, _, err := extractSettingsArg(l.Args)
 	if err != nil {
 		return sessions.Command{}, err
 	}
@@ -88,17 +88,17 @@ func (c Claude) Command(l sessions.Launch) (sessions.Command, error) {
 	return sessions.Command{Argv: argv, Env: map[string]string{"CLAUDE_CODE_DISABLE_AGENT_VIEW": "1"}}, nil
 }
 
-// claudeOwn are the flags that say which conversation it is, and whether there is a terminal: the-loop's to choose.
-var claudeOwn = []string{"--session-id", "--resume", "-r", "--continue", "-c", "--fork-session", "--print", "-p",
+// claudeReservedFlags are the flags that say which conversation it is, and whether there is a terminal: the-loop's to choose.
+var claudeReservedFlags = []string{"--session-id", "--resume", "-r", "--continue", "-c", "--fork-session", "--print", "-p",
 	"--no-session-persistence", "--bg", "--background"}
 
-// splitClaudeArgs takes the operator's --settings out of the arguments, for ours to hold them too: of two the last one would
+// extractSettingsArg takes the operator's --settings out of the arguments, for ours to hold them too: of two the last one would
 // count alone.
-func splitClaudeArgs(args []string) (rest []string, settings string, err error) {
+func extractSettingsArg(args []string) (rest []string, settings string, err error) {
 	for i := 0; i < len(args); i++ {
 		name, value, inline := strings.Cut(args[i], "=")
 		switch {
-		case slices.Contains(claudeOwn, name), name == "--":
+		case slices.Contains(claudeReservedFlags, name), name == "--":
 			return nil, "", &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("harnessArgs of claude hold %s", name),
 				Remedy: "take it out: the-loop chooses the conversation itself"}
 		case name != "--settings":
@@ -119,40 +119,40 @@ func (c Claude) Prepare(ctx context.Context, l sessions.Launch) error {
 	if err := c.writeSettings(l); err != nil {
 		return fmt.Errorf("write the session's settings: %w", err)
 	}
-	if c.Trust {
-		if err := c.acceptTrust(ctx, l); err != nil {
+	if c.AcceptTrust {
+		if err := c.writeFolderTrust(ctx, l); err != nil {
 			return fmt.Errorf("accept the folder's trust: %w", err)
 		}
 	}
-	return c.noteLaunch(l)
+	return c.reportLaunch(l)
 }
 
 // Follow reads the id from the reports: /clear begins another conversation. Empty while the agent has not reported yet, and
 // without hooks.
 func (c Claude) Follow(_ context.Context, talk sessions.Conversation) (string, error) {
 	now := ""
-	err := c.facts(talk, func(facts *reportFacts, _ int64) { now = facts.became(talk.ID) })
+	err := c.withFacts(talk, func(facts *reportFacts, _ int64) { now = facts.currentConversation(talk.ID) })
 	return now, err
 }
 
-// facts calls see with what all reports of a session say, and the offset of their end.
-func (c Claude) facts(talk sessions.Conversation, see func(facts *reportFacts, end int64)) error {
+// withFacts calls see with what all reports of a session say, and the offset of their end.
+func (c Claude) withFacts(talk sessions.Conversation, see func(facts *reportFacts, end int64)) error {
 	if len(c.Hook) == 0 {
 		see(&reportFacts{}, 0)
 		return nil
 	}
-	path, err := ReportPath(c.Reports, talk.Session)
+	path, err := ReportPath(c.ReportDir, talk.Session)
 	if err != nil {
 		return err
 	}
-	return c.Index.look(path, see)
+	return c.Index.withFacts(path, see)
 }
 
-func (c Claude) reports(talk sessions.Conversation, from int64) ([]Report, int64, error) {
+func (c Claude) readReports(talk sessions.Conversation, from int64) ([]Report, int64, error) {
 	if len(c.Hook) == 0 {
 		return nil, from, nil
 	}
-	path, err := ReportPath(c.Reports, talk.Session)
+	path, err := ReportPath(c.ReportDir, talk.Session)
 	if err != nil {
 		return nil, from, err
 	}

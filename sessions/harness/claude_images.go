@@ -15,16 +15,16 @@ import (
 var _ sessions.Quoter = Claude{}
 
 var (
-	claudePiece     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n| (?:/|[A-Za-z]:\\)`) })
-	claudeImageName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\.(png|jpe?g|gif|webp)["']?$`) })
-	claudeEscape    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\(.)`) })
+	claudePieceStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n| (?:/|[A-Za-z]:\\)`) })
+	claudeImageName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\.(png|jpe?g|gif|webp)["']?$`) })
+	claudeEscape     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\(.)`) })
 )
 
 // Quote puts a full stop after what looks like an image's name and is none that can be read, where the text has one that can
 // be: Claude Code attaches that one, and leaves out whatever else ends like an image, with the words in front of it
 // (2.1.197). Without one it keeps all of the text.
 func (c Claude) Quote(text string) string {
-	pieces, images := claudePieces(text), false
+	pieces, images := splitClaudePieces(text), false
 	for i, piece := range pieces {
 		bare := strings.TrimSpace(piece)
 		switch {
@@ -42,12 +42,12 @@ func (c Claude) Quote(text string) string {
 	return strings.Join(pieces, "")
 }
 
-// claudePieces are the parts of a text that Claude Code takes for dropped files one by one: lines, and what follows a blank as
+// splitClaudePieces are the parts of a text that Claude Code takes for dropped files one by one: lines, and what follows a blank as
 // an absolute path does.
-func claudePieces(text string) []string {
+func splitClaudePieces(text string) []string {
 	var pieces []string
 	from := 0
-	for _, at := range claudePiece().FindAllStringIndex(text, -1) {
+	for _, at := range claudePieceStart().FindAllStringIndex(text, -1) {
 		pieces = append(pieces, text[from:at[0]+1])
 		from = at[0] + 1
 	}

@@ -4,7 +4,7 @@ import "testing"
 
 func TestClaudeLosesNoWordsBesideAnImage(t *testing.T) {
 	t.Parallel()
-	dir := hardFolder(t, t.TempDir())
+	dir := writeTrickyFiles(t, t.TempDir())
 	shot, none := dir+"/shot.png", dir+"/none.png"
 	for text, want := range map[string]string{
 		"the name bild.JPEG " + shot:                    "the name bild.JPEG. " + shot,

@@ -35,7 +35,7 @@ var _ sessions.Keyed = Claude{}
 // them again (2.1.197). It is Enter otherwise.
 func (c Claude) SubmitKey(_ context.Context, talk sessions.Conversation) (string, time.Duration, error) {
 	bound := false
-	err := c.facts(talk, func(facts *reportFacts, _ int64) { bound = facts.Launch != nil && facts.Launch.Note.ChatKey })
+	err := c.withFacts(talk, func(facts *reportFacts, _ int64) { bound = facts.Launch != nil && facts.Launch.Payload.ChatKey })
 	switch {
 	case err != nil:
 		return "", 0, err
@@ -74,11 +74,11 @@ func (c Claude) hasChatKey(env map[string]string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read claude's key bindings: %w", err)
 	}
-	return boundChatKey(text), nil
+	return isChatKeyBound(text), nil
 }
 
-// boundChatKey reports whether the bindings have the key. In a file that does not parse Claude Code finds none either.
-func boundChatKey(text []byte) bool {
+// isChatKeyBound reports whether the bindings have the key. In a file that does not parse Claude Code finds none either.
+func isChatKeyBound(text []byte) bool {
 	var known keyBindings
 	if json.Unmarshal(text, &known) != nil {
 		return false
@@ -106,10 +106,10 @@ func (c Claude) AddChatKey(env map[string]string) (added bool, err error) {
 	if err != nil {
 		return false, fmt.Errorf("read claude's key bindings: %w", err)
 	}
-	if boundChatKey(text) {
+	if isChatKeyBound(text) {
 		return false, nil
 	}
-	changed, err := withChatKey(text)
+	changed, err := appendChatKey(text)
 	if err != nil {
 		return false, fmt.Errorf("%s was left alone: %w", file, err)
 	}
@@ -122,8 +122,8 @@ func (c Claude) AddChatKey(env map[string]string) (added bool, err error) {
 	return true, renameio.WriteFile(file, changed, 0o600)
 }
 
-// withChatKey is the text with one more group of bindings at the end of the list.
-func withChatKey(text []byte) ([]byte, error) {
+// appendChatKey is the text with one more group of bindings at the end of the list.
+func appendChatKey(text []byte) ([]byte, error) {
 	var known keyBindings
 	if err := json.Unmarshal(text, &known); err != nil {
 		return nil, err

@@ -14,14 +14,14 @@ import (
 // Claude Code writes into the transcript what goes into its queue and what leaves it (2.1.197). A text that is submitted while
 // others wait there, and in the very moment when the turn ends, goes before them, and comes back into the box as well.
 const (
-	claudeQueueTail  = 1 << 20                // bytes of the transcript's end that are looked at
-	claudeQueueRests = 500 * time.Millisecond // from what leaves the queue to the turn that it begins
-	claudeQueueEnds  = 5 * time.Second        // after the end of a turn that nothing leaves the queue at, nothing is in it, whatever was told
+	claudeQueueTail    = 1 << 20                // bytes of the transcript's end that are looked at
+	claudeDequeueDelay = 500 * time.Millisecond // from what leaves the queue to the turn that it begins
+	claudeQueueExpiry  = 5 * time.Second        // after the end of a turn that nothing leaves the queue at, nothing is in it, whatever was told
 )
 
-// claudeQueued reports whether a text that was queued since then has not reached the agent yet.
-func claudeQueued(path string, since, now time.Time) (bool, error) {
-	tail, err := fileTail(path, claudeQueueTail)
+// isClaudeInputQueued reports whether a text that was queued since then has not reached the agent yet.
+func isClaudeInputQueued(path string, since, now time.Time) (bool, error) {
+	tail, err := readFileTail(path, claudeQueueTail)
 	if err != nil {
 		return false, fmt.Errorf("read the transcript: %w", err)
 	}
@@ -47,14 +47,14 @@ func claudeQueued(path string, since, now time.Time) (bool, error) {
 			waiting, left, ended = max(0, waiting-1), l.Timestamp, time.Time{} // each other one takes one text out
 		}
 	}
-	if !ended.IsZero() && now.Sub(ended) > claudeQueueEnds {
+	if !ended.IsZero() && now.Sub(ended) > claudeQueueExpiry {
 		waiting = 0
 	}
-	return waiting > 0 || now.Sub(left) < claudeQueueRests, nil
+	return waiting > 0 || now.Sub(left) < claudeDequeueDelay, nil
 }
 
-// fileTail is the end of a file, from the beginning of a line on; nothing of one that is not there.
-func fileTail(path string, most int64) ([]byte, error) {
+// readFileTail is the end of a file, from the beginning of a line on; nothing of one that is not there.
+func readFileTail(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil

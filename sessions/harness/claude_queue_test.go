@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-func TestWhatWaitsInClaudesQueueIsSeen(t *testing.T) {
+func TestClaudesQueuedInputIsDetected(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 11, 30, 12, 0, 0, 0, time.UTC)
 	op := func(operation string, ago time.Duration) string {
@@ -44,25 +44,25 @@ func TestWhatWaitsInClaudesQueueIsSeen(t *testing.T) {
 			if err := os.WriteFile(path, []byte(strings.Join(tc.lines, "\n")+"\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := claudeQueued(path, now.Add(-time.Hour), now)
+			got, err := isClaudeInputQueued(path, now.Add(-time.Hour), now)
 			if err != nil || got != tc.want {
 				t.Errorf("waiting: %t (%v), not %t", got, err, tc.want)
 			}
 		})
 	}
-	if got, err := claudeQueued(filepath.Join(t.TempDir(), "none"), time.Time{}, now); got || err != nil {
+	if got, err := isClaudeInputQueued(filepath.Join(t.TempDir(), "none"), time.Time{}, now); got || err != nil {
 		t.Errorf("without a transcript: %t, %v", got, err)
 	}
 }
 
-func TestTheEndOfAFileBeginsWithALine(t *testing.T) {
+func TestFileTailBeginsWithAWholeLine(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "f")
 	if err := os.WriteFile(path, []byte("one\ntwo\nthree\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	for most, want := range map[int64]string{100: "one\ntwo\nthree\n", 8: "three\n", 3: ""} {
-		if got, err := fileTail(path, most); err != nil || string(got) != want {
+		if got, err := readFileTail(path, most); err != nil || string(got) != want {
 			t.Errorf("of %d bytes: %q, %v; want %q", most, got, err, want)
 		}
 	}

@@ -15,17 +15,17 @@ import (
 const claudePrompt = "❯\u00a0"
 
 var (
-	claudeRule    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^──.*─$`) })
-	claudeSpinner = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[·✢✳✶✻✽*] \S.*…( \(.*)?$`) })
-	claudeDone    = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[·✢✳✶✻✽*] \S+ for `) })
-	claudePointer = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*❯ `) })
-	claudeMenu    = sync.OnceValue(func() *regexp.Regexp {
+	claudeRule     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^──.*─$`) })
+	claudeSpinner  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[·✢✳✶✻✽*] \S.*…( \(.*)?$`) })
+	claudeTurnDone = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[·✢✳✶✻✽*] \S+ for `) })
+	claudePointer  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*❯ `) })
+	claudeMenu     = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`Showing detailed transcript|search prompts:|⌕ Search|^\s*Rewind$|` +
 			`Esc to (close|clear)|to navigate|←/→ to|Enter to set as default|enter to open|Enter to view|` +
 			`Type a task to start another session`)
 	})
-	claudeFolded = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[Pasted text #\d+ \+(\d+) lines\]$`) })
-	claudeAsks   = sync.OnceValue(func() *regexp.Regexp {
+	claudeFoldedPaste = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[Pasted text #\d+ \+(\d+) lines\]$`) })
+	claudeQuestion    = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`Do you want|\b1\. Yes|trust this folder|Enter to select · ↑/↓ to navigate · Esc to cancel|Would you like`)
 	})
 )
@@ -34,37 +34,37 @@ var (
 // takes either the box or the cursor away. What it does not know is a dialog, since text is held back then.
 func (c Claude) Look(s sessions.Screen) sessions.View {
 	lines := screenLines(s)
-	if blank(lines) {
+	if isBlank(lines) {
 		return sessions.View{State: sessions.ViewStarting}
 	}
-	top, bottom, ok := claudeBox(lines, s.CursorY)
+	top, bottom, ok := findClaudeBox(lines, s.CursorY)
 	if !ok {
-		return claudeClosed(lines)
+		return parseClaudeDialog(lines)
 	}
-	below := after(lines, bottom+1)
+	below := linesFrom(lines, bottom+1)
 	switch {
 	case strings.HasPrefix(lines[top], "!"): // what is pasted now would run in a shell
 		return sessions.View{State: sessions.ViewMenu, Lines: lines[top:bottom]}
-	case anyMatch(below, claudePointer()), anyMatch(below, claudeMenu()), anyMatch(lines[:top], claudeFleet()):
-		return claudeClosed(lines)
+	case anyMatch(below, claudePointer()), anyMatch(below, claudeMenu()), anyMatch(lines[:top], claudeSessionList()):
+		return parseClaudeDialog(lines)
 	}
 	view := sessions.View{State: sessions.ViewReady, Box: claudeDraft(lines[top:bottom], s, top)}
-	if m := claudeFolded().FindStringSubmatch(view.Box); m != nil {
+	if m := claudeFoldedPaste().FindStringSubmatch(view.Box); m != nil {
 		view.Folded, _ = strconv.Atoi(m[1]) // of digits; too many are no number of lines that anybody pasted
 	}
-	if claudeWorks(lines[:top], below) {
+	if isClaudeWorking(lines[:top], below) {
 		view.State = sessions.ViewWorking
 	}
 	return view
 }
 
-// claudeFleet is the view of all sessions, whose box starts another one.
-var claudeFleet = sync.OnceValue(func() *regexp.Regexp {
+// claudeSessionList is the view of all sessions, whose box starts another one.
+var claudeSessionList = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^ Type a task to start another session|^\s*▘▘ ▝▝\s+\d+ awaiting input`)
 })
 
-// claudeBox finds the rows of the input box around the cursor: below a rule, above the next one.
-func claudeBox(lines []string, cursor int) (top, bottom int, ok bool) {
+// findClaudeBox finds the rows of the input box around the cursor: below a rule, above the next one.
+func findClaudeBox(lines []string, cursor int) (top, bottom int, ok bool) {
 	for top = min(cursor, len(lines)-1); top > 0; top-- {
 		if claudeRule().MatchString(lines[top]) {
 			return 0, 0, false
@@ -73,7 +73,7 @@ func claudeBox(lines []string, cursor int) (top, bottom int, ok bool) {
 			break
 		}
 	}
-	if top <= 0 || !boxStart(lines[top]) {
+	if top <= 0 || !isClaudeBoxStart(lines[top]) {
 		return 0, 0, false
 	}
 	n := slices.IndexFunc(lines[top:], claudeRule().MatchString)
@@ -83,7 +83,7 @@ func claudeBox(lines []string, cursor int) (top, bottom int, ok bool) {
 	return top, top + n, true
 }
 
-func boxStart(line string) bool {
+func isClaudeBoxStart(line string) bool {
 	return strings.HasPrefix(line, claudePrompt) || strings.HasPrefix(line, "!\u00a0")
 }
 
@@ -100,8 +100,8 @@ func claudeDraft(rows []string, s sessions.Screen, top int) string {
 	return strings.TrimSpace(strings.Join(text, "\n"))
 }
 
-// claudeWorks reports a running turn. The hint below the box is not always there; the line above it is.
-func claudeWorks(above, below []string) bool {
+// isClaudeWorking reports a running turn. The hint below the box is not always there; the line above it is.
+func isClaudeWorking(above, below []string) bool {
 	if slices.ContainsFunc(below, func(l string) bool { return strings.Contains(l, "esc to interrupt") }) {
 		return true
 	}
@@ -109,25 +109,25 @@ func claudeWorks(above, below []string) bool {
 		switch {
 		case claudeSpinner().MatchString(l):
 			return true
-		case claudeDone().MatchString(l), strings.HasPrefix(l, "❯"):
+		case claudeTurnDone().MatchString(l), strings.HasPrefix(l, "❯"):
 			return false
 		}
 	}
 	return false
 }
 
-// claudeClosed is a screen without a box that takes text.
-func claudeClosed(lines []string) sessions.View {
-	view := sessions.View{State: sessions.ViewDialog, Lines: claudeDialog(lines)}
-	if anyMatch(view.Lines, claudeMenu()) && !anyMatch(view.Lines, claudeAsks()) {
+// parseClaudeDialog is a screen without a box that takes text.
+func parseClaudeDialog(lines []string) sessions.View {
+	view := sessions.View{State: sessions.ViewDialog, Lines: claudeDialogLines(lines)}
+	if anyMatch(view.Lines, claudeMenu()) && !anyMatch(view.Lines, claudeQuestion()) {
 		view.State = sessions.ViewMenu
 	}
 	return view
 }
 
-// claudeDialog are the lines from the last rule that spans the screen on: what is asked, without the talk above it.
-func claudeDialog(lines []string) []string {
-	last := lastLines(lines, maxLines)
+// claudeDialogLines are the lines from the last rule that spans the screen on: what is asked, without the talk above it.
+func claudeDialogLines(lines []string) []string {
+	last := lastLines(lines, maxDialogLines)
 	for i := len(last) - 2; i >= 0; i-- {
 		if claudeRule().MatchString(last[i]) && strings.TrimSpace(strings.Trim(last[i], "─")) == "" && len(last)-i > 3 {
 			return last[i+1:]

@@ -15,11 +15,11 @@ import (
 	"the-loop/sessions"
 )
 
-// claudeEvents are the hooks that are asked for and that Claude Code waits for; claudeAside are those that it does not. While it
+// claudeSyncEvents are the hooks that are asked for and that Claude Code waits for; claudeAsyncEvents are those that it does not. While it
 // waits for a Stop hook, a text that is submitted goes before those in its queue, and comes back into the box (2.1.197).
 var (
-	claudeEvents = []string{EventSessionStart, EventPromptSubmit, EventSessionEnd}
-	claudeAside  = []string{EventStop, EventStopFailure, EventNotification}
+	claudeSyncEvents  = []string{EventSessionStart, EventPromptSubmit, EventSessionEnd}
+	claudeAsyncEvents = []string{EventStop, EventStopFailure, EventNotification}
 )
 
 // settingsPath is the session's own settings file.
@@ -27,7 +27,7 @@ func (c Claude) settingsPath(session string) (string, error) {
 	if !sessions.ValidConversation(session) {
 		return "", fmt.Errorf("claude: %q is no id of a session", session)
 	}
-	return filepath.Join(c.Dir, session+".json"), nil
+	return filepath.Join(c.SettingsDir, session+".json"), nil
 }
 
 // writeSettings writes it, with whatever the operator gave by --settings in it. Claude Code adds the hooks of all its
@@ -37,11 +37,11 @@ func (c Claude) writeSettings(l sessions.Launch) error {
 	if err != nil {
 		return err
 	}
-	_, given, err := splitClaudeArgs(l.Args)
+	_, given, err := extractSettingsArg(l.Args)
 	if err != nil {
 		return err
 	}
-	settings, err := givenSettings(given, l.Cwd)
+	settings, err := readGivenSettings(given, l.Cwd)
 	if err != nil {
 		return err
 	}
@@ -55,14 +55,14 @@ func (c Claude) writeSettings(l sessions.Launch) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+	if err := os.MkdirAll(c.SettingsDir, 0o700); err != nil {
 		return err
 	}
 	return renameio.WriteFile(path, append(data, '\n'), 0o600, renameio.IgnoreUmask())
 }
 
-// givenSettings reads the operator's --settings: a file, or JSON itself.
-func givenSettings(given, cwd string) (map[string]json.RawMessage, error) {
+// readGivenSettings reads the operator's --settings: a file, or JSON itself.
+func readGivenSettings(given, cwd string) (map[string]json.RawMessage, error) {
 	settings := map[string]json.RawMessage{}
 	if given == "" {
 		return settings, nil
@@ -86,34 +86,34 @@ func givenSettings(given, cwd string) (map[string]json.RawMessage, error) {
 
 // hookGroup is a group of hooks as Claude Code's settings have it.
 type hookGroup struct {
-	Matcher string     `json:"matcher,omitempty"`
-	Hooks   []hookLine `json:"hooks"`
+	Matcher string      `json:"matcher,omitempty"`
+	Hooks   []hookEntry `json:"hooks"`
 }
 
-type hookLine struct {
+type hookEntry struct {
 	Type    string `json:"type"`
 	Command string `json:"command"`
 	Timeout int    `json:"timeout"` // seconds
 }
 
-// askSeconds is how long a question may wait for its answer, 7 days. Claude Code takes it as it is (2.1.197); what it did not
+// permissionTimeoutSeconds is how long a question may wait for its answer, 7 days. Claude Code takes it as it is (2.1.197); what it did not
 // hear by then it goes on asking in the terminal alone.
-const askSeconds = 7 * 24 * 60 * 60
+const permissionTimeoutSeconds = 7 * 24 * 60 * 60
 
-// ownHooks are the hooks that are asked for, by event.
-func (c Claude) ownHooks(report string) map[string]hookGroup {
+// buildHooks are the hooks that are asked for, by event.
+func (c Claude) buildHooks(report string) map[string]hookGroup {
 	own := map[string]hookGroup{}
-	for _, event := range claudeEvents {
-		line := hookCommand(append(slices.Clone(c.Hook), report)) + " >/dev/null 2>&1 || :"
-		own[event] = hookGroup{Hooks: []hookLine{{Type: "command", Command: line, Timeout: 10}}}
+	for _, event := range claudeSyncEvents {
+		line := shellCommandLine(append(slices.Clone(c.Hook), report)) + " >/dev/null 2>&1 || :"
+		own[event] = hookGroup{Hooks: []hookEntry{{Type: "command", Command: line, Timeout: 10}}}
 	}
-	for _, event := range claudeAside {
-		line := "{ " + hookCommand(append(slices.Clone(c.Hook), report)) + " <&3 >/dev/null 2>&1 3<&- & } 3<&0"
-		own[event] = hookGroup{Hooks: []hookLine{{Type: "command", Command: line, Timeout: 10}}}
+	for _, event := range claudeAsyncEvents {
+		line := "{ " + shellCommandLine(append(slices.Clone(c.Hook), report)) + " <&3 >/dev/null 2>&1 3<&- & } 3<&0"
+		own[event] = hookGroup{Hooks: []hookEntry{{Type: "command", Command: line, Timeout: 10}}}
 	}
-	if c.Asks != "" {
-		line := hookCommand(append(slices.Clone(c.Hook), report, c.Asks)) + " 2>/dev/null || :"
-		own[EventPermission] = hookGroup{Matcher: "*", Hooks: []hookLine{{Type: "command", Command: line, Timeout: askSeconds}}}
+	if c.PermissionDir != "" {
+		line := shellCommandLine(append(slices.Clone(c.Hook), report, c.PermissionDir)) + " 2>/dev/null || :"
+		own[EventPermissionRequest] = hookGroup{Matcher: "*", Hooks: []hookEntry{{Type: "command", Command: line, Timeout: permissionTimeoutSeconds}}}
 	}
 	return own
 }
@@ -122,7 +122,7 @@ func (c Claude) addHooks(settings map[string]json.RawMessage, session string) er
 	if len(c.Hook) == 0 {
 		return nil
 	}
-	report, err := ReportPath(c.Reports, session)
+	report, err := ReportPath(c.ReportDir, session)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (c Claude) addHooks(settings map[string]json.RawMessage, session string) er
 			return errors.New("the hooks in the --settings of harnessArgs do not have the shape of hooks")
 		}
 	}
-	for event, group := range c.ownHooks(report) {
+	for event, group := range c.buildHooks(report) {
 		data, err := json.Marshal(group)
 		if err != nil {
 			return err
@@ -143,9 +143,9 @@ func (c Claude) addHooks(settings map[string]json.RawMessage, session string) er
 	return err
 }
 
-// hookCommand is a line for the shell. What is called with it never fails and prints nothing but an answer, whatever becomes
+// shellCommandLine is a line for the shell. What is called with it never fails and prints nothing but an answer, whatever becomes
 // of the program: a hook that fails is shown to the operator, and one that ends with status 2 holds the prompt back.
-func hookCommand(argv []string) string {
+func shellCommandLine(argv []string) string {
 	words := make([]string, 0, len(argv))
 	for _, word := range argv {
 		words = append(words, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")

@@ -18,29 +18,29 @@ import (
 )
 
 const (
-	sessionA = "5e551011-0000-4000-8000-000000000001"
-	talkA    = "aaaaaaaa-0000-4000-8000-000000000001"
-	talkB    = "bbbbbbbb-0000-4000-8000-000000000002"
+	sessionA      = "5e551011-0000-4000-8000-000000000001"
+	conversationA = "aaaaaaaa-0000-4000-8000-000000000001"
+	conversationB = "bbbbbbbb-0000-4000-8000-000000000002"
 )
 
 func TestClaudeIsGivenItsConversationAndThePromptLast(t *testing.T) {
 	t.Parallel()
-	c := Claude{Dir: "/d", Binary: "/opt/claude"}
+	c := Claude{SettingsDir: "/d", Binary: "/opt/claude"}
 	for _, tc := range []struct {
 		name string
 		l    sessions.Launch
 		want []string
 	}{
 		{"new", sessions.Launch{Prompt: "-do it", Args: []string{"--allowedTools", "Bash"}},
-			[]string{"/opt/claude", "--session-id", talkA, "--settings", "/d/" + sessionA + ".json", "--allowedTools", "Bash", "--", "-do it"}},
+			[]string{"/opt/claude", "--session-id", conversationA, "--settings", "/d/" + sessionA + ".json", "--allowedTools", "Bash", "--", "-do it"}},
 		{"resumed", sessions.Launch{Resume: true},
-			[]string{"/opt/claude", "--resume", talkA, "--settings", "/d/" + sessionA + ".json"}},
+			[]string{"/opt/claude", "--resume", conversationA, "--settings", "/d/" + sessionA + ".json"}},
 		{"with settings of the operator", sessions.Launch{Args: []string{"--settings", "/etc/mine.json", "--model", "x"}},
-			[]string{"/opt/claude", "--session-id", talkA, "--settings", "/d/" + sessionA + ".json", "--model", "x"}},
+			[]string{"/opt/claude", "--session-id", conversationA, "--settings", "/d/" + sessionA + ".json", "--model", "x"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			tc.l.Session, tc.l.Conversation = sessionA, talkA
+			tc.l.Session, tc.l.Conversation = sessionA, conversationA
 			got, err := c.Command(tc.l)
 			if err != nil {
 				t.Fatal(err)
@@ -54,9 +54,9 @@ func TestClaudeIsGivenItsConversationAndThePromptLast(t *testing.T) {
 
 func TestClaudeRefusesWhatWouldChooseAnotherConversation(t *testing.T) {
 	t.Parallel()
-	c := Claude{Dir: "/d"}
+	c := Claude{SettingsDir: "/d"}
 	for _, args := range [][]string{{"--continue"}, {"-c"}, {"--resume=x"}, {"-p"}, {"--fork-session"}, {"--", "x"}} {
-		_, err := c.Command(sessions.Launch{Session: sessionA, Conversation: talkA, Args: args})
+		_, err := c.Command(sessions.Launch{Session: sessionA, Conversation: conversationA, Args: args})
 		if !errors.Is(err, sessions.ErrRefused) {
 			t.Errorf("harnessArgs %v: %v", args, err)
 		}
@@ -71,11 +71,11 @@ func TestClaudeRefusesWhatWouldChooseAnotherConversation(t *testing.T) {
 // settingsOf prepares a session and reads the settings that were written for it.
 func settingsOf(t *testing.T, c Claude, l sessions.Launch) map[string]json.RawMessage {
 	t.Helper()
-	l.Session, l.Conversation = sessionA, talkA
+	l.Session, l.Conversation = sessionA, conversationA
 	if err := c.Prepare(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(c.Dir, sessionA+".json")
+	path := filepath.Join(c.SettingsDir, sessionA+".json")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +92,7 @@ func settingsOf(t *testing.T, c Claude, l sessions.Launch) map[string]json.RawMe
 
 func TestClaudeIsGivenHooksBesideTheOperatorsSettings(t *testing.T) {
 	t.Parallel()
-	c := Claude{Dir: filepath.Join(t.TempDir(), "s"), Reports: "/r", Hook: []string{"/opt/it's/the-loop", "report"}, Asks: "/a"}
+	c := Claude{SettingsDir: filepath.Join(t.TempDir(), "s"), ReportDir: "/r", Hook: []string{"/opt/it's/the-loop", "report"}, PermissionDir: "/a"}
 	got := settingsOf(t, c, sessions.Launch{Args: []string{"--settings", `{"model":"x","hooks":{"UserPromptSubmit":[{"hooks":[]}],"Stop":[{"matcher":"m"}],"PreToolUse":[{"matcher":"m"}]}}`}})
 	var hooks map[string][]hookGroup
 	if err := json.Unmarshal(got["hooks"], &hooks); err != nil {
@@ -106,14 +106,14 @@ func TestClaudeIsGivenHooksBesideTheOperatorsSettings(t *testing.T) {
 			t.Errorf("%s has %d groups of hooks, not %d", event, len(hooks[event]), n)
 		}
 		calls := want
-		if slices.Contains(claudeAside, event) {
+		if slices.Contains(claudeAsyncEvents, event) {
 			calls = aside
 		}
 		if event != "PreToolUse" && hooks[event][n-1].Hooks[0].Command != calls {
 			t.Errorf("%s calls %s", event, hooks[event][n-1].Hooks[0].Command)
 		}
 	}
-	ask := hooks[EventPermission]
+	ask := hooks[EventPermissionRequest]
 	want = `'/opt/it'\''s/the-loop' 'report' '/r/` + sessionA + `.jsonl' '/a' 2>/dev/null || :`
 	if len(ask) != 1 || ask[0].Matcher != "*" || ask[0].Hooks[0].Command != want || ask[0].Hooks[0].Timeout < 24*60*60 {
 		t.Errorf("for a question: %+v", ask)
@@ -127,22 +127,22 @@ func TestClaudesWarningIsAnsweredOnlyAsTheOperatorSaid(t *testing.T) {
 	t.Parallel()
 	asks := []string{"--permission-mode", "bypassPermissions"}
 	for _, tc := range []struct {
-		bypass Bypass
+		bypass BypassPolicy
 		args   []string
 		want   bool
 	}{
 		{"", nil, false}, {BypassAuto, asks, true}, {BypassAuto, []string{"--dangerously-skip-permissions"}, true},
 		{BypassAuto, []string{"--permission-mode", "plan"}, false}, {BypassAlways, nil, true}, {BypassNever, asks, false},
 	} {
-		got := settingsOf(t, Claude{Dir: t.TempDir(), Bypass: tc.bypass}, sessions.Launch{Args: tc.args})
+		got := settingsOf(t, Claude{SettingsDir: t.TempDir(), Bypass: tc.bypass}, sessions.Launch{Args: tc.args})
 		if _, ok := got["skipDangerousModePermissionPrompt"]; ok != tc.want {
 			t.Errorf("%q with %v: answered is %v", tc.bypass, tc.args, ok)
 		}
 	}
 }
 
-// trusting prepares a session in a folder of a home with that .claude.json, and returns what is in it then.
-func trusting(t *testing.T, content string) (folder string, after string, err error) {
+// prepareTrust prepares a session in a folder of a home with that .claude.json, and returns what is in it then.
+func prepareTrust(t *testing.T, content string) (folder string, after string, err error) {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -158,7 +158,7 @@ func trusting(t *testing.T, content string) (folder string, after string, err er
 			t.Fatal(err)
 		}
 	}
-	c := Claude{Dir: filepath.Join(home, "d"), Trust: true}
+	c := Claude{SettingsDir: filepath.Join(home, "d"), AcceptTrust: true}
 	err = c.Prepare(t.Context(), sessions.Launch{Session: sessionA, Cwd: folder, Env: map[string]string{"HOME": home}})
 	data, _ := os.ReadFile(file)
 	if _, serr := os.Stat(file + ".lock"); serr == nil {
@@ -181,7 +181,7 @@ func TestClaudesTrustChangesNothingElseInTheOperatorsFile(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			_, got, err := trusting(t, tc.was)
+			_, got, err := prepareTrust(t, tc.was)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,7 +195,7 @@ func TestClaudesTrustChangesNothingElseInTheOperatorsFile(t *testing.T) {
 func TestAFileThatCannotBeUnderstoodIsReportedAndLeftAlone(t *testing.T) {
 	t.Parallel()
 	for _, content := range []string{`{"projects":`, `[]`, `{"projects":[]}`, `{"projects":{"FOLDER":7}}`, "\xff"} {
-		_, after, err := trusting(t, content)
+		_, after, err := prepareTrust(t, content)
 		if err == nil || !strings.Contains(err.Error(), ".claude.json") {
 			t.Errorf("%q: %v; want an error that names the file", content, err)
 		}
@@ -208,7 +208,7 @@ func TestAFileThatCannotBeUnderstoodIsReportedAndLeftAlone(t *testing.T) {
 func TestTheHomeFolderIsNeverTrustedForTheOperator(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	c := Claude{Dir: filepath.Join(home, "d"), Trust: true, Home: home}
+	c := Claude{SettingsDir: filepath.Join(home, "d"), AcceptTrust: true, Home: home}
 	for _, folder := range []string{home, filepath.Dir(home), "/"} {
 		if err := c.Prepare(t.Context(), sessions.Launch{Session: sessionA, Cwd: folder}); err != nil {
 			t.Error(err)
@@ -219,13 +219,13 @@ func TestTheHomeFolderIsNeverTrustedForTheOperator(t *testing.T) {
 	}
 }
 
-func TestManyAtOnceLoseNobodysTrust(t *testing.T) {
+func TestConcurrentTrustWritesLoseNothing(t *testing.T) {
 	t.Parallel()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Claude{Dir: filepath.Join(home, "settings"), Trust: true, Home: home}
+	c := Claude{SettingsDir: filepath.Join(home, "settings"), AcceptTrust: true, Home: home}
 	var all sync.WaitGroup
 	for _, name := range strings.Fields("a b c d e f g h i j") {
 		folder := filepath.Join(home, name)
@@ -244,7 +244,7 @@ func TestManyAtOnceLoseNobodysTrust(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range strings.Fields("a b c d e f g h i j") {
-		if !trusted(text, filepath.Join(home, name)) {
+		if !isTrusted(text, filepath.Join(home, name)) {
 			t.Errorf("%s is not trusted", name)
 		}
 	}
@@ -258,14 +258,14 @@ func TestALockThatItsHolderLeftIsTakenAndALiveOneIsWaitedFor(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
-	if _, err := lockBeside(ctx, file); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := acquireLockDir(ctx, file); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a live lock: %v", err)
 	}
-	old := time.Now().Add(-2 * lockStale)
+	old := time.Now().Add(-2 * staleLockAge)
 	if err := os.Chtimes(file+".lock", old, old); err != nil {
 		t.Fatal(err)
 	}
-	release, err := lockBeside(t.Context(), file)
+	release, err := acquireLockDir(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,14 +279,14 @@ func TestClaudeNamesAProjectsFolderAsTheProgramDoes(t *testing.T) {
 		"/srv/é😀":                       "-srv----",
 		"/" + strings.Repeat("ab/", 80): "-" + strings.Repeat("ab-", 66) + "a-",
 	} {
-		got := claudeProject(cwd)
-		if got != want && !(len(cwd) > maxProject && strings.HasPrefix(got, want)) {
+		got := claudeProjectName(cwd)
+		if got != want && !(len(cwd) > maxProjectName && strings.HasPrefix(got, want)) {
 			t.Errorf("claudeProject(%q) = %q; want %q", cwd, got, want)
 		}
 	}
 }
 
-func TestAConversationIsFollowedThroughWhatBeganAfterIt(t *testing.T) {
+func TestConversationIsFollowedThroughItsSuccessors(t *testing.T) {
 	t.Parallel()
 	start := func(id string) Report { return Report{Event: EventSessionStart, Conversation: id} }
 	end := func(id string) Report { return Report{Event: EventSessionEnd, Conversation: id} }
@@ -294,19 +294,19 @@ func TestAConversationIsFollowedThroughWhatBeganAfterIt(t *testing.T) {
 		name, from, want string
 		reports          []Report
 	}{
-		{"nothing yet", talkA, "", nil},
-		{"an earlier run's", talkA, "", []Report{start("x"), end("x")}},
-		{"the same", talkA, talkA, []Report{start("x"), end("x"), start(talkA)}},
-		{"cleared", talkA, talkB, []Report{start(talkA), end(talkA), start(talkB)}},
-		{"cleared twice", talkA, "c", []Report{start(talkA), start(talkB), start("c")}},
-		{"and back", talkB, talkA, []Report{start(talkA), start(talkB), start(talkA)}},
-		{"a bad id", talkA, talkA, []Report{start(talkA), start("../x")}},
+		{"nothing yet", conversationA, "", nil},
+		{"an earlier run's", conversationA, "", []Report{start("x"), end("x")}},
+		{"the same", conversationA, conversationA, []Report{start("x"), end("x"), start(conversationA)}},
+		{"cleared", conversationA, conversationB, []Report{start(conversationA), end(conversationA), start(conversationB)}},
+		{"cleared twice", conversationA, "c", []Report{start(conversationA), start(conversationB), start("c")}},
+		{"and back", conversationB, conversationA, []Report{start(conversationA), start(conversationB), start(conversationA)}},
+		{"a bad id", conversationA, conversationA, []Report{start(conversationA), start("../x")}},
 	} {
 		var facts reportFacts
 		for _, r := range tc.reports {
 			facts.add(r)
 		}
-		if got := facts.became(tc.from); got != tc.want {
+		if got := facts.currentConversation(tc.from); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 	}
@@ -350,11 +350,11 @@ func TestTheChatKeyIsAddedToTheOperatorsBindingsOnlyWhenAsked(t *testing.T) {
 func TestTheSubmitKeyIsTheOneThatTheSessionWasStartedWith(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	c := Claude{Home: home, Dir: filepath.Join(home, "d"), Reports: filepath.Join(home, "r"), Hook: []string{"x"}}
-	l := sessions.Launch{Session: sessionA, Conversation: talkA, Cwd: home}
+	c := Claude{Home: home, SettingsDir: filepath.Join(home, "d"), ReportDir: filepath.Join(home, "r"), Hook: []string{"x"}}
+	l := sessions.Launch{Session: sessionA, Conversation: conversationA, Cwd: home}
 	key := func() string {
 		t.Helper()
-		bytes, _, err := c.SubmitKey(t.Context(), sessions.Conversation{Session: sessionA, ID: talkA})
+		bytes, _, err := c.SubmitKey(t.Context(), sessions.Conversation{Session: sessionA, ID: conversationA})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	// trustPatience is how long a writer of the same file is waited for.
-	trustPatience = 5 * time.Second
-	// lockStale is the age at which Claude Code itself takes a lock for left behind (proper-lockfile's default).
-	lockStale = 10 * time.Second
+	// trustLockTimeout is how long a writer of the same file is waited for.
+	trustLockTimeout = 5 * time.Second
+	// staleLockAge is the age at which Claude Code itself takes a lock for left behind (proper-lockfile's default).
+	staleLockAge = 10 * time.Second
 )
 
-// acceptTrust marks the folder as trusted in Claude Code's own file, and nothing else in it: the answer that the operator
+// writeFolderTrust marks the folder as trusted in Claude Code's own file, and nothing else in it: the answer that the operator
 // gave in the configuration. The home folder and those above it are left to the dialog: Claude Code itself does not keep
 // that answer, since it would hold for everything below.
-func (c Claude) acceptTrust(ctx context.Context, l sessions.Launch) error {
+func (c Claude) writeFolderTrust(ctx context.Context, l sessions.Launch) error {
 	file, err := c.trustFile(l.Env)
 	if err != nil {
 		return err
@@ -45,10 +45,10 @@ func (c Claude) acceptTrust(ctx context.Context, l sessions.Launch) error {
 	if rel, err := filepath.Rel(folder, home); err == nil && filepath.IsLocal(rel) {
 		return nil
 	}
-	if text, _, err := readTrust(file); err != nil || trusted(text, folder) {
+	if text, _, err := readTrust(file); err != nil || isTrusted(text, folder) {
 		return err
 	}
-	release, err := lockBeside(ctx, file)
+	release, err := acquireLockDir(ctx, file)
 	if err != nil {
 		return err
 	}
@@ -93,8 +93,8 @@ func readTrust(file string) (text []byte, mode fs.FileMode, err error) {
 	return text, info.Mode().Perm(), nil
 }
 
-// trusted reports whether the folder, or one above it, was accepted: Claude Code looks at all of them.
-func trusted(text []byte, folder string) bool {
+// isTrusted reports whether the folder, or one above it, was accepted: Claude Code looks at all of them.
+func isTrusted(text []byte, folder string) bool {
 	var known struct {
 		Projects map[string]struct {
 			Accepted any `json:"hasTrustDialogAccepted"`
@@ -133,7 +133,7 @@ func writeTrust(file, folder string) error {
 		if err != nil {
 			return err
 		}
-		done, err := replaceUnchanged(pending, file, text, changed)
+		done, err := replaceIfUnchanged(pending, file, text, changed)
 		if done || err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func writeTrust(file, folder string) error {
 	return fmt.Errorf("%s changes faster than it can be written", file)
 }
 
-func replaceUnchanged(pending *renameio.PendingFile, file string, was, is []byte) (bool, error) {
+func replaceIfUnchanged(pending *renameio.PendingFile, file string, was, is []byte) (bool, error) {
 	defer func() { _ = pending.Cleanup() }()
 	if _, err := pending.Write(is); err != nil {
 		return false, err
@@ -152,11 +152,11 @@ func replaceUnchanged(pending *renameio.PendingFile, file string, was, is []byte
 	return true, pending.CloseAtomicallyReplace()
 }
 
-// lockBeside takes the lock that Claude Code takes around its own writes: a folder beside the file, of which its age says
+// acquireLockDir takes the lock that Claude Code takes around its own writes: a folder beside the file, of which its age says
 // whether the holder still lives.
-func lockBeside(ctx context.Context, file string) (func(), error) {
+func acquireLockDir(ctx context.Context, file string) (func(), error) {
 	lock := file + ".lock"
-	ctx, cancel := context.WithTimeout(ctx, trustPatience)
+	ctx, cancel := context.WithTimeout(ctx, trustLockTimeout)
 	defer cancel()
 	for {
 		err := os.Mkdir(lock, 0o700)
@@ -166,7 +166,7 @@ func lockBeside(ctx context.Context, file string) (func(), error) {
 		case !errors.Is(err, fs.ErrExist):
 			return nil, err
 		}
-		if info, err := os.Stat(lock); err == nil && time.Since(info.ModTime()) > lockStale {
+		if info, err := os.Stat(lock); err == nil && time.Since(info.ModTime()) > staleLockAge {
 			_ = os.Remove(lock)
 			continue
 		}

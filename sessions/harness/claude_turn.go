@@ -6,9 +6,9 @@ import (
 	"the-loop/sessions"
 )
 
-// claudeRests reports that the program has just begun, or has ended: no turn of before runs any more. It also says that it
+// isClaudeIdle reports that the program has just begun, or has ended: no turn of before runs any more. It also says that it
 // began when it has compacted a conversation, in the middle of a turn.
-func claudeRests(r Report) bool {
+func isClaudeIdle(r Report) bool {
 	switch r.Event {
 	case EventLaunch, EventSessionEnd:
 		return true
@@ -19,19 +19,19 @@ func claudeRests(r Report) bool {
 	return false
 }
 
-// turn is the turn after a line of the transcript.
-func (a claudeAnswer) turn(t sessions.Turn) sessions.Turn {
+// nextTurn is the turn after a line of the transcript.
+func (a claudeEntry) nextTurn(t sessions.Turn) sessions.Turn {
 	switch {
 	case a.Type == "system" && a.Subtype == "turn_duration":
 		return t.End(a.Timestamp)
-	case a.Type == "assistant" && a.goesOn():
+	case a.Type == "assistant" && a.continuesTurn():
 		return t.Goes(a.Timestamp)
 	case a.Type == "assistant":
 		return t.End(a.Timestamp)
-	case a.Type != "user" || a.Meta || a.Compact || a.isResult():
+	case a.Type != "user" || a.Meta || a.Compact || a.isToolResult():
 		return t
 	}
-	switch text := blocksText(a.Message.Content); {
+	switch text := textOf(a.Message.Content); {
 	case strings.HasPrefix(text, claudeInterrupted):
 		return t.End(a.Timestamp)
 	case text == "", strings.HasPrefix(text, "<command-"), strings.HasPrefix(text, "<local-command-"), strings.HasPrefix(text, "<bash-"):
@@ -44,7 +44,7 @@ func (a claudeAnswer) turn(t sessions.Turn) sessions.Turn {
 const claudeInterrupted = "[Request interrupted by user"
 
 // goesOn reports that the turn does not end with this message. Older versions do not say so.
-func (a claudeAnswer) goesOn() bool {
+func (a claudeEntry) continuesTurn() bool {
 	if a.Message.Model == claudeSynthetic {
 		return false
 	}

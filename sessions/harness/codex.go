@@ -81,95 +81,95 @@ func refuseArgs(agent string, args []string, refused ...string) error {
 	return nil
 }
 
-// codexStart is how long the first message is waited for after a start: what is typed before goes away with it.
-const codexStart = 15 * time.Second
+// codexStartTimeout is how long the first message is waited for after a start: what is typed before goes away with it.
+const codexStartTimeout = 15 * time.Second
 
 // rolloutName is the file of a conversation; the id is a UUID at its end.
 var rolloutName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^rollout-.*-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl$`)
 })
 
-// codexRun is what the processes of a pane show: where Codex keeps its things, and the files of the conversations that are
+// codexPane is what the processes of a pane show: where Codex keeps its things, and the files of the conversations that are
 // open, by id. The agent's subagents have files too.
-type codexRun struct {
-	dir   string
-	files map[string]string
-	known bool // false: this system does not show it
+type codexPane struct {
+	home    string
+	files   map[string]string
+	hasProc bool // false: this system does not show it
 }
 
-func (c Codex) run(session string) (codexRun, error) {
+func (c Codex) inspectPane(session string) (codexPane, error) {
 	processes, known := paneProcesses(session)
-	r := codexRun{files: map[string]string{}, known: known}
+	r := codexPane{files: map[string]string{}, hasProc: known}
 	for _, p := range processes {
 		for _, file := range p.openFiles() {
 			if m := rolloutName().FindStringSubmatch(filepath.Base(file)); m != nil {
 				r.files[m[1]] = file
 			}
 		}
-		if r.dir == "" {
-			r.dir = orDefault(p.env["CODEX_HOME"], filepath.Join(p.env["HOME"], ".codex"))
+		if r.home == "" {
+			r.home = orDefault(p.env["CODEX_HOME"], filepath.Join(p.env["HOME"], ".codex"))
 		}
 	}
-	if r.dir == "" {
+	if r.home == "" {
 		home, err := agentHome(nil, c.Home)
 		if err != nil {
-			return codexRun{}, err
+			return codexPane{}, err
 		}
-		r.dir = filepath.Join(home, ".codex")
+		r.home = filepath.Join(home, ".codex")
 	}
 	return r, nil
 }
 
-func (r codexRun) history() string { return filepath.Join(r.dir, "history.jsonl") }
+func (r codexPane) historyFile() string { return filepath.Join(r.home, "history.jsonl") }
 
-// ours reports whether the conversation is the session's.
-func (r codexRun) ours(id string, talk sessions.Conversation) bool {
-	if r.known {
+// owns reports whether the conversation is the session's.
+func (r codexPane) owns(id string, talk sessions.Conversation) bool {
+	if r.hasProc {
 		return r.files[id] != ""
 	}
-	return id == talk.ID || r.inFolder(id, talk)
+	return id == talk.ID || r.beganInFolder(id, talk)
 }
 
-// inFolder reports a conversation that began in the session's folder during its run: the best there is without /proc.
-func (r codexRun) inFolder(id string, talk sessions.Conversation) bool {
+// beganInFolder reports a conversation that began in the session's folder during its run: the best there is without /proc.
+func (r codexPane) beganInFolder(id string, talk sessions.Conversation) bool {
 	if !sessions.ValidConversation(id) {
 		return false
 	}
-	files, err := filepath.Glob(filepath.Join(r.dir, "sessions", "*", "*", "*", "rollout-*-"+id+".jsonl"))
+	files, err := filepath.Glob(filepath.Join(r.home, "sessions", "*", "*", "*", "rollout-*-"+id+".jsonl"))
 	if err != nil || len(files) != 1 {
 		return false
 	}
-	meta := rolloutMeta(files[0])
+	meta := readRolloutHead(files[0])
 	return meta.Cwd == talk.Cwd && !meta.Timestamp.Before(talk.Started.Add(-time.Minute))
 }
 
-// codexMeta is the head of a conversation's file.
-type codexMeta struct {
+// rolloutHead is the head of a conversation's file.
+type rolloutHead struct {
 	Cwd       string    `json:"cwd"`
 	Timestamp time.Time `json:"timestamp"`
 	Source    string    `json:"thread_source"` // user, or that of a subagent
 }
 
-func rolloutMeta(path string) codexMeta {
+func readRolloutHead(path string) rolloutHead {
 	var head struct {
-		Type    string    `json:"type"`
-		Payload codexMeta `json:"payload"`
+		Type    string      `json:"type"`
+		Payload rolloutHead `json:"payload"`
 	}
-	if firstLine(path, &head) != nil {
-		return codexMeta{}
+	if decodeFirstLine(path, &head) != nil {
+		return rolloutHead{}
 	}
 	return head.Payload
 }
 
 // Follow returns the conversation in which the last text was said, or the newest that is open: /new and /clear begin another.
 func (c Codex) Follow(_ context.Context, talk sessions.Conversation) (string, error) {
-	r, err := c.run(talk.Session)
+	r, err := c.inspectPane(talk.Session)
 	if err != nil {
 		return "", err
 	}
 	last := ""
-	_, err = readLines(r.history(), 0, func(line []byte) {
-		if h, ok := codexSaid(line); ok && r.files[h.Conversation] != "" {
+	_, err = readLines(r.historyFile(), 0, func(line []byte) {
+		if h, ok := parseCodexHistoryLine(line); ok && r.files[h.Conversation] != "" {
 			last = h.Conversation
 		}
 	})
@@ -181,39 +181,39 @@ func (c Codex) Follow(_ context.Context, talk sessions.Conversation) (string, er
 	}
 	newest := ""
 	for id, file := range r.files {
-		if source := rolloutMeta(file).Source; (source == "" || source == "user") && file > r.files[newest] {
+		if source := readRolloutHead(file).Source; (source == "" || source == "user") && file > r.files[newest] {
 			newest = id
 		}
 	}
 	return newest, nil
 }
 
-// codexLine is a line of the history.
-type codexLine struct {
+// codexHistoryLine is a line of the history.
+type codexHistoryLine struct {
 	Conversation string `json:"session_id"`
 	Text         string `json:"text"`
 }
 
-func codexSaid(line []byte) (codexLine, bool) {
-	var h codexLine
+func parseCodexHistoryLine(line []byte) (codexHistoryLine, bool) {
+	var h codexHistoryLine
 	err := json.Unmarshal(line, &h)
 	return h, err == nil && h.Conversation != ""
 }
 
 // Place is the end of the history, as "folder@offset". A [sessions.HeldError] until a conversation is open.
 func (c Codex) Place(_ context.Context, talk sessions.Conversation) (string, error) {
-	r, err := c.run(talk.Session)
+	r, err := c.inspectPane(talk.Session)
 	if err != nil {
 		return "", err
 	}
-	if r.known && len(r.files) == 0 && time.Since(talk.Started) < codexStart {
+	if r.hasProc && len(r.files) == 0 && time.Since(talk.Started) < codexStartTimeout {
 		return "", &sessions.HeldError{State: sessions.ViewStarting}
 	}
-	end, err := lineEnd(r.history())
+	end, err := lastLineEnd(r.historyFile())
 	if err != nil {
 		return "", fmt.Errorf("read codex's history: %w", err)
 	}
-	return r.dir + "@" + strconv.FormatInt(end, 10), nil
+	return r.home + "@" + strconv.FormatInt(end, 10), nil
 }
 
 // Taken looks in the history after the place for a text that was said in the session's pane. A queued text is there at once;
@@ -225,8 +225,8 @@ func (c Codex) Taken(_ context.Context, talk sessions.Conversation, place string
 		return false, fmt.Errorf("%q is no place in codex's history", place)
 	}
 	var in []string // the conversations in which the text was said since
-	_, err = readLines(codexRun{dir: dir}.history(), from, func(line []byte) {
-		if h, ok := codexSaid(line); ok && matches(h.Text, sum) {
+	_, err = readLines(codexPane{home: dir}.historyFile(), from, func(line []byte) {
+		if h, ok := parseCodexHistoryLine(line); ok && matchesSum(h.Text, sum) {
 			in = append(in, h.Conversation)
 		}
 	})
@@ -236,8 +236,8 @@ func (c Codex) Taken(_ context.Context, talk sessions.Conversation, place string
 	if len(in) == 0 {
 		return false, nil
 	}
-	r, err := c.run(talk.Session)
-	return slices.ContainsFunc(in, func(id string) bool { return r.ours(id, talk) }), err
+	r, err := c.inspectPane(talk.Session)
+	return slices.ContainsFunc(in, func(id string) bool { return r.owns(id, talk) }), err
 }
 
 // cutLast is strings.Cut at the last separator.

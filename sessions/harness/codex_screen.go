@@ -10,24 +10,24 @@ import (
 )
 
 var (
-	codexWorks  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[•◦] .*esc to interrupt`) })
-	codexCloses = sync.OnceValue(func() *regexp.Regexp {
+	codexWorking = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[•◦] .*esc to interrupt`) })
+	codexMenu    = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`enter select|esc (back|close)|Press enter|reverse-i-search|enter/tab insert`)
 	})
-	codexAsks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*Would you like|Press enter to confirm`) })
+	codexQuestionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*Would you like|Press enter to confirm`) })
 )
 
 // Look reads the screen. It says ready only while the cursor stands in the box, above the footer: dialogs and menus hide
 // the cursor in the last corner of the screen (0.171.0).
 func (c Codex) Look(s sessions.Screen) sessions.View {
 	lines := screenLines(s)
-	if blank(lines) {
+	if isBlank(lines) {
 		return sessions.View{State: sessions.ViewStarting}
 	}
-	top, bottom, ok := codexBox(lines, s.CursorY)
-	if !ok || anyMatch(after(lines, top), codexAsks()) {
-		view := sessions.View{State: sessions.ViewDialog, Lines: lastLines(lines, maxLines)}
-		if anyMatch(lines, codexCloses()) && !anyMatch(lines, codexAsks()) {
+	top, bottom, ok := findCodexBox(lines, s.CursorY)
+	if !ok || anyMatch(linesFrom(lines, top), codexQuestionPattern()) {
+		view := sessions.View{State: sessions.ViewDialog, Lines: lastLines(lines, maxDialogLines)}
+		if anyMatch(lines, codexMenu()) && !anyMatch(lines, codexQuestionPattern()) {
 			view.State = sessions.ViewMenu
 		}
 		return view
@@ -36,15 +36,15 @@ func (c Codex) Look(s sessions.Screen) sessions.View {
 		return sessions.View{State: sessions.ViewMenu, Lines: lines[top:bottom]}
 	}
 	view := sessions.View{State: sessions.ViewReady, Box: codexDraft(lines[top:bottom], s, top)}
-	if anyMatch(lines[:top], codexWorks()) {
+	if anyMatch(lines[:top], codexWorking()) {
 		view.State = sessions.ViewWorking
 	}
 	return view
 }
 
-// codexBox finds the rows of the box around the cursor: from its pointer down to the footer, the last lines of the screen,
+// findCodexBox finds the rows of the box around the cursor: from its pointer down to the footer, the last lines of the screen,
 // which a blank one parts from it.
-func codexBox(lines []string, cursor int) (top, bottom int, ok bool) {
+func findCodexBox(lines []string, cursor int) (top, bottom int, ok bool) {
 	footer := len(lines)
 	for footer > 0 && strings.TrimSpace(lines[footer-1]) == "" {
 		footer--
@@ -53,7 +53,7 @@ func codexBox(lines []string, cursor int) (top, bottom int, ok bool) {
 	for footer > 0 && strings.TrimSpace(lines[footer-1]) != "" {
 		footer--
 	}
-	if cursor >= footer || end-footer > 3 || anyMatch(lines[footer:end], codexCloses()) {
+	if cursor >= footer || end-footer > 3 || anyMatch(lines[footer:end], codexMenu()) {
 		return 0, 0, false
 	}
 	for top = cursor; top >= 0; top-- {

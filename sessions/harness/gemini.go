@@ -47,13 +47,13 @@ func (g Gemini) Traits() sessions.Traits {
 		Trailer: " ", AcceptTimeout: acceptTimeout, QueuesUnseen: true}
 }
 
-// geminiOutside is an "@" before a path that need not lie in the session's folder.
-var geminiOutside = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[^\\])@("?(?:/|~|\.\.))`) })
+// geminiOutsidePath is an "@" before a path that need not lie in the session's folder.
+var geminiOutsidePath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[^\\])@("?(?:/|~|\.\.))`) })
 
 // Quote escapes, in Gemini CLI's own way, an "@" before such a path: it asks whether it may read the file before it writes
 // the text down (0.61.0), so that nothing would prove it. In the session's folder "@" names a file, as in its terminal.
 func (g Gemini) Quote(text string) string {
-	return geminiOutside().ReplaceAllString(text, `${1}\@${2}`)
+	return geminiOutsidePath().ReplaceAllString(text, `${1}\@${2}`)
 }
 
 // Command gives the conversation its id, or resumes it; the first message is taken in both cases, and it stays. One that ended without a
@@ -72,48 +72,48 @@ func (g Gemini) Command(l sessions.Launch) (sessions.Command, error) {
 	}
 	argv := append([]string{orDefault(g.Binary, "gemini"), flag, l.Conversation}, l.Args...)
 	if l.Prompt != "" {
-		argv = append(argv, geminiPrompt+"="+l.Prompt) // in one word: one of its own that begins with "-" is taken for a flag
+		argv = append(argv, geminiPromptFlag+"="+l.Prompt) // in one word: one of its own that begins with "-" is taken for a flag
 	}
 	return sessions.Command{Argv: argv}, nil
 }
 
-// geminiPrompt is the flag of the first message.
-const geminiPrompt = "--prompt-interactive"
+// geminiPromptFlag is the flag of the first message.
+const geminiPromptFlag = "--prompt-interactive"
 
-// geminiStart is how long the first message is waited for after a start. It took more than 20 s on a busy machine, and the log
+// geminiStartTimeout is how long the first message is waited for after a start. It took more than 20 s on a busy machine, and the log
 // loses a text that is typed before it: both are written at once.
-const geminiStart = time.Minute
+const geminiStartTimeout = time.Minute
 
-// geminiRun is what the processes of a pane show. The log names every text by the conversation that the program was started
+// geminiPane is what the processes of a pane show. The log names every text by the conversation that the program was started
 // with, also after /clear.
-type geminiRun struct {
-	projects string // the file that names the folders' own
-	dir      string // of the working folder's log and conversations; empty: it has none yet
-	started  string // that conversation
-	prompted bool   // a first message was given
+type geminiPane struct {
+	projectsFile string // the file that names the folders' own
+	projectDir   string // of the working folder's log and conversations; empty: it has none yet
+	startID      string // that conversation
+	hasPrompt    bool   // a first message was given
 }
 
-func (g Gemini) run(talk sessions.Conversation) (geminiRun, error) {
-	r := geminiRun{started: talk.ID}
+func (g Gemini) inspectPane(talk sessions.Conversation) (geminiPane, error) {
+	r := geminiPane{startID: talk.ID}
 	processes, _ := paneProcesses(talk.Session)
 	home := g.Home
 	for _, p := range processes {
-		if id := p.argument("--session-id", "--resume"); sessions.ValidConversation(id) {
-			r.started, r.prompted, home = id, p.argument(geminiPrompt) != "", orDefault(p.env["HOME"], home)
+		if id := p.flagValue("--session-id", "--resume"); sessions.ValidConversation(id) {
+			r.startID, r.hasPrompt, home = id, p.flagValue(geminiPromptFlag) != "", orDefault(p.env["HOME"], home)
 			break
 		}
 	}
 	home, err := agentHome(nil, home)
 	if err != nil {
-		return geminiRun{}, err
+		return geminiPane{}, err
 	}
 	var known struct {
 		Projects map[string]string `json:"projects"`
 	}
-	r.projects = filepath.Join(home, ".gemini", "projects.json")
-	data, err := os.ReadFile(r.projects)
+	r.projectsFile = filepath.Join(home, ".gemini", "projects.json")
+	data, err := os.ReadFile(r.projectsFile)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return geminiRun{}, err
+		return geminiPane{}, err
 	}
 	_ = json.Unmarshal(data, &known)
 	cwd := talk.Cwd
@@ -121,13 +121,13 @@ func (g Gemini) run(talk sessions.Conversation) (geminiRun, error) {
 		cwd = real
 	}
 	if name := known.Projects[cwd]; name != "" && filepath.IsLocal(name) {
-		r.dir = filepath.Join(home, ".gemini", "tmp", name)
+		r.projectDir = filepath.Join(home, ".gemini", "tmp", name)
 	}
 	return r, nil
 }
 
-// geminiEntry is one of the log's.
-type geminiEntry struct {
+// geminiLogEntry is one of the log's.
+type geminiLogEntry struct {
 	Conversation string    `json:"sessionId"`
 	Type         string    `json:"type"`
 	Message      string    `json:"message"`
@@ -135,15 +135,15 @@ type geminiEntry struct {
 }
 
 // log reads the texts that were taken since the conversation began. There may be no log yet.
-func (r geminiRun) log() ([]geminiEntry, error) {
-	if r.dir == "" {
+func (r geminiPane) readLog() ([]geminiLogEntry, error) {
+	if r.projectDir == "" {
 		return nil, nil
 	}
-	data, err := os.ReadFile(filepath.Join(r.dir, "logs.json"))
+	data, err := os.ReadFile(filepath.Join(r.projectDir, "logs.json"))
 	if errors.Is(err, fs.ErrNotExist) || err == nil && len(data) == 0 {
 		return nil, nil
 	}
-	var all, ours []geminiEntry
+	var all, ours []geminiLogEntry
 	if err == nil { // two writes at once leave the rest of the longer one behind the shorter one
 		err = json.NewDecoder(bytes.NewReader(data)).Decode(&all)
 	}
@@ -151,7 +151,7 @@ func (r geminiRun) log() ([]geminiEntry, error) {
 		return nil, fmt.Errorf("read gemini's log: %w", err)
 	}
 	for _, e := range all {
-		if e.Conversation == r.started && e.Type == "user" {
+		if e.Conversation == r.startID && e.Type == "user" {
 			ours = append(ours, e)
 		}
 	}
@@ -161,25 +161,25 @@ func (r geminiRun) log() ([]geminiEntry, error) {
 // Place is how many texts the log has, as "conversation@number". A [sessions.HeldError] until the first message is there, and
 // for a moment after /clear: what is pasted then is lost with the old screen.
 func (g Gemini) Place(_ context.Context, talk sessions.Conversation) (string, error) {
-	r, err := g.run(talk)
+	r, err := g.inspectPane(talk)
 	if err != nil {
 		return "", err
 	}
-	entries, err := r.log()
+	entries, err := r.readLog()
 	if err != nil {
 		return "", err
 	}
 	began := len(entries) > 0 && !entries[len(entries)-1].At.Before(talk.Started.Add(-time.Second))
-	if r.prompted && !began && time.Since(talk.Started) < geminiStart {
+	if r.hasPrompt && !began && time.Since(talk.Started) < geminiStartTimeout {
 		return "", &sessions.HeldError{State: sessions.ViewStarting}
 	}
-	if n := len(entries); n > 0 && clears(entries[n-1]) && time.Since(entries[n-1].At) < clearWithin {
+	if n := len(entries); n > 0 && isClear(entries[n-1]) && time.Since(entries[n-1].At) < maxClearDelay {
 		return "", &sessions.HeldError{State: sessions.ViewStarting} // it empties the box once more (0.61.0)
 	}
-	return r.started + "@" + strconv.Itoa(len(entries)), nil
+	return r.startID + "@" + strconv.Itoa(len(entries)), nil
 }
 
-func clears(e geminiEntry) bool { return strings.HasPrefix(strings.TrimSpace(e.Message), "/clear") }
+func isClear(e geminiLogEntry) bool { return strings.HasPrefix(strings.TrimSpace(e.Message), "/clear") }
 
 // Taken looks in the log for a text after the place. A log that is just being written is no evidence yet.
 func (g Gemini) Taken(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
@@ -188,12 +188,12 @@ func (g Gemini) Taken(_ context.Context, talk sessions.Conversation, place strin
 	if err != nil || n < 0 || !sessions.ValidConversation(id) {
 		return false, fmt.Errorf("%q is no place in gemini's log", place)
 	}
-	r, err := g.run(talk)
+	r, err := g.inspectPane(talk)
 	if err != nil {
 		return false, err
 	}
-	r.started = id
-	entries, err := r.log()
+	r.startID = id
+	entries, err := r.readLog()
 	if broken := (*json.SyntaxError)(nil); errors.As(err, &broken) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return false, nil
 	}
@@ -204,42 +204,42 @@ func (g Gemini) Taken(_ context.Context, talk sessions.Conversation, place strin
 		n = 0 // it put a log away that it could not read, and began another one
 	}
 	for _, e := range entries[n:] {
-		if matches(e.Message, sum) {
+		if matchesSum(e.Message, sum) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// clearWithin is how soon after a /clear the next conversation begins.
-const clearWithin = 3 * time.Second
+// maxClearDelay is how soon after a /clear the next conversation begins.
+const maxClearDelay = 3 * time.Second
 
 // Follow finds the conversation that began when the last /clear of this run was logged. Empty where two sessions of the
 // folder did that at the same moment.
 func (g Gemini) Follow(_ context.Context, talk sessions.Conversation) (string, error) {
-	r, err := g.run(talk)
+	r, err := g.inspectPane(talk)
 	if err != nil {
 		return "", err
 	}
-	entries, err := r.log()
+	entries, err := r.readLog()
 	if err != nil {
 		return "", err
 	}
 	var cleared time.Time
 	for _, e := range entries {
-		if clears(e) && e.At.After(talk.Started.Add(-time.Second)) {
+		if isClear(e) && e.At.After(talk.Started.Add(-time.Second)) {
 			cleared = e.At
 		}
 	}
 	if cleared.IsZero() {
-		return r.started, nil
+		return r.startID, nil
 	}
-	return r.beganAt(cleared), nil
+	return r.conversationBegunAt(cleared), nil
 }
 
-// beganAt is the one conversation of the folder that began then.
-func (r geminiRun) beganAt(at time.Time) string {
-	files, err := filepath.Glob(filepath.Join(r.dir, "chats", "session-*.jsonl"))
+// conversationBegunAt is the one conversation of the folder that began then.
+func (r geminiPane) conversationBegunAt(at time.Time) string {
+	files, err := filepath.Glob(filepath.Join(r.projectDir, "chats", "session-*.jsonl"))
 	if err != nil {
 		return ""
 	}
@@ -249,7 +249,7 @@ func (r geminiRun) beganAt(at time.Time) string {
 			ID    string    `json:"sessionId"`
 			Began time.Time `json:"startTime"`
 		}
-		if firstLine(file, &head) != nil || head.ID == r.started || head.Began.Before(at.Add(-time.Second)) || head.Began.After(at.Add(clearWithin)) {
+		if decodeFirstLine(file, &head) != nil || head.ID == r.startID || head.Began.Before(at.Add(-time.Second)) || head.Began.After(at.Add(maxClearDelay)) {
 			continue
 		}
 		if found != "" && found != head.ID {

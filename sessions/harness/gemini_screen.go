@@ -9,36 +9,36 @@ import (
 )
 
 var (
-	geminiWorks = sync.OnceValue(func() *regexp.Regexp {
+	geminiWorking = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^\s*[⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏] .*esc to cancel`)
 	})
-	geminiAsks = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*│\s*● \d+\. `) })
-	geminiRule = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^─+$`) })
+	geminiQuestion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*│\s*● \d+\. `) })
+	geminiRule     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^─+$`) })
 )
 
 // Look reads the screen. It says ready only while the cursor stands in the box, which the rule above it and its pointer
 // show (0.61.0): dialogs take the box away.
 func (g Gemini) Look(s sessions.Screen) sessions.View {
 	lines := screenLines(s)
-	if blank(lines) {
+	if isBlank(lines) {
 		return sessions.View{State: sessions.ViewStarting}
 	}
-	top, ok := geminiBox(lines, s.CursorY)
+	top, ok := findGeminiBox(lines, s.CursorY)
 	switch {
-	case !ok || anyMatch(lines, geminiAsks()):
-		return sessions.View{State: sessions.ViewDialog, Lines: lastLines(lines, maxLines)}
+	case !ok || anyMatch(lines, geminiQuestion()):
+		return sessions.View{State: sessions.ViewDialog, Lines: lastLines(lines, maxDialogLines)}
 	case strings.HasPrefix(lines[top], " !"): // what is pasted now would run in a shell
 		return sessions.View{State: sessions.ViewMenu, Lines: lines[top : s.CursorY+1]}
 	}
 	view := sessions.View{State: sessions.ViewReady, Box: geminiDraft(lines, s, top)}
-	if anyMatch(lines[:top], geminiWorks()) {
+	if anyMatch(lines[:top], geminiWorking()) {
 		view.State = sessions.ViewWorking
 	}
 	return view
 }
 
-// geminiBox finds the first row of the box that the cursor stands in.
-func geminiBox(lines []string, cursor int) (top int, ok bool) {
+// findGeminiBox finds the first row of the box that the cursor stands in.
+func findGeminiBox(lines []string, cursor int) (top int, ok bool) {
 	for top = min(cursor, len(lines)-1); top >= 0; top-- {
 		if strings.HasPrefix(lines[top], " > ") || strings.HasPrefix(lines[top], " ! ") {
 			break

@@ -64,8 +64,8 @@ func TestSetNamesTheHarnessesThereAre(t *testing.T) {
 	}
 }
 
-// record writes a conversation of the small agent.
-func record(t *testing.T, dir, id string, entries ...smallagent.Entry) {
+// writeSmallAgentEntries writes a conversation of the small agent.
+func writeSmallAgentEntries(t *testing.T, dir, id string, entries ...smallagent.Entry) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(dir, id+".jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -79,7 +79,7 @@ func record(t *testing.T, dir, id string, entries ...smallagent.Entry) {
 	}
 }
 
-func TestEvidenceCountsFromThePlaceSoThatAnEqualEarlierTextProvesNothing(t *testing.T) {
+func TestEvidenceCountsFromTheOffsetSoThatAnEqualEarlierTextProvesNothing(t *testing.T) {
 	t.Parallel()
 	ctx, dir := context.Background(), t.TempDir()
 	a := SmallAgent{Dir: dir}
@@ -93,7 +93,7 @@ func TestEvidenceCountsFromThePlaceSoThatAnEqualEarlierTextProvesNothing(t *test
 		}
 		return ok
 	}
-	record(t, dir, "c1", said)
+	writeSmallAgentEntries(t, dir, "c1", said)
 	place, err := a.Place(ctx, talk)
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func TestEvidenceCountsFromThePlaceSoThatAnEqualEarlierTextProvesNothing(t *test
 	if taken(place, "yes") {
 		t.Error("an earlier text is taken as proof")
 	}
-	record(t, dir, "c1", said)
+	writeSmallAgentEntries(t, dir, "c1", said)
 	if !taken(place, "yes") || taken(place, "no") {
 		t.Error("the text after the place is not found, or another one is")
 	}
@@ -116,8 +116,8 @@ func TestEvidenceFollowsAConversationThatWasCleared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record(t, dir, "c1", smallagent.Entry{Type: smallagent.TypeClear, Conversation: "c2"})
-	record(t, dir, "c2", smallagent.Entry{Type: smallagent.TypeUser, Text: "after"})
+	writeSmallAgentEntries(t, dir, "c1", smallagent.Entry{Type: smallagent.TypeClear, Conversation: "c2"})
+	writeSmallAgentEntries(t, dir, "c2", smallagent.Entry{Type: smallagent.TypeUser, Text: "after"})
 	if ok, err := a.Taken(ctx, talk, before, sessions.Fingerprint("after")); err != nil || !ok {
 		t.Errorf("Taken from before the clear = %v, %v", ok, err)
 	}

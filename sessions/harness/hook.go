@@ -14,9 +14,9 @@ func RunHook(ctx context.Context, args []string, in, out *os.File) {
 	if len(args) == 0 {
 		return
 	}
-	h := Hook{Report: args[0], Out: out, Parent: os.Getppid}
+	h := Hook{ReportFile: args[0], Out: out, ParentPID: os.Getppid}
 	if len(args) > 1 {
-		h.Asks = args[1]
+		h.PermissionDir = args[1]
 	}
 	signal.Ignore(syscall.SIGPIPE) // that nobody reads is an error of the write, not our end
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)

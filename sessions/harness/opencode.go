@@ -63,31 +63,31 @@ func (o OpenCode) Command(l sessions.Launch) (sessions.Command, error) {
 }
 
 const (
-	openCodePrefix  = "ses_"      // of its own ids
-	openCodeStart   = time.Minute // how long the first message is waited for after a start
-	openCodeSettles = 3 * time.Second
+	openCodePrefix       = "ses_"      // of its own ids
+	openCodeStartTimeout = time.Minute // how long the first message is waited for after a start
+	openCodePromptDelay  = 3 * time.Second
 )
 
-// openCodeRun is the program in the pane.
-type openCodeRun struct {
+// openCodePane is the program in the pane.
+type openCodePane struct {
 	process paneProcess
 	binary  string
 	prompt  string // the first message that it was given
 }
 
-func (o OpenCode) run(session string) (openCodeRun, bool) {
+func (o OpenCode) inspectPane(session string) (openCodePane, bool) {
 	processes, _ := paneProcesses(session)
 	for _, p := range processes {
 		binary, err := os.Readlink(filepath.Join(p.dir, "exe"))
 		if err == nil && strings.HasPrefix(filepath.Base(binary), "opencode") {
-			return openCodeRun{process: p, binary: binary, prompt: p.argument("--prompt")}, true
+			return openCodePane{process: p, binary: binary, prompt: p.flagValue("--prompt")}, true
 		}
 	}
-	return openCodeRun{}, false
+	return openCodePane{}, false
 }
 
-// history is where the submitted texts of all its sessions are, without their sessions.
-func (r openCodeRun) history() string {
+// historyFile is where the submitted texts of all its sessions are, without their sessions.
+func (r openCodePane) historyFile() string {
 	state := orDefault(r.process.env["XDG_STATE_HOME"], filepath.Join(r.process.env["HOME"], ".local", "state"))
 	return filepath.Join(state, "opencode", "prompt-history.jsonl")
 }
@@ -99,15 +99,15 @@ type openCodeText struct {
 	Text         string `json:"text"`
 }
 
-// texts asks the database for the user's texts in conversations of a folder, from a moment on, oldest first.
-func (r openCodeRun) texts(ctx context.Context, cwd string, from int64) ([]openCodeText, error) {
+// userTexts asks the database for the user's texts in conversations of a folder, from a moment on, oldest first.
+func (r openCodePane) userTexts(ctx context.Context, cwd string, from int64) ([]openCodeText, error) {
 	query := fmt.Sprintf(`select m.session_id as conversation, m.time_created as at, json_extract(p.data,'$.text') as text
 		from message m join part p on p.message_id = m.id join session s on s.id = m.session_id
 		where s.parent_id is null and s.directory = '%s' and m.time_created >= %d
 		and json_extract(m.data,'$.role') = 'user' and json_extract(p.data,'$.type') = 'text'
 		and coalesce(json_extract(p.data,'$.synthetic'), 0) = 0 order by m.time_created, p.id`, strings.ReplaceAll(cwd, "'", "''"), from)
 	var texts []openCodeText
-	if err := r.database().ask(ctx, query, &texts); err != nil {
+	if err := r.database().query(ctx, query, &texts); err != nil {
 		return nil, err
 	}
 	return texts, nil
@@ -116,24 +116,24 @@ func (r openCodeRun) texts(ctx context.Context, cwd string, from int64) ([]openC
 // Follow finds the conversation that began with the first message that the program was given, or the only one that began
 // since. Once that is known, the log tells which one the program has gone to with /new.
 func (o OpenCode) Follow(ctx context.Context, talk sessions.Conversation) (string, error) {
-	r, ok := o.run(talk.Session)
+	r, ok := o.inspectPane(talk.Session)
 	if strings.HasPrefix(talk.ID, openCodePrefix) {
 		if !ok {
 			return talk.ID, nil
 		}
-		return openCodeNow(r.log(), talk.ID)
+		return currentOpenCodeConversation(r.logFile(), talk.ID)
 	}
 	if !ok {
 		return "", nil
 	}
-	texts, err := r.texts(ctx, realFolder(talk.Cwd), talk.Started.Add(-openCodeStart).UnixMilli())
+	texts, err := r.userTexts(ctx, resolveFolder(talk.Cwd), talk.Started.Add(-openCodeStartTimeout).UnixMilli())
 	if err != nil {
 		return "", err
 	}
 	var began []string
 	for _, t := range texts {
 		switch {
-		case r.prompt != "" && matches(t.Text, sessions.Fingerprint(r.prompt)):
+		case r.prompt != "" && matchesSum(t.Text, sessions.Fingerprint(r.prompt)):
 			return t.Conversation, nil
 		case !slices.Contains(began, t.Conversation):
 			began = append(began, t.Conversation)
@@ -145,7 +145,7 @@ func (o OpenCode) Follow(ctx context.Context, talk sessions.Conversation) (strin
 	return "", nil
 }
 
-func realFolder(dir string) string {
+func resolveFolder(dir string) string {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		return real
 	}
@@ -156,17 +156,17 @@ func realFolder(dir string) string {
 // into the first screen goes away with it.
 func (o OpenCode) Place(ctx context.Context, talk sessions.Conversation) (string, error) {
 	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
-	r, ok := o.run(talk.Session)
-	if !ok || r.prompt == "" || time.Since(talk.Started) > openCodeStart {
+	r, ok := o.inspectPane(talk.Session)
+	if !ok || r.prompt == "" || time.Since(talk.Started) > openCodeStartTimeout {
 		return now, nil
 	}
-	texts, err := r.texts(ctx, realFolder(talk.Cwd), talk.Started.Add(-openCodeStart).UnixMilli())
+	texts, err := r.userTexts(ctx, resolveFolder(talk.Cwd), talk.Started.Add(-openCodeStartTimeout).UnixMilli())
 	if err != nil {
 		return "", err
 	}
 	prompt := sessions.Fingerprint(r.prompt)
 	if slices.ContainsFunc(texts, func(t openCodeText) bool {
-		return matches(t.Text, prompt) && time.Since(time.UnixMilli(t.At)) > openCodeSettles
+		return matchesSum(t.Text, prompt) && time.Since(time.UnixMilli(t.At)) > openCodePromptDelay
 	}) {
 		return now, nil
 	}
@@ -180,23 +180,23 @@ func (o OpenCode) Taken(ctx context.Context, talk sessions.Conversation, place s
 	if err != nil {
 		return false, fmt.Errorf("%q is no place in opencode's database", place)
 	}
-	r, ok := o.run(talk.Session)
+	r, ok := o.inspectPane(talk.Session)
 	if !ok {
 		return false, nil
 	}
-	found := r.prompt != "" && matches(r.prompt, sum) // what it was started with is not in the history
-	if _, err := readLines(r.history(), 0, func(line []byte) { found = found || matches(openCodeInput(line), sum) }); err != nil {
+	found := r.prompt != "" && matchesSum(r.prompt, sum) // what it was started with is not in the history
+	if _, err := readLines(r.historyFile(), 0, func(line []byte) { found = found || matchesSum(parseOpenCodeHistoryLine(line), sum) }); err != nil {
 		return false, fmt.Errorf("read opencode's history: %w", err)
 	}
 	if !found {
 		return false, nil
 	}
-	texts, err := r.texts(ctx, realFolder(talk.Cwd), from)
-	return slices.ContainsFunc(texts, func(t openCodeText) bool { return matches(t.Text, sum) }), err
+	texts, err := r.userTexts(ctx, resolveFolder(talk.Cwd), from)
+	return slices.ContainsFunc(texts, func(t openCodeText) bool { return matchesSum(t.Text, sum) }), err
 }
 
-// openCodeInput is a text of the history, with what was pasted in the place of its stand-in.
-func openCodeInput(line []byte) string {
+// parseOpenCodeHistoryLine is a text of the history, with what was pasted in the place of its stand-in.
+func parseOpenCodeHistoryLine(line []byte) string {
 	var h struct {
 		Input string `json:"input"`
 		Parts []struct {

@@ -20,8 +20,8 @@ import (
 	"the-loop/sessions"
 )
 
-// openCodeQuery bounds a question to the database.
-const openCodeQuery = 15 * time.Second
+// openCodeQueryTimeout bounds a question to the database.
+const openCodeQueryTimeout = 15 * time.Second
 
 // openCodeDB is OpenCode's database, and the program that can read it.
 type openCodeDB struct {
@@ -30,8 +30,8 @@ type openCodeDB struct {
 	env    []string // of the program in the pane; nil: it is not known any more
 }
 
-func (r openCodeRun) database() openCodeDB {
-	db := openCodeDB{file: r.file("opencode.db"), binary: r.binary}
+func (r openCodePane) database() openCodeDB {
+	db := openCodeDB{file: r.dataFile("opencode.db"), binary: r.binary}
 	for name, value := range r.process.env {
 		if name != sessionVariable { // it is none of the pane's processes
 			db.env = append(db.env, name+"="+value)
@@ -40,10 +40,10 @@ func (r openCodeRun) database() openCodeDB {
 	return db
 }
 
-func (r openCodeRun) log() string { return r.file(filepath.Join("log", "opencode.log")) }
+func (r openCodePane) logFile() string { return r.dataFile(filepath.Join("log", "opencode.log")) }
 
 // file is one of OpenCode's own: as the process has it open, or where it keeps them otherwise.
-func (r openCodeRun) file(name string) string {
+func (r openCodePane) dataFile(name string) string {
 	for _, open := range r.process.openFiles() {
 		if strings.HasSuffix(open, string(filepath.Separator)+name) {
 			return open
@@ -53,21 +53,21 @@ func (r openCodeRun) file(name string) string {
 	return filepath.Join(data, "opencode", name)
 }
 
-// openCodeScript asks the database a question, as the program that OpenCode is built into does in a few hundredths of a second.
-const openCodeScript = `import {Database} from "bun:sqlite";
+// openCodeQueryScript asks the database a question, as the program that OpenCode is built into does in a few hundredths of a second.
+const openCodeQueryScript = `import {Database} from "bun:sqlite";
 const db = new Database(process.env.DB, {readonly: true});
 db.exec("pragma busy_timeout = 5000");
 console.log(JSON.stringify(db.query(process.env.QUERY).all()));`
 
 // ask reads the rows of a question. OpenCode's own command would take 1–2 s of a processor each time, and is asked where its
 // program does not do it faster (it is built with Bun, which can be asked to be just that).
-func (db openCodeDB) ask(ctx context.Context, query string, rows any) error {
+func (db openCodeDB) query(ctx context.Context, query string, rows any) error {
 	if _, err := os.Stat(db.file); errors.Is(err, fs.ErrNotExist) {
 		return nil // it has not begun yet
 	}
-	ctx, cancel := context.WithTimeout(ctx, openCodeQuery)
+	ctx, cancel := context.WithTimeout(ctx, openCodeQueryTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, db.binary, "-e", openCodeScript)
+	cmd := exec.CommandContext(ctx, db.binary, "-e", openCodeQueryScript)
 	// Neither the agent's folder nor the operator's home: Bun would load settings that it finds there.
 	cmd.Dir, cmd.WaitDelay = filepath.Dir(db.file), time.Second
 	cmd.Env = []string{"BUN_BE_BUN=1", "HOME=" + cmd.Dir, "DB=" + db.file, "QUERY=" + query}
@@ -76,7 +76,7 @@ func (db openCodeDB) ask(ctx context.Context, query string, rows any) error {
 		return nil
 	}
 	if db.env == nil {
-		return fmt.Errorf("ask opencode's database: %w", orError(err, "it gave no rows"))
+		return fmt.Errorf("ask opencode's database: %w", errorOr(err, "it gave no rows"))
 	}
 	cmd = exec.CommandContext(ctx, db.binary, "--pure", "db", "--format", "json", query)
 	cmd.Dir, cmd.WaitDelay, cmd.Env = filepath.Dir(db.file), time.Second, db.env
@@ -89,7 +89,7 @@ func (db openCodeDB) ask(ctx context.Context, query string, rows any) error {
 	return nil
 }
 
-func orError(err error, otherwise string) error {
+func errorOr(err error, otherwise string) error {
 	if err == nil {
 		return errors.New(otherwise)
 	}
@@ -99,63 +99,63 @@ func orError(err error, otherwise string) error {
 // The lines of the log that tell of conversations: a turn of one begins or goes on, and one is made, by a person or by an agent
 // for a subagent. run names a process of OpenCode's; all of them write into one log.
 var (
-	openCodeLoop = sync.OnceValue(func() *regexp.Regexp {
+	openCodeTurnLine = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^timestamp=(\S+) level=\S+ run=(\S+) message=loop session\.id=(ses_\w+) step=\d+`)
 	})
-	openCodeCreated = sync.OnceValue(func() *regexp.Regexp {
+	openCodeCreatedLine = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^timestamp=\S+ level=\S+ run=\S+ message=created id=(ses_\w+) .* parentID=ses_\w+ `)
 	})
-	openCodeEnds = sync.OnceValue(func() *regexp.Regexp {
+	openCodeTurnEndLine = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^timestamp=\S+ level=\S+ run=\S+ message=("exiting loop"|process) session\.id=ses_\w+`)
 	})
 )
 
-// maxLog is how much of the end of the log is read: a session's own turns are near it.
-const maxLog = 4 << 20
+// maxLogTail is how much of the end of the log is read: a session's own turns are near it.
+const maxLogTail = 4 << 20
 
-// openCodeLog follows one session through the log.
-type openCodeLog struct {
-	run  string               // the process in the pane, once it is known
-	in   map[string]time.Time // the session's conversations, and when they came
-	now  string               // the one that it is in
-	kids map[string]bool      // conversations of subagents
-	news bool                 // a line told of a turn of the session's
+// openCodeLogParser follows one session through the log.
+type openCodeLogParser struct {
+	runID         string               // the process in the pane, once it is known
+	conversations map[string]time.Time // the session's conversations, and when they came
+	current       string               // the one that it is in
+	subagents     map[string]bool      // conversations of subagents
+	hasNews       bool                 // a line told of a turn of the session's
 }
 
-// see takes a line. A process that goes on with one of the session's conversations is the one in the pane.
-func (l *openCodeLog) see(line []byte) {
-	if m := openCodeCreated().FindSubmatch(line); m != nil {
-		l.kids[string(m[1])] = true
+// parseLine takes a line. A process that goes on with one of the session's conversations is the one in the pane.
+func (l *openCodeLogParser) parseLine(line []byte) {
+	if m := openCodeCreatedLine().FindSubmatch(line); m != nil {
+		l.subagents[string(m[1])] = true
 		return
 	}
-	m := openCodeLoop().FindSubmatch(line)
+	m := openCodeTurnLine().FindSubmatch(line)
 	if m == nil {
-		l.news = l.news || openCodeEnds().Match(line)
+		l.hasNews = l.hasNews || openCodeTurnEndLine().Match(line)
 		return
 	}
 	run, id := string(m[2]), string(m[3])
-	_, ours := l.in[id]
+	_, ours := l.conversations[id]
 	switch {
-	case l.kids[id], !ours && run != l.run:
+	case l.subagents[id], !ours && run != l.runID:
 		return
 	case !ours:
 		at, _ := time.Parse(time.RFC3339Nano, string(m[1]))
-		l.in[id] = at
+		l.conversations[id] = at
 	}
-	l.run, l.now, l.news = run, id, true
+	l.runID, l.current, l.hasNews = run, id, true
 }
 
-// openCodeNow is the conversation that the program which was in the given one is in now.
-func openCodeNow(log, id string) (string, error) {
-	l := openCodeLog{in: map[string]time.Time{id: {}}, now: id, kids: map[string]bool{}}
-	from, err := tailStart(log, maxLog)
+// currentOpenCodeConversation is the conversation that the program which was in the given one is in now.
+func currentOpenCodeConversation(log, id string) (string, error) {
+	l := openCodeLogParser{conversations: map[string]time.Time{id: {}}, current: id, subagents: map[string]bool{}}
+	from, err := tailStart(log, maxLogTail)
 	if err == nil {
-		_, err = readLines(log, from, l.see)
+		_, err = readLines(log, from, l.parseLine)
 	}
 	if err != nil {
 		return "", fmt.Errorf("read opencode's log: %w", err)
 	}
-	return l.now, nil
+	return l.current, nil
 }
 
 // tailStart is where the last whole lines of a file begin that are no longer than size together.
@@ -180,8 +180,8 @@ func tailStart(path string, size int64) (int64, error) {
 	return end - size + int64(bytes.IndexByte(part[:n], '\n')) + 1, nil
 }
 
-// openCodeSaid is a message in the database, of the user or of the agent.
-type openCodeSaid struct {
+// openCodeMessage is a message in the database, of the user or of the agent.
+type openCodeMessage struct {
 	Conversation string `json:"conversation"`
 	ID           string `json:"id"`
 	At           int64  `json:"at"` // milliseconds
@@ -190,26 +190,26 @@ type openCodeSaid struct {
 	Completed    int64  `json:"completed"` // milliseconds; 0: it is still being written, or the program was killed
 	Summary      string `json:"summary"`   // "true": of a conversation that was compacted; a user's message has an object there
 	Error        string `json:"error"`     // the name of one
-	Message      string `json:"message"`   // what the error says
+	ErrorText    string `json:"message"`   // what the error says
 	Text         string `json:"text"`
 }
 
 // said asks for the messages after the given ones, oldest first. The ids come from the log or the record; those of subagents'
 // conversations are left out.
-func (db openCodeDB) said(ctx context.Context, after map[string]openCodeMark) ([]openCodeSaid, error) {
+func (db openCodeDB) messagesAfter(ctx context.Context, after map[string]openCodePosition) ([]openCodeMessage, error) {
 	var which []string
 	for id, mark := range after {
 		if sessions.ValidConversation(id) {
 			which = append(which, fmt.Sprintf("m.session_id = %s and (m.time_created > %d or m.time_created = %[2]d and m.id > %[3]s)",
-				sqlText(id), mark.At, sqlText(mark.ID)))
+				quoteSQL(id), mark.At, quoteSQL(mark.ID)))
 		}
 	}
 	if len(which) == 0 {
 		return nil, nil
 	}
 	slices.Sort(which)
-	var rows []openCodeSaid
-	err := db.ask(ctx, `select m.session_id as conversation, m.id, m.time_created as at, json_extract(m.data,'$.role') as role,
+	var rows []openCodeMessage
+	err := db.query(ctx, `select m.session_id as conversation, m.id, m.time_created as at, json_extract(m.data,'$.role') as role,
 		coalesce(json_extract(m.data,'$.finish'), '') as finish, coalesce(json_extract(m.data,'$.time.completed'), 0) as completed,
 		coalesce(json_type(m.data,'$.summary'), '') as summary, coalesce(json_extract(m.data,'$.error.name'), '') as error,
 		coalesce(json_extract(m.data,'$.error.data.message'), '') as message,
@@ -221,4 +221,4 @@ func (db openCodeDB) said(ctx context.Context, after map[string]openCodeMark) ([
 	return rows, err
 }
 
-func sqlText(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
+func quoteSQL(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }

@@ -33,14 +33,14 @@ func paneProcesses(session string) (found []paneProcess, known bool) {
 		if err != nil || !bytes.Contains(data, mark) {
 			continue // it has ended, or is somebody else's
 		}
-		if env := environ(data); env[sessionVariable] == session {
+		if env := parseEnviron(data); env[sessionVariable] == session {
 			found = append(found, paneProcess{dir: filepath.Dir(file), env: env})
 		}
 	}
 	return found, true
 }
 
-func environ(data []byte) map[string]string {
+func parseEnviron(data []byte) map[string]string {
 	env := map[string]string{}
 	for word := range strings.SplitSeq(string(data), "\x00") {
 		if name, value, ok := strings.Cut(word, "="); ok {
@@ -50,8 +50,8 @@ func environ(data []byte) map[string]string {
 	return env
 }
 
-// argument is the value of the first of the flags in the process's command line: what follows it, as another word or after "=".
-func (p paneProcess) argument(flags ...string) string {
+// flagValue is the value of the first of the flags in the process's command line: what follows it, as another word or after "=".
+func (p paneProcess) flagValue(flags ...string) string {
 	data, err := os.ReadFile(filepath.Join(p.dir, "cmdline"))
 	if err != nil {
 		return ""

@@ -12,66 +12,66 @@ import (
 	"the-loop/sessions/harness/harnesstest"
 )
 
-func codexStage(t *testing.T) *stage {
-	s := newStage(t)
+func newCodexAgentEnv(t *testing.T) *agentEnv {
+	s := newAgentEnv(t)
 	a := harnesstest.Codex(t, s.home, s.def.Cwd, s.model)
-	s.raise(Codex{Binary: a.Binary, Home: s.home}, a.Env)
+	s.newCore(Codex{Binary: a.Binary, Home: s.home}, a.Env)
 	return s
 }
 
-func TestRealCodexTakesEveryTextOnce(t *testing.T) {
+func TestRealCodexAcceptsEveryTextOnce(t *testing.T) {
 	t.Parallel()
-	s := codexStage(t)
+	s := newCodexAgentEnv(t)
 	s.start()
-	s.untilState(sessions.ViewReady)
-	s.sayAll(sessions.ReceiptAccepted, mixedTexts())
+	s.waitState(sessions.ViewReady)
+	s.submitAll(sessions.ReceiptAccepted, mixedTexts())
 }
 
 func TestRealCodexQueuesWhileItWorks(t *testing.T) {
 	t.Parallel()
-	s := codexStage(t)
+	s := newCodexAgentEnv(t)
 	s.start()
-	s.say("[[wait 12000]] think")
-	s.untilState(sessions.ViewWorking)
+	s.submit("[[wait 12000]] think")
+	s.waitState(sessions.ViewWorking)
 	began := time.Now()
 	for _, text := range []string{"queued one", "yes", "yes", "!touch RAN"} {
-		if got := s.say(text); got != sessions.ReceiptAccepted {
+		if got := s.submit(text); got != sessions.ReceiptAccepted {
 			t.Errorf("%q: %s", text, got)
 		}
 	}
 	if took := time.Since(began); took > 10*time.Second {
 		t.Errorf("the queue took %s: the turn was waited for", took)
 	}
-	s.until("the queue reaches the model", func() bool { return s.heard(`From "ann": !touch RAN`) == 1 })
-	if s.heard("yes") != 2 || s.heard("queued one") != 1 {
-		t.Errorf("the model heard %q", s.model.Heard())
+	s.waitUntil("the queue reaches the model", func() bool { return s.timesReceived(`From "ann": !touch RAN`) == 1 })
+	if s.timesReceived("yes") != 2 || s.timesReceived("queued one") != 1 {
+		t.Errorf("the model heard %q", s.model.UserTexts())
 	}
 }
 
 func TestRealCodexsApprovalIsNeverGivenByAReply(t *testing.T) {
 	t.Parallel()
-	s := codexStage(t)
+	s := newCodexAgentEnv(t)
 	s.start()
 	marker := filepath.Join(s.def.Cwd, "APPROVED")
-	s.say("[[run touch " + marker + "]]")
-	s.holdsAtDialog(marker)
+	s.submit("[[run touch " + marker + "]]")
+	s.testHoldAtDialog(marker)
 }
 
-// holdsAtDialog sends a reply to a dialog, which must approve nothing and go in when the dialog is gone.
-func (s *stage) holdsAtDialog(marker string) {
+// testHoldAtDialog sends a reply to a dialog, which must approve nothing and go in when the dialog is gone.
+func (s *agentEnv) testHoldAtDialog(marker string) {
 	s.Helper()
-	s.steady(sessions.ViewDialog)
+	s.waitSteady(sessions.ViewDialog)
 	_, err := s.core.Submit(s.Context(), sessions.SayRequest{Ref: realRef, Text: "is it done?"})
 	var held *sessions.HeldError
 	if !errors.As(err, &held) || !strings.Contains(strings.Join(held.Lines, "\n"), "touch") {
 		s.Fatalf("a reply at a dialog: %v (lines %q)", err, held)
 	}
-	s.keysAtDialog(marker)
+	s.testKeysAtDialog(marker)
 	if _, err := s.core.Keys(s.Context(), sessions.KeysRequest{Ref: realRef, Actor: "ann", Keys: []string{"escape"}}); err != nil {
 		s.Fatal(err)
 	}
-	s.say("is it done?")
-	s.until("the held reply reaches the model", func() bool { return s.heard("is it done?") == 1 })
+	s.submit("is it done?")
+	s.waitUntil("the held reply reaches the model", func() bool { return s.timesReceived("is it done?") == 1 })
 	if _, err := os.Stat(marker); err == nil {
 		s.Fatal("the command ran")
 	}
@@ -79,25 +79,25 @@ func (s *stage) holdsAtDialog(marker string) {
 
 func TestRealCodexsConversationIsFoundFollowedAndResumed(t *testing.T) {
 	t.Parallel()
-	s := codexStage(t)
+	s := newCodexAgentEnv(t)
 	given := s.start().Conversation
-	s.say("in the first")
-	s.until("the record has codex's own id", func() bool { return s.record().Conversation != given })
+	s.submit("in the first")
+	s.waitUntil("the record has codex's own id", func() bool { return s.record().Conversation != given })
 	first := s.record().Conversation
-	s.until("the answer is there", func() bool { return s.heard("in the first") == 1 && s.view().State == sessions.ViewReady })
+	s.waitUntil("the answer is there", func() bool { return s.timesReceived("in the first") == 1 && s.view().State == sessions.ViewReady })
 	s.stop()
 	if row := s.start(); row.Outcome != sessions.OutcomeResumed || row.Conversation != first {
 		t.Errorf("start: %s %s, want %s resumed", row.Outcome, row.Conversation, first)
 	}
-	s.say("after the restart")
-	s.until("the resumed conversation goes on", func() bool { return s.heard("after the restart") == 1 && s.view().State == sessions.ViewReady })
-	if s.heard("in the first") != 1 {
-		t.Errorf("the model heard %q", s.model.Heard())
+	s.submit("after the restart")
+	s.waitUntil("the resumed conversation goes on", func() bool { return s.timesReceived("after the restart") == 1 && s.view().State == sessions.ViewReady })
+	if s.timesReceived("in the first") != 1 {
+		t.Errorf("the model heard %q", s.model.UserTexts())
 	}
-	s.atRest()
+	s.waitIdle()
 	if _, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
 		t.Logf("/clear: %v", err)
 	}
-	s.say("in the second")
-	s.until("the record has the new id", func() bool { return s.record().Conversation != first })
+	s.submit("in the second")
+	s.waitUntil("the record has the new id", func() bool { return s.record().Conversation != first })
 }

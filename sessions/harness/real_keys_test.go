@@ -8,9 +8,9 @@ import (
 	"the-loop/sessions"
 )
 
-// keysAtDialog presses every key at a dialog but those that turn it down: those that the harness calls harmless leave it open,
+// testKeysAtDialog presses every key at a dialog but those that turn it down: those that the harness calls harmless leave it open,
 // the others are refused.
-func (s *stage) keysAtDialog(marker string) {
+func (s *agentEnv) testKeysAtDialog(marker string) {
 	s.Helper()
 	traits := s.harness.Traits()
 	for _, key := range sessions.KeyNames() {
@@ -22,7 +22,7 @@ func (s *stage) keysAtDialog(marker string) {
 			s.Errorf("%s at a dialog: %v", key, err)
 		}
 	}
-	s.steady(sessions.ViewDialog)
+	s.waitSteady(sessions.ViewDialog)
 	if _, err := os.Stat(marker); err == nil {
 		s.Fatal("the command was approved")
 	}
@@ -30,11 +30,11 @@ func (s *stage) keysAtDialog(marker string) {
 
 // The key that goes through Claude Code's modes allows edits for the whole session when a dialog is open, and switches the
 // mode when none is: either is an answer.
-func TestRealClaudesModeIsSwitchedOnlyBySomebody(t *testing.T) {
+func TestRealClaudesModeIsSwitchedOnlyByAnActor(t *testing.T) {
 	t.Parallel()
-	s := claudeStage(t)
+	s := newClaudeAgentEnv(t)
 	s.start()
-	s.atRest()
+	s.waitIdle()
 	before := s.footer()
 	press := func(actor string) (sessions.KeysEffect, error) {
 		return s.core.Keys(t.Context(), sessions.KeysRequest{Ref: realRef, Actor: actor, Keys: []string{"BackTab"}})
@@ -45,11 +45,11 @@ func TestRealClaudesModeIsSwitchedOnlyBySomebody(t *testing.T) {
 	if effect, err := press("ann"); err != nil || effect != sessions.KeysMode {
 		t.Errorf("BackTab: %q, %v", effect, err)
 	}
-	s.until("the mode is another", func() bool { return s.footer() != before })
+	s.waitUntil("the mode is another", func() bool { return s.footer() != before })
 }
 
 // footer is the last line of the screen, which names the mode.
-func (s *stage) footer() string {
+func (s *agentEnv) footer() string {
 	s.Helper()
 	screen, err := s.term.Capture(s.Context(), s.record().Target())
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
-// stage is one real agent in a real tmux with a core above it, a home of its own and a model on loopback.
-type stage struct {
+// agentEnv is one real agent in a real tmux with a core above it, a home of its own and a model on loopback.
+type agentEnv struct {
 	*testing.T
 	core    *sessions.Core
 	term    *tmux.Tmux
@@ -36,8 +36,8 @@ type stage struct {
 	ref     sessions.Ref      // of the session that is looked at; empty: realRef
 }
 
-// newStage makes the folders and the model; the harness is set by whoever calls, before [stage.raise].
-func newStage(t *testing.T) *stage {
+// newAgentEnv makes the folders and the model; the harness is set by whoever calls, before [agentEnv.newCore].
+func newAgentEnv(t *testing.T) *agentEnv {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("the real agents are not run with -short")
@@ -46,7 +46,7 @@ func newStage(t *testing.T) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &stage{T: t, model: harnesstest.NewModel(t), home: filepath.Join(dir, "home"), root: filepath.Join(dir, "root")}
+	s := &agentEnv{T: t, model: harnesstest.NewModel(t), home: filepath.Join(dir, "home"), root: filepath.Join(dir, "root")}
 	s.def = sessions.Definition{Name: "real", Cwd: filepath.Join(dir, "work"), Source: sessions.SourceDeclared, AutoStart: true}
 	for _, d := range []string{s.home, s.root, s.def.Cwd} {
 		if err := os.Mkdir(d, 0o700); err != nil {
@@ -57,15 +57,15 @@ func newStage(t *testing.T) *stage {
 	return s
 }
 
-// raise makes the core over the harness.
-func (s *stage) raise(h sessions.Harness, env map[string]string) {
+// newCore makes the core over the harness.
+func (s *agentEnv) newCore(h sessions.Harness, env map[string]string) {
 	s.harness, s.def.Harness, s.env = h, h.Name(), env
 	if s.probe == 0 {
 		s.probe = 2 * time.Second
 	}
 	s.store = registry.New(s.root)
 	s.core = sessions.New(sessions.Options{Terminal: s.term, Store: s.store, Sink: &eventlogtest.Recorder{}, Harnesses: NewSet(h).Get,
-		Reports: Reports{Dir: filepath.Join(s.root, "reports"), Asks: filepath.Join(s.root, "run", "ask")},
+		Reports: Reports{Dir: filepath.Join(s.root, "reports"), PermissionDir: filepath.Join(s.root, "run", "ask")},
 		Config: func() sessions.Config {
 			return sessions.Config{Enabled: true, Declared: []sessions.Definition{s.def}, RemainOnExit: true, Resume: true,
 				Probe: s.probe, KillGrace: 5 * time.Second, Env: func() (sessions.EnvFile, error) {
@@ -76,7 +76,7 @@ func (s *stage) raise(h sessions.Harness, env map[string]string) {
 
 var realRef = sessions.StandingRef("real")
 
-func (s *stage) start() sessions.Row {
+func (s *agentEnv) start() sessions.Row {
 	s.Helper()
 	row, err := s.core.Start(s.Context(), sessions.StartRequest{Ref: realRef})
 	if err != nil {
@@ -85,30 +85,30 @@ func (s *stage) start() sessions.Row {
 	return row
 }
 
-func (s *stage) stop() {
+func (s *agentEnv) stop() {
 	s.Helper()
 	if _, err := s.core.Stop(s.Context(), sessions.StopRequest{Ref: realRef}); err != nil {
 		s.Fatal(err)
 	}
 }
 
-func (s *stage) record() sessions.Record {
+func (s *agentEnv) record() sessions.Record {
 	s.Helper()
-	rec, err := s.store.Load(s.Context(), s.subject())
+	rec, err := s.store.Load(s.Context(), s.observedRef())
 	if err != nil {
 		s.Fatal(err)
 	}
 	return rec
 }
 
-// subject is the session that is looked at.
-func (s *stage) subject() sessions.Ref {
+// observedRef is the session that is looked at.
+func (s *agentEnv) observedRef() sessions.Ref {
 	return sessions.Ref(orDefault(string(s.ref), string(realRef)))
 }
 
 // screen is what the pane shows, for a person.
-func (s *stage) screen() string {
-	rec, err := s.store.Load(s.Context(), s.subject())
+func (s *agentEnv) screen() string {
+	rec, err := s.store.Load(s.Context(), s.observedRef())
 	if err != nil {
 		return err.Error()
 	}
@@ -120,7 +120,7 @@ func (s *stage) screen() string {
 }
 
 // seen is what the harness makes of the screen, and where the cursor is.
-func (s *stage) seen() string {
+func (s *agentEnv) describeView() string {
 	ctx := context.WithoutCancel(s.Context())
 	rec, err := s.store.Load(ctx, realRef)
 	if err != nil {
@@ -135,7 +135,7 @@ func (s *stage) seen() string {
 }
 
 // view is the screen as the harness reads it.
-func (s *stage) view() sessions.View {
+func (s *agentEnv) view() sessions.View {
 	s.Helper()
 	screen, err := s.term.Capture(s.Context(), s.record().Target())
 	if err != nil {
@@ -144,37 +144,37 @@ func (s *stage) view() sessions.View {
 	return s.harness.(sessions.Looker).Look(screen)
 }
 
-// until waits for a condition, and shows the screen when it does not come.
-func (s *stage) until(what string, ok func() bool) {
+// waitUntil waits for a condition, and shows the screen when it does not come.
+func (s *agentEnv) waitUntil(what string, ok func() bool) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 90*time.Second)
 	defer cancel()
 	for !ok() {
 		select {
 		case <-ctx.Done():
-			s.Fatalf("waited in vain: %s (the model was told %.300q)\n%s\n%s", what, s.model.Heard(), s.seen(), s.screen())
+			s.Fatalf("waited in vain: %s (the model was told %.300q)\n%s\n%s", what, s.model.UserTexts(), s.describeView(), s.screen())
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
 }
 
-func (s *stage) untilState(want sessions.ViewState) {
+func (s *agentEnv) waitState(want sessions.ViewState) {
 	s.Helper()
-	s.until("the screen is "+string(want), func() bool { return s.view().State == want })
+	s.waitUntil("the screen is "+string(want), func() bool { return s.view().State == want })
 }
 
-// atRest waits until the screen has been ready for a while: it still is for a moment after a text went to the model, and some
+// waitIdle waits until the screen has been ready for a while: it still is for a moment after a text went to the model, and some
 // commands are refused while a turn runs.
-func (s *stage) atRest() {
+func (s *agentEnv) waitIdle() {
 	s.Helper()
-	s.steady(sessions.ViewReady)
+	s.waitSteady(sessions.ViewReady)
 }
 
-// steady waits until the screen has been in a state for a while: what is drawn anew may look like another for a moment.
-func (s *stage) steady(want sessions.ViewState) {
+// waitSteady waits until the screen has been in a state for a while: what is drawn anew may look like another for a moment.
+func (s *agentEnv) waitSteady(want sessions.ViewState) {
 	s.Helper()
 	var since time.Time
-	s.until("the screen stays "+string(want), func() bool {
+	s.waitUntil("the screen stays "+string(want), func() bool {
 		if s.view().State != want {
 			since = time.Time{}
 		} else if since.IsZero() {
@@ -185,10 +185,10 @@ func (s *stage) steady(want sessions.ViewState) {
 }
 
 // say sends one text as the bot does, again while it is held, and returns its receipt.
-func (s *stage) say(text string) sessions.Receipt {
+func (s *agentEnv) submit(text string) sessions.Receipt {
 	s.Helper()
 	var receipt sessions.Receipt
-	s.until("the text is taken: "+sessions.Sized(text, 60), func() bool {
+	s.waitUntil("the text is taken: "+sessions.Sized(text, 60), func() bool {
 		var err error
 		receipt, err = s.core.Submit(s.Context(), sessions.SayRequest{Ref: realRef, Text: text, Speaker: "ann"})
 		if held := (*sessions.HeldError)(nil); errors.As(err, &held) {
@@ -202,14 +202,14 @@ func (s *stage) say(text string) sessions.Receipt {
 	return receipt
 }
 
-// words makes texts comparable: agents trim lines and turn tabs into spaces.
-func words(text string) string { return strings.Join(strings.Fields(text), " ") }
+// normalizeSpace makes texts comparable: agents trim lines and turn tabs into spaces.
+func normalizeSpace(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // heardOnce reports how often the model was told a text.
-func (s *stage) heard(text string) int {
+func (s *agentEnv) timesReceived(text string) int {
 	n := 0
-	for _, h := range s.model.Heard() {
-		if words(pastedTag().ReplaceAllString(h, " ")) == words(text) {
+	for _, h := range s.model.UserTexts() {
+		if normalizeSpace(pastedTag().ReplaceAllString(h, " ")) == normalizeSpace(text) {
 			n++
 		}
 	}
@@ -243,21 +243,21 @@ func asTyped(text string, traits sessions.Traits) string {
 	return text
 }
 
-// sayAll sends every shape, each acknowledged as want, and the model must have heard each once.
-func (s *stage) sayAll(want sessions.Receipt, texts []string) {
+// submitAll sends every shape, each acknowledged as want, and the model must have heard each once.
+func (s *agentEnv) submitAll(want sessions.Receipt, texts []string) {
 	s.Helper()
 	for _, text := range texts {
-		if got := s.say(text); got != want {
+		if got := s.submit(text); got != want {
 			s.Errorf("%q: %s, want %s", sessions.Sized(text, 40), got, want)
 		}
 	}
-	s.until("the last text reaches the model", func() bool { return s.heard("done.") > 0 })
+	s.waitUntil("the last text reaches the model", func() bool { return s.timesReceived("done.") > 0 })
 	times := map[string]int{}
 	for _, text := range texts {
-		times[words(asTyped(text, s.harness.Traits()))]++
+		times[normalizeSpace(asTyped(text, s.harness.Traits()))]++
 	}
 	for text, want := range times {
-		if n := s.heard(text); n != want {
+		if n := s.timesReceived(text); n != want {
 			s.Errorf("the model heard %q %d times, not %d", sessions.Sized(text, 60), n, want)
 		}
 	}
@@ -266,36 +266,36 @@ func (s *stage) sayAll(want sessions.Receipt, texts []string) {
 	}
 }
 
-// claudeStage is Claude Code at its first start in this home, past what only a person can do there (theme, key).
-func claudeStage(t *testing.T) *stage {
-	s := newStage(t)
+// newClaudeAgentEnv is Claude Code at its first start in this home, past what only a person can do there (theme, key).
+func newClaudeAgentEnv(t *testing.T) *agentEnv {
+	s := newAgentEnv(t)
 	a := harnesstest.Claude(t, s.home, s.model)
 	test, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.raise(Claude{Binary: a.Binary, Dir: filepath.Join(s.root, "run", "claude"), Reports: filepath.Join(s.root, "reports"),
-		Hook: []string{test, hookRole}, Asks: filepath.Join(s.root, "run", "ask"), Trust: true, Home: s.home}, a.Env)
+	s.newCore(Claude{Binary: a.Binary, SettingsDir: filepath.Join(s.root, "run", "claude"), ReportDir: filepath.Join(s.root, "reports"),
+		Hook: []string{test, hookRole}, PermissionDir: filepath.Join(s.root, "run", "ask"), AcceptTrust: true, Home: s.home}, a.Env)
 	return s
 }
 
-func TestRealClaudeTakesEveryTextOnce(t *testing.T) {
+func TestRealClaudeAcceptsEveryTextOnce(t *testing.T) {
 	t.Parallel()
-	s := claudeStage(t)
+	s := newClaudeAgentEnv(t)
 	s.start()
-	s.untilState(sessions.ViewReady) // no dialog was in the way
-	s.sayAll(sessions.ReceiptAccepted, mixedTexts())
+	s.waitState(sessions.ViewReady) // no dialog was in the way
+	s.submitAll(sessions.ReceiptAccepted, mixedTexts())
 }
 
 // One text at a time waits in its queue: another one might overtake it at the end of the turn.
 func TestRealClaudeQueuesWhileItWorks(t *testing.T) {
 	t.Parallel()
-	s := claudeStage(t)
+	s := newClaudeAgentEnv(t)
 	s.start()
-	s.say("[[wait 15000]] think")
-	s.untilState(sessions.ViewWorking)
+	s.submit("[[wait 15000]] think")
+	s.waitState(sessions.ViewWorking)
 	began := time.Now()
-	if got := s.say("queued one"); got != sessions.ReceiptAccepted {
+	if got := s.submit("queued one"); got != sessions.ReceiptAccepted {
 		t.Errorf("while it works: %s", got)
 	}
 	if took := time.Since(began); took > 12*time.Second {
@@ -308,13 +308,13 @@ func TestRealClaudeQueuesWhileItWorks(t *testing.T) {
 	long := strings.Repeat("a long text for the queue\n", 800)
 	rest := []string{"yes", "yes", long, "!touch RAN"}
 	for _, text := range rest {
-		if got := s.say(text); got != sessions.ReceiptAccepted {
+		if got := s.submit(text); got != sessions.ReceiptAccepted {
 			t.Errorf("%q: %s", sessions.Sized(text, 40), got)
 		}
 	}
-	s.until("the last one reaches the model", func() bool { return s.heard(`From "ann": !touch RAN`) == 1 })
+	s.waitUntil("the last one reaches the model", func() bool { return s.timesReceived(`From "ann": !touch RAN`) == 1 })
 	for text, n := range map[string]int{"queued one": 1, "yes": 2, long: 1, "too soon": 0} {
-		if got := s.heard(text); got != n {
+		if got := s.timesReceived(text); got != n {
 			t.Errorf("the model heard %q %d times, not %d", sessions.Sized(text, 40), got, n)
 		}
 	}
@@ -322,24 +322,24 @@ func TestRealClaudeQueuesWhileItWorks(t *testing.T) {
 
 func TestRealClaudesPermissionDialogIsNeverAnsweredByAReply(t *testing.T) {
 	t.Parallel()
-	s := claudeStage(t)
+	s := newClaudeAgentEnv(t)
 	s.start()
 	marker := filepath.Join(s.def.Cwd, "APPROVED")
-	s.say("[[run touch " + marker + "]]")
-	s.untilState(sessions.ViewDialog)
+	s.submit("[[run touch " + marker + "]]")
+	s.waitState(sessions.ViewDialog)
 	_, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "is it done?"})
 	var held *sessions.HeldError
 	if !errors.As(err, &held) || !strings.Contains(strings.Join(held.Lines, "\n"), "touch") {
 		t.Fatalf("a reply at a dialog: %v (lines %q)", err, held)
 	}
-	s.keysAtDialog(marker)
+	s.testKeysAtDialog(marker)
 	if _, err := s.core.Keys(t.Context(), sessions.KeysRequest{Ref: realRef, Actor: "ann", Keys: []string{"escape"}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := s.say("is it done?"); got != sessions.ReceiptAccepted {
+	if got := s.submit("is it done?"); got != sessions.ReceiptAccepted {
 		t.Errorf("after the dialog: %s", got)
 	}
-	s.until("the held reply reaches the model", func() bool { return s.heard("is it done?") == 1 })
+	s.waitUntil("the held reply reaches the model", func() bool { return s.timesReceived("is it done?") == 1 })
 	if _, err := os.Stat(marker); err == nil {
 		t.Fatal("the command ran")
 	}
@@ -347,10 +347,10 @@ func TestRealClaudesPermissionDialogIsNeverAnsweredByAReply(t *testing.T) {
 
 func TestRealClaudesClearIsFollowedAndItsConversationResumed(t *testing.T) {
 	t.Parallel()
-	s := claudeStage(t)
+	s := newClaudeAgentEnv(t)
 	first := s.start().Conversation
-	s.say("before the clear")
-	s.until("/clear is taken", func() bool {
+	s.submit("before the clear")
+	s.waitUntil("/clear is taken", func() bool {
 		receipt, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true})
 		held := (*sessions.HeldError)(nil)
 		if err != nil && !errors.As(err, &held) || err == nil && receipt != sessions.ReceiptAccepted {
@@ -358,25 +358,25 @@ func TestRealClaudesClearIsFollowedAndItsConversationResumed(t *testing.T) {
 		}
 		return err == nil
 	})
-	s.say("after the clear")
-	s.until("the record has the new conversation", func() bool { return s.record().Conversation != first })
+	s.submit("after the clear")
+	s.waitUntil("the record has the new conversation", func() bool { return s.record().Conversation != first })
 	second := s.record().Conversation
-	s.until("the answer is there", func() bool { return s.heard("after the clear") == 1 && s.view().State == sessions.ViewReady })
+	s.waitUntil("the answer is there", func() bool { return s.timesReceived("after the clear") == 1 && s.view().State == sessions.ViewReady })
 	s.stop()
 	row := s.start()
 	if row.Outcome != sessions.OutcomeResumed || row.Conversation != second {
 		t.Errorf("start: %s %s, want %s resumed", row.Outcome, row.Conversation, second)
 	}
-	s.say("after the restart")
-	s.until("the resumed conversation goes on", func() bool { return s.heard("after the restart") == 1 })
-	if s.heard("after the clear") != 1 || s.heard("before the clear") != 0 {
-		t.Errorf("the model heard %q", s.model.Heard())
+	s.submit("after the restart")
+	s.waitUntil("the resumed conversation goes on", func() bool { return s.timesReceived("after the restart") == 1 })
+	if s.timesReceived("after the clear") != 1 || s.timesReceived("before the clear") != 0 {
+		t.Errorf("the model heard %q", s.model.UserTexts())
 	}
 }
 
 func TestRealClaudeThatCannotResumeEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	s := claudeStage(t)
+	s := newClaudeAgentEnv(t)
 	s.probe = 10 * time.Second // it needs 0.3 s on an idle machine
 	s.start()
 	s.stop()
@@ -389,18 +389,18 @@ func TestRealClaudeThatCannotResumeEndsAtOnce(t *testing.T) {
 	if row.Outcome != sessions.OutcomeStarted || row.Conversation == rec.Conversation {
 		t.Errorf("start: %s %s, want a fresh conversation", row.Outcome, row.Conversation)
 	}
-	s.say("hello")
+	s.submit("hello")
 }
 
-// TestRealClaudesFirstStartIsSeenForWhatItIs has a folder that nobody trusted: the dialog holds every text.
-func TestRealClaudesFirstStartIsSeenForWhatItIs(t *testing.T) {
+// TestRealClaudesTrustDialogHoldsEveryText has a folder that nobody trusted: the dialog holds every text.
+func TestRealClaudesTrustDialogHoldsEveryText(t *testing.T) {
 	t.Parallel()
-	s := claudeStage(t)
+	s := newClaudeAgentEnv(t)
 	c := s.harness.(Claude)
-	c.Trust = false
-	s.raise(c, s.env)
+	c.AcceptTrust = false
+	s.newCore(c, s.env)
 	s.start()
-	s.untilState(sessions.ViewDialog)
+	s.waitState(sessions.ViewDialog)
 	_, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "hello"})
 	if held := (*sessions.HeldError)(nil); !errors.As(err, &held) {
 		t.Errorf("a text at the trust dialog: %v", err)
@@ -412,10 +412,10 @@ func TestRealClaudesFirstStartIsSeenForWhatItIs(t *testing.T) {
 	}
 }
 
-// keyedClaude is Claude Code with the key that its sessions were started with.
-type keyedClaude struct{ Claude }
+// chatKeyClaude is Claude Code with the key that its sessions were started with.
+type chatKeyClaude struct{ Claude }
 
-func (c keyedClaude) Traits() sessions.Traits {
+func (c chatKeyClaude) Traits() sessions.Traits {
 	traits := c.Claude.Traits()
 	traits.Submit, traits.SubmitDelay = chatKeyBytes, chatDelay
 	return traits
@@ -424,15 +424,15 @@ func (c keyedClaude) Traits() sessions.Traits {
 // TestRealClaudesChatKeyAnswersNoDialog delivers past every look, as if the dialog had opened in between.
 func TestRealClaudesChatKeyAnswersNoDialog(t *testing.T) {
 	t.Parallel()
-	s := claudeStage(t)
+	s := newClaudeAgentEnv(t)
 	c := s.harness.(Claude)
 	if added, err := c.AddChatKey(nil); err != nil || !added {
 		t.Fatalf("AddChatKey: %v, %v", added, err)
 	}
-	s.raise(keyedClaude{c}, s.env)
+	s.newCore(chatKeyClaude{c}, s.env)
 	s.start()
 	for _, text := range []string{"one", "two\nlines", "!touch RAN", strings.Repeat("a long text ", 500)} {
-		if got := s.say(text); got != sessions.ReceiptAccepted {
+		if got := s.submit(text); got != sessions.ReceiptAccepted {
 			t.Errorf("%q: %s", sessions.Sized(text, 40), got)
 		}
 	}
@@ -440,27 +440,27 @@ func TestRealClaudesChatKeyAnswersNoDialog(t *testing.T) {
 		t.Errorf("SubmitKey = %q, %v", key, err)
 	}
 	marker := filepath.Join(s.def.Cwd, "APPROVED")
-	s.say("[[run touch " + marker + "]]")
-	s.untilState(sessions.ViewDialog)
+	s.submit("[[run touch " + marker + "]]")
+	s.waitState(sessions.ViewDialog)
 	for range 3 {
 		err := s.term.Deliver(t.Context(), sessions.Delivery{Target: s.record().Target(), Text: "yes", Submit: chatKeyBytes, Delay: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	s.untilState(sessions.ViewDialog)
+	s.waitState(sessions.ViewDialog)
 	if _, err := s.core.Keys(t.Context(), sessions.KeysRequest{Ref: realRef, Actor: "ann", Keys: []string{"escape"}}); err != nil {
 		t.Fatal(err)
 	}
-	s.say("and now?")
-	s.until("the next text reaches the model", func() bool { return s.heard("and now?") == 1 })
+	s.submit("and now?")
+	s.waitUntil("the next text reaches the model", func() bool { return s.timesReceived("and now?") == 1 })
 	if _, err := os.Stat(marker); err == nil {
 		t.Error("the key approved the command")
 	}
 }
 
-// press gives keys to the pane as a person at the terminal does.
-func (s *stage) press(keys ...string) {
+// sendKeys gives keys to the pane as a person at the terminal does.
+func (s *agentEnv) sendKeys(keys ...string) {
 	s.Helper()
 	argv := append([]string{"-S", tmuxtest.Socket(filepath.Dir(s.home)), "send-keys", "-t", s.record().Pane}, keys...)
 	if out, err := exec.CommandContext(s.Context(), "tmux", argv...).CombinedOutput(); err != nil {

@@ -18,77 +18,77 @@ import (
 	"the-loop/sessions"
 )
 
-// everyHardText has each agent take all of the table.
-var everyHardText = flag.Bool("every-text", false, "type every hard text into Gemini CLI and OpenCode too, which are slow, not its part of every kind")
+// allTrickyTexts has each agent take all of the table.
+var allTrickyTexts = flag.Bool("every-text", false, "type every hard text into Gemini CLI and OpenCode too, which are slow, not its part of every kind")
 
-// TestRealAgentsTakeHardTextsOnce types the hard texts into the real agents, each in one session: each is proved to have been
+// TestRealAgentsAcceptTrickyTextsOnce types the hard texts into the real agents, each in one session: each is proved to have been
 // taken, and the model hears it once. Claude Code and Codex take all of them, and of every kind Gemini CLI takes one half and
 // OpenCode a part of the other one, unless all are asked for.
-func TestRealAgentsTakeHardTextsOnce(t *testing.T) {
+func TestRealAgentsAcceptTrickyTextsOnce(t *testing.T) {
 	t.Parallel()
 	for name, a := range map[string]struct {
-		stage   func(*testing.T) *stage
+		stage   func(*testing.T) *agentEnv
 		nth, of int
-	}{ClaudeName: {claudeStage, 0, 1}, CodexName: {codexStage, 0, 1}, GeminiName: {geminiStage, 0, 2}, OpenCodeName: {openCodeStage, 1, 4}} {
+	}{ClaudeName: {newClaudeAgentEnv, 0, 1}, CodexName: {newCodexAgentEnv, 0, 1}, GeminiName: {newGeminiAgentEnv, 0, 2}, OpenCodeName: {newOpenCodeAgentEnv, 1, 4}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := a.stage(t)
-			texts := hardTexts(hardFolder(t, s.def.Cwd))
-			if !*everyHardText {
-				texts = hardShare(texts, a.nth, a.of)
+			texts := trickyTexts(writeTrickyFiles(t, s.def.Cwd))
+			if !*allTrickyTexts {
+				texts = trickyShare(texts, a.nth, a.of)
 			}
-			s.takesHardTexts(texts)
+			s.submitTrickyTexts(texts)
 		})
 	}
 }
 
-func (s *stage) takesHardTexts(texts []hardText) {
+func (s *agentEnv) submitTrickyTexts(texts []trickyText) {
 	s.Helper()
 	s.start()
-	s.atRest()
+	s.waitIdle()
 	for _, h := range texts {
-		s.Run(fmt.Sprintf("%03d %s", h.n, h.kind), func(t *testing.T) {
+		s.Run(fmt.Sprintf("%03d %s", h.index, h.kind), func(t *testing.T) {
 			sub := *s
 			sub.T = t
-			sub.takesOnce(h)
+			sub.submitTrickyText(h)
 		})
 	}
 	for _, h := range texts {
-		if n := s.model.Total(h.mark); h.mark != "" && n > 1 {
+		if n := s.model.CountTexts(h.mark); h.mark != "" && n > 1 {
 			s.Errorf("%.200q: in the end the model heard it %d times", h.text, n)
 		}
 	}
 }
 
-// hardPatience is for how long one text is waited for; a doubt comes after 16 s.
-const hardPatience = 40 * time.Second
+// trickyTextTimeout is for how long one text is waited for; a doubt comes after 16 s.
+const trickyTextTimeout = 40 * time.Second
 
-// takesOnce types one text. What goes wrong with it does not spoil the next one.
-func (s *stage) takesOnce(h hardText) {
-	before := s.model.Total(h.mark)
-	ctx, cancel := context.WithTimeout(s.Context(), hardPatience)
+// submitTrickyText types one text. What goes wrong with it does not spoil the next one.
+func (s *agentEnv) submitTrickyText(h trickyText) {
+	before := s.model.CountTexts(h.mark)
+	ctx, cancel := context.WithTimeout(s.Context(), trickyTextTimeout)
 	defer cancel()
 	var receipt sessions.Receipt
 	var err error
 	held := (*sessions.HeldError)(nil)
-	met(ctx, func() bool {
+	pollUntil(ctx, func() bool {
 		receipt, err = s.core.Submit(ctx, sessions.SayRequest{Ref: realRef, Text: h.text, Speaker: "ann"})
 		return !errors.As(err, &held)
 	})
 	if err != nil || receipt != sessions.ReceiptAccepted {
-		s.Errorf("%.200q: %s, %v\n%s\n%s", h.text, receipt, err, s.seen(), s.screen())
-		s.press("Escape", "C-u", "BSpace", "C-u", "BSpace", "C-u", "BSpace")
+		s.Errorf("%.200q: %s, %v\n%s\n%s", h.text, receipt, err, s.describeView(), s.screen())
+		s.sendKeys("Escape", "C-u", "BSpace", "C-u", "BSpace", "C-u", "BSpace")
 		return
 	}
-	met(ctx, func() bool { return s.model.Total(h.mark) > before })
+	pollUntil(ctx, func() bool { return s.model.CountTexts(h.mark) > before })
 	// An image has a text of its own, with its path.
-	if n := s.model.Total(h.mark) - before; n != 1 && (h.mark != "" || h.kind != hardImages || n == 0) {
+	if n := s.model.CountTexts(h.mark) - before; n != 1 && (h.mark != "" || h.kind != imagePaths || n == 0) {
 		s.Errorf("%.200q: the model heard it %d times\n%s", h.text, n, s.screen())
 	}
 }
 
-// met waits until a condition is met, or ctx ends.
-func met(ctx context.Context, ok func() bool) {
+// pollUntil waits until a condition is met, or ctx ends.
+func pollUntil(ctx context.Context, ok func() bool) {
 	for !ok() && ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -97,8 +97,8 @@ func met(ctx context.Context, ok func() bool) {
 	}
 }
 
-// hardFolder makes the files that hard texts name.
-func hardFolder(t *testing.T, dir string) string {
+// writeTrickyFiles makes the files that hard texts name.
+func writeTrickyFiles(t *testing.T, dir string) string {
 	t.Helper()
 	img := image.NewRGBA(image.Rect(0, 0, 8, 8))
 	encode := func(name string, to func(io.Writer) error) {

@@ -15,29 +15,29 @@ import (
 
 // reportFacts are what all reports of a session together say of its agent's start and of its conversations.
 type reportFacts struct {
-	Count  int64               `json:"count"`            // of the reports
-	Launch *launchFact         `json:"launch,omitempty"` // of the last agent; nil: none was launched
-	Talks  map[string]talkFact `json:"talks,omitempty"`  // by the conversation's id
-	Start  string              `json:"start,omitempty"`  // the conversation that began last
-	Began  int64               `json:"began,omitempty"`  // the report that said so
+	Count           int64                       `json:"count"`            // of the reports
+	Launch          *launchFact                 `json:"launch,omitempty"` // of the last agent; nil: none was launched
+	Conversations   map[string]conversationFact `json:"talks,omitempty"`  // by the conversation's id
+	LastStarted     string                      `json:"start,omitempty"`  // the conversation that began last
+	LastStartReport int64                       `json:"began,omitempty"`  // the report that said so
 }
 
 // launchFact is what is known of the agent that was launched last.
 type launchFact struct {
-	At       time.Time  `json:"at"`
-	Note     launchNote `json:"note"`
-	Began    time.Time  `json:"began,omitzero"` // when it said that it had started
-	Prompted bool       `json:"prompted"`       // it has taken a prompt
+	At        time.Time     `json:"at"`
+	Payload   launchPayload `json:"note"`
+	StartedAt time.Time     `json:"began,omitzero"` // when it said that it had started
+	Prompted  bool          `json:"prompted"`       // it has taken a prompt
 }
 
-// talkFact is what is known of a conversation.
-type talkFact struct {
-	Last int64  `json:"last"`           // the last report of it
-	Path string `json:"path,omitempty"` // where it is written
+// conversationFact is what is known of a conversation.
+type conversationFact struct {
+	LastReport int64  `json:"last"`           // the last report of it
+	Path       string `json:"path,omitempty"` // where it is written
 }
 
-// maxTalks bounds how many conversations are remembered, the last ones.
-const maxTalks = 200
+// maxConversations bounds how many conversations are remembered, the last ones.
+const maxConversations = 200
 
 // addLine takes up a line of a report file.
 func (f *reportFacts) addLine(line []byte) {
@@ -50,46 +50,46 @@ func (f *reportFacts) addLine(line []byte) {
 // add takes up one more report.
 func (f *reportFacts) add(r Report) {
 	f.Count++
-	f.addTalk(r)
-	var note launchNote
+	f.addConversation(r)
+	var note launchPayload
 	switch {
 	case r.Event == EventLaunch && json.Unmarshal(r.Payload, &note) == nil:
-		f.Launch = &launchFact{At: r.At, Note: note}
+		f.Launch = &launchFact{At: r.At, Payload: note}
 	case f.Launch == nil:
-	case r.Event == EventSessionStart && f.Launch.Began.IsZero():
-		f.Launch.Began = r.At
+	case r.Event == EventSessionStart && f.Launch.StartedAt.IsZero():
+		f.Launch.StartedAt = r.At
 	case r.Event == EventPromptSubmit:
 		f.Launch.Prompted = true
 	}
 }
 
-func (f *reportFacts) addTalk(r Report) {
+func (f *reportFacts) addConversation(r Report) {
 	if !sessions.ValidConversation(r.Conversation) {
 		return
 	}
-	talk := f.Talks[r.Conversation]
-	if talk.Last = f.Count; talk.Path == "" {
+	talk := f.Conversations[r.Conversation]
+	if talk.LastReport = f.Count; talk.Path == "" {
 		talk.Path = transcriptPath(r)
 	}
-	if f.Talks == nil {
-		f.Talks = map[string]talkFact{}
+	if f.Conversations == nil {
+		f.Conversations = map[string]conversationFact{}
 	}
-	if f.Talks[r.Conversation] = talk; r.Event == EventSessionStart {
-		f.Start, f.Began = r.Conversation, f.Count
+	if f.Conversations[r.Conversation] = talk; r.Event == EventSessionStart {
+		f.LastStarted, f.LastStartReport = r.Conversation, f.Count
 	}
-	if len(f.Talks) > maxTalks {
+	if len(f.Conversations) > maxConversations {
 		f.forgetOldest()
 	}
 }
 
 func (f *reportFacts) forgetOldest() {
 	oldest, at := "", f.Count
-	for id, talk := range f.Talks {
-		if talk.Last < at {
-			oldest, at = id, talk.Last
+	for id, talk := range f.Conversations {
+		if talk.LastReport < at {
+			oldest, at = id, talk.LastReport
 		}
 	}
-	delete(f.Talks, oldest)
+	delete(f.Conversations, oldest)
 }
 
 // transcriptPath is where the agent says that its conversation is written; empty: it does not say so.
@@ -103,30 +103,30 @@ func transcriptPath(r Report) string {
 	return said.Path
 }
 
-// became is the conversation that one with the given id has become: what began last after the last word of it. Empty: nothing
+// currentConversation is the conversation that one with the given id has become: what began last after the last word of it. Empty: nothing
 // was reported of it.
-func (f *reportFacts) became(id string) string {
-	talk, known := f.Talks[id]
+func (f *reportFacts) currentConversation(id string) string {
+	talk, known := f.Conversations[id]
 	switch {
 	case !known:
 		return ""
-	case f.Began > talk.Last:
-		return f.Start
+	case f.LastStartReport > talk.LastReport:
+		return f.LastStarted
 	}
 	return id
 }
 
-// starts reports whether the agent that was launched last may still lose what is typed. Its box is on the screen for
+// isStarting reports whether the agent that was launched last may still lose what is typed. Its box is on the screen for
 // some 300 ms before it takes the prompt that it was started with, and what was pasted until then goes away with that
 // (2.1.197); nothing on the screen tells.
-func (f *reportFacts) starts(now time.Time) bool {
+func (f *reportFacts) isStarting(now time.Time) bool {
 	switch l := f.Launch; {
 	case l == nil, l.Prompted:
 		return false
-	case l.Began.IsZero():
-		return now.Sub(l.At) < startPatience
+	case l.StartedAt.IsZero():
+		return now.Sub(l.At) < firstReportTimeout
 	default:
-		return l.Note.Prompt && now.Sub(l.Began) < bootPatience
+		return l.Payload.Prompt && now.Sub(l.StartedAt) < firstPromptTimeout
 	}
 }
 
@@ -144,9 +144,9 @@ type indexedLog struct {
 	next  int64
 }
 
-// look calls see with the facts of a log and the offset of its end. A nil index reads them anew.
-func (x *ReportIndex) look(path string, see func(facts *reportFacts, end int64)) error {
-	l := x.log(path)
+// withFacts calls see with the facts of a log and the offset of its end. A nil index reads them anew.
+func (x *ReportIndex) withFacts(path string, see func(facts *reportFacts, end int64)) error {
+	l := x.logFor(path)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.update(path); err != nil {
@@ -156,7 +156,7 @@ func (x *ReportIndex) look(path string, see func(facts *reportFacts, end int64))
 	return nil
 }
 
-func (x *ReportIndex) log(path string) *indexedLog {
+func (x *ReportIndex) logFor(path string) *indexedLog {
 	if x == nil {
 		return &indexedLog{}
 	}
@@ -173,7 +173,7 @@ func (x *ReportIndex) log(path string) *indexedLog {
 
 // update reads what was added since the last time. A head says what was before it.
 func (l *indexedLog) update(path string) error {
-	f, err := openReports(path, os.O_RDONLY)
+	f, err := openReportFile(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		l.facts, l.next = reportFacts{}, 0
 		return nil
@@ -185,7 +185,7 @@ func (l *indexedLog) update(path string) error {
 	if l.next < f.base || l.next > f.end() { // or it is another log
 		l.facts, l.next = f.facts(), f.base
 	}
-	if l.next, err = f.lines(l.next, -1, l.facts.addLine); err != nil {
+	if l.next, err = f.eachLine(l.next, -1, l.facts.addLine); err != nil {
 		return fmt.Errorf("read the agent's reports: %w", err)
 	}
 	return nil

@@ -19,17 +19,17 @@ import (
 // the log go on from file to file. A file that follows another begins with a head: where it stands in the log, and what all
 // reports before it say, so that nothing needs them (see [reportFacts]).
 const (
-	// reportMax is the size that a file is followed by another at. A single report may be larger.
-	reportMax = 1 << 20
-	// reportsKept is how many full files stay, for readers that are behind.
-	reportsKept = 3
-	// reportHead is the length of a head's first line.
-	reportHead = 128
-	// reportPatience is how long a writer waits for others, one of which may be bringing a new file to the disk. After it, where one
+	// maxReportFile is the size that a file is followed by another at. A single report may be larger.
+	maxReportFile = 1 << 20
+	// maxFullReportFiles is how many full files stay, for readers that are behind.
+	maxFullReportFiles = 3
+	// reportHeadLine is the length of a head's first line.
+	reportHeadLine = 128
+	// reportLockTimeout is how long a writer waits for others, one of which may be bringing a new file to the disk. After it, where one
 	// is stopped with the lock, the kernel appends the line in one piece all the same; it is lost if the file is followed just then.
-	reportPatience = 5 * time.Second
-	// reportTries is how many files in a row may be replaced under a writer.
-	reportTries = 100
+	reportLockTimeout = 5 * time.Second
+	// maxReportRetries is how many files in a row may be replaced under a writer.
+	maxReportRetries = 100
 )
 
 // Events of a head.
@@ -38,8 +38,8 @@ const (
 	eventFacts     = "the-loop:facts"
 )
 
-// continued is the first line of a head, which is padded to its length.
-type continued struct {
+// reportHeader is the first line of a head, which is padded to its length.
+type reportHeader struct {
 	Event string `json:"event"`
 	Base  int64  `json:"base"` // offset in the log of what follows the head
 	Head  int64  `json:"head"` // length of the head
@@ -56,41 +56,41 @@ type reportFile struct {
 // end is the offset in the log after the file.
 func (f *reportFile) end() int64 { return f.base + f.info.Size() - f.head }
 
-// numberedReports is the name of the nth full file; 0 is the one that is written.
-func numberedReports(path string, n int) string {
+// reportFileName is the name of the nth full file; 0 is the one that is written.
+func reportFileName(path string, n int) string {
 	if n == 0 {
 		return path
 	}
 	return path + "." + strconv.Itoa(n)
 }
 
-func openReports(path string, flags int) (*reportFile, error) {
+func openReportFile(path string, flags int) (*reportFile, error) {
 	f, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	file := &reportFile{File: f}
-	if err := file.identify(); err != nil {
+	if err := file.readHeader(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return file, nil
 }
 
-// identify reads how large the file is and where it stands.
-func (f *reportFile) identify() (err error) {
+// readHeader reads how large the file is and where it stands.
+func (f *reportFile) readHeader() (err error) {
 	if f.info, err = f.Stat(); err != nil {
 		return err
 	}
-	var line [reportHead]byte
+	var line [reportHeadLine]byte
 	if n, err := f.ReadAt(line[:], 0); n < len(line) {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		return err
 	}
-	var head continued
-	if line[reportHead-1] == '\n' && json.Unmarshal(line[:], &head) == nil && head.Event == eventContinued &&
-		head.Base >= 0 && head.Head >= reportHead && head.Head <= f.info.Size() {
+	var head reportHeader
+	if line[reportHeadLine-1] == '\n' && json.Unmarshal(line[:], &head) == nil && head.Event == eventContinued &&
+		head.Base >= 0 && head.Head >= reportHeadLine && head.Head <= f.info.Size() {
 		f.base, f.head = head.Base, head.Head
 	}
 	return nil
@@ -102,16 +102,16 @@ func (f *reportFile) facts() reportFacts {
 		Event   string      `json:"event"`
 		Payload reportFacts `json:"payload"`
 	}
-	data := make([]byte, max(0, f.head-reportHead))
-	if _, err := f.ReadAt(data, reportHead); err != nil || json.Unmarshal(data, &line) != nil || line.Event != eventFacts {
+	data := make([]byte, max(0, f.head-reportHeadLine))
+	if _, err := f.ReadAt(data, reportHeadLine); err != nil || json.Unmarshal(data, &line) != nil || line.Event != eventFacts {
 		return reportFacts{}
 	}
 	return line.Payload
 }
 
-// lines calls see with each whole line from an offset of the log on, and returns where the next one begins. until bounds
+// eachLine calls see with each whole line from an offset of the log on, and returns where the next one begins. until bounds
 // them: where the next file begins, or -1.
-func (f *reportFile) lines(from, until int64, see func(line []byte)) (int64, error) {
+func (f *reportFile) eachLine(from, until int64, see func(line []byte)) (int64, error) {
 	from = max(from, f.base)
 	end := f.end()
 	if until >= 0 {
@@ -138,11 +138,11 @@ func (f *reportFile) lines(from, until int64, see func(line []byte)) (int64, err
 	}
 }
 
-// readLog calls see with each whole line of a log from an offset on, and returns where the next one will begin. Where the
+// readReportLog calls see with each whole line of a log from an offset on, and returns where the next one will begin. Where the
 // oldest file that is kept begins after the offset, it goes on there. A log that is not there has no lines; of one that is
 // shorter than the offset nothing counts.
-func readLog(path string, from int64, see func(line []byte)) (int64, error) {
-	files, err := openLog(path, from)
+func readReportLog(path string, from int64, see func(line []byte)) (int64, error) {
+	files, err := openReportLog(path, from)
 	if err != nil {
 		return from, err
 	}
@@ -156,18 +156,18 @@ func readLog(path string, from int64, see func(line []byte)) (int64, error) {
 		if i+1 < len(files) {
 			until = files[i+1].base
 		}
-		if from, err = f.lines(from, until, see); err != nil {
+		if from, err = f.eachLine(from, until, see); err != nil {
 			return from, err
 		}
 	}
 	return from, nil
 }
 
-// openLog opens the files of a log from the one with the offset on, the oldest first. It goes from the newest to the oldest: one
+// openReportLog opens the files of a log from the one with the offset on, the oldest first. It goes from the newest to the oldest: one
 // that becomes full meanwhile is met twice, never missed.
-func openLog(path string, from int64) (files []*reportFile, err error) {
-	for n := range reportsKept + 1 {
-		f, err := openReports(numberedReports(path, n), os.O_RDONLY)
+func openReportLog(path string, from int64) (files []*reportFile, err error) {
+	for n := range maxFullReportFiles + 1 {
+		f, err := openReportFile(reportFileName(path, n), os.O_RDONLY)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -189,10 +189,10 @@ func openLog(path string, from int64) (files []*reportFile, err error) {
 	return files, nil
 }
 
-// appendLine adds one line with one write, so that several processes may do it at once.
-func appendLine(path string, line []byte) error {
-	for range reportTries {
-		f, err := openReports(path, os.O_CREATE|os.O_APPEND|os.O_RDWR)
+// appendReportLine adds one line with one write, so that several processes may do it at once.
+func appendReportLine(path string, line []byte) error {
+	for range maxReportRetries {
+		f, err := openReportFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR)
 		if err != nil {
 			return err
 		}
@@ -206,8 +206,8 @@ func appendLine(path string, line []byte) error {
 
 // append adds the line, unless the file is not the log's own any more, or is full and was followed by another.
 func (f *reportFile) append(path string, line []byte) (done bool, err error) {
-	locked := lockReports(f.File)
-	if err := f.identify(); err != nil {
+	locked := lockReportFile(f.File)
+	if err := f.readHeader(); err != nil {
 		return false, err
 	}
 	if now, err := os.Stat(path); err != nil || !os.SameFile(now, f.info) {
@@ -216,23 +216,23 @@ func (f *reportFile) append(path string, line []byte) (done bool, err error) {
 		}
 		return false, err
 	}
-	if locked && f.info.Size() > f.head && f.info.Size()+int64(len(line)) > reportMax && f.follow(path) == nil {
+	if locked && f.info.Size() > f.head && f.info.Size()+int64(len(line)) > maxReportFile && f.rotate(path) == nil {
 		return false, nil
 	}
-	if tornEnd(f.File) {
+	if hasTornEnd(f.File) {
 		line = append([]byte{'\n'}, line...)
 	}
 	_, err = f.Write(line)
 	return true, err
 }
 
-// lockReports takes the file's lock, which goes when it is closed, or reports that it did not get it in time.
-func lockReports(f *os.File) bool {
+// lockReportFile takes the file's lock, which goes when it is closed, or reports that it did not get it in time.
+func lockReportFile(f *os.File) bool {
 	for began, pause := time.Now(), 50*time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 		case err == nil:
 			return true
-		case !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EWOULDBLOCK), time.Since(began) > reportPatience:
+		case !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EWOULDBLOCK), time.Since(began) > reportLockTimeout:
 			return false
 		}
 		time.Sleep(pause)
@@ -241,26 +241,26 @@ func lockReports(f *os.File) bool {
 
 // follow has another file follow this one, which is full. The caller holds its lock. The log's own name always names a file:
 // the full one gets a second name before the new one takes its first.
-func (f *reportFile) follow(path string) error {
+func (f *reportFile) rotate(path string) error {
 	facts := f.facts()
-	if _, err := f.lines(f.base, -1, facts.addLine); err != nil {
+	if _, err := f.eachLine(f.base, -1, facts.addLine); err != nil {
 		return err
 	}
 	fresh := path + ".new"
-	if err := writeHead(fresh, f.end(), facts); err != nil {
+	if err := writeReportHeader(fresh, f.end(), facts); err != nil {
 		return err
 	}
-	for n := reportsKept; n > 1; n-- {
-		err := os.Rename(numberedReports(path, n-1), numberedReports(path, n))
+	for n := maxFullReportFiles; n > 1; n-- {
+		err := os.Rename(reportFileName(path, n-1), reportFileName(path, n))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return errors.Join(os.Link(path, numberedReports(path, 1)), os.Rename(fresh, path))
+	return errors.Join(os.Link(path, reportFileName(path, 1)), os.Rename(fresh, path))
 }
 
-// writeHead makes a file that has a head and nothing else.
-func writeHead(path string, base int64, facts reportFacts) error {
+// writeReportHeader makes a file that has a head and nothing else.
+func writeReportHeader(path string, base int64, facts reportFacts) error {
 	payload, err := json.Marshal(facts)
 	if err != nil {
 		return err
@@ -269,7 +269,7 @@ func writeHead(path string, base int64, facts reportFacts) error {
 	if err != nil {
 		return err
 	}
-	first, err := json.Marshal(continued{Event: eventContinued, Base: base, Head: int64(reportHead + len(second) + 1)})
+	first, err := json.Marshal(reportHeader{Event: eventContinued, Base: base, Head: int64(reportHeadLine + len(second) + 1)})
 	if err != nil {
 		return err
 	}
@@ -277,14 +277,14 @@ func writeHead(path string, base int64, facts reportFacts) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(f, "%-*s\n%s\n", reportHead-1, first, second)
+	_, err = fmt.Fprintf(f, "%-*s\n%s\n", reportHeadLine-1, first, second)
 	return errors.Join(err, f.Sync(), f.Close()) // without it everybody would lose their place
 }
 
-// removeReports removes a log.
-func removeReports(path string) error {
+// removeReportLog removes a log.
+func removeReportLog(path string) error {
 	var all error
-	for _, name := range append([]string{path + ".new"}, reportNames(path)...) {
+	for _, name := range append([]string{path + ".new"}, reportFileNames(path)...) {
 		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 			all = errors.Join(all, err)
 		}
@@ -292,11 +292,11 @@ func removeReports(path string) error {
 	return all
 }
 
-// reportNames are the names of a log's files, the oldest first.
-func reportNames(path string) []string {
+// reportFileNames are the names of a log's files, the oldest first.
+func reportFileNames(path string) []string {
 	var names []string
-	for n := reportsKept; n >= 0; n-- {
-		names = append(names, numberedReports(path, n))
+	for n := maxFullReportFiles; n >= 0; n-- {
+		names = append(names, reportFileName(path, n))
 	}
 	return names
 }

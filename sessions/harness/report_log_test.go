@@ -32,8 +32,8 @@ func logSize(t testing.TB, path string) (size int64, files int) {
 	return size, len(all)
 }
 
-// talkReport is a report of a conversation, of some size.
-func talkReport(event, talk string, size int) Report {
+// conversationReport is a report of a conversation, of some size.
+func conversationReport(event, talk string, size int) Report {
 	payload, _ := json.Marshal(map[string]string{"transcript_path": "/t/" + talk + ".jsonl", "prompt": strings.Repeat("x", size)})
 	return Report{At: time.Now(), Event: event, Conversation: talk, Payload: payload}
 }
@@ -46,13 +46,13 @@ func mustAppend(t testing.TB, path string, r Report) {
 }
 
 // Reports of months take no more room than those of a day, and a reader that keeps up hears each of them once.
-func TestReportsDoNotGrowForEver(t *testing.T) {
+func TestReportLogSizeIsBounded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "reports", "s.jsonl")
 	var at int64
 	next := 0
 	for i := range 600 {
-		mustAppend(t, path, talkReport(EventStop, fmt.Sprint("n", i), 30_000))
+		mustAppend(t, path, conversationReport(EventStop, fmt.Sprint("n", i), 30_000))
 		if i%7 > 0 {
 			continue
 		}
@@ -68,7 +68,7 @@ func TestReportsDoNotGrowForEver(t *testing.T) {
 		}
 		at = end
 	}
-	if size, files := logSize(t, path); size > (reportsKept+1)*(reportMax+64<<10) || files != reportsKept+1 {
+	if size, files := logSize(t, path); size > (maxFullReportFiles+1)*(maxReportFile+64<<10) || files != maxFullReportFiles+1 {
 		t.Errorf("%d files of %d bytes", files, size)
 	}
 	if at < 15<<20 {
@@ -89,7 +89,7 @@ func TestAReaderThatIsBehindGoesOn(t *testing.T) {
 			}
 			places = append(places, end)
 		}
-		mustAppend(t, path, talkReport(EventStop, fmt.Sprint("n", i), 50_000))
+		mustAppend(t, path, conversationReport(EventStop, fmt.Sprint("n", i), 50_000))
 	}
 	oldest := -1
 	for i := 0; i < len(places); i += 4 {
@@ -108,22 +108,22 @@ func TestAReaderThatIsBehindGoesOn(t *testing.T) {
 			t.Errorf("after the end: %v, %v", again, err)
 		}
 	}
-	if kept := 200 - oldest; oldest < 1 || kept < reportsKept*reportMax/50_200 {
+	if kept := 200 - oldest; oldest < 1 || kept < maxFullReportFiles*maxReportFile/50_200 {
 		t.Errorf("%d reports are kept", kept)
 	}
 }
 
 // A file that an earlier program let grow stays readable at the places that were stored, and is followed by a small one.
-func TestAReportFileOfBeforeGoesOn(t *testing.T) {
+func TestReportFileOfAnOlderVersionIsContinued(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")
-	old := oldReports(t, path, 5<<20)
+	old := writeOldReportFile(t, path, 5<<20)
 	mid := int64(bytes.IndexByte(old[2<<20:], '\n')) + 2<<20 + 1
 	before, end, err := ReadReports(path, mid)
 	if err != nil || end != int64(len(old)) {
 		t.Fatalf("read to %d, %v", end, err)
 	}
-	mustAppend(t, path, talkReport(EventStop, "fresh", 10))
+	mustAppend(t, path, conversationReport(EventStop, "fresh", 10))
 	after, _, err := ReadReports(path, mid)
 	if err != nil || len(after) != len(before)+1 || after[0].Conversation != before[0].Conversation || after[len(before)].Conversation != "fresh" {
 		t.Errorf("%d reports, then %d, %v", len(before), len(after), err)
@@ -135,19 +135,19 @@ func TestAReportFileOfBeforeGoesOn(t *testing.T) {
 		t.Errorf("the file now: %v, %v", info, err)
 	}
 	for i := range 200 {
-		mustAppend(t, path, talkReport(EventStop, fmt.Sprint(i), 50_000))
+		mustAppend(t, path, conversationReport(EventStop, fmt.Sprint(i), 50_000))
 	}
 	if size, _ := logSize(t, path); size > 5<<20 {
 		t.Errorf("the old file is still there: %d bytes", size)
 	}
 }
 
-// oldReports writes a file as programs before wrote it.
-func oldReports(t testing.TB, path string, size int) []byte {
+// writeOldReportFile writes a file as programs before wrote it.
+func writeOldReportFile(t testing.TB, path string, size int) []byte {
 	t.Helper()
 	var all bytes.Buffer
 	for i := 0; all.Len() < size; i++ {
-		line, err := json.Marshal(talkReport(EventStop, fmt.Sprint("old", i%50), 5000))
+		line, err := json.Marshal(conversationReport(EventStop, fmt.Sprint("old", i%50), 5000))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +160,7 @@ func oldReports(t testing.TB, path string, size int) []byte {
 }
 
 // Many hooks that report while the files follow each other lose, tear and double nothing, and readers see each report once.
-func TestHooksLoseNothingWhileAFileIsFollowed(t *testing.T) {
+func TestHooksLoseNothingDuringRotation(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	const hooks, each = 8, 60
@@ -169,7 +169,7 @@ func TestHooksLoseNothingWhileAFileIsFollowed(t *testing.T) {
 	for w := range hooks {
 		writers.Go(func() {
 			for i := range each {
-				mustAppend(t, path, talkReport(EventStop, fmt.Sprintf("w%d-%d", w, i), 9000))
+				mustAppend(t, path, conversationReport(EventStop, fmt.Sprintf("w%d-%d", w, i), 9000))
 			}
 		})
 	}
@@ -209,14 +209,14 @@ func TestHooksLoseNothingWhileAFileIsFollowed(t *testing.T) {
 }
 
 // What all reports together say is the same whether they are read at once, bit by bit, or from the head of the last file.
-func TestAFollowedFileSaysWhatTheOnesBeforeDid(t *testing.T) {
+func TestRotatedFileKeepsTheFactsOfEarlierFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	var all reportFacts
 	index := &ReportIndex{}
-	launch, _ := json.Marshal(launchNote{Prompt: true, ChatKey: true})
+	launch, _ := json.Marshal(launchPayload{Prompt: true, ChatKey: true})
 	for i := range 80 {
-		r := talkReport(EventStop, fmt.Sprintf("c%d", i/9), 60_000)
+		r := conversationReport(EventStop, fmt.Sprintf("c%d", i/9), 60_000)
 		switch i % 9 {
 		case 0:
 			r.Event = EventSessionStart
@@ -233,7 +233,7 @@ func TestAFollowedFileSaysWhatTheOnesBeforeDid(t *testing.T) {
 			if x == nil && i%5 > 0 {
 				continue
 			}
-			if err := x.look(path, func(facts *reportFacts, _ int64) {
+			if err := x.withFacts(path, func(facts *reportFacts, _ int64) {
 				if got, want := mustJSON(facts), mustJSON(&all); got != want {
 					t.Fatalf("%s after %d reports:\n%s\nwant\n%s", name, i, got, want)
 				}
@@ -249,30 +249,30 @@ func mustJSON(v any) string {
 	return string(data)
 }
 
-func TestConversationsThatAreRememberedAreBounded(t *testing.T) {
+func TestRememberedConversationsAreBounded(t *testing.T) {
 	t.Parallel()
 	var facts reportFacts
-	for i := range 3 * maxTalks {
-		facts.add(talkReport(EventSessionStart, fmt.Sprint("c", i), 10))
+	for i := range 3 * maxConversations {
+		facts.add(conversationReport(EventSessionStart, fmt.Sprint("c", i), 10))
 	}
-	if len(facts.Talks) != maxTalks || facts.became(fmt.Sprint("c", 3*maxTalks-2)) != fmt.Sprint("c", 3*maxTalks-1) || facts.became("c0") != "" {
-		t.Errorf("%d conversations", len(facts.Talks))
+	if len(facts.Conversations) != maxConversations || facts.currentConversation(fmt.Sprint("c", 3*maxConversations-2)) != fmt.Sprint("c", 3*maxConversations-1) || facts.currentConversation("c0") != "" {
+		t.Errorf("%d conversations", len(facts.Conversations))
 	}
 }
 
 // A look reads what was added and nothing before it: what stands there could be anything.
-func TestALookReadsOnlyWhatWasAdded(t *testing.T) {
+func TestReportIndexReadsOnlyWhatWasAdded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")
-	mustAppend(t, path, talkReport(EventSessionStart, talkA, 10))
+	mustAppend(t, path, conversationReport(EventSessionStart, conversationA, 10))
 	index := &ReportIndex{}
 	became := func() (now string) {
-		if err := index.look(path, func(facts *reportFacts, _ int64) { now = facts.became(talkA) }); err != nil {
+		if err := index.withFacts(path, func(facts *reportFacts, _ int64) { now = facts.currentConversation(conversationA) }); err != nil {
 			t.Fatal(err)
 		}
 		return now
 	}
-	if became() != talkA {
+	if became() != conversationA {
 		t.Fatal("not read")
 	}
 	old, err := os.ReadFile(path)
@@ -282,22 +282,22 @@ func TestALookReadsOnlyWhatWasAdded(t *testing.T) {
 	if err := os.WriteFile(path, append(bytes.Repeat([]byte{'?'}, len(old)-1), '\n'), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, path, talkReport(EventSessionStart, talkB, 10))
-	if got := became(); got != talkB {
+	mustAppend(t, path, conversationReport(EventSessionStart, conversationB, 10))
+	if got := became(); got != conversationB {
 		t.Errorf("became %q", got)
 	}
 }
 
-func TestReportsGoWithTheirSession(t *testing.T) {
+func TestReportsAreRemovedWithTheirSession(t *testing.T) {
 	t.Parallel()
 	r := Reports{Dir: t.TempDir(), Index: &ReportIndex{}}
 	for _, id := range []string{sessionA, "other"} {
 		for range 90 {
-			mustAppend(t, filepath.Join(r.Dir, id+".jsonl"), talkReport(EventStop, talkA, 50_000))
+			mustAppend(t, filepath.Join(r.Dir, id+".jsonl"), conversationReport(EventStop, conversationA, 50_000))
 		}
 	}
-	c := Claude{Reports: r.Dir, Hook: []string{"x"}, Index: r.Index}
-	if now, err := c.Follow(t.Context(), sessions.Conversation{ID: talkA, Session: sessionA}); now != talkA || err != nil {
+	c := Claude{ReportDir: r.Dir, Hook: []string{"x"}, Index: r.Index}
+	if now, err := c.Follow(t.Context(), sessions.Conversation{ID: conversationA, Session: sessionA}); now != conversationA || err != nil {
 		t.Fatalf("%q, %v", now, err)
 	}
 	if err := r.Remove(t.Context(), sessionA); err != nil {
@@ -306,7 +306,7 @@ func TestReportsGoWithTheirSession(t *testing.T) {
 	if size, _ := logSize(t, filepath.Join(r.Dir, sessionA)); size > 0 || len(r.Index.logs) > 0 {
 		t.Errorf("%d bytes stay, %v", size, r.Index.logs)
 	}
-	if _, files := logSize(t, filepath.Join(r.Dir, "other")); files != reportsKept+1 {
+	if _, files := logSize(t, filepath.Join(r.Dir, "other")); files != maxFullReportFiles+1 {
 		t.Errorf("%d files of another session", files)
 	}
 	if err := r.Remove(t.Context(), sessionA); err != nil {
@@ -317,15 +317,15 @@ func TestReportsGoWithTheirSession(t *testing.T) {
 	}
 }
 
-// BenchmarkLookAtReports measures what a look costs, as each reply has several, at reports of 50 MB and of 50 kB: the ratio
+// BenchmarkReportIndex measures what a look costs, as each reply has several, at reports of 50 MB and of 50 kB: the ratio
 // is to be one.
-func BenchmarkLookAtReports(b *testing.B) {
+func BenchmarkReportIndex(b *testing.B) {
 	dir := b.TempDir()
 	look := map[string]func(){}
 	for name, size := range map[string]int{"small": 50 << 10, "large": 50 << 20} {
 		path := filepath.Join(dir, name+".jsonl")
-		oldReports(b, path, size)
-		c := Claude{Reports: dir, Hook: []string{"x"}, Index: &ReportIndex{}}
+		writeOldReportFile(b, path, size)
+		c := Claude{ReportDir: dir, Hook: []string{"x"}, Index: &ReportIndex{}}
 		look[name] = func() {
 			if _, err := c.Follow(b.Context(), sessions.Conversation{ID: "old1", Session: name}); err != nil {
 				b.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"the-loop/sessions"
 )
 
-// Report is one thing that an agent told about itself, a line of its session's report file.
+// ReportFile is one thing that an agent told about itself, a line of its session's report file.
 type Report struct {
 	At           time.Time       `json:"at"`
 	Event        string          `json:"event"`                  // in the agent's own words, e.g. UserPromptSubmit
@@ -47,10 +47,10 @@ const maxHookInput = 16 << 20
 
 // Hook is what an agent's hook runs: it reports what the agent says. It needs no running bot.
 type Hook struct {
-	Report string     // the report file of the session
-	Asks   string     // the folder of the sockets of hooks that wait; empty: none waits
-	Out    *os.File   // where the agent reads the answer to a question
-	Parent func() int // the process that started the hook; another one means that the first has ended
+	ReportFile    string     // the report file of the session
+	PermissionDir string     // the folder of the sockets of hooks that wait; empty: none waits
+	Out           *os.File   // where the agent reads the answer to a question
+	ParentPID     func() int // the process that started the hook; another one means that the first has ended
 }
 
 // Run reads what the agent says from in and appends it to the report file, which takes milliseconds. For a question it then
@@ -72,10 +72,10 @@ func (h Hook) Run(ctx context.Context, in io.Reader, now time.Time) error {
 		return fmt.Errorf("read what the agent reports: %w", err)
 	}
 	r := Report{At: now, Event: said.Event, Conversation: said.Conversation, Payload: data}
-	if said.Event == EventPermission && h.Asks != "" {
-		return h.ask(ctx, r)
+	if said.Event == EventPermissionRequest && h.PermissionDir != "" {
+		return h.requestPermission(ctx, r)
 	}
-	return AppendReport(h.Report, r)
+	return AppendReport(h.ReportFile, r)
 }
 
 // AppendReport adds one line with one write, so that several processes may do it at once. A line that an earlier write
@@ -88,14 +88,14 @@ func AppendReport(path string, r Report) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("report %s: %w", r.Event, err)
 	}
-	if err := appendLine(path, append(line, '\n')); err != nil {
+	if err := appendReportLine(path, append(line, '\n')); err != nil {
 		return fmt.Errorf("report %s: %w", r.Event, err)
 	}
 	return nil
 }
 
-// tornEnd reports whether the last line of the file has no end.
-func tornEnd(f *os.File) bool {
+// hasTornEnd reports whether the last line of the file has no end.
+func hasTornEnd(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil || info.Size() == 0 {
 		return false
@@ -110,7 +110,7 @@ func tornEnd(f *os.File) bool {
 // more: reading goes on with the oldest report that is.
 func ReadReports(path string, from int64) ([]Report, int64, error) {
 	var reports []Report
-	next, err := readLog(path, from, func(line []byte) {
+	next, err := readReportLog(path, from, func(line []byte) {
 		var r Report
 		if json.Unmarshal(line, &r) == nil {
 			reports = append(reports, r)
@@ -152,8 +152,8 @@ func readLines(path string, from int64, see func(line []byte)) (int64, error) {
 	}
 }
 
-// lineEnd is where the next line of a growing file begins: the offset after its last whole line. It reads only the end.
-func lineEnd(path string) (int64, error) {
+// lastLineEnd is where the next line of a growing file begins: the offset after its last whole line. It reads only the end.
+func lastLineEnd(path string) (int64, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -182,8 +182,8 @@ func lineEnd(path string) (int64, error) {
 	return 0, nil
 }
 
-// firstLine decodes the first line of a file.
-func firstLine(path string, v any) error {
+// decodeFirstLine decodes the first line of a file.
+func decodeFirstLine(path string, v any) error {
 	f, err := os.Open(path)
 	if err != nil {
 		return err

@@ -18,7 +18,7 @@ func TestHooksOfManyProcessesLoseAndTearNoLine(t *testing.T) {
 	for i := range 20 {
 		all.Go(func() {
 			in := fmt.Sprintf(`{"hook_event_name":"UserPromptSubmit","session_id":"c%d","prompt":%q}`, i, prompt)
-			if err := (Hook{Report: path}).Run(t.Context(), strings.NewReader(in), time.Now()); err != nil {
+			if err := (Hook{ReportFile: path}).Run(t.Context(), strings.NewReader(in), time.Now()); err != nil {
 				t.Error(err)
 			}
 		})
@@ -29,12 +29,12 @@ func TestHooksOfManyProcessesLoseAndTearNoLine(t *testing.T) {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}
 	for _, r := range reports {
-		if promptOf(r) != prompt || r.Event != EventPromptSubmit {
-			t.Errorf("report of %s holds %d bytes", r.Conversation, len(promptOf(r)))
+		if reportedPrompt(r) != prompt || r.Event != EventPromptSubmit {
+			t.Errorf("report of %s holds %d bytes", r.Conversation, len(reportedPrompt(r)))
 		}
 	}
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 || info.Size() > reportMax {
+	if err != nil || info.Mode().Perm() != 0o600 || info.Size() > maxReportFile {
 		t.Errorf("the file: %v, %v; read to %d", info, err, next)
 	}
 	if more, same, err := ReadReports(path, next); err != nil || len(more) > 0 || same != next {
@@ -60,7 +60,7 @@ func TestATornReportIsPassedOverAndTheNextIsWhole(t *testing.T) {
 	}
 }
 
-func TestReportsOfNobodyAreNone(t *testing.T) {
+func TestMissingReportFileHasNoReports(t *testing.T) {
 	t.Parallel()
 	if reports, next, err := ReadReports(filepath.Join(t.TempDir(), "no", "file"), 7); err != nil || reports != nil || next != 7 {
 		t.Errorf("%v, %d, %v", reports, next, err)
@@ -70,7 +70,7 @@ func TestReportsOfNobodyAreNone(t *testing.T) {
 			t.Errorf("the id %q has the file %s", bad, path)
 		}
 	}
-	if err := (Hook{Report: filepath.Join(t.TempDir(), "x")}).Run(t.Context(), strings.NewReader("not json"), time.Now()); err == nil {
+	if err := (Hook{ReportFile: filepath.Join(t.TempDir(), "x")}).Run(t.Context(), strings.NewReader("not json"), time.Now()); err == nil {
 		t.Error("what is no JSON was reported")
 	}
 }
@@ -86,7 +86,7 @@ func TestLineEndIsFoundFarFromTheEnd(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := lineEnd(path); err != nil || got != c.want {
+		if got, err := lastLineEnd(path); err != nil || got != c.want {
 			t.Errorf("of %d bytes: %d, %v; want %d", len(c.content), got, err, c.want)
 		}
 	}

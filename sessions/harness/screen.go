@@ -8,8 +8,8 @@ import (
 	"the-loop/sessions"
 )
 
-// maxLines is how many lines of a dialog are shown to a person.
-const maxLines = 20
+// maxDialogLines is how many lines of a dialog are shown to a person.
+const maxDialogLines = 20
 
 // screenLines are the lines of a screen without what is blank at their ends.
 func screenLines(s sessions.Screen) []string {
@@ -20,8 +20,8 @@ func screenLines(s sessions.Screen) []string {
 	return lines
 }
 
-// blank reports a screen on which nothing stands.
-func blank(lines []string) bool {
+// isBlank reports a screen on which nothing stands.
+func isBlank(lines []string) bool {
 	return !slices.ContainsFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" })
 }
 
@@ -37,8 +37,8 @@ func lastLines(lines []string, n int) []string {
 	return last
 }
 
-// after is lines[i:], and empty beyond the end.
-func after(lines []string, i int) []string { return lines[min(max(i, 0), len(lines)):] }
+// linesFrom is lines[i:], and empty beyond the end.
+func linesFrom(lines []string, i int) []string { return lines[min(max(i, 0), len(lines)):] }
 
 // anyMatch reports whether one of the lines matches.
 func anyMatch(lines []string, re *regexp.Regexp) bool {

@@ -10,8 +10,8 @@ import (
 	"the-loop/sessions"
 )
 
-// golden reads a screen that was captured from the real program: the cursor, then the lines.
-func golden(t *testing.T, path string) sessions.Screen {
+// readGoldenScreen reads a screen that was captured from the real program: the cursor, then the lines.
+func readGoldenScreen(t *testing.T, path string) sessions.Screen {
 	t.Helper()
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -27,15 +27,15 @@ func golden(t *testing.T, path string) sessions.Screen {
 }
 
 // seen is what a golden screen must be read as.
-type seen struct {
+type wantView struct {
 	state sessions.ViewState
 	box   string
 	line  string // one that must be among the lines
 	fold  int
 }
 
-// holdGoldens checks every golden screen of an agent against what is expected of its name, which is the file's without the size.
-func holdGoldens(t *testing.T, agent string, l sessions.Looker, want map[string]seen) {
+// checkScreens checks every golden screen of an agent against what is expected of its name, which is the file's without the size.
+func checkScreens(t *testing.T, agent string, l sessions.Looker, want map[string]wantView) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", agent, "*.txt"))
 	if err != nil || len(files) == 0 {
@@ -49,7 +49,7 @@ func holdGoldens(t *testing.T, agent string, l sessions.Looker, want map[string]
 			if !ok {
 				t.Fatal("nothing is expected of this screen")
 			}
-			got := l.Look(golden(t, file))
+			got := l.Look(readGoldenScreen(t, file))
 			if got.Folded != w.fold {
 				t.Errorf("a mark of %d line feeds; want %d", got.Folded, w.fold)
 			}
@@ -66,10 +66,10 @@ func holdGoldens(t *testing.T, agent string, l sessions.Looker, want map[string]
 	}
 }
 
-func TestClaudeScreensAreReadAsTheyAre(t *testing.T) {
+func TestClaudeScreensAreParsed(t *testing.T) {
 	t.Parallel()
 	const ready, working, dialog, menu = sessions.ViewReady, sessions.ViewWorking, sessions.ViewDialog, sessions.ViewMenu
-	holdGoldens(t, "claude", Claude{}, map[string]seen{
+	checkScreens(t, "claude", Claude{}, map[string]wantView{
 		"starting":         {state: sessions.ViewStarting},
 		"ready":            {state: ready},
 		"ready-later":      {state: ready},
@@ -113,10 +113,10 @@ func TestClaudeScreensAreReadAsTheyAre(t *testing.T) {
 	})
 }
 
-func TestCodexScreensAreReadAsTheyAre(t *testing.T) {
+func TestCodexScreensAreParsed(t *testing.T) {
 	t.Parallel()
 	const ready, working, dialog, menu = sessions.ViewReady, sessions.ViewWorking, sessions.ViewDialog, sessions.ViewMenu
-	holdGoldens(t, "codex", Codex{}, map[string]seen{
+	checkScreens(t, "codex", Codex{}, map[string]wantView{
 		"starting":       {state: dialog},
 		"welcome":        {state: ready},
 		"ready":          {state: ready},
@@ -137,10 +137,10 @@ func TestCodexScreensAreReadAsTheyAre(t *testing.T) {
 	})
 }
 
-func TestGeminiScreensAreReadAsTheyAre(t *testing.T) {
+func TestGeminiScreensAreParsed(t *testing.T) {
 	t.Parallel()
 	const ready, working, dialog, menu = sessions.ViewReady, sessions.ViewWorking, sessions.ViewDialog, sessions.ViewMenu
-	holdGoldens(t, "gemini", Gemini{}, map[string]seen{
+	checkScreens(t, "gemini", Gemini{}, map[string]wantView{
 		"starting":       {state: sessions.ViewStarting},
 		"ready":          {state: ready},
 		"draft":          {state: ready, box: "draft words"},
@@ -156,10 +156,10 @@ func TestGeminiScreensAreReadAsTheyAre(t *testing.T) {
 	})
 }
 
-func TestOpenCodeScreensAreReadAsTheyAre(t *testing.T) {
+func TestOpenCodeScreensAreParsed(t *testing.T) {
 	t.Parallel()
 	const ready, working, dialog, menu = sessions.ViewReady, sessions.ViewWorking, sessions.ViewDialog, sessions.ViewMenu
-	holdGoldens(t, "opencode", OpenCode{}, map[string]seen{
+	checkScreens(t, "opencode", OpenCode{}, map[string]wantView{
 		"starting":       {state: sessions.ViewStarting},
 		"home":           {state: ready},
 		"ready":          {state: ready},

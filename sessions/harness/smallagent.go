@@ -23,9 +23,9 @@ type SmallAgent struct {
 	Dir  string            // where its conversations are
 	Env  map[string]string // variables that it needs to be that program
 
-	Hook    []string // the program that runs a [Hook], with what comes before the report file's path; empty: no hook
-	Reports string   // absolute; the folder of the report files
-	Asks    string   // absolute; the folder of the sockets of hooks that wait
+	Hook          []string // the program that runs a [Hook], with what comes before the report file's path; empty: no hook
+	ReportDir     string   // absolute; the folder of the report files
+	PermissionDir string   // absolute; the folder of the sockets of hooks that wait
 }
 
 // Name is [SmallAgentName].
@@ -34,7 +34,7 @@ func (a SmallAgent) Name() string { return SmallAgentName }
 // Traits are those of the program: "!" and "/" begin commands, and so do two words alone.
 func (a SmallAgent) Traits() sessions.Traits {
 	return sessions.Traits{Submit: "\r", Clear: "\x15", MoveKeys: moveKeys(), DenyKeys: denyKeys(), CommandPrefixes: []string{"!", "/"},
-		CommandWords: []string{"exit", "quit"}, Resumes: true, Asks: len(a.Hook) > 0 && a.Asks != "", AcceptTimeout: time.Second}
+		CommandWords: []string{"exit", "quit"}, Resumes: true, Asks: len(a.Hook) > 0 && a.PermissionDir != "", AcceptTimeout: time.Second}
 }
 
 // Command starts it in its folder of conversations.
@@ -48,11 +48,11 @@ func (a SmallAgent) Command(l sessions.Launch) (sessions.Command, error) {
 	}
 	argv := append(slices.Clone(a.Argv), "--dir", a.Dir, flag, l.Conversation)
 	if l.Session != "" && len(a.Hook) > 0 { // otherwise it is only asked what would run
-		report, err := ReportPath(a.Reports, l.Session)
+		report, err := ReportPath(a.ReportDir, l.Session)
 		if err != nil {
 			return sessions.Command{}, err
 		}
-		argv = append(argv, "--hook", hookCommand(append(slices.Clone(a.Hook), report, a.Asks)))
+		argv = append(argv, "--hook", shellCommandLine(append(slices.Clone(a.Hook), report, a.PermissionDir)))
 	}
 	argv = append(argv, l.Args...)
 	if l.Prompt != "" {
@@ -81,7 +81,7 @@ func (a SmallAgent) Look(s sessions.Screen) sessions.View {
 
 // Place is the end of the record, as "conversation@offset". A conversation that /clear ended goes on in another one.
 func (a SmallAgent) Place(_ context.Context, c sessions.Conversation) (string, error) {
-	id, offset, err := a.follow(c.ID, 0, func(smallagent.Entry) {})
+	id, offset, err := a.eachEntry(c.ID, 0, func(smallagent.Entry) {})
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +96,7 @@ func (a SmallAgent) Taken(_ context.Context, _ sessions.Conversation, place stri
 		return false, fmt.Errorf("%q is no place in a record", place)
 	}
 	found := false
-	_, _, err = a.follow(id, offset, func(e smallagent.Entry) {
+	_, _, err = a.eachEntry(id, offset, func(e smallagent.Entry) {
 		switch e.Type {
 		case smallagent.TypeUser, smallagent.TypeCommand, smallagent.TypeShell:
 			found = found || sessions.Fingerprint(e.Text) == sum
@@ -109,9 +109,9 @@ func (a SmallAgent) Taken(_ context.Context, _ sessions.Conversation, place stri
 const maxClears = 1000
 
 // follow reads a conversation from an offset, and those that /clear began after it, and returns where it ends.
-func (a SmallAgent) follow(id string, offset int64, see func(smallagent.Entry)) (string, int64, error) {
+func (a SmallAgent) eachEntry(id string, offset int64, see func(smallagent.Entry)) (string, int64, error) {
 	for range maxClears {
-		entries, end, err := smallagent.ReadRecord(smallagent.RecordPath(a.Dir, id), offset)
+		entries, end, err := smallagent.ReadTranscript(smallagent.TranscriptPath(a.Dir, id), offset)
 		if errors.Is(err, fs.ErrNotExist) {
 			return id, 0, nil // it has not written anything yet
 		}

@@ -12,26 +12,26 @@ import (
 	"the-loop/sessions"
 )
 
-// EventSaid is the report of a text that a program of the operator's said, with "the-loop report say".
-const EventSaid = "the-loop:said"
+// EventAgentMessage is the report of a text that a program of the operator's said, with "the-loop report say".
+const EventAgentMessage = "the-loop:said"
 
-// SaidNote is its payload.
-type SaidNote struct {
+// AgentMessagePayload is its payload.
+type AgentMessagePayload struct {
 	Text  string `json:"text"`
 	Final bool   `json:"final"` // it ends a turn
 }
 
-// Reporting is a [Template] whose program itself reports what its agent says.
-type Reporting struct {
+// ReportingTemplate is a [Template] whose program itself reports what its agent says.
+type ReportingTemplate struct {
 	Template
-	Reports string // absolute; the folder of the report files
+	ReportDir string // absolute; the folder of the report files
 }
 
-var _ sessions.Teller = Reporting{}
+var _ sessions.Teller = ReportingTemplate{}
 
 // Told reads the reports of the session from a place on, an offset in their file.
-func (t Reporting) Told(_ context.Context, c sessions.Conversation, place string) (sessions.Told, error) {
-	path, err := ReportPath(t.Reports, c.Session)
+func (t ReportingTemplate) Told(_ context.Context, c sessions.Conversation, place string) (sessions.Told, error) {
+	path, err := ReportPath(t.ReportDir, c.Session)
 	if err != nil {
 		return sessions.Told{}, err
 	}
@@ -48,16 +48,16 @@ func (t Reporting) Told(_ context.Context, c sessions.Conversation, place string
 	}
 	told := sessions.Told{Next: strconv.FormatInt(next, 10), Watch: []string{path}}
 	for _, r := range reports {
-		if said, ok := saidIn(r); ok && !r.At.Before(since) {
+		if said, ok := parseAgentMessage(r); ok && !r.At.Before(since) {
 			told.Said = append(told.Said, said)
 		}
 	}
 	return told, nil
 }
 
-func saidIn(r Report) (sessions.Said, bool) {
-	var note SaidNote
-	if r.Event != EventSaid || json.Unmarshal(r.Payload, &note) != nil || note.Text == "" {
+func parseAgentMessage(r Report) (sessions.Said, bool) {
+	var note AgentMessagePayload
+	if r.Event != EventAgentMessage || json.Unmarshal(r.Payload, &note) != nil || note.Text == "" {
 		return sessions.Said{}, false
 	}
 	sum := sha256.Sum256([]byte(note.Text))

@@ -9,17 +9,17 @@ import (
 	"the-loop/sessions"
 )
 
-func TestWhatAProgramOfTheOperatorsReportsIsReadOnce(t *testing.T) {
+func TestMessagesThatAProgramReportsAreReadOnce(t *testing.T) {
 	t.Parallel()
-	h := Reporting{Template: Template{Title: "mytool"}, Reports: t.TempDir()}
+	h := ReportingTemplate{Template: Template{Title: "mytool"}, ReportDir: t.TempDir()}
 	talk := sessions.Conversation{Session: sessionA, Started: time.Now()}
-	path, err := ReportPath(h.Reports, sessionA)
+	path, err := ReportPath(h.ReportDir, sessionA)
 	if err != nil {
 		t.Fatal(err)
 	}
 	report := func(at time.Time, event, text string, final bool) {
 		t.Helper()
-		payload, err := json.Marshal(SaidNote{Text: text, Final: final})
+		payload, err := json.Marshal(AgentMessagePayload{Text: text, Final: final})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -27,21 +27,21 @@ func TestWhatAProgramOfTheOperatorsReportsIsReadOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	report(talk.Started.Add(-time.Minute), EventSaid, "old", true)
-	none := listen(t, h, talk, sessions.Told{})
-	wantHeard(t, none)
+	report(talk.Started.Add(-time.Minute), EventAgentMessage, "old", true)
+	none := readTranscript(t, h, talk, sessions.Told{})
+	wantMessages(t, none)
 	if !slices.Equal(none.Watch, []string{path}) {
 		t.Errorf("watches %q", none.Watch)
 	}
-	report(time.Now(), EventSaid, "I look", false)
-	report(time.Now(), EventSaid, "I look", false)
+	report(time.Now(), EventAgentMessage, "I look", false)
+	report(time.Now(), EventAgentMessage, "I look", false)
 	report(time.Now(), "the-loop:other", "x", true)
-	report(time.Now(), EventSaid, "", true)
-	report(time.Now(), EventSaid, "done", true)
-	told := listen(t, h, talk, none)
-	wantHeard(t, told, "S I look", "S I look", "F done")
-	wantHeard(t, listen(t, h, talk, told))
-	if again := listen(t, h, talk, none); !slices.Equal(again.Said, told.Said) {
+	report(time.Now(), EventAgentMessage, "", true)
+	report(time.Now(), EventAgentMessage, "done", true)
+	told := readTranscript(t, h, talk, none)
+	wantMessages(t, told, "S I look", "S I look", "F done")
+	wantMessages(t, readTranscript(t, h, talk, told))
+	if again := readTranscript(t, h, talk, none); !slices.Equal(again.Said, told.Said) {
 		t.Errorf("read again it is %+v, was %+v", again.Said, told.Said)
 	}
 	if _, err := h.Told(t.Context(), talk, "x"); err == nil {

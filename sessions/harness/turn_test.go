@@ -12,7 +12,7 @@ import (
 
 // Lines as Claude Code 2.1.197 writes them, shortened; the time and the text are filled in.
 const (
-	lineAsked     = `{"isSidechain":false,"type":"user","promptSource":"typed","message":{"role":"user","content":%[2]q},"uuid":"u-%[2]s","timestamp":"%[1]s"}`
+	lineUser      = `{"isSidechain":false,"type":"user","promptSource":"typed","message":{"role":"user","content":%[2]q},"uuid":"u-%[2]s","timestamp":"%[1]s"}`
 	lineEscaped   = `{"isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"text","text":"[Request interrupted by user%[2]s]"}]},"uuid":"i","timestamp":"%[1]s"}`
 	lineSlash     = `{"isSidechain":false,"type":"user","message":{"role":"user","content":"<command-name>%[2]s</command-name>"},"uuid":"c","timestamp":"%[1]s"}`
 	lineToolDone  = `{"isSidechain":false,"type":"user","message":{"role":"user","content":[{"tool_use_id":"t1","type":"tool_result","content":%[2]q}]},"timestamp":"%[1]s"}`
@@ -34,36 +34,36 @@ func wantTurn(t *testing.T, what string, told sessions.Told, works bool) {
 
 func TestClaudesTurnRunsFromTheTextToItsEnd(t *testing.T) {
 	t.Parallel()
-	k := newClaudeTalk(t)
-	told := k.told("")
+	k := newClaudeEnv(t)
+	told := k.read("")
 	step := func(what string, works bool, lines ...string) {
 		t.Helper()
 		for _, l := range lines {
-			k.says(talkA, l, what)
+			k.appendMessage(conversationA, l, what)
 		}
-		told = k.told(told.Next)
+		told = k.read(told.Next)
 		wantTurn(t, what, told, works)
-		wantTurn(t, what+", read again", k.told(told.Next), works)
+		wantTurn(t, what+", read again", k.read(told.Next), works)
 	}
 	wantTurn(t, "nothing yet", told, false)
 	step("a command", false, lineSlash, lineCaveat)
-	step("asked", true, lineAsked)
+	step("asked", true, lineUser)
 	step("a tool", true, lineStep, lineTool, lineToolDone)
-	step("a subagent's end", true, lineAside)
+	step("a subagent's end", true, lineSidechain)
 	step("done", false, lineFinal)
 	step("took", false, lineDuration)
-	step("asked again", true, lineAsked)
+	step("asked again", true, lineUser)
 	step("an error", false, lineError)
-	step("asked for long", true, lineAsked, lineTool)
+	step("asked for long", true, lineUser, lineTool)
 	step(" for tool use", false, lineToolDone, lineEscaped)
-	step("asked in vain", true, lineAsked)
+	step("asked in vain", true, lineUser)
 	step("", false, lineEscaped)
-	step("asked an older one", true, lineAsked, lineNull)
+	step("asked an older one", true, lineUser, lineNull)
 	step("ends by its time", false, lineDuration)
 	step("a summary", false, lineCompacted)
 }
 
-func TestNoTurnOfClaudesOutlivesItsProgramOrItsConversation(t *testing.T) {
+func TestClaudesTurnEndsWithItsProgramOrConversation(t *testing.T) {
 	t.Parallel()
 	for name, event := range map[string]struct {
 		event, source string
@@ -76,28 +76,28 @@ func TestNoTurnOfClaudesOutlivesItsProgramOrItsConversation(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := newClaudeTalk(t)
-			k.says(talkA, lineAsked, "a")
-			told := k.told("")
+			k := newClaudeEnv(t)
+			k.appendMessage(conversationA, lineUser, "a")
+			told := k.read("")
 			wantTurn(t, "asked", told, true)
-			k.reports(time.Now(), event.event, talkA, map[string]string{"source": event.source})
-			told = k.told(told.Next)
+			k.appendReport(time.Now(), event.event, conversationA, map[string]string{"source": event.source})
+			told = k.read(told.Next)
 			wantTurn(t, name, told, event.works)
-			k.says(talkA, lineAsked, "b")
-			wantTurn(t, "asked again", k.told(told.Next), true)
+			k.appendMessage(conversationA, lineUser, "b")
+			wantTurn(t, "asked again", k.read(told.Next), true)
 		})
 	}
-	k := newClaudeTalk(t)
-	k.says(talkA, lineAsked, "a")
-	told := k.told("")
-	k.reports(time.Now(), EventSessionStart, "22222222-2222-4222-8222-222222222222", map[string]string{"source": "clear"})
-	wantTurn(t, "cleared", k.told(told.Next), false)
+	k := newClaudeEnv(t)
+	k.appendMessage(conversationA, lineUser, "a")
+	told := k.read("")
+	k.appendReport(time.Now(), EventSessionStart, "22222222-2222-4222-8222-222222222222", map[string]string{"source": "clear"})
+	wantTurn(t, "cleared", k.read(told.Next), false)
 }
 
-func TestCodexsTurnIsWhatItSays(t *testing.T) {
+func TestCodexsTurnFollowsItsEvents(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rollout.jsonl")
-	s := spot{Now: "a", File: path}
+	s := transcriptCursor{Conversation: "a", File: path}
 	step := func(what string, works bool, line string) {
 		t.Helper()
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -109,7 +109,7 @@ func TestCodexsTurnIsWhatItSays(t *testing.T) {
 			t.Fatal(err)
 		}
 		told := sessions.Told{}
-		if err := hearCodex(&s, &told); err != nil {
+		if err := readCodexTranscript(&s, &told); err != nil {
 			t.Fatal(err)
 		}
 		wantTurn(t, what, sessions.Told{Turn: s.Turn}, works)
@@ -118,7 +118,7 @@ func TestCodexsTurnIsWhatItSays(t *testing.T) {
 	const aborts = `{"timestamp":%q,"type":"event_msg","payload":{"type":"turn_aborted","reason":"%s"}}`
 	step("begun", true, begins)
 	step("answered", true, codexAnswer)
-	step("over", false, codexOver)
+	step("over", false, codexTurnComplete)
 	step("begun again", true, begins)
 	step("interrupted", false, aborts)
 	step("and again", true, begins)
@@ -132,7 +132,7 @@ func TestTheSmallAgentsTurnsFollowOneAnother(t *testing.T) {
 	place := ""
 	step := func(what string, works bool, id string, entries ...string) {
 		t.Helper()
-		small(t, a.Dir, id, entries...)
+		appendSmallAgentEntries(t, a.Dir, id, entries...)
 		told, err := a.Told(t.Context(), c, place)
 		if err != nil {
 			t.Fatal(err)

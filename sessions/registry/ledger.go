@@ -37,7 +37,7 @@ func ledgerName(ref sessions.Ref) string {
 type otherSpellings struct {
 	mu     sync.Mutex // guards the fields that follow
 	looked bool
-	files  map[sessions.Ref][]string // paths by [sessions.Ref.Key]
+	files  map[sessions.Ref][]string // paths by [sessions.Ref.APIKey]
 }
 
 // of are the files of that work item which are still there.

@@ -22,21 +22,21 @@ import (
 // TestMain is the tests, or the program in a pane when it is called as "agent", or one that delivers.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "agent" {
-		if err := agent(os.Args[2:]); err != nil {
+		if err := runTestAgent(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
 	if len(os.Args) > 1 && os.Args[1] == "committer" {
-		if err := committer(os.Args[2:]); err != nil {
+		if err := runKilledInCommit(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
 	if len(os.Args) > 1 && os.Args[1] == "deliverer" {
-		if err := deliverer(os.Args[2:]); err != nil {
+		if err := runDeliverLoop(os.Args[2:]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -44,8 +44,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// agent logs the exact bytes it gets. With -children it keeps other processes, which say their pid in a file.
-func agent(args []string) error {
+// runTestAgent logs the exact bytes it gets. With -children it keeps other processes, which say their pid in a file.
+func runTestAgent(args []string) error {
 	flags := flag.NewFlagSet("agent", flag.ContinueOnError)
 	dir := flags.String("dir", "", "folder of log and pid files")
 	plain := flags.Bool("plain", false, "do not ask for bracketed paste")
@@ -119,27 +119,27 @@ func writePID(dir, name string) error {
 	return os.Rename(path+"~", path)
 }
 
-// fixture is a server with panes that log what they get.
-type fixture struct {
+// tmuxEnv is a server with panes that log what they get.
+type tmuxEnv struct {
 	*tmux.Tmux
 	t   testing.TB
 	dir string
 }
 
-func start(t testing.TB) *fixture {
+func newEnv(t testing.TB) *tmuxEnv {
 	t.Helper()
 	dir := tmuxtest.Dir(t)
-	return &fixture{tmuxtest.StartIn(t, dir, tmux.Options{}), t, dir}
+	return &tmuxEnv{tmuxtest.StartIn(t, dir, tmux.Options{}), t, dir}
 }
 
-func startWith(t testing.TB, o tmux.Options) *fixture {
+func newEnvWith(t testing.TB, o tmux.Options) *tmuxEnv {
 	t.Helper()
 	dir := tmuxtest.Dir(t)
-	return &fixture{tmuxtest.StartIn(t, dir, o), t, dir}
+	return &tmuxEnv{tmuxtest.StartIn(t, dir, o), t, dir}
 }
 
-// request is a spawn of the agent under a name, with the mark "id-" and the name.
-func (f *fixture) request(name string, flags ...string) sessions.Spawn {
+// spawnRequest is a spawn of the agent under a name, with the mark "id-" and the name.
+func (f *tmuxEnv) spawnRequest(name string, flags ...string) sessions.Spawn {
 	f.t.Helper()
 	dir := filepath.Join(f.dir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -149,18 +149,18 @@ func (f *fixture) request(name string, flags ...string) sessions.Spawn {
 	return sessions.Spawn{Name: name, Mark: "id-" + name, Argv: argv, Cwd: f.dir, RemainOnExit: true}
 }
 
-func (f *fixture) spawn(name string, flags ...string) sessions.Pane {
+func (f *tmuxEnv) spawn(name string, flags ...string) sessions.Pane {
 	f.t.Helper()
-	pane, err := f.Spawn(f.t.Context(), f.request(name, flags...))
+	pane, err := f.Spawn(f.t.Context(), f.spawnRequest(name, flags...))
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.ready(name)
+	f.awaitReady(name)
 	return pane
 }
 
-// ready waits until the agent reads, and tmux knows that it wants bracketed paste.
-func (f *fixture) ready(name string) {
+// awaitReady waits until the agent reads, and tmux knows that it wants bracketed paste.
+func (f *tmuxEnv) awaitReady(name string) {
 	f.t.Helper()
 	pid := f.pid(name, "main")
 	tmuxtest.Await(f.t, "the agent's greeting", func() bool {
@@ -169,7 +169,7 @@ func (f *fixture) ready(name string) {
 	})
 }
 
-func (f *fixture) pid(name, process string) int {
+func (f *tmuxEnv) pid(name, process string) int {
 	f.t.Helper()
 	text := tmuxtest.AwaitFile(f.t, filepath.Join(f.dir, name, process+".pid"), func(s string) bool { return s != "" })
 	var pid int
@@ -179,8 +179,8 @@ func (f *fixture) pid(name, process string) int {
 	return pid
 }
 
-// got waits until the agent got exactly want.
-func (f *fixture) got(name, want string) {
+// awaitLog waits until the agent got exactly want.
+func (f *tmuxEnv) awaitLog(name, want string) {
 	f.t.Helper()
 	path := filepath.Join(f.dir, name, "log")
 	got := tmuxtest.AwaitFile(f.t, path, func(s string) bool { return len(s) >= len(want) })
@@ -190,7 +190,7 @@ func (f *fixture) got(name, want string) {
 }
 
 // tmux runs a command as an operator would.
-func (f *fixture) tmux(args ...string) string {
+func (f *tmuxEnv) tmux(args ...string) string {
 	f.t.Helper()
 	cmd := exec.CommandContext(f.t.Context(), "tmux", append([]string{"-u", "-N", "-S", tmuxtest.Socket(f.dir)}, args...)...)
 	out, err := cmd.CombinedOutput()
@@ -200,9 +200,9 @@ func (f *fixture) tmux(args ...string) string {
 	return strings.TrimSuffix(string(out), "\n")
 }
 
-func (f *fixture) deliver(p sessions.Pane, text string) error {
+func (f *tmuxEnv) deliver(p sessions.Pane, text string) error {
 	return f.Deliver(f.t.Context(), sessions.Delivery{Target: p.Target(), Text: text, Submit: "\r"})
 }
 
-// framed is a text as a program that asked for bracketed paste gets it, submitted.
-func framed(text string) string { return "\x1b[200~" + text + "\x1b[201~\r" }
+// framedText is a text as a program that asked for bracketed paste gets it, submitted.
+func framedText(text string) string { return "\x1b[200~" + text + "\x1b[201~\r" }

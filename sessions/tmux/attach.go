@@ -15,7 +15,7 @@ func (t *Tmux) AttachCommand(p sessions.Pane, readOnly, inside bool) []string {
 		target = "=" + p.SessionName
 	}
 	argv := append([]string{t.binary, "-u"}, socket...)
-	if inside && t.nested != "" && t.nested == socket[1] {
+	if inside && t.outerSocket != "" && t.outerSocket == socket[1] {
 		argv = append(argv, "switch-client", "-t", target)
 		if readOnly {
 			argv = append(argv, ";", "refresh-client", "-f", "read-only") // switch-client -r would toggle it

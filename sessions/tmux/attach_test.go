@@ -11,10 +11,10 @@ import (
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
-// observe attaches a person's terminal of 80×24 (a pane of another tmux) to the pane's session and returns the client.
-func observe(t testing.TB, f *fixture, p sessions.Pane, readOnly bool) string {
+// attachObserver attaches a person's terminal of 80×24 (a pane of another tmux) to the pane's session and returns the client.
+func attachObserver(t testing.TB, f *tmuxEnv, p sessions.Pane, readOnly bool) string {
 	t.Helper()
-	terminal(t, f.AttachCommand(p, readOnly, false))
+	runInOtherServer(t, f.AttachCommand(p, readOnly, false))
 	var client string
 	tmuxtest.Await(t, "the client", func() bool {
 		client = f.tmux("list-clients", "-F", "#{client_name}", "-t", p.SessionID)
@@ -23,10 +23,10 @@ func observe(t testing.TB, f *fixture, p sessions.Pane, readOnly bool) string {
 	return client
 }
 
-// terminal runs a program in a pane of another tmux server.
-func terminal(t testing.TB, argv []string) *fixture {
+// runInOtherServer runs a program in a pane of another tmux server.
+func runInOtherServer(t testing.TB, argv []string) *tmuxEnv {
 	t.Helper()
-	other := start(t)
+	other := newEnv(t)
 	s := sessions.Spawn{Name: "person", Mark: "person", Cwd: other.dir, Argv: argv, Width: 80, Height: 24, RemainOnExit: true}
 	if _, err := other.Spawn(t.Context(), s); err != nil {
 		t.Fatal(err)
@@ -37,9 +37,9 @@ func terminal(t testing.TB, argv []string) *fixture {
 // tmux ≥ 3.7 refuses send-keys beside a read-only client; a paste needs none.
 func TestAReadOnlyObserverChangesNothing(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	pane := f.spawn("a")
-	client := observe(t, f, pane, true)
+	client := attachObserver(t, f, pane, true)
 	if flags := f.tmux("list-clients", "-F", "#{client_readonly}"); flags != "1" {
 		t.Errorf("the client %s is not read-only", client)
 	}
@@ -49,15 +49,15 @@ func TestAReadOnlyObserverChangesNothing(t *testing.T) {
 	if err := f.Press(t.Context(), pane.Target(), "\x1b"); err != nil {
 		t.Fatal(err)
 	}
-	f.got("a", framed("x")+"\x1b")
+	f.awaitLog("a", framedText("x")+"\x1b")
 }
 
 // imbue-ai/mngr#2516: a stray small client shrinks the panes.
 func TestASmallClientDoesNotShrinkThePane(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	pane := f.spawn("a")
-	observe(t, f, pane, false)
+	attachObserver(t, f, pane, false)
 	if size := f.tmux("display-message", "-p", "-t", pane.ID, "#{pane_width}x#{pane_height}"); size != "200x50" {
 		t.Errorf("the pane is %s now", size)
 	}
@@ -65,9 +65,9 @@ func TestASmallClientDoesNotShrinkThePane(t *testing.T) {
 
 func TestAttachingWithinOurServerSwitchesTheClient(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	home, away := f.spawn("home"), f.spawn("away")
-	observe(t, f, home, false)
+	attachObserver(t, f, home, false)
 	inside, err := tmux.New(tmux.Options{SocketPath: tmuxtest.Socket(f.dir), Dir: f.dir, Environ: []string{"TMUX=" + tmuxtest.Socket(f.dir) + ",1,0"}})
 	if err != nil {
 		t.Fatal(err)
@@ -81,10 +81,10 @@ func TestAttachingWithinOurServerSwitchesTheClient(t *testing.T) {
 
 func TestAttachingFromAnotherServerNests(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	pane := f.spawn("a")
 	argv := f.AttachCommand(pane, false, true)
-	terminal(t, argv) // a pane of another server, with TMUX set
+	runInOtherServer(t, argv) // a pane of another server, with TMUX set
 	tmuxtest.Await(t, "the client", func() bool { return f.tmux("list-clients", "-F", "#{client_session}") == "a" })
 }
 

@@ -12,60 +12,60 @@ import (
 // maxBatch is how many command lines one client runs. They share the deadline of one client.
 const maxBatch = 32
 
-// batch runs the command lines of callers who come at the same time in one client: a client costs a process, which is most
+// clientBatch runs the command lines of callers who come at the same time in one client: a client costs a process, which is most
 // of what a session costs where there are many. Who comes alone has a client of his own at once. The zero value is ready.
-type batch struct {
-	start bool // the client may start the server
+type clientBatch struct {
+	mayStartServer bool // the client may start the server
 
-	once sync.Once
-	turn chan struct{} // held by the caller whose client runs
+	once    sync.Once
+	running chan struct{} // held by the caller whose client runs
 
 	mu      sync.Mutex // guards the field that follows
-	waiting []*batched
+	waiting []*batchedLine
 }
 
-// batched is one caller's line.
-type batched struct {
-	ctx    context.Context
-	line   string // one line of tmux's command language: where a command of it fails, those after it do not run
-	alone  call   // the same for a client of its own
-	done   chan struct{}
-	out    string // what it printed
-	err    error  // a *callError
-	shared bool   // it ran beside others
+// batchedLine is one caller's line.
+type batchedLine struct {
+	ctx       context.Context
+	line      string // one line of tmux's command language: where a command of it fails, those after it do not run
+	single    call   // the same for a client of its own
+	done      chan struct{}
+	out       string // what it printed
+	err       error  // a *callError
+	wasShared bool   // it ran beside others
 }
 
 // run runs a line and returns what it printed, with an error as well as without. Of a line that tmux runs together with others
 // and that printed nothing the reason is not known: it changed nothing, and is run again by itself.
-func (b *batch) run(ctx context.Context, t *Tmux, line string, alone call) (string, error) {
+func (b *clientBatch) run(ctx context.Context, t *Tmux, line string, alone call) (string, error) {
 	b.prepare()
-	own := &batched{ctx: ctx, line: line, alone: alone, done: make(chan struct{})}
+	own := &batchedLine{ctx: ctx, line: line, single: alone, done: make(chan struct{})}
 	b.mu.Lock()
 	b.waiting = append(b.waiting, own)
 	b.mu.Unlock()
 	for {
 		select {
 		case <-own.done:
-			if own.shared && own.err == nil && own.out == "" {
+			if own.wasShared && own.err == nil && own.out == "" {
 				return t.run(ctx, alone)
 			}
 			return own.out, own.err
-		case b.turn <- struct{}{}:
+		case b.running <- struct{}{}:
 			b.runWaiting(t)
-			<-b.turn
+			<-b.running
 		case <-ctx.Done():
-			if b.withdraw(own) {
-				return "", &callError{verb: "source-file", cause: unstarted(ctx, ctx.Err()), untouched: true}
+			if b.remove(own) {
+				return "", &callError{verb: "source-file", cause: notStartedError(ctx, ctx.Err()), noEffect: true}
 			}
 			<-own.done // its client runs, and has a deadline
 		}
 	}
 }
 
-func (b *batch) prepare() { b.once.Do(func() { b.turn = make(chan struct{}, 1) }) }
+func (b *clientBatch) prepare() { b.once.Do(func() { b.running = make(chan struct{}, 1) }) }
 
-// withdraw takes a line back that no client was given yet.
-func (b *batch) withdraw(own *batched) bool {
+// remove takes a line back that no client was given yet.
+func (b *clientBatch) remove(own *batchedLine) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, other := range b.waiting {
@@ -78,7 +78,7 @@ func (b *batch) withdraw(own *batched) bool {
 }
 
 // runWaiting runs the lines that wait, in one client. The caller has the turn.
-func (b *batch) runWaiting(t *Tmux) {
+func (b *clientBatch) runWaiting(t *Tmux) {
 	b.mu.Lock()
 	lines := b.waiting[:min(len(b.waiting), maxBatch):min(len(b.waiting), maxBatch)]
 	b.waiting = b.waiting[len(lines):]
@@ -86,41 +86,41 @@ func (b *batch) runWaiting(t *Tmux) {
 	switch len(lines) {
 	case 0:
 	case 1:
-		lines[0].out, lines[0].err = t.run(lines[0].ctx, lines[0].alone)
+		lines[0].out, lines[0].err = t.run(lines[0].ctx, lines[0].single)
 	default:
-		b.runTogether(t, lines)
+		b.runShared(t, lines)
 	}
 	for _, line := range lines {
 		close(line.done)
 	}
 }
 
-// runTogether gives each line what it printed. A secret after each line tells where that ends.
-func (b *batch) runTogether(t *Tmux, lines []*batched) {
+// runShared gives each line what it printed. A secret after each line tells where that ends.
+func (b *clientBatch) runShared(t *Tmux, lines []*batchedLine) {
 	secret := rand.Text()
 	var script strings.Builder
 	for i, line := range lines {
 		script.WriteString(line.line + "\n" + command("display-message", "-p", secret+strconv.Itoa(i)) + "\n")
 	}
-	out, err := t.run(context.WithoutCancel(lines[0].ctx), b.call(script.String())) // no caller's leaving may end the others' client
+	out, err := t.run(context.WithoutCancel(lines[0].ctx), b.newCall(script.String())) // no caller's leaving may end the others' client
 	for i, line := range lines {
-		line.shared = true
+		line.wasShared = true
 		printed, rest, ended := strings.Cut(out, secret+strconv.Itoa(i)+"\n")
-		if line.out, out = printed, rest; !ended && !answered(err) {
+		if line.out, out = printed, rest; !ended && !ranCommands(err) {
 			line.err = err
 		}
 	}
 }
 
-// answered reports a client that ran all that it was given, whatever became of its commands.
-func answered(err error) bool {
+// ranCommands reports a client that ran all that it was given, whatever became of its commands.
+func ranCommands(err error) bool {
 	var failed *callError
-	return err == nil || errors.As(err, &failed) && failed.cause == nil && !failed.untouched
+	return err == nil || errors.As(err, &failed) && failed.cause == nil && !failed.noEffect
 }
 
-func (b *batch) call(script string) call {
-	if b.start {
-		return call{args: []string{"start-server", ";", "source-file", "-"}, input: []byte(script), start: true}
+func (b *clientBatch) newCall(script string) call {
+	if b.mayStartServer {
+		return call{args: []string{"start-server", ";", "source-file", "-"}, input: []byte(script), mayStartServer: true}
 	}
 	return call{args: []string{"source-file", "-"}, input: []byte(script)}
 }

@@ -12,8 +12,8 @@ import (
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
-// together runs n calls whose lines wait for each other, so that they share clients.
-func (f *fixture) together(n int, do func(i int)) {
+// runTogether runs n calls whose lines wait for each other, so that they share clients.
+func (f *tmuxEnv) runTogether(n int, do func(i int)) {
 	f.t.Helper()
 	waiting, release := f.HoldClients()
 	var wg sync.WaitGroup
@@ -27,13 +27,13 @@ func (f *fixture) together(n int, do func(i int)) {
 
 func TestSpawnsThatShareAClientFailOneByOne(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	f.spawn("taken")
 	const n = 70 // more than one client takes
 	panes, errs := make([]sessions.Pane, n), make([]error, n)
 	requests := make([]sessions.Spawn, n)
 	for i := range n {
-		requests[i] = f.request(fmt.Sprint("s", i))
+		requests[i] = f.spawnRequest(fmt.Sprint("s", i))
 		switch requests[i].Argv = []string{"sleep", "1000"}; i % 10 {
 		case 0: // also of the first, with nothing before it
 			requests[i].Name = "taken"
@@ -41,7 +41,7 @@ func TestSpawnsThatShareAClientFailOneByOne(t *testing.T) {
 			requests[i].Name = requests[i-1].Name // taken by its neighbour
 		}
 	}
-	f.together(n, func(i int) { panes[i], errs[i] = f.Spawn(t.Context(), requests[i]) })
+	f.runTogether(n, func(i int) { panes[i], errs[i] = f.Spawn(t.Context(), requests[i]) })
 	made := map[string]int{}
 	for i, err := range errs {
 		switch {
@@ -69,10 +69,10 @@ func TestSpawnsThatShareAClientFailOneByOne(t *testing.T) {
 
 func TestSpawnsThatShareAClientStartTheServer(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	errs := make([]error, 5)
-	f.together(len(errs), func(i int) {
-		s := f.request(fmt.Sprint("s", i))
+	f.runTogether(len(errs), func(i int) {
+		s := f.spawnRequest(fmt.Sprint("s", i))
 		if s.Argv = []string{"sleep", "1000"}; i%2 == 0 {
 			s.Name = "same" // whoever comes first
 		}
@@ -93,10 +93,10 @@ func TestSpawnsThatShareAClientStartTheServer(t *testing.T) {
 
 func TestEndsThatShareAClientEndTheServerToo(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	var targets []sessions.Target
 	for i := range 6 {
-		s := f.request(fmt.Sprint("s", i))
+		s := f.spawnRequest(fmt.Sprint("s", i))
 		s.Argv = []string{"sleep", "1000"}
 		pane, err := f.Spawn(t.Context(), s)
 		if err != nil {
@@ -105,7 +105,7 @@ func TestEndsThatShareAClientEndTheServerToo(t *testing.T) {
 		targets = append(targets, pane.Target())
 	}
 	targets[4].Pane = "%999" // another pane than it has now
-	f.together(len(targets), func(i int) {
+	f.runTogether(len(targets), func(i int) {
 		if err := f.End(t.Context(), targets[i], time.Second); err != nil {
 			t.Errorf("%d: %v", i, err)
 		}
@@ -115,13 +115,13 @@ func TestEndsThatShareAClientEndTheServerToo(t *testing.T) {
 	}
 }
 
-func TestALineIsTakenBackBeforeItsClientRuns(t *testing.T) {
+func TestCancelledLineIsRemovedBeforeItsClientRuns(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	waiting, release := f.HoldClients()
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error, 1)
-	go func() { _, err := f.Spawn(ctx, f.request("a", "sleep", "1000")); failed <- err }()
+	go func() { _, err := f.Spawn(ctx, f.spawnRequest("a", "sleep", "1000")); failed <- err }()
 	tmuxtest.Await(t, "the line to wait", func() bool { return waiting() == 1 })
 	cancel()
 	if err := <-failed; !errors.Is(err, sessions.ErrSilent) || errors.Is(err, sessions.ErrInDoubt) {

@@ -19,20 +19,20 @@ import (
 func BenchmarkDeliver(b *testing.B) {
 	for name, size := range map[string]int{"200B": 200, "40kB": 40_000} {
 		b.Run(name, func(b *testing.B) {
-			f := start(b)
+			f := newEnv(b)
 			pane := f.spawn("a")
 			text := strings.Repeat("x", size)
 			var ours, floor []time.Duration
 			got := 0
 			for b.Loop() {
-				ours = append(ours, timed(b, func() error {
+				ours = append(ours, measure(b, func() error {
 					return f.Deliver(b.Context(), sessions.Delivery{Target: pane.Target(), Text: text, Submit: "\r"})
 				}))
-				got += len(framed(text))
-				f.arrived("a", got)
-				floor = append(floor, timed(b, func() error { return bare(b, f, pane, text) }))
-				got += len(framed(text))
-				f.arrived("a", got)
+				got += len(framedText(text))
+				f.awaitBytes("a", got)
+				floor = append(floor, measure(b, func() error { return pasteUnguarded(b, f, pane, text) }))
+				got += len(framedText(text))
+				f.awaitBytes("a", got)
 			}
 			report(b, "p50", ours, floor, 50)
 			report(b, "p99", ours, floor, 99)
@@ -40,8 +40,8 @@ func BenchmarkDeliver(b *testing.B) {
 	}
 }
 
-// arrived waits until the agent got that many bytes, so that one text's reading is not taken for the next one's typing.
-func (f *fixture) arrived(name string, bytes int) {
+// awaitBytes waits until the agent got that many bytes, so that one text's reading is not taken for the next one's typing.
+func (f *tmuxEnv) awaitBytes(name string, bytes int) {
 	f.t.Helper()
 	tmuxtest.Await(f.t, "the text", func() bool {
 		info, err := os.Stat(filepath.Join(f.dir, name, "log"))
@@ -49,8 +49,8 @@ func (f *fixture) arrived(name string, bytes int) {
 	})
 }
 
-// bare is the floor.
-func bare(b *testing.B, f *fixture, pane sessions.Pane, text string) error {
+// pasteUnguarded is the floor.
+func pasteUnguarded(b *testing.B, f *tmuxEnv, pane sessions.Pane, text string) error {
 	cmd := exec.CommandContext(b.Context(), "tmux", "-u", "-S", tmuxtest.Socket(f.dir), "load-buffer", "-b", "bare", "-", ";",
 		"paste-buffer", "-p", "-r", "-d", "-b", "bare", "-t", pane.ID, ";", "set-buffer", "-b", "bare", "\r", ";",
 		"paste-buffer", "-r", "-d", "-b", "bare", "-t", pane.ID)
@@ -58,7 +58,7 @@ func bare(b *testing.B, f *fixture, pane sessions.Pane, text string) error {
 	return cmd.Run()
 }
 
-func timed(b *testing.B, do func() error) time.Duration {
+func measure(b *testing.B, do func() error) time.Duration {
 	b.Helper()
 	begin := time.Now()
 	if err := do(); err != nil {

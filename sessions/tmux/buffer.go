@@ -12,24 +12,24 @@ import (
 // put one session's text into the other's pane.
 const bufferPrefix = "the-loop-"
 
-// bufferLife is after how long a buffer of ours has been forgotten. It is more than [MaxDelay] and any call's time-out.
-const bufferLife = 2 * time.Minute
+// bufferMaxAge is after how long a buffer of ours has been forgotten. It is more than [MaxDelay] and any call's time-out.
+const bufferMaxAge = 2 * time.Minute
 
-func newBuffer() string { return bufferPrefix + strings.ToLower(rand.Text()) }
+func newBufferName() string { return bufferPrefix + strings.ToLower(rand.Text()) }
 
-// staleBuffer reads a buffer's name and when it was made from a line of a list.
-func staleBuffer(line string, now time.Time) (name string, stale bool) {
+// parseStaleBuffer reads a buffer's name and when it was made from a line of a list.
+func parseStaleBuffer(line string, now time.Time) (name string, stale bool) {
 	f := strings.Split(line, "\t")
 	if len(f) != 2 || !strings.HasPrefix(f[0], bufferPrefix) {
 		return "", false
 	}
 	created, err := strconv.ParseInt(f[1], 10, 64)
-	return f[0], err == nil && now.Sub(time.Unix(created, 0)) > bufferLife
+	return f[0], err == nil && now.Sub(time.Unix(created, 0)) > bufferMaxAge
 }
 
-// sweep deletes buffers that a client left behind when it died at a bad moment. Failing is no harm: the next look tries
+// deleteStaleBuffers deletes buffers that a client left behind when it died at a bad moment. Failing is no harm: the next look tries
 // again.
-func (t *Tmux) sweep(ctx context.Context, names []string) {
+func (t *Tmux) deleteStaleBuffers(ctx context.Context, names []string) {
 	for _, name := range names {
 		if _, err := t.run(ctx, call{args: []string{"delete-buffer", "-b", name}}); err != nil {
 			t.log.WarnContext(ctx, "a stale paste buffer stays", "error", err)

@@ -17,55 +17,55 @@ import (
 
 // call is one tmux client: what it is asked, and what it finds on standard input.
 type call struct {
-	args  []string // words of commands, with ";" between commands
-	input []byte   // nil: none
-	dir   string   // its working folder; empty: /
-	start bool     // may start the server
-	// commit is called before the client is given its input; when it fails, the client gets none. nil: nothing to wait for
+	args           []string // words of commands, with ";" between commands
+	input          []byte   // nil: none
+	dir            string   // its working folder; empty: /
+	mayStartServer bool     // may start the server
+	// startCommit is called before the client is given its input; when it fails, the client gets none. nil: nothing to wait for
 	commit func() error
 }
 
 // run runs one tmux client and returns what it printed, with an error as well as without. Errors are *callError.
 func (t *Tmux) run(ctx context.Context, c call) (string, error) {
 	verb := c.args[0]
-	binary, err := t.program()
+	binary, err := t.findBinary()
 	if err != nil {
 		return "", err
 	}
-	input, err := t.stage(c)
+	input, err := t.prepareInput(c)
 	if err != nil {
-		return "", &callError{verb: verb, cause: err, untouched: true}
+		return "", &callError{verb: verb, cause: err, noEffect: true}
 	}
 	defer input.close()
 	ctx, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
 	select {
-	case t.slots <- struct{}{}:
-		defer func() { <-t.slots }()
+	case t.clientSlots <- struct{}{}:
+		defer func() { <-t.clientSlots }()
 	case <-ctx.Done():
-		return "", &callError{verb: verb, cause: unstarted(ctx, ctx.Err()), untouched: true}
+		return "", &callError{verb: verb, cause: notStartedError(ctx, ctx.Err()), noEffect: true}
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := t.command(ctx, binary, c, input)
+	cmd := t.newClientCmd(ctx, binary, c, input)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	committed := input.commit(c)
+	committed := input.startCommit(c)
 	if err := cmd.Start(); err != nil {
-		return "", &callError{verb: verb, cause: errors.Join(unstarted(ctx, err), committed()), untouched: true}
+		return "", &callError{verb: verb, cause: errors.Join(notStartedError(ctx, err), committed()), noEffect: true}
 	}
-	withheld := input.hand(c, committed)
+	withheld := input.release(c, committed)
 	if err := cmd.Wait(); err != nil && withheld == nil {
-		failure := t.failure(ctx, verb, strings.TrimSpace(stderr.String()), err)
-		failure.untouched = failure.untouched || c.input != nil && input.unread()
+		failure := t.clientError(ctx, verb, strings.TrimSpace(stderr.String()), err)
+		failure.noEffect = failure.noEffect || c.input != nil && input.isUnread()
 		return stdout.String(), failure
 	}
 	if withheld != nil {
-		return "", &callError{verb: verb, cause: withheld, untouched: true}
+		return "", &callError{verb: verb, cause: withheld, noEffect: true}
 	}
 	return stdout.String(), nil
 }
 
-func (t *Tmux) command(ctx context.Context, binary string, c call, input staged) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, binary, t.arguments(c)...)
+func (t *Tmux) newClientCmd(ctx context.Context, binary string, c call, input clientInput) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, binary, t.clientArgs(c)...)
 	cmd.Env, cmd.Dir = t.environ, c.dir
 	if cmd.Dir == "" {
 		cmd.Dir = "/"
@@ -78,9 +78,9 @@ func (t *Tmux) command(ctx context.Context, binary string, c call, input staged)
 	return cmd
 }
 
-func (t *Tmux) arguments(c call) []string {
+func (t *Tmux) clientArgs(c call) []string {
 	args := append([]string{"-u"}, t.socket...)
-	if c.start {
+	if c.mayStartServer {
 		args = append(args, "-f", t.configPath())
 	} else {
 		args = append(args, "-N")
@@ -94,16 +94,16 @@ func (t *Tmux) arguments(c call) []string {
 	return args
 }
 
-// unstarted is the cause of a client that was never started.
-func unstarted(ctx context.Context, err error) error {
+// notStartedError is the cause of a client that was never started.
+func notStartedError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%w: %w", sessions.ErrSilent, ctx.Err())
 	}
 	return err
 }
 
-// failure reads a client's end. Marked untouched is what cannot have had an effect whatever the command was.
-func (t *Tmux) failure(ctx context.Context, verb, message string, err error) *callError {
+// clientError reads a client's end. Marked untouched is what cannot have had an effect whatever the command was.
+func (t *Tmux) clientError(ctx context.Context, verb, message string, err error) *callError {
 	failed := &callError{verb: verb, message: message}
 	var exit *exec.ExitError
 	switch exited := errors.As(err, &exit) && exit.Exited(); {
@@ -112,47 +112,47 @@ func (t *Tmux) failure(ctx context.Context, verb, message string, err error) *ca
 	case !exited:
 		failed.cause = fmt.Errorf("%w: its client ended: %w", sessions.ErrSilent, err)
 	case strings.HasPrefix(message, "no server running on "):
-		failed.cause, failed.untouched = errNoServer, true
+		failed.cause, failed.noEffect = errNoServer, true
 	case strings.HasPrefix(message, "error connecting to ") && strings.HasSuffix(message, "(No such file or directory)"):
-		failed.cause, failed.untouched = errNoSocket, true
+		failed.cause, failed.noEffect = errNoSocket, true
 	case message == "no current target": // it runs and has no session, or is just ending
-		failed.cause, failed.untouched = errNoServer, true
+		failed.cause, failed.noEffect = errNoServer, true
 	case strings.HasPrefix(message, "error connecting to "), strings.HasPrefix(message, "error creating "),
 		strings.HasPrefix(message, "no buffer "): // the first paste found nothing to paste
-		failed.untouched = true
+		failed.noEffect = true
 	case strings.HasPrefix(message, "protocol version mismatch"):
-		failed.cause, failed.untouched = ErrMismatch, true
+		failed.cause, failed.noEffect = ErrVersionMismatch, true
 	case strings.HasPrefix(message, "server exited"), strings.HasPrefix(message, "lost server"):
-		failed.cause = errLost
+		failed.cause = errServerLost
 	case message == "":
 		failed.message = err.Error()
 	}
 	return failed
 }
 
-// staged is a client's standard input. Either it is complete before the client starts, or it is handed over with one write
+// clientInput is a client's standard input. Either it is complete before the client starts, or it is handed over with one write
 // into a pipe that takes it at once: were it fed bit by bit, a feeder that died would look like the end of the text, and
 // half of it would be typed and submitted. A client that finds none at all types nothing: an empty load-buffer makes no
 // buffer, and the paste fails (tmux 3.3a).
-type staged struct {
-	file *os.File // nil: none
-	size int
-	gate *os.File // the other end of the pipe, while the input is withheld; nil: it is all there
+type clientInput struct {
+	file     *os.File // nil: none
+	size     int
+	withheld *os.File // the other end of the pipe, while the input is withheld; nil: it is all there
 }
 
 // pipeSize is what an ordinary pipe takes at once on Linux; on others a write that does not fit is seen.
 const pipeSize = 64 << 10
 
-// stage puts input into a pipe when it fits, and else into a file in our folder that has no name any more. Input that must
+// prepareInput puts input into a pipe when it fits, and else into a file in our folder that has no name any more. Input that must
 // wait for a commit waits outside of the pipe, so that the client starts meanwhile; one that does not fit waits here.
-func (t *Tmux) stage(c call) (staged, error) {
+func (t *Tmux) prepareInput(c call) (clientInput, error) {
 	switch {
 	case c.input == nil:
-		return staged{}, nil
+		return clientInput{}, nil
 	case c.commit != nil && len(c.input) <= pipeSize:
 		r, w, err := os.Pipe()
-		if err == nil && takes(w, len(c.input)) {
-			return staged{file: r, size: len(c.input), gate: w}, nil
+		if err == nil && fitsInPipe(w, len(c.input)) {
+			return clientInput{file: r, size: len(c.input), withheld: w}, nil
 		}
 		if err == nil {
 			_, _ = r.Close(), w.Close() // nothing was put into it
@@ -160,20 +160,20 @@ func (t *Tmux) stage(c call) (staged, error) {
 		fallthrough
 	case c.commit != nil:
 		if err := c.commit(); err != nil {
-			return staged{}, err
+			return clientInput{}, err
 		}
 	case len(c.input) <= pipeSize:
-		if file, err := filledPipe(c.input); err == nil {
-			return staged{file: file, size: len(c.input)}, nil
+		if file, err := newFilledPipe(c.input); err == nil {
+			return clientInput{file: file, size: len(c.input)}, nil
 		}
 	}
-	file, err := t.filledFile(c.input)
-	return staged{file: file, size: len(c.input)}, err
+	file, err := t.newFilledFile(c.input)
+	return clientInput{file: file, size: len(c.input)}, err
 }
 
-// commit has what input waits for done while the client starts, and returns what waits for it.
-func (s *staged) commit(c call) (committed func() error) {
-	if s.gate == nil {
+// startCommit has what input waits for done while the client starts, and returns what waits for it.
+func (s *clientInput) startCommit(c call) (committed func() error) {
+	if s.withheld == nil {
 		return func() error { return nil }
 	}
 	done := make(chan error, 1)
@@ -181,24 +181,24 @@ func (s *staged) commit(c call) (committed func() error) {
 	return func() error { return <-done }
 }
 
-// hand gives the client the input that was withheld, once the commit is done. An error means that it got nothing.
-func (s *staged) hand(c call, committed func() error) error {
-	if s.gate == nil {
+// release gives the client the input that was withheld, once the commit is done. An error means that it got nothing.
+func (s *clientInput) release(c call, committed func() error) error {
+	if s.withheld == nil {
 		return nil
 	}
 	defer func() {
-		_ = s.gate.Close() // nothing is buffered in it; the client sees the end
-		s.gate = nil
+		_ = s.withheld.Close() // nothing is buffered in it; the client sees the end
+		s.withheld = nil
 	}()
 	if err := committed(); err != nil {
 		return err
 	}
-	return writeAtOnce(s.gate, c.input)
+	return writeAtOnce(s.withheld, c.input)
 }
 
 var errPipeFull = errors.New("the pipe does not take it at once")
 
-func filledPipe(input []byte) (*os.File, error) {
+func newFilledPipe(input []byte) (*os.File, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -225,7 +225,7 @@ func writeAtOnce(w *os.File, input []byte) error {
 	return err
 }
 
-func (t *Tmux) filledFile(input []byte) (*os.File, error) {
+func (t *Tmux) newFilledFile(input []byte) (*os.File, error) {
 	if err := t.makeDir(); err != nil {
 		return nil, err
 	}
@@ -247,9 +247,9 @@ func (t *Tmux) filledFile(input []byte) (*os.File, error) {
 	return file, nil
 }
 
-// unread reports, once the client has ended, that it never read a byte. The reader's place is shared with the client,
+// isUnread reports, once the client has ended, that it never read a byte. The reader's place is shared with the client,
 // be it a pipe or a file, and the only writer is closed.
-func (s staged) unread() bool {
+func (s clientInput) isUnread() bool {
 	if s.size == 0 {
 		return false
 	}
@@ -257,11 +257,11 @@ func (s staged) unread() bool {
 	return err == nil && len(rest) == s.size
 }
 
-func (s staged) close() {
+func (s clientInput) close() {
 	if s.file != nil {
 		_ = s.file.Close() // it was only read
 	}
-	if s.gate != nil {
-		_ = s.gate.Close() // the client was never started
+	if s.withheld != nil {
+		_ = s.withheld.Close() // the client was never started
 	}
 }

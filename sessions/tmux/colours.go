@@ -11,17 +11,17 @@ var _ sessions.Painter = (*Tmux)(nil)
 
 // CaptureANSI implements [sessions.Painter]: capture-pane -e, under the same guard as [Tmux.Capture].
 func (t *Tmux) CaptureANSI(ctx context.Context, target sessions.Target) (string, error) {
-	screen, err := onPane(ctx, t, target, func(pane string) (string, error) { return t.coloursFrom(ctx, target.Mark, pane) })
+	screen, err := withPane(ctx, t, target, func(pane string) (string, error) { return t.capturePaneANSI(ctx, target.Mark, pane) })
 	if err != nil {
-		return "", named("look", target, err)
+		return "", wrapTargetError("look", target, err)
 	}
 	return screen, nil
 }
 
-func (t *Tmux) coloursFrom(ctx context.Context, mark, pane string) (string, error) {
+func (t *Tmux) capturePaneANSI(ctx context.Context, mark, pane string) (string, error) {
 	facts := command("display-message", "-p", "-t", pane, answerDone)
-	out, err := t.run(ctx, call{args: []string{"if-shell", "-F", "-t", pane, isOurs(mark),
-		sequence(facts, command("capture-pane", "-e", "-p", "-t", pane)), refusal(mark, pane)}})
+	out, err := t.run(ctx, call{args: []string{"if-shell", "-F", "-t", pane, markCondition(mark),
+		sequence(facts, command("capture-pane", "-e", "-p", "-t", pane)), refusalCommand(mark, pane)}})
 	if err != nil {
 		return "", err
 	}

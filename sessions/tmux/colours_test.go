@@ -11,7 +11,7 @@ import (
 
 func TestAScreenIsReadWithItsColours(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	pane, err := f.Spawn(t.Context(), sessions.Spawn{Name: "a", Mark: "id-a", Cwd: f.dir,
 		Argv: []string{"/bin/sh", "-c", `printf '\033[1;31mred\033[0m \033[38;2;1;2;3mtrue\033[0m\n'; read wait`}})
 	if err != nil {

@@ -16,40 +16,40 @@ import (
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
-// sizes are texts that go through a pipe and one that does not.
-var sizes = []int{10, 60_000, 400_000}
+// textSizes are texts that go through a pipe and one that does not.
+var textSizes = []int{10, 60_000, 400_000}
 
 func TestNothingIsTypedBeforeTheCommitAndAllOfItAfter(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	pane := f.spawn("a")
 	want := ""
-	for _, size := range sizes {
+	for _, size := range textSizes {
 		text := strings.Repeat("x", size)
 		commits := 0
 		d := sessions.Delivery{Target: pane.Target(), Text: text, Submit: "\r", Commit: func() error {
 			commits++
-			f.got("a", want)
+			f.awaitLog("a", want)
 			return nil
 		}}
 		if err := f.Deliver(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
-		want += framed(text)
-		f.got("a", want)
+		want += framedText(text)
+		f.awaitLog("a", want)
 		if commits != 1 {
 			t.Errorf("%d commits", commits)
 		}
 	}
-	f.noBuffers()
+	f.assertNoBuffers()
 }
 
 func TestNothingIsTypedWhenTheCommitFails(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	pane := f.spawn("a")
 	full := errors.New("the disk is full")
-	for _, size := range sizes {
+	for _, size := range textSizes {
 		d := sessions.Delivery{Target: pane.Target(), Text: strings.Repeat("x", size), Submit: "\r", Commit: func() error { return full }}
 		if err := f.Deliver(t.Context(), d); !errors.Is(err, full) || errors.Is(err, sessions.ErrInDoubt) {
 			t.Errorf("%d bytes: %v; want the commit's error, and no doubt", size, err)
@@ -58,27 +58,27 @@ func TestNothingIsTypedWhenTheCommitFails(t *testing.T) {
 	if err := f.deliver(pane, "end"); err != nil {
 		t.Fatal(err)
 	}
-	f.got("a", framed("end"))
-	f.noBuffers()
+	f.awaitLog("a", framedText("end"))
+	f.assertNoBuffers()
 }
 
 func TestTheCommitIsMadeOnceWhenThePaneIsAnotherThanWasThought(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	a, b := f.spawn("a"), f.spawn("b")
 	commits := 0
 	d := sessions.Delivery{Target: sessions.Target{Pane: b.ID, Mark: a.Mark}, Text: "x", Submit: "\r", Commit: func() error { commits++; return nil }}
 	if err := f.Deliver(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
-	f.got("a", framed("x"))
+	f.awaitLog("a", framedText("x"))
 	if commits != 1 {
 		t.Errorf("%d commits", commits)
 	}
 }
 
-// committer delivers a text and is killed, by itself, in the middle of the commit: the client runs and has no text yet.
-func committer(args []string) error {
+// runKilledInCommit delivers a text and is killed, by itself, in the middle of the commit: the client runs and has no text yet.
+func runKilledInCommit(args []string) error {
 	tm, err := tmux.New(tmux.Options{SocketPath: args[0], Dir: args[1]})
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func committer(args []string) error {
 
 func TestAProcessThatIsKilledWithinTheCommitTypesNothing(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	pane := f.spawn("a")
 	for range 10 {
 		out, err := exec.CommandContext(t.Context(), os.Args[0], "committer", tmuxtest.Socket(f.dir), filepath.Join(f.dir, "c"), pane.Mark).CombinedOutput()
@@ -103,5 +103,5 @@ func TestAProcessThatIsKilledWithinTheCommitTypesNothing(t *testing.T) {
 	if err := f.deliver(pane, "end"); err != nil {
 		t.Fatal(err)
 	}
-	f.got("a", framed("end"))
+	f.awaitLog("a", framedText("end"))
 }

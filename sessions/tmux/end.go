@@ -15,34 +15,34 @@ import (
 // watched. Its tmux session goes with it unless somebody has made other panes in it: those stay. The process that calls
 // is spared, should it be part of the tree. A pane that is gone is no error.
 func (t *Tmux) End(ctx context.Context, target sessions.Target, grace time.Duration) error {
-	held, err := onPane(ctx, t, target, func(pane string) (sessions.Pane, error) { return t.hold(ctx, target.Mark, pane) })
+	held, err := withPane(ctx, t, target, func(pane string) (sessions.Pane, error) { return t.retainPane(ctx, target.Mark, pane) })
 	switch {
-	case errors.Is(err, sessions.ErrPaneGone), errors.Is(err, errLost) && t.absent(ctx, target.Mark):
+	case errors.Is(err, sessions.ErrPaneGone), errors.Is(err, errServerLost) && t.isAbsent(ctx, target.Mark):
 		return nil
 	case err != nil:
-		return named("end", target, err)
+		return wrapTargetError("end", target, err)
 	}
 	if err := t.endTree(ctx, held, grace); err != nil {
-		return named("end", held.Target(), err)
+		return wrapTargetError("end", held.Target(), err)
 	}
-	return named("end", held.Target(), t.remove(ctx, held))
+	return wrapTargetError("end", held.Target(), t.killPane(ctx, held))
 }
 
-// absent reports that there is no pane with the mark, for certain. A server that was just ending with its last pane is waited for.
-func (t *Tmux) absent(ctx context.Context, mark string) bool {
+// isAbsent reports that there is no pane with the mark, for certain. A server that was just ending with its last pane is waited for.
+func (t *Tmux) isAbsent(ctx context.Context, mark string) bool {
 	panes, err := t.Panes(ctx)
 	return err == nil && !slices.ContainsFunc(panes, func(p sessions.Pane) bool { return p.Mark == mark })
 }
 
-// hold keeps the pane when its process ends, and says what is in it.
-func (t *Tmux) hold(ctx context.Context, mark, pane string) (sessions.Pane, error) {
-	words := []string{"if-shell", "-F", "-t", pane, isOurs(mark),
+// retainPane keeps the pane when its process ends, and says what is in it.
+func (t *Tmux) retainPane(ctx context.Context, mark, pane string) (sessions.Pane, error) {
+	words := []string{"if-shell", "-F", "-t", pane, markCondition(mark),
 		sequence(command("set-option", "-p", "-t", pane, "remain-on-exit", "on"),
 			command("set-option", "-t", pane, ownerOption, mark),
 			command("set-option", "-p", "-u", "-t", pane, holdOption),
 			command("display-message", "-p", "-t", pane, paneFormat)),
-		refusal(mark, pane)}
-	out, err := t.ends.run(ctx, t, command(words...), call{args: words})
+		refusalCommand(mark, pane)}
+	out, err := t.endBatch.run(ctx, t, command(words...), call{args: words})
 	switch {
 	case err != nil:
 		return sessions.Pane{}, err
@@ -53,20 +53,20 @@ func (t *Tmux) hold(ctx context.Context, mark, pane string) (sessions.Pane, erro
 }
 
 func (t *Tmux) endTree(ctx context.Context, p sessions.Pane, grace time.Duration) error {
-	all, err := t.table.list(ctx)
+	all, err := t.processes.list(ctx)
 	if err != nil {
 		return fmt.Errorf("the list of processes: %w", err)
 	}
-	tree := newTree(p.Server.PID)
-	tree.root(p.PID, all)
-	return tree.end(ctx, t.table, grace)
+	tree := newProcessTree(p.Server.PID)
+	tree.addRoot(p.PID, all)
+	return tree.terminate(ctx, t.processes, grace)
 }
 
-// remove kills the pane and looks that it is gone. The answer comes first: with the last pane the server goes.
-func (t *Tmux) remove(ctx context.Context, p sessions.Pane) error {
-	words := []string{"if-shell", "-F", "-t", p.ID, isOurs(p.Mark),
-		sequence(command("display-message", "-p", answerDone), command("kill-pane", "-t", p.ID)), refusal(p.Mark, p.ID)}
-	_, killed := t.ends.run(ctx, t, command(words...), call{args: words})
+// killPane kills the pane and looks that it is gone. The answer comes first: with the last pane the server goes.
+func (t *Tmux) killPane(ctx context.Context, p sessions.Pane) error {
+	words := []string{"if-shell", "-F", "-t", p.ID, markCondition(p.Mark),
+		sequence(command("display-message", "-p", answerDone), command("kill-pane", "-t", p.ID)), refusalCommand(p.Mark, p.ID)}
+	_, killed := t.endBatch.run(ctx, t, command(words...), call{args: words})
 	panes, err := t.Panes(ctx)
 	if err != nil {
 		return errors.Join(killed, err)

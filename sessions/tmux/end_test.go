@@ -16,7 +16,7 @@ import (
 )
 
 // gone fails unless the pane is.
-func (f *fixture) gone(mark string) {
+func (f *tmuxEnv) assertGone(mark string) {
 	f.t.Helper()
 	panes, err := f.Panes(f.t.Context())
 	if err != nil {
@@ -31,19 +31,19 @@ func (f *fixture) gone(mark string) {
 
 func TestEndEndsTheAgentAndItsPaneAlone(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	a, b := f.spawn("a"), f.spawn("ab")
 	if err := f.End(t.Context(), a.Target(), 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(a.Mark)
-	if tmuxtest.Alive(a.PID) {
+	f.assertGone(a.Mark)
+	if tmuxtest.IsAlive(a.PID) {
 		t.Error("the agent lives")
 	}
 	if err := f.deliver(b, "x"); err != nil {
 		t.Fatal(err)
 	}
-	f.got("ab", framed("x"))
+	f.awaitLog("ab", framedText("x"))
 	if err := f.End(t.Context(), a.Target(), time.Second); err != nil {
 		t.Errorf("a pane that is gone: %v", err)
 	}
@@ -62,7 +62,7 @@ func TestEndLeavesNoOrphan(t *testing.T) {
 		for _, kind := range []string{"", "plain", "deaf", "setsid", "orphan"} {
 			t.Run(table+" "+kind, func(t *testing.T) {
 				t.Parallel()
-				f := start(t)
+				f := newEnv(t)
 				if table == "ps" {
 					f.UsePS()
 				}
@@ -79,9 +79,9 @@ func TestEndLeavesNoOrphan(t *testing.T) {
 				if err := f.End(t.Context(), pane.Target(), 100*time.Millisecond); err != nil {
 					t.Fatal(err)
 				}
-				f.gone(pane.Mark)
+				f.assertGone(pane.Mark)
 				for _, pid := range pids {
-					if tmuxtest.Alive(pid) {
+					if tmuxtest.IsAlive(pid) {
 						t.Errorf("%d of %v lives", pid, pids)
 					}
 				}
@@ -92,20 +92,20 @@ func TestEndLeavesNoOrphan(t *testing.T) {
 
 func TestAnAgentThatIgnoresSignalsIsKilledAfterTheGrace(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	pane := f.spawn("a", "-deaf")
 	begin := time.Now()
 	if err := f.End(t.Context(), pane.Target(), 300*time.Millisecond); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begin); took < 300*time.Millisecond || tmuxtest.Alive(pane.PID) {
-		t.Errorf("after %s it lives: %t", took, tmuxtest.Alive(pane.PID))
+	if took := time.Since(begin); took < 300*time.Millisecond || tmuxtest.IsAlive(pane.PID) {
+		t.Errorf("after %s it lives: %t", took, tmuxtest.IsAlive(pane.PID))
 	}
 }
 
 func TestAStoppedAgentEndsWithinTheGrace(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	pane := f.spawn("a")
 	if err := syscall.Kill(pane.PID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
@@ -113,39 +113,39 @@ func TestAStoppedAgentEndsWithinTheGrace(t *testing.T) {
 	if err := f.End(t.Context(), pane.Target(), time.Minute); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(pane.Mark)
+	f.assertGone(pane.Mark)
 }
 
-func TestEndFindsWhatADeadPaneLeftBehind(t *testing.T) {
+func TestEndFindsProcessesOfADeadPane(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	pane := f.spawn("a", "-child", "deaf")
 	child := f.pid("a", "deaf")
 	if err := syscall.Kill(pane.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	tmuxtest.Await(t, "its death", func() bool { return tmuxtest.Pane(t, f.Tmux, pane.Mark).Dead })
-	if !tmuxtest.Alive(child) {
+	tmuxtest.Await(t, "its death", func() bool { return tmuxtest.FindPane(t, f.Tmux, pane.Mark).Dead })
+	if !tmuxtest.IsAlive(child) {
 		t.Fatal("the child did not survive")
 	}
 	if err := f.End(t.Context(), pane.Target(), 0); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(pane.Mark)
-	if tmuxtest.Alive(child) {
+	f.assertGone(pane.Mark)
+	if tmuxtest.IsAlive(child) {
 		t.Error("the child lives")
 	}
 }
 
 func TestTheOperatorsSplitSurvivesTheEnd(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	pane := f.spawn("a")
 	split := f.tmux("split-window", "-P", "-F", "#{pane_id}", "-t", pane.ID, "cat")
 	if err := f.End(t.Context(), pane.Target(), time.Second); err != nil {
 		t.Fatal(err)
 	}
-	f.gone(pane.Mark)
+	f.assertGone(pane.Mark)
 	if left := f.tmux("list-panes", "-a", "-F", "#{pane_id}"); left != split {
 		t.Errorf("panes: %s, want %s", left, split)
 	}
@@ -154,7 +154,7 @@ func TestTheOperatorsSplitSurvivesTheEnd(t *testing.T) {
 // chaos: deliveries and ends at once, to the same panes.
 func TestAnEndDuringDeliveriesSparesTheServer(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	stay := f.spawn("stay")
 	for range 5 {
 		pane := f.spawn("a")
@@ -175,12 +175,12 @@ func TestAnEndDuringDeliveriesSparesTheServer(t *testing.T) {
 	if err := f.deliver(stay, "x"); err != nil {
 		t.Fatal(err)
 	}
-	f.got("stay", framed("x"))
+	f.awaitLog("stay", framedText("x"))
 }
 
 func TestCaptureReadsTheScreenOfTheMarkedPaneOnly(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	pane := f.spawn("a")
 	s, err := f.Capture(t.Context(), pane.Target())
 	if err != nil || !strings.HasPrefix(s.Text, "ready\n") || s.CursorX != 0 || s.CursorY != 1 || s.InMode {
@@ -192,7 +192,7 @@ func TestCaptureReadsTheScreenOfTheMarkedPaneOnly(t *testing.T) {
 	if err := syscall.Kill(pane.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	tmuxtest.Await(t, "its death", func() bool { return tmuxtest.Pane(t, f.Tmux, pane.Mark).Dead })
+	tmuxtest.Await(t, "its death", func() bool { return tmuxtest.FindPane(t, f.Tmux, pane.Mark).Dead })
 	if s, err := f.Capture(t.Context(), sessions.Target{Mark: pane.Mark}); err != nil || !strings.Contains(s.Text, "Pane is dead") {
 		t.Errorf("dead: %+v, %v", s, err)
 	}
@@ -200,7 +200,7 @@ func TestCaptureReadsTheScreenOfTheMarkedPaneOnly(t *testing.T) {
 
 func TestPanesShowsEachPaneOnceAndNoMarkThatIsNotOurs(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	if panes, err := f.Panes(t.Context()); err != nil || panes != nil {
 		t.Errorf("without a server: %v, %v", panes, err)
 	}
@@ -223,20 +223,20 @@ func TestPanesShowsEachPaneOnceAndNoMarkThatIsNotOurs(t *testing.T) {
 
 func TestTwoPanesWithOneMarkGetNothing(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	a, b := f.spawn("a"), f.spawn("b")
 	f.tmux("set-option", "-p", "-t", b.ID, "@the-loop-id", a.Mark)
 	if err := f.Press(t.Context(), sessions.Target{Mark: a.Mark}, "x"); err == nil || errors.Is(err, sessions.ErrInDoubt) {
 		t.Errorf("%v", err)
 	}
 	f.tmux("set-option", "-p", "-t", b.ID, "@the-loop-id", b.Mark)
-	f.got("a", "")
-	f.got("b", "")
+	f.awaitLog("a", "")
+	f.awaitLog("b", "")
 }
 
 func TestEndObeysItsContext(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	pane := f.spawn("a", "-deaf")
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()

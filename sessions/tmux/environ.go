@@ -7,25 +7,25 @@ import (
 	"strings"
 )
 
-// kept are the variables that the server is started with; every pane inherits them, so no token is ever among them.
-var kept = []string{"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "SSH_AUTH_SOCK"}
+// allowedVariables are the variables that the server is started with; every pane inherits them, so no token is ever among them.
+var allowedVariables = []string{"HOME", "USER", "LOGNAME", "SHELL", "PATH", "LANG", "TZ", "SSH_AUTH_SOCK"}
 
-var keptProxies = []string{"http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"}
+var proxyVariables = []string{"http_proxy", "https_proxy", "ftp_proxy", "all_proxy", "no_proxy"}
 
-func keeps(name string) bool {
-	return slices.Contains(kept, name) || strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_") ||
-		slices.Contains(keptProxies, strings.ToLower(name)) && (strings.ToLower(name) == name || strings.ToUpper(name) == name)
+func isAllowedVariable(name string) bool {
+	return slices.Contains(allowedVariables, name) || strings.HasPrefix(name, "LC_") || strings.HasPrefix(name, "XDG_") ||
+		slices.Contains(proxyVariables, strings.ToLower(name)) && (strings.ToLower(name) == name || strings.ToUpper(name) == name)
 }
 
 // cleanEnviron is what of the base environment a tmux server may have, with a UTF-8 locale in any case.
 func cleanEnviron(base []string) []string {
 	values := map[string]string{}
 	for _, entry := range base {
-		if name, value, ok := strings.Cut(entry, "="); ok && keeps(name) {
+		if name, value, ok := strings.Cut(entry, "="); ok && isAllowedVariable(name) {
 			values[name] = value
 		}
 	}
-	if !unicodeLocale(values) {
+	if !isUTF8Locale(values) {
 		delete(values, "LC_ALL")
 		values["LC_CTYPE"] = "C.UTF-8"
 		if values["LANG"] == "" {
@@ -43,8 +43,8 @@ func cleanEnviron(base []string) []string {
 	return clean
 }
 
-// unicodeLocale reports whether the variable that counts for characters names UTF-8.
-func unicodeLocale(values map[string]string) bool {
+// isUTF8Locale reports whether the variable that counts for characters names UTF-8.
+func isUTF8Locale(values map[string]string) bool {
 	for _, name := range []string{"LC_ALL", "LC_CTYPE", "LANG"} {
 		if value := values[name]; value != "" {
 			value = strings.ToUpper(value)
@@ -54,8 +54,8 @@ func unicodeLocale(values map[string]string) bool {
 	return false
 }
 
-// lookup is the last value of a name in an environment, as programs read it.
-func lookup(environ []string, name string) string {
+// lookupEnv is the last value of a name in an environment, as programs read it.
+func lookupEnv(environ []string, name string) string {
 	for _, entry := range slices.Backward(environ) {
 		if value, ok := strings.CutPrefix(entry, name+"="); ok {
 			return value
@@ -64,8 +64,8 @@ func lookup(environ []string, name string) string {
 	return ""
 }
 
-// Reserved reports a name that tmux sets in every pane whatever it is given (3.3a: environ_for_session).
-func Reserved(name string) bool {
+// IsReserved reports a name that tmux sets in every pane whatever it is given (3.3a: environ_for_session).
+func IsReserved(name string) bool {
 	return slices.Contains([]string{"TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "PWD", "TMUX", "TMUX_PANE"}, name)
 }
 
@@ -75,20 +75,20 @@ func findProgram(name, path, dir string) (string, error) {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
-		if runnable(name) {
+		if isExecutable(name) {
 			return name, nil
 		}
-		return "", &NoBinaryError{Name: name}
+		return "", &BinaryNotFoundError{Name: name}
 	}
 	for _, folder := range filepath.SplitList(path) {
-		if candidate := filepath.Join(folder, name); filepath.IsAbs(candidate) && name != "" && runnable(candidate) {
+		if candidate := filepath.Join(folder, name); filepath.IsAbs(candidate) && name != "" && isExecutable(candidate) {
 			return candidate, nil
 		}
 	}
-	return "", &NoBinaryError{Name: name, Path: path}
+	return "", &BinaryNotFoundError{Name: name, Path: path}
 }
 
-func runnable(path string) bool {
+func isExecutable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }

@@ -9,12 +9,12 @@ import (
 
 // What callers may branch on beside the errors of package sessions.
 var (
-	ErrNoTmux   = errors.New("tmux is not installed; install it with: apt install tmux, dnf install tmux, or brew install tmux")
-	ErrTooOld   = errors.New("tmux is too old; 3.2 or newer is needed")
-	ErrMismatch = errors.New("the tmux server that runs was started by another version of tmux")
-	ErrInputOff = errors.New("input to the pane is switched off (select-pane -e switches it on)")
-	ErrUnclean  = errors.New("the text holds control characters or is not UTF-8")
-	ErrTooLong  = errors.New("too long")
+	ErrNoTmux          = errors.New("tmux is not installed; install it with: apt install tmux, dnf install tmux, or brew install tmux")
+	ErrTooOld          = errors.New("tmux is too old; 3.2 or newer is needed")
+	ErrVersionMismatch = errors.New("the tmux server that runs was started by another version of tmux")
+	ErrInputOff        = errors.New("input to the pane is switched off (select-pane -e switches it on)")
+	ErrInvalidText     = errors.New("the text holds control characters or is not UTF-8")
+	ErrTooLong         = errors.New("too long")
 )
 
 // ReservedError names an environment variable that tmux sets itself in every pane.
@@ -24,13 +24,13 @@ func (e *ReservedError) Error() string {
 	return fmt.Sprintf("the variable %s cannot be given to a session: tmux sets it", e.Name)
 }
 
-// NoBinaryError says that a program was not found where its pane would look for it.
-type NoBinaryError struct {
+// BinaryNotFoundError says that a program was not found where its pane would look for it.
+type BinaryNotFoundError struct {
 	Name string
 	Path string // the PATH that was searched; empty for a name with a slash
 }
 
-func (e *NoBinaryError) Error() string {
+func (e *BinaryNotFoundError) Error() string {
 	if e.Path == "" {
 		return fmt.Sprintf("%s is not a program that can be run", e.Name)
 	}
@@ -38,18 +38,18 @@ func (e *NoBinaryError) Error() string {
 }
 
 var (
-	errNoServer = errors.New("no tmux server is running")
-	errNoSocket = errors.New("the socket of the tmux server does not exist")
-	errLost     = fmt.Errorf("the tmux server went away: %w", sessions.ErrSilent)
-	errRefused  = errors.New("tmux refused")
+	errNoServer   = errors.New("no tmux server is running")
+	errNoSocket   = errors.New("the socket of the tmux server does not exist")
+	errServerLost = fmt.Errorf("the tmux server went away: %w", sessions.ErrSilent)
+	errRefused    = errors.New("tmux refused")
 )
 
 // callError is one tmux invocation that did not go well.
 type callError struct {
-	verb      string
-	message   string // tmux's own words; may be empty
-	cause     error  // may be nil
-	untouched bool   // the server never took the command's input, so nothing that follows from it was done
+	verb     string
+	message  string // tmux's own words; may be empty
+	cause    error  // may be nil
+	noEffect bool   // the server never took the command's input, so nothing that follows from it was done
 }
 
 func (e *callError) Error() string {
@@ -65,14 +65,14 @@ func (e *callError) Error() string {
 func (e *callError) Unwrap() error { return e.cause }
 
 // untouched reports that err is certain to have changed nothing.
-func untouched(err error) bool {
+func hadNoEffect(err error) bool {
 	var call *callError
-	return errors.As(err, &call) && call.untouched
+	return errors.As(err, &call) && call.noEffect
 }
 
-// doubted adds ErrInDoubt to an error after which something may have been done.
-func doubted(err error) error {
-	if err == nil || untouched(err) {
+// wrapInDoubt adds ErrInDoubt to an error after which something may have been done.
+func wrapInDoubt(err error) error {
+	if err == nil || hadNoEffect(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", sessions.ErrInDoubt, err)

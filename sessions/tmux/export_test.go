@@ -1,14 +1,14 @@
 package tmux
 
 // UsePS has t ask ps for processes, as it does where there is no /proc.
-func (t *Tmux) UsePS() { t.table = psTable{} }
+func (t *Tmux) UsePS() { t.processes = psTable{} }
 
 // HoldClients keeps lines that can share a client waiting until release is called; waiting counts them.
 func (t *Tmux) HoldClients() (waiting func() int, release func()) {
-	all := []*batch{&t.spawns, &t.ends}
+	all := []*clientBatch{&t.spawnBatch, &t.endBatch}
 	for _, b := range all {
 		b.prepare()
-		b.turn <- struct{}{}
+		b.running <- struct{}{}
 	}
 	waiting = func() (n int) {
 		for _, b := range all {
@@ -20,7 +20,7 @@ func (t *Tmux) HoldClients() (waiting func() int, release func()) {
 	}
 	return waiting, func() {
 		for _, b := range all {
-			<-b.turn
+			<-b.running
 		}
 	}
 }

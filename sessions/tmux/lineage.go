@@ -13,13 +13,13 @@ import (
 // Lineage is where a process comes from: itself and its ancestors, and the leaders of their sessions, which a process keeps when
 // its parents have ended.
 type Lineage struct {
-	PIDs  []int // the nearest first, without tmux servers and the first process
-	Panes bool  // one of them may be the process of a pane: a tmux server started it
+	PIDs        []int // the nearest first, without tmux servers and the first process
+	MayBeInPane bool  // one of them may be the process of a pane: a tmux server started it
 }
 
 // LineageOf climbs from a process.
 func LineageOf(ctx context.Context, pid int) (Lineage, error) {
-	stat, known := statOf, true
+	stat, known := readProcess, true
 	if _, isProc := newProcessTable().(procTable); !isProc {
 		all, err := psTable{}.list(ctx)
 		if err != nil {
@@ -31,17 +31,17 @@ func LineageOf(ctx context.Context, pid int) (Lineage, error) {
 			return all[max(i, 0)], i >= 0
 		}
 	}
-	l := climb(pid, stat)
-	l.Panes = l.Panes || !known
+	l := walkAncestors(pid, stat)
+	l.MayBeInPane = l.MayBeInPane || !known
 	return l, nil
 }
 
-func statOf(pid int) (process, bool) {
+func readProcess(pid int) (process, bool) {
 	p, err := readStat(strconv.Itoa(pid))
 	return p, err == nil
 }
 
-func climb(pid int, stat func(pid int) (process, bool)) Lineage {
+func walkAncestors(pid int, stat func(pid int) (process, bool)) Lineage {
 	var l Lineage
 	add := func(pid int) {
 		if pid > 1 && !slices.Contains(l.PIDs, pid) {
@@ -52,33 +52,33 @@ func climb(pid int, stat func(pid int) (process, bool)) Lineage {
 	for seen := map[int]bool{}; pid > 1 && !seen[pid]; {
 		seen[pid] = true
 		p, ok := stat(pid)
-		if !ok || p.server {
-			l.Panes = l.Panes || p.server
+		if !ok || p.isTmuxServer {
+			l.MayBeInPane = l.MayBeInPane || p.isTmuxServer
 			break
 		}
 		add(p.pid)
 		leaders, pid = append(leaders, p.session), p.parent
 	}
 	for _, leader := range leaders {
-		if p, ok := stat(leader); ok && !p.server {
+		if p, ok := stat(leader); ok && !p.isTmuxServer {
 			add(leader)
 			above, _ := stat(p.parent)
-			l.Panes = l.Panes || above.server
+			l.MayBeInPane = l.MayBeInPane || above.isTmuxServer
 		}
 	}
 	return l
 }
 
-// Around is the pane in which a process runs.
-type Around struct {
+// EnclosingPane is the pane in which a process runs.
+type EnclosingPane struct {
 	Mark  string // empty: somebody else made it
 	Owner string // the mark for which its tmux session was made; empty: that is somebody else's too
 }
 
-// PaneAround is the pane of this server whose process is the nearest of a lineage. False: none is.
-func (t *Tmux) PaneAround(ctx context.Context, l Lineage) (pane Around, found bool, err error) {
+// FindEnclosingPane is the pane of this server whose process is the nearest of a lineage. False: none is.
+func (t *Tmux) FindEnclosingPane(ctx context.Context, l Lineage) (pane EnclosingPane, found bool, err error) {
 	if len(l.PIDs) == 0 {
-		return Around{}, false, nil
+		return EnclosingPane{}, false, nil
 	}
 	words := make([]string, len(l.PIDs))
 	for i, pid := range l.PIDs {
@@ -87,15 +87,15 @@ func (t *Tmux) PaneAround(ctx context.Context, l Lineage) (pane Around, found bo
 	out, err := t.run(ctx, call{args: []string{"list-panes", "-a", "-f", "#{m/r:^(" + strings.Join(words, "|") + ")$,#{pane_pid}}",
 		"-F", "#{pane_pid}\t#{" + markOption + "}\t#{" + ownerOption + "}"}})
 	if errors.Is(err, errNoServer) || errors.Is(err, errNoSocket) {
-		return Around{}, false, nil
+		return EnclosingPane{}, false, nil
 	}
 	if err != nil {
-		return Around{}, false, err
+		return EnclosingPane{}, false, err
 	}
-	panes := map[string]Around{}
+	panes := map[string]EnclosingPane{}
 	for line := range strings.Lines(out) {
 		if f := strings.Split(strings.TrimSuffix(line, "\n"), "\t"); len(f) == 3 {
-			panes[f[0]] = Around{Mark: f[1], Owner: f[2]}
+			panes[f[0]] = EnclosingPane{Mark: f[1], Owner: f[2]}
 		}
 	}
 	for _, pid := range words {
@@ -103,7 +103,7 @@ func (t *Tmux) PaneAround(ctx context.Context, l Lineage) (pane Around, found bo
 			return pane, true, nil
 		}
 	}
-	return Around{}, false, nil
+	return EnclosingPane{}, false, nil
 }
 
 // SocketOf is the server's socket in a value of the variable TMUX; empty when there is none.

@@ -10,7 +10,7 @@ func TestALineageEndsAtTheTmuxServerAndKnowsTheLeadersOfSessions(t *testing.T) {
 	t.Parallel()
 	table := map[int]process{
 		1:  {pid: 1},
-		10: {pid: 10, parent: 1, session: 10, server: true},
+		10: {pid: 10, parent: 1, session: 10, isTmuxServer: true},
 		20: {pid: 20, parent: 10, session: 20},  // a pane's
 		21: {pid: 21, parent: 20, session: 20},  // its child
 		22: {pid: 22, parent: 21, session: 22},  // has a session of its own
@@ -25,7 +25,7 @@ func TestALineageEndsAtTheTmuxServerAndKnowsTheLeadersOfSessions(t *testing.T) {
 		20: {[]int{20}, true}, 21: {[]int{21, 20}, true}, 22: {[]int{22, 21, 20}, true}, 30: {[]int{30, 20}, true},
 		40: {[]int{40}, false}, 41: {[]int{41, 40}, false}, 50: {[]int{50, 51}, false}, 60: {nil, false},
 	} {
-		if got := climb(pid, stat); !slices.Equal(got.PIDs, want.PIDs) || got.Panes != want.Panes {
+		if got := walkAncestors(pid, stat); !slices.Equal(got.PIDs, want.PIDs) || got.MayBeInPane != want.MayBeInPane {
 			t.Errorf("of %d: %+v, want %+v", pid, got, want)
 		}
 	}

@@ -48,25 +48,25 @@ func listFormats(secret string) (server, pane, buffer string) {
 // an empty list. A server whose socket was removed (tmux/tmux#4640) is told to make it again before it counts as absent.
 // Many who ask at once share one list, which is not older than the question of any of them.
 func (t *Tmux) Panes(ctx context.Context) ([]sessions.Pane, error) {
-	panes, err := t.all.get(ctx, t.panes)
+	panes, err := t.paneList.get(ctx, t.readPanes)
 	return slices.Clip(panes), err // who appends to it gets a copy
 }
 
-func (t *Tmux) panes(ctx context.Context) ([]sessions.Pane, error) {
-	list, err := t.list(ctx)
-	for wait := time.Millisecond; errors.Is(err, errLost) && wait < 100*time.Millisecond; wait *= 2 { // it is just ending
-		if err = pause(ctx, wait); err == nil {
-			list, err = t.list(ctx)
+func (t *Tmux) readPanes(ctx context.Context) ([]sessions.Pane, error) {
+	list, err := t.readListing(ctx)
+	for wait := time.Millisecond; errors.Is(err, errServerLost) && wait < 100*time.Millisecond; wait *= 2 { // it is just ending
+		if err = sleep(ctx, wait); err == nil {
+			list, err = t.readListing(ctx)
 		}
 	}
-	if errors.Is(err, errNoSocket) && t.revive(ctx) {
-		if list, err = t.list(ctx); errors.Is(err, errNoSocket) {
+	if errors.Is(err, errNoSocket) && t.recoverSocket(ctx) {
+		if list, err = t.readListing(ctx); errors.Is(err, errNoSocket) {
 			return nil, fmt.Errorf("the tmux server does not make its socket again: %w", sessions.ErrSilent)
 		}
 	}
-	if err == nil && t.unsettled(list) {
-		if list, err = t.settle(ctx); errors.Is(err, errLost) { // its last pane was just ended
-			list, err = t.list(ctx)
+	if err == nil && t.needsExitReasons(list) {
+		if list, err = t.awaitExitReasons(ctx); errors.Is(err, errServerLost) { // its last pane was just ended
+			list, err = t.readListing(ctx)
 		}
 	}
 	switch {
@@ -75,67 +75,67 @@ func (t *Tmux) panes(ctx context.Context) ([]sessions.Pane, error) {
 	case err != nil:
 		return nil, err
 	}
-	t.sweep(ctx, list.stale)
+	t.deleteStaleBuffers(ctx, list.staleBuffers)
 	return list.panes, nil
 }
 
 // listing is one answer of the server.
 type listing struct {
-	server sessions.Server
-	panes  []sessions.Pane
-	place  map[string]int // in panes, by id
-	last   int            // in panes: the one that was read last
-	stale  []string       // buffers of ours that nobody will use any more
+	server       sessions.Server
+	panes        []sessions.Pane
+	index        map[string]int // in panes, by id
+	last         int            // in panes: the one that was read last
+	staleBuffers []string       // buffers of ours that nobody will use any more
 }
 
-// settleTime is how long tmux may take to learn how a pane died: it notices the end of the output first, and 3.3a now and
+// exitReasonTimeout is how long tmux may take to learn how a pane died: it notices the end of the output first, and 3.3a now and
 // then misses the signal, so that the dead process stays a zombie until another child ends. Some never tell: 3.2 does not
 // know signals, and a program can close its terminal and live on.
-const settleTime = 500 * time.Millisecond
+const exitReasonTimeout = 500 * time.Millisecond
 
-// unsettled reports a dead pane of which tmux does not know yet how it died, and which was not waited for before.
-func (t *Tmux) unsettled(l listing) bool {
+// needsExitReasons reports a dead pane of which tmux does not know yet how it died, and which was not waited for before.
+func (t *Tmux) needsExitReasons(l listing) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.ContainsFunc(l.panes, func(p sessions.Pane) bool { return unexplained(p) && !t.settled[p] })
+	return slices.ContainsFunc(l.panes, func(p sessions.Pane) bool { return isExitUnknown(p) && !t.unknownExits[p] })
 }
 
-func unexplained(p sessions.Pane) bool { return p.Dead && p.ExitStatus < 0 && p.ExitSignal == "" }
+func isExitUnknown(p sessions.Pane) bool { return p.Dead && p.ExitStatus < 0 && p.ExitSignal == "" }
 
-// settle lists again until every death is explained, or for settleTime, and does not wait for the same panes again. A
+// awaitExitReasons lists again until every death is explained, or for exitReasonTimeout, and does not wait for the same panes again. A
 // child that ends at once makes the server look at all of them.
-func (t *Tmux) settle(ctx context.Context) (listing, error) {
-	over := time.Now().Add(settleTime)
+func (t *Tmux) awaitExitReasons(ctx context.Context) (listing, error) {
+	over := time.Now().Add(exitReasonTimeout)
 	for wait := 2 * time.Millisecond; ; wait = min(2*wait, 50*time.Millisecond) {
 		if wait > 2*time.Millisecond {
 			if _, err := t.run(ctx, call{args: []string{"run-shell", "-b", "true"}}); err != nil {
 				return listing{}, err
 			}
 		}
-		if err := pause(ctx, wait); err != nil {
+		if err := sleep(ctx, wait); err != nil {
 			return listing{}, err
 		}
-		l, err := t.list(ctx)
-		if err != nil || !t.unsettled(l) {
+		l, err := t.readListing(ctx)
+		if err != nil || !t.needsExitReasons(l) {
 			return l, err
 		}
 		if time.Now().After(over) {
-			t.giveUp(l)
+			t.ignoreUnknownExits(l)
 			return l, nil
 		}
 	}
 }
 
-func (t *Tmux) giveUp(l listing) {
+func (t *Tmux) ignoreUnknownExits(l listing) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.settled = map[sessions.Pane]bool{}
+	t.unknownExits = map[sessions.Pane]bool{}
 	for _, p := range l.panes {
-		t.settled[p] = unexplained(p)
+		t.unknownExits[p] = isExitUnknown(p)
 	}
 }
 
-func (t *Tmux) list(ctx context.Context) (listing, error) {
+func (t *Tmux) readListing(ctx context.Context) (listing, error) {
 	secret := rand.Text()
 	server, pane, buffer := listFormats(secret)
 	out, err := t.run(ctx, call{args: []string{"display-message", "-p", server, ";", "list-panes", "-a", "-F", pane, ";",
@@ -147,7 +147,7 @@ func (t *Tmux) list(ctx context.Context) (listing, error) {
 }
 
 func parseListing(out, secret string, now time.Time) (listing, error) {
-	l, before := listing{place: map[string]int{}}, ""
+	l, before := listing{index: map[string]int{}}, ""
 	for line := range strings.Lines(out) {
 		line = strings.TrimSuffix(line, "\n")
 		kind, rest, ours := strings.Cut(line, secret+"\t")
@@ -157,7 +157,7 @@ func parseListing(out, secret string, now time.Time) (listing, error) {
 		var err error
 		switch before = kind; {
 		case !ours && kind == linePane:
-			l.spoilt()
+			l.clearLastMark()
 		case !ours && kind == lineBuffer:
 		case kind == lineServer && ours:
 			err = l.addServer(rest)
@@ -190,35 +190,35 @@ func (l *listing) addPane(line string) error {
 	if len(f) < 6 || l.server.PID == 0 {
 		return fmt.Errorf("tmux: cannot read the pane in %q", line)
 	}
-	pane, err := parseFields(f[0], f[1], f[2], f[3])
+	pane, err := parsePaneFields(f[0], f[1], f[2], f[3])
 	if err != nil {
 		return err
 	}
 	dead := append(strings.Split(f[4], " "), "", "")
-	if err := diedOf(&pane, dead[0] == "1", dead[1], dead[2]); err != nil {
+	if err := parseExit(&pane, dead[0] == "1", dead[1], dead[2]); err != nil {
 		return err
 	}
-	if pane.Server = l.server; len(f) == 7 && consists(f[5], isMarkByte) && consists(f[6], isNameByte) {
+	if pane.Server = l.server; len(f) == 7 && consistsOf(f[5], isMarkByte) && consistsOf(f[6], isNameByte) {
 		pane.Mark, pane.Declared = f[5], f[6]
 	}
-	at, seen := l.place[pane.ID]
+	at, seen := l.index[pane.ID]
 	switch {
 	case !seen:
-		at, l.place[pane.ID] = len(l.panes), len(l.panes)
+		at, l.index[pane.ID] = len(l.panes), len(l.panes)
 		l.panes = append(l.panes, pane)
-	case number(pane.SessionID) < number(l.panes[at].SessionID):
+	case idNumber(pane.SessionID) < idNumber(l.panes[at].SessionID):
 		l.panes[at] = pane
 	}
 	l.last = at
 	return nil
 }
 
-// spoilt drops what the last pane says of itself: it holds a line feed.
-func (l *listing) spoilt() { l.panes[l.last].Mark, l.panes[l.last].Declared = "", "" }
+// clearLastMark drops what the last pane says of itself: it holds a line feed.
+func (l *listing) clearLastMark() { l.panes[l.last].Mark, l.panes[l.last].Declared = "", "" }
 
 func (l *listing) addBuffer(line string, now time.Time) {
-	if name, ok := staleBuffer(line, now); ok {
-		l.stale = append(l.stale, name)
+	if name, ok := parseStaleBuffer(line, now); ok {
+		l.staleBuffers = append(l.staleBuffers, name)
 	}
 }
 
@@ -228,7 +228,7 @@ func isNameByte(c byte) bool {
 
 func isMarkByte(c byte) bool { return c == '.' || c == '-' || c != ' ' && isNameByte(c) }
 
-func consists(s string, of func(byte) bool) bool {
+func consistsOf(s string, of func(byte) bool) bool {
 	for i := range len(s) {
 		if !of(s[i]) {
 			return false
@@ -237,8 +237,8 @@ func consists(s string, of func(byte) bool) bool {
 	return true
 }
 
-// number is the number in a tmux id; ids are checked before.
-func number(id string) int {
+// idNumber is the number in a tmux id; ids are checked before.
+func idNumber(id string) int {
 	n, _ := strconv.Atoi(id[1:]) // checked by parsePane
 	return n
 }
@@ -249,7 +249,7 @@ func parsePane(line string) (sessions.Pane, error) {
 	if len(f) != 13 || f[0] != "PANE" {
 		return sessions.Pane{}, fmt.Errorf("tmux: cannot read the pane in %q", line)
 	}
-	p, err := parseFields(f[1], f[2], f[3], f[5])
+	p, err := parsePaneFields(f[1], f[2], f[3], f[5])
 	if err != nil {
 		return sessions.Pane{}, err
 	}
@@ -257,10 +257,10 @@ func parsePane(line string) (sessions.Pane, error) {
 		return sessions.Pane{}, err
 	}
 	p.Mark, p.Declared = f[4], f[12]
-	return p, diedOf(&p, f[6] == "1", f[7], f[8])
+	return p, parseExit(&p, f[6] == "1", f[7], f[8])
 }
 
-func parseFields(id, session, name, pid string) (p sessions.Pane, err error) {
+func parsePaneFields(id, session, name, pid string) (p sessions.Pane, err error) {
 	if !isID(id, '%') || !isID(session, '$') || name == "" {
 		return p, fmt.Errorf("tmux: cannot read the pane %q of %q (%q)", id, session, name)
 	}
@@ -281,8 +281,8 @@ func parseServer(pid, start, socket string) (s sessions.Server, err error) {
 	return s, nil
 }
 
-// diedOf takes how the process of a dead pane ended; -1: tmux does not say.
-func diedOf(p *sessions.Pane, dead bool, status, signal string) (err error) {
+// parseExit takes how the process of a dead pane ended; -1: tmux does not say.
+func parseExit(p *sessions.Pane, dead bool, status, signal string) (err error) {
 	p.Dead, p.ExitSignal = dead, signal
 	switch {
 	case dead && status == "":
@@ -304,13 +304,13 @@ func isID(s string, sigil byte) bool {
 	return err == nil
 }
 
-// find is the one pane that carries the mark and is alive. [sessions.ErrPaneGone] and [sessions.ErrPaneDead].
-func (t *Tmux) find(ctx context.Context, mark string) (sessions.Pane, error) {
+// findLivePane is the one pane that carries the mark and is alive. [sessions.ErrPaneGone] and [sessions.ErrPaneDead].
+func (t *Tmux) findLivePane(ctx context.Context, mark string) (sessions.Pane, error) {
 	panes, err := t.Panes(ctx)
 	if err != nil {
 		return sessions.Pane{}, err
 	}
-	pane, err := pick(panes, mark)
+	pane, err := findByMark(panes, mark)
 	switch {
 	case err != nil:
 		return sessions.Pane{}, err
@@ -322,8 +322,8 @@ func (t *Tmux) find(ctx context.Context, mark string) (sessions.Pane, error) {
 	return pane, nil
 }
 
-// pick is the pane with the mark. Two of them mean that somebody set the option by hand: then neither is the one.
-func pick(panes []sessions.Pane, mark string) (sessions.Pane, error) {
+// findByMark is the pane with the mark. Two of them mean that somebody set the option by hand: then neither is the one.
+func findByMark(panes []sessions.Pane, mark string) (sessions.Pane, error) {
 	var found []sessions.Pane
 	for _, p := range panes {
 		if p.Mark == mark {
@@ -339,8 +339,8 @@ func pick(panes []sessions.Pane, mark string) (sessions.Pane, error) {
 	return sessions.Pane{}, fmt.Errorf("tmux: the panes %s and %s carry the same mark", found[0].ID, found[1].ID)
 }
 
-// pause waits, or returns the context's error.
-func pause(ctx context.Context, d time.Duration) error {
+// sleep waits, or returns the context's error.
+func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

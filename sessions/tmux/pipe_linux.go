@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// takes reports whether an empty pipe takes n bytes with one write. Of somebody who has many pipes the kernel gives new
+// fitsInPipe reports whether an empty pipe takes n bytes with one write. Of somebody who has many pipes the kernel gives new
 // ones a single page (pipe(7), pipe-user-pages-soft).
-func takes(w *os.File, n int) bool {
+func fitsInPipe(w *os.File, n int) bool {
 	raw, err := w.SyscallConn()
 	if err != nil {
 		return false

@@ -4,5 +4,5 @@ package tmux
 
 import "os"
 
-// takes reports whether an empty pipe takes n bytes with one write, which cannot be told here.
-func takes(*os.File, int) bool { return false }
+// fitsInPipe reports whether an empty pipe takes n bytes with one write, which cannot be told here.
+func fitsInPipe(*os.File, int) bool { return false }

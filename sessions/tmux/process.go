@@ -17,8 +17,8 @@ import (
 type process struct {
 	pid, parent, session int
 	start                string
-	ended                bool // a zombie: gone but for its parent's notice
-	server               bool // a tmux server
+	isZombie             bool // a zombie: gone but for its parent's notice
+	isTmuxServer         bool // a tmux server
 }
 
 // processTable is the system's list of processes.
@@ -26,8 +26,8 @@ type processTable interface {
 	list(ctx context.Context) ([]process, error)
 	// signal does nothing when the process is not there any more, or is another one.
 	signal(ctx context.Context, p process, sig syscall.Signal) error
-	// words is a process's argv; empty where it cannot be had.
-	words(pid int) []string
+	// argv is a process's argv; empty where it cannot be had.
+	argv(pid int) []string
 }
 
 func newProcessTable() processTable {
@@ -76,8 +76,8 @@ func readStat(pid string) (process, error) {
 	if len(fields) < 20 {
 		return process{}, fmt.Errorf("cannot read %q", stat)
 	}
-	p := process{start: fields[19], ended: fields[0] == "Z" || fields[0] == "X"}
-	p.server = strings.HasPrefix(string(stat[open+1:shut]), "tmux: server")
+	p := process{start: fields[19], isZombie: fields[0] == "Z" || fields[0] == "X"}
+	p.isTmuxServer = strings.HasPrefix(string(stat[open+1:shut]), "tmux: server")
 	var bad [3]error
 	p.pid, bad[0] = strconv.Atoi(pid)
 	p.parent, bad[1] = strconv.Atoi(fields[1])
@@ -95,10 +95,10 @@ func (procTable) signal(_ context.Context, p process, sig syscall.Signal) error 
 	if err != nil || now.start != p.start {
 		return nil
 	}
-	return gone(handle.Signal(sig))
+	return ignoreGone(handle.Signal(sig))
 }
 
-func (procTable) words(pid int) []string {
+func (procTable) argv(pid int) []string {
 	line, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cmdline")
 	if err != nil {
 		return nil
@@ -107,7 +107,7 @@ func (procTable) words(pid int) []string {
 }
 
 // gone takes the end of a process for the success of a signal to it.
-func gone(err error) error {
+func ignoreGone(err error) error {
 	if errors.Is(err, os.ErrProcessDone) || errors.Is(err, syscall.ESRCH) {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (psTable) list(ctx context.Context) ([]process, error) {
 		if err := errors.Join(err1, err2); err != nil {
 			return nil, fmt.Errorf("ps: %w", err)
 		}
-		all = append(all, process{pid: pid, parent: parent, ended: f[2][0] == 'Z', start: strings.Join(f[3:], " ")})
+		all = append(all, process{pid: pid, parent: parent, isZombie: f[2][0] == 'Z', start: strings.Join(f[3:], " ")})
 	}
 	return all, nil
 }
@@ -149,7 +149,7 @@ func (t psTable) signal(ctx context.Context, p process, sig syscall.Signal) erro
 	if !slices.ContainsFunc(all, func(q process) bool { return q.pid == p.pid && q.start == p.start }) {
 		return nil
 	}
-	return gone(syscall.Kill(p.pid, sig))
+	return ignoreGone(syscall.Kill(p.pid, sig))
 }
 
-func (psTable) words(int) []string { return nil }
+func (psTable) argv(int) []string { return nil }

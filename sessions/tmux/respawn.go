@@ -34,37 +34,37 @@ func (t *Tmux) respawn(ctx context.Context, r sessions.Respawn) (sessions.Pane, 
 	if err := t.Check(ctx); err != nil {
 		return sessions.Pane{}, err
 	}
-	if err := checkPane(r.Spawn); err != nil {
+	if err := checkProgram(r.Spawn); err != nil {
 		return sessions.Pane{}, err
 	}
 	argv, err := t.paneArgv(r.Spawn)
 	if err != nil {
 		return sessions.Pane{}, err
 	}
-	held, err := onPane(ctx, t, sessions.Target{Pane: r.Pane, Mark: r.Mark}, func(pane string) (sessions.Pane, error) {
-		return t.hold(ctx, r.Mark, pane)
+	held, err := withPane(ctx, t, sessions.Target{Pane: r.Pane, Mark: r.Mark}, func(pane string) (sessions.Pane, error) {
+		return t.retainPane(ctx, r.Mark, pane)
 	})
 	if err != nil {
 		return sessions.Pane{}, err
 	}
 	ctx = context.WithoutCancel(ctx)
 	if err := t.endTree(ctx, held, r.Grace); err != nil {
-		return sessions.Pane{}, errors.Join(err, t.letGo(ctx, held, r.RemainOnExit))
+		return sessions.Pane{}, errors.Join(err, t.restoreRemainOnExit(ctx, held, r.RemainOnExit))
 	}
-	return t.relaunch(ctx, r, held, argv)
+	return t.runInPane(ctx, r, held, argv)
 }
 
-// letGo has the pane of a process that could not be ended go with it again, where that is wanted.
-func (t *Tmux) letGo(ctx context.Context, p sessions.Pane, remain bool) error {
-	_, err := t.run(ctx, call{args: []string{"if-shell", "-F", "-t", p.ID, isOurs(p.Mark),
+// restoreRemainOnExit has the pane of a process that could not be ended go with it again, where that is wanted.
+func (t *Tmux) restoreRemainOnExit(ctx context.Context, p sessions.Pane, remain bool) error {
+	_, err := t.run(ctx, call{args: []string{"if-shell", "-F", "-t", p.ID, markCondition(p.Mark),
 		command("set-option", "-p", "-t", p.ID, "remain-on-exit", onOff(remain))}})
 	return err
 }
 
-// relaunch runs the new process in the pane of the old one. All is one sequence behind one guard: if a part fails, those
+// runInPane runs the new process in the pane of the old one. All is one sequence behind one guard: if a part fails, those
 // after it do not run.
-func (t *Tmux) relaunch(ctx context.Context, r sessions.Respawn, held sessions.Pane, argv []string) (sessions.Pane, error) {
-	script := command("if-shell", "-F", "-t", held.ID, isOurs(r.Mark), relaunching(r, held, argv), refusal(r.Mark, held.ID)) + "\n"
+func (t *Tmux) runInPane(ctx context.Context, r sessions.Respawn, held sessions.Pane, argv []string) (sessions.Pane, error) {
+	script := command("if-shell", "-F", "-t", held.ID, markCondition(r.Mark), respawnSequence(r, held, argv), refusalCommand(r.Mark, held.ID)) + "\n"
 	out, err := t.run(ctx, call{args: []string{"source-file", "-"}, input: []byte(script)})
 	if strings.HasPrefix(out, answerRefused) {
 		return sessions.Pane{}, fmt.Errorf("%w: it changed while the agent in it ended", sessions.ErrPaneGone)
@@ -77,10 +77,10 @@ func (t *Tmux) relaunch(ctx context.Context, r sessions.Respawn, held sessions.P
 	if errors.As(err, &failed) && failed.cause == nil {
 		return sessions.Pane{}, err // tmux said what is wrong
 	}
-	return sessions.Pane{}, doubted(errors.Join(err, unread))
+	return sessions.Pane{}, wrapInDoubt(errors.Join(err, unread))
 }
 
-func relaunching(r sessions.Respawn, held sessions.Pane, argv []string) string {
+func respawnSequence(r sessions.Respawn, held sessions.Pane, argv []string) string {
 	at := held.ID
 	var all []string
 	for _, name := range strings.Fields(held.Declared) {
@@ -98,21 +98,21 @@ func relaunching(r sessions.Respawn, held sessions.Pane, argv []string) string {
 	if !strings.Contains(r.Cwd, "#[") { // cannot be escaped; the pane stays in the folder that it was made in
 		respawn = append(respawn, "-c", strings.ReplaceAll(r.Cwd, "#", "##"))
 	}
-	all = append(all, keeping(r, at)...)
+	all = append(all, holdCommands(r, at)...)
 	all = append(all, command(slices.Concat(respawn, []string{"--"}, argv)...), command("display-message", "-p", "-t", at, paneFormat))
 	return sequence(all...)
 }
 
-// keeping keeps the pane for a while if the new process ends, and leaves it to the server to stop that, so that nobody has
+// holdCommands keeps the pane for a while if the new process ends, and leaves it to the server to stop that, so that nobody has
 // to be there for it. Another respawn meanwhile has a hold of its own.
-func keeping(r sessions.Respawn, at string) []string {
+func holdCommands(r sessions.Respawn, at string) []string {
 	token := rand.Text()
 	all := []string{command("set-option", "-p", "-t", at, holdOption, token),
 		command("set-option", "-p", "-t", at, "remain-on-exit", onOff(r.RemainOnExit || r.Hold > 0))}
 	if r.RemainOnExit || r.Hold <= 0 {
 		return all
 	}
-	ours := "#{&&:" + isOurs(r.Mark) + ",#{==:#{" + holdOption + "}," + token + "}}"
+	ours := "#{&&:" + markCondition(r.Mark) + ",#{==:#{" + holdOption + "}," + token + "}}"
 	later := command("if-shell", "-F", "-t", at, ours, command("set-option", "-p", "-t", at, "remain-on-exit", "off"))
 	return append(all, command("run-shell", "-b", "-d", strconv.FormatFloat(r.Hold.Seconds(), 'f', 3, 64), "-C", later))
 }

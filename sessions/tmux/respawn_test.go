@@ -17,17 +17,17 @@ import (
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
-// dumper is a program that writes its environment to a file and stays.
-func (f *fixture) dumper(out string) []string {
+// environDumper is a program that writes its environment to a file and stays.
+func (f *tmuxEnv) environDumper(out string) []string {
 	return []string{"/bin/sh", "-c", `cat /proc/$$/environ > "$0~"; mv "$0~" "$0"; while :; do read wait || sleep 1; done`, out}
 }
 
 // respawn runs the dumper in the pane and returns what environment it got.
-func (f *fixture) respawn(p sessions.Pane, env map[string]string, change func(*sessions.Respawn)) (sessions.Pane, []string) {
+func (f *tmuxEnv) respawn(p sessions.Pane, env map[string]string, change func(*sessions.Respawn)) (sessions.Pane, []string) {
 	f.t.Helper()
 	out := filepath.Join(f.dir, fmt.Sprint("env", time.Now().UnixNano()))
 	r := sessions.Respawn{Pane: p.ID, Grace: 5 * time.Second, Spawn: sessions.Spawn{Name: p.SessionName, Mark: p.Mark, Cwd: f.dir,
-		Argv: f.dumper(out), Env: env, Declared: slices.Sorted(maps.Keys(env)), RemainOnExit: true}}
+		Argv: f.environDumper(out), Env: env, Declared: slices.Sorted(maps.Keys(env)), RemainOnExit: true}}
 	if change != nil {
 		change(&r)
 	}
@@ -39,10 +39,10 @@ func (f *fixture) respawn(p sessions.Pane, env map[string]string, change func(*s
 	return got, strings.Split(strings.TrimSuffix(text, "\x00"), "\x00")
 }
 
-func (f *fixture) made(env map[string]string, remain bool) sessions.Pane {
+func (f *tmuxEnv) spawnDumper(env map[string]string, remain bool) sessions.Pane {
 	f.t.Helper()
 	out := filepath.Join(f.dir, "first")
-	p, err := f.Spawn(f.t.Context(), sessions.Spawn{Name: "a", Mark: "id-a", Cwd: f.dir, Argv: f.dumper(out), Env: env,
+	p, err := f.Spawn(f.t.Context(), sessions.Spawn{Name: "a", Mark: "id-a", Cwd: f.dir, Argv: f.environDumper(out), Env: env,
 		Declared: slices.Sorted(maps.Keys(env)), RemainOnExit: remain, Width: 123, Height: 45})
 	if err != nil {
 		f.t.Fatal(err)
@@ -56,16 +56,16 @@ func TestARespawnKeepsThePaneAndThoseWhoLookAtIt(t *testing.T) {
 	for _, remain := range []bool{true, false} {
 		t.Run(fmt.Sprint("remain-on-exit ", remain), func(t *testing.T) {
 			t.Parallel()
-			f := start(t)
-			p := f.made(map[string]string{"TOKEN": "old"}, remain)
-			client := observe(t, f, p, false)
+			f := newEnv(t)
+			p := f.spawnDumper(map[string]string{"TOKEN": "old"}, remain)
+			client := attachObserver(t, f, p, false)
 			pid := f.tmux("list-clients", "-F", "#{client_pid}")
 			got, environ := f.respawn(p, map[string]string{"TOKEN": "new"}, func(r *sessions.Respawn) { r.RemainOnExit = remain })
 			if got.ID != p.ID || got.SessionID != p.SessionID || got.Mark != p.Mark || got.Server != p.Server || got.PID == p.PID || got.Dead {
 				t.Errorf("%+v of %+v", got, p)
 			}
-			if value(environ, "TOKEN") != "new" || tmuxtest.Alive(p.PID) {
-				t.Errorf("TOKEN is %q, the old process lives: %t", value(environ, "TOKEN"), tmuxtest.Alive(p.PID))
+			if environValue(environ, "TOKEN") != "new" || tmuxtest.IsAlive(p.PID) {
+				t.Errorf("TOKEN is %q, the old process lives: %t", environValue(environ, "TOKEN"), tmuxtest.IsAlive(p.PID))
 			}
 			if now := f.tmux("list-clients", "-F", "#{client_name} #{client_pid} #{session_id}"); now != client+" "+pid+" "+p.SessionID {
 				t.Errorf("clients %q, want %s %s in %s", now, client, pid, p.SessionID)
@@ -84,23 +84,23 @@ func TestARespawnKeepsThePaneAndThoseWhoLookAtIt(t *testing.T) {
 // A session's environment in tmux outlives a respawn: what left the env file has to be taken out of it.
 func TestARespawnedProcessHasWhatIsDeclaredNowAndNothingElse(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	p := f.made(map[string]string{"GONE": "x", "HOME": "/elsewhere", "KEPT": "old"}, true)
+	f := newEnv(t)
+	p := f.spawnDumper(map[string]string{"GONE": "x", "HOME": "/elsewhere", "KEPT": "old"}, true)
 	if p.Declared != "GONE HOME KEPT" {
 		t.Errorf("declared %q", p.Declared)
 	}
 	env := map[string]string{"KEPT": "new", "LONG": strings.Repeat("\xff\"\\$#", 20_000), "PATH": "/usr/bin:/bin:/x", "SHELL": "/bin/own"}
-	for i, v := range hostile {
+	for i, v := range hostileValues {
 		env[fmt.Sprint("V", i)] = v
 	}
 	p, environ := f.respawn(p, env, nil)
 	for name, want := range env {
-		if got := value(environ, name); got != want {
+		if got := environValue(environ, name); got != want {
 			t.Errorf("%s is %.80q, want %.80q", name, got, want)
 		}
 	}
-	if slices.ContainsFunc(environ, func(e string) bool { return strings.HasPrefix(e, "GONE=") }) || value(environ, "HOME") != os.Getenv("HOME") {
-		t.Errorf("GONE is %q, HOME is %q", value(environ, "GONE"), value(environ, "HOME"))
+	if slices.ContainsFunc(environ, func(e string) bool { return strings.HasPrefix(e, "GONE=") }) || environValue(environ, "HOME") != os.Getenv("HOME") {
+		t.Errorf("GONE is %q, HOME is %q", environValue(environ, "GONE"), environValue(environ, "HOME"))
 	}
 	if got := strings.Fields(p.Declared); !slices.Equal(got, slices.Sorted(maps.Keys(env))) {
 		t.Errorf("declared %q", got)
@@ -118,14 +118,14 @@ func TestARespawnedProcessHasWhatIsDeclaredNowAndNothingElse(t *testing.T) {
 
 func TestARespawnThatIsRefusedEndsNothing(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	p := f.made(nil, true)
+	f := newEnv(t)
+	p := f.spawnDumper(nil, true)
 	for name, c := range map[string]struct {
 		change func(*sessions.Respawn)
 		is     func(error) bool
 	}{
-		"no program":   {func(r *sessions.Respawn) { r.Argv = []string{"no-such-program"} }, func(err error) bool { return as[*tmux.NoBinaryError](err) }},
-		"tmux's name":  {func(r *sessions.Respawn) { r.Env = map[string]string{"TMUX": "x"} }, func(err error) bool { return as[*tmux.ReservedError](err) }},
+		"no program":   {func(r *sessions.Respawn) { r.Argv = []string{"no-such-program"} }, func(err error) bool { return hasErrorType[*tmux.BinaryNotFoundError](err) }},
+		"tmux's name":  {func(r *sessions.Respawn) { r.Env = map[string]string{"TMUX": "x"} }, func(err error) bool { return hasErrorType[*tmux.ReservedError](err) }},
 		"no folder":    {func(r *sessions.Respawn) { r.Cwd = "/nowhere/at/all" }, func(err error) bool { return errors.Is(err, os.ErrNotExist) }},
 		"another mark": {func(r *sessions.Respawn) { r.Mark = "other" }, func(err error) bool { return errors.Is(err, sessions.ErrPaneGone) }},
 		"too long":     {func(r *sessions.Respawn) { r.Env = map[string]string{"A": strings.Repeat("x", 200_000)} }, func(err error) bool { return errors.Is(err, tmux.ErrTooLong) }},
@@ -136,20 +136,20 @@ func TestARespawnThatIsRefusedEndsNothing(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if now := tmuxtest.Pane(t, f.Tmux, p.Mark); now != p {
+	if now := tmuxtest.FindPane(t, f.Tmux, p.Mark); now != p {
 		t.Errorf("%+v, was %+v", now, p)
 	}
 }
 
-func as[E error](err error) bool {
+func hasErrorType[E error](err error) bool {
 	var e E
 	return errors.As(err, &e)
 }
 
 // A pane that somebody took the mark from while the old agent ended is not ours any more.
-func TestARespawnAsksAgainWhoseThePaneIs(t *testing.T) {
+func TestRespawnChecksTheMarkAgain(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	ready := filepath.Join(f.dir, "trapped")
 	p, err := f.Spawn(t.Context(), sessions.Spawn{Name: "a", Mark: "id-a", Cwd: f.dir, RemainOnExit: true, Argv: []string{"/bin/sh", "-c",
 		`trap 'until tmux set-option -p -u -t $TMUX_PANE @the-loop-id; do :; done; exit 0' TERM; touch "$0"; while :; do sleep 1000 & wait $!; done`, ready}})
@@ -167,8 +167,8 @@ func TestARespawnAsksAgainWhoseThePaneIs(t *testing.T) {
 
 func TestAHoldKeepsThePaneOfAProcessThatEndsAtOnce(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	p := f.made(nil, false)
+	f := newEnv(t)
+	p := f.spawnDumper(nil, false)
 	r := sessions.Respawn{Pane: p.ID, Grace: 5 * time.Second, Hold: 200 * time.Millisecond,
 		Spawn: sessions.Spawn{Mark: p.Mark, Cwd: f.dir, Argv: []string{"sleep", "1000"}}}
 	if _, err := f.Respawn(t.Context(), r); err != nil {
@@ -178,8 +178,8 @@ func TestAHoldKeepsThePaneOfAProcessThatEndsAtOnce(t *testing.T) {
 	if _, err := f.Respawn(t.Context(), r); err != nil { // the first one's hold ends meanwhile and must not count
 		t.Fatal(err)
 	}
-	tmuxtest.Await(t, "the end", func() bool { return tmuxtest.Pane(t, f.Tmux, p.Mark).Dead })
-	if p := tmuxtest.Pane(t, f.Tmux, p.Mark); p.ExitStatus != 3 {
+	tmuxtest.Await(t, "the end", func() bool { return tmuxtest.FindPane(t, f.Tmux, p.Mark).Dead })
+	if p := tmuxtest.FindPane(t, f.Tmux, p.Mark); p.ExitStatus != 3 {
 		t.Errorf("%+v", p)
 	}
 	r.Hold, r.Argv = 100*time.Millisecond, []string{"sleep", "1000"}
@@ -190,9 +190,9 @@ func TestAHoldKeepsThePaneOfAProcessThatEndsAtOnce(t *testing.T) {
 }
 
 // The end of whoever asked for it does not leave a pane without its agent.
-func TestARespawnThatHasBegunGoesThrough(t *testing.T) {
+func TestStartedRespawnIsNotCancelled(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	ready := filepath.Join(f.dir, "trapped")
 	p, err := f.Spawn(t.Context(), sessions.Spawn{Name: "a", Mark: "id-a", Cwd: f.dir, Argv: []string{"/bin/sh", "-c",
 		`trap ': > "$0.term"; sleep 0.3; exit 0' TERM; touch "$0"; while :; do sleep 1000 & wait $!; done`, ready}})
@@ -212,7 +212,7 @@ func TestARespawnThatHasBegunGoesThrough(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if now := tmuxtest.Pane(t, f.Tmux, p.Mark); now.Dead || now.PID == p.PID {
+	if now := tmuxtest.FindPane(t, f.Tmux, p.Mark); now.Dead || now.PID == p.PID {
 		t.Errorf("%+v", now)
 	}
 }

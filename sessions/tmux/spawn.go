@@ -20,20 +20,20 @@ const (
 	defaultWidth  = 200
 	defaultHeight = 50
 
-	// maxWord is the longest single argument or NAME=value that Linux hands to a program (MAX_ARG_STRLEN).
-	maxWord = 128<<10 - 1
+	// maxArgBytes is the longest single argument or NAME=value that Linux hands to a program (MAX_ARG_STRLEN).
+	maxArgBytes = 128<<10 - 1
 )
 
 var (
-	sessionName  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`) })
-	variableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
+	sessionNamePattern  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`) })
+	variableNamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`) })
 )
 
 // Spawn makes a tmux session around one marked pane. What it is made of travels on standard input, so no value shows in
 // an argv, and arguments are limited only by the system (131,071 bytes each; tmux takes about 16 kB in its own argv).
 // PATH and SHELL, which tmux sets itself, go in through env and do show.
 //
-// It refuses with a [ReservedError], a [NoBinaryError], [ErrTooLong] or [sessions.ErrNameTaken] before anything starts.
+// It refuses with a [ReservedError], a [BinaryNotFoundError], [ErrTooLong] or [sessions.ErrNameTaken] before anything starts.
 // After one that is [sessions.ErrInDoubt] a pane with the mark may be there.
 func (t *Tmux) Spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, error) {
 	pane, err := t.spawn(ctx, s)
@@ -61,10 +61,10 @@ func (t *Tmux) spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, erro
 		return sessions.Pane{}, err
 	}
 	if s.Session != "" {
-		return t.spawnBeside(ctx, s, argv)
+		return t.spawnWindow(ctx, s, argv)
 	}
 	pane, err := t.spawnOnce(ctx, s, argv)
-	if !errors.Is(err, errLost) {
+	if !errors.Is(err, errServerLost) {
 		return pane, err
 	}
 	// The server was going down when we came. Nothing is started twice: a pane with the mark would be seen.
@@ -78,18 +78,18 @@ func checkSpawn(s sessions.Spawn) error {
 	switch {
 	case s.Session != "" && !isID(s.Session, '$'):
 		return fmt.Errorf("tmux: %q is no session's id", s.Session)
-	case !sessionName().MatchString(s.Name):
+	case !sessionNamePattern().MatchString(s.Name):
 		return fmt.Errorf("tmux: the name %q must consist of letters, digits, - and _", s.Name)
 	case s.Width < 0 || s.Height < 0 || s.Width > 10000 || s.Height > 10000:
 		return fmt.Errorf("tmux: a pane of %d×%d", s.Width, s.Height)
 	}
-	return checkPane(s)
+	return checkProgram(s)
 }
 
-// checkPane checks what a pane is to run.
-func checkPane(s sessions.Spawn) error {
+// checkProgram checks what a pane is to run.
+func checkProgram(s sessions.Spawn) error {
 	switch {
-	case !markText().MatchString(s.Mark):
+	case !markPattern().MatchString(s.Mark):
 		return fmt.Errorf("tmux: %q is no mark of a pane", s.Mark)
 	case len(s.Argv) == 0:
 		return errors.New("tmux: there is no program to run")
@@ -101,32 +101,32 @@ func checkPane(s sessions.Spawn) error {
 	} else if !info.IsDir() {
 		return fmt.Errorf("the working folder %s is not a folder", s.Cwd)
 	}
-	return checkWords(s)
+	return checkArgs(s)
 }
 
-func checkWords(s sessions.Spawn) error {
+func checkArgs(s sessions.Spawn) error {
 	for i, word := range s.Argv {
-		if err := checkWord(word); err != nil {
+		if err := checkArg(word); err != nil {
 			return fmt.Errorf("argument %d: %w", i, err)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
 		switch {
-		case Reserved(name):
+		case IsReserved(name):
 			return &ReservedError{Name: name}
-		case !variableName().MatchString(name):
+		case !variableNamePattern().MatchString(name):
 			return fmt.Errorf("%q is no name of a variable", name)
 		}
-		if err := checkWord(name + "=" + s.Env[name]); err != nil {
+		if err := checkArg(name + "=" + s.Env[name]); err != nil {
 			return fmt.Errorf("the variable %s: %w", name, err)
 		}
 	}
 	return nil
 }
 
-func checkWord(word string) error {
-	if len(word) > maxWord {
-		return fmt.Errorf("%d bytes, of at most %d: %w", len(word), maxWord, ErrTooLong)
+func checkArg(word string) error {
+	if len(word) > maxArgBytes {
+		return fmt.Errorf("%d bytes, of at most %d: %w", len(word), maxArgBytes, ErrTooLong)
 	}
 	if strings.Contains(word, "\x00") {
 		return errors.New("holds a NUL")
@@ -170,21 +170,21 @@ func (t *Tmux) paneArgv(s sessions.Spawn) ([]string, error) {
 func (t *Tmux) spawnOnce(ctx context.Context, s sessions.Spawn, argv []string) (sessions.Pane, error) {
 	at := "=" + s.Name + ":" // the one pane of the session just made
 	script := sequence(
-		command(newSession(s, argv)...),
+		command(newSessionArgs(s, argv)...),
 		command("set-option", "-t", at, ownerOption, s.Mark),
 		command("set-option", "-p", "-t", at, markOption, s.Mark),
 		command("set-option", "-p", "-t", at, declaredOption, strings.Join(s.Declared, " ")),
 		command("set-option", "-p", "-t", at, "remain-on-exit", onOff(s.RemainOnExit)),
 		command("set-option", "-w", "-t", at, "window-size", "manual"),
 		command("display-message", "-p", "-t", at, paneFormat))
-	alone := t.spawns.call(script + "\n")
+	alone := t.spawnBatch.newCall(script + "\n")
 	var out string
 	var err error
 	if strings.Contains(s.Cwd, "#") {
 		alone.dir = s.Cwd
 		out, err = t.run(ctx, alone)
 	} else {
-		out, err = t.spawns.run(ctx, t, script, alone)
+		out, err = t.spawnBatch.run(ctx, t, script, alone)
 	}
 	made, rest, _ := strings.Cut(out, "\n")
 	pane, unread := parsePane(strings.TrimSuffix(rest, "\n"))
@@ -192,12 +192,12 @@ func (t *Tmux) spawnOnce(ctx context.Context, s sessions.Spawn, argv []string) (
 	case unread == nil && pane.Mark == s.Mark:
 		return pane, nil
 	case made != "":
-		return sessions.Pane{}, t.unmake(ctx, made, errors.Join(err, unread))
+		return sessions.Pane{}, t.killUnmarkedSession(ctx, made, errors.Join(err, unread))
 	}
 	return sessions.Pane{}, spawnError(err, unread)
 }
 
-func newSession(s sessions.Spawn, argv []string) []string {
+func newSessionArgs(s sessions.Spawn, argv []string) []string {
 	words := []string{"new-session", "-d", "-P", "-F", "#{session_id}", "-s", s.Name,
 		"-x", strconv.Itoa(orDefault(s.Width, defaultWidth)), "-y", strconv.Itoa(orDefault(s.Height, defaultHeight))}
 	if !strings.Contains(s.Cwd, "#") { // tmux takes it for a format; the client's own folder is taken as it is
@@ -230,7 +230,7 @@ func spawnError(err, unread error) error {
 	var failed *callError
 	switch {
 	case err == nil:
-		return doubted(unread)
+		return wrapInDoubt(unread)
 	case !errors.As(err, &failed):
 		return err
 	case strings.Contains(failed.message, "duplicate session: "):
@@ -238,16 +238,16 @@ func spawnError(err, unread error) error {
 	case failed.cause == nil:
 		return err // tmux said what is wrong before it made anything
 	}
-	return doubted(err)
+	return wrapInDoubt(err)
 }
 
-// unmake takes back a session that was made and could not be marked.
-func (t *Tmux) unmake(ctx context.Context, id string, cause error) error {
+// killUnmarkedSession takes back a session that was made and could not be marked.
+func (t *Tmux) killUnmarkedSession(ctx context.Context, id string, cause error) error {
 	if !isID(id, '$') {
-		return doubted(fmt.Errorf("tmux: unexpected answer %q: %w", id, cause))
+		return wrapInDoubt(fmt.Errorf("tmux: unexpected answer %q: %w", id, cause))
 	}
 	if _, err := t.run(ctx, call{args: []string{"kill-session", "-t", id}}); err != nil {
-		return doubted(errors.Join(cause, err))
+		return wrapInDoubt(errors.Join(cause, err))
 	}
 	return fmt.Errorf("tmux made the session and could not mark it: %w", cause)
 }

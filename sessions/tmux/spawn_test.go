@@ -19,8 +19,8 @@ import (
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
-// dump is a spawn whose program writes its environment and arguments to a file, NUL-terminated.
-func (f *fixture) dump(name string, env map[string]string, args ...string) (environ, argv []string) {
+// spawnAndDump is a spawn whose program writes its environment and arguments to a file, NUL-terminated.
+func (f *tmuxEnv) spawnAndDump(name string, env map[string]string, args ...string) (environ, argv []string) {
 	f.t.Helper()
 	out := filepath.Join(f.dir, name)
 	s := sessions.Spawn{Name: name, Mark: "id-" + name, Cwd: f.dir, Env: env, RemainOnExit: true,
@@ -34,7 +34,7 @@ func (f *fixture) dump(name string, env map[string]string, args ...string) (envi
 	return strings.Split(strings.TrimSuffix(before, "\x00"), "\x00"), strings.Split(strings.TrimSuffix(after, "\x00"), "\x00")[4:]
 }
 
-func value(environ []string, name string) string {
+func environValue(environ []string, name string) string {
 	for _, entry := range environ {
 		if v, ok := strings.CutPrefix(entry, name+"="); ok {
 			return v
@@ -43,22 +43,22 @@ func value(environ []string, name string) string {
 	return ""
 }
 
-var hostile = []string{"", " ", "two words", "a\nb\n", "\r\n", `"`, `'`, `\`, `\"`, "$HOME", "${HOME}", "$(id)", "`id`", "#{pid}", "#(id)", "##", "#[x",
+var hostileValues = []string{"", " ", "two words", "a\nb\n", "\r\n", `"`, `'`, `\`, `\"`, "$HOME", "${HOME}", "$(id)", "`id`", "#{pid}", "#(id)", "##", "#[x",
 	";", "a;", `a\;`, "a ; b", "{", "}", "{ kill-server }", "~", "~/x", "%1", "%if", "-x", "--", "=", "a=b", "\t", "\x01\x1b[201~\x7f",
 	"\xff\xfe", "caf\u00e9 日本", "\\043", "!!", "&&", "|", ">x", "*"}
 
 func TestValuesAndArgumentsArriveExactly(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	long := strings.Repeat("\xff\"\\$#", 20_000)
 	env := map[string]string{"LONG": long}
-	for i, v := range hostile {
+	for i, v := range hostileValues {
 		env[fmt.Sprint("V", i)] = v
 	}
-	args := append([]string{long, strings.Repeat("p", 40_000)}, hostile...)
-	environ, argv := f.dump("a", env, args...)
+	args := append([]string{long, strings.Repeat("p", 40_000)}, hostileValues...)
+	environ, argv := f.spawnAndDump("a", env, args...)
 	for name, want := range env {
-		if got := value(environ, name); got != want {
+		if got := environValue(environ, name); got != want {
 			t.Errorf("%s is %.80q, want %.80q", name, got, want)
 		}
 	}
@@ -71,9 +71,9 @@ func TestValuesAndArgumentsArriveExactly(t *testing.T) {
 
 func TestAnyValueArrivesExactly(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	n := 0
-	piece := rapid.OneOf(rapid.SampledFrom(hostile), rapid.String(), rapid.Map(rapid.SliceOfN(rapid.ByteRange(1, 255), 0, 50), func(b []byte) string { return string(b) }))
+	piece := rapid.OneOf(rapid.SampledFrom(hostileValues), rapid.String(), rapid.Map(rapid.SliceOfN(rapid.ByteRange(1, 255), 0, 50), func(b []byte) string { return string(b) }))
 	rapid.Check(t, func(rt *rapid.T) {
 		values := rapid.SliceOfN(rapid.Map(rapid.SliceOfN(piece, 1, 6), func(p []string) string {
 			return strings.ReplaceAll(strings.Join(p, ""), "\x00", "")
@@ -84,9 +84,9 @@ func TestAnyValueArrivesExactly(t *testing.T) {
 		}
 		n++
 		name := fmt.Sprint("s", n)
-		environ, argv := f.dump(name, env, values...)
+		environ, argv := f.spawnAndDump(name, env, values...)
 		for i, v := range values {
-			if got := value(environ, fmt.Sprint("V", i)); got != v || argv[i] != v {
+			if got := environValue(environ, fmt.Sprint("V", i)); got != v || argv[i] != v {
 				rt.Fatalf("value %q came as %q, argument as %q", v, got, argv[i])
 			}
 		}
@@ -98,7 +98,7 @@ func TestAnyValueArrivesExactly(t *testing.T) {
 
 func TestNoValueShowsInAnyArgvNorInTmuxsMessages(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	const secret = "hunter2-aSecretThatNobodySees"
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
@@ -121,17 +121,17 @@ func TestNoValueShowsInAnyArgvNorInTmuxsMessages(t *testing.T) {
 		}
 	})
 	for i := range 10 {
-		s := f.request(fmt.Sprint("a", i))
+		s := f.spawnRequest(fmt.Sprint("a", i))
 		s.Env = map[string]string{"TOKEN": secret, "PATH": os.Getenv("PATH"), "SHELL": "/bin/sh"}
 		if _, err := f.Spawn(t.Context(), s); err != nil {
 			t.Fatal(err)
 		}
-		f.ready(s.Name)
+		f.awaitReady(s.Name)
 	}
 	close(stop)
 	wg.Wait()
 	// An operator's client, so that show-messages has somebody to speak for.
-	observer := observe(t, f, tmuxtest.Pane(t, f.Tmux, "id-a0"), true)
+	observer := attachObserver(t, f, tmuxtest.FindPane(t, f.Tmux, "id-a0"), true)
 	if log := f.tmux("show-messages", "-t", observer); strings.Contains(log, secret) {
 		t.Errorf("show-messages: %s", log)
 	}
@@ -141,15 +141,15 @@ func TestTheServerHasACleanEnvironment(t *testing.T) {
 	t.Parallel()
 	base := []string{"HOME=/root", "PATH=" + os.Getenv("PATH"), "USER=u", "LC_TIME=C", "XDG_DATA_HOME=/x", "TZ=UTC", "HTTP_PROXY=p", "https_proxy=q",
 		"Http_Proxy=no", "THE_LOOP_SLACK_BOT_TOKEN=xoxb-1", "TMUX=/x,1,1", "TMUX_PANE=%1", "LC_ALL=C", "SSH_AUTH_SOCK=/s", "EDITOR=vi"}
-	f := startWith(t, tmux.Options{Environ: base})
-	environ, _ := f.dump("a", map[string]string{"OWN": "1"})
+	f := newEnvWith(t, tmux.Options{Environ: base})
+	environ, _ := f.spawnAndDump("a", map[string]string{"OWN": "1"})
 	for name, want := range map[string]string{"USER": "u", "TZ": "UTC", "HTTP_PROXY": "p", "https_proxy": "q", "SSH_AUTH_SOCK": "/s", "OWN": "1",
 		"XDG_DATA_HOME": "/x", "LC_CTYPE": "C.UTF-8", "LC_ALL": "", "THE_LOOP_SLACK_BOT_TOKEN": "", "Http_Proxy": "", "EDITOR": "", "PWD": f.dir} {
-		if got := value(environ, name); got != want {
+		if got := environValue(environ, name); got != want {
 			t.Errorf("in the pane %s is %q, want %q", name, got, want)
 		}
 	}
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", tmuxtest.Pane(t, f.Tmux, "id-a").Server.PID))
+	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", tmuxtest.FindPane(t, f.Tmux, "id-a").Server.PID))
 	if err != nil || bytes.Contains(line, []byte("xoxb")) || bytes.Contains(line, []byte("OWN=")) {
 		t.Errorf("the server's environment: %q, %v", line, err)
 	}
@@ -157,7 +157,7 @@ func TestTheServerHasACleanEnvironment(t *testing.T) {
 
 func TestPathAndShellGoInThroughEnv(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	bin := filepath.Join(f.dir, "bin dir")
 	if err := os.Mkdir(bin, 0o700); err != nil {
 		t.Fatal(err)
@@ -177,10 +177,10 @@ func TestPathAndShellGoInThroughEnv(t *testing.T) {
 }
 
 // drn/argus#613: the agent's binary is not on a service's PATH.
-func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
+func TestInvalidSpawnIsRefusedBeforeAnythingStarts(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	var noBinary *tmux.NoBinaryError
+	f := newEnv(t)
+	var noBinary *tmux.BinaryNotFoundError
 	var reserved *tmux.ReservedError
 	big := strings.Repeat("x", 131_072)
 	for what, c := range map[string]struct {
@@ -200,7 +200,7 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 		"no program":       {func(s *sessions.Spawn) { s.Argv = nil }, func(err error) bool { return err != nil }},
 		"NUL":              {func(s *sessions.Spawn) { s.Env = map[string]string{"A": "a\x00b"} }, func(err error) bool { return err != nil }},
 	} {
-		s := f.request("a")
+		s := f.spawnRequest("a")
 		c.change(&s)
 		if _, err := f.Spawn(t.Context(), s); !c.is(err) || errors.Is(err, sessions.ErrInDoubt) {
 			t.Errorf("%s: %v", what, err)
@@ -211,11 +211,11 @@ func TestWhatCannotRunIsRefusedBeforeAnythingStarts(t *testing.T) {
 	}
 }
 
-func TestANameThatIsTakenIsRefusedAndItsPaneKeepsItsMark(t *testing.T) {
+func TestTakenNameIsRefusedAndItsPaneKeepsItsMark(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	first := f.spawn("a")
-	s := f.request("a")
+	s := f.spawnRequest("a")
 	s.Mark = "id-second"
 	if _, err := f.Spawn(t.Context(), s); !errors.Is(err, sessions.ErrNameTaken) {
 		t.Errorf("%v", err)
@@ -228,29 +228,29 @@ func TestANameThatIsTakenIsRefusedAndItsPaneKeepsItsMark(t *testing.T) {
 
 func TestFoldersWithOddNames(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	for i, name := range []string{"a#{pid}b", "w #[x", "p##q", "%H", "~", "$HOME", "a;", "é\xff", "a\nb", "-x", "#(touch x)"} {
 		dir := filepath.Join(f.dir, name)
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		s := f.request(fmt.Sprint("s", i))
+		s := f.spawnRequest(fmt.Sprint("s", i))
 		s.Cwd = dir
 		p, err := f.Spawn(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.ready(s.Name) // before, the process may be tmux still
+		f.awaitReady(s.Name) // before, the process may be tmux still
 		if got, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.PID)); err != nil || got != dir {
 			t.Errorf("%q: it runs in %q, %v", dir, got, err)
 		}
 	}
 }
 
-func TestSpawnSaysWhatItMade(t *testing.T) {
+func TestSpawnReturnsThePane(t *testing.T) {
 	t.Parallel()
-	f := start(t)
-	s := f.request("a")
+	f := newEnv(t)
+	s := f.spawnRequest("a")
 	s.Width, s.Height = 100, 30
 	p, err := f.Spawn(t.Context(), s)
 	if err != nil {
@@ -262,10 +262,10 @@ func TestSpawnSaysWhatItMade(t *testing.T) {
 	if got := f.tmux("display-message", "-p", "-t", p.ID, "#{pane_width}x#{pane_height} #{pane_in_mode} #{remain-on-exit} #{exit-empty} #{message-limit}"); got != "100x30 0 on 1 0" {
 		t.Errorf("the pane is %s", got)
 	}
-	if got := tmuxtest.Pane(t, f.Tmux, "id-a"); got != p {
+	if got := tmuxtest.FindPane(t, f.Tmux, "id-a"); got != p {
 		t.Errorf("Panes says %+v, Spawn said %+v", got, p)
 	}
-	if f.ready("a"); f.pid("a", "main") != p.PID {
+	if f.awaitReady("a"); f.pid("a", "main") != p.PID {
 		t.Error("the pane's process is not the agent")
 	}
 	if info, err := os.Stat(filepath.Join(f.dir, "c")); err != nil || info.Mode().Perm() != 0o700 {
@@ -275,9 +275,9 @@ func TestSpawnSaysWhatItMade(t *testing.T) {
 
 func TestWithoutRemainOnExitThePaneGoesWithItsProgram(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	f.spawn("stay")
-	s := f.request("a")
+	s := f.spawnRequest("a")
 	s.RemainOnExit, s.Argv = false, []string{"true"}
 	if _, err := f.Spawn(t.Context(), s); err != nil {
 		t.Fatal(err)
@@ -290,16 +290,16 @@ func TestWithoutRemainOnExitThePaneGoesWithItsProgram(t *testing.T) {
 
 func TestAnExitStatusIsReadAgainUntilItIsThere(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	f.spawn("stay")
 	for i := range 10 {
-		s := f.request(fmt.Sprint("a", i))
+		s := f.spawnRequest(fmt.Sprint("a", i))
 		s.Argv = []string{"sh", "-c", "exit 7"}
 		p, err := f.Spawn(t.Context(), s)
 		if err != nil {
 			t.Fatal(err)
 		}
-		tmuxtest.Await(t, "its death", func() bool { p = tmuxtest.Pane(t, f.Tmux, p.Mark); return p.Dead })
+		tmuxtest.Await(t, "its death", func() bool { p = tmuxtest.FindPane(t, f.Tmux, p.Mark); return p.Dead })
 		if p.ExitStatus != 7 || p.ExitSignal != "" {
 			t.Errorf("dead with %+v", p)
 		}
@@ -309,13 +309,13 @@ func TestAnExitStatusIsReadAgainUntilItIsThere(t *testing.T) {
 // The server goes with its last pane, and the next spawn comes while it does.
 func TestAServerThatIsJustGoingDownIsReplaced(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	for i := range 20 {
-		p, err := f.Spawn(t.Context(), f.request("a"))
+		p, err := f.Spawn(t.Context(), f.spawnRequest("a"))
 		if err != nil {
 			t.Fatalf("round %d: %v", i, err)
 		}
-		f.ready("a")
+		f.awaitReady("a")
 		if err := exec.CommandContext(t.Context(), "tmux", "-N", "-S", p.Server.Socket, "kill-server").Run(); err != nil {
 			t.Fatal(err)
 		}
@@ -327,10 +327,10 @@ func TestAServerThatIsJustGoingDownIsReplaced(t *testing.T) {
 
 func TestTwoSpawnsStartOneServer(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	var wg sync.WaitGroup
 	for i := range 8 {
-		s := f.request(fmt.Sprint("a", i))
+		s := f.spawnRequest(fmt.Sprint("a", i))
 		wg.Go(func() {
 			if _, err := f.Spawn(t.Context(), s); err != nil {
 				t.Error(err)
@@ -357,7 +357,7 @@ func TestTheUsersConfigurationIsNotRead(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(home, ".tmux.conf"), []byte(conf), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f := startWith(t, tmux.Options{Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}})
+	f := newEnvWith(t, tmux.Options{Environ: []string{"HOME=" + home, "PATH=" + os.Getenv("PATH")}})
 	pane := f.spawn("a")
 	if got := f.tmux("display-message", "-p", "-t", pane.ID, "#{window_index} #{pane_in_mode} #{destroy-unattached}"); got != "0 0 0" {
 		t.Errorf("%q", got)
@@ -367,7 +367,7 @@ func TestTheUsersConfigurationIsNotRead(t *testing.T) {
 // gastownhall/gascity#1174: what reaches our process group must not reach the server.
 func TestTheServerIsASessionOfItsOwn(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	server := f.spawn("a").Server.PID
 	if id, err := unix.Getsid(server); err != nil || id != server {
 		t.Errorf("the server %d is in session %d, %v", server, id, err)
@@ -376,7 +376,7 @@ func TestTheServerIsASessionOfItsOwn(t *testing.T) {
 
 func TestReservedNamesAreThoseThatTmuxOverrides(t *testing.T) {
 	t.Parallel()
-	f := start(t)
+	f := newEnv(t)
 	f.spawn("a")
 	names := []string{"TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "PWD", "TMUX", "TMUX_PANE"}
 	args := []string{"new-session", "-d", "-s", "x"}
@@ -387,7 +387,7 @@ func TestReservedNamesAreThoseThatTmuxOverrides(t *testing.T) {
 	f.tmux(append(args, "sh", "-c", "env > "+out+"~; mv "+out+"~ "+out)...)
 	environ := strings.Split(tmuxtest.AwaitFile(t, out, func(s string) bool { return s != "" }), "\n")
 	for _, name := range names {
-		if got := value(environ, name); got == "mine" || got == "" || !tmux.Reserved(name) {
+		if got := environValue(environ, name); got == "mine" || got == "" || !tmux.IsReserved(name) {
 			t.Errorf("%s is %q", name, got)
 		}
 	}

@@ -29,33 +29,33 @@ type Options struct {
 
 // Tmux is one tmux server, which runs while there are panes in it. It is safe for concurrent use.
 type Tmux struct {
-	binary  string
-	socket  []string // the arguments that choose the server
-	dir     string
-	environ []string // clean; of every client, and so of the server that one starts
-	path    string   // PATH of environ
-	nested  string   // the socket of the server that we ourselves run in; may be empty
-	log     *slog.Logger
-	timeout time.Duration
-	table   processTable
-	slots   chan struct{} // one for each client that runs
-	all     shared[[]sessions.Pane]
-	spawns  batch
-	ends    batch
+	binary      string
+	socket      []string // the arguments that choose the server
+	dir         string
+	environ     []string // clean; of every client, and so of the server that one starts
+	path        string   // PATH of environ
+	outerSocket string   // the socket of the server that we ourselves run in; may be empty
+	log         *slog.Logger
+	timeout     time.Duration
+	processes   processTable
+	clientSlots chan struct{} // one for each client that runs
+	paneList    coalescer[[]sessions.Pane]
+	spawnBatch  clientBatch
+	endBatch    clientBatch
 
 	// mu guards the fields that follow.
-	mu      sync.Mutex
-	settled map[sessions.Pane]bool // dead panes of which tmux will not tell how they died
+	mu           sync.Mutex
+	unknownExits map[sessions.Pane]bool // dead panes of which tmux will not tell how they died
 
-	checking sync.Mutex // held while the version is asked
-	checked  bool       // guarded by checking: it is new enough
+	checkMu  sync.Mutex // held while the version is asked
+	isUsable bool       // guarded by checking: it is new enough
 }
 
 var _ sessions.Terminal = (*Tmux)(nil)
 
 const defaultTimeout = 10 * time.Second
 
-var socketName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`) })
+var socketNamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`) })
 
 // New checks the options and starts nothing; whether there is a usable tmux is [Tmux.Check]'s to say.
 func New(o Options) (*Tmux, error) {
@@ -69,12 +69,12 @@ func New(o Options) (*Tmux, error) {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
-	t := &Tmux{binary: o.Binary, socket: socket, dir: filepath.Clean(o.Dir), log: o.Log, timeout: o.Timeout, table: sharedTable{newProcessTable(), &shared[[]process]{pace: 3}},
-		slots: make(chan struct{}, max(4, 2*runtime.NumCPU()))} // more clients at once would only wait for each other
-	t.spawns.start, t.all.pace = true, 3
+	t := &Tmux{binary: o.Binary, socket: socket, dir: filepath.Clean(o.Dir), log: o.Log, timeout: o.Timeout, processes: coalescedTable{newProcessTable(), &coalescer[[]process]{pauseFactor: 3}},
+		clientSlots: make(chan struct{}, max(4, 2*runtime.NumCPU()))} // more clients at once would only wait for each other
+	t.spawnBatch.mayStartServer, t.paneList.pauseFactor = true, 3
 	t.environ = cleanEnviron(o.Environ)
-	t.path = lookup(t.environ, "PATH")
-	t.nested, _, _ = strings.Cut(lookup(o.Environ, "TMUX"), ",")
+	t.path = lookupEnv(t.environ, "PATH")
+	t.outerSocket, _, _ = strings.Cut(lookupEnv(o.Environ, "TMUX"), ",")
 	if t.log == nil {
 		t.log = slog.New(slog.DiscardHandler)
 	}
@@ -93,24 +93,24 @@ func socketArgs(o Options) ([]string, error) {
 		return nil, fmt.Errorf("tmux: the socket's path must be absolute, not %q", o.SocketPath)
 	case o.SocketPath != "":
 		return []string{"-S", o.SocketPath}, nil
-	case !socketName().MatchString(o.SocketName):
+	case !socketNamePattern().MatchString(o.SocketName):
 		return nil, fmt.Errorf("tmux: %q is no name for a socket", o.SocketName)
 	}
 	return []string{"-L", o.SocketName}, nil
 }
 
-// program is the path of the tmux binary; [ErrNoTmux] when there is none.
-func (t *Tmux) program() (string, error) {
+// findBinary is the path of the tmux binary; [ErrNoTmux] when there is none.
+func (t *Tmux) findBinary() (string, error) {
 	found, err := findProgram(t.binary, t.path, "/")
 	if err != nil {
-		return "", &callError{verb: "client", message: err.Error(), cause: ErrNoTmux, untouched: true}
+		return "", &callError{verb: "client", message: err.Error(), cause: ErrNoTmux, noEffect: true}
 	}
 	return found, nil
 }
 
 // Version is what tmux -V says, e.g. 3.3a. It asks the binary, not the server that runs.
 func (t *Tmux) Version(ctx context.Context) (Version, error) {
-	binary, err := t.program()
+	binary, err := t.findBinary()
 	if err != nil {
 		return Version{}, err
 	}
@@ -131,18 +131,18 @@ func (t *Tmux) Version(ctx context.Context) (Version, error) {
 
 // Check says whether there is a tmux that can be used: [ErrNoTmux] or [ErrTooOld] when not. A good answer is kept.
 func (t *Tmux) Check(ctx context.Context) error {
-	t.checking.Lock()
-	defer t.checking.Unlock()
-	if t.checked {
+	t.checkMu.Lock()
+	defer t.checkMu.Unlock()
+	if t.isUsable {
 		return nil
 	}
 	v, err := t.Version(ctx)
 	if err != nil {
 		return err
 	}
-	if !v.usable() {
+	if !v.isSupported() {
 		return fmt.Errorf("%w: this is %s", ErrTooOld, v.Text)
 	}
-	t.checked = true
+	t.isUsable = true
 	return nil
 }

@@ -15,12 +15,12 @@ type Version struct {
 	OpenBSD      bool
 }
 
-var versionText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:tmux )?((?:(next|openbsd)-)?(\d+)\.(\d+)\S*)$`) })
+var versionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:tmux )?((?:(next|openbsd)-)?(\d+)\.(\d+)\S*)$`) })
 
 // ParseVersion reads what tmux -V prints. The development version (master) has no number and is refused.
 func ParseVersion(text string) (Version, error) {
 	text = strings.TrimSpace(text)
-	m := versionText().FindStringSubmatch(text)
+	m := versionPattern().FindStringSubmatch(text)
 	if m == nil {
 		return Version{}, fmt.Errorf("cannot read the version of tmux from %q", text)
 	}
@@ -35,8 +35,8 @@ func ParseVersion(text string) (Version, error) {
 	return v, nil
 }
 
-// usable: new-session -e and run-shell -C came with 3.2, which OpenBSD had in 6.9.
-func (v Version) usable() bool {
+// isSupported: new-session -e and run-shell -C came with 3.2, which OpenBSD had in 6.9.
+func (v Version) isSupported() bool {
 	if v.OpenBSD {
 		return v.Major > 6 || v.Major == 6 && v.Minor >= 9
 	}

@@ -61,7 +61,7 @@ func (c *Config) HarnessSet(builtin ...sessions.Harness) harness.Set {
 		t := harness.Template{Title: name, Binary: h.Binary, Args: h.Args, ResumeArgs: h.ResumeArgs,
 			CommandPrefixes: h.CommandPrefixes, SubmitDelay: h.SubmitDelay}
 		if h.Reports {
-			all = append(all, harness.Reporting{Template: t, Reports: filepath.Join(c.StateRoot, "reports")})
+			all = append(all, harness.ReportingTemplate{Template: t, ReportDir: filepath.Join(c.StateRoot, "reports")})
 		} else {
 			all = append(all, t)
 		}

@@ -21,9 +21,9 @@ import (
 type Model struct {
 	URL string
 
-	mu      sync.Mutex // guards the fields that follow
-	texts   []string   // the user's in the newest request that offers tools
-	answers int
+	mu       sync.Mutex // guards the fields that follow
+	texts    []string   // the user's in the newest request that offers tools
+	requests int
 }
 
 // NewModel is a model that is there until the test ends.
@@ -36,15 +36,15 @@ func NewModel(t testing.TB) *Model {
 	return m
 }
 
-// Heard are the texts of the user in the newest conversation, in order.
-func (m *Model) Heard() []string {
+// UserTexts are the texts of the user in the newest conversation, in order.
+func (m *Model) UserTexts() []string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]string(nil), m.texts...)
 }
 
-// Total is how many texts of the user's the newest conversation has that hold a word; all of them when it is empty.
-func (m *Model) Total(word string) int {
+// CountTexts is how many texts of the user's the newest conversation has that hold a word; all of them when it is empty.
+func (m *Model) CountTexts(word string) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := 0
@@ -56,21 +56,21 @@ func (m *Model) Total(word string) int {
 	return n
 }
 
-// turn is a request as all three APIs have it.
-type turn struct {
-	n      int
-	model  string
-	texts  []string // the user's, oldest first
-	last   string   // what the user said after the last answer
-	result bool     // the last message is a tool's result
-	tools  []string
+// modelRequest is a request as all three APIs have it.
+type modelRequest struct {
+	number       int
+	model        string
+	texts        []string // the user's, oldest first
+	newestText   string   // what the user said after the last answer
+	isToolResult bool     // the last message is a tool's result
+	tools        []string
 }
 
-func (t turn) order(name string) (string, bool) {
-	if len(t.tools) == 0 || t.result && name == "run" {
+func (t modelRequest) directive(name string) (string, bool) {
+	if len(t.tools) == 0 || t.isToolResult && name == "run" {
 		return "", false
 	}
-	m := regexp.MustCompile(`(?s)\[\[` + name + ` (.*?)\]\]`).FindStringSubmatch(t.last)
+	m := regexp.MustCompile(`(?s)\[\[` + name + ` (.*?)\]\]`).FindStringSubmatch(t.newestText)
 	if m == nil {
 		return "", false
 	}
@@ -84,33 +84,33 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path := r.URL.Path
-	var speak func(http.ResponseWriter, turn)
-	var t turn
+	var speak func(http.ResponseWriter, modelRequest)
+	var t modelRequest
 	switch {
 	case strings.HasSuffix(path, "/count_tokens"), strings.HasSuffix(path, ":countTokens"):
-		answerJSON(w, map[string]any{"input_tokens": 1, "totalTokens": 1})
+		writeJSON(w, map[string]any{"input_tokens": 1, "totalTokens": 1})
 		return
 	case strings.HasSuffix(path, "/messages") && r.Method == http.MethodPost:
-		t, speak = anthropicTurn(body), speakAnthropic
+		t, speak = parseAnthropic(body), writeAnthropic
 	case strings.HasSuffix(path, "/responses") && r.Method == http.MethodPost:
-		t, speak = openAITurn(body), speakOpenAI
+		t, speak = parseOpenAI(body), writeOpenAI
 	case strings.HasSuffix(path, ":streamGenerateContent"):
-		t, speak = geminiTurn(body), speakGemini
+		t, speak = parseGemini(body), writeGemini
 	case strings.HasSuffix(path, ":generateContent"):
-		answerJSON(w, geminiParts(map[string]any{"text": `{"reasoning":"x","model_choice":"flash"}`}))
+		writeJSON(w, geminiParts(map[string]any{"text": `{"reasoning":"x","model_choice":"flash"}`}))
 		return
 	default:
 		http.NotFound(w, r)
 		return
 	}
-	m.note(&t)
-	if status, ok := t.order("fail"); ok {
+	m.recordRequest(&t)
+	if status, ok := t.directive("fail"); ok {
 		code, _ := strconv.Atoi(status)
 		http.Error(w, `{"type":"error","error":{"type":"api_error","message":"as asked"}}`, code)
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	if ms, ok := t.order("wait"); ok && !t.result {
+	if ms, ok := t.directive("wait"); ok && !t.isToolResult {
 		n, _ := strconv.Atoi(ms)
 		timer := time.NewTimer(time.Duration(n) * time.Millisecond)
 		defer timer.Stop()
@@ -123,21 +123,21 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	speak(w, t)
 }
 
-func (m *Model) note(t *turn) {
+func (m *Model) recordRequest(t *modelRequest) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.answers++
-	t.n = m.answers
+	m.requests++
+	t.number = m.requests
 	if len(t.tools) > 0 && len(t.texts) > 0 {
 		m.texts = t.texts
 	}
 }
 
-func (t turn) reply() string {
-	if text, ok := t.order("say"); ok {
+func (t modelRequest) reply() string {
+	if text, ok := t.directive("say"); ok {
 		return text
 	}
-	if n, ok := t.order("lines"); ok {
+	if n, ok := t.directive("lines"); ok {
 		var b strings.Builder
 		count, _ := strconv.Atoi(n)
 		for i := range count {
@@ -145,10 +145,10 @@ func (t turn) reply() string {
 		}
 		return b.String()
 	}
-	return fmt.Sprintf("Answer %d to %d texts.", t.n, len(t.texts))
+	return fmt.Sprintf("Answer %d to %d texts.", t.number, len(t.texts))
 }
 
-func answerJSON(w http.ResponseWriter, v any) {
+func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v)
 }
@@ -165,24 +165,24 @@ func sendEvent(w http.ResponseWriter, name string, v map[string]any) {
 	}
 }
 
-var reminder = regexp.MustCompile(`(?s)<(system-reminder|environment_context|session_context)>.*?</(system-reminder|environment_context|session_context)>`)
+var injectedText = regexp.MustCompile(`(?s)<(system-reminder|environment_context|session_context)>.*?</(system-reminder|environment_context|session_context)>`)
 
-// codexTitle begins what Codex asks a model for beside the conversation, at any moment of its first turn.
-const codexTitle = "Generate a concise, single-line task title"
+// codexTitlePrompt begins what Codex asks a model for beside the conversation, at any moment of its first turn.
+const codexTitlePrompt = "Generate a concise, single-line task title"
 
-// add adds a text of the user's unless the program wrote it.
-func (t *turn) add(text string, newest bool) {
-	text = strings.TrimSpace(reminder.ReplaceAllString(text, ""))
-	if text == "" || strings.HasPrefix(text, "# AGENTS.md") || strings.HasPrefix(text, codexTitle) {
+// addText adds a text of the user's unless the program wrote it.
+func (t *modelRequest) addText(text string, newest bool) {
+	text = strings.TrimSpace(injectedText.ReplaceAllString(text, ""))
+	if text == "" || strings.HasPrefix(text, "# AGENTS.md") || strings.HasPrefix(text, codexTitlePrompt) {
 		return
 	}
 	t.texts = append(t.texts, text)
 	if newest {
-		t.last += text + "\n"
+		t.newestText += text + "\n"
 	}
 }
 
-func anthropicTurn(body []byte) turn {
+func parseAnthropic(body []byte) modelRequest {
 	var q struct {
 		Model    string
 		Messages []struct {
@@ -192,7 +192,7 @@ func anthropicTurn(body []byte) turn {
 		Tools []struct{ Name string }
 	}
 	_ = json.Unmarshal(body, &q)
-	t := turn{model: q.Model}
+	t := modelRequest{model: q.Model}
 	for _, tool := range q.Tools {
 		t.tools = append(t.tools, tool.Name)
 	}
@@ -215,27 +215,27 @@ func anthropicTurn(body []byte) turn {
 		}
 		for _, b := range blocks {
 			newest := i >= answered
-			t.result = t.result || newest && b.Type == "tool_result"
+			t.isToolResult = t.isToolResult || newest && b.Type == "tool_result"
 			if b.Type == "text" {
-				t.add(b.Text, newest)
+				t.addText(b.Text, newest)
 			}
 		}
 	}
 	return t
 }
 
-func speakAnthropic(w http.ResponseWriter, t turn) {
+func writeAnthropic(w http.ResponseWriter, t modelRequest) {
 	usage := map[string]any{"input_tokens": 1, "output_tokens": 1, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}
-	sendEvent(w, "message_start", map[string]any{"message": map[string]any{"id": fmt.Sprintf("msg_%d", t.n), "type": "message",
+	sendEvent(w, "message_start", map[string]any{"message": map[string]any{"id": fmt.Sprintf("msg_%d", t.number), "type": "message",
 		"role": "assistant", "model": t.model, "content": []any{}, "stop_reason": nil, "stop_sequence": nil, "usage": usage}})
 	sendEvent(w, "content_block_start", map[string]any{"index": 0, "content_block": map[string]any{"type": "text", "text": ""}})
 	sendEvent(w, "content_block_delta", map[string]any{"index": 0, "delta": map[string]any{"type": "text_delta", "text": t.reply()}})
 	sendEvent(w, "content_block_stop", map[string]any{"index": 0})
 	stop := "end_turn"
-	for i, c := range t.calls() {
+	for i, c := range t.toolCalls() {
 		stop = "tool_use"
 		sendEvent(w, "content_block_start", map[string]any{"index": 1 + i, "content_block": map[string]any{"type": "tool_use",
-			"id": fmt.Sprintf("toolu_%d_%d", t.n, i), "name": c.tool, "input": map[string]any{}}})
+			"id": fmt.Sprintf("toolu_%d_%d", t.number, i), "name": c.tool, "input": map[string]any{}}})
 		sendEvent(w, "content_block_delta", map[string]any{"index": 1 + i, "delta": map[string]any{"type": "input_json_delta", "partial_json": c.input}})
 		sendEvent(w, "content_block_stop", map[string]any{"index": 1 + i})
 	}
@@ -243,19 +243,19 @@ func speakAnthropic(w http.ResponseWriter, t turn) {
 	sendEvent(w, "message_stop", map[string]any{})
 }
 
-// call is a tool that is to be used.
-type call struct{ tool, input string }
+// toolCall is a tool that is to be used.
+type toolCall struct{ tool, input string }
 
-// calls are the tools that the newest text asks for.
-func (t turn) calls() []call {
-	var all []call
-	if command, ok := t.order("run"); ok {
+// toolCalls are the tools that the newest text asks for.
+func (t modelRequest) toolCalls() []toolCall {
+	var all []toolCall
+	if command, ok := t.directive("run"); ok {
 		tool, input := shellTool(t.tools, command)
-		all = append(all, call{tool, input})
+		all = append(all, toolCall{tool, input})
 	}
-	if len(t.tools) > 0 && !t.result {
-		for _, m := range regexp.MustCompile(`(?s)\[\[call (\S+) (.*?)\]\](?:\s|$)`).FindAllStringSubmatch(t.last, -1) {
-			all = append(all, call{m[1], m[2]})
+	if len(t.tools) > 0 && !t.isToolResult {
+		for _, m := range regexp.MustCompile(`(?s)\[\[call (\S+) (.*?)\]\](?:\s|$)`).FindAllStringSubmatch(t.newestText, -1) {
+			all = append(all, toolCall{m[1], m[2]})
 		}
 	}
 	return all
@@ -273,7 +273,7 @@ func shellTool(tools []string, command string) (name, input string) {
 	return "none", "{}"
 }
 
-func openAITurn(body []byte) turn {
+func parseOpenAI(body []byte) modelRequest {
 	var q struct {
 		Model string
 		Input []struct {
@@ -283,13 +283,13 @@ func openAITurn(body []byte) turn {
 		Tools []struct{ Type, Name string }
 	}
 	_ = json.Unmarshal(body, &q)
-	t := turn{model: q.Model}
+	t := modelRequest{model: q.Model}
 	for _, tool := range q.Tools {
 		t.tools = append(t.tools, tool.Name)
 	}
 	for i, item := range q.Input {
 		newest := i == len(q.Input)-1
-		t.result = newest && strings.HasSuffix(item.Type, "_output")
+		t.isToolResult = newest && strings.HasSuffix(item.Type, "_output")
 		if item.Type == "additional_tools" { // where Codex 0.171 puts them for the newest models
 			t.tools = append(t.tools, "exec")
 		}
@@ -298,19 +298,19 @@ func openAITurn(body []byte) turn {
 			continue
 		}
 		for _, b := range blocks {
-			t.add(b.Text, newest)
+			t.addText(b.Text, newest)
 		}
 	}
 	return t
 }
 
-func speakOpenAI(w http.ResponseWriter, t turn) {
-	id := fmt.Sprintf("resp_%d", t.n)
-	items := []any{map[string]any{"type": "message", "role": "assistant", "id": fmt.Sprintf("item_%d", t.n), "status": "completed",
+func writeOpenAI(w http.ResponseWriter, t modelRequest) {
+	id := fmt.Sprintf("resp_%d", t.number)
+	items := []any{map[string]any{"type": "message", "role": "assistant", "id": fmt.Sprintf("item_%d", t.number), "status": "completed",
 		"content": []any{map[string]any{"type": "output_text", "text": t.reply(), "annotations": []any{}}}}}
-	if command, ok := t.order("run"); ok {
+	if command, ok := t.directive("run"); ok {
 		script, _ := json.Marshal(map[string]any{"cmd": command, "sandbox_permissions": "require_escalated", "justification": "as asked"})
-		items = append(items, map[string]any{"type": "custom_tool_call", "id": fmt.Sprintf("tool_%d", t.n), "call_id": fmt.Sprintf("call_%d", t.n),
+		items = append(items, map[string]any{"type": "custom_tool_call", "id": fmt.Sprintf("tool_%d", t.number), "call_id": fmt.Sprintf("call_%d", t.number),
 			"name": "exec", "input": "text(await tools.exec_command(" + string(script) + "))", "status": "completed"})
 	}
 	sendEvent(w, "response.created", map[string]any{"response": map[string]any{"id": id}})
@@ -321,7 +321,7 @@ func speakOpenAI(w http.ResponseWriter, t turn) {
 		"usage": map[string]any{"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}}})
 }
 
-func geminiTurn(body []byte) turn {
+func parseGemini(body []byte) modelRequest {
 	var q struct {
 		Contents []struct {
 			Role  string
@@ -333,7 +333,7 @@ func geminiTurn(body []byte) turn {
 		Tools []struct{ FunctionDeclarations []struct{ Name string } }
 	}
 	_ = json.Unmarshal(body, &q)
-	var t turn
+	var t modelRequest
 	for _, group := range q.Tools {
 		for _, f := range group.FunctionDeclarations {
 			t.tools = append(t.tools, f.Name)
@@ -342,9 +342,9 @@ func geminiTurn(body []byte) turn {
 	for i, c := range q.Contents {
 		newest := i == len(q.Contents)-1
 		for _, p := range c.Parts {
-			t.result = t.result || newest && len(p.FunctionResponse) > 0
+			t.isToolResult = t.isToolResult || newest && len(p.FunctionResponse) > 0
 			if c.Role == "user" && p.Text != "" {
-				t.add(p.Text, newest)
+				t.addText(p.Text, newest)
 			}
 		}
 	}
@@ -357,9 +357,9 @@ func geminiParts(parts ...any) map[string]any {
 		"usageMetadata": map[string]any{"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2}}
 }
 
-func speakGemini(w http.ResponseWriter, t turn) {
+func writeGemini(w http.ResponseWriter, t modelRequest) {
 	parts := []any{map[string]any{"text": t.reply()}}
-	if command, ok := t.order("run"); ok {
+	if command, ok := t.directive("run"); ok {
 		tool, input := shellTool(t.tools, command)
 		parts = append(parts, map[string]any{"functionCall": map[string]any{"name": tool, "args": json.RawMessage(input)}})
 	}

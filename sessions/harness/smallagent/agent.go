@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// escapeAfter is how long an ESC waits for the rest of a sequence before it is the Escape key.
-const escapeAfter = 100 * time.Millisecond
+// escapeTimeout is how long an ESC waits for the rest of a sequence before it is the Escape key.
+const escapeTimeout = 100 * time.Millisecond
 
-// logMost is how many paragraphs the view keeps.
-const logMost = 300
+// maxLogParagraphs is how many paragraphs the view keeps.
+const maxLogParagraphs = 300
 
 // alarm is a timer that is not always set; its zero value never rings.
 type alarm struct {
@@ -49,32 +49,32 @@ type agent struct {
 	chunks  <-chan chunk
 	signals <-chan os.Signal
 
-	decoder  decoder
-	box      box
-	pastedAt time.Time
-	chord    bool // C-x was the last key
-	warned   bool // C-c was the last key
-	lost     int  // Enters lost to --lose-enters
+	decoder      decoder
+	box          box
+	pastedAt     time.Time
+	chordPending bool // C-x was the last key
+	breakWarned  bool // C-c was the last key
+	lostEnters   int  // Enters lost to --lose-enters
 
-	startedAt time.Time
-	starting  bool
-	turn      *message
-	dialog    *dialog
-	queue     []message
-	log       []said
-	family    *family
-	hook      *hook // it may answer the dialog
+	startedAt  time.Time
+	starting   bool
+	turn       *message
+	dialog     *dialog
+	queue      []message
+	paragraphs []paragraph
+	children   *childProcesses
+	hook       *hook // it may answer the dialog
 
 	startAlarm, turnAlarm, escapeAlarm alarm
 
-	ended  bool
-	status int
-	why    string
+	ended     bool
+	status    int
+	endReason string
 }
 
 // run begins, goes from event to event, and records the end.
 func (a *agent) run(ctx context.Context) (int, error) {
-	if err := a.begin(); err != nil {
+	if err := a.start(); err != nil {
 		return StatusFailed, err
 	}
 	defer a.startAlarm.stop()
@@ -82,28 +82,28 @@ func (a *agent) run(ctx context.Context) (int, error) {
 	defer a.escapeAlarm.stop()
 	for !a.ended {
 		a.draw()
-		a.wait(ctx)
+		a.handleNext(ctx)
 	}
 	a.hook.end()
 	if a.status == StatusOK {
-		a.family.end()
+		a.children.end()
 	} else {
-		a.family.leave()
+		a.children.release()
 	}
-	return a.status, a.conv.add(Entry{Type: TypeEnd, Text: a.why, Status: a.status})
+	return a.status, a.conv.add(Entry{Type: TypeEnd, Text: a.endReason, Status: a.status})
 }
 
-func (a *agent) begin() error {
-	a.recall()
+func (a *agent) start() error {
+	a.showHistory()
 	how := HowNew
 	if a.opts.resume != "" {
 		how = HowResume
-		a.say("note", fmt.Sprintf("resumed, %s so far", plural(a.conv.turns, "turn")))
+		a.show("note", fmt.Sprintf("resumed, %s so far", plural(a.conv.turns, "turn")))
 	}
 	if err := a.conv.add(Entry{Type: TypeStart, How: how, Pid: os.Getpid()}); err != nil {
 		return err
 	}
-	if err := a.fork(); err != nil {
+	if err := a.startChildren(); err != nil {
 		return err
 	}
 	a.startedAt = time.Now().Add(a.opts.startDelay)
@@ -116,38 +116,38 @@ func (a *agent) begin() error {
 	return nil
 }
 
-func (a *agent) fork() (err error) {
+func (a *agent) startChildren() (err error) {
 	if !a.opts.fork {
 		return nil
 	}
-	if a.family, err = startFamily(a.opts.ignoreTerm); err != nil {
+	if a.children, err = startChildProcesses(a.opts.ignoreTerm); err != nil {
 		return err
 	}
-	return a.conv.add(Entry{Type: TypeFork, Pids: a.family.pids})
+	return a.conv.add(Entry{Type: TypeFork, Pids: a.children.pids})
 }
 
-// recall shows what the record holds.
-func (a *agent) recall() {
+// showHistory shows what the record holds.
+func (a *agent) showHistory() {
 	for _, e := range a.conv.entries {
 		switch e.Type {
 		case TypeUser, TypeShell, TypeCommand:
-			a.say("you", e.Text)
+			a.show("you", e.Text)
 		case TypeAgent:
-			a.say("agent", e.Text)
+			a.show("agent", e.Text)
 		}
 	}
 	a.conv.entries = nil
 }
 
-func (a *agent) say(who, text string) {
-	a.log = append(a.log, said{who, text})
-	if len(a.log) > 2*logMost {
-		a.log = append([]said(nil), a.log[logMost:]...)
+func (a *agent) show(who, text string) {
+	a.paragraphs = append(a.paragraphs, paragraph{who, text})
+	if len(a.paragraphs) > 2*maxLogParagraphs {
+		a.paragraphs = append([]paragraph(nil), a.paragraphs[maxLogParagraphs:]...)
 	}
 }
 
 func (a *agent) draw() {
-	p := picture{log: a.log, hint: a.hint(), box: &a.box, dialog: a.dialog, state: a.state(), id: a.conv.id}
+	p := screenContent{paragraphs: a.paragraphs, hint: a.hintText(), box: &a.box, dialog: a.dialog, state: a.state(), id: a.conv.id}
 	p.columns, p.rows = a.term.size()
 	a.term.draw(p.frame())
 }
@@ -164,9 +164,9 @@ func (a *agent) state() State {
 	return StateReady
 }
 
-func (a *agent) hint() string {
+func (a *agent) hintText() string {
 	switch {
-	case a.warned:
+	case a.breakWarned:
 		return "C-c again ends the agent"
 	case len(a.queue) > 0 && a.turn != nil:
 		return plural(len(a.queue), "message") + " waiting for this turn to end"
@@ -176,40 +176,40 @@ func (a *agent) hint() string {
 	return ""
 }
 
-func (a *agent) wait(ctx context.Context) {
+func (a *agent) handleNext(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 		a.end("the caller ended it", 128+int(unix.SIGTERM))
 	case s := <-a.signals:
-		a.signalled(s)
+		a.handleSignal(s)
 	case c, ok := <-a.chunks:
-		a.arrived(c, ok)
+		a.handleInput(c, ok)
 	case <-a.startAlarm.C:
 		a.starting = false
-		a.next()
+		a.startNext()
 	case <-a.turnAlarm.C:
 		a.turnAlarm.stop()
-		a.answer()
+		a.finishTurn()
 	case <-a.escapeAlarm.C:
 		a.escapeAlarm.stop()
-		a.escapeDue()
-	case said := <-a.hookAnswers():
-		a.hooked(said)
+		a.handleEscapeTimeout()
+	case said := <-a.hookDecisions():
+		a.handleHookDecision(said)
 	}
 }
 
 func (a *agent) end(why string, status int) {
-	a.ended, a.why, a.status = true, why, status
+	a.ended, a.endReason, a.status = true, why, status
 }
 
-func (a *agent) signalled(s os.Signal) {
+func (a *agent) handleSignal(s os.Signal) {
 	switch s {
 	case unix.SIGWINCH:
 		a.term.drawn = nil
 	case unix.SIGCHLD:
-		a.family.reap()
+		a.children.reap()
 	case unix.SIGHUP:
-		a.hungUp()
+		a.handleHangup()
 	case unix.SIGTERM:
 		if !a.opts.ignoreTerm {
 			a.end("terminated", 128+int(unix.SIGTERM))
@@ -219,36 +219,36 @@ func (a *agent) signalled(s os.Signal) {
 	}
 }
 
-func (a *agent) hungUp() {
+func (a *agent) handleHangup() {
 	if !a.opts.ignoreHup {
 		a.end("hung up", 128+int(unix.SIGHUP))
 	}
 }
 
-func (a *agent) arrived(c chunk, ok bool) {
+func (a *agent) handleInput(c chunk, ok bool) {
 	if !ok {
 		a.chunks = nil
-		a.hungUp()
+		a.handleHangup()
 		return
 	}
 	a.escapeAlarm.stop()
-	a.handleAll(a.decoder.feed(c.data), c.at)
-	if a.decoder.waiting() {
-		a.escapeAlarm.set(escapeAfter)
+	a.handleEvents(a.decoder.feed(c.data), c.at)
+	if a.decoder.isEscapePending() {
+		a.escapeAlarm.set(escapeTimeout)
 	}
 }
 
-// escapeDue takes a waiting ESC for the key, unless its rest has come and only we are late.
-func (a *agent) escapeDue() {
+// handleEscapeTimeout takes a waiting ESC for the key, unless its rest has come and only we are late.
+func (a *agent) handleEscapeTimeout() {
 	select {
 	case c, ok := <-a.chunks:
-		a.arrived(c, ok)
+		a.handleInput(c, ok)
 	default:
-		a.handleAll(a.decoder.flush(), time.Now())
+		a.handleEvents(a.decoder.flush(), time.Now())
 	}
 }
 
-func (a *agent) handleAll(events []event, at time.Time) {
+func (a *agent) handleEvents(events []event, at time.Time) {
 	for _, e := range events {
 		if a.ended {
 			return
@@ -258,19 +258,19 @@ func (a *agent) handleAll(events []event, at time.Time) {
 }
 
 func (a *agent) handle(e event, at time.Time) {
-	chord, warned := a.chord, a.warned
-	a.chord, a.warned = e.key == keyChord, false
+	chord, warned := a.chordPending, a.breakWarned
+	a.chordPending, a.breakWarned = e.key == keyChord, false
 	switch {
 	case e.key == keyRedraw:
 		a.term.drawn = nil
 	case a.dialog != nil:
-		a.dialogKey(e)
+		a.handleDialogKey(e)
 	case e.key == keyEnter, e.key == keySubmit && chord:
-		a.enter(at)
+		a.handleEnter(at)
 	case e.key == keyEscape:
 		a.interrupt()
 	case e.key == keyBreak:
-		a.breakKey(warned)
+		a.handleBreak(warned)
 	case e.key == keyEOF:
 		if a.box.empty() {
 			a.end("its user ended it", StatusOK)
@@ -287,12 +287,12 @@ func (a *agent) edit(e event, at time.Time) {
 	a.box.edit(e)
 }
 
-func (a *agent) breakKey(warned bool) {
+func (a *agent) handleBreak(warned bool) {
 	if warned {
 		a.end("its user ended it", StatusOK)
 		return
 	}
-	a.warned = true
+	a.breakWarned = true
 	if a.turn != nil {
 		a.interrupt()
 		return
@@ -300,22 +300,22 @@ func (a *agent) breakKey(warned bool) {
 	a.box.clear()
 }
 
-func (a *agent) enter(at time.Time) {
+func (a *agent) handleEnter(at time.Time) {
 	text := a.box.text()
-	if strings.TrimSpace(text) == "" || a.enterIsLost(at) {
+	if strings.TrimSpace(text) == "" || a.isEnterLost(at) {
 		return
 	}
-	if a.submit(text, a.box.how()) {
+	if a.submit(text, a.box.inputMethod()) {
 		a.box.clear()
 	}
 }
 
-func (a *agent) enterIsLost(at time.Time) bool {
+func (a *agent) isEnterLost(at time.Time) bool {
 	if at.Before(a.startedAt) || at.Sub(a.pastedAt) < a.opts.enterGap {
 		return true
 	}
-	if a.lost < a.opts.loseEnters {
-		a.lost++
+	if a.lostEnters < a.opts.loseEnters {
+		a.lostEnters++
 		return true
 	}
 	return false
@@ -323,24 +323,24 @@ func (a *agent) enterIsLost(at time.Time) bool {
 
 // submit records a text before anything else is done with it. What cannot be recorded is not taken.
 func (a *agent) submit(text, how string) bool {
-	m := message{kindOf(text), text, how}
-	if !a.record(Entry{Type: m.kind, Text: text, How: how}) {
+	m := message{entryType(text), text, how}
+	if !a.appendEntry(Entry{Type: m.kind, Text: text, How: how}) {
 		return false
 	}
 	a.queue = append(a.queue, m)
-	a.next()
+	a.startNext()
 	return true
 }
 
-func (a *agent) record(e Entry) bool {
+func (a *agent) appendEntry(e Entry) bool {
 	if err := a.conv.add(e); err != nil {
-		a.say("note", err.Error())
+		a.show("note", err.Error())
 		return false
 	}
 	return true
 }
 
-func kindOf(text string) string {
+func entryType(text string) string {
 	switch bare := strings.TrimSpace(text); {
 	case strings.HasPrefix(text, "!"):
 		return TypeShell
@@ -351,32 +351,32 @@ func kindOf(text string) string {
 }
 
 // next takes what waits until a turn runs.
-func (a *agent) next() {
+func (a *agent) startNext() {
 	for !a.ended && !a.starting && a.turn == nil && len(a.queue) > 0 {
 		m := a.queue[0]
 		a.queue = a.queue[1:]
-		a.say("you", m.text)
+		a.show("you", m.text)
 		switch m.kind {
 		case TypeShell:
-			a.say("note", "a command for the shell; this agent runs none")
+			a.show("note", "a command for the shell; this agent runs none")
 		case TypeCommand:
-			a.command(strings.TrimSpace(m.text))
+			a.runCommand(strings.TrimSpace(m.text))
 		default:
 			a.startTurn(m)
 		}
 	}
 }
 
-func (a *agent) command(text string) {
+func (a *agent) runCommand(text string) {
 	switch text {
 	case "exit", "quit":
 		a.end("its user ended it", StatusOK)
 	case "/clear":
-		a.clear()
+		a.clearConversation()
 	case "/help":
-		a.say("note", help)
+		a.show("note", help)
 	default:
-		a.say("note", "unknown command; /help says which there are")
+		a.show("note", "unknown command; /help says which there are")
 	}
 }
 
@@ -384,21 +384,21 @@ const help = `Enter sends, C-j is a new line, Escape interrupts, C-c C-c or exit
 /clear begins a new conversation; !TEXT would be a shell command.
 ask: TEXT asks for permission, choose: TEXT lets you choose, menu opens a menu, slow: 2s takes its time, say: TEXT is answered with TEXT.`
 
-// clear goes on in a new conversation with a new id, as some agents do when they are asked to forget.
-func (a *agent) clear() {
+// clearConversation goes on in a new conversation with a new id, as some agents do when they are asked to forget.
+func (a *agent) clearConversation() {
 	c, err := createConversation(a.conv.dir, newID())
 	if err != nil {
-		a.say("note", err.Error())
+		a.show("note", err.Error())
 		return
 	}
-	a.record(Entry{Type: TypeClear, Conversation: c.id})
+	a.appendEntry(Entry{Type: TypeClear, Conversation: c.id})
 	old := a.conv
-	a.conv, a.log = c, nil
-	a.record(Entry{Type: TypeStart, How: HowClear, Pid: os.Getpid(), Conversation: old.id})
+	a.conv, a.paragraphs = c, nil
+	a.appendEntry(Entry{Type: TypeStart, How: HowClear, Pid: os.Getpid(), Conversation: old.id})
 	if err := old.close(); err != nil {
-		a.say("note", err.Error())
+		a.show("note", err.Error())
 	}
-	a.say("note", "a new conversation; the one before is kept as "+old.id)
+	a.show("note", "a new conversation; the one before is kept as "+old.id)
 }
 
 func (a *agent) startTurn(m message) {
@@ -407,32 +407,32 @@ func (a *agent) startTurn(m message) {
 		a.turnAlarm.set(a.opts.delayFor(m.text))
 		return
 	}
-	a.ask(a.dialog)
+	a.startHook(a.dialog)
 }
 
 // dialogFor is the dialog that a message opens, or nil.
 func (o *options) dialogFor(text string) *dialog {
 	if strings.TrimSpace(text) == "menu" {
-		return &dialog{title: "Menu", choices: []string{"Go on", "Go on, but carefully"}, menu: true}
+		return &dialog{title: "Menu", choices: []string{"Go on", "Go on, but carefully"}, isMenu: true}
 	}
 	line, _, _ := strings.Cut(text, "\n")
 	if what, ok := strings.CutPrefix(line, "ask:"); ok {
-		return permission(strings.TrimSpace(what))
+		return permissionDialog(strings.TrimSpace(what))
 	}
 	if what, ok := strings.CutPrefix(line, "choose:"); ok {
 		what = strings.TrimSpace(what)
-		return &dialog{title: what, choices: []string{"This", "That"}, what: what, choice: true}
+		return &dialog{title: what, choices: []string{"This", "That"}, subject: what, isChoice: true}
 	}
 	for _, word := range o.ask {
 		if strings.Contains(text, word) {
-			return permission(word)
+			return permissionDialog(word)
 		}
 	}
 	return nil
 }
 
-func permission(what string) *dialog {
-	return &dialog{title: "Allow " + what + "?", choices: []string{"Yes", "No"}, what: what}
+func permissionDialog(what string) *dialog {
+	return &dialog{title: "Allow " + what + "?", choices: []string{"Yes", "No"}, subject: what}
 }
 
 func (o *options) delayFor(text string) time.Duration {
@@ -445,14 +445,14 @@ func (o *options) delayFor(text string) time.Duration {
 	return o.replyDelay
 }
 
-func (a *agent) dialogKey(e event) {
+func (a *agent) handleDialogKey(e event) {
 	switch {
 	case e.key == keyEnter:
-		a.decide(a.dialog.selected)
+		a.answerInTerminal(a.dialog.selected)
 	case e.key == keyEscape, e.key == keyBreak:
-		a.decide(-1)
+		a.answerInTerminal(-1)
 	case e.key == keyText && (e.text == "1" || e.text == "2"):
-		a.decide(int(e.text[0] - '1'))
+		a.answerInTerminal(int(e.text[0] - '1'))
 	case e.key == keyUp:
 		a.dialog.selected = 0
 	case e.key == keyDown:
@@ -460,21 +460,21 @@ func (a *agent) dialogKey(e event) {
 	}
 }
 
-// decide takes an answer that was given in the terminal, and lets the hook go.
-func (a *agent) decide(choice int) {
+// answerInTerminal takes an answer that was given in the terminal, and lets the hook go.
+func (a *agent) answerInTerminal(choice int) {
 	if !a.opts.leaveHook {
 		a.hook.end()
 	}
 	a.hook = nil
-	a.settle(choice, "", "")
+	a.closeDialog(choice, "", "")
 }
 
-// settle ends the dialog and goes on with the turn.
-func (a *agent) settle(choice int, how, why string) {
+// closeDialog ends the dialog and goes on with the turn.
+func (a *agent) closeDialog(choice int, how, why string) {
 	d := a.dialog
 	decision := d.decision(choice)
-	a.record(Entry{Type: TypeDialog, Text: d.title, Decision: decision, How: how, Reason: why})
-	a.say("note", strings.TrimSpace(d.title+" "+decision+" "+why))
+	a.appendEntry(Entry{Type: TypeDialog, Text: d.title, Decision: decision, How: how, Reason: why})
+	a.show("note", strings.TrimSpace(d.title+" "+decision+" "+why))
 	a.dialog = nil
 	a.turnAlarm.set(a.opts.replyDelay)
 }
@@ -485,15 +485,15 @@ func (a *agent) interrupt() {
 	}
 	a.turn = nil
 	a.turnAlarm.stop()
-	a.record(Entry{Type: TypeInterrupt})
-	a.say("agent", "interrupted")
-	a.next()
+	a.appendEntry(Entry{Type: TypeInterrupt})
+	a.show("agent", "interrupted")
+	a.startNext()
 }
 
-// shownAnswer is how many characters of an answer the screen shows.
-const shownAnswer = 400
+// maxShownReply is how many characters of an answer the screen shows.
+const maxShownReply = 400
 
-func (a *agent) answer() {
+func (a *agent) finishTurn() {
 	text := a.turn.text
 	a.turn = nil
 	a.conv.turns++
@@ -502,9 +502,9 @@ func (a *agent) answer() {
 	if said, ok := strings.CutPrefix(text, "say:"); ok {
 		reply = strings.TrimSpace(said)
 	}
-	a.record(Entry{Type: TypeAgent, Text: reply, Turn: a.conv.turns})
-	a.say("agent", shorten(reply, shownAnswer))
-	a.next()
+	a.appendEntry(Entry{Type: TypeAgent, Text: reply, Turn: a.conv.turns})
+	a.show("agent", shorten(reply, maxShownReply))
+	a.startNext()
 }
 
 func plural(n int, noun string) string {

@@ -18,21 +18,21 @@ import (
 func TestTypedTextIsRecordedAndAnswered(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.send("hello, 世界 👋")
-	l.sees("the draft", boxHolds("hello, 世界 👋"))
-	if got := l.only(TypeUser); got != nil {
+	l.waitScreen("the draft", boxHolds("hello, 世界 👋"))
+	if got := l.entriesOf(TypeUser); got != nil {
 		t.Fatalf("a draft was recorded: %+v", got)
 	}
 	l.send("\r")
-	if e := l.records(1, TypeUser); e.Text != "hello, 世界 👋" || e.How != HowTyped {
+	if e := l.waitEntry(1, TypeUser); e.Text != "hello, 世界 👋" || e.How != HowTyped {
 		t.Errorf("recorded %+v", e)
 	}
-	if e := l.records(1, TypeAgent); e.Turn != 1 || e.Text != "Turn 1. You said (11 characters, 1 line): hello, 世界 👋" {
+	if e := l.waitEntry(1, TypeAgent); e.Turn != 1 || e.Text != "Turn 1. You said (11 characters, 1 line): hello, 世界 👋" {
 		t.Errorf("answered %+v", e)
 	}
-	l.seesText("agent  Turn 1. You said (11 characters, 1 line): hello, 世界 👋")
-	s := l.sees("an empty box", boxHolds(""))
+	l.waitText("agent  Turn 1. You said (11 characters, 1 line): hello, 世界 👋")
+	s := l.waitScreen("an empty box", boxHolds(""))
 	if s.ID != "c1" {
 		t.Errorf("the status line says %q", s.ID)
 	}
@@ -41,14 +41,14 @@ func TestTypedTextIsRecordedAndAnswered(t *testing.T) {
 func TestPasteGoesIntoTheBoxAndNeverSubmits(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.paste("one\r\ntwo\rthree\n\x1b[31m\x03\x04four")
-	l.sees("the paste", boxHolds("[Pasted text #1 +3 lines]"))
+	l.waitScreen("the paste", boxHolds("[Pasted text #1 +3 lines]"))
 	l.paste("short")
-	l.sees("both", boxHolds("[Pasted text #1 +3 lines]short"))
+	l.waitScreen("both", boxHolds("[Pasted text #1 +3 lines]short"))
 	l.send("!\r")
 	want := "one\ntwo\nthree\n\x1b[31m\x03\x04fourshort!"
-	if e := l.records(1, TypeUser); e.Text != want || e.How != HowPaste {
+	if e := l.waitEntry(1, TypeUser); e.Text != want || e.How != HowPaste {
 		t.Errorf("recorded %+v", e)
 	}
 }
@@ -59,14 +59,14 @@ func TestLongPasteCutAnywhereArrivesWhole(t *testing.T) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			t.Parallel()
 			l := start(t)
-			l.is(StateReady)
+			l.waitState(StateReady)
 			text := strings.Repeat("naïve 日本語 👩‍👩‍👧 line\n", size/34+1)
 			stream := "\x1b[200~" + text + "\x1b[201~\r"
 			for cut := 0; stream != ""; stream = stream[cut:] {
 				cut = min(len(stream), 1+rand.IntN(3000))
 				l.send(stream[:cut])
 			}
-			if e := l.records(1, TypeUser); e.Text != text {
+			if e := l.waitEntry(1, TypeUser); e.Text != text {
 				t.Errorf("%d bytes recorded, want %d", len(e.Text), len(text))
 			}
 		})
@@ -76,13 +76,13 @@ func TestLongPasteCutAnywhereArrivesWhole(t *testing.T) {
 func TestLongTextWithoutBracketsArrivesWhole(t *testing.T) {
 	t.Parallel()
 	l := start(t, "--no-bracketed-paste")
-	l.is(StateReady)
+	l.waitState(StateReady)
 	if l.display.mode("?2004") {
 		t.Error("it asked for bracketed paste")
 	}
 	text := strings.Repeat("é日 ", 10_000)
 	l.send(text + "\r")
-	if e := l.records(1, TypeUser); e.Text != text || e.How != HowTyped {
+	if e := l.waitEntry(1, TypeUser); e.Text != text || e.How != HowTyped {
 		t.Errorf("%d bytes recorded, want %d", len(e.Text), len(text))
 	}
 }
@@ -90,19 +90,19 @@ func TestLongTextWithoutBracketsArrivesWhole(t *testing.T) {
 func TestWithoutBracketsEveryCRSubmits(t *testing.T) {
 	t.Parallel()
 	l := start(t, "--no-bracketed-paste")
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.send("one\rtwo\r")
-	l.records(2, TypeUser)
+	l.waitEntry(2, TypeUser)
 }
 
 func TestLineFeedIsANewLineInTheBox(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.send("one\ntwo")
-	l.sees("two rows", boxHolds("one\ntwo"))
+	l.waitScreen("two rows", boxHolds("one\ntwo"))
 	l.send("\r")
-	if e := l.records(1, TypeUser); e.Text != "one\ntwo" {
+	if e := l.waitEntry(1, TypeUser); e.Text != "one\ntwo" {
 		t.Errorf("recorded %+v", e)
 	}
 }
@@ -110,9 +110,9 @@ func TestLineFeedIsANewLineInTheBox(t *testing.T) {
 func TestEnterOnAnEmptyBoxDoesNothing(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.send("\r \r\x15x\r")
-	if e := l.records(1, TypeUser); e.Text != "x" {
+	if e := l.waitEntry(1, TypeUser); e.Text != "x" {
 		t.Errorf("recorded %+v", e)
 	}
 }
@@ -120,15 +120,15 @@ func TestEnterOnAnEmptyBoxDoesNothing(t *testing.T) {
 func TestADraftIsPutAsideUntilTheNextSubmit(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.send("my draft\x13")
-	l.sees("an empty box", boxHolds(""))
+	l.waitScreen("an empty box", boxHolds(""))
 	l.paste("theirs")
 	l.send("\r")
-	if e := l.records(1, TypeUser); e.Text != "theirs" {
+	if e := l.waitEntry(1, TypeUser); e.Text != "theirs" {
 		t.Errorf("recorded %+v", e)
 	}
-	l.sees("the draft", boxHolds("my draft"))
+	l.waitScreen("the draft", boxHolds("my draft"))
 }
 
 func TestItsUserEndsIt(t *testing.T) {
@@ -139,15 +139,15 @@ func TestItsUserEndsIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := start(t)
-			l.is(StateReady)
+			l.waitState(StateReady)
 			l.send(keys)
-			if got := l.exits(); got != StatusOK {
+			if got := l.waitExit(); got != StatusOK {
 				t.Errorf("exit status %d", got)
 			}
-			if e := l.records(1, TypeEnd); e.Status != StatusOK {
+			if e := l.waitEntry(1, TypeEnd); e.Status != StatusOK {
 				t.Errorf("recorded %+v", e)
 			}
-			if got := l.only(TypeUser); got != nil {
+			if got := l.entriesOf(TypeUser); got != nil {
 				t.Errorf("recorded %+v", got)
 			}
 		})
@@ -157,13 +157,13 @@ func TestItsUserEndsIt(t *testing.T) {
 func TestCtrlCNeedsTwoInARowAndCtrlDAnEmptyBox(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.send("draft\x04")
-	l.sees("the draft", boxHolds("draft"))
+	l.waitScreen("the draft", boxHolds("draft"))
 	l.send("\x03")
-	l.seesText("C-c again ends the agent")
+	l.waitText("C-c again ends the agent")
 	l.send("still here\x03x\r")
-	if e := l.records(1, TypeUser); e.Text != "x" {
+	if e := l.waitEntry(1, TypeUser); e.Text != "x" {
 		t.Errorf("recorded %+v", e)
 	}
 }
@@ -185,9 +185,9 @@ func TestTheTerminalIsRestored(t *testing.T) {
 	}
 	before := termios(t, slave)
 	_, _ = master.Close(), slave.Close()
-	for name, end := range map[string]func(*live){
-		"exit": func(l *live) { l.send("exit\r") },
-		"TERM": func(l *live) { _ = l.cmd.Process.Signal(unix.SIGTERM) },
+	for name, end := range map[string]func(*agentProcess){
+		"exit": func(l *agentProcess) { l.send("exit\r") },
+		"TERM": func(l *agentProcess) { _ = l.cmd.Process.Signal(unix.SIGTERM) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -199,7 +199,7 @@ func TestTheTerminalIsRestored(t *testing.T) {
 			defer master.Close()
 			defer slave.Close()
 			cmd.Stdin, cmd.Stdout, cmd.Stderr = slave, slave, slave
-			l := &live{t: t, cmd: cmd, tty: master, display: newDisplay(), exited: make(chan struct{})}
+			l := &agentProcess{t: t, cmd: cmd, tty: master, display: newDisplay(), exited: make(chan struct{})}
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
@@ -207,12 +207,12 @@ func TestTheTerminalIsRestored(t *testing.T) {
 			readDone := make(chan struct{})
 			go func() { l.display.readFrom(master); close(readDone) }()
 			defer func() { _ = cmd.Process.Kill(); <-l.exited; slave.Close(); <-readDone }()
-			l.is(StateReady)
+			l.waitState(StateReady)
 			if during := termios(t, slave); during == before || !l.display.mode("?2004") || !l.display.mode("?1049") {
 				t.Error("not in raw mode, with brackets, on a screen of its own")
 			}
 			end(l)
-			l.exits()
+			l.waitExit()
 			if after := termios(t, slave); after != before {
 				t.Errorf("terminal modes were %+v, are %+v", before, after)
 			}
@@ -226,41 +226,41 @@ func TestTheTerminalIsRestored(t *testing.T) {
 func TestEscapeInterruptsATurn(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.send("slow: 1h\r")
-	l.is(StateWorking)
+	l.waitState(StateWorking)
 	l.send("queued\r")
-	l.seesText("1 message waiting")
-	l.records(2, TypeUser)
-	if got := l.only(TypeAgent); got != nil {
+	l.waitText("1 message waiting")
+	l.waitEntry(2, TypeUser)
+	if got := l.entriesOf(TypeAgent); got != nil {
 		t.Fatalf("answered %+v", got)
 	}
 	l.send("\x1b")
-	l.records(1, TypeInterrupt)
-	if e := l.records(1, TypeAgent); !strings.HasSuffix(e.Text, "queued") {
+	l.waitEntry(1, TypeInterrupt)
+	if e := l.waitEntry(1, TypeAgent); !strings.HasSuffix(e.Text, "queued") {
 		t.Errorf("answered %+v", e)
 	}
-	l.seesText("agent  interrupted")
+	l.waitText("agent  interrupted")
 }
 
 func TestATurnTakesItsTimeAndWhatIsSubmittedMeanwhileIsRecordedAtOnce(t *testing.T) {
 	t.Parallel()
 	l := start(t, "first", "prompt")
-	if got := l.exits(); got != StatusUsage {
+	if got := l.waitExit(); got != StatusUsage {
 		t.Fatalf("two prompts: exit status %d", got)
 	}
 	l = start(t, "--reply-delay", "1h", "first prompt")
-	l.is(StateWorking)
-	if e := l.records(1, TypeUser); e.Text != "first prompt" || e.How != HowPrompt {
+	l.waitState(StateWorking)
+	if e := l.waitEntry(1, TypeUser); e.Text != "first prompt" || e.How != HowPrompt {
 		t.Errorf("recorded %+v", e)
 	}
 	l.paste("second")
 	l.send("\r!ls\r/help\r")
-	if e := l.records(2, TypeUser); e.Text != "second" {
+	if e := l.waitEntry(2, TypeUser); e.Text != "second" {
 		t.Errorf("recorded %+v", e)
 	}
-	l.records(1, TypeCommand)
-	if got := l.only(TypeAgent); got != nil {
+	l.waitEntry(1, TypeCommand)
+	if got := l.entriesOf(TypeAgent); got != nil {
 		t.Errorf("answered before its time: %+v", got)
 	}
 }
@@ -280,19 +280,19 @@ func TestADialogIsAnsweredByEnterAndDropsPastes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := start(t)
-			l.is(StateReady)
+			l.waitState(StateReady)
 			l.send("ask: rm -rf /\rdraft")
-			s := l.sees("the dialog", in(StateAsking))
+			s := l.waitScreen("the dialog", hasState(StateAsking))
 			if s.Box != "" || s.Dialog[0] != "Allow rm -rf /?" || s.Dialog[1] != "❯ 1. Yes" || s.Dialog[2] != "  2. No" {
 				t.Errorf("the dialog reads %+v", s)
 			}
 			l.send(c.keys)
-			if e := l.records(1, TypeDialog); e.Decision != c.decision || e.Text != "Allow rm -rf /?" {
+			if e := l.waitEntry(1, TypeDialog); e.Decision != c.decision || e.Text != "Allow rm -rf /?" {
 				t.Errorf("recorded %+v", e)
 			}
-			l.records(1, TypeAgent)
-			l.sees("an empty box", boxHolds(""))
-			l.records(1, TypeUser)
+			l.waitEntry(1, TypeAgent)
+			l.waitScreen("an empty box", boxHolds(""))
+			l.waitEntry(1, TypeUser)
 		})
 	}
 }
@@ -300,38 +300,38 @@ func TestADialogIsAnsweredByEnterAndDropsPastes(t *testing.T) {
 func TestADraftComesBackAfterADialog(t *testing.T) {
 	t.Parallel()
 	l := start(t, "--reply-delay", "1h", "first")
-	l.is(StateWorking)
+	l.waitState(StateWorking)
 	l.send("ask: this\rdraft")
-	l.sees("the draft", boxHolds("draft"))
+	l.waitScreen("the draft", boxHolds("draft"))
 	l.send("\x1b")
-	l.is(StateAsking)
+	l.waitState(StateAsking)
 	l.paste("dropped")
 	l.send("2")
-	l.sees("the draft", boxHolds("draft"))
+	l.waitScreen("the draft", boxHolds("draft"))
 }
 
 func TestMenuDropsPastes(t *testing.T) {
 	t.Parallel()
 	for keys, decision := range map[string]string{"\r": DecisionChosen, "\x1b": DecisionClosed} {
 		l := start(t)
-		l.is(StateReady)
+		l.waitState(StateReady)
 		l.send("menu\r")
-		if s := l.sees("the menu", in(StateAsking)); s.Dialog[0] != "Menu" {
+		if s := l.waitScreen("the menu", hasState(StateAsking)); s.Dialog[0] != "Menu" {
 			t.Errorf("the menu reads %q", s.Dialog)
 		}
 		l.paste("dropped")
 		l.send(keys)
-		if e := l.records(1, TypeDialog); e.Decision != decision {
+		if e := l.waitEntry(1, TypeDialog); e.Decision != decision {
 			t.Errorf("recorded %+v", e)
 		}
-		l.sees("an empty box", boxHolds(""))
+		l.waitScreen("an empty box", boxHolds(""))
 	}
 }
 
 func TestAskWordsOpenADialog(t *testing.T) {
 	t.Parallel()
 	l := start(t, "--ask", "deploy", "--ask", "delete", "please delete it")
-	if s := l.sees("the dialog", in(StateAsking)); s.Dialog[0] != "Allow delete?" {
+	if s := l.waitScreen("the dialog", hasState(StateAsking)); s.Dialog[0] != "Allow delete?" {
 		t.Errorf("the dialog reads %q", s.Dialog)
 	}
 }
@@ -339,14 +339,14 @@ func TestAskWordsOpenADialog(t *testing.T) {
 func TestTheChordSubmitsAndDoesNothingInADialog(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.paste("ask: it")
 	l.send("\x19")
 	l.send("\x18\x19")
-	l.is(StateAsking)
+	l.waitState(StateAsking)
 	l.paste("reply")
 	l.send("\x18\x192")
-	if e := l.records(1, TypeDialog); e.Decision != DecisionDenied {
+	if e := l.waitEntry(1, TypeDialog); e.Decision != DecisionDenied {
 		t.Errorf("recorded %+v", e)
 	}
 }
@@ -354,25 +354,25 @@ func TestTheChordSubmitsAndDoesNothingInADialog(t *testing.T) {
 func TestTextLandsAndEnterIsLostDuringTheStart(t *testing.T) {
 	t.Parallel()
 	l := start(t, "--start-delay", "1500ms")
-	l.is(StateStarting)
+	l.waitState(StateStarting)
 	l.paste("early")
 	l.send("\r")
-	l.sees("the text in the box when it has started", func(s Screen) bool {
+	l.waitScreen("the text in the box when it has started", func(s Screen) bool {
 		return s.State == StateReady && s.Box == "early"
 	})
-	if got := l.only(TypeUser); got != nil {
+	if got := l.entriesOf(TypeUser); got != nil {
 		t.Fatalf("recorded %+v", got)
 	}
 	l.send("\r")
-	l.records(1, TypeUser)
+	l.waitEntry(1, TypeUser)
 }
 
 func TestThePromptIsTakenDuringTheStart(t *testing.T) {
 	t.Parallel()
 	l := start(t, "--start-delay", "1h", "first")
-	l.records(1, TypeUser)
-	l.is(StateStarting)
-	if got := l.only(TypeAgent); got != nil {
+	l.waitEntry(1, TypeUser)
+	l.waitState(StateStarting)
+	if got := l.entriesOf(TypeAgent); got != nil {
 		t.Errorf("answered %+v", got)
 	}
 }
@@ -380,13 +380,13 @@ func TestThePromptIsTakenDuringTheStart(t *testing.T) {
 func TestAnEnterTooSoonAfterAPasteIsLost(t *testing.T) {
 	t.Parallel()
 	l := start(t, "--enter-gap", "400ms")
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.send("\x1b[200~line\nline\x1b[201~\r")
-	l.sees("the text in the box", boxHolds("[Pasted text #1 +1 lines]"))
-	eventually(t, nil, func() bool { l.send("\r"); return len(l.only(TypeUser)) > 0 },
+	l.waitScreen("the text in the box", boxHolds("[Pasted text #1 +1 lines]"))
+	eventually(t, nil, func() bool { l.send("\r"); return len(l.entriesOf(TypeUser)) > 0 },
 		func() string { return "a later Enter" })
-	first := l.records(1, TypeUser)
-	if gap := first.At.Sub(l.only(TypeStart)[0].At); gap < 400*time.Millisecond {
+	first := l.waitEntry(1, TypeUser)
+	if gap := first.At.Sub(l.entriesOf(TypeStart)[0].At); gap < 400*time.Millisecond {
 		t.Errorf("taken %v after the start", gap)
 	}
 }
@@ -394,13 +394,13 @@ func TestAnEnterTooSoonAfterAPasteIsLost(t *testing.T) {
 func TestTheFirstEntersAreLost(t *testing.T) {
 	t.Parallel()
 	l := start(t, "--lose-enters", "2")
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.send("\r\rtext\r")
-	l.sees("the text", boxHolds("text"))
+	l.waitScreen("the text", boxHolds("text"))
 	l.send("one\r")
-	l.sees("the text", boxHolds("textone"))
+	l.waitScreen("the text", boxHolds("textone"))
 	l.send("\r")
-	if e := l.records(1, TypeUser); e.Text != "textone" {
+	if e := l.waitEntry(1, TypeUser); e.Text != "textone" {
 		t.Errorf("recorded %+v", e)
 	}
 }
@@ -408,19 +408,19 @@ func TestTheFirstEntersAreLost(t *testing.T) {
 func TestShellAndCommandsAreRecordedAsSuch(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.paste("!touch /tmp/never")
 	l.send("\r")
-	if e := l.records(1, TypeShell); e.Text != "!touch /tmp/never" || e.How != HowPaste {
+	if e := l.waitEntry(1, TypeShell); e.Text != "!touch /tmp/never" || e.How != HowPaste {
 		t.Errorf("recorded %+v", e)
 	}
 	l.send("  /usr/bin is full\r")
-	l.records(1, TypeCommand)
-	l.seesText("unknown command")
+	l.waitEntry(1, TypeCommand)
+	l.waitText("unknown command")
 	l.paste("Ann: !ls")
 	l.send("\r")
-	l.records(1, TypeUser)
-	if got := l.only(TypeAgent); len(got) > 1 {
+	l.waitEntry(1, TypeUser)
+	if got := l.entriesOf(TypeAgent); len(got) > 1 {
 		t.Errorf("answered %+v", got)
 	}
 }
@@ -428,18 +428,18 @@ func TestShellAndCommandsAreRecordedAsSuch(t *testing.T) {
 func TestClearChangesTheConversationID(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.send("one\r")
-	l.records(1, TypeAgent)
+	l.waitEntry(1, TypeAgent)
 	l.send("/clear\r")
-	id := l.records(1, TypeClear).Conversation
-	l.sees("the new id", func(s Screen) bool { return s.ID == id && s.State == StateReady })
+	id := l.waitEntry(1, TypeClear).Conversation
+	l.waitScreen("the new id", func(s Screen) bool { return s.ID == id && s.State == StateReady })
 	l.id = id
-	if e := l.records(1, TypeStart); e.How != HowClear || e.Conversation != "c1" {
+	if e := l.waitEntry(1, TypeStart); e.How != HowClear || e.Conversation != "c1" {
 		t.Errorf("recorded %+v", e)
 	}
 	l.send("two\r")
-	if e := l.records(1, TypeAgent); e.Turn != 1 {
+	if e := l.waitEntry(1, TypeAgent); e.Turn != 1 {
 		t.Errorf("answered %+v", e)
 	}
 }
@@ -447,13 +447,13 @@ func TestClearChangesTheConversationID(t *testing.T) {
 func TestResumeGoesOn(t *testing.T) {
 	t.Parallel()
 	l := start(t, "first")
-	l.records(1, TypeAgent)
+	l.waitEntry(1, TypeAgent)
 	l.send("exit\r")
-	l.exits()
+	l.waitExit()
 	again := startIn(t, l.dir, "--resume", "c1", "second")
-	again.seesText("you    first")
-	again.seesText("resumed, 1 turn so far")
-	if e := again.records(2, TypeAgent); e.Turn != 2 {
+	again.waitText("you    first")
+	again.waitText("resumed, 1 turn so far")
+	if e := again.waitEntry(2, TypeAgent); e.Turn != 2 {
 		t.Errorf("answered %+v", e)
 	}
 	for i, e := range again.entries() {
@@ -461,24 +461,24 @@ func TestResumeGoesOn(t *testing.T) {
 			t.Errorf("entry %d has number %d", i, e.Seq)
 		}
 	}
-	if e := again.records(2, TypeStart); e.How != HowResume || e.Pid != again.cmd.Process.Pid {
+	if e := again.waitEntry(2, TypeStart); e.How != HowResume || e.Pid != again.cmd.Process.Pid {
 		t.Errorf("recorded %+v", e)
 	}
 }
 
-func TestWhatWasSubmittedOutlivesAKill(t *testing.T) {
+func TestSubmittedTextSurvivesAKill(t *testing.T) {
 	t.Parallel()
 	l := start(t, "--reply-delay", "1h")
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.paste("precious")
 	l.send("\r")
-	l.is(StateWorking)
+	l.waitState(StateWorking)
 	_ = l.cmd.Process.Kill()
-	l.exits()
-	if e := l.records(1, TypeUser); e.Text != "precious" {
+	l.waitExit()
+	if e := l.waitEntry(1, TypeUser); e.Text != "precious" {
 		t.Errorf("recorded %+v", e)
 	}
-	f, err := os.OpenFile(RecordPath(l.dir, "c1"), os.O_APPEND|os.O_WRONLY, 0)
+	f, err := os.OpenFile(TranscriptPath(l.dir, "c1"), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -487,8 +487,8 @@ func TestWhatWasSubmittedOutlivesAKill(t *testing.T) {
 	}
 	f.Close()
 	again := startIn(t, l.dir, "--resume", "c1", "more")
-	again.records(2, TypeUser)
-	again.records(1, TypeAgent)
+	again.waitEntry(2, TypeUser)
+	again.waitEntry(1, TypeAgent)
 }
 
 func TestItRefusesToStart(t *testing.T) {
@@ -513,10 +513,10 @@ func TestItRefusesToStart(t *testing.T) {
 		{[]string{"--help"}, 0, "Usage: small-agent"},
 	} {
 		l := startIn(t, dir, c.args...)
-		if got := l.exits(); got != c.status {
+		if got := l.waitExit(); got != c.status {
 			t.Errorf("%q: exit status %d, want %d", c.args, got, c.status)
 		}
-		l.seesText(c.message)
+		l.waitText(c.message)
 	}
 	if files, _ := filepath.Glob(filepath.Join(dir, "*")); len(files) != 1 {
 		t.Errorf("it left %q", files)
@@ -540,19 +540,19 @@ func TestSignalsEndIt(t *testing.T) {
 	t.Parallel()
 	for s, status := range map[unix.Signal]int{unix.SIGTERM: 143, unix.SIGHUP: 129, unix.SIGINT: 130} {
 		l := start(t)
-		l.is(StateReady)
+		l.waitState(StateReady)
 		_ = l.cmd.Process.Signal(s)
-		if got := l.exits(); got != status {
+		if got := l.waitExit(); got != status {
 			t.Errorf("%v: exit status %d, want %d", s, got, status)
 		}
-		if e := l.records(1, TypeEnd); e.Status != status {
+		if e := l.waitEntry(1, TypeEnd); e.Status != status {
 			t.Errorf("recorded %+v", e)
 		}
 	}
 }
 
-// hangUp runs an agent in a terminal that nobody reads, and takes the terminal away when it waits for input.
-func hangUp(t *testing.T, args ...string) *live {
+// startAndHangUp runs an agent in a terminal that nobody reads, and takes the terminal away when it waits for input.
+func startAndHangUp(t *testing.T, args ...string) *agentProcess {
 	t.Helper()
 	dir := t.TempDir()
 	cmd := agentCommand(t, append([]string{"--dir", dir, "--session-id", "c1"}, args...)...)
@@ -560,12 +560,12 @@ func hangUp(t *testing.T, args ...string) *live {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &live{t: t, cmd: cmd, tty: tty, display: newDisplay(), exited: make(chan struct{}), dir: dir, id: "c1"}
+	l := &agentProcess{t: t, cmd: cmd, tty: tty, display: newDisplay(), exited: make(chan struct{}), dir: dir, id: "c1"}
 	go func() { _ = cmd.Wait(); close(l.exited) }()
 	t.Cleanup(func() { _ = cmd.Process.Kill(); <-l.exited })
-	l.records(1, TypeStart)
+	l.waitEntry(1, TypeStart)
 	l.send("taken\r")
-	l.records(1, TypeUser)
+	l.waitEntry(1, TypeUser)
 	if err := tty.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -574,17 +574,17 @@ func hangUp(t *testing.T, args ...string) *live {
 
 func TestAHangUpEndsIt(t *testing.T) {
 	t.Parallel()
-	if got := hangUp(t).exits(); got != 129 {
+	if got := startAndHangUp(t).waitExit(); got != 129 {
 		t.Errorf("exit status %d", got)
 	}
 }
 
 func TestAnIgnoredHangUpLeavesItAtWork(t *testing.T) {
 	t.Parallel()
-	l := hangUp(t, "--ignore-hup", "--reply-delay", "500ms")
-	l.records(1, TypeAgent)
+	l := startAndHangUp(t, "--ignore-hup", "--reply-delay", "500ms")
+	l.waitEntry(1, TypeAgent)
 	_ = l.cmd.Process.Signal(unix.SIGTERM)
-	if got := l.exits(); got != 143 {
+	if got := l.waitExit(); got != 143 {
 		t.Errorf("exit status %d", got)
 	}
 }
@@ -592,11 +592,11 @@ func TestAnIgnoredHangUpLeavesItAtWork(t *testing.T) {
 func TestIgnoredSignalsAreIgnored(t *testing.T) {
 	t.Parallel()
 	l := start(t, "--ignore-term", "--ignore-hup")
-	l.is(StateReady)
+	l.waitState(StateReady)
 	_ = l.cmd.Process.Signal(unix.SIGTERM)
 	_ = l.cmd.Process.Signal(unix.SIGHUP)
 	l.send("still here\r")
-	l.records(1, TypeAgent)
+	l.waitEntry(1, TypeAgent)
 }
 
 // A terminal that takes no output, such as that of a stopped tmux server, must not keep a TERM from it.
@@ -611,16 +611,16 @@ func TestAStalledTerminalDoesNotKeepItFromEnding(t *testing.T) {
 	exited := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(exited) }()
 	defer func() { _ = cmd.Process.Kill(); <-exited }()
-	l := &live{t: t, cmd: cmd, exited: exited, display: newDisplay(), dir: cmd.Args[2], id: "c1"}
-	l.records(1, TypeStart)
+	l := &agentProcess{t: t, cmd: cmd, exited: exited, display: newDisplay(), dir: cmd.Args[2], id: "c1"}
+	l.waitEntry(1, TypeStart)
 	for range 20 {
 		if _, err := tty.WriteString(strings.Repeat("long line ", 30) + "\r"); err != nil {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, nil, func() bool { return len(l.only(TypeUser)) == 20 }, func() string { return "20 messages" })
+	eventually(t, nil, func() bool { return len(l.entriesOf(TypeUser)) == 20 }, func() string { return "20 messages" })
 	_ = cmd.Process.Signal(unix.SIGTERM)
-	if got := l.exits(); got != 143 {
+	if got := l.waitExit(); got != 143 {
 		t.Errorf("exit status %d", got)
 	}
 }
@@ -633,21 +633,21 @@ func TestTheEndOfItsContextEndsIt(t *testing.T) {
 	}
 	defer master.Close()
 	defer slave.Close()
-	l := &live{t: t, display: newDisplay(), dir: t.TempDir(), id: "c1"}
+	l := &agentProcess{t: t, display: newDisplay(), dir: t.TempDir(), id: "c1"}
 	ctx, cancel := context.WithCancel(t.Context())
 	status := make(chan int, 1)
 	go func() {
 		status <- Main(ctx, []string{"--session-id", "c1"}, slave, slave, io.Discard,
 			func(name string) string { return map[string]string{DirEnv: l.dir}[name] })
 	}()
-	l.records(1, TypeStart)
+	l.waitEntry(1, TypeStart)
 	cancel()
 	if got := <-status; got != 143 {
 		t.Errorf("exit status %d", got)
 	}
 }
 
-func alive(pid int) bool {
+func isAlive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
@@ -656,10 +656,10 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z")
 }
 
-func TestTheFamilyOutlivesASignalAndGoesWithTheUser(t *testing.T) {
+func TestChildrenSurviveASignalAndEndWithTheUser(t *testing.T) {
 	t.Parallel()
 	l := start(t, "--fork")
-	pids := l.records(1, TypeFork).Pids
+	pids := l.waitEntry(1, TypeFork).Pids
 	defer func() {
 		for _, pid := range pids {
 			_ = unix.Kill(pid, unix.SIGKILL)
@@ -670,32 +670,32 @@ func TestTheFamilyOutlivesASignalAndGoesWithTheUser(t *testing.T) {
 		t.Fatalf("the grandchild %v has session %d: %v", pids, own, err)
 	}
 	_ = l.cmd.Process.Signal(unix.SIGHUP)
-	l.exits()
+	l.waitExit()
 	for _, pid := range pids {
-		if err := unix.Kill(pid, unix.SIGHUP); err != nil || !alive(pid) {
+		if err := unix.Kill(pid, unix.SIGHUP); err != nil || !isAlive(pid) {
 			t.Errorf("%d ended with the agent: %v", pid, err)
 		}
 	}
 
 	l = start(t, "--fork")
-	pids = append(pids, l.records(1, TypeFork).Pids...)
-	l.is(StateReady)
+	pids = append(pids, l.waitEntry(1, TypeFork).Pids...)
+	l.waitState(StateReady)
 	l.send("exit\r")
-	l.exits()
-	eventually(t, nil, func() bool { return !alive(pids[2]) && !alive(pids[3]) },
+	l.waitExit()
+	eventually(t, nil, func() bool { return !isAlive(pids[2]) && !isAlive(pids[3]) },
 		func() string { return "the family ends with its user's exit" })
 }
 
 func TestEveryByteIsKept(t *testing.T) {
 	t.Parallel()
 	l := start(t, "--log-bytes")
-	l.is(StateReady)
+	l.waitState(StateReady)
 	sent := "\x1b[200~a\r\nb\x1b[201~\x1b[A\x00\xff\r/clear\rlast\r"
 	l.send(sent)
-	id := l.records(1, TypeClear).Conversation
+	id := l.waitEntry(1, TypeClear).Conversation
 	l.id = id
-	l.records(1, TypeAgent)
-	if got := read(t, BytesPath(l.dir, "c1")); got != sent {
+	l.waitEntry(1, TypeAgent)
+	if got := readFile(t, BytesPath(l.dir, "c1")); got != sent {
 		t.Errorf("kept %q, want %q", got, sent)
 	}
 }
@@ -703,7 +703,7 @@ func TestEveryByteIsKept(t *testing.T) {
 func TestItFollowsTheSizeOfItsTerminal(t *testing.T) {
 	t.Parallel()
 	l := start(t)
-	l.is(StateReady)
+	l.waitState(StateReady)
 	l.send("a draft that stays")
 	for _, size := range []pty.Winsize{{Rows: 40, Cols: 120}, {Rows: 10, Cols: 40}, {Rows: 24, Cols: 80}} {
 		if err := pty.Setsize(l.tty, &size); err != nil {
@@ -713,9 +713,9 @@ func TestItFollowsTheSizeOfItsTerminal(t *testing.T) {
 			text := l.display.text()
 			_, whole := ParseScreen(text)
 			lines := strings.Split(text, "\n")
-			return whole && len(lines) == int(size.Rows) && lines[len(lines)-2] == strings.Repeat(RuleMark, int(size.Cols))
+			return whole && len(lines) == int(size.Rows) && lines[len(lines)-2] == strings.Repeat(RuleChar, int(size.Cols))
 		}, func() string { return fmt.Sprintf("%v; the screen:\n%s", size, l.display.text()) })
-		l.sees("the draft", boxHolds("a draft that stays"))
+		l.waitScreen("the draft", boxHolds("a draft that stays"))
 	}
 }
 
@@ -723,8 +723,8 @@ func TestFilesAreTheirOwnersOnly(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "new", "dir")
 	l := startIn(t, dir, "--session-id", "c1", "--log-bytes")
-	l.is(StateReady)
-	for path, mode := range map[string]os.FileMode{dir: 0o700, RecordPath(dir, "c1"): 0o600, BytesPath(dir, "c1"): 0o600} {
+	l.waitState(StateReady)
+	for path, mode := range map[string]os.FileMode{dir: 0o700, TranscriptPath(dir, "c1"): 0o600, BytesPath(dir, "c1"): 0o600} {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().Perm() != mode {
 			t.Errorf("%s: %v, %v", path, info.Mode(), err)

@@ -9,17 +9,17 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// BoxRows is how many rows of the screen the box takes at most.
-const BoxRows = 5
+// MaxBoxRows is how many rows of the screen the box takes at most.
+const MaxBoxRows = 5
 
-// PasteShownWhole is how many characters a paste without a line feed may have to be shown as it is.
-const PasteShownWhole = 200
+// MaxInlinePaste is how many characters a paste without a line feed may have to be shown as it is.
+const MaxInlinePaste = 200
 
 // cell is one character, or a paste that is shown, moved over and deleted as one.
 type cell struct {
-	text   string
-	pasted bool
-	block  bool
+	text      string
+	pasted    bool
+	collapsed bool
 }
 
 // box is the input box: what is in it, and where the cursor stands.
@@ -40,8 +40,8 @@ func (b *box) text() string {
 	return s.String()
 }
 
-// how says HowPaste when any of the text was pasted.
-func (b *box) how() string {
+// inputMethod says HowPaste when any of the text was pasted.
+func (b *box) inputMethod() string {
 	if slices.ContainsFunc(b.cells, func(c cell) bool { return c.pasted }) {
 		return HowPaste
 	}
@@ -61,7 +61,7 @@ func pasteCells(text string) []cell {
 	if text == "" {
 		return nil
 	}
-	if strings.Contains(text, "\n") || utf8.RuneCountInString(text) > PasteShownWhole {
+	if strings.Contains(text, "\n") || utf8.RuneCountInString(text) > MaxInlinePaste {
 		return []cell{{text, true, true}}
 	}
 	var cells []cell
@@ -81,28 +81,28 @@ func (b *box) clear() {
 func (b *box) edit(e event) bool {
 	switch e.key {
 	case keyText, keyNewline:
-		b.insert(cell{text: typed(e)})
+		b.insert(cell{text: typedText(e)})
 	case keyPaste:
 		b.paste(e.text)
 	case keyBackspace:
-		b.cut(b.before())
+		b.deleteFrom(b.prevBoundary())
 	case keyDelete:
 		at := b.cursor
-		b.cursor = b.after()
-		b.cut(at)
+		b.cursor = b.nextBoundary()
+		b.deleteFrom(at)
 	case keyWordBack:
-		b.cut(b.wordStart())
+		b.deleteFrom(b.wordStart())
 	case keyLineBack:
-		b.cut(b.lineStart())
+		b.deleteFrom(b.lineStart())
 	case keyStash:
-		b.putAside()
+		b.stashDraft()
 	default:
 		return b.move(e.key)
 	}
 	return true
 }
 
-func typed(e event) string {
+func typedText(e event) string {
 	if e.key == keyNewline {
 		return "\n"
 	}
@@ -112,9 +112,9 @@ func typed(e event) string {
 func (b *box) move(k key) bool {
 	switch k {
 	case keyLeft:
-		b.cursor = b.before()
+		b.cursor = b.prevBoundary()
 	case keyRight:
-		b.cursor = b.after()
+		b.cursor = b.nextBoundary()
 	case keyHome:
 		b.cursor = b.lineStart()
 	case keyEnd:
@@ -127,13 +127,13 @@ func (b *box) move(k key) bool {
 	return true
 }
 
-func (b *box) putAside() {
+func (b *box) stashDraft() {
 	b.stash = append(b.stash, b.cells...)
 	b.cells, b.cursor = nil, 0
 }
 
 // cut deletes from the cell at start up to the cursor.
-func (b *box) cut(start int) {
+func (b *box) deleteFrom(start int) {
 	b.cells = slices.Delete(b.cells, start, b.cursor)
 	b.cursor = start
 }
@@ -141,8 +141,8 @@ func (b *box) cut(start int) {
 // clusterWindow is how many code points are looked at to find where a character begins; emoji families have 7 to 11.
 const clusterWindow = 32
 
-// before is where the character in front of the cursor begins: one to the eye may be several code points.
-func (b *box) before() int {
+// prevBoundary is where the character in front of the cursor begins: one to the eye may be several code points.
+func (b *box) prevBoundary() int {
 	start := max(0, b.cursor-clusterWindow)
 	for at := start; at < b.cursor; {
 		next := b.clusterEnd(at, b.cursor)
@@ -154,7 +154,7 @@ func (b *box) before() int {
 	return b.cursor
 }
 
-func (b *box) after() int {
+func (b *box) nextBoundary() int {
 	if b.cursor == len(b.cells) {
 		return b.cursor
 	}
@@ -162,11 +162,11 @@ func (b *box) after() int {
 }
 
 func (b *box) clusterEnd(at, limit int) int {
-	if b.cells[at].block {
+	if b.cells[at].collapsed {
 		return at + 1
 	}
 	var s strings.Builder
-	for i := at; i < min(limit, at+clusterWindow) && !b.cells[i].block; i++ {
+	for i := at; i < min(limit, at+clusterWindow) && !b.cells[i].collapsed; i++ {
 		s.WriteString(b.cells[i].text)
 	}
 	cluster, _, _, _ := uniseg.FirstGraphemeClusterInString(s.String(), -1)
@@ -175,19 +175,19 @@ func (b *box) clusterEnd(at, limit int) int {
 
 func (b *box) wordStart() int {
 	i := b.cursor
-	for i > 0 && blank(b.cells[i-1]) {
+	for i > 0 && isBlank(b.cells[i-1]) {
 		i--
 	}
-	if i > 0 && b.cells[i-1].block {
+	if i > 0 && b.cells[i-1].collapsed {
 		return i - 1
 	}
-	for i > 0 && !blank(b.cells[i-1]) && !b.cells[i-1].block {
+	for i > 0 && !isBlank(b.cells[i-1]) && !b.cells[i-1].collapsed {
 		i--
 	}
 	return i
 }
 
-func blank(c cell) bool { return c.text == " " || c.text == "\t" || c.text == "\n" }
+func isBlank(c cell) bool { return c.text == " " || c.text == "\t" || c.text == "\n" }
 
 func (b *box) lineStart() int {
 	i := b.cursor
@@ -197,13 +197,13 @@ func (b *box) lineStart() int {
 	return i
 }
 
-// shown returns the rows of the box at a width, and the row and column of the cursor.
-func (b *box) shown(width int) (rows []string, y, x int) {
+// render returns the rows of the box at a width, and the row and column of the cursor.
+func (b *box) render(width int) (rows []string, y, x int) {
 	rows = b.rows(len(b.cells), width)
 	before := b.rows(b.cursor, width)
-	if len(rows) > BoxRows {
-		rows = rows[:BoxRows]
-		rows[BoxRows-1] = fit(rows[BoxRows-1], width-1) + "…"
+	if len(rows) > MaxBoxRows {
+		rows = rows[:MaxBoxRows]
+		rows[MaxBoxRows-1] = truncateToWidth(rows[MaxBoxRows-1], width-1) + "…"
 	}
 	y = min(len(before), len(rows)) - 1
 	return rows, y, min(uniseg.StringWidth(before[y]), width)
@@ -214,20 +214,20 @@ func (b *box) rows(n, width int) []string {
 	var s strings.Builder
 	pastes := 0
 	for i, c := range b.cells[:n] {
-		if c.block {
+		if c.collapsed {
 			pastes++
 			s.WriteString(placeholder(pastes, c.text))
 		} else {
 			s.WriteString(c.text)
 		}
-		if i > 4*BoxRows*width {
+		if i > 4*MaxBoxRows*width {
 			break
 		}
 	}
 	var rows []string
 	for _, line := range strings.Split(s.String(), "\n") {
 		rows = append(rows, wrap(printable(line), width)...)
-		if len(rows) > BoxRows {
+		if len(rows) > MaxBoxRows {
 			break
 		}
 	}
@@ -241,11 +241,11 @@ func placeholder(n int, text string) string {
 	return fmt.Sprintf("[Pasted text #%d +%d characters]", n, utf8.RuneCountInString(text))
 }
 
-// Shown is Screen.Box after text was pasted into an empty box on a screen of so many columns.
-func Shown(text string, columns int) string {
+// RenderPaste is Screen.Box after text was pasted into an empty box on a screen of so many columns.
+func RenderPaste(text string, columns int) string {
 	var b box
-	b.paste(pasteText([]byte(text)))
-	rows, _, _ := b.shown(boxWidth(columns))
+	b.paste(normalizePaste([]byte(text)))
+	rows, _, _ := b.render(boxWidth(columns))
 	return joinRows(rows)
 }
 

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func typing(stream string) *box {
+func typeInto(stream string) *box {
 	var b box
 	for _, e := range decode(stream) {
 		b.edit(e)
@@ -38,7 +38,7 @@ func TestEditing(t *testing.T) {
 		"a" + paste + "b\x1b[D\x1b[Dx":    "axone\ntwob",
 		"draft\x13new":                    "new",
 	} {
-		if got := typing(stream).text(); got != want {
+		if got := typeInto(stream).text(); got != want {
 			t.Errorf("%q: %q, want %q", stream, got, want)
 		}
 	}
@@ -46,7 +46,7 @@ func TestEditing(t *testing.T) {
 
 func TestDraftsPutAsideAreNotLost(t *testing.T) {
 	t.Parallel()
-	b := typing("one \x13two\x13\x13three")
+	b := typeInto("one \x13two\x13\x13three")
 	b.clear()
 	if got := b.text(); got != "one two" {
 		t.Errorf("%q came back", got)
@@ -61,13 +61,13 @@ func TestEditingNeverLeavesTheBox(t *testing.T) {
 	piece := rapid.SampledFrom([]string{"a", " ", "日", "e\u0301", "👩‍👩‍👧", "\u200d", "\n", "\x7f", "\x17", "\x15", "\x1b[D",
 		"\x1b[C", "\x01", "\x05", "\x1b[3~", "\x13", "\x1b[200~p\nq\x1b[201~", "\x1b[200~short\x1b[201~"})
 	rapid.Check(t, func(t *rapid.T) {
-		b := typing(strings.Join(rapid.SliceOf(piece).Draw(t, "keys"), ""))
+		b := typeInto(strings.Join(rapid.SliceOf(piece).Draw(t, "keys"), ""))
 		if b.cursor < 0 || b.cursor > len(b.cells) {
 			t.Fatalf("the cursor is at %d of %d", b.cursor, len(b.cells))
 		}
 		width := rapid.IntRange(4, 90).Draw(t, "width")
-		rows, y, x := b.shown(width)
-		if len(rows) == 0 || len(rows) > BoxRows || y < 0 || y >= len(rows) || x < 0 || x > width {
+		rows, y, x := b.render(width)
+		if len(rows) == 0 || len(rows) > MaxBoxRows || y < 0 || y >= len(rows) || x < 0 || x > width {
 			t.Fatalf("%d rows, the cursor at %d, %d", len(rows), y, x)
 		}
 		for _, r := range rows {
@@ -78,7 +78,7 @@ func TestEditingNeverLeavesTheBox(t *testing.T) {
 	})
 }
 
-func TestShown(t *testing.T) {
+func TestRenderPaste(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"":                               "",
@@ -91,11 +91,11 @@ func TestShown(t *testing.T) {
 		strings.Repeat("word ", 17):      strings.TrimSpace(strings.Repeat("word ", 15)) + "\nword word",
 		strings.Repeat("日", 40) + " end": strings.Repeat("日", 39) + "\n日 end",
 	} {
-		if got := Shown(text, 80); got != want {
+		if got := RenderPaste(text, 80); got != want {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	if rows, _, _ := typing(strings.Repeat("x", 2000)).shown(78); len(rows) != BoxRows || !strings.HasSuffix(rows[BoxRows-1], "…") {
+	if rows, _, _ := typeInto(strings.Repeat("x", 2000)).render(78); len(rows) != MaxBoxRows || !strings.HasSuffix(rows[MaxBoxRows-1], "…") {
 		t.Errorf("a long text shows as %q", rows)
 	}
 }

@@ -56,20 +56,20 @@ type decoder struct {
 
 func (d *decoder) feed(p []byte) []event {
 	d.buf = append(d.buf, p...)
-	return d.drain(d.next)
+	return d.drain(d.decodeNext)
 }
 
 // flush is called when nothing has followed for a while: an ESC that waits for the rest was the Escape key.
 func (d *decoder) flush() []event {
-	if !d.waiting() {
+	if !d.isEscapePending() {
 		return nil
 	}
 	d.buf = d.buf[1:]
-	return append([]event{{key: keyEscape}}, d.drain(d.next)...)
+	return append([]event{{key: keyEscape}}, d.drain(d.decodeNext)...)
 }
 
-// waiting says that an escape sequence has begun that may be the Escape key. Half a character waits for ever.
-func (d *decoder) waiting() bool {
+// isEscapePending says that an escape sequence has begun that may be the Escape key. Half a character waits for ever.
+func (d *decoder) isEscapePending() bool {
 	return !d.inPaste && len(d.buf) > 0 && d.buf[0] == escape
 }
 
@@ -89,14 +89,14 @@ func (d *decoder) drain(next func() (event, int, bool)) []event {
 }
 
 // next returns an event, how many bytes it took (0: more are needed), and whether there is one.
-func (d *decoder) next() (event, int, bool) {
+func (d *decoder) decodeNext() (event, int, bool) {
 	switch b := d.buf[0]; {
 	case d.inPaste:
-		return d.pasted()
+		return d.decodePaste()
 	case b == escape:
-		return d.sequence()
+		return d.decodeEscape()
 	case b < 0x20 || b == 0x7f:
-		e, ok := control(b)
+		e, ok := decodeControl(b)
 		return e, 1, ok
 	case !utf8.FullRune(d.buf):
 		return event{}, 0, false
@@ -105,7 +105,7 @@ func (d *decoder) next() (event, int, bool) {
 	return event{keyText, string(r)}, n, true
 }
 
-func (d *decoder) pasted() (event, int, bool) {
+func (d *decoder) decodePaste() (event, int, bool) {
 	i := bytes.Index(d.buf[d.scanned:], pasteEnd)
 	if i < 0 {
 		d.scanned = max(0, len(d.buf)-len(pasteEnd)+1)
@@ -113,11 +113,11 @@ func (d *decoder) pasted() (event, int, bool) {
 	}
 	end := d.scanned + i
 	d.inPaste, d.scanned = false, 0
-	return event{keyPaste, pasteText(d.buf[:end])}, end + len(pasteEnd), true
+	return event{keyPaste, normalizePaste(d.buf[:end])}, end + len(pasteEnd), true
 }
 
-// pasteText is a paste as an editor takes it: a terminal sends CR for a line feed, unless it was told not to.
-func pasteText(p []byte) string {
+// normalizePaste is a paste as an editor takes it: a terminal sends CR for a line feed, unless it was told not to.
+func normalizePaste(p []byte) string {
 	s := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(p))
 	if utf8.ValidString(s) {
 		return s
@@ -125,12 +125,12 @@ func pasteText(p []byte) string {
 	return string([]rune(s))
 }
 
-func (d *decoder) sequence() (event, int, bool) {
+func (d *decoder) decodeEscape() (event, int, bool) {
 	switch {
 	case len(d.buf) == 1:
 		return event{}, 0, false
 	case d.buf[1] == '[':
-		return d.csi()
+		return d.decodeCSI()
 	case d.buf[1] != 'O':
 		return event{key: keyEscape}, 1, true
 	case len(d.buf) == 2:
@@ -138,11 +138,11 @@ func (d *decoder) sequence() (event, int, bool) {
 	case d.buf[2] < 0x40 || d.buf[2] > 0x7e:
 		return event{key: keyEscape}, 1, true
 	}
-	e, ok := cursorKey(string(d.buf[2:3]))
+	e, ok := decodeCursorKey(string(d.buf[2:3]))
 	return e, 3, ok
 }
 
-func (d *decoder) csi() (event, int, bool) {
+func (d *decoder) decodeCSI() (event, int, bool) {
 	for i := 2; i < maxSequence; i++ {
 		if i == len(d.buf) {
 			return event{}, 0, false
@@ -151,7 +151,7 @@ func (d *decoder) csi() (event, int, bool) {
 		case b >= 0x20 && b <= 0x3f:
 		case b >= 0x40 && b <= 0x7e:
 			d.inPaste = bytes.Equal(d.buf[:i+1], pasteBegin)
-			e, ok := cursorKey(string(d.buf[2 : i+1]))
+			e, ok := decodeCursorKey(string(d.buf[2 : i+1]))
 			return e, i + 1, ok
 		default: // a control character cancels the sequence
 			return event{}, i, false
@@ -160,7 +160,7 @@ func (d *decoder) csi() (event, int, bool) {
 	return event{key: keyEscape}, 1, true
 }
 
-func cursorKey(s string) (event, bool) {
+func decodeCursorKey(s string) (event, bool) {
 	k, ok := map[string]key{
 		"A": keyUp, "B": keyDown, "C": keyRight, "D": keyLeft, "H": keyHome, "F": keyEnd,
 		"1~": keyHome, "3~": keyDelete, "4~": keyEnd, "7~": keyHome, "8~": keyEnd,
@@ -168,7 +168,7 @@ func cursorKey(s string) (event, bool) {
 	return event{key: k}, ok
 }
 
-func control(b byte) (event, bool) {
+func decodeControl(b byte) (event, bool) {
 	if b == '\t' {
 		return event{keyText, "\t"}, true
 	}

@@ -17,7 +17,7 @@ func decode(stream string, cuts ...int) []event {
 		events = append(events, d.feed([]byte(stream[at:cut]))...)
 		at = cut
 	}
-	for d.waiting() {
+	for d.isEscapePending() {
 		events = append(events, d.flush()...)
 	}
 	return events

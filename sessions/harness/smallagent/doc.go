@@ -18,8 +18,8 @@
 //
 // Only the box begins a line with ">", only a rule with "─", only the last line with "small agent ·". The state is
 // starting, ready, working or asking. While it asks, the dialog takes the place of the box, and a draft comes back
-// after it. A paste that has a line feed or more than PasteShownWhole characters is shown as
-// "[Pasted text #1 +N lines]" or "[Pasted text #1 +N characters]"; other text is wrapped over at most BoxRows rows, the
+// after it. A paste that has a line feed or more than MaxInlinePaste characters is shown as
+// "[Pasted text #1 +N lines]" or "[Pasted text #1 +N characters]"; other text is wrapped over at most MaxBoxRows rows, the
 // last of which ends in "…" when there is more. Shown says how a paste looks.
 //
 // # Keys

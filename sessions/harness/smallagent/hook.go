@@ -12,12 +12,12 @@ import (
 
 // hook is a running --hook: it was told what is asked, and may answer.
 type hook struct {
-	cmd     *exec.Cmd
-	answers chan hookAnswer // one, when it has ended
+	cmd       *exec.Cmd
+	decisions chan hookDecision // one, when it has ended
 }
 
-// hookAnswer is what a hook printed, as Claude Code's hooks print it. The zero answer is none.
-type hookAnswer struct {
+// hookDecision is what a hook printed, as Claude Code's hooks print it. The zero answer is none.
+type hookDecision struct {
 	Behavior string `json:"behavior"` // allow or deny
 	Message  string `json:"message"`  // why it was denied
 }
@@ -37,7 +37,7 @@ func startHook(line string, in hookInput) (*hook, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the hook: %w", err)
 	}
-	h := &hook{cmd: exec.Command("/bin/sh", "-c", line), answers: make(chan hookAnswer, 1)}
+	h := &hook{cmd: exec.Command("/bin/sh", "-c", line), decisions: make(chan hookDecision, 1)}
 	var out bytes.Buffer
 	h.cmd.Stdin, h.cmd.Stdout = bytes.NewReader(data), &out
 	h.cmd.SysProcAttr = &unix.SysProcAttr{Setpgid: true}
@@ -46,19 +46,19 @@ func startHook(line string, in hookInput) (*hook, error) {
 	}
 	go func() {
 		_ = h.cmd.Wait() // a hook that fails says nothing
-		h.answers <- readHookAnswer(out.Bytes())
+		h.decisions <- parseHookDecision(out.Bytes())
 	}()
 	return h, nil
 }
 
-func readHookAnswer(printed []byte) hookAnswer {
+func parseHookDecision(printed []byte) hookDecision {
 	var said struct {
 		Output struct {
-			Decision hookAnswer `json:"decision"`
+			Decision hookDecision `json:"decision"`
 		} `json:"hookSpecificOutput"`
 	}
 	if json.Unmarshal(printed, &said) != nil {
-		return hookAnswer{}
+		return hookDecision{}
 	}
 	return said.Output.Decision
 }
@@ -70,49 +70,49 @@ func (h *hook) end() {
 	}
 	_ = unix.Kill(-h.cmd.Process.Pid, unix.SIGTERM) // it may have ended
 	select {
-	case <-h.answers:
+	case <-h.decisions:
 	case <-time.After(hookGrace):
 		_ = unix.Kill(-h.cmd.Process.Pid, unix.SIGKILL)
-		<-h.answers
+		<-h.decisions
 	}
 }
 
 // hookGrace is how long a hook may take to end.
 const hookGrace = time.Second
 
-// ask starts the hook for a question, where there is one.
-func (a *agent) ask(d *dialog) {
-	if a.opts.hook == "" || d.menu {
+// startHook starts the hook for a question, where there is one.
+func (a *agent) startHook(d *dialog) {
+	if a.opts.hook == "" || d.isMenu {
 		return
 	}
-	in := hookInput{Event: "PermissionRequest", Conversation: a.conv.id, Cwd: a.opts.cwd, Tool: "Shell", Input: map[string]string{"command": d.what}}
-	if d.choice {
-		in.Tool, in.Input = "AskUserQuestion", map[string]string{"question": d.what}
+	in := hookInput{Event: "PermissionRequest", Conversation: a.conv.id, Cwd: a.opts.cwd, Tool: "Shell", Input: map[string]string{"command": d.subject}}
+	if d.isChoice {
+		in.Tool, in.Input = "AskUserQuestion", map[string]string{"question": d.subject}
 	}
 	var err error
 	if a.hook, err = startHook(a.opts.hook, in); err != nil {
-		a.say("note", err.Error())
+		a.show("note", err.Error())
 	}
 }
 
-// hookAnswers is where the hook's answer comes from; nil while none runs.
-func (a *agent) hookAnswers() <-chan hookAnswer {
+// hookDecisions is where the hook's answer comes from; nil while none runs.
+func (a *agent) hookDecisions() <-chan hookDecision {
 	if a.hook == nil {
 		return nil
 	}
-	return a.hook.answers
+	return a.hook.decisions
 }
 
-// hooked obeys what a hook answered. One that says nothing leaves the question to the terminal.
-func (a *agent) hooked(said hookAnswer) {
+// handleHookDecision obeys what a hook answered. One that says nothing leaves the question to the terminal.
+func (a *agent) handleHookDecision(said hookDecision) {
 	a.hook = nil
 	if a.dialog == nil {
 		return
 	}
 	switch said.Behavior {
 	case "allow":
-		a.settle(0, HowHook, "")
+		a.closeDialog(0, HowHook, "")
 	case "deny":
-		a.settle(-1, HowHook, said.Message)
+		a.closeDialog(-1, HowHook, said.Message)
 	}
 }

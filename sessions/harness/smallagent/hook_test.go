@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// answering is a hook that keeps what it read and answers so.
-func answering(dir, decision string) string {
+// hookCommand is a hook that keeps what it read and answers so.
+func hookCommand(dir, decision string) string {
 	return `cat > ` + dir + `/asked; printf '%s' '{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":` + decision + `}}'`
 }
 
@@ -21,13 +21,13 @@ func TestAHookAnswersAQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			l := start(t, "--hook", answering(dir, c.decision))
-			l.is(StateReady)
+			l := start(t, "--hook", hookCommand(dir, c.decision))
+			l.waitState(StateReady)
 			l.send("ask: it's this\r")
-			if e := l.records(1, TypeDialog); e.Decision != c.want || e.How != HowHook || e.Reason != c.why {
+			if e := l.waitEntry(1, TypeDialog); e.Decision != c.want || e.How != HowHook || e.Reason != c.why {
 				t.Errorf("recorded %+v", e)
 			}
-			l.records(1, TypeAgent)
+			l.waitEntry(1, TypeAgent)
 			asked, err := os.ReadFile(filepath.Join(dir, "asked"))
 			want := `{"hook_event_name":"PermissionRequest","session_id":"c1","cwd":"`
 			if err != nil || !strings.HasPrefix(string(asked), want) || !strings.HasSuffix(string(asked), `,"tool_name":"Shell","tool_input":{"command":"it's this"}}`) {
@@ -43,11 +43,11 @@ func TestAHookThatSaysNothingLeavesTheDialog(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"cat >/dev/null; exit 3", "echo hello", "/nonexistent"} {
 		l := start(t, "--hook", line)
-		l.is(StateReady)
+		l.waitState(StateReady)
 		l.send("ask: this\r")
-		l.is(StateAsking)
+		l.waitState(StateAsking)
 		l.send("2")
-		if e := l.records(1, TypeDialog); e.Decision != DecisionDenied || e.How != "" {
+		if e := l.waitEntry(1, TypeDialog); e.Decision != DecisionDenied || e.How != "" {
 			t.Errorf("%s: recorded %+v", line, e)
 		}
 	}
@@ -57,7 +57,7 @@ func TestAHookIsEndedWhenTheTerminalAnswers(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	l := start(t, "--hook", `trap 'touch `+dir+`/ended; exit' TERM; touch `+dir+`/began; while :; do sleep 0.05; done`)
-	l.is(StateReady)
+	l.waitState(StateReady)
 	there := func(name string) func() bool {
 		return func() bool { _, err := os.Stat(filepath.Join(dir, name)); return err == nil }
 	}
@@ -65,21 +65,21 @@ func TestAHookIsEndedWhenTheTerminalAnswers(t *testing.T) {
 	eventually(t, nil, there("began"), func() string { return "the hook" })
 	l.send("1")
 	eventually(t, nil, there("ended"), func() string { return "the hook's end" })
-	if e := l.records(1, TypeDialog); e.Decision != DecisionChosen || e.Text != "left or right?" {
+	if e := l.waitEntry(1, TypeDialog); e.Decision != DecisionChosen || e.Text != "left or right?" {
 		t.Errorf("recorded %+v", e)
 	}
-	l.records(1, TypeAgent)
+	l.waitEntry(1, TypeAgent)
 }
 
 func TestAMenuIsNoQuestionForAHook(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	l := start(t, "--hook", answering(dir, `{"behavior":"allow"}`))
-	l.is(StateReady)
+	l := start(t, "--hook", hookCommand(dir, `{"behavior":"allow"}`))
+	l.waitState(StateReady)
 	l.send("menu\r")
-	l.is(StateAsking)
+	l.waitState(StateAsking)
 	l.send("\x1b")
-	l.records(1, TypeDialog)
+	l.waitEntry(1, TypeDialog)
 	if _, err := os.Stat(filepath.Join(dir, "asked")); err == nil {
 		t.Error("the hook was asked")
 	}

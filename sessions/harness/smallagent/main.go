@@ -30,12 +30,12 @@ func Main(ctx context.Context, args []string, in, out *os.File, errOut io.Writer
 	if err != nil {
 		return StatusUsage
 	}
-	c, err := begin(o, in, out)
+	c, err := openConversation(o, in, out)
 	if err != nil {
-		fmt.Fprintln(errOut, explain(err, o))
+		fmt.Fprintln(errOut, explainError(err, o))
 		return StatusFailed
 	}
-	status, err := converse(ctx, o, c, in, out)
+	status, err := runAgent(ctx, o, c, in, out)
 	if err != nil {
 		fmt.Fprintf(errOut, "%s: %v\n", Program, err)
 		return max(status, StatusFailed)
@@ -43,19 +43,19 @@ func Main(ctx context.Context, args []string, in, out *os.File, errOut io.Writer
 	return status
 }
 
-func explain(err error, o options) string {
+func explainError(err error, o options) string {
 	switch {
-	case errors.Is(err, errUnknown):
+	case errors.Is(err, errUnknownConversation):
 		return "No conversation found with session ID: " + o.resume
-	case errors.Is(err, errExists):
+	case errors.Is(err, errConversationExists):
 		return fmt.Sprintf("Session ID %s is already in use; go on with it: --resume %s", o.sessionID, o.sessionID)
 	}
 	return fmt.Sprintf("%s: %v", Program, err)
 }
 
 // begin opens the conversation, and makes nothing when the agent cannot run.
-func begin(o options, in, out *os.File) (*conversation, error) {
-	if err := lookUp(o.dir, o.id(), o.resume != ""); err != nil {
+func openConversation(o options, in, out *os.File) (*conversation, error) {
+	if err := checkConversation(o.dir, o.id(), o.resume != ""); err != nil {
 		return nil, err
 	}
 	if !isTerminal(in) || !isTerminal(out) {
@@ -67,7 +67,7 @@ func begin(o options, in, out *os.File) (*conversation, error) {
 	return createConversation(o.dir, o.sessionID)
 }
 
-func converse(ctx context.Context, o options, c *conversation, in, out *os.File) (status int, err error) {
+func runAgent(ctx context.Context, o options, c *conversation, in, out *os.File) (status int, err error) {
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGTERM, unix.SIGWINCH, unix.SIGCHLD)
 	defer signal.Stop(signals)
@@ -76,24 +76,24 @@ func converse(ctx context.Context, o options, c *conversation, in, out *os.File)
 	if a.term, err = openTerminal(in, out, !o.noBrackets); err != nil {
 		return StatusFailed, err
 	}
-	status, err = a.attended(ctx)
-	err = errors.Join(err, restored(a.term.close()))
+	status, err = a.runWithInput(ctx)
+	err = errors.Join(err, ignoreEIO(a.term.close()))
 	if status == StatusOK && err == nil {
 		fmt.Fprintf(out, "The conversation is kept. Go on with it: --resume %s\n", a.conv.id)
 	}
 	return status, err
 }
 
-// restored passes over the errors of a terminal that is gone: there is nothing left to restore.
-func restored(err error) error {
+// ignoreEIO passes over the errors of a terminal that is gone: there is nothing left to restore.
+func ignoreEIO(err error) error {
 	if errors.Is(err, unix.EIO) {
 		return nil
 	}
 	return err
 }
 
-// attended runs the agent with its input.
-func (a *agent) attended(ctx context.Context) (int, error) {
+// runWithInput runs the agent with its input.
+func (a *agent) runWithInput(ctx context.Context) (int, error) {
 	var log io.Writer
 	if a.opts.logBytes {
 		f, err := os.OpenFile(BytesPath(a.opts.dir, a.conv.id), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)

@@ -29,12 +29,12 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-const patience = 30 * time.Second
+const testTimeout = 30 * time.Second
 
 // eventually waits until ok holds, looking again at each change or tick.
 func eventually(t *testing.T, changed <-chan struct{}, ok func() bool, describe func() string) {
 	t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(testTimeout)
 	defer deadline.Stop()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -48,8 +48,8 @@ func eventually(t *testing.T, changed <-chan struct{}, ok func() bool, describe 
 	}
 }
 
-// live is an agent in a pty.
-type live struct {
+// agentProcess is an agent in a pty.
+type agentProcess struct {
 	t       *testing.T
 	cmd     *exec.Cmd
 	tty     *os.File
@@ -70,19 +70,19 @@ func agentCommand(t *testing.T, args ...string) *exec.Cmd {
 }
 
 // start runs a new conversation "c1" in a folder of its own, with answers at once.
-func start(t *testing.T, args ...string) *live {
+func start(t *testing.T, args ...string) *agentProcess {
 	t.Helper()
 	return startIn(t, t.TempDir(), append([]string{"--session-id", "c1"}, args...)...)
 }
 
-func startIn(t *testing.T, dir string, args ...string) *live {
+func startIn(t *testing.T, dir string, args ...string) *agentProcess {
 	t.Helper()
 	cmd := agentCommand(t, append([]string{"--dir", dir, "--reply-delay", "0s"}, args...)...)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 24, Cols: 80})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &live{t: t, cmd: cmd, tty: tty, display: newDisplay(), exited: make(chan struct{}), dir: dir, id: "c1"}
+	l := &agentProcess{t: t, cmd: cmd, tty: tty, display: newDisplay(), exited: make(chan struct{}), dir: dir, id: "c1"}
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -101,20 +101,20 @@ func startIn(t *testing.T, dir string, args ...string) *live {
 	return l
 }
 
-func (l *live) send(s string) {
+func (l *agentProcess) send(s string) {
 	l.t.Helper()
 	if _, err := l.tty.WriteString(s); err != nil {
 		l.t.Fatalf("send: %v", err)
 	}
 }
 
-func (l *live) paste(s string) {
+func (l *agentProcess) paste(s string) {
 	l.t.Helper()
 	l.send("\x1b[200~" + s + "\x1b[201~")
 }
 
-// sees waits for a screen.
-func (l *live) sees(what string, ok func(Screen) bool) Screen {
+// waitScreen waits for a screen.
+func (l *agentProcess) waitScreen(what string, ok func(Screen) bool) Screen {
 	l.t.Helper()
 	var s Screen
 	eventually(l.t, l.display.changed, func() bool {
@@ -125,30 +125,33 @@ func (l *live) sees(what string, ok func(Screen) bool) Screen {
 	return s
 }
 
-func (l *live) seesText(text string) {
+func (l *agentProcess) waitText(text string) {
 	l.t.Helper()
 	eventually(l.t, l.display.changed, func() bool { return strings.Contains(l.display.text(), text) },
 		func() string { return strconv.Quote(text) + " on the screen:\n" + l.display.text() })
 }
 
-func (l *live) is(state State) { l.t.Helper(); l.sees(string(state), in(state)) }
+func (l *agentProcess) waitState(state State) {
+	l.t.Helper()
+	l.waitScreen(string(state), hasState(state))
+}
 
-func in(state State) func(Screen) bool { return func(s Screen) bool { return s.State == state } }
+func hasState(state State) func(Screen) bool { return func(s Screen) bool { return s.State == state } }
 
 func boxHolds(text string) func(Screen) bool {
 	return func(s Screen) bool { return s.Box == text && s.Dialog == nil }
 }
 
-func (l *live) entries() []Entry {
+func (l *agentProcess) entries() []Entry {
 	l.t.Helper()
-	entries, _, err := ReadRecord(RecordPath(l.dir, l.id), 0)
+	entries, _, err := ReadTranscript(TranscriptPath(l.dir, l.id), 0)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		l.t.Fatal(err)
 	}
 	return entries
 }
 
-func (l *live) only(kind string) (found []Entry) {
+func (l *agentProcess) entriesOf(kind string) (found []Entry) {
 	l.t.Helper()
 	for _, e := range l.entries() {
 		if e.Type == kind {
@@ -158,26 +161,26 @@ func (l *live) only(kind string) (found []Entry) {
 	return found
 }
 
-// records waits until there are n entries of a kind, and returns the last.
-func (l *live) records(n int, kind string) Entry {
+// waitEntry waits until there are n entries of a kind, and returns the last.
+func (l *agentProcess) waitEntry(n int, kind string) Entry {
 	l.t.Helper()
-	eventually(l.t, nil, func() bool { return len(l.only(kind)) >= n },
+	eventually(l.t, nil, func() bool { return len(l.entriesOf(kind)) >= n },
 		func() string {
 			return fmt.Sprintf("%d entries %q in %+v; the screen:\n%s", n, kind, l.entries(), l.display.text())
 		})
-	found := l.only(kind)
+	found := l.entriesOf(kind)
 	if len(found) > n {
 		l.t.Fatalf("%d entries %q, want %d: %+v", len(found), kind, n, found)
 	}
 	return found[n-1]
 }
 
-// exits waits for the end and returns its status.
-func (l *live) exits() int {
+// waitExit waits for the end and returns its status.
+func (l *agentProcess) waitExit() int {
 	l.t.Helper()
 	select {
 	case <-l.exited:
-	case <-time.After(patience):
+	case <-time.After(testTimeout):
 		l.t.Fatalf("it did not end; the screen:\n%s", l.display.text())
 	}
 	return l.cmd.ProcessState.ExitCode()
@@ -187,12 +190,12 @@ func (l *live) exits() int {
 type display struct {
 	changed chan struct{}
 
-	mu    sync.Mutex // guards the fields that follow
-	rest  string
-	row   int
-	fresh bool // the cursor was set, and nothing was written since
-	rows  map[int]string
-	modes map[string]bool
+	mu       sync.Mutex // guards the fields that follow
+	unparsed string
+	row      int
+	isFresh  bool // the cursor was set, and nothing was written since
+	rows     map[int]string
+	modes    map[string]bool
 }
 
 func newDisplay() *display {
@@ -203,25 +206,25 @@ func (d *display) readFrom(f *os.File) {
 	buf := make([]byte, 1<<16)
 	for {
 		n, err := f.Read(buf)
-		d.take(string(buf[:n]))
+		d.write(string(buf[:n]))
 		if err != nil {
 			return
 		}
 	}
 }
 
-var drawn = regexp.MustCompile(`(?s)^(?:\x1b\[([?0-9;]*)([A-Za-z])|[^\x1b]+)`)
+var terminalToken = regexp.MustCompile(`(?s)^(?:\x1b\[([?0-9;]*)([A-Za-z])|[^\x1b]+)`)
 
-func (d *display) take(s string) {
+func (d *display) write(s string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.rest += s
+	d.unparsed += s
 	for {
-		m := drawn.FindStringSubmatch(d.rest)
+		m := terminalToken.FindStringSubmatch(d.unparsed)
 		if m == nil {
 			break
 		}
-		d.rest = d.rest[len(m[0]):]
+		d.unparsed = d.unparsed[len(m[0]):]
 		d.apply(m[0], m[1], m[2])
 	}
 	select {
@@ -233,19 +236,19 @@ func (d *display) take(s string) {
 func (d *display) apply(all, parameters, final string) {
 	switch final {
 	case "":
-		if d.fresh {
+		if d.isFresh {
 			d.rows[d.row] = ""
 		}
 		d.rows[d.row] += all
-		d.fresh = false
+		d.isFresh = false
 	case "H":
 		row, _, _ := strings.Cut(parameters, ";")
 		d.row, _ = strconv.Atoi(row)
-		d.fresh = true
+		d.isFresh = true
 	case "J":
 		d.rows = map[int]string{}
 	case "K":
-		if d.fresh {
+		if d.isFresh {
 			d.rows[d.row] = ""
 		}
 	case "h", "l":
@@ -269,7 +272,7 @@ func (d *display) text() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-func read(t *testing.T, path ...string) string {
+func readFile(t *testing.T, path ...string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(path...))
 	if err != nil {

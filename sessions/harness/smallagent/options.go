@@ -35,7 +35,7 @@ func parseOptions(args []string, env func(string) string, errOut io.Writer) (opt
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
-	if err := o.complete(flags.Args(), env); err != nil {
+	if err := o.validate(flags.Args(), env); err != nil {
 		fmt.Fprintf(errOut, "%s: %v\n", Program, err)
 		return o, err
 	}
@@ -70,7 +70,7 @@ func (o *options) flagSet(errOut io.Writer) *flag.FlagSet {
 	return f
 }
 
-func (o *options) complete(args []string, env func(string) string) error {
+func (o *options) validate(args []string, env func(string) string) error {
 	if len(args) > 1 {
 		return errors.New("more than one prompt; flags go before it")
 	}
@@ -87,10 +87,10 @@ func (o *options) complete(args []string, env func(string) string) error {
 		o.sessionID = newID()
 	}
 	o.cwd, _ = os.Getwd() // it only tells the hook
-	return o.place(env)
+	return o.resolveDir(env)
 }
 
-func (o *options) place(env func(string) string) error {
+func (o *options) resolveDir(env func(string) string) error {
 	if o.dir == "" {
 		o.dir = env(DirEnv)
 	}

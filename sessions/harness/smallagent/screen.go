@@ -19,18 +19,18 @@ const (
 
 // What the screen is made of, and a program that reads it can rely on.
 const (
-	Title     = "small agent" // the status line is Title, the state and the conversation id
-	Separator = " · "         // between the three
-	BoxMark   = "> "          // begins the first row of the box; the others are indented as far
-	RuleMark  = "─"           // a line of these stands above and below the box
-	Preselect = "❯ "          // before the selected answer of a dialog; the others are indented as far
+	Title           = "small agent" // the status line is Title, the state and the conversation id
+	Separator       = " · "         // between the three
+	BoxPrefix       = "> "          // begins the first row of the box; the others are indented as far
+	RuleChar        = "─"           // a line of these stands above and below the box
+	SelectionPrefix = "❯ "          // before the selected answer of a dialog; the others are indented as far
 )
 
 // Screen is what a screen of the agent says.
 type Screen struct {
 	State  State
 	ID     string   // of the conversation
-	Box    string   // what is visible in the box, a line feed between rows; empty while a dialog hides it
+	Box    string   // subject is visible in the box, a line feed between rows; empty while a dialog hides it
 	Dialog []string // the lines of the dialog or menu that is open
 }
 
@@ -58,7 +58,7 @@ func ParseScreen(text string) (Screen, bool) {
 }
 
 func (s Screen) withRegion(region []string) Screen {
-	mark := strings.TrimSpace(BoxMark)
+	mark := strings.TrimSpace(BoxPrefix)
 	if !strings.HasPrefix(region[0], mark) {
 		s.State, s.Dialog = StateAsking, region
 		return s
@@ -82,16 +82,16 @@ func parseStatus(line string) (Screen, bool) {
 }
 
 func isRule(line string) bool {
-	return line != "" && strings.Trim(line, RuleMark) == ""
+	return line != "" && strings.Trim(line, RuleChar) == ""
 }
 
-// said is a paragraph of the conversation view.
-type said struct{ who, text string }
+// paragraph is a paragraph of the conversation view.
+type paragraph struct{ speaker, text string }
 
-// picture is all that a frame is made from.
-type picture struct {
+// screenContent is all that a frame is made from.
+type screenContent struct {
 	columns, rows int
-	log           []said
+	paragraphs    []paragraph
 	hint          string
 	box           *box
 	dialog        *dialog // hides the box
@@ -105,42 +105,42 @@ type frame struct {
 	y, x  int
 }
 
-func boxWidth(columns int) int { return max(columns-len(BoxMark), 4) }
+func boxWidth(columns int) int { return max(columns-len(BoxPrefix), 4) }
 
-func (p picture) frame() frame {
-	region, y, x := p.region()
-	rule := strings.Repeat(RuleMark, p.columns)
+func (p screenContent) frame() frame {
+	region, y, x := p.regionRows()
+	rule := strings.Repeat(RuleChar, p.columns)
 	bottom := append([]string{p.hint, rule}, region...)
 	bottom = append(bottom, rule, strings.Join([]string{Title, string(p.state), p.id}, Separator))
 	lines := []string{Title + " — type a message, Enter sends it; /help says more"}
-	lines = append(lines, p.conversation(p.rows-1-len(bottom))...)
+	lines = append(lines, p.conversationRows(p.rows-1-len(bottom))...)
 	f := frame{lines: append(lines, bottom...), y: len(lines) + 2 + y, x: x}
 	if over := len(f.lines) - p.rows; over > 0 {
 		f.lines, f.y = f.lines[over:], f.y-over
 	}
 	for i := range f.lines {
-		f.lines[i] = fit(f.lines[i], p.columns)
+		f.lines[i] = truncateToWidth(f.lines[i], p.columns)
 	}
 	return f
 }
 
-func (p picture) region() (rows []string, y, x int) {
+func (p screenContent) regionRows() (rows []string, y, x int) {
 	if p.dialog != nil {
 		return p.dialog.lines(p.columns)
 	}
-	rows, y, x = p.box.shown(boxWidth(p.columns))
+	rows, y, x = p.box.render(boxWidth(p.columns))
 	for i := range rows {
 		rows[i] = "  " + rows[i]
 	}
-	rows[0] = BoxMark + rows[0][2:]
-	return rows, y, min(x+len(BoxMark), p.columns-1)
+	rows[0] = BoxPrefix + rows[0][2:]
+	return rows, y, min(x+len(BoxPrefix), p.columns-1)
 }
 
-// conversation is the last n rows of what was said, with empty ones below when there is less.
-func (p picture) conversation(n int) []string {
+// conversationRows is the last n rows of what was said, with empty ones below when there is less.
+func (p screenContent) conversationRows(n int) []string {
 	var rows []string
-	for i := len(p.log) - 1; i >= 0 && len(rows) < n; i-- {
-		rows = append(p.log[i].rows(p.columns), rows...)
+	for i := len(p.paragraphs) - 1; i >= 0 && len(rows) < n; i-- {
+		rows = append(p.paragraphs[i].rows(p.columns), rows...)
 	}
 	for len(rows) < n {
 		rows = append(rows, "")
@@ -149,26 +149,26 @@ func (p picture) conversation(n int) []string {
 }
 
 const (
-	whoWidth = 7    // of the column with who said it, so that nothing said begins a line
-	saidRows = 8    // of one paragraph
-	saidMost = 1000 // characters of a line
+	speakerWidth     = 7    // of the column with who said it, so that nothing said begins a line
+	maxParagraphRows = 8    // of one paragraph
+	maxLineChars     = 1000 // characters of a line
 )
 
-func (s said) rows(columns int) []string {
+func (s paragraph) rows(columns int) []string {
 	var rows []string
-	lines := strings.SplitN(s.text, "\n", saidRows+1)
+	lines := strings.SplitN(s.text, "\n", maxParagraphRows+1)
 	for _, line := range lines {
-		rows = append(rows, wrap(printable(shorten(line, saidMost)), max(columns-whoWidth, 4))...)
+		rows = append(rows, wrap(printable(shorten(line, maxLineChars)), max(columns-speakerWidth, 4))...)
 	}
-	if len(rows) > saidRows {
-		rows = append(rows[:saidRows-1], "…")
+	if len(rows) > maxParagraphRows {
+		rows = append(rows[:maxParagraphRows-1], "…")
 	}
 	for i := range rows {
 		who := ""
 		if i == 0 {
-			who = s.who
+			who = s.speaker
 		}
-		rows[i] = fmt.Sprintf("%-*s%s", whoWidth, who, rows[i])
+		rows[i] = fmt.Sprintf("%-*s%s", speakerWidth, who, rows[i])
 	}
 	return rows
 }
@@ -178,9 +178,9 @@ type dialog struct {
 	title    string
 	choices  []string
 	selected int
-	menu     bool
-	choice   bool   // neither yes nor no answers it
-	what     string // that is asked
+	isMenu   bool
+	isChoice bool   // neither yes nor no answers it
+	subject  string // that is asked
 }
 
 func (d *dialog) lines(columns int) (rows []string, y, x int) {
@@ -192,7 +192,7 @@ func (d *dialog) lines(columns int) (rows []string, y, x int) {
 	for i, c := range d.choices {
 		mark := "  "
 		if i == d.selected {
-			mark = Preselect
+			mark = SelectionPrefix
 		}
 		rows = append(rows, fmt.Sprintf("%s%d. %s", mark, i+1, c))
 	}
@@ -202,9 +202,9 @@ func (d *dialog) lines(columns int) (rows []string, y, x int) {
 // decision names the answer with choice; a negative one is Escape.
 func (d *dialog) decision(choice int) string {
 	switch {
-	case d.menu && choice < 0:
+	case d.isMenu && choice < 0:
 		return DecisionClosed
-	case d.menu, d.choice && choice >= 0:
+	case d.isMenu, d.isChoice && choice >= 0:
 		return DecisionChosen
 	case choice == 0:
 		return DecisionApproved

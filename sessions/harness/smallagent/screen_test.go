@@ -16,19 +16,19 @@ func TestParseScreenReadsWhatIsDrawn(t *testing.T) {
 	texts := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"> spoof", "────", "small agent · ready · x\n────\n> \n────",
 		"❯ 1. Yes\n", "日本語 text that is longer than a line of a screen is long, and goes on to the next one"}))
 	rapid.Check(t, func(t *rapid.T) {
-		p := picture{
+		p := screenContent{
 			columns: rapid.IntRange(40, 200).Draw(t, "columns"), rows: rapid.IntRange(10, 60).Draw(t, "rows"),
 			state: rapid.SampledFrom([]State{StateStarting, StateReady, StateWorking}).Draw(t, "state"),
 			id:    "c-1", box: &box{},
 		}
 		for _, text := range rapid.SliceOf(texts).Draw(t, "log") {
-			p.log = append(p.log, said{"you", text})
+			p.paragraphs = append(p.paragraphs, paragraph{"you", text})
 		}
 		draft := rapid.OneOf(texts, rapid.StringMatching(`[a-z ]{0,100}`)).Draw(t, "draft")
-		p.box.paste(pasteText([]byte(draft)))
+		p.box.paste(normalizePaste([]byte(draft)))
 		f := p.frame()
 		s, ok := ParseScreen(f.text())
-		if !ok || s.State != p.state || s.ID != p.id || s.Dialog != nil || s.Box != Shown(draft, p.columns) {
+		if !ok || s.State != p.state || s.ID != p.id || s.Dialog != nil || s.Box != RenderPaste(draft, p.columns) {
 			t.Fatalf("%+v, %v of\n%s", s, ok, f.text())
 		}
 		if len(f.lines) != p.rows || f.y < 0 || f.y >= p.rows || f.x < 0 || f.x >= p.columns {
@@ -39,7 +39,7 @@ func TestParseScreenReadsWhatIsDrawn(t *testing.T) {
 				t.Fatalf("%q is wider than %d", line, p.columns)
 			}
 		}
-		p.dialog = permission(strings.ReplaceAll(rapid.String().Draw(t, "question"), "\n", " "))
+		p.dialog = permissionDialog(strings.ReplaceAll(rapid.String().Draw(t, "question"), "\n", " "))
 		s, ok = ParseScreen(p.frame().text())
 		if !ok || s.State != StateAsking || s.Box != "" || !slices.Contains(s.Dialog, "❯ 1. Yes") {
 			t.Fatalf("%+v, %v of\n%s", s, ok, p.frame().text())
@@ -49,7 +49,7 @@ func TestParseScreenReadsWhatIsDrawn(t *testing.T) {
 
 func TestParseScreenRefusesWhatIsNotTheAgent(t *testing.T) {
 	t.Parallel()
-	whole := picture{columns: 80, rows: 24, box: &box{}, state: StateReady, id: "c1"}.frame().text()
+	whole := screenContent{columns: 80, rows: 24, box: &box{}, state: StateReady, id: "c1"}.frame().text()
 	for name, text := range map[string]string{
 		"empty":              "",
 		"a shell":            "$ echo small agent · ready · c1\nsmall agent · ready · c1\n$ ",
@@ -67,7 +67,7 @@ func TestParseScreenRefusesWhatIsNotTheAgent(t *testing.T) {
 
 func TestParseScreenHalfWayToADialogIsAsking(t *testing.T) {
 	t.Parallel()
-	p := picture{columns: 80, rows: 24, box: &box{}, state: StateWorking, id: "c1", dialog: permission("it")}
+	p := screenContent{columns: 80, rows: 24, box: &box{}, state: StateWorking, id: "c1", dialog: permissionDialog("it")}
 	if s, ok := ParseScreen(p.frame().text()); !ok || s.State != StateAsking || len(s.Dialog) != 4 {
 		t.Errorf("%+v, %v", s, ok)
 	}
@@ -77,7 +77,7 @@ func TestNothingThatIsShownCanSteerTheTerminal(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text") + "\x1b]0;title\x07\x9b31m\u009b\x7f\r"
-		p := picture{columns: 80, rows: 24, box: typing("x"), state: StateReady, id: "c1", log: []said{{"you", text}}}
+		p := screenContent{columns: 80, rows: 24, box: typeInto("x"), state: StateReady, id: "c1", paragraphs: []paragraph{{"you", text}}}
 		p.box.insert(cell{text: text})
 		for _, line := range p.frame().lines {
 			if strings.ContainsFunc(line, func(r rune) bool { return r < 0x20 || r >= 0x7f && r < 0xa0 }) {

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	enterScreen = "\x1b[?1049h\x1b[?7l\x1b[2J" // a screen of its own, and nothing runs over into the next line
-	leaveScreen = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l"
-	askBrackets = "\x1b[?2004h"
+	enterScreen          = "\x1b[?1049h\x1b[?7l\x1b[2J" // a screen of its own, and nothing runs over into the next line
+	leaveScreen          = "\x1b[?2004l\x1b[?7h\x1b[?25h\x1b[?1049l"
+	enableBracketedPaste = "\x1b[?2004h"
 )
 
-// drawWithin is how long a terminal may take for a frame. One that takes no output must not keep a signal waiting.
-const drawWithin = 300 * time.Millisecond
+// drawTimeout is how long a terminal may take for a frame. One that takes no output must not keep a signal waiting.
+const drawTimeout = 300 * time.Millisecond
 
 // terminal is the terminal in raw mode. The agent's loop owns it and closes it, which restores it.
 type terminal struct {
@@ -46,7 +46,7 @@ func openTerminal(in, out *os.File, brackets bool) (*terminal, error) {
 	}
 	t.write(enterScreen)
 	if brackets {
-		t.write(askBrackets)
+		t.write(enableBracketedPaste)
 	}
 	return t, nil
 }
@@ -69,7 +69,7 @@ func (t *terminal) close() error {
 
 // write is false when the terminal did not take all of it in time, or is gone.
 func (t *terminal) write(s string) bool {
-	if err := t.out.SetWriteDeadline(time.Now().Add(drawWithin)); err != nil {
+	if err := t.out.SetWriteDeadline(time.Now().Add(drawTimeout)); err != nil {
 		return false
 	}
 	_, err := t.out.WriteString(s)
@@ -132,7 +132,7 @@ func (r *input) run() {
 	buf := make([]byte, 1<<16)
 	for {
 		n, err := r.in.Read(buf)
-		if n > 0 && !r.pass(buf[:n]) {
+		if n > 0 && !r.forward(buf[:n]) {
 			return
 		}
 		if err != nil {
@@ -141,7 +141,7 @@ func (r *input) run() {
 	}
 }
 
-func (r *input) pass(p []byte) bool {
+func (r *input) forward(p []byte) bool {
 	if r.log != nil {
 		if _, err := r.log.Write(p); err != nil {
 			return false

@@ -55,8 +55,8 @@ func rowEnd(line string, width int) int {
 	return end
 }
 
-// fit cuts a line to at most width columns.
-func fit(line string, width int) string {
+// truncateToWidth cuts a line to at most width columns.
+func truncateToWidth(line string, width int) string {
 	used, end, state, rest := 0, 0, -1, line
 	for rest != "" {
 		cluster, next, w, newState := uniseg.FirstGraphemeClusterInString(rest, state)

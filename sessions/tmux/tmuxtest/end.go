@@ -29,9 +29,9 @@ func endServer(ctx context.Context, t testing.TB, socket string, server int) {
 	t.Helper()
 	// Fails when the server has gone with its last pane, which is what is wanted.
 	_ = exec.CommandContext(ctx, "tmux", "-N", "-S", socket, "kill-server").Run()
-	await(ctx, t, "the tmux server", func() bool { return server == 0 || !Alive(server) })
+	await(ctx, t, "the tmux server", func() bool { return server == 0 || !IsAlive(server) })
 	await(ctx, t, "what was started in the panes", func() bool {
-		left := inPanes(socket)
+		left := paneProcesses(socket)
 		for _, pid := range left {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // one that ended meanwhile is gone all the same
 		}
@@ -52,9 +52,9 @@ func await(ctx context.Context, t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// inPanes lists the processes that were started in panes of the server at a socket, wherever they are by now: tmux gives each
+// paneProcesses lists the processes that were started in panes of the server at a socket, wherever they are by now: tmux gives each
 // of them TMUX=SOCKET,PID,SESSION. Where there is no /proc it finds none.
-func inPanes(socket string) (pids []int) {
+func paneProcesses(socket string) (pids []int) {
 	all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed
 	for _, file := range all {
 		environ, err := os.ReadFile(file)
@@ -62,7 +62,7 @@ func inPanes(socket string) (pids []int) {
 		if err != nil || !slices.ContainsFunc(strings.Split(string(environ), "\x00"), mark) {
 			continue
 		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && Alive(pid) {
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && IsAlive(pid) {
 			pids = append(pids, pid)
 		}
 	}

@@ -59,11 +59,11 @@ func StartIn(t testing.TB, dir string, o tmux.Options) *tmux.Tmux {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stop(t, end, o.SocketPath) })
+	t.Cleanup(func() { endAll(t, end, o.SocketPath) })
 	return tm
 }
 
-func stop(t testing.TB, tm *tmux.Tmux, socket string) {
+func endAll(t testing.TB, tm *tmux.Tmux, socket string) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	panes, err := tm.Panes(ctx)
@@ -86,8 +86,8 @@ func stop(t testing.TB, tm *tmux.Tmux, socket string) {
 	}
 }
 
-// Alive reports a process that runs. One that ended and waits for its parent's notice does not count.
-func Alive(pid int) bool {
+// IsAlive reports a process that runs. One that ended and waits for its parent's notice does not count.
+func IsAlive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
@@ -125,8 +125,8 @@ func AwaitFile(t testing.TB, path string, ok func(string) bool) string {
 	return content
 }
 
-// Pane is the one pane with the mark.
-func Pane(t testing.TB, tm *tmux.Tmux, mark string) sessions.Pane {
+// FindPane is the one pane with the mark.
+func FindPane(t testing.TB, tm *tmux.Tmux, mark string) sessions.Pane {
 	t.Helper()
 	panes, err := tm.Panes(t.Context())
 	if err != nil {

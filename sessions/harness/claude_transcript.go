@@ -1,0 +1,198 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"the-loop/sessions"
+)
+
+var _ sessions.Teller = Claude{}
+
+// Told reads the transcript, and follows /clear and /resume through the reports. What subagents say is left out.
+func (c Claude) Told(_ context.Context, talk sessions.Conversation, place string) (sessions.Told, error) {
+	s, err := newCursor(talk, place)
+	if err != nil {
+		return sessions.Told{}, err
+	}
+	reports, end, err := c.readReports(talk, s.ReportOffset)
+	if err != nil {
+		return sessions.Told{}, err
+	}
+	e := &claudeReader{claude: c, conversation: talk, cursor: s}
+	var quiet time.Time
+	for _, r := range reports {
+		if isClaudeIdle(r) && r.Conversation == e.cursor.Conversation {
+			quiet = r.At
+		}
+		if r.Event != EventSessionStart || r.Conversation == e.cursor.Conversation || !sessions.ValidConversation(r.Conversation) {
+			continue
+		}
+		if place != "" || !r.At.Before(s.Since) {
+			err = errors.Join(err, e.read())
+		}
+		e.switchTo(r.Conversation, laterTime(s.Since, r.At))
+	}
+	e.cursor.ReportOffset = end
+	if err = errors.Join(err, e.read(), e.followRecorded()); err != nil {
+		return sessions.Told{}, err
+	}
+	if e.cursor.Turn.Since.Before(quiet) {
+		e.cursor.Turn = e.cursor.Turn.End(quiet)
+	}
+	e.batch.Next, e.batch.Turn = e.cursor.String(), e.cursor.Turn
+	return e.batch, nil
+}
+
+func laterTime(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// claudeReader reads what an agent said, from a spot on.
+type claudeReader struct {
+	claude       Claude
+	conversation sessions.Conversation
+	cursor       transcriptCursor
+	batch        sessions.Told
+}
+
+// enter goes on in another conversation. It may be an old one: what was said in it before does not count.
+func (e *claudeReader) switchTo(id string, since time.Time) {
+	e.cursor.Conversation, e.cursor.Offset, e.cursor.File, e.cursor.Since, e.cursor.Turn = id, 0, "", since, sessions.Turn{}
+}
+
+// followRecorded goes on in the session's recorded conversation, when that is another one than before and nothing was reported
+// of it: it is a fresh one, and there are no hooks.
+func (e *claudeReader) followRecorded() error {
+	if e.conversation.ID == e.cursor.Recorded {
+		return nil
+	}
+	e.cursor.Recorded = e.conversation.ID
+	known := false
+	err := e.claude.withFacts(e.conversation, func(facts *reportFacts, _ int64) { _, known = facts.Conversations[e.conversation.ID] })
+	if err != nil || e.conversation.ID == e.cursor.Conversation || known {
+		return err
+	}
+	e.switchTo(e.conversation.ID, time.Time{})
+	return e.read()
+}
+
+// hear reads to the end of the transcript of one conversation.
+func (e *claudeReader) read() error {
+	path, err := e.transcriptFile()
+	if err != nil {
+		return err
+	}
+	l := claudeParser{turnParser{turn: e.cursor.Turn, offset: e.cursor.Offset, pendingOffset: -1}}
+	end, err := readLines(path, e.cursor.Offset, l.parseLine)
+	if err != nil {
+		return fmt.Errorf("read the transcript: %w", err)
+	}
+	e.cursor.Turn = l.turn
+	if e.cursor.Offset = end; l.pendingOffset >= 0 {
+		e.cursor.Offset = l.pendingOffset
+	}
+	for _, s := range l.messages {
+		if !s.At.Before(e.cursor.Since) {
+			e.batch.Said = append(e.batch.Said, s)
+		}
+	}
+	e.batch.Watch = []string{path}
+	if report, err := ReportPath(e.claude.ReportDir, e.conversation.Session); err == nil && len(e.claude.Hook) > 0 {
+		e.batch.Watch = append(e.batch.Watch, report)
+	}
+	return nil
+}
+
+// file is where the conversation is written. It is kept once it is there.
+func (e *claudeReader) transcriptFile() (string, error) {
+	if e.cursor.File != "" {
+		return e.cursor.File, nil
+	}
+	path, err := e.claude.transcriptFile(e.conversation, e.cursor.Conversation)
+	if err != nil {
+		return "", err
+	}
+	switch _, err := os.Stat(path); {
+	case err == nil:
+		e.cursor.File = path
+	case !errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("read the transcript: %w", err)
+	}
+	return path, nil
+}
+
+// claudeParser gathers what the lines of a transcript say. A text whose line does not tell yet whether it ends the turn (a
+// stop reason that is null, as older versions write it) waits for the next one.
+type claudeParser struct{ turnParser }
+
+func (l *claudeParser) parseLine(line []byte) {
+	start := l.offset
+	l.offset += int64(len(line)) + 1
+	var a claudeEntry
+	if json.Unmarshal(line, &a) != nil || a.Sidechain {
+		return
+	}
+	l.turn = a.nextTurn(l.turn)
+	switch {
+	case a.Type == "assistant" && a.Message.Model == claudeSynthetic && !a.Error:
+	case a.Type == "assistant":
+		l.addMessage(a, start)
+	case a.Type == "user":
+		l.flushPending(!a.isToolResult())
+	case a.Type == "system" && a.Subtype == "turn_duration":
+		l.flushPending(true)
+	}
+}
+
+func (l *claudeParser) addMessage(a claudeEntry, start int64) {
+	l.flushPending(false)
+	text := textOf(a.Message.Content)
+	if text == "" {
+		return
+	}
+	said := sessions.Said{Text: text, Failed: a.Error, At: a.Timestamp, Key: orDefault(a.UUID, fmt.Sprintf("%s@%d", a.Session, start))}
+	if a.Message.Stop == nil {
+		l.addPending(said, start)
+		return
+	}
+	said.Final = !a.continuesTurn()
+	l.messages = append(l.messages, said)
+}
+
+// claudeSynthetic is the model of what Claude Code says itself: errors, and notes that nobody needs to read.
+const claudeSynthetic = "<synthetic>"
+
+// claudeEntry is a line of a transcript, as far as it tells of what the agent said.
+type claudeEntry struct {
+	Type      string    `json:"type"`
+	Subtype   string    `json:"subtype"`
+	Sidechain bool      `json:"isSidechain"`
+	Error     bool      `json:"isApiErrorMessage"`
+	Meta      bool      `json:"isMeta"`
+	Compact   bool      `json:"isCompactSummary"`
+	UUID      string    `json:"uuid"`
+	Session   string    `json:"sessionId"`
+	Timestamp time.Time `json:"timestamp"`
+	Message   struct {
+		Model   string          `json:"model"`
+		Stop    *string         `json:"stop_reason"`
+		Content json.RawMessage `json:"content"`
+	} `json:"message"`
+}
+
+// isToolResult reports a tool's result, which goes to the agent in the user's name.
+func (a claudeEntry) isToolResult() bool {
+	var blocks []struct {
+		Type string `json:"type"`
+	}
+	return json.Unmarshal(a.Message.Content, &blocks) == nil && len(blocks) > 0 && blocks[0].Type == "tool_result"
+}

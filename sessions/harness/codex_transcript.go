@@ -1,0 +1,170 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"the-loop/sessions"
+)
+
+var _ sessions.Teller = Codex{}
+
+// Told reads the file of the conversation, and follows /new, /clear and /resume by the files that the pane's process has
+// open. It looks at the processes only when something was said since: that takes milliseconds.
+func (c Codex) Told(ctx context.Context, talk sessions.Conversation, place string) (sessions.Told, error) {
+	s, err := newCursor(talk, place)
+	if err != nil {
+		return sessions.Told{}, err
+	}
+	var told sessions.Told
+	if s.File != "" {
+		err = readCodexTranscript(&s, &told)
+	}
+	if at := lastHistoryChange(s.File); err == nil && (s.File == "" || at != s.ReportOffset || time.Now().Unix()-at < codexOpenDelay) {
+		s.ReportOffset = at
+		err = c.followPane(ctx, talk, &s, &told)
+	}
+	if err != nil {
+		return sessions.Told{}, err
+	}
+	if s.Recorded = talk.ID; s.File != "" {
+		told.Watch = []string{historyBeside(s.File), s.File}
+	}
+	told.Next, told.Turn = s.String(), s.Turn
+	return told, nil
+}
+
+// codexOpenDelay is for how many seconds after a text the file of its conversation may not be open yet.
+const codexOpenDelay = 3
+
+// historyBeside is the history beside the file of a conversation, which lies in sessions/YEAR/MONTH/DAY.
+func historyBeside(file string) string {
+	return filepath.Join(filepath.Dir(file), "..", "..", "..", "..", "history.jsonl")
+}
+
+// lastHistoryChange is when something was said last, in seconds since 1970; 0: that is not known.
+func lastHistoryChange(file string) int64 {
+	info, err := os.Stat(historyBeside(file))
+	if err != nil {
+		return 0
+	}
+	return info.ModTime().Unix()
+}
+
+// followPane goes on in the conversation that the pane is in now, when that is another one.
+func (c Codex) followPane(ctx context.Context, talk sessions.Conversation, s *transcriptCursor, told *sessions.Told) error {
+	r, err := c.inspectPane(talk.Session)
+	if err != nil {
+		return err
+	}
+	told.Watch = []string{r.historyFile()}
+	now, err := c.Follow(ctx, talk)
+	if err != nil || now == "" || now == s.Conversation && s.File != "" {
+		return err
+	}
+	if err := r.switchTo(s, now); err != nil || s.File == "" {
+		return err
+	}
+	return readCodexTranscript(s, told)
+}
+
+// enter goes on in another conversation. Of one that began before the last was read, what was said until now is old.
+func (r codexPane) switchTo(s *transcriptCursor, id string) error {
+	file := r.files[id]
+	if file == "" {
+		return nil
+	}
+	info, err := os.Stat(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read codex's conversation: %w", err)
+	}
+	began := readRolloutHead(file).Timestamp
+	if s.File != "" && began.Before(readRolloutHead(s.File).Timestamp) {
+		s.Offset = info.Size()
+	} else {
+		s.Offset = 0
+	}
+	s.Conversation, s.File, s.Turn = id, file, sessions.Turn{}
+	return nil
+}
+
+func readCodexTranscript(s *transcriptCursor, told *sessions.Told) error {
+	l := codexParser{conversation: s.Conversation, turnParser: turnParser{turn: s.Turn, offset: s.Offset, pendingOffset: -1}}
+	end, err := readLines(s.File, s.Offset, l.parseLine)
+	if err != nil {
+		return fmt.Errorf("read codex's conversation: %w", err)
+	}
+	s.Turn = l.turn
+	if s.Offset = end; l.pendingOffset >= 0 {
+		s.Offset = l.pendingOffset
+	}
+	for _, said := range l.messages {
+		if !said.At.Before(s.Since) {
+			told.Said = append(told.Said, said)
+		}
+	}
+	return nil
+}
+
+// codexParser gathers what the lines of a conversation say. Whether a text ends the turn is known by the line after it.
+type codexParser struct {
+	turnParser
+	conversation string
+}
+
+// codexEntry is a line of a conversation, as far as it tells of what the agent said.
+type codexEntry struct {
+	Timestamp time.Time `json:"timestamp"`
+	Type      string    `json:"type"`
+	Payload   struct {
+		Type    string `json:"type"`
+		Role    string `json:"role"`
+		Content []struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"content"`
+		Error *struct {
+			Message string `json:"message"`
+		} `json:"error"`
+	} `json:"payload"`
+}
+
+func (l *codexParser) parseLine(line []byte) {
+	start := l.offset
+	l.offset += int64(len(line)) + 1
+	var e codexEntry
+	if json.Unmarshal(line, &e) != nil {
+		return
+	}
+	switch p := e.Payload; {
+	case e.Type == "response_item" && p.Type == "message" && p.Role == "assistant":
+		l.flushPending(false)
+		text := ""
+		for _, c := range p.Content {
+			if c.Type == "output_text" {
+				text += c.Text
+			}
+		}
+		l.addPending(sessions.Said{Text: text, At: e.Timestamp, Key: fmt.Sprintf("%s@%d", l.conversation, start)}, start)
+	case e.Type == "response_item" && p.Type != "reasoning" && p.Role == "":
+		l.flushPending(false) // a tool
+	case e.Type == "event_msg" && p.Type == "task_started":
+		l.turn = l.turn.Begin(e.Timestamp)
+	case e.Type == "event_msg" && (p.Type == "task_complete" || p.Type == "turn_aborted"):
+		l.turn = l.turn.End(e.Timestamp)
+		l.flushPending(true)
+		if p.Error != nil && p.Error.Message != "" {
+			l.messages = append(l.messages, sessions.Said{Text: p.Error.Message, Final: true, Failed: true, At: e.Timestamp,
+				Key: fmt.Sprintf("%s@%d", l.conversation, start)})
+		}
+	}
+}

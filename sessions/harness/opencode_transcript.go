@@ -1,0 +1,213 @@
+package harness
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"the-loop/sessions"
+)
+
+var _ sessions.Teller = OpenCode{}
+
+// openCodeCursor is how far OpenCode's answers were read. As a string it is JSON. Where its files are is kept, so that what an
+// agent said last can be read when it has ended.
+type openCodeCursor struct {
+	Since     time.Time                   `json:"since"` // of the session's listening: what was said before does not count
+	DB        string                      `json:"db,omitempty"`
+	Binary    string                      `json:"binary,omitempty"`
+	Log       string                      `json:"log,omitempty"`
+	LogOffset int64                       `json:"logAt,omitzero"` // offset in the log
+	RunID     string                      `json:"run,omitempty"`  // the log's name for the process in the pane
+	LastRead  map[string]openCodePosition `json:"read,omitempty"` // the session's conversations
+	Turn      sessions.Turn               `json:"turn,omitzero"`
+}
+
+// openCodePosition is the last message that was read of a conversation.
+type openCodePosition struct {
+	At int64  `json:"at"` // milliseconds
+	ID string `json:"id,omitempty"`
+}
+
+func newOpenCodeCursor(talk sessions.Conversation, place string) (openCodeCursor, error) {
+	s := openCodeCursor{Since: talk.Started}
+	if place != "" {
+		if err := json.Unmarshal([]byte(place), &s); err != nil || s.LogOffset < 0 || s.Since.IsZero() {
+			return openCodeCursor{}, fmt.Errorf("%q is no place in opencode's record", place)
+		}
+	}
+	if s.LastRead == nil {
+		s.LastRead = map[string]openCodePosition{}
+	}
+	return s, nil
+}
+
+func (s openCodeCursor) String() string {
+	data, _ := json.Marshal(s) // strings, numbers and times always encode
+	return string(data)
+}
+
+// Told reads the database when the log tells of a turn, or when nothing does. The log also tells which conversations the
+// program in the pane went to. Steps come as they are completed.
+func (o OpenCode) Told(ctx context.Context, talk sessions.Conversation, place string) (sessions.Told, error) {
+	s, err := newOpenCodeCursor(talk, place)
+	if err != nil {
+		return sessions.Told{}, err
+	}
+	if s.DB == "" || s.logGrowth() == 0 {
+		o.locateFiles(talk, &s)
+	}
+	if s.DB == "" {
+		return sessions.Told{Next: place, Turn: s.Turn}, nil // it has not begun yet
+	}
+	told := sessions.Told{Watch: []string{s.Log}, Turn: s.Turn}
+	if news, err := o.followLog(ctx, talk, &s); err != nil {
+		return sessions.Told{}, err
+	} else if news {
+		if err := s.read(ctx, &told); err != nil {
+			return sessions.Told{}, err
+		}
+	}
+	told.Next = s.String()
+	return told, nil
+}
+
+// logGrowth is by how many bytes the log has become longer. One that became shorter was begun anew.
+func (s *openCodeCursor) logGrowth() int64 {
+	info, err := os.Stat(s.Log)
+	if err != nil {
+		return 0
+	}
+	if info.Size() < s.LogOffset {
+		s.LogOffset = 0
+	}
+	return info.Size() - s.LogOffset
+}
+
+// locateFiles keeps where the files of the program in the pane are.
+func (o OpenCode) locateFiles(talk sessions.Conversation, s *openCodeCursor) {
+	if r, ok := o.inspectPane(talk.Session); ok {
+		s.DB, s.Binary = r.dataFile("opencode.db"), r.binary
+		if log := r.logFile(); log != s.Log {
+			s.Log, s.LogOffset = log, 0
+		}
+	}
+}
+
+// follow reads the log on. It reports whether the database may have something new: the log is quiet, or says so.
+func (o OpenCode) followLog(ctx context.Context, talk sessions.Conversation, s *openCodeCursor) (news bool, err error) {
+	quiet := s.logGrowth() == 0
+	id := talk.ID
+	if !strings.HasPrefix(id, openCodePrefix) && (quiet || len(s.LastRead) == 0) {
+		if id, err = o.Follow(ctx, talk); err != nil {
+			return false, err
+		}
+	}
+	if _, known := s.LastRead[id]; !known && strings.HasPrefix(id, openCodePrefix) {
+		s.LastRead[id] = openCodePosition{At: s.Since.UnixMilli()}
+		if s.LogOffset, err = tailStart(s.Log, maxLogTail); err != nil {
+			return false, fmt.Errorf("read opencode's log: %w", err)
+		}
+	}
+	l := openCodeLogParser{runID: s.RunID, conversations: map[string]time.Time{}, subagents: map[string]bool{}}
+	for id := range s.LastRead {
+		l.conversations[id] = time.Time{}
+	}
+	if s.LogOffset, err = readLines(s.Log, s.LogOffset, l.parseLine); err != nil {
+		return false, fmt.Errorf("read opencode's log: %w", err)
+	}
+	s.RunID = l.runID
+	for id, at := range l.conversations {
+		if _, known := s.LastRead[id]; !known {
+			s.LastRead[id] = openCodePosition{At: laterTime(s.Since, at.Add(-openCodeLogDelay)).UnixMilli()}
+		}
+	}
+	return l.hasNews || quiet, nil
+}
+
+// openCodeLogDelay is how long before the log tells of its first turn a text may have begun a conversation.
+const openCodeLogDelay = 5 * time.Second
+
+// hear reads what is new in the session's conversations.
+func (s *openCodeCursor) read(ctx context.Context, told *sessions.Told) error {
+	if len(s.LastRead) == 0 {
+		return nil
+	}
+	rows, err := openCodeDB{file: s.DB, binary: s.Binary}.messagesAfter(ctx, s.LastRead)
+	if err != nil {
+		return err
+	}
+	for id := range s.LastRead {
+		var of []openCodeMessage
+		for _, r := range rows {
+			if r.Conversation == id {
+				of = append(of, r)
+			}
+		}
+		s.addMessages(id, of, told)
+	}
+	slices.SortStableFunc(told.Said, func(a, b sessions.Said) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) })
+	return nil
+}
+
+// take keeps what the messages of one conversation say, up to the first that is still being written. One that was never
+// completed although another came after it is of a program that was killed.
+func (s *openCodeCursor) addMessages(id string, rows []openCodeMessage, told *sessions.Told) {
+	last := -1 // the newest of the agent's
+	for i, r := range rows {
+		if r.Role == "assistant" {
+			last = i
+		}
+	}
+	taken := true
+	for i, r := range rows {
+		taken = taken && (r.Role != "assistant" || r.Completed > 0 || r.Error != "" || i < last)
+		told.Turn = r.nextTurn(told.Turn)
+		if taken {
+			told.Said = append(told.Said, r.agentMessages()...)
+			s.LastRead[id], s.Turn = openCodePosition{At: r.At, ID: r.ID}, told.Turn
+		}
+	}
+}
+
+// openCodeAborted is the error of a turn that a person ended with Escape.
+const openCodeAborted = "MessageAbortedError"
+
+// goesOn reports that the turn does not end with this message.
+func (m openCodeMessage) continuesTurn() bool {
+	return m.Error == "" && (m.Completed == 0 || m.Finish == "tool-calls" || m.Finish == "unknown")
+}
+
+// nextTurn is the turn after the message.
+func (m openCodeMessage) nextTurn(t sessions.Turn) sessions.Turn {
+	switch at := time.UnixMilli(m.At); {
+	case m.Role == "user":
+		return t.Begin(at)
+	case m.continuesTurn():
+		return t.Goes(at)
+	default:
+		return t.End(time.UnixMilli(max(m.At, m.Completed)))
+	}
+}
+
+// said are the text of a message, and the error that ended the turn with it. Summaries of compacted conversations are left out.
+func (m openCodeMessage) agentMessages() []sessions.Said {
+	if m.Role != "assistant" || m.Summary == "true" {
+		return nil
+	}
+	var all []sessions.Said
+	failed := m.Error != "" && m.Error != openCodeAborted
+	at := time.UnixMilli(max(m.At, m.Completed))
+	if text := strings.TrimSpace(m.Text); text != "" {
+		all = append(all, sessions.Said{Text: text, Final: !failed && !m.continuesTurn(), At: at, Key: m.ID})
+	}
+	if failed {
+		all = append(all, sessions.Said{Text: orDefault(m.ErrorText, m.Error), Final: true, Failed: true, At: at, Key: m.ID + "!"})
+	}
+	return all
+}

@@ -1,0 +1,99 @@
+package harness
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// Reports reads the sessions' report files, and talks to the hooks that wait for an answer. Which harness wrote a report does
+// not matter.
+type Reports struct {
+	Dir           string // absolute; the folder of the report files
+	PermissionDir string // absolute; the folder of the sockets of hooks that wait
+
+	Index *ReportIndex // lets go of what is removed; may be nil
+}
+
+var _ sessions.Reports = Reports{}
+
+// EventFile is our own report: the agent would have a file posted in its thread.
+const EventFile = "the-loop:file"
+
+// FilePayload is the payload of [EventFile].
+type FilePayload struct {
+	Path    string `json:"path"` // below the session's folder
+	Comment string `json:"comment,omitempty"`
+}
+
+// Noted reads the reports of a session from a place on: an offset in its file. Those with a token wait for an answer.
+func (r Reports) Noted(_ context.Context, session, place string, since time.Time) (sessions.Noted, error) {
+	path, err := ReportPath(r.Dir, session)
+	if err != nil {
+		return sessions.Noted{}, err
+	}
+	from, err := parseReportOffset(place)
+	if err != nil {
+		return sessions.Noted{}, err
+	}
+	reports, end, err := ReadReports(path, from)
+	if err != nil {
+		return sessions.Noted{}, err
+	}
+	noted := sessions.Noted{Next: strconv.FormatInt(end, 10), Watch: []string{path}}
+	for _, report := range reports {
+		if place == "" && report.Token == "" && report.At.Before(since) {
+			continue
+		}
+		addReport(&noted, report)
+	}
+	return noted, nil
+}
+
+// Remove removes the reports of a session that was deleted.
+func (r Reports) Remove(_ context.Context, session string) error {
+	path, err := ReportPath(r.Dir, session)
+	if err != nil {
+		return err
+	}
+	r.Index.forget(path)
+	if err := removeReportLog(path); err != nil {
+		return fmt.Errorf("remove the agent's reports: %w", err)
+	}
+	return nil
+}
+
+func parseReportOffset(place string) (int64, error) {
+	if place == "" {
+		return 0, nil
+	}
+	from, err := strconv.ParseInt(place, 10, 64)
+	if err != nil || from < 0 {
+		return 0, fmt.Errorf("%q is no place in a session's reports", place)
+	}
+	return from, nil
+}
+
+// addReport adds what a report says. What does not parse says nothing.
+func addReport(n *sessions.Noted, r Report) {
+	switch r.Event {
+	case EventPermissionRequest:
+		if a, ok := parsePermissionRequest(r); ok {
+			n.Asks = append(n.Asks, a)
+		}
+	case EventFile:
+		var f FilePayload
+		if json.Unmarshal(r.Payload, &f) == nil && f.Path != "" {
+			n.Files = append(n.Files, sessions.NotedFile{Path: f.Path, Comment: f.Comment, At: r.At})
+		}
+	case EventPermissionAnswered:
+		var a answeredPayload
+		if json.Unmarshal(r.Payload, &a) == nil && r.Token != "" {
+			n.Answered = append(n.Answered, sessions.Answered{Token: r.Token, Allow: a.Allow, At: r.At})
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"the-loop/sessions"
+	"the-loop/sessions/harness/smallagent"
+)
+
+var _ sessions.Teller = SmallAgent{}
+
+// Told reads its record. Each of its answers ends a turn.
+func (a SmallAgent) Told(_ context.Context, c sessions.Conversation, place string) (sessions.Told, error) {
+	s, err := newCursor(c, place)
+	if err != nil {
+		return sessions.Told{}, err
+	}
+	var told sessions.Told
+	if err := a.readFrom(&s, &told); err != nil {
+		return sessions.Told{}, err
+	}
+	if c.ID != s.Recorded {
+		from, talk := s.Conversation, c.ID
+		if s.Recorded = talk; !a.leadsTo(talk, from) { // a fresh conversation, which nothing leads to
+			s.Conversation, s.Offset, s.Since, s.Queued, s.Turn = talk, 0, time.Time{}, 0, sessions.Turn{}
+			if err := a.readFrom(&s, &told); err != nil {
+				return sessions.Told{}, err
+			}
+		}
+	}
+	told.Next, told.Watch, told.Turn = s.String(), []string{smallagent.TranscriptPath(a.Dir, s.Conversation)}, s.Turn
+	return told, nil
+}
+
+// hear reads on from a spot to the end of what is there, and moves it there.
+func (a SmallAgent) readFrom(s *transcriptCursor, told *sessions.Told) error {
+	for range maxClears {
+		entries, end, err := smallagent.ReadTranscript(smallagent.TranscriptPath(a.Dir, s.Conversation), s.Offset)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // it has not written anything yet
+		}
+		if err != nil {
+			return fmt.Errorf("read the conversation %s: %w", s.Conversation, err)
+		}
+		next := ""
+		for _, e := range entries {
+			s.advanceTurn(e)
+			if e.Type == smallagent.TypeAgent && !e.At.Before(s.Since) {
+				told.Said = append(told.Said, sessions.Said{Text: e.Text, Final: true, At: e.At,
+					Key: fmt.Sprintf("%s.%d.%d", s.Conversation, e.Seq, e.At.UnixNano())})
+			}
+			if e.Type == smallagent.TypeClear && sessions.ValidConversation(e.Conversation) {
+				next = e.Conversation
+			}
+		}
+		if s.Offset = end; next == "" {
+			return nil
+		}
+		s.Conversation, s.Offset = next, 0
+	}
+	return fmt.Errorf("the conversation goes on in more than %d others", maxClears)
+}
+
+// leadsTo reports whether one conversation became another, or is the same.
+func (a SmallAgent) leadsTo(from, to string) bool {
+	seen := map[string]bool{from: true}
+	_, _, err := a.eachEntry(from, 0, func(e smallagent.Entry) {
+		if e.Type == smallagent.TypeClear {
+			seen[e.Conversation] = true
+		}
+	})
+	return err == nil && seen[to]
+}
+
+// advanceTurn moves the turn of a spot on. The record shows a text when it is submitted: one that waits begins its turn when the
+// one before it ends. What waits goes along into the conversation that /clear begins.
+func (s *transcriptCursor) advanceTurn(e smallagent.Entry) {
+	switch e.Type {
+	case smallagent.TypeUser:
+		if s.Queued++; s.Queued == 1 {
+			s.Turn = s.Turn.Begin(e.At)
+		}
+	case smallagent.TypeAgent, smallagent.TypeInterrupt:
+		s.Turn = s.Turn.End(e.At)
+		if s.Queued = max(0, s.Queued-1); s.Queued > 0 {
+			s.Turn = s.Turn.Begin(e.At)
+		}
+	case smallagent.TypeStart, smallagent.TypeEnd:
+		if e.How != smallagent.HowClear {
+			s.Turn, s.Queued = s.Turn.End(e.At), 0
+		}
+	}
+}
