@@ -24,8 +24,8 @@ const (
 	// maxFile is the size in bytes above which a state file is not read.
 	maxFile = 16 << 20
 
-	// staleAfter is the age at which a temporary file has lost its writer for certain.
-	staleAfter = time.Hour
+	// staleTempAge is the age at which a temporary file has lost its writer for certain.
+	staleTempAge = time.Hour
 )
 
 // errNotRegular says that something other than a file stands where a state file should.
@@ -131,7 +131,7 @@ func sweepTemps(dir string, now time.Time) {
 		if !tempName().MatchString(e.Name()) {
 			continue
 		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > staleAfter {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > staleTempAge {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
