@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"the-loop/sessions"
+	"the-loop/sessions/statefile"
 )
 
 // botPatience is how long the bot's lock is tried: as long as somebody who asks [Registry.BotRunning] may have it.
@@ -40,6 +40,9 @@ type BotState struct {
 	Unposted    int       `json:"unposted"`          // messages that wait to be posted
 	Unread      int       `json:"unread"`            // threads that are still to be read
 }
+
+// botFormat is how the bot's state is stored. The first one had no version.
+var botFormat = statefile.Format[BotState]{Version: 1, Migrations: map[int]statefile.Migration{0: statefile.NoChange}}
 
 // BotHeldError says that a bot runs on this root already. What the holder has not said is zero.
 type BotHeldError struct {
@@ -87,7 +90,7 @@ func (r *Registry) AcquireBot(ctx context.Context, info BotInfo) (release func()
 		state := r.heldBy()
 		return nil, &BotHeldError{Root: r.root, PID: state.PID, Started: state.Started, App: state.App}
 	}
-	sweepTemps(filepath.Dir(r.botFile()), time.Now())
+	statefile.Sweep(filepath.Dir(r.botFile()), time.Now())
 	return release, nil
 }
 
@@ -103,9 +106,9 @@ func (r *Registry) heldBy() BotState {
 	return BotState{PID: h.PID, Started: h.Started, App: h.App}
 }
 
-// WriteBot replaces bot.json. Only the bot that has the lock may call it, with the PID and Started of the lock.
+// WriteBot replaces bot.json, also one that cannot be read: what an earlier bot said does not count any more. Only the bot that has the lock may call it, with the PID and Started of the lock.
 func (r *Registry) WriteBot(state BotState) error {
-	if err := writeJSON(r.botFile(), state); err != nil {
+	if err := botFormat.Replace(r.botFile(), state); err != nil {
 		return fmt.Errorf("write the bot's state: %w", err)
 	}
 	return nil
@@ -142,16 +145,9 @@ func (r *Registry) botHeld() (bool, error) {
 }
 
 func (r *Registry) readBot() (BotState, error) {
-	data, err := readFile(r.botFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return BotState{}, err
-	}
-	var state BotState
-	if err == nil {
-		err = json.Unmarshal(data, &state)
-	}
-	if err != nil {
+	state, err := botFormat.Load(r.botFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return BotState{}, &sessions.UnreadableError{Path: r.botFile(), Err: reason(err)}
 	}
-	return state, nil
+	return state, err
 }

@@ -3,7 +3,6 @@ package registry
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,10 +15,14 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/statefile"
 )
 
 // extension is that of records.
 const extension = ".json"
+
+// recordFormat is how a record is stored.
+var recordFormat = statefile.Format[sessions.Record]{Version: sessions.RecordVersion}
 
 // idPattern is what an id may look like: it becomes part of file names and the mark of a pane.
 var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`) }) // slow to compile
@@ -93,7 +96,7 @@ func loadStanding(dir, name string) (sessions.Record, error) {
 // loadItem loads the record of a work item from a file that was found. Which one it is only the record tells.
 func loadItem(dir, slug string) (sessions.Record, error) {
 	path := filepath.Join(dir, slug+extension)
-	rec, err := read(path)
+	rec, err := recordFormat.Load(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return sessions.Record{}, fmt.Errorf("%s: %w", slug, sessions.ErrNotRecorded)
@@ -123,7 +126,7 @@ func (r *Registry) Save(ctx context.Context, rec sessions.Record) error {
 	}
 	r.sweep.Do(func() {
 		for _, dir := range []string{r.standingDir(), r.itemsDir(), r.ledgersDir()} {
-			sweepTemps(dir, time.Now())
+			statefile.Sweep(dir, time.Now())
 		}
 	})
 	switch there, err := load(path, rec.Ref); {
@@ -132,7 +135,7 @@ func (r *Registry) Save(ctx context.Context, rec sessions.Record) error {
 	case err != nil && !errors.Is(err, sessions.ErrNotRecorded):
 		return err
 	}
-	if err := writeJSON(path, rec); err != nil {
+	if err := recordFormat.Save(path, rec); err != nil {
 		return fmt.Errorf("save the record of %s: %w", rec.Ref, err)
 	}
 	return nil
@@ -155,10 +158,7 @@ func (r *Registry) Remove(ctx context.Context, ref sessions.Ref) error {
 	case err != nil:
 		return err
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the record of %s: %w", ref, err)
-	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := statefile.Remove(path); err != nil {
 		return fmt.Errorf("remove the record of %s: %w", ref, err)
 	}
 	return nil
@@ -178,7 +178,7 @@ func (r *Registry) recordPath(ref sessions.Ref) (string, error) {
 // load reads and checks one record, whose ref may be spelt another way. Errors: [sessions.ErrNotRecorded], [*sessions.UnreadableError], a
 // [sessions.Collision].
 func load(path string, ref sessions.Ref) (sessions.Record, error) {
-	rec, err := read(path)
+	rec, err := recordFormat.Load(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return sessions.Record{}, fmt.Errorf("%s: %w", ref, sessions.ErrNotRecorded)
@@ -196,60 +196,27 @@ func load(path string, ref sessions.Ref) (sessions.Record, error) {
 	return rec, nil
 }
 
-// read reads a record, whoever's it is.
-func read(path string) (sessions.Record, error) {
-	data, err := readFile(path)
-	if err != nil {
-		return sessions.Record{}, err
-	}
-	return decode(data)
-}
-
-// reason drops the path from an error of package os: an UnreadableError names it already.
+// reason drops the path from an error about a file: a [sessions.UnreadableError] names it already.
 func reason(err error) error {
+	var unreadable *statefile.UnreadableError
 	var withPath *fs.PathError
-	if errors.As(err, &withPath) {
+	switch {
+	case errors.As(err, &unreadable):
+		return unreadable.Err
+	case errors.As(err, &withPath):
 		return withPath.Err
 	}
 	return err
 }
 
-// decode reads a record. Of one that another version wrote nothing but the version means what we think.
-func decode(data []byte) (sessions.Record, error) {
-	var rec sessions.Record
-	whole := json.Unmarshal(data, &rec)
-	if whole == nil && rec.Version == sessions.RecordVersion {
-		return rec, nil
-	}
-	var head struct{ Version int }
-	if err := json.Unmarshal(data, &head); err != nil {
-		return sessions.Record{}, fmt.Errorf("not a record: %w", err)
-	}
-	if err := checkVersion(head.Version, sessions.RecordVersion); err != nil {
-		return sessions.Record{}, err
-	}
-	return sessions.Record{}, fmt.Errorf("not a record: %w", whole)
-}
-
-func checkVersion(v, known int) error {
-	if v > known {
-		return fmt.Errorf("it has version %d, from a newer the-loop; this one knows %d", v, known)
-	}
-	if v != known {
-		return fmt.Errorf("it has version %d, this the-loop knows %d", v, known)
-	}
-	return nil
-}
-
 // check says what makes rec unfit to be the record of ref.
 func check(rec sessions.Record, ref sessions.Ref) error {
-	if err := checkVersion(rec.Version, sessions.RecordVersion); err != nil {
-		return err
-	}
 	if _, err := sessions.ParseRef(string(ref)); err != nil {
 		return err
 	}
 	switch {
+	case rec.Version != sessions.RecordVersion:
+		return fmt.Errorf("it has version %d, this the-loop knows %d", rec.Version, sessions.RecordVersion)
 	case rec.Ref != ref:
 		return fmt.Errorf("it is the record of %q", rec.Ref)
 	case rec.Definition.Ref() != ref:
