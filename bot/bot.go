@@ -71,7 +71,7 @@ type Config struct {
 	DefaultCwd     string   // absolute; of a session that names none
 }
 
-// Options are what a [Bot] is made of. All fields but the marked ones are required.
+// Options are what a [BotConfig] is made of. All fields but the marked ones are required.
 type Options struct {
 	Root     string // the state's root folder
 	Client   *Client

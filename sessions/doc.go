@@ -2,7 +2,7 @@
 //
 // A verb is a method of [Core]: it takes a request struct and returns rows and messages. The core never prints, knows
 // nothing of Slack, and reaches the outside only through a few interfaces: [Terminal] (tmux), [Harness] (an agent
-// program), [Store] (records and locks on disk), [Sink] (the event log) and [Reports] (what agents report). Their
+// program), [Store] (records and locks on disk), [Sink] (the event log) and [UsesReports] (what agents report). Their
 // implementations are the packages below this one, which import it and not the other way round.
 //
 // The files, bottom-up: ref.go names sessions; text.go cleans what is typed; record.go says what is known of a session and

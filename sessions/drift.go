@@ -59,7 +59,7 @@ func (d Drift) Line() string {
 }
 
 // Drift compares what every running session holds with what the env file declares, with one look at tmux. It never fails:
-// what cannot be known is a row that says so, or [Drift.Problem].
+// what cannot be known is a row that says so, or [Drift.ProblemAt].
 func (c *Core) Drift(ctx context.Context) Drift {
 	return c.drift(func(d *Drift, declared map[string]string) error {
 		f, err := c.inventory(ctx)

@@ -105,7 +105,7 @@ type Traits struct {
 	Interrupt       string        // bytes that stop a running turn; empty: Escape
 	Clear           string        // bytes that take the line with the cursor out of the input box, and do nothing else; empty: none
 	Resumes         bool
-	Asks            bool          // its questions are reported, and a hook of it waits for the answer: see [Reports]
+	Asks            bool          // its questions are reported, and a hook of it waits for the answer: see [UsesReports]
 	AcceptTimeout   time.Duration // how long evidence may take before the box is looked at; 0: DefaultAcceptTimeout
 
 	// MoveKeys are the names of keys, see [KeyNames], that answer nothing while a question or a menu is open: they move a

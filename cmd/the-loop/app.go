@@ -33,9 +33,9 @@ type app struct {
 	log       *slog.Logger
 }
 
-// load finds and reads the configuration.
-func (c *cli) load() (*config.Config, config.Loader, error) {
-	found, err := config.Find(c.config, c.env.getenv, c.env.workdir, c.env.home)
+// loadConfig finds and reads the configuration.
+func (c *cli) loadConfig() (*config.Config, config.Loader, error) {
+	found, err := config.Find(c.configPath, c.env.getenv, c.env.workdir, c.env.home)
 	if err != nil {
 		return nil, config.Loader{}, err
 	}
@@ -47,7 +47,7 @@ func (c *cli) load() (*config.Config, config.Loader, error) {
 
 // checkConfig holds a configuration against the harnesses there are and the sessions that were created.
 func checkConfig(cfg *config.Config) error {
-	if err := cfg.CheckHarnesses(builtinNames()); err != nil {
+	if err := cfg.CheckHarnesses(builtinHarnessNames()); err != nil {
 		return err
 	}
 	var conflicts []config.Problem
@@ -55,7 +55,7 @@ func checkConfig(cfg *config.Config) error {
 	for _, s := range cfg.Standing.Sessions {
 		created, err := sessions.Created(context.Background(), reg, s.Name)
 		if err == nil && created { // a record that cannot be read refuses its session, not the configuration
-			conflicts = append(conflicts, cfg.Problem(s.Position.Key+".name",
+			conflicts = append(conflicts, cfg.ProblemAt(s.Position.Key+".name",
 				fmt.Sprintf("%q is the name of a session that was created at run time (%s) — choose another name, or take the entry out and run `the-loop standing delete %s`",
 					s.Name, filepath.Join(cfg.StateRoot, "local", "standing", s.Name+".json"), s.Name)))
 		}
@@ -66,110 +66,110 @@ func checkConfig(cfg *config.Config) error {
 	return nil
 }
 
-// open makes the core for one command.
-func (c *cli) open() (*app, error) {
-	cfg, _, err := c.load()
+// openApp makes the core for one command.
+func (c *cli) openApp() (*app, error) {
+	cfg, _, err := c.loadConfig()
 	if err != nil {
 		return nil, err
 	}
-	return c.build(func() *config.Config { return cfg }, c.warnings())
+	return c.buildApp(func() *config.Config { return cfg }, c.warningLog())
 }
 
-// openToStop makes the core for a command that takes something down. A configuration that does not validate is no reason
+// openAppForStop makes the core for a command that takes something down. A configuration that does not validate is no reason
 // to leave agents running: where the state is can be told all the same, and the records say the rest.
-func (c *cli) openToStop() (*app, error) {
-	a, err := c.open()
+func (c *cli) openAppForStop() (*app, error) {
+	a, err := c.openApp()
 	var refused *config.Error
 	if !errors.As(err, &refused) {
 		return a, err
 	}
-	found, ferr := config.Find(c.config, c.env.getenv, c.env.workdir, c.env.home)
+	found, ferr := config.Find(c.configPath, c.env.getenv, c.env.workdir, c.env.home)
 	if ferr != nil {
 		return nil, ferr
 	}
-	cfg, sure := found.Loader(c.env.workdir, c.env.home).Salvage(found.Path)
+	cfg, sure := found.Loader(c.env.workdir, c.env.home).LoadPartial(found.Path)
 	_, _ = fmt.Fprintf(c.env.err, "the-loop: %v\nthe-loop: the configuration is not valid; what the records below %s say is stopped\n", err, cfg.StateRoot)
 	if !sure {
 		_, _ = fmt.Fprintln(c.env.err, "the-loop: state.root cannot be read, so that is the default; --config FILE names another configuration")
 	}
-	return c.build(func() *config.Config { return cfg }, c.warnings())
+	return c.buildApp(func() *config.Config { return cfg }, c.warningLog())
 }
 
-// warnings is the log of a command: what goes wrong beside its result.
-func (c *cli) warnings() *slog.Logger {
+// warningLog is the log of a command: what goes wrong beside its result.
+func (c *cli) warningLog() *slog.Logger {
 	return slog.New(slog.NewTextHandler(c.env.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-// servers gives the terminals of other tmux servers than ours, which records may name from before the configuration changed.
-type servers struct {
-	own  tmux.Options
-	mu   sync.Mutex // guards the field that follows
-	more map[string]*tmux.Tmux
+// tmuxServers gives the terminals of other tmux servers than ours, which records may name from before the configuration changed.
+type tmuxServers struct {
+	ownOptions tmux.Options
+	mu         sync.Mutex // guards the field that follows
+	terminals  map[string]*tmux.Tmux
 }
 
-// at is the terminal of that socket; nil: it is ours, or none.
-func (s *servers) at(socket string) sessions.Terminal {
-	if socket == s.own.SocketPath || s.own.SocketPath == "" && ownSocket(socket, s.own.SocketName) {
+// terminalAt is the terminal of that socket; nil: it is ours, or none.
+func (s *tmuxServers) terminalAt(socket string) sessions.Terminal {
+	if socket == s.ownOptions.SocketPath || s.ownOptions.SocketPath == "" && isOwnSocket(socket, s.ownOptions.SocketName) {
 		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if t := s.more[socket]; t != nil {
+	if t := s.terminals[socket]; t != nil {
 		return t
 	}
-	other := s.own
+	other := s.ownOptions
 	other.SocketName, other.SocketPath = "", socket
 	t, err := tmux.New(other)
 	if err != nil {
 		return nil
 	}
-	s.more[socket] = t
+	s.terminals[socket] = t
 	return t
 }
 
-// ownSocket reports whether tmux has a server of that name at that path. What is before tmux-UID is the system's: /tmp, or
+// isOwnSocket reports whether tmux has a server of that name at that path. What is before tmux-UID is the system's: /tmp, or
 // what that links to.
-func ownSocket(path, name string) bool {
+func isOwnSocket(path, name string) bool {
 	rest, ok := strings.CutSuffix(path, fmt.Sprintf("/tmux-%d/%s", os.Getuid(), name))
 	real, err := filepath.EvalSymlinks("/tmp")
 	return ok && (rest == "/tmp" || err == nil && rest == real)
 }
 
 // build makes the core over a configuration that may change.
-func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
+func (c *cli) buildApp(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 	first := cfg()
 	a := &app{cfg: cfg, registry: registry.New(first.StateRoot), log: log}
 	a.events = eventlog.New(first.EventLog.Path, func() eventlog.Options {
 		o := cfg().EventLogOptions()
-		o.Scrub = c.secrets.scrub
+		o.Scrub = c.scrubber.scrub
 		return o
 	}, log)
 	var err error
-	server := tmux.Options{SocketName: first.Routing.Tmux.SocketName, SocketPath: c.socket, Dir: filepath.Join(first.StateRoot, "run"), Log: log}
+	server := tmux.Options{SocketName: first.Routing.Tmux.SocketName, SocketPath: c.tmuxSocket, Dir: filepath.Join(first.StateRoot, "run"), Log: log}
 	a.tmux, err = tmux.New(server)
 	if err != nil {
 		return nil, err
 	}
-	c.scrubberFor(first).watch(func() string { return cfg().EnvFile }, a.tmux.Panes)
+	c.scrubberFor(first).setSources(func() string { return cfg().EnvFile }, a.tmux.Panes)
 	index := &harness.ReportIndex{}
-	program := sync.OnceValues(func() (string, error) { return stable(c.env.self, filepath.Join(first.StateRoot, "run")) })
+	program := sync.OnceValues(func() (string, error) { return stableProgramPath(c.env.self, filepath.Join(first.StateRoot, "run")) })
 	a.harnesses = func() (harness.Set, error) {
 		self, err := program()
 		if err != nil {
 			return nil, err
 		}
-		return cfg().HarnessSet(builtins(cfg(), self, c.env.home, index)...), nil
+		return cfg().HarnessSet(builtinHarnesses(cfg(), self, c.env.home, index)...), nil
 	}
 	own := map[string]string{"THE_LOOP_CLI_CONFIG": first.Path, "THE_LOOP_INSTANCE": first.StateRoot}
-	others := &servers{own: server, more: map[string]*tmux.Tmux{}}
+	others := &tmuxServers{ownOptions: server, terminals: map[string]*tmux.Tmux{}}
 	var terminal sessions.Terminal = a.tmux
-	if c.socket != "" && !c.full {
+	if c.tmuxSocket != "" && !c.fullSizePanes {
 		terminal = fixedSizeTmux{a.tmux}
 	}
-	a.core = sessions.New(sessions.Options{Terminal: terminal, At: others.at, Store: a.registry, Sink: a.events, Log: log,
+	a.core = sessions.New(sessions.Options{Terminal: terminal, At: others.terminalAt, Store: a.registry, Sink: a.events, Log: log,
 		Reports: harness.Reports{Dir: filepath.Join(first.StateRoot, "reports"), PermissionDir: filepath.Join(first.StateRoot, "run", "ask"), Index: index},
 		Config: func() sessions.Config {
-			now := cfg().Sessions(own)
+			now := cfg().SessionsConfig(own)
 			now.Program, _ = program() // without one no agent can be started, and that says why
 			return now
 		},
@@ -185,8 +185,8 @@ func (c *cli) build(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 
 func (a *app) close() { _ = a.events.Close() } // what could not be written was said to the log
 
-// stable is a path of this program that stays. "go run" removes its binary when the command ends, so that one is copied.
-func stable(self, dir string) (string, error) {
+// stableProgramPath is a path of this program that stays. "go run" removes its binary when the command ends, so that one is copied.
+func stableProgramPath(self, dir string) (string, error) {
 	if !strings.Contains(self, string(filepath.Separator)+"go-build") {
 		return self, nil
 	}
@@ -195,7 +195,7 @@ func stable(self, dir string) (string, error) {
 		return "", fmt.Errorf("read this program: %w", err)
 	}
 	sum := sha256.Sum256(data)
-	path := filepath.Join(dir, programName+hex.EncodeToString(sum[:6]))
+	path := filepath.Join(dir, programCopyPrefix+hex.EncodeToString(sum[:6]))
 	if now := time.Now(); os.Chtimes(path, now, now) == nil { // it is there, and in use
 		return path, nil
 	}
@@ -207,18 +207,18 @@ func stable(self, dir string) (string, error) {
 		return "", err
 	}
 	defer func() { _ = os.Remove(half.Name()) }()
-	if err := writeProgram(half, data); err != nil {
+	if err := writeProgramCopy(half, data); err != nil {
 		return "", fmt.Errorf("copy this program: %w", err)
 	}
 	err = os.Rename(half.Name(), path)
-	sweepPrograms(dir)
+	sweepProgramCopies(dir)
 	return path, err
 }
 
-// programName begins the names of such copies.
-const programName = "the-loop-"
+// programCopyPrefix begins the names of such copies.
+const programCopyPrefix = "the-loop-"
 
-func writeProgram(f *os.File, data []byte) error {
+func writeProgramCopy(f *os.File, data []byte) error {
 	if _, err := f.Write(data); err != nil {
 		_ = f.Close()
 		return err
@@ -230,20 +230,20 @@ func writeProgram(f *os.File, data []byte) error {
 	return f.Close()
 }
 
-// standing opens the core for a verb on one standing session.
-func (c *cli) standing(ctx context.Context, name string, verb func(*app, sessions.Ref) error) error {
-	return c.standingFrom(ctx, name, c.open, verb)
+// withStandingSession opens the core for a verb on one standing session.
+func (c *cli) withStandingSession(ctx context.Context, name string, verb func(*app, sessions.Ref) error) error {
+	return c.withStandingSessionFrom(ctx, name, c.openApp, verb)
 }
 
-func (c *cli) standingFrom(ctx context.Context, name string, open func() (*app, error), verb func(*app, sessions.Ref) error) error {
+func (c *cli) withStandingSessionFrom(ctx context.Context, name string, open func() (*app, error), verb func(*app, sessions.Ref) error) error {
 	if !sessions.ValidName(name) {
-		return usage(fmt.Errorf("%q cannot name a session: use small letters, digits and dashes, up to 40, as in supervisor", name))
+		return usageError(fmt.Errorf("%q cannot name a session: use small letters, digits and dashes, up to 40, as in supervisor", name))
 	}
-	return c.with(ctx, open, func(a *app) error { return verb(a, sessions.StandingRef(name)) })
+	return c.withApp(ctx, open, func(a *app) error { return verb(a, sessions.StandingRef(name)) })
 }
 
-// with opens the core, makes sure that there is a tmux, and closes it again.
-func (c *cli) with(ctx context.Context, open func() (*app, error), do func(*app) error) error {
+// withApp opens the core, makes sure that there is a tmux, and closes it again.
+func (c *cli) withApp(ctx context.Context, open func() (*app, error), do func(*app) error) error {
 	a, err := open()
 	if err != nil {
 		return err

@@ -13,11 +13,11 @@ import (
 )
 
 func (c *cli) attachCommand() *cobra.Command {
-	return c.attachTo("attach NAME", "Show a session's terminal", c.standing)
+	return c.newAttachCommand("attach NAME", "Show a session's terminal", c.withStandingSession)
 }
 
-// attachTo is attach for the kind of session that open opens the core for.
-func (c *cli) attachTo(use, short string, open func(context.Context, string, func(*app, sessions.Ref) error) error) *cobra.Command {
+// newAttachCommand is attach for the kind of session that open opens the core for.
+func (c *cli) newAttachCommand(use, short string, open func(context.Context, string, func(*app, sessions.Ref) error) error) *cobra.Command {
 	var readOnly, printOnly bool
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1),
 		Long: `Show a session's terminal, here or, inside the-loop's own tmux server, by switching to it. Detach with C-b d.`}
@@ -30,17 +30,17 @@ func (c *cli) attachTo(use, short string, open func(context.Context, string, fun
 				return err
 			}
 			if printOnly {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), shellWords(argv))
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), shellQuoteAll(argv))
 				return err
 			}
-			return replace(argv)
+			return execProgram(argv)
 		})
 	}
 	return cmd
 }
 
-// replace becomes the program, so that the terminal is its own.
-func replace(argv []string) error {
+// execProgram becomes the program, so that the terminal is its own.
+func execProgram(argv []string) error {
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return fmt.Errorf("attach: %w", err)

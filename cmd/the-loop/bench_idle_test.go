@@ -16,9 +16,9 @@ import (
 
 // How long each bot is left alone, and how long it is looked at to see that what came of the start is over.
 const (
-	idleFor    = 20 * time.Second
-	idleGlance = 4 * time.Second
-	idleBy     = time.Minute
+	idleDuration      = 20 * time.Second
+	idleSampleTime    = 4 * time.Second
+	quiescenceTimeout = time.Minute
 )
 
 // BenchmarkIdle is what part of a core a bot uses that has nothing to do, with its tmux clients and what they have the tmux server
@@ -28,18 +28,18 @@ func BenchmarkIdle(b *testing.B) {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
 			var used time.Duration
 			for b.Loop() {
-				used += idle(b, n)
+				used += measureIdle(b, n)
 			}
 			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(used.Seconds()/float64(b.N)*float64(time.Minute)/float64(idleFor), "CPU-s/min")
-			b.ReportMetric(100*used.Seconds()/float64(b.N)/idleFor.Seconds(), "%core")
+			b.ReportMetric(used.Seconds()/float64(b.N)*float64(time.Minute)/float64(idleDuration), "CPU-s/min")
+			b.ReportMetric(100*used.Seconds()/float64(b.N)/idleDuration.Seconds(), "%core")
 		})
 	}
 }
 
-// idle is the time that a bot and its tmux server used while nothing happened.
-func idle(b *testing.B, n int) time.Duration {
-	s := newSite(b, localslack.Options{})
+// measureIdle is the time that a bot and its tmux server used while nothing happened.
+func measureIdle(b *testing.B, n int) time.Duration {
+	s := newTestEnv(b, localslack.Options{})
 	var declared strings.Builder
 	for i := range n { // a channel each: Slack takes one message a second in each
 		channel := s.slack.AddChannel(fmt.Sprint("idle", i)).ID
@@ -47,14 +47,14 @@ func idle(b *testing.B, n int) time.Duration {
 		s.slack.Invite(channel, s.slack.BotUserID())
 		fmt.Fprintf(&declared, "    - {name: s%d, slack: {channel: %s}}\n", i, channel)
 	}
-	text, err := os.ReadFile(s.config())
+	text, err := os.ReadFile(s.configPath())
 	if err != nil {
 		b.Fatal(err)
 	}
-	s.configure(strings.Replace(string(text), "  sessions: [{name: helper}]\n", "  sessions:\n"+declared.String(), 1))
-	bot := s.serve()
+	s.writeConfig(strings.Replace(string(text), "  sessions: [{name: helper}]\n", "  sessions:\n"+declared.String(), 1))
+	bot := s.startServe()
 	for i := range n {
-		s.must("standing", "start", fmt.Sprint("s", i))
+		s.mustRun("standing", "start", fmt.Sprint("s", i))
 	}
 	s.poll("all announcements", func() bool {
 		_, st := s.status()
@@ -70,40 +70,40 @@ func idle(b *testing.B, n int) time.Duration {
 		b.Fatal(err)
 	}
 	pids := []int{bot.cmd.Process.Pid, server}
-	settle(b, pids)
-	used := usedWithin(b, idleFor, pids)
+	waitQuiescent(b, pids)
+	used := cpuUsedWithin(b, idleDuration, pids)
 	_ = exec.Command("tmux", "-L", socket, "kill-server").Run()
-	bot.end(syscall.SIGTERM)
+	bot.signalAndWait(syscall.SIGTERM)
 	return used
 }
 
-// settle waits until two glances, one after the other, cost no less than the one before: what came of the start is over.
-func settle(b *testing.B, pids []int) {
+// waitQuiescent waits until two glances, one after the other, cost no less than the one before: what came of the start is over.
+func waitQuiescent(b *testing.B, pids []int) {
 	b.Helper()
 	least, same := time.Hour, 0
-	for until := time.Now().Add(idleBy); same < 2 && time.Now().Before(until); {
-		used := usedWithin(b, idleGlance, pids)
+	for until := time.Now().Add(quiescenceTimeout); same < 2 && time.Now().Before(until); {
+		used := cpuUsedWithin(b, idleSampleTime, pids)
 		if same++; used < least {
 			least, same = used, 0
 		}
 	}
 }
 
-func usedWithin(b *testing.B, d time.Duration, pids []int) time.Duration {
+func cpuUsedWithin(b *testing.B, d time.Duration, pids []int) time.Duration {
 	b.Helper()
 	used := time.Duration(0)
 	for _, pid := range pids {
-		used -= cpu(b, pid)
+		used -= cpuTime(b, pid)
 	}
 	time.Sleep(d)
 	for _, pid := range pids {
-		used += cpu(b, pid)
+		used += cpuTime(b, pid)
 	}
 	return used
 }
 
-// cpu is the time that a process and its children that have ended used, of /proc/PID/stat: in ticks, a hundred a second.
-func cpu(b *testing.B, pid int) time.Duration {
+// cpuTime is the time that a process and its children that have ended used, of /proc/PID/stat: in ticks, a hundred a second.
+func cpuTime(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

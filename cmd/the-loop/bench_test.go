@@ -17,8 +17,8 @@ func BenchmarkVersion(b *testing.B) {
 	for b.Loop() {
 		cmd := exec.Command(os.Args[0], "version")
 		cmd.Env = append(os.Environ(), runVariable+"=1")
-		own += took(b, cmd)
-		floor += took(b, exec.Command("true"))
+		own += measureRun(b, cmd)
+		floor += measureRun(b, exec.Command("true"))
 		runs++
 	}
 	b.ReportMetric(float64(own.Microseconds())/1000/float64(runs), "ms/version")
@@ -29,20 +29,20 @@ func BenchmarkVersion(b *testing.B) {
 // program reports a tool's use. Medians, since a busy machine makes some of each slow.
 func BenchmarkHook(b *testing.B) {
 	program, report := filepath.Join(b.TempDir(), "the-loop"), filepath.Join(b.TempDir(), "reports", "s.jsonl")
-	build(b, ".", program)
+	buildProgram(b, ".", program)
 	bare := filepath.Join(b.TempDir(), "bare")
 	if err := os.WriteFile(bare+".go", []byte("package main\n\nfunc main() {}\n"), 0o600); err != nil {
 		b.Fatal(err)
 	}
-	build(b, bare+".go", bare)
+	buildProgram(b, bare+".go", bare)
 	var own, floor, empty []time.Duration
 	for b.Loop() {
 		for range 50 {
 			cmd := exec.Command(program, "report", "hook", report)
 			cmd.Stdin = strings.NewReader(`{"hook_event_name":"UserPromptSubmit","session_id":"s","prompt":"hello"}`)
-			own = append(own, took(b, cmd))
-			floor = append(floor, took(b, exec.Command("true")))
-			empty = append(empty, took(b, exec.Command(bare)))
+			own = append(own, measureRun(b, cmd))
+			floor = append(floor, measureRun(b, exec.Command("true")))
+			empty = append(empty, measureRun(b, exec.Command(bare)))
 		}
 	}
 	if info, err := os.Stat(report); err != nil || info.Size() == 0 {
@@ -54,7 +54,7 @@ func BenchmarkHook(b *testing.B) {
 	b.ReportMetric(float64(median(own))/float64(median(empty)), "hook/bare-go")
 }
 
-func build(b *testing.B, source, program string) {
+func buildProgram(b *testing.B, source, program string) {
 	b.Helper()
 	if out, err := exec.Command("go", "build", "-o", program, source).CombinedOutput(); err != nil {
 		b.Fatalf("build: %v: %s", err, out)
@@ -66,7 +66,7 @@ func median(all []time.Duration) time.Duration {
 	return all[len(all)/2]
 }
 
-func took(b *testing.B, cmd *exec.Cmd) time.Duration {
+func measureRun(b *testing.B, cmd *exec.Cmd) time.Duration {
 	b.Helper()
 	begin := time.Now()
 	if err := cmd.Run(); err != nil {

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// botLogMax is the size that bot.log is rotated at. One older file stays beside it.
-const botLogMax = 16 << 20
+// maxBotLogBytes is the size that bot.log is rotated at. One older file stays beside it.
+const maxBotLogBytes = 16 << 20
 
-// botLog writes the bot's log beside the events, and to also, as scrub leaves it.
-func botLog(root string, also io.Writer, scrub func(string) string) (*slog.Logger, func(), error) {
+// openBotLog writes the bot's log beside the events, and to also, as scrub leaves it.
+func openBotLog(root string, also io.Writer, scrub func(string) string) (*slog.Logger, func(), error) {
 	dir := filepath.Join(root, "logs")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, err
 	}
-	f := &rotatingFile{path: filepath.Join(dir, "bot.log"), max: botLogMax}
+	f := &rotatingFile{path: filepath.Join(dir, "bot.log"), max: maxBotLogBytes}
 	if err := f.open(); err != nil {
 		return nil, nil, err
 	}
 	lines := slog.NewTextHandler(scrubbingWriter{io.MultiWriter(f, also), scrub}, nil)
-	return slog.New(strangerLimit{Handler: lines, said: &saidOfStrangers{}}), f.close, nil
+	return slog.New(unauthorizedLogLimiter{Handler: lines, state: &unauthorizedLogState{}}), f.close, nil
 }
 
 // rotatingFile appends to a file that is renamed when it is full. It may be used by many goroutines.
@@ -44,7 +44,7 @@ type rotatingFile struct {
 func (f *rotatingFile) Write(line []byte) (int, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.size > 0 && f.size+int64(len(line)) > f.max && os.Rename(f.path, f.path+".1") == nil || f.moved() {
+	if f.size > 0 && f.size+int64(len(line)) > f.max && os.Rename(f.path, f.path+".1") == nil || f.wasReplaced() {
 		if err := f.openLocked(); err != nil {
 			return 0, err
 		}
@@ -54,8 +54,8 @@ func (f *rotatingFile) Write(line []byte) (int, error) {
 	return n, err
 }
 
-// moved reports whether somebody else rotated or removed the file.
-func (f *rotatingFile) moved() bool {
+// wasReplaced reports whether somebody else rotated or removed the file.
+func (f *rotatingFile) wasReplaced() bool {
 	now, err := os.Stat(f.path)
 	return errors.Is(err, fs.ErrNotExist) || err == nil && !os.SameFile(now, f.info)
 }
@@ -89,22 +89,22 @@ func (f *rotatingFile) close() {
 	_ = f.file.Close() // all was written
 }
 
-// What people who are not let in may have written into the log: the same about one of them once in strangerAgain, and
-// strangerMost lines in all meanwhile. The event log has each attempt.
+// What people who are not let in may have written into the log: the same about one of them once in unauthorizedLogWindow, and
+// maxUnauthorizedLines lines in all meanwhile. The event log has each attempt.
 const (
-	strangerAgain = time.Hour
-	strangerMost  = 60
+	unauthorizedLogWindow = time.Hour
+	maxUnauthorizedLines  = 60
 )
 
-// strangerLimit is a handler that passes on everything but what people who are not let in make it say again and again. Those
+// unauthorizedLogLimiter is a handler that passes on everything but what people who are not let in make it say again and again. Those
 // lines name a member and why it was not let in.
-type strangerLimit struct {
+type unauthorizedLogLimiter struct {
 	slog.Handler
-	said *saidOfStrangers
+	state *unauthorizedLogState
 }
 
 // Handle implements [slog.Handler].
-func (h strangerLimit) Handle(ctx context.Context, r slog.Record) error {
+func (h unauthorizedLogLimiter) Handle(ctx context.Context, r slog.Record) error {
 	member, why := "", ""
 	r.Attrs(func(a slog.Attr) bool {
 		switch a.Key {
@@ -118,7 +118,7 @@ func (h strangerLimit) Handle(ctx context.Context, r slog.Record) error {
 	if member == "" || why == "" {
 		return h.Handler.Handle(ctx, r)
 	}
-	say, unsaid := h.said.allow(r.Message+"\x00"+member+"\x00"+why, r.Time)
+	say, unsaid := h.state.allow(r.Message+"\x00"+member+"\x00"+why, r.Time)
 	if !say {
 		return nil
 	}
@@ -130,35 +130,35 @@ func (h strangerLimit) Handle(ctx context.Context, r slog.Record) error {
 }
 
 // WithAttrs implements [slog.Handler].
-func (h strangerLimit) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return strangerLimit{Handler: h.Handler.WithAttrs(attrs), said: h.said}
+func (h unauthorizedLogLimiter) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return unauthorizedLogLimiter{Handler: h.Handler.WithAttrs(attrs), state: h.state}
 }
 
 // WithGroup implements [slog.Handler].
-func (h strangerLimit) WithGroup(name string) slog.Handler {
-	return strangerLimit{Handler: h.Handler.WithGroup(name), said: h.said}
+func (h unauthorizedLogLimiter) WithGroup(name string) slog.Handler {
+	return unauthorizedLogLimiter{Handler: h.Handler.WithGroup(name), state: h.state}
 }
 
-// saidOfStrangers is what was said of whom since when.
-type saidOfStrangers struct {
-	mu     sync.Mutex // guards the fields that follow
-	since  time.Time
-	said   map[string]bool
-	unsaid int // lines that were kept back since the last one that was said
+// unauthorizedLogState is what was said of whom since when.
+type unauthorizedLogState struct {
+	mu          sync.Mutex // guards the fields that follow
+	windowStart time.Time
+	logged      map[string]bool
+	suppressed  int // lines that were kept back since the last one that was said
 }
 
 // allow reports whether a line is to be said, and how many were not since the last one.
-func (s *saidOfStrangers) allow(line string, now time.Time) (say bool, unsaid int) {
+func (s *unauthorizedLogState) allow(line string, now time.Time) (say bool, unsaid int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.said == nil || now.Sub(s.since) >= strangerAgain {
-		s.since, s.said = now, map[string]bool{}
+	if s.logged == nil || now.Sub(s.windowStart) >= unauthorizedLogWindow {
+		s.windowStart, s.logged = now, map[string]bool{}
 	}
-	if s.said[line] || len(s.said) >= strangerMost {
-		s.unsaid++
+	if s.logged[line] || len(s.logged) >= maxUnauthorizedLines {
+		s.suppressed++
 		return false, 0
 	}
-	s.said[line] = true
-	unsaid, s.unsaid = s.unsaid, 0
+	s.logged[line] = true
+	unsaid, s.suppressed = s.suppressed, 0
 	return true, unsaid
 }

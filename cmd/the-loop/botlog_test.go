@@ -48,10 +48,10 @@ func TestTheBotsLogIsRotatedWhileItIsWritten(t *testing.T) {
 	}
 }
 
-func TestTheBotsLogGoesOnWhereSomebodyElseRotatedIt(t *testing.T) {
+func TestTheBotsLogContinuesAfterExternalRotation(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	log, closeLog, err := botLog(root, io.Discard, func(text string) string { return text })
+	log, closeLog, err := openBotLog(root, io.Discard, func(text string) string { return text })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,11 +70,11 @@ func TestTheBotsLogGoesOnWhereSomebodyElseRotatedIt(t *testing.T) {
 }
 
 // People who are not let in cannot fill the log: each is named, and how often is counted.
-func TestStrangersCannotFillTheBotsLog(t *testing.T) {
+func TestUnauthorizedUsersCannotFillTheBotsLog(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	h := strangerLimit{Handler: slog.NewTextHandler(&b, nil), said: &saidOfStrangers{}}.WithAttrs([]slog.Attr{slog.String("bot", "x")})
+	h := unauthorizedLogLimiter{Handler: slog.NewTextHandler(&b, nil), state: &unauthorizedLogState{}}.WithAttrs([]slog.Attr{slog.String("bot", "x")})
 	say := func(attrs ...any) {
 		r := slog.NewRecord(now, slog.LevelWarn, "dropped a reply", 0)
 		r.Add(attrs...)
@@ -92,18 +92,18 @@ func TestStrangersCannotFillTheBotsLog(t *testing.T) {
 	for i := range 10_000 {
 		say("member", fmt.Sprint("W", i), "because", "unauthorized-actor")
 	}
-	if lines() != strangerMost {
+	if lines() != maxUnauthorizedLines {
 		t.Errorf("many members: %d lines", lines())
 	}
 	for range 100 { // everything else is said
 		say("err", "disk full")
 	}
-	if lines() != strangerMost+100 {
+	if lines() != maxUnauthorizedLines+100 {
 		t.Errorf("with other lines: %d", lines())
 	}
-	now = now.Add(strangerAgain)
+	now = now.Add(unauthorizedLogWindow)
 	say("member", "U1", "because", "unauthorized-actor")
-	if want := fmt.Sprint("unsaid=", 10_000-strangerMost+1); !strings.Contains(b.String(), want) {
+	if want := fmt.Sprint("unsaid=", 10_000-maxUnauthorizedLines+1); !strings.Contains(b.String(), want) {
 		t.Errorf("an hour later %s is not said", want)
 	}
 }

@@ -34,8 +34,8 @@ type browser struct {
 	ctx context.Context
 }
 
-// chromium finds the browser. Without one the test is skipped, but for CI, where it is an error.
-func chromium(t *testing.T) string {
+// findChromium finds the browser. Without one the test is skipped, but for CI, where it is an error.
+func findChromium(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("a browser takes long")
@@ -55,7 +55,7 @@ func chromium(t *testing.T) string {
 // newBrowser starts a Chromium with a profile of its own, and ends it with the test.
 func newBrowser(t *testing.T, width, height int64) *browser {
 	t.Helper()
-	path := chromium(t)
+	path := findChromium(t)
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.UserDataDir(t.TempDir()),
 		chromedp.WindowSize(int(width), int(height)), chromedp.Flag("force-color-profile", "srgb"), chromedp.Flag("font-render-hinting", "none"))
 	if os.Getuid() == 0 {
@@ -231,7 +231,7 @@ var pageAddress = regexp.MustCompile(`http://127\.0\.0\.1:\d+/\?key=\w+`)
 // startDemo starts the demo and waits for its page. With the test it is interrupted, and has to leave nothing behind.
 func startDemo(t *testing.T, args ...string) *runningDemo {
 	t.Helper()
-	chromium(t)
+	findChromium(t)
 	return startDemoWith(t, "", nil, args...)
 }
 

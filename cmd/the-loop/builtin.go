@@ -8,9 +8,9 @@ import (
 	"the-loop/sessions/harness"
 )
 
-// builtins are the harnesses that need no description in the configuration, which may name another binary for each. self
+// builtinHarnesses are the harnesses that need no description in the configuration, which may name another binary for each. self
 // is a path of this program that stays, home the operator's home folder; index remembers the reports.
-func builtins(cfg *config.Config, self, home string, index *harness.ReportIndex) []sessions.Harness {
+func builtinHarnesses(cfg *config.Config, self, home string, index *harness.ReportIndex) []sessions.Harness {
 	trust := cfg.Routing.HarnessTrust
 	binaries := map[string]string{}
 	for name, h := range cfg.Harnesses {
@@ -22,9 +22,9 @@ func builtins(cfg *config.Config, self, home string, index *harness.ReportIndex)
 		Bypass: harness.BypassPolicy(trust.AcceptBypassPermissions), Home: home, Binaries: binaries, Index: index}), small)
 }
 
-// builtinNames are their names.
-func builtinNames() (names []string) {
-	for _, h := range builtins(&config.Config{}, "", "", nil) {
+// builtinHarnessNames are their names.
+func builtinHarnessNames() (names []string) {
+	for _, h := range builtinHarnesses(&config.Config{}, "", "", nil) {
 		names = append(names, h.Name())
 	}
 	return names

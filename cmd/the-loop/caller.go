@@ -24,15 +24,15 @@ const (
 
 // caller is where this program was called: in the pane of an agent, by it or by what it started, or elsewhere.
 type caller struct {
-	session string // Record.ID; empty: no agent called
-	root    string // of its state; empty: not known
+	sessionID string // Record.ID; empty: no agent called
+	stateRoot string // of its state; empty: not known
 }
 
-// origin finds the caller by its ancestors and by the leaders of their sessions, which are the processes of panes: what a
+// findCaller finds the caller by its ancestors and by the leaders of their sessions, which are the processes of panes: what a
 // program says of itself does not count. A pane without our mark in an agent's tmux session is its operator's, who attached and
 // made it, also where the agent's environment came along. What has that environment and is in no such pane was started by the
 // agent, wherever it has gone: into the background, or into a tmux server of its own. When tmux does not answer, that counts too.
-func (c *cli) origin(ctx context.Context) (caller, error) {
+func (c *cli) findCaller(ctx context.Context) (caller, error) {
 	if c.env.pid == 0 {
 		return caller{}, nil
 	}
@@ -40,20 +40,20 @@ func (c *cli) origin(ctx context.Context) (caller, error) {
 	if err != nil {
 		return caller{}, err
 	}
-	given, sockets := marksOf(ctx, l)
-	if !l.MayBeInPane && given.session == "" {
+	given, sockets := callerFromEnviron(ctx, l)
+	if !l.MayBeInPane && given.sessionID == "" {
 		return caller{}, nil
 	}
-	return c.inPane(ctx, l, given, sockets)
+	return c.callerFromPane(ctx, l, given, sockets)
 }
 
-// marksOf is what the farthest process of a lineage that was given a session was given, since those below it may have changed
+// callerFromEnviron is what the farthest process of a lineage that was given a session was given, since those below it may have changed
 // theirs, and the tmux servers that they name.
-func marksOf(ctx context.Context, l tmux.Lineage) (given caller, sockets []string) {
+func callerFromEnviron(ctx context.Context, l tmux.Lineage) (given caller, sockets []string) {
 	for _, pid := range l.PIDs {
 		env, _ := envstate.ProcessEnviron(ctx, pid)
 		if env[sessionVariable] != "" {
-			given = caller{session: env[sessionVariable], root: env[instanceVariable]}
+			given = caller{sessionID: env[sessionVariable], stateRoot: env[instanceVariable]}
 		}
 		if socket := tmux.SocketOf(env["TMUX"]); socket != "" {
 			sockets = append(sockets, socket)
@@ -62,13 +62,13 @@ func marksOf(ctx context.Context, l tmux.Lineage) (given caller, sockets []strin
 	return given, sockets
 }
 
-// inPane asks the tmux servers whose pane it is.
-func (c *cli) inPane(ctx context.Context, l tmux.Lineage, given caller, sockets []string) (caller, error) {
+// callerFromPane asks the tmux servers whose pane it is.
+func (c *cli) callerFromPane(ctx context.Context, l tmux.Lineage, given caller, sockets []string) (caller, error) {
 	servers := make([]tmux.Options, 0, len(sockets)+1)
 	for _, socket := range sockets {
 		servers = append(servers, tmux.Options{SocketPath: socket, Dir: os.TempDir()})
 	}
-	if cfg := c.salvaged(); cfg != nil { // a program may have written over its environment
+	if cfg := c.loadPartialConfig(); cfg != nil { // a program may have written over its environment
 		servers = append(servers, tmux.Options{SocketName: cfg.Routing.Tmux.SocketName, Dir: os.TempDir()})
 	}
 	for _, o := range servers {
@@ -78,71 +78,71 @@ func (c *cli) inPane(ctx context.Context, l tmux.Lineage, given caller, sockets 
 		}
 		pane, found, err := t.FindEnclosingPane(ctx, l)
 		switch {
-		case err != nil && given.session == "":
+		case err != nil && given.sessionID == "":
 			return caller{}, fmt.Errorf("find out whether an agent calls: %w", err)
 		case err != nil:
 			return given, nil
-		case !found || pane.Mark == given.session:
+		case !found || pane.Mark == given.sessionID:
 		case pane.Mark != "":
-			return caller{session: pane.Mark}, nil
-		case pane.Owner == given.session:
+			return caller{sessionID: pane.Mark}, nil
+		case pane.Owner == given.sessionID:
 			return caller{}, nil
 		}
 	}
 	return given, nil
 }
 
-// salvaged is the configuration, as far as it can be read; nil: there is none.
-func (c *cli) salvaged() *config.Config {
-	found, err := config.Find(c.config, c.env.getenv, c.env.workdir, c.env.home)
+// loadPartialConfig is the configuration, as far as it can be read; nil: there is none.
+func (c *cli) loadPartialConfig() *config.Config {
+	found, err := config.Find(c.configPath, c.env.getenv, c.env.workdir, c.env.home)
 	if err != nil {
 		return nil
 	}
-	cfg, _ := found.Loader(c.env.workdir, c.env.home).Salvage(found.Path)
+	cfg, _ := found.Loader(c.env.workdir, c.env.home).LoadPartial(found.Path)
 	return cfg
 }
 
-// forAgents is the annotation of a command that an agent may call: it reports for its own session, or tells and changes nothing.
-const forAgents = "the-loop.agents"
+// agentAnnotation is the annotation of a command that an agent may call: it reports for its own session, or tells and changes nothing.
+const agentAnnotation = "the-loop.agents"
 
-// openToAgents lets agents call a command and those below it.
-func openToAgents(cmd *cobra.Command) *cobra.Command {
-	cmd.Annotations = map[string]string{forAgents: "true"}
+// allowAgents lets agents call a command and those below it.
+func allowAgents(cmd *cobra.Command) *cobra.Command {
+	cmd.Annotations = map[string]string{agentAnnotation: "true"}
 	return cmd
 }
 
-// isForAgents reports a command that an agent may call. Help and completions, which cobra adds, are.
-func isForAgents(cmd *cobra.Command) bool {
+// isAllowedForAgents reports a command that an agent may call. Help and completions, which cobra adds, are.
+func isAllowedForAgents(cmd *cobra.Command) bool {
 	for at := cmd; at != nil; at = at.Parent() {
-		if at.Annotations[forAgents] != "" || at.Name() == "help" || at.Name() == "completion" || at.Name() == cobra.ShellCompRequestCmd {
+		if at.Annotations[agentAnnotation] != "" || at.Name() == "help" || at.Name() == "completion" || at.Name() == cobra.ShellCompRequestCmd {
 			return true
 		}
 	}
 	return false
 }
 
-// guard refuses what an agent, or what it has started, calls beside the commands that are for agents.
-func (c *cli) guard(cmd *cobra.Command) error {
-	if cmd.HasSubCommands() || isForAgents(cmd) { // the first only prints its help
+// checkCaller refuses what an agent, or what it has started, calls beside the commands that are for agents.
+func (c *cli) checkCaller(cmd *cobra.Command) error {
+	if cmd.HasSubCommands() || isAllowedForAgents(cmd) { // the first only prints its help
 		return nil
 	}
-	who, err := c.origin(cmd.Context())
+	who, err := c.findCaller(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if who.session == "" || c.elsewhere(cmd.Context(), who) {
+	if who.sessionID == "" || c.isOtherInstance(cmd.Context(), who) {
 		return nil
 	}
 	return &sessions.Refusal{Cause: sessions.ErrRefused,
-		What:   fmt.Sprintf("%s is not for agents, and this is called in an agent's terminal (session %s)", cmd.CommandPath(), who.session),
+		What:   fmt.Sprintf("%s is not for agents, and this is called in an agent's terminal (session %s)", cmd.CommandPath(), who.sessionID),
 		Remedy: "an agent may use the-loop report; you can split the window, or use another terminal"}
 }
 
-// elsewhere reports that the session belongs to another state root than the one that is meant: to another installation, or to
+// isOtherInstance reports that the session belongs to another state root than the one that is meant: to another installation, or to
 // none that is known.
-func (c *cli) elsewhere(ctx context.Context, who caller) bool {
-	cfg := c.salvaged()
-	if cfg == nil || sameFolder(cfg.StateRoot, who.root) {
+func (c *cli) isOtherInstance(ctx context.Context, who caller) bool {
+	cfg := c.loadPartialConfig()
+	if cfg == nil || isSameFolder(cfg.StateRoot, who.stateRoot) {
 		return false
 	}
 	records, _, err := registry.New(cfg.StateRoot).List(ctx)
@@ -150,14 +150,14 @@ func (c *cli) elsewhere(ctx context.Context, who caller) bool {
 		return false
 	}
 	for _, rec := range records {
-		if rec.ID == who.session {
+		if rec.ID == who.sessionID {
 			return false
 		}
 	}
 	return true
 }
 
-func sameFolder(a, b string) bool {
+func isSameFolder(a, b string) bool {
 	if filepath.Clean(a) == filepath.Clean(b) {
 		return true
 	}

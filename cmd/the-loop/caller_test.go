@@ -10,17 +10,17 @@ func TestAgentsMayCallTheseCommandsAndNoOthers(t *testing.T) {
 	t.Parallel()
 	free := map[string]bool{"version": true, "demo": true, "config schema": true, "small-agent": true, "report": true,
 		"report say": true, "report file": true, "report hook": true}
-	for _, cmd := range allCommands(newRoot(environment{})) {
+	for _, cmd := range allCommands(newRootCommand(environment{})) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "the-loop ")
-		if got := isForAgents(cmd); got != free[name] {
+		if got := isAllowedForAgents(cmd); got != free[name] {
 			t.Errorf("%q is for agents: %v", name, got)
 		}
 	}
 }
 
-func TestABotIsNobodysAgent(t *testing.T) {
+func TestTheBotIsStartedWithoutSessionVariables(t *testing.T) {
 	t.Parallel()
-	got := withoutSession([]string{"A=1", "THE_LOOP_SESSION=x", "THE_LOOP_INSTANCE=/r", "THE_LOOP_CLI_CONFIG=/c"})
+	got := withoutSessionVariables([]string{"A=1", "THE_LOOP_SESSION=x", "THE_LOOP_INSTANCE=/r", "THE_LOOP_CLI_CONFIG=/c"})
 	if strings.Join(got, " ") != "A=1 THE_LOOP_CLI_CONFIG=/c" {
 		t.Errorf("%q", got)
 	}

@@ -10,10 +10,10 @@ import (
 )
 
 func (c *cli) configCommand() *cobra.Command {
-	return group("config", "Write, check and accept the configuration", c.configInit(), c.configValidate(), c.configSchema(), c.configTrust(), c.configClaudeKey())
+	return newGroupCommand("config", "Write, check and accept the configuration", c.configInitCommand(), c.configValidateCommand(), c.configSchemaCommand(), c.configTrustCommand(), c.configClaudeKeyCommand())
 }
 
-func (c *cli) configInit() *cobra.Command {
+func (c *cli) configInitCommand() *cobra.Command {
 	var here bool
 	cmd := &cobra.Command{Use: "init", Short: "Write a first configuration, with its schema beside it", Args: cobra.NoArgs,
 		Long: `Write a first configuration to ~/.the-loop/cli-config.yaml, or with --here to ./.the-loop/cli-config.yaml, with the schema
@@ -22,8 +22,8 @@ beside it so that editors complete it. An existing file is left alone.`}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path := config.HomePath(c.env.home)
 		switch {
-		case c.config != "":
-			path = c.env.abs(c.config)
+		case c.configPath != "":
+			path = c.env.abs(c.configPath)
 		case here:
 			path = config.FolderPath(c.env.workdir)
 		}
@@ -36,10 +36,10 @@ beside it so that editors complete it. An existing file is left alone.`}
 	return cmd
 }
 
-func (c *cli) configValidate() *cobra.Command {
+func (c *cli) configValidateCommand() *cobra.Command {
 	return &cobra.Command{Use: "validate", Short: "Check the configuration and say which one is used", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, _, err := c.load()
+			cfg, _, err := c.loadConfig()
 			if err != nil {
 				return err
 			}
@@ -51,15 +51,15 @@ func (c *cli) configValidate() *cobra.Command {
 		}}
 }
 
-func (c *cli) configSchema() *cobra.Command {
-	return openToAgents(&cobra.Command{Use: "schema", Short: "Print the configuration's JSON Schema", Args: cobra.NoArgs,
+func (c *cli) configSchemaCommand() *cobra.Command {
+	return allowAgents(&cobra.Command{Use: "schema", Short: "Print the configuration's JSON Schema", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
 			return err
 		}})
 }
 
-func (c *cli) configTrust() *cobra.Command {
+func (c *cli) configTrustCommand() *cobra.Command {
 	return &cobra.Command{Use: "trust [FILE]", Short: "Accept a configuration that is found in the working folder", Args: cobra.MaximumNArgs(1),
 		Long: `Accept the configuration FILE (./.the-loop/cli-config.yaml without one) for use when it is found in the working folder. Read it
 first: it names programs that are run with your rights.`,
@@ -76,7 +76,7 @@ first: it names programs that are run with your rights.`,
 		}}
 }
 
-func (c *cli) configClaudeKey() *cobra.Command {
+func (c *cli) configClaudeKeyCommand() *cobra.Command {
 	return &cobra.Command{Use: "claude-key", Short: "Give Claude Code a submit key that answers no dialog", Args: cobra.NoArgs,
 		Long: `Merge a key binding for Claude Code's input box (C-x C-y) into ~/.claude/keybindings.json. Sessions that start after it
 are submitted with that key, which does nothing in a dialog: a question that opens in the very moment of a reply is then not

@@ -127,8 +127,8 @@ func (c *cli) openDemoApp(ctx context.Context, d *demoBase) error {
 	}
 	silent := slog.New(slog.DiscardHandler)
 	inDemo := *c
-	inDemo.socket, inDemo.full = filepath.Join(d.dir, "tmux"), true
-	if d.app, err = inDemo.build(func() *config.Config { return cfg }, silent); err != nil {
+	inDemo.tmuxSocket, inDemo.fullSizePanes = filepath.Join(d.dir, "tmux"), true
+	if d.app, err = inDemo.buildApp(func() *config.Config { return cfg }, silent); err != nil {
 		return err
 	}
 	return d.app.tmux.Check(ctx)
@@ -141,7 +141,7 @@ func (d *demoBase) startBot(ctx context.Context) error {
 		return err
 	}
 	b, err := bot.New(bot.Options{Root: d.dir, Client: client, Core: d.app.core, Sink: d.app.events, Log: d.app.log,
-		Config: func() bot.Config { return d.app.cfg().Bot(false) }})
+		Config: func() bot.Config { return d.app.cfg().BotConfig(false) }})
 	if err != nil {
 		return err
 	}

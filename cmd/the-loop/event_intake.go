@@ -23,7 +23,7 @@ type intakeResult struct {
 	Detail     string           `json:"detail,omitempty"`
 }
 
-func (c *cli) itemFeed() *cobra.Command {
+func (c *cli) sessionsFeedCommand() *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{Use: "feed", Short: "Deliver the events that come on standard input", Args: cobra.NoArgs,
 		Long: `Deliver the events that come on standard input, one JSON object a line, each as deliver does:
@@ -33,7 +33,7 @@ func (c *cli) itemFeed() *cobra.Command {
 What became of each is printed, one JSON object a line, in the same order. The exit code is 1 when one was not delivered.`}
 	cmd.Flags().DurationVar(&wait, "wait", time.Minute, "how long to wait for an agent to take text")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.with(cmd.Context(), c.open, func(a *app) error {
+		return c.withApp(cmd.Context(), c.openApp, func(a *app) error {
 			failed, out := 0, json.NewEncoder(cmd.OutOrStdout())
 			err := a.core.Intake(cmd.Context(), sessions.IntakeRequest{Source: newJSONLineSource(cmd.InOrStdin()), Wait: wait,
 				Done: func(e sessions.WorkItemEvent, d sessions.Delivered, err error) error {
@@ -66,7 +66,7 @@ type jsonLineSource struct {
 
 func newJSONLineSource(r io.Reader) *jsonLineSource {
 	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, 2*maxText)
+	lines.Buffer(nil, 2*maxTextBytes)
 	return &jsonLineSource{lines: lines}
 }
 

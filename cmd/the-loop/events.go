@@ -17,7 +17,7 @@ func (c *cli) eventsCommand() *cobra.Command {
 holds the text of a message or a value of the environment.`}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with the events to come")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, _, err := c.load()
+		cfg, _, err := c.loadConfig()
 		if err != nil {
 			return err
 		}

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// module is the module's path; go.mod is the other place that has it.
-const module = "the-loop"
+// modulePath is the module's path; go.mod is the other place that has it.
+const modulePath = "the-loop"
 
 // layout says which of our packages each package may import, in code that is not a test. A trailing slash means the
 // packages below too.
@@ -42,8 +42,8 @@ var layout = map[string][]string{
 	"cmd/the-loop":                   {"authz", "bot/", "cmd/internal/", "sessions/", "threads/"},
 }
 
-// folders are the top-level ones that there may be.
-var folders = []string{"authz", "bot", "cmd", "sessions", "testdata", "threads"}
+// topLevelFolders are the top-level ones that there may be.
+var topLevelFolders = []string{"authz", "bot", "cmd", "sessions", "testdata", "threads"}
 
 func TestImportsKeepToTheLayout(t *testing.T) {
 	t.Parallel()
@@ -55,19 +55,19 @@ func TestImportsKeepToTheLayout(t *testing.T) {
 			t.Errorf("%s: the layout knows no package %s", file, pkg)
 			continue
 		}
-		for _, imported := range imports(t, filepath.Join(root, file)) {
-			ours, is := strings.CutPrefix(imported, module+"/")
-			if is && !slices.ContainsFunc(allowed, func(a string) bool { return covers(a, ours) }) {
+		for _, imported := range importsOf(t, filepath.Join(root, file)) {
+			ours, is := strings.CutPrefix(imported, modulePath+"/")
+			if is && !slices.ContainsFunc(allowed, func(a string) bool { return isAllowedImport(a, ours) }) {
 				t.Errorf("%s imports %s, which the layout does not allow", file, imported)
 			}
-			if strings.HasPrefix(imported, "github.com/slack-go/") && !covers("bot/", pkg) {
+			if strings.HasPrefix(imported, "github.com/slack-go/") && !isAllowedImport("bot/", pkg) {
 				t.Errorf("%s imports %s: only bot and what is below it may", file, imported)
 			}
 		}
 	}
 }
 
-func covers(allowed, pkg string) bool {
+func isAllowedImport(allowed, pkg string) bool {
 	below, tree := strings.CutSuffix(allowed, "/")
 	return pkg == below || tree && strings.HasPrefix(pkg, allowed)
 }
@@ -94,7 +94,7 @@ func goFiles(t *testing.T, root string) (files []string) {
 	return files
 }
 
-func imports(t *testing.T, file string) (all []string) {
+func importsOf(t *testing.T, file string) (all []string) {
 	t.Helper()
 	f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
 	if err != nil {
@@ -117,7 +117,7 @@ func TestTheTopLevelHasNoOtherFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(folders, e.Name()) {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !slices.Contains(topLevelFolders, e.Name()) {
 			t.Errorf("there is a folder %s", e.Name())
 		}
 	}

@@ -57,7 +57,7 @@ func (r lifecycleResult) write(w io.Writer, format string) error {
 
 func (r lifecycleResult) writeText(w io.Writer) error {
 	for _, s := range r.Services {
-		if _, err := fmt.Fprintf(w, "%-9s %s\n", s.Name, s.words()); err != nil {
+		if _, err := fmt.Fprintf(w, "%-9s %s\n", s.Name, s.describe()); err != nil {
 			return err
 		}
 	}
@@ -84,13 +84,13 @@ func (c *cli) startCommand() *cobra.Command {
 		Long: `Start the bot in the background, when channels.slack.enabled is true, and wait until it is ready; then start every session that
 should be up: those declared with autoStart, and those created without --no-auto-start. What runs already is left untouched.
 Sessions start also when the bot cannot. The exit code is 1 when something could not be started.`}
-	formatFlag(cmd, &format)
+	addFormatFlag(cmd, &format)
 	cmd.Flags().BoolVar(&foreground, "foreground", false, "stay, and run the bot in this process, for a service manager")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if foreground {
-			_ = undumpable() // before anything is read; where it cannot be, the bot says so
+			_ = setUndumpable() // before anything is read; where it cannot be, the bot says so
 		}
-		return c.with(cmd.Context(), c.open, func(a *app) error {
+		return c.withApp(cmd.Context(), c.openApp, func(a *app) error {
 			if foreground {
 				return c.runForeground(cmd, a, format)
 			}
@@ -136,9 +136,9 @@ func (c *cli) stopCommand() *cobra.Command {
 		Long: `Stop every recorded standing session, whether or not it is declared or enabled, and then the bot. Conversations stay: the next
 start resumes them. The sessions of work items go on: the-loop sessions list shows them. It works also while the configuration does not
 validate.`}
-	formatFlag(cmd, &format)
+	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.with(cmd.Context(), c.openToStop, func(a *app) error {
+		return c.withApp(cmd.Context(), c.openAppForStop, func(a *app) error {
 			return a.stop(cmd.Context()).write(cmd.OutOrStdout(), format)
 		})
 	}
@@ -156,9 +156,9 @@ func (a *app) stop(ctx context.Context) lifecycleResult {
 func (c *cli) restartCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "restart", Short: "Stop everything and start it again; conversations go on", Args: cobra.NoArgs}
-	formatFlag(cmd, &format)
+	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		return c.with(cmd.Context(), c.open, func(a *app) error {
+		return c.withApp(cmd.Context(), c.openApp, func(a *app) error {
 			if down := a.stop(cmd.Context()); !down.OK {
 				return down.write(cmd.OutOrStdout(), format)
 			}

@@ -19,7 +19,7 @@ import (
 )
 
 // up runs start, stop or restart and returns its exit code and its report.
-func (s *site) runLifecycle(args ...string) (int, lifecycleResult) {
+func (s *testEnv) runLifecycle(args ...string) (int, lifecycleResult) {
 	s.t.Helper()
 	code, out, errOut := s.run(context.Background(), append(args, "--format", "json")...)
 	var r lifecycleResult
@@ -30,7 +30,7 @@ func (s *site) runLifecycle(args ...string) (int, lifecycleResult) {
 }
 
 // stopAtEnd takes the site down when the test ends, and fails it if a bot is left.
-func (s *site) stopAtEnd() {
+func (s *testEnv) stopAtEnd() {
 	s.t.Cleanup(func() {
 		if code, out, errOut := s.run(context.Background(), "stop"); code != exitOK {
 			s.t.Errorf("stop: exit code %d\n%s%s", code, out, errOut)
@@ -40,7 +40,7 @@ func (s *site) stopAtEnd() {
 
 func TestR2_1_StartBringsUpTheBotAndThenTheSessionsAndStopTakesThemDown(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
+	s := newTestEnv(t, localslack.Options{})
 	s.stopAtEnd()
 	code, r := s.runLifecycle("start")
 	if code != exitOK || !r.OK || len(r.Services) != 1 || r.Services[0].Outcome != sessions.OutcomeStarted || !r.Services[0].Running ||
@@ -54,12 +54,12 @@ func TestR2_1_StartBringsUpTheBotAndThenTheSessionsAndStopTakesThemDown(t *testi
 	if sid, err := unix.Getsid(pid); err != nil || sid != pid {
 		t.Errorf("the bot is in the session %d, %v", sid, err)
 	}
-	root := s.root()
+	root := s.announcementTS()
 	ts, err := s.ann.Reply(s.channel, root, "hello")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.until("the receipt", func() bool { return s.slack.HasReaction(s.channel, ts, "white_check_mark") })
+	s.waitFor("the receipt", func() bool { return s.slack.HasReaction(s.channel, ts, "white_check_mark") })
 	s.poll("status is ok", func() bool {
 		code, st := s.status()
 		return code == exitOK && st.OK && len(st.Services) == 1 && st.Services[0].PID == pid
@@ -88,7 +88,7 @@ func TestR4_5_SessionsStartAlsoWhenSlackOrTheBotDoesNot(t *testing.T) {
 	t.Parallel()
 	t.Run("Slack is away", func(t *testing.T) {
 		t.Parallel()
-		s := newSite(t, localslack.Options{})
+		s := newTestEnv(t, localslack.Options{})
 		s.stopAtEnd()
 		s.slack.Faults().InjectAPI("*", -1, localslack.HTML(503))
 		if code, r := s.runLifecycle("start"); code != exitOK || !r.Services[0].Running || !r.Sessions[0].Running {
@@ -100,7 +100,7 @@ func TestR4_5_SessionsStartAlsoWhenSlackOrTheBotDoesNot(t *testing.T) {
 	})
 	t.Run("Slack refuses the token", func(t *testing.T) {
 		t.Parallel()
-		s := newSite(t, localslack.Options{})
+		s := newTestEnv(t, localslack.Options{})
 		s.stopAtEnd()
 		s.slack.RevokeToken(s.slack.BotToken(), "token_revoked")
 		code, r := s.runLifecycle("start")
@@ -116,9 +116,9 @@ func TestR4_5_SessionsStartAlsoWhenSlackOrTheBotDoesNot(t *testing.T) {
 	})
 	t.Run("the token is missing", func(t *testing.T) {
 		t.Parallel()
-		s := newSite(t, localslack.Options{})
+		s := newTestEnv(t, localslack.Options{})
 		s.stopAtEnd()
-		s.env = append(s.env, "THE_LOOP_SLACK_BOT_TOKEN=")
+		s.environ = append(s.environ, "THE_LOOP_SLACK_BOT_TOKEN=")
 		code, r := s.runLifecycle("start")
 		if code != exitFailed || r.OK || r.Services[0].Outcome != sessions.OutcomeFailed || !strings.Contains(r.Services[0].Detail, "THE_LOOP_SLACK_BOT_TOKEN") || !r.Sessions[0].Running {
 			t.Errorf("exit code %d, %+v", code, r)
@@ -131,14 +131,14 @@ func TestInTheForegroundStartStaysAndTheSessionsOutliveIt(t *testing.T) {
 	for name, slack := range map[string]bool{"with Slack": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, localslack.Options{})
+			s := newTestEnv(t, localslack.Options{})
 			s.stopAtEnd()
 			if !slack {
-				data, err := os.ReadFile(s.config())
+				data, err := os.ReadFile(s.configPath())
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.configure(strings.Replace(string(data), "slack: {enabled: true", "slack: {enabled: false", 1))
+				s.writeConfig(strings.Replace(string(data), "slack: {enabled: true", "slack: {enabled: false", 1))
 			}
 			cmd := s.command(context.Background(), "start", "--foreground")
 			var errs strings.Builder
@@ -148,7 +148,7 @@ func TestInTheForegroundStartStaysAndTheSessionsOutliveIt(t *testing.T) {
 			}
 			s.poll("the session runs", func() bool { _, st := s.status(); return st.Sessions[0].Running && st.Bot.Running == slack })
 			if slack {
-				s.root()
+				s.announcementTS()
 			}
 			if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
@@ -165,7 +165,7 @@ func TestInTheForegroundStartStaysAndTheSessionsOutliveIt(t *testing.T) {
 
 func TestABotThatIsKilledIsReportedAndStartedAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
+	s := newTestEnv(t, localslack.Options{})
 	s.stopAtEnd()
 	_, r := s.runLifecycle("start")
 	if err := syscall.Kill(r.Services[0].PID, syscall.SIGKILL); err != nil {
@@ -180,7 +180,7 @@ func TestABotThatIsKilledIsReportedAndStartedAgain(t *testing.T) {
 // What is told of a bot that could not start must not grow, and must be for its owner only.
 func TestTheBotsFilesAreTheOwnersAlone(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
+	s := newTestEnv(t, localslack.Options{})
 	s.stopAtEnd()
 	s.runLifecycle("start")
 	for _, file := range []string{"bot.err", "bot.log", "events.jsonl"} {
@@ -197,10 +197,10 @@ func TestTheBotsFilesAreTheOwnersAlone(t *testing.T) {
 // R3.5: the surfaces are thin. What the command prints is what the core says.
 func TestR3_5_TheCommandPrintsTheCoresRows(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
-	s.must("standing", "start", "helper")
+	s := newTestEnv(t, localslack.Options{})
+	s.mustRun("standing", "start", "helper")
 	var rows []sessions.Row
-	if err := json.Unmarshal([]byte(s.must("standing", "list", "--format", "json")), &rows); err != nil {
+	if err := json.Unmarshal([]byte(s.mustRun("standing", "list", "--format", "json")), &rows); err != nil {
 		t.Fatal(err)
 	}
 	_, st := s.status()
@@ -212,8 +212,8 @@ func TestR3_5_TheCommandPrintsTheCoresRows(t *testing.T) {
 // R3.2: the records of standing sessions are where nothing looks for a work item's.
 func TestR3_2_StandingSessionsHaveANamespaceOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
-	s.must("standing", "start", "helper")
+	s := newTestEnv(t, localslack.Options{})
+	s.mustRun("standing", "start", "helper")
 	entries, err := os.ReadDir(filepath.Join(s.dir, "local"))
 	if err != nil || len(entries) != 1 || entries[0].Name() != "standing" || !entries[0].IsDir() {
 		t.Errorf("%v, %v", entries, err)
@@ -228,11 +228,11 @@ func TestDeleteAsksOnATerminal(t *testing.T) {
 	if _, err := exec.LookPath("script"); err != nil {
 		t.Skip("needs script(1) for a terminal")
 	}
-	s := newSite(t, localslack.Options{})
-	s.must("standing", "create", "extra", "--no-start")
+	s := newTestEnv(t, localslack.Options{})
+	s.mustRun("standing", "create", "extra", "--no-start")
 	answer := func(text string) string {
 		cmd := exec.Command("script", "-qec", os.Args[0]+" standing delete extra", "/dev/null")
-		cmd.Env, cmd.Dir, cmd.Stdin = s.env, s.dir, strings.NewReader(text)
+		cmd.Env, cmd.Dir, cmd.Stdin = s.environ, s.dir, strings.NewReader(text)
 		out, _ := cmd.CombinedOutput() // what it printed says it
 		return string(out)
 	}
@@ -248,7 +248,7 @@ func TestDeleteAsksOnATerminal(t *testing.T) {
 // is connected.
 func TestStatusAgreesWithTheStartBeforeIt(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
+	s := newTestEnv(t, localslack.Options{})
 	s.stopAtEnd()
 	if code, r := s.runLifecycle("start"); code != exitOK || r.Services[0].Detail == "" && !s.botState().Connected {
 		t.Fatalf("start: exit code %d, %+v, and then %+v", code, r, s.botState())
@@ -260,7 +260,7 @@ func TestStatusAgreesWithTheStartBeforeIt(t *testing.T) {
 	}
 }
 
-func (s *site) botState() registry.BotState {
+func (s *testEnv) botState() registry.BotState {
 	state, _, err := registry.New(s.dir).BotRunning()
 	if err != nil {
 		s.t.Error(err)

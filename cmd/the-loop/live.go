@@ -121,9 +121,9 @@ func (d *liveDemo) openApp(ctx context.Context, c *cli) error {
 	}
 	d.events.path = cfg.EventLog.Path
 	inDemo := *c
-	inDemo.config, inDemo.socket = path, filepath.Join(d.dir, "tmux")
+	inDemo.configPath, inDemo.tmuxSocket = path, filepath.Join(d.dir, "tmux")
 	d.cli = &inDemo
-	if d.app, err = inDemo.build(func() *config.Config { return cfg }, slog.New(slog.DiscardHandler)); err != nil {
+	if d.app, err = inDemo.buildApp(func() *config.Config { return cfg }, slog.New(slog.DiscardHandler)); err != nil {
 		return err
 	}
 	tokens := map[string]string{cfg.Slack.BotTokenEnv: d.slack.BotToken(), cfg.Slack.AppTokenEnv: d.slack.AppToken()}
@@ -204,7 +204,7 @@ func (d *liveDemo) printWelcome(ctx context.Context, out io.Writer) {
 Three things to try on the page:
 %s
 Ctrl-C ends it and leaves nothing behind.
-`, d.options.harness, d.page.URL(), shellWords(attach), numberedList(d.tips()))
+`, d.options.harness, d.page.URL(), shellQuoteAll(attach), numberedList(d.tips()))
 	if !d.options.noOpen {
 		openBrowser(d.page.SingleUseURL(), d.cli.env.getenv)
 	}

@@ -26,12 +26,12 @@ type demoBot struct {
 }
 
 func newDemoBot(c *cli, cfg *config.Config, tokens map[string]string) (*demoBot, error) {
-	program, err := stable(c.env.self, filepath.Join(cfg.StateRoot, "run"))
+	program, err := stableProgramPath(c.env.self, filepath.Join(cfg.StateRoot, "run"))
 	if err != nil {
 		return nil, err
 	}
-	b := &demoBot{program: program, args: []string{"serve", "--" + flagDetached, "--config", c.config, "--" + flagSocket, c.socket},
-		environ: os.Environ(), errorPath: botErr(cfg.StateRoot)}
+	b := &demoBot{program: program, args: []string{"serve", "--" + flagDetached, "--config", c.configPath, "--" + flagSocket, c.tmuxSocket},
+		environ: os.Environ(), errorPath: botErrorPath(cfg.StateRoot)}
 	for name, value := range tokens {
 		b.environ = append(b.environ, name+"="+value)
 	}
@@ -105,7 +105,7 @@ func (b *demoBot) signalAndWait(ctx context.Context, sig os.Signal) error {
 
 // stop asks it to end, and kills it when it does not.
 func (b *demoBot) stop(ctx context.Context) error {
-	asked, cancel := context.WithTimeout(ctx, botStopTime)
+	asked, cancel := context.WithTimeout(ctx, botStopTimeout)
 	defer cancel()
 	if b.signalAndWait(asked, syscall.SIGTERM) == nil {
 		return nil

@@ -43,20 +43,20 @@ func (d *liveDemo) writeConfig(c *cli) (path string, err error) {
 
 // operatorConfig is the operator's own configuration, when the harness is not the small agent and there is one.
 func (d *liveDemo) operatorConfig(c *cli) (*config.Config, error) {
-	builtIn := slices.Contains(builtinNames(), d.options.harness)
+	builtIn := slices.Contains(builtinHarnessNames(), d.options.harness)
 	if d.options.harness == harness.SmallAgentName {
 		return &config.Config{}, nil
 	}
-	cfg, _, err := c.load()
+	cfg, _, err := c.loadConfig()
 	switch {
 	case errors.Is(err, config.ErrNotFound) && builtIn:
 		return &config.Config{}, nil
 	case errors.Is(err, config.ErrNotFound):
-		return nil, usage(fmt.Errorf("%s is no built-in harness, and there is no configuration that describes it", d.options.harness))
+		return nil, usageError(fmt.Errorf("%s is no built-in harness, and there is no configuration that describes it", d.options.harness))
 	case err != nil:
 		return nil, err
 	case !builtIn && cfg.Harnesses[d.options.harness].Args == nil:
-		return nil, usage(fmt.Errorf("%s is neither a built-in harness nor one of %s", d.options.harness, cfg.Path))
+		return nil, usageError(fmt.Errorf("%s is neither a built-in harness nor one of %s", d.options.harness, cfg.Path))
 	}
 	return cfg, nil
 }
@@ -87,7 +87,7 @@ func harnessEntry(h config.Harness) map[string]any {
 		return entry
 	}
 	entry["args"], entry["submitDelayMs"] = h.Args, h.SubmitDelay.Milliseconds()
-	if h.Reports {
+	if h.UsesReports {
 		entry["reports"] = "program"
 	}
 	if h.ResumeArgs != nil {

@@ -34,7 +34,7 @@ const (
 	duplicatedEvents = 3
 )
 
-// State implements [startWorkspace.Backstage]: the terminal of the thread's session, and what record, binding and processes
+// State implements [localslack.DemoController]: the terminal of the thread's session, and what record, binding and processes
 // say now. What cannot be read is said, and the rest is shown.
 func (d *liveDemo) State(ctx context.Context, channel, thread string) localslack.State {
 	s := localslack.State{Controls: d.controls()}
@@ -220,7 +220,7 @@ func (d *liveDemo) controls() []localslack.Control {
 	}
 }
 
-// RunControl implements [startWorkspace.Backstage].
+// RunControl implements [localslack.DemoController].
 func (d *liveDemo) RunControl(ctx context.Context, control, channel, thread string) (string, error) {
 	switch control {
 	case controlDropConnection:

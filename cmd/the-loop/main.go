@@ -14,7 +14,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], system())
+	code := run(ctx, os.Args[1:], systemEnvironment())
 	stop()
 	os.Exit(code)
 }

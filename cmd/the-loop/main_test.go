@@ -18,7 +18,7 @@ const runVariable = "THE_LOOP_TEST_RUN"
 func TestMain(m *testing.M) {
 	if os.Getenv(runVariable) != "" || len(os.Args) > 1 && (os.Args[1] == "small-agent" || os.Args[1] == "report") {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-		code := run(ctx, os.Args[1:], system())
+		code := run(ctx, os.Args[1:], systemEnvironment())
 		stop()
 		os.Exit(code)
 	}

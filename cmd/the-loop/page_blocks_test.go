@@ -113,7 +113,7 @@ func TestThePageIsUsedWithTheKeyboardAlone(t *testing.T) {
 
 // The demo takes any harness that the operator's configuration describes, and says which it does not know.
 func TestTheDemoRunsAnotherHarness(t *testing.T) {
-	chromium(t)
+	findChromium(t)
 	d := startDemoWith(t, `harnesses:
   mine: {binary: /bin/sh, args: ["-c", "exec cat", "{sessionId}"], resumeArgs: ["-c", "exec cat", "{sessionId}"], reports: program, commandPrefixes: ["/"], submitDelayMs: 50}
 `, nil, "--harness", "mine")
@@ -127,7 +127,7 @@ func TestTheDemoRunsAnotherHarness(t *testing.T) {
 
 func TestTheDemoNamesAnUnknownHarness(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
-	env := system()
+	env := systemEnvironment()
 	var out, errOut bytes.Buffer
 	env.out, env.err = &out, &errOut
 	began := time.Now()

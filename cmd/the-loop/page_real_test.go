@@ -13,7 +13,7 @@ import (
 
 // The real Claude Code, its permissions included, with a model on loopback.
 func TestRealClaudeOnThePage(t *testing.T) {
-	chromium(t)
+	findChromium(t)
 	home, model := t.TempDir(), harnesstest.NewModel(t)
 	agent := harnesstest.Claude(t, home, model)
 	var env []string

@@ -26,7 +26,7 @@ type pageEnv struct {
 
 func startPageEnv(t *testing.T) *pageEnv {
 	t.Helper()
-	chromium(t)
+	findChromium(t)
 	w := &pageEnv{t: t, Workspace: localslack.New(localslack.Options{RateLimits: localslack.RateLimitsOff})}
 	if err := w.Start(context.Background()); err != nil {
 		t.Fatal(err)

@@ -55,7 +55,7 @@ func comparePicture(t *testing.T, name string, got []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, b := decode(t, want), decode(t, got)
+	a, b := decodePNG(t, want), decodePNG(t, got)
 	if a.Bounds() != b.Bounds() {
 		t.Fatalf("%s is %v, and the page %v", name, a.Bounds(), b.Bounds())
 	}
@@ -69,7 +69,7 @@ func comparePicture(t *testing.T, name string, got []byte) {
 // reduceColors is the picture with fewer colours, which nobody sees: it is kept in the repository.
 func reduceColors(t *testing.T, data []byte) []byte {
 	t.Helper()
-	from := decode(t, data)
+	from := decodePNG(t, data)
 	to := image.NewNRGBA(from.Bounds())
 	for y := from.Bounds().Min.Y; y < from.Bounds().Max.Y; y++ {
 		for x := from.Bounds().Min.X; x < from.Bounds().Max.X; x++ {
@@ -87,7 +87,7 @@ func reduceColors(t *testing.T, data []byte) []byte {
 // quantize rounds a channel to 43 steps, so that black and white stay.
 func quantize(channel uint32) uint8 { return uint8(min(255, (channel>>8+3)/6*6)) }
 
-func decode(t *testing.T, data []byte) image.Image {
+func decodePNG(t *testing.T, data []byte) image.Image {
 	t.Helper()
 	img, err := png.Decode(bytes.NewReader(data))
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"the-loop/cmd/internal/config"
 )
 
-// blocks returns the fenced blocks of README.md in that language, without their indent.
-func blocks(t *testing.T, language string) (all []string) {
+// readmeBlocks returns the fenced blocks of README.md in that language, without their indent.
+func readmeBlocks(t *testing.T, language string) (all []string) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {
@@ -53,8 +53,8 @@ func unindent(lines []string) string {
 	return b.String()
 }
 
-// mask replaces what differs from run to run.
-func mask(text string) string {
+// maskVariableParts replaces what differs from run to run.
+func maskVariableParts(text string) string {
 	for pattern, name := range map[string]string{
 		`[0-9a-f]{8}-[0-9a-f-]{27}`:         "CONVERSATION",
 		`small-agent in \S+`:                "small-agent in FOLDER",
@@ -66,20 +66,20 @@ func mask(text string) string {
 	return text
 }
 
-func TestREADMEShowsWhatTheDemoPrintsAndTheDemoLeavesNothingBehind(t *testing.T) {
+func TestREADMEShowsTheDemosOutputAndTheDemoCleansUp(t *testing.T) {
 	tmp, err := os.MkdirTemp("/tmp", "tl") // short: a socket's path goes into it
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(tmp) })
 	t.Setenv("TMPDIR", tmp)
-	env := system()
+	env := systemEnvironment()
 	var out, errOut bytes.Buffer
 	env.out, env.err = &out, &errOut
 	if code := run(context.Background(), []string{"demo", "--once"}, env); code != exitOK {
 		t.Fatalf("demo --once: exit code %d\n%s%s", code, out.String(), errOut.String())
 	}
-	if diff := cmp.Diff(mask(blocks(t, "transcript")[0]), mask(out.String())); diff != "" {
+	if diff := cmp.Diff(maskVariableParts(readmeBlocks(t, "transcript")[0]), maskVariableParts(out.String())); diff != "" {
 		t.Errorf("README.md shows another conversation than the demo plays:\n%s", diff)
 	}
 	if left, err := os.ReadDir(tmp); err != nil || len(left) > 0 {
@@ -89,7 +89,7 @@ func TestREADMEShowsWhatTheDemoPrintsAndTheDemoLeavesNothingBehind(t *testing.T)
 
 func TestTheDemoWithoutTmuxSaysHowToInstallIt(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
-	env := system()
+	env := systemEnvironment()
 	var out, errOut bytes.Buffer
 	env.out, env.err = &out, &errOut
 	code := run(context.Background(), []string{"demo", "--once"}, env)
@@ -101,7 +101,7 @@ func TestTheDemoWithoutTmuxSaysHowToInstallIt(t *testing.T) {
 func TestREADMEsCommandsExist(t *testing.T) {
 	t.Parallel()
 	targets := makeTargets(t)
-	for _, block := range blocks(t, "sh") {
+	for _, block := range readmeBlocks(t, "sh") {
 		for line := range strings.Lines(block) {
 			words := strings.Fields(line)
 			switch {
@@ -116,9 +116,9 @@ func TestREADMEsCommandsExist(t *testing.T) {
 					t.Errorf("%q does not name the command", line)
 					continue
 				}
-				parse(t, words[i+1:])
+				parseCommandLine(t, words[i+1:])
 			case words[0] == "the-loop":
-				parse(t, words[1:])
+				parseCommandLine(t, words[1:])
 			default:
 				t.Errorf("README.md has a command that no test knows: %q", line)
 			}
@@ -126,10 +126,10 @@ func TestREADMEsCommandsExist(t *testing.T) {
 	}
 }
 
-// parse finds the command of a line and reads its flags.
-func parse(t *testing.T, args []string) {
+// parseCommandLine finds the command of a line and reads its flags.
+func parseCommandLine(t *testing.T, args []string) {
 	t.Helper()
-	cmd, rest, err := newRoot(system()).Find(args)
+	cmd, rest, err := newRootCommand(systemEnvironment()).Find(args)
 	if err == nil {
 		err = cmd.ParseFlags(rest)
 	}
@@ -155,26 +155,26 @@ func makeTargets(t *testing.T) (all []string) {
 
 func TestREADMEListsEveryCommand(t *testing.T) {
 	t.Parallel()
-	text := strings.Join(blocks(t, "text"), "\n")
-	for _, cmd := range allCommands(newRoot(system())) {
+	text := strings.Join(readmeBlocks(t, "text"), "\n")
+	for _, cmd := range allCommands(newRootCommand(systemEnvironment())) {
 		if cmd.Hidden || cmd.HasSubCommands() || cmd.Name() == "version" || cmd.Name() == "help" {
 			continue
 		}
-		if !mentions(text, cmd) {
+		if !mentionsCommand(text, cmd) {
 			t.Errorf("README.md does not list %q", cmd.CommandPath())
 		}
 	}
 }
 
-// mentions reports whether a line lists the command, alone or among its siblings as in "start|stop".
-func mentions(text string, cmd *cobra.Command) bool {
+// mentionsCommand reports whether a line lists the command, alone or among its siblings as in "start|stop".
+func mentionsCommand(text string, cmd *cobra.Command) bool {
 	prefix := regexp.QuoteMeta(cmd.Parent().CommandPath())
 	return regexp.MustCompile(prefix + ` (\S+\|)*` + regexp.QuoteMeta(cmd.Name()) + `\b`).MatchString(text)
 }
 
 func TestREADMEsConfigurationsAreValid(t *testing.T) {
 	t.Parallel()
-	for i, block := range blocks(t, "yaml") {
+	for i, block := range readmeBlocks(t, "yaml") {
 		if !strings.Contains(block, "version:") {
 			block = "version: 1\n" + block
 		}
@@ -195,7 +195,7 @@ func TestTheCIScriptCallsTheTestCommandOfTheREADME(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !regexp.MustCompile(`(?m)^make test$`).Match(data) || !slices.Contains(blocks(t, "sh"), "make test\n") {
+	if !regexp.MustCompile(`(?m)^make test$`).Match(data) || !slices.Contains(readmeBlocks(t, "sh"), "make test\n") {
 		t.Error("make test is not the test command of both")
 	}
 	if out, err := exec.Command("bash", "-n", script).CombinedOutput(); err != nil {

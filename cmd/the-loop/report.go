@@ -8,18 +8,18 @@ import (
 
 // reportCommand is for agents: what they tell about themselves, they tell with it.
 func (c *cli) reportCommand() *cobra.Command {
-	cmd := group("report", "For agents: what they tell their session's thread", c.reportSay(), c.reportHook(), c.reportFile())
+	cmd := newGroupCommand("report", "For agents: what they tell their session's thread", c.reportSayCommand(), c.reportHookCommand(), c.reportFileCommand())
 	return cmd
 }
 
-func (c *cli) reportHook() *cobra.Command {
+func (c *cli) reportHookCommand() *cobra.Command {
 	return &cobra.Command{Use: "hook FILE [ASKS]", Short: "Append what an agent's hook says on standard input to a report file",
 		Long: `Append what an agent's hook says on standard input to a report file. A question whether a tool may be used waits for its
 answer at a socket in the folder ASKS, and prints it for the agent.`, Args: cobra.RangeArgs(1, 2), Hidden: true,
 		Run: func(cmd *cobra.Command, args []string) { harness.RunHook(cmd.Context(), args, c.env.in, c.env.outFile) }}
 }
 
-// isHook reports a command line that is exactly the one that agents are given for their hooks.
-func isHook(args []string) bool {
+// isHookCommandLine reports a command line that is exactly the one that agents are given for their hooks.
+func isHookCommandLine(args []string) bool {
 	return len(args) >= 3 && len(args) <= 4 && args[0] == "report" && args[1] == "hook" && args[2] != "" && args[2][0] == '/'
 }

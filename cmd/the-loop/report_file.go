@@ -18,43 +18,43 @@ import (
 	"the-loop/threads"
 )
 
-func (c *cli) reportFile() *cobra.Command {
+func (c *cli) reportFileCommand() *cobra.Command {
 	var comment string
 	cmd := &cobra.Command{Use: "file PATH", Short: "Post a file of the session's folder in its Slack thread", Args: cobra.ExactArgs(1),
 		Long: `Post a file of the session's folder in its Slack thread. It is for agents: it works in a session's terminal, and only for files within
 the session's folder. The bot takes a copy when it reads the report, which may be a moment later, or when it is back.`}
 	cmd.Flags().StringVar(&comment, "comment", "", "a sentence that goes with it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		s, err := c.reporter(cmd.Context())
+		s, err := c.findReportingSession(cmd.Context())
 		if err == nil {
-			err = s.inSlack()
+			err = s.checkInSlack()
 		}
 		if err != nil {
 			return err
 		}
-		path, err := s.below(c.env.workdir, args[0])
+		path, err := s.postablePath(c.env.workdir, args[0])
 		if err != nil {
 			return err
 		}
-		if err := s.append(harness.EventFile, harness.FilePayload{Path: path, Comment: comment}); err != nil {
+		if err := s.appendReport(harness.EventFile, harness.FilePayload{Path: path, Comment: comment}); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s goes into the thread of %s\n", path, s.rec.Ref)
+		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s goes into the thread of %s\n", path, s.record.Ref)
 		return nil
 	}
 	return cmd
 }
 
 // reporter is the session in whose terminal this runs.
-type reporter struct {
-	root string // of the state
-	rec  sessions.Record
-	cfg  *config.Config // nil: it cannot be read at the moment
+type reportingSession struct {
+	root   string // of the state
+	record sessions.Record
+	cfg    *config.Config // nil: it cannot be read at the moment
 }
 
 // reporter finds the session by what its pane was given.
-func (c *cli) reporter(ctx context.Context) (*reporter, error) {
-	id, root, err := c.pane(ctx)
+func (c *cli) findReportingSession(ctx context.Context) (*reportingSession, error) {
+	id, root, err := c.paneSession(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -64,23 +64,23 @@ func (c *cli) reporter(ctx context.Context) (*reporter, error) {
 	}
 	for _, rec := range records {
 		if rec.ID == id {
-			r := &reporter{root: root, rec: rec}
-			r.cfg, _, _ = c.load() // the bot goes by its last valid one
+			r := &reportingSession{root: root, record: rec}
+			r.cfg, _, _ = c.loadConfig() // the bot goes by its last valid one
 			return r, nil
 		}
 	}
 	return nil, fmt.Errorf("no session with the id %s is recorded below %s: it was deleted", id, root)
 }
 
-func (r *reporter) inSlack() error {
-	if !r.rec.Definition.Slack.Enabled || r.cfg != nil && !r.cfg.Slack.Enabled {
-		return fmt.Errorf("%s has no thread in Slack", r.rec.Ref)
+func (r *reportingSession) checkInSlack() error {
+	if !r.record.Definition.Slack.Enabled || r.cfg != nil && !r.cfg.Slack.Enabled {
+		return fmt.Errorf("%s has no thread in Slack", r.record.Ref)
 	}
 	return nil
 }
 
-// below is the path of a file from the session's folder on, when the file may be posted.
-func (r *reporter) below(workdir, given string) (string, error) {
+// postablePath is the path of a file from the session's folder on, when the file may be posted.
+func (r *reportingSession) postablePath(workdir, given string) (string, error) {
 	path := given
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(workdir, path)
@@ -89,9 +89,9 @@ func (r *reporter) below(workdir, given string) (string, error) {
 	// is, is looked at from within.
 	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", given, unwrapped(err))
+		return "", fmt.Errorf("%s: %w", given, withoutPath(err))
 	}
-	cwd, err := filepath.EvalSymlinks(r.rec.Definition.Cwd)
+	cwd, err := filepath.EvalSymlinks(r.record.Definition.Cwd)
 	if err != nil {
 		return "", fmt.Errorf("the session's folder: %w", err)
 	}
@@ -99,22 +99,22 @@ func (r *reporter) below(workdir, given string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", given, err)
 	}
-	if err := threads.CheckPostable(threads.Folder{Path: cwd, ID: r.rec.FolderID}, rel, r.most()); err != nil {
+	if err := threads.CheckPostable(threads.Folder{Path: cwd, ID: r.record.FolderID}, rel, r.maxFileBytes()); err != nil {
 		return "", fmt.Errorf("%s is not posted: %w", given, err)
 	}
 	return rel, nil
 }
 
-// most is how large a file may be.
-func (r *reporter) most() int64 {
+// maxFileBytes is how large a file may be.
+func (r *reportingSession) maxFileBytes() int64 {
 	if r.cfg == nil {
 		return 1 << 40 // the bot knows
 	}
 	return r.cfg.Slack.FileMaxBytes
 }
 
-func (r *reporter) append(event string, note any) error {
-	path, err := harness.ReportPath(filepath.Join(r.root, "reports"), r.rec.ID)
+func (r *reportingSession) appendReport(event string, note any) error {
+	path, err := harness.ReportPath(filepath.Join(r.root, "reports"), r.record.ID)
 	if err != nil {
 		return err
 	}
@@ -125,8 +125,8 @@ func (r *reporter) append(event string, note any) error {
 	return harness.AppendReport(path, harness.Report{At: time.Now(), Event: event, Payload: payload})
 }
 
-// unwrapped is an error without the path, which stands before it already.
-func unwrapped(err error) error {
+// withoutPath is an error without the path, which stands before it already.
+func withoutPath(err error) error {
 	var named *os.PathError
 	if errors.As(err, &named) {
 		return named.Err

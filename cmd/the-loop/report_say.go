@@ -13,10 +13,10 @@ import (
 	"the-loop/sessions/harness"
 )
 
-// maxSaid bounds a text that is reported, in bytes: a thread shows the beginning of one that is much shorter.
-const maxSaid = 1 << 20
+// maxReportBytes bounds a text that is reported, in bytes: a thread shows the beginning of one that is much shorter.
+const maxReportBytes = 1 << 20
 
-func (c *cli) reportSay() *cobra.Command {
+func (c *cli) reportSayCommand() *cobra.Command {
 	var step, final bool
 	cmd := &cobra.Command{Use: "say [TEXT... | -]", Short: "Say something in the session's thread",
 		Long: `Say something in the thread of the session in whose terminal it runs. It is for a harness of your own, described in the
@@ -29,24 +29,24 @@ of them are posted).`}
 	cmd.Flags().BoolVar(&final, "final", false, "it ends the turn")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if step && final {
-			return usage(errors.New("--step and --final exclude each other"))
+			return usageError(errors.New("--step and --final exclude each other"))
 		}
-		text, err := c.saying(args)
+		text, err := c.readReportText(args)
 		if err != nil {
 			return err
 		}
-		return c.say(cmd, harness.AgentMessagePayload{Text: text, Final: !step})
+		return c.reportText(cmd, harness.AgentMessagePayload{Text: text, Final: !step})
 	}
 	return cmd
 }
 
-// saying is the text that is to be said.
-func (c *cli) saying(args []string) (string, error) {
+// readReportText is the text that is to be said.
+func (c *cli) readReportText(args []string) (string, error) {
 	text := ""
 	if len(args) > 0 && !(len(args) == 1 && args[0] == "-") {
 		text = strings.Join(args, " ")
 	} else {
-		data, err := io.ReadAll(io.LimitReader(c.env.in, maxSaid+1))
+		data, err := io.ReadAll(io.LimitReader(c.env.in, maxReportBytes+1))
 		if err != nil {
 			return "", fmt.Errorf("read what is to be said: %w", err)
 		}
@@ -55,38 +55,38 @@ func (c *cli) saying(args []string) (string, error) {
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	switch {
 	case text == "":
-		return "", usage(errors.New("there is nothing to be said: give the text as an argument, or on standard input"))
-	case len(text) > maxSaid:
-		return "", usage(fmt.Errorf("the text is longer than %d bytes: say less, and post the rest as a file", maxSaid))
+		return "", usageError(errors.New("there is nothing to be said: give the text as an argument, or on standard input"))
+	case len(text) > maxReportBytes:
+		return "", usageError(fmt.Errorf("the text is longer than %d bytes: say less, and post the rest as a file", maxReportBytes))
 	}
 	return text, nil
 }
 
 // say reports a text, when it is read by anybody. While the configuration cannot be read, the text is kept.
-func (c *cli) say(cmd *cobra.Command, note harness.AgentMessagePayload) error {
-	s, err := c.reporter(cmd.Context())
+func (c *cli) reportText(cmd *cobra.Command, note harness.AgentMessagePayload) error {
+	s, err := c.findReportingSession(cmd.Context())
 	if err != nil {
 		return err
 	}
-	if name := s.rec.Definition.Harness; s.cfg != nil && !s.cfg.Harnesses[name].Reports {
+	if name := s.record.Definition.Harness; s.cfg != nil && !s.cfg.Harnesses[name].UsesReports {
 		return fmt.Errorf("what %s says is not read from its reports: a harness of the configuration's own says so with harnesses.%s.reports: program", name, name)
 	}
-	return s.append(harness.EventAgentMessage, note)
+	return s.appendReport(harness.EventAgentMessage, note)
 }
 
-// pane is the session in whose terminal this runs, by its id, and the folder of the state that has it. Every pane is given
+// paneSession is the session in whose terminal this runs, by its id, and the folder of the state that has it. Every pane is given
 // them; where the pane can be told, it is the one that counts.
-func (c *cli) pane(ctx context.Context) (id, root string, err error) {
+func (c *cli) paneSession(ctx context.Context) (id, root string, err error) {
 	id, root = c.env.getenv(sessionVariable), c.env.getenv(instanceVariable)
 	if id == "" || root == "" {
-		return "", "", usage(errors.New("this is for agents, in a session's terminal: THE_LOOP_SESSION and THE_LOOP_INSTANCE name the session there"))
+		return "", "", usageError(errors.New("this is for agents, in a session's terminal: THE_LOOP_SESSION and THE_LOOP_INSTANCE name the session there"))
 	}
-	who, err := c.origin(ctx)
+	who, err := c.findCaller(ctx)
 	switch {
 	case err != nil:
 		return "", "", err
-	case who.session != "" && who.session != id:
-		return "", "", &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("this is the terminal of the session %s, and THE_LOOP_SESSION names %s", who.session, id),
+	case who.sessionID != "" && who.sessionID != id:
+		return "", "", &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("this is the terminal of the session %s, and THE_LOOP_SESSION names %s", who.sessionID, id),
 			Remedy: "leave the variable as it was given: an agent reports for its own session"}
 	}
 	return id, root, nil

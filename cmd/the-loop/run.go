@@ -38,8 +38,8 @@ type environment struct {
 	pid      int    // of this process; 0: nobody asks who calls
 }
 
-// system is the environment of this process.
-func system() environment {
+// systemEnvironment is the environment of this process.
+func systemEnvironment() environment {
 	workdir, _ := os.Getwd() // empty: relative paths are refused where they are used
 	home, _ := os.UserHomeDir()
 	self, _ := os.Executable()
@@ -62,18 +62,18 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
-// usage marks an error of the command line or of the configuration.
-func usage(err error) error { return &exitError{exitUsage, err} }
+// usageError marks an error of the command line or of the configuration.
+func usageError(err error) error { return &exitError{exitUsage, err} }
 
 // run runs one command line and returns its exit code. Results go to out, everything else to err.
 func run(ctx context.Context, args []string, env environment) int {
-	if isHook(args) { // an agent waits for it: nothing else is set up
+	if isHookCommandLine(args) { // an agent waits for it: nothing else is set up
 		harness.RunHook(ctx, args[2:], env.in, env.outFile)
 		return exitOK
 	}
 	c := &cli{env: env}
-	c.env.out, c.env.err = scrubbingWriter{env.out, c.known}, scrubbingWriter{env.err, c.known}
-	root := c.root()
+	c.env.out, c.env.err = scrubbingWriter{env.out, c.scrubKnown}, scrubbingWriter{env.err, c.scrubKnown}
+	root := c.rootCommand()
 	root.SetArgs(args)
 	root.SetIn(env.in)
 	root.SetOut(c.env.out)
@@ -82,7 +82,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	if err == nil {
 		return exitOK
 	}
-	code := codeOf(err)
+	code := exitCodeFor(err)
 	var exit *exitError
 	if !errors.As(err, &exit) || exit.err != nil {
 		_, _ = fmt.Fprintf(c.env.err, "the-loop: %v\n", err)
@@ -90,7 +90,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	return code
 }
 
-func codeOf(err error) int {
+func exitCodeFor(err error) int {
 	var exit *exitError
 	var refused *config.Error
 	var token *config.TokenError
@@ -99,7 +99,7 @@ func codeOf(err error) int {
 	case errors.As(err, &exit):
 		return exit.code
 	case errors.As(err, &refused), errors.As(err, &token), errors.As(err, &ref),
-		errors.Is(err, config.ErrUntrusted), errors.Is(err, config.ErrNotOurs), errors.Is(err, config.ErrNotFound),
+		errors.Is(err, config.ErrUntrusted), errors.Is(err, config.ErrUnsafeFile), errors.Is(err, config.ErrNotFound),
 		errors.Is(err, sessions.ErrEnvFile):
 		return exitUsage
 	}
@@ -108,21 +108,21 @@ func codeOf(err error) int {
 
 // cli is what the commands share.
 type cli struct {
-	env    environment
-	config string // --config
-	socket string // of a tmux server that is not the configured one; empty: the configured one
-	full   bool   // panes there are as large as everywhere; else as large as the demo's page shows well
+	env           environment
+	configPath    string // --config
+	tmuxSocket    string // of a tmux server that is not the configured one; empty: the configured one
+	fullSizePanes bool   // panes there are as large as everywhere; else as large as the demo's page shows well
 
-	secrets *scrubber // nil as long as there is no configuration
+	scrubber *scrubber // nil as long as there is no configuration
 
-	detached bool // the bot runs without a terminal
-	piped    bool // its tokens come on standard input
+	detached      bool // the bot runs without a terminal
+	tokensOnStdin bool // its tokens come on standard input
 }
 
-// newRoot is the command with all that are below it.
-func newRoot(env environment) *cobra.Command { return (&cli{env: env}).root() }
+// newRootCommand is the command with all that are below it.
+func newRootCommand(env environment) *cobra.Command { return (&cli{env: env}).rootCommand() }
 
-func (c *cli) root() *cobra.Command {
+func (c *cli) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "the-loop",
 		Short: "Keep AI coding agents running in tmux and talk to them from Slack threads",
@@ -134,16 +134,16 @@ Exit codes: 0 ok, 1 something failed or is not as it should be, 2 usage or refus
 where the command needs it.`,
 		SilenceErrors: true, SilenceUsage: true, Version: version(), Args: cobra.NoArgs,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return c.guard(cmd) },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return c.checkCaller(cmd) },
 	}
 	root.SetVersionTemplate("the-loop {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usage(err) })
-	root.PersistentFlags().StringVar(&c.config, "config", "", "the configuration `FILE`, instead of the one that is searched for")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
+	root.PersistentFlags().StringVar(&c.configPath, "config", "", "the configuration `FILE`, instead of the one that is searched for")
 	root.AddCommand(c.startCommand(), c.stopCommand(), c.restartCommand(), c.statusCommand(), c.serveCommand(), c.standingCommand(), c.sessionsCommand(), c.attachCommand(), c.eventsCommand(),
-		c.configCommand(), c.slackCommand(), openToAgents(c.demoCommand()), openToAgents(c.versionCommand()), openToAgents(c.smallAgentCommand()),
-		openToAgents(c.reportCommand()))
+		c.configCommand(), c.slackCommand(), allowAgents(c.demoCommand()), allowAgents(c.versionCommand()), allowAgents(c.smallAgentCommand()),
+		allowAgents(c.reportCommand()))
 	for _, cmd := range allCommands(root) {
-		strict(cmd)
+		wrapArgsErrors(cmd)
 	}
 	return root
 }
@@ -156,22 +156,22 @@ func allCommands(c *cobra.Command) []*cobra.Command {
 	return all
 }
 
-// strict makes wrong arguments an error of usage, with the words of the check.
-func strict(cmd *cobra.Command) {
+// wrapArgsErrors makes wrong arguments an error of usage, with the words of the check.
+func wrapArgsErrors(cmd *cobra.Command) {
 	check := cmd.Args
 	if check == nil {
 		return
 	}
 	cmd.Args = func(cmd *cobra.Command, args []string) error {
 		if err := check(cmd, args); err != nil {
-			return usage(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
+			return usageError(fmt.Errorf("%w; see %s --help", err, cmd.CommandPath()))
 		}
 		return nil
 	}
 }
 
-// group is a command that only holds others.
-func group(use, short string, subs ...*cobra.Command) *cobra.Command {
+// newGroupCommand is a command that only holds others.
+func newGroupCommand(use, short string, subs ...*cobra.Command) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(subs...)
 	return cmd

@@ -254,11 +254,11 @@ func (s *script) waitDropped(ctx context.Context, ts string) (reason string, err
 	err = eventlog.Follow(ctx, s.app.cfg().EventLog.Path, eventlog.Position{}, func(e eventlog.Entry) error {
 		if e.Name == threads.EventDropped && e.Fields["ts"] == ts {
 			reason, _ = e.Fields["reason"].(string)
-			return errSeen
+			return errDropFound
 		}
 		return nil
 	})
-	if errors.Is(err, errSeen) {
+	if errors.Is(err, errDropFound) {
 		return reason, nil
 	}
 	return "", err

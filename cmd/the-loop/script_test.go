@@ -20,12 +20,12 @@ import (
 // their names are those of the acceptance criteria.
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	testscript.Run(t, testscript.Params{Dir: filepath.Join("testdata", "script"), Setup: func(e *testscript.Env) error { return setUp(t, e) }, RequireExplicitExec: true,
+	testscript.Run(t, testscript.Params{Dir: filepath.Join("testdata", "script"), Setup: func(e *testscript.Env) error { return setUpScript(t, e) }, RequireExplicitExec: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"append": appendLine, "eventually": eventually, "sees": sees, "exits": exits, "expand": expand, "tmux": tmuxCommand}})
+			"append": appendLine, "eventually": runUntilSuccess, "sees": runUntilPrinted, "exits": runWithExitCode, "expand": expandFile, "tmux": runTmux}})
 }
 
-func setUp(t *testing.T, e *testscript.Env) error {
+func setUpScript(t *testing.T, e *testscript.Env) error {
 	socket := "tls-" + strings.ToLower(rand.Text()[:10])
 	e.Setenv("SOCKET", socket)
 	e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
@@ -33,7 +33,7 @@ func setUp(t *testing.T, e *testscript.Env) error {
 	e.Setenv("THE_LOOP_CLI_CONFIG", filepath.Join(e.WorkDir, "cli-config.yaml"))
 	e.Defer(func() {
 		for _, name := range []string{socket, socket + "-2"} {
-			if left := takeDown(t, name); left != "" {
+			if left := endTmuxServer(t, name); left != "" {
 				e.T().Log("left behind on", name+":", left)
 				e.T().FailNow()
 			}
@@ -42,9 +42,9 @@ func setUp(t *testing.T, e *testscript.Env) error {
 	return os.MkdirAll(filepath.Join(e.WorkDir, "home"), 0o700)
 }
 
-// takeDown ends what a script left running, its agents first, and returns a word on what should not have been there: a
+// endTmuxServer ends what a script left running, its agents first, and returns a word on what should not have been there: a
 // server without panes ends by itself, so only what the script forgot is seen.
-func takeDown(t testing.TB, socket string) (left string) {
+func endTmuxServer(t testing.TB, socket string) (left string) {
 	t.Helper()
 	path := socketPath(socket)
 	out, err := exec.Command("tmux", "-N", "-S", path, "list-panes", "-a", "-F", "#{session_name}").CombinedOutput()
@@ -59,8 +59,8 @@ func takeDown(t testing.TB, socket string) (left string) {
 // socketPath is the path of the tmux socket with a name.
 func socketPath(name string) string { return fmt.Sprintf("/tmp/tmux-%d/%s", os.Getuid(), name) }
 
-// expand writes FILE from FILE.in, with variables filled in.
-func expand(ts *testscript.TestScript, _ bool, args []string) {
+// expandFile writes FILE from FILE.in, with variables filled in.
+func expandFile(ts *testscript.TestScript, _ bool, args []string) {
 	text := os.Expand(ts.ReadFile(args[0]+".in"), ts.Getenv)
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
@@ -71,8 +71,8 @@ func appendLine(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(text), 0o600))
 }
 
-// exits runs a command that has to end with that code.
-func exits(ts *testscript.TestScript, _ bool, args []string) {
+// runWithExitCode runs a command that has to end with that code.
+func runWithExitCode(ts *testscript.TestScript, _ bool, args []string) {
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	err = ts.Exec(args[1], args[2:]...)
@@ -91,20 +91,20 @@ func exitCode(err error) int {
 	return -1
 }
 
-// eventually runs a command again until it succeeds.
-func eventually(ts *testscript.TestScript, _ bool, args []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// runUntilSuccess runs a command again until it succeeds.
+func runUntilSuccess(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
-	if err := until(ctx, func() bool { return ts.Exec(args[0], args[1:]...) == nil }); err != nil {
+	if err := pollUntil(ctx, func() bool { return ts.Exec(args[0], args[1:]...) == nil }); err != nil {
 		ts.Fatalf("%s does not succeed", strings.Join(args, " "))
 	}
 }
 
-// sees runs a command again until it prints a text.
-func sees(ts *testscript.TestScript, _ bool, args []string) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+// runUntilPrinted runs a command again until it prints a text.
+func runUntilPrinted(ts *testscript.TestScript, _ bool, args []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
-	err := until(ctx, func() bool {
+	err := pollUntil(ctx, func() bool {
 		return ts.Exec(args[1], args[2:]...) == nil && strings.Contains(ts.ReadFile("stdout"), args[0])
 	})
 	if err != nil {
@@ -112,7 +112,7 @@ func sees(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// tmuxCommand asks the script's tmux server.
-func tmuxCommand(ts *testscript.TestScript, _ bool, args []string) {
+// runTmux asks the script's tmux server.
+func runTmux(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(ts.Exec("tmux", append([]string{"-L", ts.Getenv("SOCKET")}, args...)...))
 }

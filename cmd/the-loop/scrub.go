@@ -20,28 +20,28 @@ import (
 type scrubber struct {
 	secrets *envstate.Secrets
 
-	mu     sync.Mutex                                     // guards the fields that follow
-	path   func() string                                  // of the env file
-	panes  func(context.Context) ([]sessions.Pane, error) // whose processes may hold other values; nil: nobody looks
-	seen   envStamp                                       // the file's, as it was read last
-	looked time.Time                                      // when the panes were last looked at with success
-	again  time.Time                                      // before that they are not looked at again
+	mu          sync.Mutex                                     // guards the fields that follow
+	envFilePath func() string                                  // of the env file
+	panes       func(context.Context) ([]sessions.Pane, error) // whose processes may hold other values; nil: nobody looks
+	readStamp   envFileStamp                                   // the file's, as it was read last
+	lastScan    time.Time                                      // when the panes were last looked at with success
+	nextScan    time.Time                                      // before that they are not looked at again
 }
 
 func newScrubber(path func() string, panes func(context.Context) ([]sessions.Pane, error), own map[string]string) *scrubber {
-	return &scrubber{path: path, panes: panes, secrets: envstate.NewSecrets(own)}
+	return &scrubber{envFilePath: path, panes: panes, secrets: envstate.NewSecrets(own)}
 }
 
-// watch changes where secrets are looked for.
-func (s *scrubber) watch(path func() string, panes func(context.Context) ([]sessions.Pane, error)) {
+// setSources changes where secrets are looked for.
+func (s *scrubber) setSources(path func() string, panes func(context.Context) ([]sessions.Pane, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.path, s.panes = path, panes
-	s.read()
+	s.envFilePath, s.panes = path, panes
+	s.readEnvFileLocked()
 }
 
-// known is scrub with what is known already. What logs while it is looked for secrets needs it.
-func (s *scrubber) known(text string) string { return s.secrets.Scrub(text) }
+// scrubKnown is scrub with what is known already. What logs while it is looked for secrets needs it.
+func (s *scrubber) scrubKnown(text string) string { return s.secrets.Scrub(text) }
 
 // scrub replaces values by their names. While the file cannot be read, what was read before still counts.
 func (s *scrubber) scrub(text string) string {
@@ -56,42 +56,42 @@ func (s *scrubber) scrub(text string) string {
 func (s *scrubber) refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.read()
-	if now := time.Now(); s.panes != nil && now.Sub(s.looked) > lookAgain && now.After(s.again) {
-		if s.look() {
-			s.looked = now
+	s.readEnvFileLocked()
+	if now := time.Now(); s.panes != nil && now.Sub(s.lastScan) > scanInterval && now.After(s.nextScan) {
+		if s.scanPanes() {
+			s.lastScan = now
 		}
-		s.again = time.Now().Add(lookPause)
+		s.nextScan = time.Now().Add(scanRetryDelay)
 	}
 }
 
 // read reads the file when it changed. The caller holds mu.
-func (s *scrubber) read() {
-	stamp := envStampOf(s.path())
-	if stamp == s.seen || stamp == (envStamp{}) {
+func (s *scrubber) readEnvFileLocked() {
+	stamp := statEnvFile(s.envFilePath())
+	if stamp == s.readStamp || stamp == (envFileStamp{}) {
 		return
 	}
 	file, err := envstate.Declared(stamp.path)
 	if err != nil {
 		return // it is tried again with the next text
 	}
-	s.seen = stamp
+	s.readStamp = stamp
 	s.secrets.Declare(file.Values())
-	s.looked, s.again = time.Time{}, time.Time{}
+	s.lastScan, s.nextScan = time.Time{}, time.Time{}
 }
 
 // How long a look at what running agents hold may take, how long it is good for while the file does not change, and the pause
 // between two that failed.
 const (
-	lookTimeout = 3 * time.Second
-	lookAgain   = 30 * time.Second
-	lookPause   = time.Second
+	scanTimeout    = 3 * time.Second
+	scanInterval   = 30 * time.Second
+	scanRetryDelay = time.Second
 )
 
 // look learns what the processes in the panes hold, under the names that are or were declared: now or before, or when the
 // process was started, which its pane tells. So it does not matter whether there is a file.
-func (s *scrubber) look() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+func (s *scrubber) scanPanes() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), scanTimeout)
 	defer cancel()
 	panes, err := s.panes(ctx)
 	if err != nil {
@@ -117,18 +117,18 @@ func (s *scrubber) look() bool {
 
 // scrubberFor is what takes secrets out of texts, by a configuration.
 func (c *cli) scrubberFor(cfg *config.Config) *scrubber {
-	if c.secrets == nil {
-		c.secrets = newScrubber(func() string { return cfg.EnvFile }, nil, c.tokens(cfg))
+	if c.scrubber == nil {
+		c.scrubber = newScrubber(func() string { return cfg.EnvFile }, nil, c.readTokens(cfg))
 	}
-	return c.secrets
+	return c.scrubber
 }
 
-// known takes the secrets that are known out of a message.
-func (c *cli) known(text string) string {
-	if c.secrets == nil {
+// scrubKnown takes the secrets that are known out of a message.
+func (c *cli) scrubKnown(text string) string {
+	if c.scrubber == nil {
 		return text
 	}
-	return c.secrets.known(text)
+	return c.scrubber.scrubKnown(text)
 }
 
 // scrubbingWriter writes what scrub leaves of each text that is written. A JSON document stays one.
@@ -139,15 +139,15 @@ type scrubbingWriter struct {
 
 func (w scrubbingWriter) Write(p []byte) (int, error) {
 	if text := bytes.TrimSpace(p); len(text) > 0 && (text[0] == '{' || text[0] == '[') && json.Valid(text) {
-		_, err := w.to.Write(sessions.ScrubJSON(p, w.scrub, isMachine))
+		_, err := w.to.Write(sessions.ScrubJSON(p, w.scrub, isMachineKey))
 		return len(p), err
 	}
 	_, err := io.WriteString(w.to, w.scrub(string(p)))
 	return len(p), err
 }
 
-// isMachine reports the keys of the output under which are names and places that programs use.
-func isMachine(key string) bool {
+// isMachineKey reports the keys of the output under which are names and places that programs use.
+func isMachineKey(key string) bool {
 	switch key {
 	case "id", "ref", "config", "root", "conversation", "socket", "pane", "tmuxTarget", "channel", "thread", "ts", "harness", "name":
 		return true

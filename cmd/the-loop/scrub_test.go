@@ -17,7 +17,7 @@ import (
 	"the-loop/sessions/envstate"
 )
 
-func TestWhatIsPostedHoldsNeitherTokensNorPresentOrFormerValues(t *testing.T) {
+func TestPostsContainNoTokensNorCurrentOrFormerValues(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agents.env")
 	declare := func(value string, at time.Time) {
@@ -49,7 +49,7 @@ func TestWhatIsPostedHoldsNeitherTokensNorPresentOrFormerValues(t *testing.T) {
 	want("first-value, other-value", "[API_KEY], [API_KEY]")
 }
 
-func TestWhatARunningAgentHoldsIsScrubbedToo(t *testing.T) {
+func TestValuesOfARunningAgentAreScrubbed(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agents.env")
 	if err := os.WriteFile(file, []byte("HOME=/nowhere/at/all\n"), 0o600); err != nil {
@@ -68,8 +68,8 @@ func TestWhatARunningAgentHoldsIsScrubbedToo(t *testing.T) {
 	}
 }
 
-// agents starts processes that hold values, as agents in panes do, and end with the test.
-func agents(t *testing.T, environ ...string) (panes []sessions.Pane) {
+// startAgentProcesses starts processes that hold values, as agents in panes do, and end with the test.
+func startAgentProcesses(t *testing.T, environ ...string) (panes []sessions.Pane) {
 	t.Helper()
 	for _, e := range environ {
 		cmd := exec.Command("sleep", "600")
@@ -84,7 +84,7 @@ func agents(t *testing.T, environ ...string) (panes []sessions.Pane) {
 }
 
 // However many sessions go on with values of their own, none of them is forgotten, nor is what is declared now.
-func TestNothingThatIsDeclaredOrHeldIsForgotten(t *testing.T) {
+func TestDeclaredAndHeldValuesStayScrubbed(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{31, 33, 200} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestNothingThatIsDeclaredOrHeldIsForgotten(t *testing.T) {
 			for i := range n {
 				environ = append(environ, fmt.Sprintf("API_KEY=generation-%03d", i))
 			}
-			panes := agents(t, environ...)
+			panes := startAgentProcesses(t, environ...)
 			s := newScrubber(func() string { return file }, func(context.Context) ([]sessions.Pane, error) { return panes, nil },
 				map[string]string{"BOT_TOKEN": "xoxb-canary"})
 			gone := func(text, name string) {
@@ -129,9 +129,9 @@ func TestNothingThatIsDeclaredOrHeldIsForgotten(t *testing.T) {
 }
 
 // A name that left the file, and a file that was not there when the bot started, are no reason to show what agents hold.
-func TestWhatPanesHoldCountsWithoutTheFile(t *testing.T) {
+func TestValuesHeldByPanesAreScrubbedWithoutTheEnvFile(t *testing.T) {
 	t.Parallel()
-	panes := agents(t, "OLD_KEY=of-a-former-file")
+	panes := startAgentProcesses(t, "OLD_KEY=of-a-former-file")
 	panes[0].Declared = "OLD_KEY OTHER"
 	file := filepath.Join(t.TempDir(), "agents.env")
 	looks := func(context.Context) ([]sessions.Pane, error) { return panes, nil }
@@ -155,9 +155,9 @@ func TestWhatPanesHoldCountsWithoutTheFile(t *testing.T) {
 // here, in the name of a folder that is not there.
 func TestStatusErrorsAndEventsShowNoValue(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
+	s := newTestEnv(t, localslack.Options{})
 	secret := `k"3y&<va>lue/with\marks`
-	config, err := os.ReadFile(s.config())
+	config, err := os.ReadFile(s.configPath())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -166,7 +166,7 @@ func TestStatusErrorsAndEventsShowNoValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.Replace(string(config), "{name: helper}", "{name: helper, cwd: "+string(cwd)+"}", 1) + "env: {file: agents.env}\n"
-	s.configure(text)
+	s.writeConfig(text)
 	if err := os.WriteFile(filepath.Join(s.dir, "agents.env"), []byte("API_KEY='"+secret+"'\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -197,7 +197,7 @@ func TestStatusErrorsAndEventsShowNoValue(t *testing.T) {
 	}
 }
 
-func TestAJSONDocumentStaysOneWhenItIsScrubbed(t *testing.T) {
+func TestScrubbedJSONStaysValid(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
 	w := scrubbingWriter{&out, envstate.NewScrubber(map[string]string{"KEY": `a":"b","c`}).Scrub}

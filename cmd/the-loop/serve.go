@@ -27,8 +27,8 @@ what was written while it was away. One bot runs on a state root, and one on a S
 			return c.serve(cmd.Context(), func(line string) { _, _ = fmt.Fprintln(cmd.OutOrStdout(), line) })
 		}}
 	cmd.Flags().BoolVar(&c.detached, flagDetached, false, "log to the file alone")
-	cmd.Flags().StringVar(&c.socket, flagSocket, "", "the socket of the demo's tmux server")
-	cmd.Flags().BoolVar(&c.piped, flagTokens, false, "read the tokens from standard input, as a JSON object by the names of their variables")
+	cmd.Flags().StringVar(&c.tmuxSocket, flagSocket, "", "the socket of the demo's tmux server")
+	cmd.Flags().BoolVar(&c.tokensOnStdin, flagTokens, false, "read the tokens from standard input, as a JSON object by the names of their variables")
 	for _, name := range []string{flagDetached, flagSocket, flagTokens} {
 		_ = cmd.Flags().MarkHidden(name) // it exists
 	}
@@ -43,29 +43,29 @@ const flagSocket = "demo-socket"
 
 // serve runs the bot until ctx ends. say is told when it is ready.
 func (c *cli) serve(ctx context.Context, say func(line string)) error {
-	readable := undumpable() // first of all: the tokens are read after it
-	cfg, loader, err := c.load()
+	readable := setUndumpable() // first of all: the tokens are read after it
+	cfg, loader, err := c.loadConfig()
 	if err != nil {
 		return err
 	}
 	if !cfg.Slack.Enabled {
-		return usage(fmt.Errorf("%s: channels.slack.enabled: it is false, so there is nothing to serve — set it to true", cfg.Path))
+		return usageError(fmt.Errorf("%s: channels.slack.enabled: it is false, so there is nothing to serve — set it to true", cfg.Path))
 	}
 	own, err := c.takeTokens(cfg)
 	if err != nil {
 		return err
 	}
-	client, err := slackClient(cfg, func(name string) string { return own[name] })
+	client, err := newSlackClient(cfg, func(name string) string { return own[name] })
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	c.secrets = newScrubber(func() string { return cfg.EnvFile }, nil, own)
+	c.scrubber = newScrubber(func() string { return cfg.EnvFile }, nil, own)
 	var also io.Writer = c.env.err
 	if c.detached {
 		also = io.Discard
 	}
-	log, closeLog, err := botLog(cfg.StateRoot, also, c.secrets.known)
+	log, closeLog, err := openBotLog(cfg.StateRoot, also, c.scrubber.scrubKnown)
 	if err != nil {
 		return fmt.Errorf("open the bot's log: %w", err)
 	}
@@ -74,7 +74,7 @@ func (c *cli) serve(ctx context.Context, say func(line string)) error {
 		log.Warn("another program of this user may read the bot's memory", "err", readable)
 	}
 	watcher := config.NewWatcher(loader, cfg.Path, cfg, config.WatchOptions{Log: log})
-	a, err := c.build(func() *config.Config { return watcher.Current().Config }, log)
+	a, err := c.buildApp(func() *config.Config { return watcher.Current().Config }, log)
 	if err != nil {
 		return err
 	}
@@ -82,34 +82,34 @@ func (c *cli) serve(ctx context.Context, say func(line string)) error {
 	if err := a.tmux.Check(ctx); err != nil {
 		return err
 	}
-	return a.bot(ctx, client, watcher, c.secrets.scrub, say)
+	return a.runBot(ctx, client, watcher, c.scrubber.scrub, say)
 }
 
-// slackClient makes the client from the variables that the configuration names.
-func slackClient(cfg *config.Config, getenv func(string) string) (*bot.Client, error) {
-	botToken, appToken, err := config.Tokens(cfg, getenv)
+// newSlackClient makes the client from the variables that the configuration names.
+func newSlackClient(cfg *config.Config, getenv func(string) string) (*bot.Client, error) {
+	botToken, appToken, err := config.ReadTokens(cfg, getenv)
 	if err != nil {
 		return nil, err
 	}
 	return bot.NewClient(bot.ClientOptions{BotToken: botToken, AppToken: appToken, APIURL: cfg.Slack.APIURL})
 }
 
-// bot runs the bot as the only one of this root.
-func (a *app) bot(ctx context.Context, client *bot.Client, watcher *config.Watcher, scrub func(string) string, say func(string)) error {
+// runBot runs the bot as the only one of this root.
+func (a *app) runBot(ctx context.Context, client *bot.Client, watcher *config.Watcher, scrub func(string) string, say func(string)) error {
 	started := time.Now()
 	release, err := a.registry.AcquireBot(ctx, registry.BotInfo{Started: started})
 	if err != nil {
 		return err
 	}
 	defer release()
-	a.sweep(ctx, started)
+	a.sweepDeletedSessions(ctx, started)
 	for _, w := range a.cfg().Warnings() {
 		a.log.Warn("configuration", "warning", w.String())
 	}
 	changed := make(chan struct{}, 1)
 	b, err := bot.New(bot.Options{Root: a.cfg().StateRoot, Client: client, Core: a.core, Sink: a.events, Log: a.log, Changed: changed,
 		Config: func() bot.Config { return a.botConfig(watcher.Current()) }, Scrub: scrub,
-		OnStatus: func(r bot.Status) { a.report(started, watcher.Current().Err, r, scrub) },
+		OnStatus: func(r bot.Status) { a.writeBotState(started, watcher.Current().Err, r, scrub) },
 		Ready:    func() { say(fmt.Sprintf("ready: process %d serves %s", os.Getpid(), a.cfg().StateRoot)) }})
 	if err != nil {
 		return err
@@ -117,7 +117,7 @@ func (a *app) bot(ctx context.Context, client *bot.Client, watcher *config.Watch
 	running, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { watcher.Run(running) })
-	wg.Go(func() { a.follow(running, watcher.Changes(), changed, b.StatusChanged) })
+	wg.Go(func() { a.watchChanges(running, watcher.Changes(), changed, b.StatusChanged) })
 	defer wg.Wait()
 	defer stop()
 	err = b.Run(running)
@@ -129,15 +129,15 @@ func (a *app) bot(ctx context.Context, client *bot.Client, watcher *config.Watch
 
 // botConfig is what the surface asks of the configuration now.
 func (a *app) botConfig(now config.Snapshot) bot.Config {
-	cfg := now.Config.Bot(now.Err != nil)
+	cfg := now.Config.BotConfig(now.Err != nil)
 	if set, err := a.harnesses(); err == nil { // without them nothing can be made from a form, and it says so
 		cfg.Harnesses = set.Names()
 	}
 	return cfg
 }
 
-// report says in bot.json how the bot is.
-func (a *app) report(started time.Time, invalid error, r bot.Status, scrub func(string) string) {
+// writeBotState says in bot.json how the bot is.
+func (a *app) writeBotState(started time.Time, invalid error, r bot.Status, scrub func(string) string) {
 	state := registry.BotState{PID: os.Getpid(), Started: started, Written: time.Now(), App: r.Socket.App, Team: r.Self.Team,
 		Connected: r.Socket.Connected, LastFrame: r.Socket.LastFrame, Connections: r.Socket.Connections,
 		Bound: r.Threads.Bound, Unread: r.Threads.Unread, Unposted: r.Threads.Unposted, Problem: r.Problem}
@@ -153,8 +153,8 @@ func (a *app) report(started time.Time, invalid error, r bot.Status, scrub func(
 	}
 }
 
-// follow pokes changed when the configuration, the env file or a record changes. Of the configuration reconfigured is told as well.
-func (a *app) follow(ctx context.Context, config <-chan struct{}, changed chan<- struct{}, reconfigured func()) {
+// watchChanges pokes changed when the configuration, the env file or a record changes. Of the configuration reconfigured is told as well.
+func (a *app) watchChanges(ctx context.Context, config <-chan struct{}, changed chan<- struct{}, reconfigured func()) {
 	records := make(chan struct{}, 1)
 	var wg sync.WaitGroup
 	local := filepath.Join(a.cfg().StateRoot, "local")
@@ -169,12 +169,12 @@ func (a *app) follow(ctx context.Context, config <-chan struct{}, changed chan<-
 			reconfigured()
 		case <-records:
 		}
-		poke(changed)
+		wake(changed)
 	}
 }
 
-// recordsEvery is how often changes of records are taken for granted where nothing tells of them.
-const recordsEvery = 3 * time.Second
+// recordsPollInterval is how often changes of records are taken for granted where nothing tells of them.
+const recordsPollInterval = 3 * time.Second
 
 // watchRecords tells of changes in the folders of records. Where one cannot be watched, it says so every few seconds.
 func watchRecords(ctx context.Context, dirs []string, records chan<- struct{}, log *slog.Logger) {
@@ -187,7 +187,7 @@ func watchRecords(ctx context.Context, dirs []string, records chan<- struct{}, l
 	}
 	if err != nil {
 		log.Warn("the records' folder cannot be watched; changes are seen a few seconds later", "err", err)
-		every(ctx, recordsEvery, func() { poke(records) })
+		runEvery(ctx, recordsPollInterval, func() { wake(records) })
 		return
 	}
 	for {
@@ -198,16 +198,16 @@ func watchRecords(ctx context.Context, dirs []string, records chan<- struct{}, l
 			if !ok {
 				return
 			}
-			poke(records)
+			wake(records)
 		case err := <-w.Errors: // some may have been missed
 			log.Warn("watching the records' folder", "err", err)
-			poke(records)
+			wake(records)
 		}
 	}
 }
 
-// every does something again and again until ctx ends.
-func every(ctx context.Context, pause time.Duration, do func()) {
+// runEvery does something again and again until ctx ends.
+func runEvery(ctx context.Context, pause time.Duration, do func()) {
 	tick := time.NewTicker(pause)
 	defer tick.Stop()
 	for {
@@ -220,7 +220,7 @@ func every(ctx context.Context, pause time.Duration, do func()) {
 	}
 }
 
-func poke(c chan<- struct{}) {
+func wake(c chan<- struct{}) {
 	select {
 	case c <- struct{}{}:
 	default:

@@ -23,20 +23,20 @@ import (
 	"the-loop/sessions/registry"
 )
 
-// patience bounds every wait. Nothing is said about speed by it.
-const patience = 30 * time.Second
+// testTimeout bounds every wait. Nothing is said about speed by it.
+const testTimeout = 30 * time.Second
 
-// site is an operator's machine: a home folder with a configuration, and a Slack workspace.
-type site struct {
+// testEnv is an operator's machine: a home folder with a configuration, and a Slack workspace.
+type testEnv struct {
 	t       testing.TB
 	dir     string
 	slack   *localslack.Workspace
 	channel string
 	ann     *localslack.Person
-	env     []string
+	environ []string
 }
 
-const siteConfig = `version: 1
+const testConfig = `version: 1
 routing:
   defaultHarness: small-agent
   spawnWorkdir: %[1]q
@@ -48,14 +48,14 @@ channels:
   slack: {enabled: true, channel: %[2]s, authorizedUsers: [%[3]s], apiUrl: %[4]q}
 `
 
-func newSite(t testing.TB, o localslack.Options) *site {
+func newTestEnv(t testing.TB, o localslack.Options) *testEnv {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "tl") // short: sockets lie below it
 	if err != nil {
 		t.Fatal(err)
 	}
 	o.BotToken, o.AppToken = "xoxb-1111-2222-"+rand.Text(), "xapp-1-A0000-3333-"+rand.Text() // canaries
-	s := &site{t: t, dir: dir, slack: localslack.New(o)}
+	s := &testEnv{t: t, dir: dir, slack: localslack.New(o)}
 	if err := s.slack.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -63,13 +63,13 @@ func newSite(t testing.TB, o localslack.Options) *site {
 	s.channel = s.slack.AddChannel("agents").ID
 	s.slack.Join(s.channel, s.ann.ID)
 	s.slack.Invite(s.channel, s.slack.BotUserID())
-	s.configure(fmt.Sprintf(siteConfig, dir, s.channel, s.ann.ID, s.slack.APIURL(), filepath.Base(dir)))
-	s.env = append(os.Environ(), runVariable+"=1", "HOME="+dir, "TMUX=", "THE_LOOP_CLI_CONFIG="+s.config(),
+	s.writeConfig(fmt.Sprintf(testConfig, dir, s.channel, s.ann.ID, s.slack.APIURL(), filepath.Base(dir)))
+	s.environ = append(os.Environ(), runVariable+"=1", "HOME="+dir, "TMUX=", "THE_LOOP_CLI_CONFIG="+s.configPath(),
 		"THE_LOOP_SLACK_BOT_TOKEN="+s.slack.BotToken(), "THE_LOOP_SLACK_APP_TOKEN="+s.slack.AppToken())
 	t.Cleanup(func() {
 		s.run(context.Background(), "standing", "stop", "helper")
 		_ = s.slack.Close()
-		takeDown(t, filepath.Base(dir))
+		endTmuxServer(t, filepath.Base(dir))
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
@@ -77,25 +77,25 @@ func newSite(t testing.TB, o localslack.Options) *site {
 	return s
 }
 
-func (s *site) config() string { return filepath.Join(s.dir, "cli-config.yaml") }
+func (s *testEnv) configPath() string { return filepath.Join(s.dir, "cli-config.yaml") }
 
-func (s *site) configure(text string) {
+func (s *testEnv) writeConfig(text string) {
 	s.t.Helper()
-	if err := os.WriteFile(s.config(), []byte(text), 0o600); err != nil {
+	if err := os.WriteFile(s.configPath(), []byte(text), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
+func (s *testEnv) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, os.Args[0], args...)
-	cmd.Env, cmd.Dir = s.env, s.dir
+	cmd.Env, cmd.Dir = s.environ, s.dir
 	return cmd
 }
 
 // run runs a command to its end and returns its exit code and what it printed.
-func (s *site) run(ctx context.Context, args ...string) (code int, out, errOut string) {
+func (s *testEnv) run(ctx context.Context, args ...string) (code int, out, errOut string) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	cmd := s.command(ctx, args...)
 	var o, e bytes.Buffer
@@ -108,8 +108,8 @@ func (s *site) run(ctx context.Context, args ...string) (code int, out, errOut s
 	return cmd.ProcessState.ExitCode(), o.String(), e.String()
 }
 
-// must is run for a command that has to succeed.
-func (s *site) must(args ...string) string {
+// mustRun is run for a command that has to succeed.
+func (s *testEnv) mustRun(args ...string) string {
 	s.t.Helper()
 	code, out, errOut := s.run(context.Background(), args...)
 	if code != exitOK {
@@ -118,59 +118,59 @@ func (s *site) must(args ...string) string {
 	return out
 }
 
-// server is a "the-loop serve" that runs.
-type server struct {
-	s     *site
-	cmd   *exec.Cmd
-	lines chan string
-	errs  *bytes.Buffer
+// serveProcess is a "the-loop serve" that runs.
+type serveProcess struct {
+	env    *testEnv
+	cmd    *exec.Cmd
+	lines  chan string
+	stderr *bytes.Buffer
 }
 
-// serve starts the bot and waits until it says that it is ready and is connected.
-func (s *site) serve() *server {
+// startServe starts the bot and waits until it says that it is ready and is connected.
+func (s *testEnv) startServe() *serveProcess {
 	s.t.Helper()
-	b := &server{s: s, cmd: s.command(context.Background(), "serve"), lines: make(chan string, 16), errs: &bytes.Buffer{}}
+	b := &serveProcess{env: s, cmd: s.command(context.Background(), "serve"), lines: make(chan string, 16), stderr: &bytes.Buffer{}}
 	out, err := b.cmd.StdoutPipe()
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	b.cmd.Stderr = b.errs
+	b.cmd.Stderr = b.stderr
 	if err := b.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	go b.read(out)
+	go b.readLines(out)
 	s.t.Cleanup(func() { _ = b.cmd.Process.Kill() })
-	if line := b.line(); !regexp.MustCompile(`^ready: process \d+ serves `).MatchString(line) {
+	if line := b.nextLine(); !regexp.MustCompile(`^ready: process \d+ serves `).MatchString(line) {
 		s.t.Fatalf("serve says %q first", line)
 	}
-	s.until("the bot is connected", func() bool { return s.slack.Connections() == 1 })
+	s.waitFor("the bot is connected", func() bool { return s.slack.Connections() == 1 })
 	return b
 }
 
 // read ends with the process, which every test ends.
-func (b *server) read(out io.Reader) {
+func (b *serveProcess) readLines(out io.Reader) {
 	defer close(b.lines)
 	for scan := bufio.NewScanner(out); scan.Scan(); {
 		b.lines <- scan.Text()
 	}
 }
 
-func (b *server) line() string {
-	b.s.t.Helper()
+func (b *serveProcess) nextLine() string {
+	b.env.t.Helper()
 	select {
 	case line := <-b.lines:
 		return line
-	case <-time.After(patience):
-		b.s.t.Fatalf("serve says nothing\n%s", b.errs)
+	case <-time.After(testTimeout):
+		b.env.t.Fatalf("serve says nothing\n%s", b.stderr)
 		return ""
 	}
 }
 
-// end sends a signal and returns the exit code.
-func (b *server) end(sig os.Signal) int {
-	b.s.t.Helper()
+// signalAndWait sends a signal and returns the exit code.
+func (b *serveProcess) signalAndWait(sig os.Signal) int {
+	b.env.t.Helper()
 	if err := b.cmd.Process.Signal(sig); err != nil {
-		b.s.t.Fatal(err)
+		b.env.t.Fatal(err)
 	}
 	for range b.lines {
 	}
@@ -179,9 +179,9 @@ func (b *server) end(sig os.Signal) int {
 }
 
 // until waits for a condition of the workspace.
-func (s *site) until(what string, cond func() bool) {
+func (s *testEnv) waitFor(what string, cond func() bool) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	defer cancel()
 	if err := s.slack.WaitFor(ctx, cond); err != nil {
 		s.t.Fatalf("%s: %v", what, err)
@@ -189,11 +189,11 @@ func (s *site) until(what string, cond func() bool) {
 }
 
 // poll waits for a condition that nothing tells of.
-func (s *site) poll(what string, cond func() bool) {
+func (s *testEnv) poll(what string, cond func() bool) {
 	s.t.Helper()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.After(patience); !cond(); {
+	for end := time.After(testTimeout); !cond(); {
 		select {
 		case <-tick.C:
 		case <-end:
@@ -202,9 +202,9 @@ func (s *site) poll(what string, cond func() bool) {
 	}
 }
 
-func (s *site) root() (ts string) {
+func (s *testEnv) announcementTS() (ts string) {
 	s.t.Helper()
-	s.until("the announcement", func() bool {
+	s.waitFor("the announcement", func() bool {
 		for _, m := range s.slack.Messages(s.channel) {
 			if m.User == s.slack.BotUserID() && m.Subtype == "" && !m.IsReply() {
 				ts = m.TS
@@ -215,7 +215,7 @@ func (s *site) root() (ts string) {
 	return ts
 }
 
-func (s *site) status() (code int, st status) {
+func (s *testEnv) status() (code int, st status) {
 	s.t.Helper()
 	code, out, errOut := s.run(context.Background(), "status", "--format", "json")
 	if err := json.Unmarshal([]byte(out), &st); err != nil {
@@ -224,24 +224,24 @@ func (s *site) status() (code int, st status) {
 	return code, st
 }
 
-func TestServeCarriesARepliesWayAndStopsOnASignal(t *testing.T) {
+func TestServeDeliversAReplyAndStopsOnASignal(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
-	b := s.serve()
-	s.must("standing", "start", "helper")
-	root := s.root()
+	s := newTestEnv(t, localslack.Options{})
+	b := s.startServe()
+	s.mustRun("standing", "start", "helper")
+	root := s.announcementTS()
 	ts, err := s.ann.Reply(s.channel, root, "hello from Slack")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.until("the receipt", func() bool { return s.slack.HasReaction(s.channel, ts, "white_check_mark") })
+	s.waitFor("the receipt", func() bool { return s.slack.HasReaction(s.channel, ts, "white_check_mark") })
 
 	s.poll("status is ok", func() bool { code, st := s.status(); return code == exitOK && st.OK && st.Bot.State.Connected })
 	s.poll("status tells of the thread", func() bool {
-		out := s.must("status")
+		out := s.mustRun("status")
 		return strings.Contains(out, "connected, 1 threads") && strings.Contains(out, "standing:helper")
 	})
-	if out := s.must("events"); !strings.Contains(out, `"event":"channel.reply_received"`) || strings.Contains(out, "hello from Slack") {
+	if out := s.mustRun("events"); !strings.Contains(out, `"event":"channel.reply_received"`) || strings.Contains(out, "hello from Slack") {
 		t.Errorf("the events are\n%s", out)
 	}
 
@@ -251,26 +251,26 @@ func TestServeCarriesARepliesWayAndStopsOnASignal(t *testing.T) {
 	}
 
 	begin := time.Now()
-	if code := b.end(syscall.SIGTERM); code != exitOK {
-		t.Errorf("SIGTERM: exit code %d\n%s", code, b.errs)
+	if code := b.signalAndWait(syscall.SIGTERM); code != exitOK {
+		t.Errorf("SIGTERM: exit code %d\n%s", code, b.stderr)
 	}
 	t.Logf("stopped in %v", time.Since(begin))
-	if out := s.must("events"); !strings.Contains(out, `"event":"bot.started"`) || !strings.Contains(out, `"event":"bot.stopped"`) {
+	if out := s.mustRun("events"); !strings.Contains(out, `"event":"bot.started"`) || !strings.Contains(out, `"event":"bot.stopped"`) {
 		t.Errorf("the events do not tell when the bot ran:\n%s", out)
 	}
 	if code, st := s.status(); code != exitFailed || st.Bot.Running || len(st.Bot.Problems) == 0 {
 		t.Errorf("status after the stop: exit code %d, %+v", code, st.Bot)
 	}
-	if rows := s.must("standing", "list"); !strings.Contains(rows, "running") {
+	if rows := s.mustRun("standing", "list"); !strings.Contains(rows, "running") {
 		t.Errorf("the session did not outlive the bot:\n%s", rows)
 	}
 	for _, secret := range []string{s.slack.BotToken(), s.slack.AppToken()} {
-		s.nowhere(secret)
+		s.assertNotStored(secret)
 	}
 }
 
-// nowhere looks through everything that was written for a secret.
-func (s *site) nowhere(secret string) {
+// assertNotStored looks through everything that was written for a secret.
+func (s *testEnv) assertNotStored(secret string) {
 	s.t.Helper()
 	err := filepath.WalkDir(s.dir, func(path string, d os.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
@@ -287,9 +287,9 @@ func (s *site) nowhere(secret string) {
 	}
 }
 
-func TestServeIsInterruptedWhileSlackIsAway(t *testing.T) {
+func TestServeIsInterruptedWhileSlackIsDown(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
+	s := newTestEnv(t, localslack.Options{})
 	s.slack.Faults().InjectAPI("*", -1, localslack.HTML(503))
 	cmd := s.command(context.Background(), "serve")
 	out, err := cmd.StdoutPipe()
@@ -317,7 +317,7 @@ func TestServeIsInterruptedWhileSlackIsAway(t *testing.T) {
 
 func TestServeRefusesTokensWithOneLineThatNamesTheVariable(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
+	s := newTestEnv(t, localslack.Options{})
 	bot, app := s.slack.BotToken(), s.slack.AppToken()
 	for name, c := range map[string]struct {
 		bot, app string
@@ -330,7 +330,7 @@ func TestServeRefusesTokensWithOneLineThatNamesTheVariable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			one := *s
-			one.env = append(s.env, "THE_LOOP_SLACK_BOT_TOKEN="+c.bot, "THE_LOOP_SLACK_APP_TOKEN="+c.app)
+			one.environ = append(s.environ, "THE_LOOP_SLACK_BOT_TOKEN="+c.bot, "THE_LOOP_SLACK_APP_TOKEN="+c.app)
 			code, out, errOut := one.run(context.Background(), "serve")
 			if code != exitUsage || out != "" || strings.Count(errOut, "\n") != 1 || !strings.Contains(errOut, c.want) {
 				t.Errorf("exit code %d, %q, %q", code, out, errOut)
@@ -345,7 +345,7 @@ func TestServeRefusesTokensWithOneLineThatNamesTheVariable(t *testing.T) {
 }
 
 // Abilityai/trinity#215: a bad token made a busy loop.
-func TestServeEndsWithTheRemedyWhenSlackRefusesItForGood(t *testing.T) {
+func TestServeEndsWithTheRemedyWhenSlackRefusesItPermanently(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		options localslack.Options
@@ -358,7 +358,7 @@ func TestServeEndsWithTheRemedyWhenSlackRefusesItForGood(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, c.options)
+			s := newTestEnv(t, c.options)
 			c.break_(s.slack)
 			code, _, errOut := s.run(context.Background(), "serve")
 			last := strings.TrimSpace(errOut[strings.LastIndex(strings.TrimSpace(errOut), "\n")+1:])
@@ -371,15 +371,15 @@ func TestServeEndsWithTheRemedyWhenSlackRefusesItForGood(t *testing.T) {
 
 func TestAConfigurationThatBreaksWhileServingIsNamedAndRepliesWait(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
-	s.serve()
-	s.must("standing", "start", "helper")
-	root := s.root()
-	good, err := os.ReadFile(s.config())
+	s := newTestEnv(t, localslack.Options{})
+	s.startServe()
+	s.mustRun("standing", "start", "helper")
+	root := s.announcementTS()
+	good, err := os.ReadFile(s.configPath())
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.configure(strings.Replace(string(good), "channels:", "chanels:", 1))
+	s.writeConfig(strings.Replace(string(good), "channels:", "chanels:", 1))
 	s.poll("bot.json names the key", func() bool {
 		state, _, err := registry.New(s.dir).BotRunning()
 		return err == nil && strings.Contains(state.ConfigError, "chanels")
@@ -388,19 +388,19 @@ func TestAConfigurationThatBreaksWhileServingIsNamedAndRepliesWait(t *testing.T)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.until("the reply is heard", func() bool { return s.slack.HasReaction(s.channel, ts, "eyes") })
-	s.configure(string(good))
-	s.until("the reply goes in", func() bool { return s.slack.HasReaction(s.channel, ts, "white_check_mark") })
+	s.waitFor("the reply is heard", func() bool { return s.slack.HasReaction(s.channel, ts, "eyes") })
+	s.writeConfig(string(good))
+	s.waitFor("the reply goes in", func() bool { return s.slack.HasReaction(s.channel, ts, "white_check_mark") })
 }
 
 func TestSlackCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
-	if out := s.must("slack", "check"); strings.Contains(out, "FAIL") || !strings.Contains(out, "way in") {
+	s := newTestEnv(t, localslack.Options{})
+	if out := s.mustRun("slack", "check"); strings.Contains(out, "FAIL") || !strings.Contains(out, "way in") {
 		t.Errorf("a good set-up:\n%s", out)
 	}
-	s.serve()
-	if out := s.must("slack", "check"); strings.Contains(out, "FAIL") || !strings.Contains(out, "way in") {
+	s.startServe()
+	if out := s.mustRun("slack", "check"); strings.Contains(out, "FAIL") || !strings.Contains(out, "way in") {
 		t.Errorf("a good set-up while the bot runs:\n%s", out)
 	}
 	s.slack.Leave(s.channel, s.slack.BotUserID())
@@ -410,24 +410,24 @@ func TestSlackCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestWithoutSlackThereIsNothingToServe(t *testing.T) {
+func TestServeIsRefusedWhenSlackIsDisabled(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
-	s.configure("version: 1\nrouting: {defaultHarness: small-agent}\n")
+	s := newTestEnv(t, localslack.Options{})
+	s.writeConfig("version: 1\nrouting: {defaultHarness: small-agent}\n")
 	code, _, errOut := s.run(context.Background(), "serve")
 	if code != exitUsage || !strings.Contains(errOut, "channels.slack.enabled") || strings.Count(errOut, "\n") != 1 {
 		t.Errorf("exit code %d, %q", code, errOut)
 	}
 }
 
-func TestSayReadsStandardInputAndTellsWhatIsKnown(t *testing.T) {
+func TestSayReadsStandardInputAndPrintsTheReceipt(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
+	s := newTestEnv(t, localslack.Options{})
 	code, _, errOut := s.run(context.Background(), "standing", "say", "helper", "--text", "x")
 	if code != exitFailed || !strings.Contains(errOut, "the-loop standing start helper") {
 		t.Errorf("to a session that does not run: exit code %d, %q", code, errOut)
 	}
-	s.must("standing", "start", "helper")
+	s.mustRun("standing", "start", "helper")
 	s.poll("the agent takes text", func() bool {
 		cmd := s.command(context.Background(), "standing", "say", "helper", "--text", "-")
 		cmd.Stdin = strings.NewReader("several\nlines\n")
@@ -439,7 +439,7 @@ func TestSayReadsStandardInputAndTellsWhatIsKnown(t *testing.T) {
 		t.Errorf("attach --print --read-only: exit code %d, %q", code, out)
 	}
 	var rows []sessions.Row
-	if err := json.Unmarshal([]byte(s.must("standing", "list", "--format", "json")), &rows); err != nil || len(rows) != 1 || !rows[0].Running {
+	if err := json.Unmarshal([]byte(s.mustRun("standing", "list", "--format", "json")), &rows); err != nil || len(rows) != 1 || !rows[0].Running {
 		t.Errorf("list: %v, %+v", err, rows)
 	}
 }

@@ -13,10 +13,10 @@ import (
 )
 
 func (c *cli) slackCommand() *cobra.Command {
-	return group("slack", "Set the Slack app up and try it", c.slackManifest(), c.slackCheck())
+	return newGroupCommand("slack", "Set the Slack app up and try it", c.slackManifestCommand(), c.slackCheckCommand())
 }
 
-func (c *cli) slackManifest() *cobra.Command {
+func (c *cli) slackManifestCommand() *cobra.Command {
 	var name, command string
 	cmd := &cobra.Command{Use: "manifest", Short: "Print the manifest from which Slack makes the app", Args: cobra.NoArgs,
 		Long: `Print the manifest from which Slack makes the app, with exactly the scopes, events, commands and shortcuts that are in use:
@@ -29,7 +29,7 @@ at api.slack.com/apps choose "Create New App", "From a manifest", and paste it a
 		}
 		manifest, err := bot.Manifest(command, name)
 		if err != nil {
-			return usage(err)
+			return usageError(err)
 		}
 		_, err = cmd.OutOrStdout().Write(manifest)
 		return err
@@ -39,25 +39,25 @@ at api.slack.com/apps choose "Create New App", "From a manifest", and paste it a
 
 // slashCommand is the configured one. The manifest is wanted before there is a configuration, too.
 func (c *cli) slashCommand() string {
-	if cfg, _, err := c.load(); err == nil {
+	if cfg, _, err := c.loadConfig(); err == nil {
 		return cfg.Slack.Command
 	}
 	return "/the-loop"
 }
 
-func (c *cli) slackCheck() *cobra.Command {
+func (c *cli) slackCheckCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "check", Short: "Try the tokens, their scopes, the channel, the people and the way in", Args: cobra.NoArgs,
 		Long: `Try the tokens, their scopes, the channel, the people on the list, and the way in: a message of the bot's own, in a thread of
 its own, has to come back over the connection. What is wrong is said with what to do about it. The messages are deleted again.`}
-	formatFlag(cmd, &format)
+	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		a, err := c.open()
+		a, err := c.openApp()
 		if err != nil {
 			return err
 		}
 		defer a.close()
-		client, err := slackClient(a.cfg(), c.env.getenv)
+		client, err := newSlackClient(a.cfg(), c.env.getenv)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ its own, has to come back over the connection. What is wrong is said with what t
 		if _, alive, err := a.registry.BotRunning(); err != nil {
 			return err
 		} else if alive {
-			if o.AwaitDrop, err = a.watchDrop(); err != nil {
+			if o.AwaitDrop, err = a.newDropWaiter(); err != nil {
 				return err
 			}
 		}
@@ -76,11 +76,11 @@ its own, has to come back over the connection. What is wrong is said with what t
 	return cmd
 }
 
-// errSeen ends the watch.
-var errSeen = errors.New("seen")
+// errDropFound ends the watch.
+var errDropFound = errors.New("seen")
 
-// watchDrop waits, from now on, for the running bot to record that it heard a message of its own.
-func (a *app) watchDrop() (func(ctx context.Context, channel, ts string) error, error) {
+// newDropWaiter waits, from now on, for the running bot to record that it heard a message of its own.
+func (a *app) newDropWaiter() (func(ctx context.Context, channel, ts string) error, error) {
 	path := a.cfg().EventLog.Path
 	from, err := eventlog.End(path)
 	if err != nil {
@@ -89,11 +89,11 @@ func (a *app) watchDrop() (func(ctx context.Context, channel, ts string) error, 
 	return func(ctx context.Context, channel, ts string) error {
 		err := eventlog.Follow(ctx, path, from, func(e eventlog.Entry) error {
 			if e.Name == threads.EventDropped && e.Fields["channel"] == channel && e.Fields["ts"] == ts {
-				return errSeen
+				return errDropFound
 			}
 			return nil
 		})
-		if errors.Is(err, errSeen) {
+		if errors.Is(err, errDropFound) {
 			return nil
 		}
 		return err

@@ -13,25 +13,25 @@ import (
 )
 
 func (c *cli) standingCommand() *cobra.Command {
-	return group("standing", "Create, start, stop, list, look at and talk to standing sessions",
-		c.standingVerb("start", "Start a session; one that runs is left untouched", c.open, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+	return newGroupCommand("standing", "Create, start, stop, list, look at and talk to standing sessions",
+		c.standingVerbCommand("start", "Start a session; one that runs is left untouched", c.openApp, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
 			return a.core.Start(cmd.Context(), sessions.StartRequest{Ref: ref})
 		}),
-		c.standingVerb("stop", "Stop a session; its conversation stays", c.openToStop, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+		c.standingVerbCommand("stop", "Stop a session; its conversation stays", c.openAppForStop, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
 			return a.core.Stop(cmd.Context(), sessions.StopRequest{Ref: ref})
 		}),
-		c.standingVerb("restart", "Stop a session and start it again; its conversation goes on", c.open, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+		c.standingVerbCommand("restart", "Stop a session and start it again; its conversation goes on", c.openApp, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
 			return a.core.Restart(cmd.Context(), sessions.RestartRequest{Ref: ref})
 		}),
-		c.standingList(), c.standingCreate(), c.standingDelete(), c.standingSay(), c.standingPeek())
+		c.standingListCommand(), c.standingCreateCommand(), c.standingDeleteCommand(), c.standingSayCommand(), c.standingPeekCommand())
 }
 
-func (c *cli) standingVerb(use, short string, open func() (*app, error), verb func(*cobra.Command, *app, sessions.Ref) (sessions.Row, error)) *cobra.Command {
+func (c *cli) standingVerbCommand(use, short string, open func() (*app, error), verb func(*cobra.Command, *app, sessions.Ref) (sessions.Row, error)) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: use + " NAME", Short: short, Args: cobra.ExactArgs(1)}
-	formatFlag(cmd, &format)
+	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.standingFrom(cmd.Context(), args[0], open, func(a *app, ref sessions.Ref) error {
+		return c.withStandingSessionFrom(cmd.Context(), args[0], open, func(a *app, ref sessions.Ref) error {
 			row, err := verb(cmd, a, ref)
 			if err != nil {
 				return err
@@ -42,12 +42,12 @@ func (c *cli) standingVerb(use, short string, open func() (*app, error), verb fu
 	return cmd
 }
 
-func (c *cli) standingList() *cobra.Command {
+func (c *cli) standingListCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "list", Short: "List the sessions that are declared or recorded", Args: cobra.NoArgs}
-	formatFlag(cmd, &format)
+	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		a, err := c.open()
+		a, err := c.openApp()
 		if err != nil {
 			return err
 		}
@@ -61,26 +61,26 @@ func (c *cli) standingList() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) standingSay() *cobra.Command {
+func (c *cli) standingSayCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "say NAME --text TEXT", Short: "Type a text into a session and submit it", Args: cobra.ExactArgs(1),
 		Long: `Type a text into a running session and submit it, once. With --text - the text is read from standard input.
 
 What is printed is what is known: "accepted" when the agent's own record shows the text, "typed" when it gives no proof. A text
 that the agent would take as a command (for most, one that begins with ! or /) gets a name in front, so that it is plain text.
 Nothing is typed while the agent asks a question or while unsent text stands in its input box.`}
-	text := textFlag(cmd)
+	text := addTextFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		words, err := text()
 		if err != nil {
 			return err
 		}
-		return c.standing(cmd.Context(), args[0], say(cmd, words))
+		return c.withStandingSession(cmd.Context(), args[0], submitText(cmd, words))
 	}
 	return cmd
 }
 
 // say types a text into a session and prints how well it is known to have arrived.
-func say(cmd *cobra.Command, text string) func(*app, sessions.Ref) error {
+func submitText(cmd *cobra.Command, text string) func(*app, sessions.Ref) error {
 	return func(a *app, ref sessions.Ref) error {
 		receipt, err := a.core.Submit(cmd.Context(), sessions.SayRequest{Ref: ref, Text: text})
 		if err != nil {
@@ -91,14 +91,14 @@ func say(cmd *cobra.Command, text string) func(*app, sessions.Ref) error {
 	}
 }
 
-// maxText is the longest text that is typed, in bytes.
-const maxText = 4 << 20
+// maxTextBytes is the longest text that is typed, in bytes.
+const maxTextBytes = 4 << 20
 
-func formatFlag(cmd *cobra.Command, format *string) {
+func addFormatFlag(cmd *cobra.Command, format *string) {
 	cmd.Flags().StringVar(format, "format", "text", "text or json")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *format != "text" && *format != "json" {
-			return usage(fmt.Errorf("--format is text or json, not %q", *format))
+			return usageError(fmt.Errorf("--format is text or json, not %q", *format))
 		}
 		return nil
 	}
@@ -111,7 +111,7 @@ func printRows(w io.Writer, format string, rows []sessions.Row) error {
 	if err := printTable(w, rows); err != nil {
 		return err
 	}
-	return printLacks(w, rows)
+	return printLimitations(w, rows)
 }
 
 func printJSON(w io.Writer, v any) error {
@@ -128,13 +128,13 @@ func printTable(w io.Writer, rows []sessions.Row) error {
 		if r.Outcome != "" {
 			state += " (" + string(r.Outcome) + ")"
 		}
-		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Ref, state, dash(r.Harness), dash(r.TmuxTarget), dash(r.Conversation), dash(r.Detail))
+		_, _ = fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Ref, state, orDash(r.Harness), orDash(r.TmuxTarget), orDash(r.Conversation), orDash(r.Detail))
 	}
 	return t.Flush()
 }
 
-// printLacks says below a list what its harnesses cannot do.
-func printLacks(w io.Writer, rows []sessions.Row) error {
+// printLimitations says below a list what its harnesses cannot do.
+func printLimitations(w io.Writer, rows []sessions.Row) error {
 	said := map[string]bool{}
 	for _, r := range rows {
 		if len(r.Lacks) == 0 || said[r.Harness] {
@@ -148,7 +148,7 @@ func printLacks(w io.Writer, rows []sessions.Row) error {
 	return nil
 }
 
-func dash(s string) string {
+func orDash(s string) string {
 	if s == "" {
 		return "-"
 	}

@@ -35,14 +35,14 @@ type status struct {
 
 // botStatus is how the bot is.
 type botStatus struct {
-	Wanted   bool              `json:"wanted"` // channels.slack.enabled
+	Enabled  bool              `json:"wanted"` // channels.slack.enabled
 	Running  bool              `json:"running"`
 	Problems []string          `json:"problems"`
 	State    registry.BotState `json:"state"`
 
-	LastWords string `json:"lastWords,omitempty"` // why the last one in the background ended
+	LastError string `json:"lastWords,omitempty"` // why the last one in the background ended
 
-	full error // the disk of the state takes nothing, not even how the bot is
+	diskFull error // the disk of the state takes nothing, not even how the bot is
 }
 
 func (c *cli) statusCommand() *cobra.Command {
@@ -50,9 +50,9 @@ func (c *cli) statusCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "status", Short: "Say whether the bot and the sessions are as they should be", Args: cobra.NoArgs,
 		Long: `Say whether the bot and the sessions are as they should be. The exit code is 0 when they are and 1 when they are not: when
 Slack is enabled and the bot does not run, is not connected or hears nothing, or when a session that should be running is not.`}
-	formatFlag(cmd, &format)
+	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		a, err := c.open()
+		a, err := c.openApp()
 		if err != nil {
 			return err
 		}
@@ -64,7 +64,7 @@ Slack is enabled and the bot does not run, is not connected or hears nothing, or
 		if format == "json" {
 			err = printJSON(cmd.OutOrStdout(), s)
 		} else {
-			err = s.print(cmd.OutOrStdout())
+			err = s.writeText(cmd.OutOrStdout())
 		}
 		if err == nil && !s.OK {
 			return &exitError{code: exitFailed}
@@ -83,54 +83,56 @@ func (a *app) status(ctx context.Context) (status, error) {
 	}
 	s.Sessions, s.Environment = survey.Rows, survey.Drift
 	state, alive, err := a.registry.BotRunning()
-	s.Bot = botStatus{Wanted: cfg.Slack.Enabled, Running: alive, State: state, Problems: []string{}}
+	s.Bot = botStatus{Enabled: cfg.Slack.Enabled, Running: alive, State: state, Problems: []string{}}
 	if !alive {
-		s.Bot.LastWords = lastLine(botErr(cfg.StateRoot))
+		s.Bot.LastError = lastLine(botErrorPath(cfg.StateRoot))
 	}
 	if err != nil {
 		s.Bot.Problems = append(s.Bot.Problems, err.Error())
 	}
-	if s.Bot.full = roomIn(cfg.StateRoot); s.Bot.full != nil {
-		s.Bot.Problems = append(s.Bot.Problems, fullWords(cfg.StateRoot, s.Bot.full))
+	if s.Bot.diskFull = checkDiskSpace(cfg.StateRoot); s.Bot.diskFull != nil {
+		s.Bot.Problems = append(s.Bot.Problems, diskFullText(cfg.StateRoot, s.Bot.diskFull))
 	}
 	s.Bot.Problems = append(s.Bot.Problems, botProblems(s.Bot, time.Now())...)
-	s.Services = []service{s.Bot.service()}
+	s.Services = []service{s.Bot.toService()}
 	// What the environment differs in changes nothing of OK: a rotation is the operator's to finish.
-	s.OK = len(s.Bot.Problems) == 0 && !slices.ContainsFunc(s.Sessions, amiss)
+	s.OK = len(s.Bot.Problems) == 0 && !slices.ContainsFunc(s.Sessions, isUnhealthy)
 	return s, nil
 }
 
-// amiss reports a session that is not as it should be: a start would have started it and it does not run, or its record
+// isUnhealthy reports a session that is not as it should be: a start would have started it and it does not run, or its record
 // cannot be read.
-func amiss(r sessions.Row) bool { return r.Expected && !r.Running || r.State == sessions.StateBroken }
+func isUnhealthy(r sessions.Row) bool {
+	return r.Expected && !r.Running || r.State == sessions.StateBroken
+}
 
-func (b botStatus) service() service {
-	s := service{Name: serviceBot, Enabled: b.Wanted, Running: b.Running, Detail: strings.Join(b.Problems, "; ")}
+func (b botStatus) toService() service {
+	s := service{Name: serviceBot, Enabled: b.Enabled, Running: b.Running, Detail: strings.Join(b.Problems, "; ")}
 	if b.Running {
 		s.PID = b.State.PID
 	}
 	return s
 }
 
-// stale reports a bot that has its lock and says nothing: what it said last may not be so any more.
-func (b botStatus) stale(now time.Time) bool { return now.Sub(b.State.Written) > staleAfter }
+// isStale reports a bot that has its lock and says nothing: what it said last may not be so any more.
+func (b botStatus) isStale(now time.Time) bool { return now.Sub(b.State.Written) > staleAfter }
 
 // botProblems are what is not as it should be with the bot, each with what to do.
 func botProblems(b botStatus, now time.Time) (all []string) {
 	say := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	s := b.State
 	switch {
-	case !b.Running && b.Wanted && b.LastWords != "":
-		say("the bot has ended: %s; then: the-loop start", b.LastWords)
+	case !b.Running && b.Enabled && b.LastError != "":
+		say("the bot has ended: %s; then: the-loop start", b.LastError)
 		return all
-	case !b.Running && b.Wanted:
+	case !b.Running && b.Enabled:
 		say("the bot is not running: the-loop start")
 		return all
 	case !b.Running:
 		return nil
-	case b.stale(now) && b.full != nil: // what it said last is not how it is
+	case b.isStale(now) && b.diskFull != nil: // what it said last is not how it is
 		return all
-	case b.stale(now):
+	case b.isStale(now):
 		say("the bot has not said how it is for %s: it may hang; see logs/bot.log", now.Sub(s.Written).Round(time.Second))
 	case !s.Connected:
 		say("the bot is not connected to Slack: replies wait in Slack until it is")
@@ -149,9 +151,9 @@ func botProblems(b botStatus, now time.Time) (all []string) {
 	return all
 }
 
-func (s status) print(w io.Writer) error {
+func (s status) writeText(w io.Writer) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "config    %s\nstate     %s\nbot       %s\n", s.Config, s.Root, s.Bot.words())
+	fmt.Fprintf(&b, "config    %s\nstate     %s\nbot       %s\n", s.Config, s.Root, s.Bot.describe())
 	for _, p := range s.Bot.Problems {
 		fmt.Fprintf(&b, "          ! %s\n", p)
 	}
@@ -177,13 +179,13 @@ func (s status) print(w io.Writer) error {
 	return nil
 }
 
-func (b botStatus) words() string {
+func (b botStatus) describe() string {
 	switch {
-	case !b.Running && !b.Wanted:
+	case !b.Running && !b.Enabled:
 		return "not wanted (channels.slack.enabled is false)"
 	case !b.Running:
 		return "not running"
-	case b.stale(time.Now()):
+	case b.isStale(time.Now()):
 		return fmt.Sprintf("process %d, has not said how it is for %s", b.State.PID, time.Since(b.State.Written).Round(time.Second))
 	case !b.State.Connected:
 		return fmt.Sprintf("process %d, not connected", b.State.PID)

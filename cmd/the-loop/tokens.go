@@ -16,11 +16,11 @@ import (
 // started with, which the system shows for as long as it runs.
 const flagTokens = "tokens-on-stdin"
 
-// maxTokens bounds what is read from that pipe, in bytes. It is less than a pipe takes before somebody reads.
-const maxTokens = 32 << 10
+// maxTokenBytes bounds what is read from that pipe, in bytes. It is less than a pipe takes before somebody reads.
+const maxTokenBytes = 32 << 10
 
-// tokens are our own secrets, as the environment has them, by the names of their variables.
-func (c *cli) tokens(cfg *config.Config) map[string]string {
+// readTokens are our own secrets, as the environment has them, by the names of their variables.
+func (c *cli) readTokens(cfg *config.Config) map[string]string {
 	own := map[string]string{}
 	for _, name := range cfg.SecretNames() {
 		if value := c.env.getenv(name); value != "" {
@@ -33,31 +33,31 @@ func (c *cli) tokens(cfg *config.Config) map[string]string {
 // takeTokens reads our own secrets and takes them out of the environment, so that nothing that is started from here on gets
 // them. The process is undumpable by then.
 func (c *cli) takeTokens(cfg *config.Config) (map[string]string, error) {
-	own := c.tokens(cfg)
+	own := c.readTokens(cfg)
 	for _, name := range cfg.SecretNames() {
 		if err := c.env.unsetenv(name); err != nil {
 			return nil, fmt.Errorf("take $%s out of the environment: %w", name, err)
 		}
 	}
-	if !c.piped {
+	if !c.tokensOnStdin {
 		return own, nil
 	}
 	given := map[string]string{}
-	if err := json.NewDecoder(io.LimitReader(c.env.in, maxTokens)).Decode(&given); err != nil {
+	if err := json.NewDecoder(io.LimitReader(c.env.in, maxTokenBytes)).Decode(&given); err != nil {
 		return nil, fmt.Errorf("read the tokens from standard input: it holds no JSON object") // the error may hold a part of one
 	}
 	maps.Copy(own, given)
 	return own, nil
 }
 
-// tokenPipe is a pipe that holds our own secrets. Whoever has its other end closes it.
-func tokenPipe(own map[string]string) (*os.File, error) {
+// newTokenPipe is a pipe that holds our own secrets. Whoever has its other end closes it.
+func newTokenPipe(own map[string]string) (*os.File, error) {
 	data, err := json.Marshal(own)
 	if err != nil {
 		return nil, err
 	}
-	if len(data) > maxTokens {
-		return nil, fmt.Errorf("the tokens are longer than %d bytes", maxTokens)
+	if len(data) > maxTokenBytes {
+		return nil, fmt.Errorf("the tokens are longer than %d bytes", maxTokenBytes)
 	}
 	out, in, err := os.Pipe()
 	if err != nil {
@@ -74,8 +74,8 @@ func tokenPipe(own map[string]string) (*os.File, error) {
 	return out, nil
 }
 
-// without is an environment without those variables.
-func without(environ, names []string) []string {
+// withoutVariables is an environment without those variables.
+func withoutVariables(environ, names []string) []string {
 	return slices.DeleteFunc(slices.Clone(environ), func(entry string) bool {
 		name, _, _ := strings.Cut(entry, "=")
 		return slices.Contains(names, name)

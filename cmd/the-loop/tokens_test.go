@@ -19,8 +19,8 @@ import (
 	"the-loop/cmd/internal/config"
 )
 
-// somebody is a user for whom walls hold: we ourselves, or nobody where we are root.
-func somebody() *syscall.Credential {
+// unprivilegedUser is a user for whom walls hold: we ourselves, or nobody where we are root.
+func unprivilegedUser() *syscall.Credential {
 	uid, gid := os.Getuid(), os.Getgid()
 	if uid == 0 {
 		uid, gid = 65534, 65534
@@ -28,8 +28,8 @@ func somebody() *syscall.Credential {
 	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid), NoSetGroups: true}
 }
 
-// giveTo makes a folder and all in it another user's.
-func giveTo(t *testing.T, who *syscall.Credential, dir string) {
+// chownTree makes a folder and all in it another user's.
+func chownTree(t *testing.T, who *syscall.Credential, dir string) {
 	t.Helper()
 	if err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Lchown(path, int(who.Uid), int(who.Gid)))
@@ -38,8 +38,8 @@ func giveTo(t *testing.T, who *syscall.Credential, dir string) {
 	}
 }
 
-// environOf is what another program of that user is shown of a process's environment.
-func environOf(pid int, who *syscall.Credential) (string, error) {
+// readEnviron is what another program of that user is shown of a process's environment.
+func readEnviron(pid int, who *syscall.Credential) (string, error) {
 	cmd := exec.Command("cat", fmt.Sprintf("/proc/%d/environ", pid))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 	cmd.Dir = "/"
@@ -55,14 +55,14 @@ func TestTheBotIsUndumpableBeforeItReadsItsTokens(t *testing.T) {
 		t.Log("only Linux has a way to prevent it")
 		return
 	}
-	s := newSite(t, localslack.Options{})
-	who := somebody()
+	s := newTestEnv(t, localslack.Options{})
+	who := unprivilegedUser()
 	program := filepath.Join(s.dir, "program")
 	copyFile(t, os.Args[0], program)
-	giveTo(t, who, s.dir)
+	chownTree(t, who, s.dir)
 	start := func(name string, args ...string) (*exec.Cmd, io.WriteCloser, io.Reader) {
 		cmd := exec.Command(name, args...)
-		cmd.Env, cmd.Dir = without(s.env, []string{"THE_LOOP_SLACK_BOT_TOKEN", "THE_LOOP_SLACK_APP_TOKEN"}), s.dir
+		cmd.Env, cmd.Dir = withoutVariables(s.environ, []string{"THE_LOOP_SLACK_BOT_TOKEN", "THE_LOOP_SLACK_APP_TOKEN"}), s.dir
 		cmd.Env = append(cmd.Env, "THE_LOOP_GH_WEBHOOK_SECRET=webhook-canary")
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: who}
 		in, err := cmd.StdinPipe()
@@ -82,12 +82,12 @@ func TestTheBotIsUndumpableBeforeItReadsItsTokens(t *testing.T) {
 	// One that is not the bot can be looked into, so that the test sees what it says it sees.
 	other, _, _ := start("sleep", "600")
 	s.poll("an ordinary process is readable", func() bool {
-		environ, err := environOf(other.Process.Pid, who)
+		environ, err := readEnviron(other.Process.Pid, who)
 		return err == nil && strings.Contains(environ, "webhook-canary")
 	})
 	bot, in, out := start(program, "serve", "--"+flagTokens)
 	s.poll("the bot is shut", func() bool {
-		_, err := environOf(bot.Process.Pid, who)
+		_, err := readEnviron(bot.Process.Pid, who)
 		return err != nil && bot.Process.Signal(syscall.Signal(0)) == nil
 	})
 	tokens := map[string]string{"THE_LOOP_SLACK_BOT_TOKEN": s.slack.BotToken(), "THE_LOOP_SLACK_APP_TOKEN": s.slack.AppToken()}
@@ -98,7 +98,7 @@ func TestTheBotIsUndumpableBeforeItReadsItsTokens(t *testing.T) {
 	if _, err := io.ReadFull(out, line); err != nil || string(line) != "ready:" {
 		t.Fatalf("it says %q (%v)", line, err)
 	}
-	if environ, err := environOf(bot.Process.Pid, who); err == nil {
+	if environ, err := readEnviron(bot.Process.Pid, who); err == nil {
 		t.Errorf("a program of the same user reads %d bytes of the bot's environment", len(environ))
 	}
 }
@@ -106,9 +106,9 @@ func TestTheBotIsUndumpableBeforeItReadsItsTokens(t *testing.T) {
 // A bot in the background was never given a token in its environment, and what it starts gets none.
 func TestNoProcessIsStartedWithATokenInItsEnvironment(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{})
-	s.must("start")
-	defer s.must("stop")
+	s := newTestEnv(t, localslack.Options{})
+	s.mustRun("start")
+	defer s.mustRun("stop")
 	for _, pid := range s.processes() {
 		environ, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err != nil {
@@ -124,7 +124,7 @@ func TestNoProcessIsStartedWithATokenInItsEnvironment(t *testing.T) {
 }
 
 // processes are those that have this site's configuration in their environment, and those whose arguments name its folder.
-func (s *site) processes() (pids []int) {
+func (s *testEnv) processes() (pids []int) {
 	s.t.Helper()
 	dirs, err := os.ReadDir("/proc")
 	if err != nil {
@@ -162,7 +162,7 @@ func TestTokensAreTakenOutOfTheEnvironment(t *testing.T) {
 	if len(environ) != 1 || environ["HOME"] == "" {
 		t.Errorf("%d variables are left", len(environ))
 	}
-	if left := without([]string{"BOT=x", "BOTTLE=y", "A=BOT=z"}, cfg.SecretNames()); !slices.Equal(left, []string{"BOTTLE=y", "A=BOT=z"}) {
+	if left := withoutVariables([]string{"BOT=x", "BOTTLE=y", "A=BOT=z"}, cfg.SecretNames()); !slices.Equal(left, []string{"BOTTLE=y", "A=BOT=z"}) {
 		t.Errorf("left %v", left)
 	}
 }

@@ -2,6 +2,6 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// undumpable keeps other programs of the same user from reading this process's memory and environment, where the tokens
+// setUndumpable keeps other programs of the same user from reading this process's memory and environment, where the tokens
 // are (prctl(2), PR_SET_DUMPABLE). A program that it starts is dumpable again.
-func undumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }
+func setUndumpable() error { return unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0) }

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// check records what a schema cannot say: what one key demands of another.
-func check(d *document, raw file, c *Config) {
+// checkConstraints records what a schema cannot say: what one key demands of another.
+func checkConstraints(d *document, raw fileRoot, c *Config) {
 	checkNames(d, raw.StandingSessions.Sessions)
 	for _, name := range slices.Sorted(maps.Keys(raw.Harnesses)) {
 		checkHarness(d, joinKey("harnesses", name), raw.Harnesses[name])
@@ -26,25 +26,25 @@ func check(d *document, raw file, c *Config) {
 func checkNames(d *document, sessions []fileSession) {
 	first := map[string]int{}
 	for i, s := range sessions {
-		key := indexed("standingSessions.sessions", i) + ".name"
+		key := indexKey("standingSessions.sessions", i) + ".name"
 		if j, taken := first[s.Name]; taken {
-			other := indexed("standingSessions.sessions", j) + ".name"
-			d.add(key, "%s is already the name of %s at %s:%d — give one of them another name",
-				shown(s.Name), other, d.file, placeOf(d.places, other).line)
+			other := indexKey("standingSessions.sessions", j) + ".name"
+			d.addProblem(key, "%s is already the name of %s at %s:%d — give one of them another name",
+				quoteValue(s.Name), other, d.file, findLocation(d.locations, other).line)
 			continue
 		}
 		first[s.Name] = i
 	}
 }
 
-func indexed(key string, i int) string { return fmt.Sprintf("%s[%d]", key, i) }
+func indexKey(key string, i int) string { return fmt.Sprintf("%s[%d]", key, i) }
 
 // checkHarness holds a template to what can be filled in.
 func checkHarness(d *document, key string, h fileHarness) {
 	if h.Args == nil {
 		for _, other := range []string{"resumeArgs", "commandPrefixes", "submitDelayMs", "reports"} {
-			if _, there := d.places[key+"."+other]; there {
-				d.add(key+"."+other, "needs args beside it — add args, or keep binary alone to replace that of a built-in harness")
+			if _, there := d.locations[key+"."+other]; there {
+				d.addProblem(key+"."+other, "needs args beside it — add args, or keep binary alone to replace that of a built-in harness")
 			}
 		}
 		return
@@ -56,26 +56,26 @@ func checkHarness(d *document, key string, h fileHarness) {
 	}
 	for k, args := range map[string][]string{key + ".args": h.Args, key + ".resumeArgs": h.ResumeArgs} {
 		if !strings.Contains(strings.Join(args, "\n"), PlaceholderSession) {
-			d.add(k, "lacks %s, without which it cannot be told which conversation is continued — add it, or leave resumeArgs out",
+			d.addProblem(k, "lacks %s, without which it cannot be told which conversation is continued — add it, or leave resumeArgs out",
 				PlaceholderSession)
 		}
 	}
 }
 
-var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[A-Za-z][A-Za-z0-9_]*\}`) })
+var placeholderPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{[A-Za-z][A-Za-z0-9_]*\}`) })
 
 func checkTemplate(d *document, key string, args []string) {
 	seen := map[string]bool{}
 	for i, arg := range args {
-		for _, p := range placeholder().FindAllString(arg, -1) {
-			at := indexed(key, i)
+		for _, p := range placeholderPattern().FindAllString(arg, -1) {
+			at := indexKey(key, i)
 			switch {
 			case p != PlaceholderSession && p != PlaceholderPrompt && p != PlaceholderArgs:
-				d.add(at, "%s is no placeholder — there are %s, %s and %s", shown(p), PlaceholderSession, PlaceholderPrompt, PlaceholderArgs)
+				d.addProblem(at, "%s is no placeholder — there are %s, %s and %s", quoteValue(p), PlaceholderSession, PlaceholderPrompt, PlaceholderArgs)
 			case seen[p]:
-				d.add(at, "uses %s a second time — once is allowed", p)
+				d.addProblem(at, "uses %s a second time — once is allowed", p)
 			case arg != p:
-				d.add(at, "mixes %s with other text — make it an argument of its own", p)
+				d.addProblem(at, "mixes %s with other text — make it an argument of its own", p)
 			}
 			seen[p] = true
 		}
@@ -84,17 +84,17 @@ func checkTemplate(d *document, key string, args []string) {
 
 func checkSlack(d *document, c *Config) {
 	if c.Slack.BotTokenEnv == c.Slack.AppTokenEnv {
-		d.add("channels.slack.appTokenEnv", "names the same variable as botTokenEnv — the two tokens need one each")
+		d.addProblem("channels.slack.appTokenEnv", "names the same variable as botTokenEnv — the two tokens need one each")
 	}
 	if u, err := url.Parse(c.Slack.APIURL); err != nil || u.Hostname() == "" {
-		d.add("channels.slack.apiUrl", "is no address of an API — write http:// or https:// and a host")
+		d.addProblem("channels.slack.apiUrl", "is no address of an API — write http:// or https:// and a host")
 	}
 	if !c.Slack.Enabled || c.Slack.Channel != "" {
 		return
 	}
 	for _, s := range c.Standing.Sessions {
 		if s.Slack.Enabled && s.Slack.Channel == "" {
-			d.add("channels.slack.channel", "is missing, and %s (line %d) has no channel of its own — add the id of a channel (C…), or slack: {enabled: false} to the session",
+			d.addProblem("channels.slack.channel", "is missing, and %s (line %d) has no channel of its own — add the id of a channel (C…), or slack: {enabled: false} to the session",
 				s.Position.Key, s.Position.Line)
 			return
 		}
@@ -108,7 +108,7 @@ func checkReceipts(d *document, r fileReceipts) {
 		{"received", r.Received}, {"typed", r.Typed}, {"accepted", r.Accepted}, {"held", r.Held}, {"failed", r.Failed}, {"inDoubt", r.InDoubt},
 	} {
 		if other, taken := first[e.emoji]; taken {
-			d.add("channels.slack.receipts."+e.key, "is the same emoji as %s — choose another, so that each says one thing", other)
+			d.addProblem("channels.slack.receipts."+e.key, "is the same emoji as %s — choose another, so that each says one thing", other)
 			continue
 		}
 		first[e.emoji] = e.key
@@ -117,16 +117,16 @@ func checkReceipts(d *document, r fileReceipts) {
 
 func checkListeners(d *document, c *Config) {
 	s, w := c.Service, c.GitHubWebhook
-	if s.Enabled && !s.Exposed && !loopback(s.Host) {
-		d.add("service.host", "%s can be reached from other machines — use 127.0.0.1, or set service.exposed: true and put a gateway in front that authenticates", shown(s.Host))
+	if s.Enabled && !s.Exposed && !isLoopback(s.Host) {
+		d.addProblem("service.host", "%s can be reached from other machines — use 127.0.0.1, or set service.exposed: true and put a gateway in front that authenticates", quoteValue(s.Host))
 	}
 	if s.Enabled && w.Enabled && s.Host == w.Host && s.Port == w.Port && s.Port != 0 {
-		d.add("webhooks.ghWebhook.port", "is also service.port on the same host — choose another")
+		d.addProblem("webhooks.ghWebhook.port", "is also service.port on the same host — choose another")
 	}
 }
 
-// loopback reports whether only this machine reaches host. A name other than localhost may resolve to anything.
-func loopback(host string) bool {
+// isLoopback reports whether only this machine reaches host. A name other than localhost may resolve to anything.
+func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
@@ -134,18 +134,18 @@ func loopback(host string) bool {
 // harnessUse is a place where the file names a harness.
 type harnessUse struct{ key, name string }
 
-func harnessUses(raw file) []harnessUse {
+func findHarnessUses(raw fileRoot) []harnessUse {
 	uses := []harnessUse{{"routing.defaultHarness", raw.Routing.DefaultHarness}}
 	for _, name := range slices.Sorted(maps.Keys(raw.Routing.HarnessArgs)) {
 		uses = append(uses, harnessUse{joinKey("routing.harnessArgs", name), name})
 	}
 	for i, s := range raw.StandingSessions.Sessions {
 		if s.Harness != nil {
-			uses = append(uses, harnessUse{indexed("standingSessions.sessions", i) + ".harness", *s.Harness})
+			uses = append(uses, harnessUse{indexKey("standingSessions.sessions", i) + ".harness", *s.Harness})
 		}
 	}
 	for i, name := range raw.Channels.Slack.Create.Harnesses {
-		uses = append(uses, harnessUse{indexed("channels.slack.create.harnesses", i), name})
+		uses = append(uses, harnessUse{indexKey("channels.slack.create.harnesses", i), name})
 	}
 	return uses
 }
@@ -158,20 +158,20 @@ func (c *Config) CheckHarnesses(builtin []string) error {
 	known := slices.AppendSeq(slices.Clone(builtin), maps.Keys(c.Harnesses))
 	slices.Sort(known)
 	known = slices.Compact(known)
-	for _, u := range c.uses {
+	for _, u := range c.harnessUses {
 		if !slices.Contains(known, u.name) {
-			problems = append(problems, c.Problem(u.key, fmt.Sprintf("%s is not a known harness — use one of %s, or describe it under harnesses",
-				shown(u.name), strings.Join(known, ", "))))
+			problems = append(problems, c.ProblemAt(u.key, fmt.Sprintf("%s is not a known harness — use one of %s, or describe it under harnesses",
+				quoteValue(u.name), strings.Join(known, ", "))))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Harnesses)) {
 		key := joinKey("harnesses", name)
 		switch isBuiltin, template := slices.Contains(builtin, name), c.Harnesses[name].Args != nil; {
 		case isBuiltin && template:
-			problems = append(problems, c.Problem(key+".args", shown(name)+" is built in, only its binary can be replaced — remove args, or choose another name"))
+			problems = append(problems, c.ProblemAt(key+".args", quoteValue(name)+" is built in, only its binary can be replaced — remove args, or choose another name"))
 		case !isBuiltin && !template:
-			problems = append(problems, c.Problem(key+".args", "is missing — add the arguments of the program, as a list"))
+			problems = append(problems, c.ProblemAt(key+".args", "is missing — add the arguments of the program, as a list"))
 		}
 	}
-	return refusal(problems)
+	return joinProblems(problems)
 }

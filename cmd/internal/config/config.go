@@ -19,9 +19,9 @@ type Config struct {
 	GitHubWebhook GitHubWebhook
 	EventLog      EventLog
 
-	sum    [32]byte // of the file's bytes
-	places map[string]place
-	uses   []harnessUse
+	sum         [32]byte // of the file's bytes
+	locations   map[string]location
+	harnessUses []harnessUse
 }
 
 // Routing is how agents are started.
@@ -56,7 +56,7 @@ type Harness struct {
 	ResumeArgs      []string      // argv that continues a conversation; nil: it cannot resume
 	CommandPrefixes []string      // what the harness takes as a command (none)
 	SubmitDelay     time.Duration // between paste and submit (100 ms)
-	Reports         bool          // its program says what its agent said, with "the-loop report say"
+	UsesReports     bool          // its program says what its agent said, with "the-loop report say"
 }
 
 // The placeholders of a harness's arguments. Each is an argument of its own; the third becomes as many as there are.
@@ -83,18 +83,18 @@ type Session struct {
 	PromptFile  string // absolute; read at each start; never together with Prompt
 	AutoStart   bool   // (true)
 	Slack       SessionSlack
-	Inherits    Inherits
+	Inherited   Inherited
 	Position    Position
 }
 
 // SessionSlack is a session's place in Slack.
 type SessionSlack struct {
 	Enabled bool   // announce it when Slack is enabled (true)
-	Channel string // its own, or channels.slack.channel
+	Channel string // its own, or channels.resolveSlack.channel
 }
 
-// Inherits says which parts of a definition were absent and came from elsewhere. An empty list is not absent.
-type Inherits struct{ Harness, HarnessArgs, Cwd, Channel bool }
+// Inherited says which parts of a definition were absent and came from elsewhere. An empty list is not absent.
+type Inherited struct{ Harness, HarnessArgs, Cwd, Channel bool }
 
 // Position is where a definition stands.
 type Position struct {
@@ -114,14 +114,14 @@ type Slack struct {
 	Command             string   // (/the-loop)
 	APIURL              string   // ends in a slash (https://slack.com/api/)
 	CatchUpMaxAge       time.Duration
-	Create              Create
+	Create              CreateLimits
 	FileMaxBytes        int64  // larger files are not fetched; 0: none is (20 MB)
 	Replies             string // final, all or off (final)
 	Receipts            Receipts
 }
 
-// Create limits what may be created from Slack.
-type Create struct {
+// CreateLimits limits what may be created from Slack.
+type CreateLimits struct {
 	CwdRoots  []string // absolute; empty: anywhere
 	Harnesses []string // empty: any that is known
 }
@@ -162,8 +162,8 @@ func (c *Config) StandingSession(name string) (Session, bool) {
 	return c.Standing.Sessions[i], true
 }
 
-// Problem is a problem at a dotted key of this configuration, for checks that need to know more than the file, such as
+// ProblemAt is a problem at a dotted key of this configuration, for checks that need to know more than the file, such as
 // which names are recorded already. The message says what is wrong and, after a dash, what to do.
-func (c *Config) Problem(key, message string) Problem {
-	return newProblem(c.Path, placeOf(c.places, key), key, message)
+func (c *Config) ProblemAt(key, message string) Problem {
+	return newProblem(c.Path, findLocation(c.locations, key), key, message)
 }

@@ -35,23 +35,23 @@ func (p Problem) String() string {
 // Error is a configuration that was refused. It has at least one problem, in the order of the file.
 type Error struct{ Problems []Problem }
 
-// maxShown keeps a file that is wrong throughout from filling the terminal.
-const maxShown = 30
+// maxProblemsShown keeps a file that is wrong throughout from filling the terminal.
+const maxProblemsShown = 30
 
 // Error gives each problem a line of its own; of very many only the first.
 func (e *Error) Error() string {
-	lines := make([]string, 0, min(len(e.Problems), maxShown)+1)
-	for _, p := range e.Problems[:min(len(e.Problems), maxShown)] {
+	lines := make([]string, 0, min(len(e.Problems), maxProblemsShown)+1)
+	for _, p := range e.Problems[:min(len(e.Problems), maxProblemsShown)] {
 		lines = append(lines, p.String())
 	}
-	if more := len(e.Problems) - maxShown; more > 0 {
+	if more := len(e.Problems) - maxProblemsShown; more > 0 {
 		lines = append(lines, fmt.Sprintf("%s: and %d more problems", e.Problems[0].File, more))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// refusal sorts problems into an error; nil when there are none.
-func refusal(problems []Problem) error {
+// joinProblems sorts problems into an error; nil when there are none.
+func joinProblems(problems []Problem) error {
 	if len(problems) == 0 {
 		return nil
 	}
@@ -62,8 +62,8 @@ func refusal(problems []Problem) error {
 	return &Error{Problems: slices.Compact(sorted)}
 }
 
-// fileProblem is an error about the file as a whole.
-func fileProblem(file, format string, args ...any) error {
+// newFileError is an error about the file as a whole.
+func newFileError(file, format string, args ...any) error {
 	return &Error{Problems: []Problem{{File: file, Message: redact(fmt.Sprintf(format, args...))}}}
 }
 
@@ -79,8 +79,8 @@ var (
 // redact takes out what could be a credential: messages quote what stands in the file.
 func redact(s string) string { return secretPattern().ReplaceAllString(s, "[not shown]") }
 
-// shown quotes a value of the file for a message: short, on one line, and without credentials.
-func shown(s string) string {
+// quoteValue quotes a value of the file for a message: short, on one line, and without credentials.
+func quoteValue(s string) string {
 	const limit = 40
 	s = redact(s)
 	if r := []rune(s); len(r) > limit {

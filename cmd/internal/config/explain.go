@@ -13,13 +13,13 @@ import (
 // explain records every place where a value differs from what the part at of the schema says. It knows the keywords that the
 // schema uses, and no others; a test holds them against each other.
 func (s *schema) explain(d *document, value any, at map[string]any, key string) {
-	at = s.resolve(at)
+	at = s.resolveRef(at)
 	if want, typed := at["type"].(string); typed && !isOfType(value, want) {
-		d.add(key, "%s", typeMessage(want, typeOf(value)))
+		d.addProblem(key, "%s", typeMessage(want, jsonTypeOf(value)))
 		return
 	}
-	if message := differs(value, at, key); message != "" {
-		d.add(key, "%s", message)
+	if message := valueProblem(value, at, key); message != "" {
+		d.addProblem(key, "%s", message)
 		return
 	}
 	switch value := value.(type) {
@@ -33,8 +33,8 @@ func (s *schema) explain(d *document, value any, at map[string]any, key string) 
 	}
 }
 
-// resolve follows a reference within the schema.
-func (s *schema) resolve(at map[string]any) map[string]any {
+// resolveRef follows a reference within the schema.
+func (s *schema) resolveRef(at map[string]any) map[string]any {
 	for {
 		ref, is := at["$ref"].(string)
 		if !is {
@@ -53,59 +53,59 @@ func (s *schema) explainBlock(d *document, block, at map[string]any, key string)
 	for _, name := range required {
 		if name, is := name.(string); is && block[name] == nil {
 			if _, there := block[name]; !there {
-				d.addAt(placeOf(d.places, key), joinKey(key, name), "is missing — %s", addKey(name))
+				d.addProblemAt(findLocation(d.locations, key), joinKey(key, name), "is missing — %s", missingKeyAdvice(name))
 			}
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(block)) {
-		if part, known := partFor(at, name); known {
+		if part, known := subschemaFor(at, name); known {
 			s.explain(d, block[name], part, joinKey(key, name))
 		} else if at["additionalProperties"] == false {
-			d.add(joinKey(key, name), "%s", unknownKey(at, name))
+			d.addProblem(joinKey(key, name), "%s", unknownKeyMessage(at, name))
 		}
 	}
 }
 
-// partFor is what the schema says of the key of that name in a block.
-func partFor(at map[string]any, name string) (map[string]any, bool) {
+// subschemaFor is what the schema says of the key of that name in a block.
+func subschemaFor(at map[string]any, name string) (map[string]any, bool) {
 	properties, _ := at["properties"].(map[string]any)
 	if part, known := properties[name].(map[string]any); known {
 		return part, true
 	}
 	patterns, _ := at["patternProperties"].(map[string]any)
 	for pattern, part := range patterns {
-		if part, is := part.(map[string]any); is && matches(pattern, name) {
+		if part, is := part.(map[string]any); is && matchesPattern(pattern, name) {
 			return part, true
 		}
 	}
 	return nil, false
 }
 
-func matches(pattern, text string) bool {
+func matchesPattern(pattern, text string) bool {
 	re, err := regexp.Compile(pattern)
 	return err == nil && re.MatchString(text)
 }
 
-// differs says what a value of the right type must be; empty: it is that.
-func differs(value any, at map[string]any, key string) string {
+// valueProblem says what a value of the right type must be; empty: it is that.
+func valueProblem(value any, at map[string]any, key string) string {
 	if want, is := at["enum"].([]any); is && !slices.Contains(want, value) {
-		return fmt.Sprintf("must be %s — choose one", list(want))
+		return fmt.Sprintf("must be %s — choose one", joinChoices(want))
 	}
-	if want, is := at["const"]; is && number(value) != number(want) {
+	if want, is := at["const"]; is && normalizeNumber(value) != normalizeNumber(want) {
 		return fmt.Sprintf("must be %v — this the-loop knows no other", want)
 	}
 	if text, is := value.(string); is {
-		return textDiffers(text, at, key)
+		return textProblem(text, at, key)
 	}
 	low, bounded := at["minimum"].(float64)
 	high, _ := at["maximum"].(float64)
-	if n, is := number(value).(float64); is && bounded && (n < low || n > high) {
+	if n, is := normalizeNumber(value).(float64); is && bounded && (n < low || n > high) {
 		return rangeMessage(at)
 	}
 	return ""
 }
 
-func textDiffers(text string, at map[string]any, key string) string {
+func textProblem(text string, at map[string]any, key string) string {
 	length := utf8.RuneCountInString(text)
 	if least, is := at["minLength"].(float64); is && length < int(least) {
 		return "is empty — remove the line or give it a value"
@@ -113,7 +113,7 @@ func textDiffers(text string, at map[string]any, key string) string {
 	if most, is := at["maxLength"].(float64); is && length > int(most) {
 		return fmt.Sprintf("has %d characters — at most %d are allowed", length, int(most))
 	}
-	if pattern, is := at["pattern"].(string); is && !matches(pattern, text) {
+	if pattern, is := at["pattern"].(string); is && !matchesPattern(pattern, text) {
 		return patternMessage(text, pattern, key, at)
 	}
 	return ""
@@ -128,20 +128,20 @@ func patternMessage(text, pattern, key string, at map[string]any) string {
 	if strings.HasSuffix(key, "Env") {
 		return message
 	}
-	return shown(text) + " " + message
+	return quoteValue(text) + " " + message
 }
 
 // number brings what a document has and what the schema has to one type; other values stay as they are.
-func number(v any) any {
+func normalizeNumber(v any) any {
 	if n, is := v.(int64); is {
 		return float64(n)
 	}
 	return v
 }
 
-// typeOf is the type of a value as JSON Schema calls it.
-func typeOf(v any) string {
-	switch v := number(v).(type) {
+// jsonTypeOf is the type of a value as JSON Schema calls it.
+func jsonTypeOf(v any) string {
+	switch v := normalizeNumber(v).(type) {
 	case nil:
 		return "null"
 	case bool:
@@ -161,7 +161,7 @@ func typeOf(v any) string {
 }
 
 func isOfType(v any, want string) bool {
-	got := typeOf(v)
+	got := jsonTypeOf(v)
 	return got == want || want == "number" && got == "integer"
 }
 

@@ -4,7 +4,7 @@ import "encoding/json"
 
 // The types of this file are the YAML as it is written, with the defaults of the schema; [Config] is what it means.
 
-type file struct {
+type fileRoot struct {
 	Version          int                    `json:"version"`
 	State            fileState              `json:"state"`
 	Env              fileEnv                `json:"env"`
@@ -168,8 +168,8 @@ type fileEventLog struct {
 }
 
 // defaults is what an absent key means. The schema says the same, for editors.
-func defaults() file {
-	return file{
+func defaults() fileRoot {
+	return fileRoot{
 		Version: 1,
 		State:   fileState{Root: "."},
 		Routing: fileRouting{

@@ -23,36 +23,36 @@ const (
 // PathVariable is the environment variable that names a configuration.
 const PathVariable = "THE_LOOP_CLI_CONFIG"
 
-// Found is the configuration to be used.
-type Found struct {
-	Path   string // absolute
+// FoundFile is the configuration to be used.
+type FoundFile struct {
+	Path   string // absolutePath
 	Origin Origin
 }
 
 // Loader is a loader for what was found: the current folder's file stays under suspicion at each reading.
-func (f Found) Loader(workdir, home string) Loader {
-	return Loader{Workdir: workdir, Home: home, OwnedOnly: f.Origin == OriginFolder}
+func (f FoundFile) Loader(workdir, home string) Loader {
+	return Loader{Workdir: workdir, Home: home, RequireOwnership: f.Origin == OriginFolder}
 }
 
 var (
 	// ErrNotFound is that there is no configuration in any of the places.
 	ErrNotFound = errors.New("no configuration found")
-	// ErrNotOurs is a file that somebody else owns, can write or can replace.
-	ErrNotOurs = errors.New("this configuration is not safe to use")
+	// ErrUnsafeFile is a file that somebody else owns, can write or can replace.
+	ErrUnsafeFile = errors.New("this configuration is not safe to use")
 	// ErrUntrusted is a file of the current folder whose path was never accepted.
 	ErrUntrusted = errors.New("this configuration has not been accepted")
 )
 
 // Find gives the first configuration of: explicit, the file that the environment names, the current folder's, the home
 // folder's. What it finds first it gives or refuses, it never goes on to the next: the operator would see one file and run
-// another. The current folder's must be ours alone ([ErrNotOurs]) and accepted ([ErrUntrusted]), because it may have come
+// another. The current folder's must be ours alone ([ErrUnsafeFile]) and accepted ([ErrUntrusted]), because it may have come
 // with somebody's repository. Whether a named file exists is the business of [Load].
-func Find(explicit string, env func(string) string, workdir, home string) (Found, error) {
+func Find(explicit string, env func(string) string, workdir, home string) (FoundFile, error) {
 	if explicit != "" {
-		return Found{absolute(explicit, workdir, home), OriginFlag}, nil
+		return FoundFile{absolutePath(explicit, workdir, home), OriginFlag}, nil
 	}
 	if named := env(PathVariable); named != "" {
-		return Found{absolute(named, workdir, home), OriginEnvironment}, nil
+		return FoundFile{absolutePath(named, workdir, home), OriginEnvironment}, nil
 	}
 	inFolder, atHome := "", ""
 	if workdir != "" { // it may have been removed
@@ -62,16 +62,16 @@ func Find(explicit string, env func(string) string, workdir, home string) (Found
 		atHome = HomePath(home)
 	}
 	if there, err := exists(inFolder); err != nil {
-		return Found{}, err
-	} else if there && !sameFile(inFolder, atHome) {
+		return FoundFile{}, err
+	} else if there && !isSameFile(inFolder, atHome) {
 		return findInFolder(inFolder, home)
 	}
 	if there, err := exists(atHome); err != nil {
-		return Found{}, err
+		return FoundFile{}, err
 	} else if there {
-		return Found{atHome, OriginHome}, nil
+		return FoundFile{atHome, OriginHome}, nil
 	}
-	return Found{}, fmt.Errorf("%w: neither --config nor $%s is set, and there is no %s and no %s — run `the-loop config init`",
+	return FoundFile{}, fmt.Errorf("%w: neither --config nor $%s is set, and there is no %s and no %s — run `the-loop config init`",
 		ErrNotFound, PathVariable, FolderPath(workdir), HomePath(home))
 }
 
@@ -81,25 +81,25 @@ func FolderPath(workdir string) string { return filepath.Join(workdir, ".the-loo
 // HomePath is where a home has its configuration.
 func HomePath(home string) string { return filepath.Join(home, ".the-loop", "cli-config.yaml") }
 
-func findInFolder(path, home string) (Found, error) {
-	if err := checkOwned(path); err != nil {
-		return Found{}, err
+func findInFolder(path, home string) (FoundFile, error) {
+	if err := checkOwnership(path); err != nil {
+		return FoundFile{}, err
 	}
-	path, err := canonical(path)
+	path, err := canonicalPath(path)
 	if err != nil {
-		return Found{}, err
+		return FoundFile{}, err
 	}
-	switch trusted, err := Trusted(home, path); {
+	switch trusted, err := IsTrusted(home, path); {
 	case err != nil:
-		return Found{}, err
+		return FoundFile{}, err
 	case !trusted:
-		return Found{}, fmt.Errorf("%w: %s may have come with this folder, and it names programs to run — read it, then run `the-loop config trust %s`",
-			ErrUntrusted, path, shellWord(path))
+		return FoundFile{}, fmt.Errorf("%w: %s may have come with this folder, and it names programs to run — read it, then run `the-loop config trust %s`",
+			ErrUntrusted, path, shellQuote(path))
 	}
-	return Found{path, OriginFolder}, nil
+	return FoundFile{path, OriginFolder}, nil
 }
 
-func absolute(path, workdir, home string) string {
+func absolutePath(path, workdir, home string) string {
 	if rest, ok := strings.CutPrefix(path, "~/"); ok && home != "" {
 		return filepath.Join(home, rest)
 	}
@@ -124,15 +124,15 @@ func exists(path string) (bool, error) {
 	return false, fmt.Errorf("looking for a configuration: %w", err)
 }
 
-// sameFile reports whether two paths lead to one file, as they do for somebody who works in their home folder.
-func sameFile(a, b string) bool {
+// isSameFile reports whether two paths lead to one file, as they do for somebody who works in their home folder.
+func isSameFile(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
 	return errX == nil && errY == nil && os.SameFile(x, y)
 }
 
-// shellWord makes a path one word for a shell.
-func shellWord(path string) string {
+// shellQuote makes a path one word for a shell.
+func shellQuote(path string) string {
 	if path != "" && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+,:@%=-") == "" {
 		return path
 	}

@@ -15,7 +15,7 @@ func noEnv(string) string { return "" }
 // workdirAndHome makes a working folder and a home, each of ours.
 func workdirAndHome(t *testing.T) (workdir, home string) {
 	t.Helper()
-	dir := folderOfOurs(t)
+	dir := privateTempDir(t)
 	workdir, home = filepath.Join(dir, "w"), filepath.Join(dir, "h")
 	for _, d := range []string{workdir, home} {
 		if err := os.Mkdir(d, 0o700); err != nil {
@@ -29,22 +29,22 @@ func TestSearchOrder(t *testing.T) {
 	t.Parallel()
 	workdir, home := workdirAndHome(t)
 	env := func(name string) string { return map[string]string{PathVariable: "~/env.yaml"}[name] }
-	write(t, HomePath(home), "version: 1\n")
-	expect := func(explicit string, env func(string) string, want Found) {
+	writeFile(t, HomePath(home), "version: 1\n")
+	expect := func(explicit string, env func(string) string, want FoundFile) {
 		t.Helper()
 		got, err := Find(explicit, env, workdir, home)
 		if err != nil || got != want {
 			t.Errorf("got %+v, %v; want %+v", got, err, want)
 		}
 	}
-	expect("", noEnv, Found{HomePath(home), OriginHome})
-	write(t, FolderPath(workdir), "version: 1\n")
+	expect("", noEnv, FoundFile{HomePath(home), OriginHome})
+	writeFile(t, FolderPath(workdir), "version: 1\n")
 	if err := Trust(home, FolderPath(workdir)); err != nil {
 		t.Fatal(err)
 	}
-	expect("", noEnv, Found{FolderPath(workdir), OriginFolder})
-	expect("", env, Found{filepath.Join(home, "env.yaml"), OriginEnvironment})
-	expect("x/../c.yaml", env, Found{filepath.Join(workdir, "c.yaml"), OriginFlag})
+	expect("", noEnv, FoundFile{FolderPath(workdir), OriginFolder})
+	expect("", env, FoundFile{filepath.Join(home, "env.yaml"), OriginEnvironment})
+	expect("x/../c.yaml", env, FoundFile{filepath.Join(workdir, "c.yaml"), OriginFlag})
 }
 
 func TestNothingFoundSaysWhereItLookedAndWhatToDo(t *testing.T) {
@@ -57,12 +57,12 @@ func TestNothingFoundSaysWhereItLookedAndWhatToDo(t *testing.T) {
 	}
 }
 
-func TestAFileOfTheFolderIsNotUsedBeforeItWasAccepted(t *testing.T) {
+func TestAFolderConfigIsNotUsedBeforeItIsTrusted(t *testing.T) {
 	t.Parallel()
 	workdir, home := workdirAndHome(t)
-	write(t, HomePath(home), "version: 1\n") // must not be fallen back to
+	writeFile(t, HomePath(home), "version: 1\n") // must not be fallen back to
 	path := FolderPath(workdir)
-	write(t, path, "version: 1\n")
+	writeFile(t, path, "version: 1\n")
 	_, err := Find("", noEnv, workdir, home)
 	if !errors.Is(err, ErrUntrusted) || !strings.Contains(err.Error(), "`the-loop config trust "+path+"`") {
 		t.Fatalf("got %v", err)
@@ -70,24 +70,24 @@ func TestAFileOfTheFolderIsNotUsedBeforeItWasAccepted(t *testing.T) {
 	if err := Trust(home, path); err != nil {
 		t.Fatal(err)
 	}
-	write(t, path, "version: 1\nstate: {root: x}\n") // accepted is the path, not the contents
+	writeFile(t, path, "version: 1\nstate: {root: x}\n") // accepted is the path, not the contents
 	if _, err := Find("", noEnv, workdir, home); err != nil {
 		t.Errorf("accepted, and still: %v", err)
 	}
 }
 
-func TestAFileOfTheFolderMustBeOursAlone(t *testing.T) {
+func TestAFolderConfigMustBeWritableByItsOwnerOnly(t *testing.T) {
 	t.Parallel()
 	for name, spoil := range map[string]func(t *testing.T, path string){
 		"file writable by the group":   func(t *testing.T, path string) { chmod(t, path, 0o620) },
 		"file writable by all":         func(t *testing.T, path string) { chmod(t, path, 0o602) },
 		"folder writable by the group": func(t *testing.T, path string) { chmod(t, filepath.Dir(path), 0o770) },
-		"file of another user":         func(t *testing.T, path string) { giveAway(t, path) },
-		"folder of another user":       func(t *testing.T, path string) { giveAway(t, filepath.Dir(path)) },
-		"file is a link":               func(t *testing.T, path string) { makeLink(t, path) },
-		"folder is a link":             func(t *testing.T, path string) { makeLink(t, filepath.Dir(path)) },
+		"file of another user":         func(t *testing.T, path string) { chownToNobody(t, path) },
+		"folder of another user":       func(t *testing.T, path string) { chownToNobody(t, filepath.Dir(path)) },
+		"file is a link":               func(t *testing.T, path string) { replaceWithLink(t, path) },
+		"folder is a link":             func(t *testing.T, path string) { replaceWithLink(t, filepath.Dir(path)) },
 		"dangling link": func(t *testing.T, path string) {
-			makeLink(t, path)
+			replaceWithLink(t, path)
 			if err := os.Remove(path + ".real"); err != nil {
 				t.Fatal(err)
 			}
@@ -101,25 +101,25 @@ func TestAFileOfTheFolderMustBeOursAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			workdir, home := workdirAndHome(t)
-			write(t, HomePath(home), "version: 1\n") // must not be fallen back to
+			writeFile(t, HomePath(home), "version: 1\n") // must not be fallen back to
 			path := FolderPath(workdir)
-			write(t, path, "version: 1\n")
+			writeFile(t, path, "version: 1\n")
 			if err := Trust(home, path); err != nil {
 				t.Fatal(err)
 			}
 			spoil(t, path)
 			found, err := Find("", noEnv, workdir, home)
-			if !errors.Is(err, ErrNotOurs) || !strings.Contains(err.Error(), filepath.Dir(path)) {
+			if !errors.Is(err, ErrUnsafeFile) || !strings.Contains(err.Error(), filepath.Dir(path)) {
 				t.Errorf("got %+v, %v", found, err)
 			}
-			if err := Trust(home, path); !errors.Is(err, ErrNotOurs) {
+			if err := Trust(home, path); !errors.Is(err, ErrUnsafeFile) {
 				t.Errorf("accepted: %v", err)
 			}
 		})
 	}
 }
 
-func giveAway(t *testing.T, path string) {
+func chownToNobody(t *testing.T, path string) {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
@@ -129,19 +129,19 @@ func giveAway(t *testing.T, path string) {
 	}
 }
 
-func makeLink(t *testing.T, path string) {
+func replaceWithLink(t *testing.T, path string) {
 	t.Helper()
 	if err := errors.Join(os.Rename(path, path+".real"), os.Symlink(path+".real", path)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestAcceptanceIsOfWhereALinkLeads(t *testing.T) {
+func TestTrustAppliesToTheTargetOfALink(t *testing.T) {
 	t.Parallel()
 	workdir, home := workdirAndHome(t)
 	good, bad, link := filepath.Join(workdir, "good"), filepath.Join(workdir, "bad"), filepath.Join(workdir, "link")
-	write(t, FolderPath(good), "version: 1\n")
-	write(t, FolderPath(bad), "version: 1\n")
+	writeFile(t, FolderPath(good), "version: 1\n")
+	writeFile(t, FolderPath(bad), "version: 1\n")
 	if err := errors.Join(os.Symlink(good, link), Trust(home, FolderPath(link))); err != nil {
 		t.Fatal(err)
 	}
@@ -156,39 +156,39 @@ func TestAcceptanceIsOfWhereALinkLeads(t *testing.T) {
 	}
 }
 
-func TestWorkingInTheHomeFolderNeedsNoAcceptance(t *testing.T) {
+func TestTheHomeFolderNeedsNoTrust(t *testing.T) {
 	t.Parallel()
 	_, home := workdirAndHome(t)
-	write(t, HomePath(home), "version: 1\n")
+	writeFile(t, HomePath(home), "version: 1\n")
 	if found, err := Find("", noEnv, home, home); err != nil || found.Origin != OriginHome {
 		t.Errorf("got %+v, %v", found, err)
 	}
 }
 
-func TestAListThatOthersCanWriteAcceptsNothing(t *testing.T) {
+func TestATrustListThatOthersCanWriteIsRefused(t *testing.T) {
 	t.Parallel()
 	workdir, home := workdirAndHome(t)
 	path := FolderPath(workdir)
-	write(t, path, "version: 1\n")
-	write(t, trustPath(home), path+"\n")
-	if ok, err := Trusted(home, path); !ok || err != nil {
+	writeFile(t, path, "version: 1\n")
+	writeFile(t, trustPath(home), path+"\n")
+	if ok, err := IsTrusted(home, path); !ok || err != nil {
 		t.Fatalf("got %v, %v", ok, err)
 	}
 	chmod(t, trustPath(home), 0o666)
-	if ok, err := Trusted(home, path); ok || !errors.Is(err, ErrNotOurs) {
+	if ok, err := IsTrusted(home, path); ok || !errors.Is(err, ErrUnsafeFile) {
 		t.Errorf("got %v, %v", ok, err)
 	}
 }
 
-func TestAcceptingAtOnceLosesNone(t *testing.T) {
+func TestConcurrentTrustLosesNothing(t *testing.T) {
 	t.Parallel()
 	workdir, home := workdirAndHome(t)
-	write(t, trustPath(home), "/edited/by/hand") // without its line feed
+	writeFile(t, trustPath(home), "/edited/by/hand") // without its line feed
 	var all sync.WaitGroup
 	paths := make([]string, 20)
 	for i := range paths {
 		paths[i] = FolderPath(filepath.Join(workdir, fmt.Sprint(i)))
-		write(t, paths[i], "version: 1\n")
+		writeFile(t, paths[i], "version: 1\n")
 	}
 	if err := Trust(home, paths[0]); err != nil {
 		t.Fatal(err)
@@ -202,7 +202,7 @@ func TestAcceptingAtOnceLosesNone(t *testing.T) {
 	}
 	all.Wait()
 	for _, p := range paths {
-		if ok, err := Trusted(home, p); !ok || err != nil {
+		if ok, err := IsTrusted(home, p); !ok || err != nil {
 			t.Errorf("%s: %v, %v", p, ok, err)
 		}
 	}
@@ -215,10 +215,10 @@ func TestAcceptingAtOnceLosesNone(t *testing.T) {
 	}
 }
 
-func TestThePathInARefusalCanBeCopied(t *testing.T) {
+func TestPathsInErrorsAreQuotedForTheShell(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]string{"/a/b-c.yaml": "/a/b-c.yaml", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "/$(x)": "'/$(x)'"} {
-		if got := shellWord(path); got != want {
+		if got := shellQuote(path); got != want {
 			t.Errorf("%s: %s", path, got)
 		}
 	}

@@ -31,27 +31,27 @@ func Starter() []byte { return bytes.Clone(starterYAML) }
 
 // Init writes a first configuration (0600, in a folder of 0700 if it has to make one) with its schema beside it, and
 // accepts it. It never overwrites a configuration ([ErrExists]) and writes none where others could change it
-// ([ErrNotOurs]); the schema, which is generated, is brought up to date.
+// ([ErrUnsafeFile]); the schema, which is generated, is brought up to date.
 func Init(path string, o InitOptions) error {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return fmt.Errorf("finding the folder of %s: %w", path, err)
 	}
 	dir := filepath.Dir(path)
-	if err := prepare(path, dir, o); err != nil {
+	if err := prepareFolder(path, dir, o); err != nil {
 		return err
 	}
 	if err := renameio.WriteFile(filepath.Join(dir, SchemaName), schemaJSON, 0o600); err != nil {
 		return fmt.Errorf("writing the schema: %w", err)
 	}
-	if err := writeNew(path, starterYAML); err != nil {
+	if err := writeNewFile(path, starterYAML); err != nil {
 		return err
 	}
 	return Trust(o.Home, path)
 }
 
-// prepare refuses before anything is written, and makes the folder.
-func prepare(path, dir string, o InitOptions) error {
+// prepareFolder refuses before anything is written, and makes the folder.
+func prepareFolder(path, dir string, o InitOptions) error {
 	if o.Home == "" {
 		return errors.New("there is no home folder to keep the list of accepted configurations in — set HOME")
 	}
@@ -68,13 +68,13 @@ func prepare(path, dir string, o InitOptions) error {
 		return fmt.Errorf("looking at the folder of the configuration: %w", err)
 	}
 	if fault := ownershipFault(info, false); fault != "" {
-		return fmt.Errorf("%w: %s %s", ErrNotOurs, dir, fault)
+		return fmt.Errorf("%w: %s %s", ErrUnsafeFile, dir, fault)
 	}
 	return nil
 }
 
-// writeNew makes a file that must not exist yet, whole or not at all.
-func writeNew(path string, data []byte) error {
+// writeNewFile makes a file that must not exist yet, whole or not at all.
+func writeNewFile(path string, data []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestInitWritesWhatLoadsAndIsAccepted(t *testing.T) {
+func TestInitWritesATrustedConfigThatLoads(t *testing.T) {
 	t.Parallel()
 	workdir, home := workdirAndHome(t)
 	path := FolderPath(workdir)
@@ -63,7 +63,7 @@ func TestInitNeverOverwrites(t *testing.T) {
 	t.Parallel()
 	workdir, home := workdirAndHome(t)
 	path := filepath.Join(workdir, "c.yaml")
-	write(t, path, "mine")
+	writeFile(t, path, "mine")
 	err := Init(path, InitOptions{Home: home})
 	got, _ := os.ReadFile(path)
 	if !errors.Is(err, ErrExists) || string(got) != "mine" {
@@ -86,7 +86,7 @@ func TestInitWritesNothingWhereOthersCouldChangeIt(t *testing.T) {
 	chmod(t, workdir, 0o777)
 	err := Init(filepath.Join(workdir, "c.yaml"), InitOptions{Home: home})
 	entries, _ := os.ReadDir(workdir)
-	if !errors.Is(err, ErrNotOurs) || len(entries) != 0 {
+	if !errors.Is(err, ErrUnsafeFile) || len(entries) != 0 {
 		t.Errorf("got %v, %v", entries, err)
 	}
 	if err := Init(filepath.Join(home, "c.yaml"), InitOptions{}); err == nil {

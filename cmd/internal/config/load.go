@@ -18,10 +18,10 @@ type Loader struct {
 	Workdir string // where routing.spawnWorkdir starts when it is relative
 	Home    string // what ~/ stands for
 
-	// OwnedOnly asks at each reading that the file and its folder belong to us and that nobody else can write them.
-	OwnedOnly bool
+	// RequireOwnership asks at each reading that the file and its folder belong to us and that nobody else can write them.
+	RequireOwnership bool
 	// Check holds a configuration against what only its user knows, such as built-in harnesses or recorded names. What it
-	// returns refuses the configuration; see [Config.Problem].
+	// returns refuses the configuration; see [Config.ProblemAt].
 	Check func(*Config) error
 }
 
@@ -29,14 +29,14 @@ type Loader struct {
 func Load(path string) (*Config, error) { return Loader{}.Load(path) }
 
 // Load reads the file at path. A file that is not valid gives an [*Error] and no configuration; one whose owner or mode is
-// not as OwnedOnly asks gives [ErrNotOurs].
+// not as RequireOwnership asks gives [ErrUnsafeFile].
 func (l Loader) Load(path string) (*Config, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("finding the folder of %s: %w", path, err)
 	}
-	if l.OwnedOnly {
-		if err := checkOwned(path); err != nil {
+	if l.RequireOwnership {
+		if err := checkOwnership(path); err != nil {
 			return nil, err
 		}
 	}
@@ -49,15 +49,15 @@ func (l Loader) Load(path string) (*Config, error) {
 
 // parse makes a configuration of a file's bytes.
 func (l Loader) parse(path string, data []byte) (*Config, error) {
-	l.complete()
-	d, raw, err := decode(path, data)
+	l.applyDefaults()
+	d, raw, err := parseAndValidate(path, data)
 	if err != nil {
 		return nil, err
 	}
 	c := l.resolve(d, raw)
 	c.sum = sha256.Sum256(data)
-	check(d, raw, c)
-	if err := refusal(d.problems); err != nil {
+	checkConstraints(d, raw, c)
+	if err := joinProblems(d.problems); err != nil {
 		return nil, err
 	}
 	if l.Check != nil {
@@ -69,7 +69,7 @@ func (l Loader) parse(path string, data []byte) (*Config, error) {
 }
 
 // complete fills in what the process knows.
-func (l *Loader) complete() {
+func (l *Loader) applyDefaults() {
 	if l.Workdir == "" {
 		l.Workdir, _ = os.Getwd() // it may have been removed: what starts there is refused where it is used
 	}
@@ -79,7 +79,7 @@ func (l *Loader) complete() {
 }
 
 // decode parses and validates.
-func decode(path string, data []byte) (*document, file, error) {
+func parseAndValidate(path string, data []byte) (*document, fileRoot, error) {
 	raw := defaults()
 	s, err := loadSchema()
 	if err != nil {
@@ -95,7 +95,7 @@ func decode(path string, data []byte) (*document, file, error) {
 	if err := s.validate(d); err != nil {
 		return nil, raw, err
 	}
-	if err := refusal(d.problems); err != nil {
+	if err := joinProblems(d.problems); err != nil {
 		return nil, raw, err
 	}
 	plain, err := json.Marshal(d.root)
@@ -114,11 +114,11 @@ func (s *schema) validateVersion(d *document) error {
 	if v, there := root["version"]; !ok || !there || v == int64(1) {
 		return nil
 	}
-	only := &document{file: d.file, root: map[string]any{"version": root["version"]}, places: d.places}
+	only := &document{file: d.file, root: map[string]any{"version": root["version"]}, locations: d.locations}
 	if err := s.validate(only); err != nil {
 		return err
 	}
-	return refusal(only.problems)
+	return joinProblems(only.problems)
 }
 
 // readFile reads a regular file of at most maxSize bytes. It does not wait for a pipe's other end.
@@ -128,18 +128,18 @@ func readFile(path string) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, &Error{Problems: []Problem{{File: path, Message: "does not exist — check the path, or let `the-loop config init` write it"}}}
 	case err != nil:
-		return nil, fileProblem(path, "cannot be opened (%v) — check its owner and mode", errors.Unwrap(err))
+		return nil, newFileError(path, "cannot be opened (%v) — check its owner and mode", errors.Unwrap(err))
 	}
 	defer f.Close()
 	switch info, err := f.Stat(); {
 	case err != nil:
-		return nil, fileProblem(path, "cannot be read (%v) — check its owner and mode", err)
+		return nil, newFileError(path, "cannot be read (%v) — check its owner and mode", err)
 	case !info.Mode().IsRegular():
-		return nil, fileProblem(path, "is not a regular file — name the YAML file itself")
+		return nil, newFileError(path, "is not a regular file — name the YAML file itself")
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxSize+1))
 	if err != nil {
-		return nil, fileProblem(path, "cannot be read (%v) — check the disk", err)
+		return nil, newFileError(path, "cannot be read (%v) — check the disk", err)
 	}
 	return data, nil
 }

@@ -44,7 +44,7 @@ func TestRefusalsNameFileLineAndKey(t *testing.T) {
 			"c.yaml:2: channels.slack.receipts.held: is the same emoji as received — choose another, so that each says one thing"},
 		{"token for a name", "version: 1\nchannels: {slack: {botTokenEnv: xoxb-1234567890-abcdefghij}}\n",
 			"c.yaml:2: channels.slack.botTokenEnv: must be the NAME of an environment variable — a token or secret itself never belongs in this file: put it into a variable and write the variable's name here"},
-		{"token anywhere", "version: 1\nstate: {root: xapp-1-A0123-4567-abcdef}\n", "c.yaml:2: state.root: " + tokenInFile},
+		{"token anywhere", "version: 1\nstate: {root: xapp-1-A0123-4567-abcdef}\n", "c.yaml:2: state.root: " + tokenInFileMessage},
 		{"one variable for both tokens", "version: 1\nchannels: {slack: {botTokenEnv: T, appTokenEnv: T}}\n",
 			"c.yaml:2: channels.slack.appTokenEnv: names the same variable as botTokenEnv — the two tokens need one each"},
 		{"apiUrl", "version: 1\nchannels: {slack: {apiUrl: ftp://x/}}\n",
@@ -87,7 +87,7 @@ func TestRefusalsNameFileLineAndKey(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := parse(tt.yaml)
+			c, err := parseText(tt.yaml)
 			if c != nil || err == nil {
 				t.Fatalf("accepted: %+v", c)
 			}
@@ -104,7 +104,7 @@ func TestRefusalsNameFileLineAndKey(t *testing.T) {
 
 func TestR1_1_AnInvalidFileIsNeverPartlyApplied(t *testing.T) {
 	t.Parallel()
-	c, err := parse("version: 1\nstandingSessions: {enabled: true, sessions: [{name: good}, {name: bad, colour: red}]}\n")
+	c, err := parseText("version: 1\nstandingSessions: {enabled: true, sessions: [{name: good}, {name: bad, colour: red}]}\n")
 	if c != nil {
 		t.Errorf("a part was applied: %+v", c)
 	}
@@ -124,7 +124,7 @@ func TestR1_2_NamesFitATmuxTargetAndAFileName(t *testing.T) {
 		"": false, "-a": false, "A": false, "a.b": false, "a:b": false, "a b": false, "ä": false, "a/../b": false,
 		"a\n": false, strings.Repeat("a", 41): false,
 	} {
-		_, err := parse(fmt.Sprintf("version: 1\nstandingSessions: {sessions: [{name: %q}]}\n", name))
+		_, err := parseText(fmt.Sprintf("version: 1\nstandingSessions: {sessions: [{name: %q}]}\n", name))
 		if (err == nil) != good {
 			t.Errorf("%q: %v", name, err)
 		}
@@ -137,7 +137,7 @@ func TestR1_2_NamesFitATmuxTargetAndAFileName(t *testing.T) {
 
 func TestR1_3_EqualNamesAreRefusedWithBothPositions(t *testing.T) {
 	t.Parallel()
-	_, err := parse("version: 1\nstandingSessions:\n  sessions:\n  - name: a\n  - name: b\n  - name: a\n  - name: a\n")
+	_, err := parseText("version: 1\nstandingSessions:\n  sessions:\n  - name: a\n  - name: b\n  - name: a\n  - name: a\n")
 	want := `/etc/loop/c.yaml:6: standingSessions.sessions[2].name: "a" is already the name of standingSessions.sessions[0].name at /etc/loop/c.yaml:4 — give one of them another name
 /etc/loop/c.yaml:7: standingSessions.sessions[3].name: "a" is already the name of standingSessions.sessions[0].name at /etc/loop/c.yaml:4 — give one of them another name`
 	if err == nil || err.Error() != want {
@@ -182,7 +182,7 @@ standingSessions:
 	}
 	none, _ := c.StandingSession("none")
 	bare, _ := c.StandingSession("bare")
-	if none.Inherits.HarnessArgs || !bare.Inherits.HarnessArgs {
+	if none.Inherited.HarnessArgs || !bare.Inherited.HarnessArgs {
 		t.Error("it cannot be told which of the two inherits")
 	}
 	last, _ := c.StandingSession("argless")
@@ -196,7 +196,7 @@ standingSessions:
 
 func TestR1_5_PromptAndPromptFileTogetherAreRefused(t *testing.T) {
 	t.Parallel()
-	_, err := parse("version: 1\nstandingSessions:\n  sessions:\n  - name: a\n    prompt: \"\"\n    promptFile: p.md\n")
+	_, err := parseText("version: 1\nstandingSessions:\n  sessions:\n  - name: a\n    prompt: \"\"\n    promptFile: p.md\n")
 	want := "/etc/loop/c.yaml:6: standingSessions.sessions[0].promptFile: stands beside prompt (line 5), and there is no order between them — keep one of the two"
 	if err == nil || err.Error() != want {
 		t.Errorf("got:\n%v", err)
@@ -211,7 +211,7 @@ func TestR1_6_AnUnreadablePromptFileDoesNotRefuseTheFile(t *testing.T) {
 	}
 }
 
-func TestPathsStartWhereTheyShould(t *testing.T) {
+func TestRelativePathsAreResolved(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, `
 version: 1
@@ -229,7 +229,7 @@ channels: {slack: {apiUrl: "http://127.0.0.1:1/api", create: {cwdRoots: ["~", /s
 	}
 }
 
-func TestDefaultsArePlainGo(t *testing.T) {
+func TestDefaultConfig(t *testing.T) {
 	t.Parallel()
 	want := &Config{
 		Path: "/etc/loop/c.yaml", StateRoot: "/etc/loop",
@@ -238,7 +238,7 @@ func TestDefaultsArePlainGo(t *testing.T) {
 		Harnesses: map[string]Harness{},
 		Slack: Slack{BotTokenEnv: "THE_LOOP_SLACK_BOT_TOKEN", AppTokenEnv: "THE_LOOP_SLACK_APP_TOKEN", AuthorizedUsers: []string{},
 			Command: "/the-loop", APIURL: "https://slack.com/api/", CatchUpMaxAge: 15 * time.Minute,
-			Create: Create{[]string{}, []string{}}, FileMaxBytes: 20 << 20, Replies: "final",
+			Create: CreateLimits{[]string{}, []string{}}, FileMaxBytes: 20 << 20, Replies: "final",
 			Receipts: Receipts{"eyes", "keyboard", "white_check_mark", "hourglass_flowing_sand", "warning", "grey_question"}},
 		Service:       Service{true, "127.0.0.1", 8765, false, true},
 		GitHubWebhook: GitHubWebhook{false, "127.0.0.1", 8787, "/gh-webhook", "THE_LOOP_GH_WEBHOOK_SECRET"},
@@ -259,7 +259,7 @@ func TestBOMAndCRLFChangeNothing(t *testing.T) {
 	}
 }
 
-func TestAliasesWorkAndABombDoesNot(t *testing.T) {
+func TestAliasesWorkAndAliasBombsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, "version: 1\nrouting: {harnessArgs: {a: &x [--y], b: *x}}\n")
 	if diff := cmp.Diff(c.Routing.HarnessArgs["a"], c.Routing.HarnessArgs["b"]); diff != "" {
@@ -270,7 +270,7 @@ func TestAliasesWorkAndABombDoesNot(t *testing.T) {
 		bomb += fmt.Sprintf("x%d: &x%d [%s]\n", i, i, strings.Repeat(fmt.Sprintf("*x%d, ", i-1), 10))
 	}
 	for _, text := range []string{bomb, "version: 1\nx: &x [*x]\n", "version: 1\nx: " + strings.Repeat("[", 500) + strings.Repeat("]", 500)} {
-		if _, err := parse(text); err == nil || !strings.Contains(err.Error(), "too many values") {
+		if _, err := parseText(text); err == nil || !strings.Contains(err.Error(), "too many values") {
 			t.Errorf("not refused for its size: %v", err)
 		}
 	}
@@ -291,7 +291,7 @@ func TestNoPartOfASecretIsEverInAMessage(t *testing.T) {
 		"version: 1\nenv: *xoxb-" + secret + "\n",
 		"version: 1\nrouting: {harnessArgs: {claude: [--token, xoxb-" + secret + "]}}\n",
 	} {
-		_, err := parse(text)
+		_, err := parseText(text)
 		if err == nil || strings.Contains(err.Error(), secret[:4]) {
 			t.Errorf("accepted, or shown:\n%s%v", text, err)
 		}
@@ -302,7 +302,7 @@ func TestFilesThatCannotBeAConfigurationAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	big := filepath.Join(dir, "big.yaml")
-	write(t, big, "version: 1\n#"+strings.Repeat("x", maxSize))
+	writeFile(t, big, "version: 1\n#"+strings.Repeat("x", maxSize))
 	fifo := filepath.Join(dir, "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
 		t.Fatal(err)
@@ -324,7 +324,7 @@ func TestFilesThatCannotBeAConfigurationAreRefused(t *testing.T) {
 func TestLoadReadsAFile(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "c.yaml")
-	write(t, path, "version: 1\n")
+	writeFile(t, path, "version: 1\n")
 	c, err := Load(path)
 	if err != nil {
 		t.Fatal(err)
@@ -335,11 +335,11 @@ func TestLoadReadsAFile(t *testing.T) {
 	}
 }
 
-func TestACheckOfTheUserRefusesWithTheKey(t *testing.T) {
+func TestTheCallersCheckRefusesWithTheKey(t *testing.T) {
 	t.Parallel()
-	l := at()
+	l := testLoader()
 	l.Check = func(c *Config) error {
-		return &Error{Problems: []Problem{c.Problem("standingSessions.sessions[0].name", "is recorded already — choose another")}}
+		return &Error{Problems: []Problem{c.ProblemAt("standingSessions.sessions[0].name", "is recorded already — choose another")}}
 	}
 	_, err := l.parse("/c.yaml", []byte("version: 1\nstandingSessions:\n  sessions:\n  - name: a\n"))
 	if err == nil || err.Error() != "/c.yaml:4: standingSessions.sessions[0].name: is recorded already — choose another" {
@@ -347,7 +347,7 @@ func TestACheckOfTheUserRefusesWithTheKey(t *testing.T) {
 	}
 }
 
-func TestHarnessesAreHeldAgainstTheBuiltInOnes(t *testing.T) {
+func TestHarnessesAreCheckedAgainstTheBuiltInOnes(t *testing.T) {
 	t.Parallel()
 	c := mustParse(t, `version: 1
 routing: {defaultHarness: clod, harnessArgs: {codex: []}}
@@ -376,14 +376,14 @@ c.yaml:9: channels.slack.create.harnesses[1]: "nada" is not a known harness — 
 	}
 }
 
-func TestAVeryWrongFileDoesNotFillTheTerminal(t *testing.T) {
+func TestALongListOfProblemsIsCut(t *testing.T) {
 	t.Parallel()
 	text := "version: 1\n"
 	for i := range 1000 {
 		text += fmt.Sprintf("zzzz%d: 1\n", i)
 	}
-	_, err := parse(text)
-	if n := strings.Count(err.Error(), "\n"); n != maxShown {
+	_, err := parseText(text)
+	if n := strings.Count(err.Error(), "\n"); n != maxProblemsShown {
 		t.Errorf("%d lines", n+1)
 	}
 	var refused *Error
@@ -400,7 +400,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, err := at().parse("/f/c.yaml", data)
+		c, err := testLoader().parse("/f/c.yaml", data)
 		if (c == nil) == (err == nil) {
 			t.Fatalf("neither refused nor applied whole: %v, %v", c, err)
 		}

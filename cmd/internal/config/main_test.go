@@ -10,8 +10,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// folderOfOurs is a temporary folder without links in its path and with mode 0700.
-func folderOfOurs(t *testing.T) string {
+// privateTempDir is a temporary folder without links in its path and with mode 0700.
+func privateTempDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -21,7 +21,7 @@ func folderOfOurs(t *testing.T) string {
 	return dir
 }
 
-func write(t *testing.T, path, text string) {
+func writeFile(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		t.Fatal(err)
@@ -38,15 +38,17 @@ func chmod(t *testing.T, path string, mode os.FileMode) {
 	}
 }
 
-// at is a loader whose folders do not depend on the machine.
-func at() Loader { return Loader{Workdir: "/w", Home: "/home/op"} }
+// testLoader is a loader whose folders do not depend on the machine.
+func testLoader() Loader { return Loader{Workdir: "/w", Home: "/home/op"} }
 
-// parse reads text as if it were the file c.yaml.
-func parse(text string) (*Config, error) { return at().parse("/etc/loop/c.yaml", []byte(text)) }
+// parseText reads text as if it were the file c.yaml.
+func parseText(text string) (*Config, error) {
+	return testLoader().parse("/etc/loop/c.yaml", []byte(text))
+}
 
 func mustParse(t *testing.T, text string) *Config {
 	t.Helper()
-	c, err := parse(text)
+	c, err := parseText(text)
 	if err != nil {
 		t.Fatalf("refused:\n%v", err)
 	}

@@ -13,12 +13,12 @@ import (
 	"the-loop/threads"
 )
 
-// Sessions is what the core asks of the configuration. own are the variables that every pane gets whatever the env file
+// SessionsConfig is what the core asks of the configuration. own are the variables that every pane gets whatever the env file
 // says.
-func (c *Config) Sessions(own map[string]string) sessions.Config {
+func (c *Config) SessionsConfig(own map[string]string) sessions.Config {
 	t := c.Routing.Tmux
 	s := sessions.Config{Enabled: c.Standing.Enabled, RemainOnExit: t.RemainOnExit, Resume: t.ResumeOnRespawn,
-		Probe: t.ResumeProbe, KillGrace: t.HarnessKillGrace, Env: c.environment, OwnEnv: own, Slack: c.Slack.Enabled,
+		Probe: t.ResumeProbe, KillGrace: t.HarnessKillGrace, Env: c.readEnvFile, OwnEnv: own, Slack: c.Slack.Enabled,
 		Defaults: sessions.Defaults{Harness: c.Routing.DefaultHarness, HarnessArgs: c.Routing.HarnessArgs, Cwd: c.Routing.SpawnWorkdir}}
 	for _, d := range c.Standing.Sessions {
 		s.Declared = append(s.Declared, d.definition())
@@ -32,9 +32,9 @@ func (s Session) definition() sessions.Definition {
 		Slack: sessions.SlackDefinition{Enabled: s.Slack.Enabled, Channel: s.Slack.Channel}}
 }
 
-// environment is what the env file declares now, less what no pane may get: the names that tmux owns, and the names of
+// readEnvFile is what the env file declares now, less what no pane may get: the names that tmux owns, and the names of
 // our own tokens and secrets.
-func (c *Config) environment() (sessions.EnvFile, error) {
+func (c *Config) readEnvFile() (sessions.EnvFile, error) {
 	file, err := envstate.Declared(c.EnvFile)
 	if errors.Is(err, envstate.ErrNotConfigured) {
 		return sessions.EnvFile{}, nil
@@ -60,7 +60,7 @@ func (c *Config) HarnessSet(builtin ...sessions.Harness) harness.Set {
 		}
 		t := harness.Template{Title: name, Binary: h.Binary, Args: h.Args, ResumeArgs: h.ResumeArgs,
 			CommandPrefixes: h.CommandPrefixes, SubmitDelay: h.SubmitDelay}
-		if h.Reports {
+		if h.UsesReports {
 			all = append(all, harness.ReportingTemplate{Template: t, ReportDir: filepath.Join(c.StateRoot, "reports")})
 		} else {
 			all = append(all, t)
@@ -74,8 +74,8 @@ func (c *Config) EventLogOptions() eventlog.Options {
 	return eventlog.Options{MaxBytes: c.EventLog.MaxBytes}
 }
 
-// Bot is what the Slack surface asks of the configuration. suspended says that the file as it is now does not validate.
-func (c *Config) Bot(suspended bool) bot.Config {
+// BotConfig is what the Slack surface asks of the configuration. suspended says that the file as it is now does not validate.
+func (c *Config) BotConfig(suspended bool) bot.Config {
 	r := c.Slack.Receipts
 	return bot.Config{Channel: c.Slack.Channel, AllowShared: c.Slack.AllowSharedChannels, Users: c.Slack.AuthorizedUsers,
 		Create:         bot.Limits{CwdRoots: c.Slack.Create.CwdRoots, Harnesses: c.Slack.Create.Harnesses},

@@ -54,37 +54,37 @@ func (s *schema) validate(d *document) error {
 	return nil
 }
 
-func addKey(name string) string {
+func missingKeyAdvice(name string) string {
 	if name == "version" {
 		return "write version: 1 as the first line"
 	}
 	return "add it"
 }
 
-// unknownKey is the message for a name that the block at does not have.
-func unknownKey(at map[string]any, name string) string {
+// unknownKeyMessage is the message for a name that the block at does not have.
+func unknownKeyMessage(at map[string]any, name string) string {
 	if message, ok := at["patternErrorMessage"].(string); ok {
 		return message
 	}
 	properties, _ := at["properties"].(map[string]any)
 	known := slices.Sorted(maps.Keys(properties))
 	for _, k := range known {
-		if similar(k, name) {
+		if isSimilar(k, name) {
 			return fmt.Sprintf("is not known — did you mean %s?", k)
 		}
 	}
 	return "is not known — here there are " + strings.Join(known, ", ")
 }
 
-// similar reports whether b could be a misspelt a: equal but for case, dashes and underscores, or one or two letters off.
-func similar(a, b string) bool {
+// isSimilar reports whether b could be a misspelt a: equal but for case, dashes and underscores, or one or two letters off.
+func isSimilar(a, b string) bool {
 	plain := strings.NewReplacer("-", "", "_", "")
 	a, b = strings.ToLower(plain.Replace(a)), strings.ToLower(plain.Replace(b))
-	return a == b || len(b) < 40 && distance(a, b) <= min(2, len(a)/3)
+	return a == b || len(b) < 40 && editDistance(a, b) <= min(2, len(a)/3)
 }
 
-// distance is the number of letters to insert, remove or replace between a and b.
-func distance(a, b string) int {
+// editDistance is the number of letters to insert, remove or replace between a and b.
+func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j
@@ -115,17 +115,17 @@ func typeName(t string) string {
 
 // rangeMessage gives both ends, whichever was passed.
 func rangeMessage(at map[string]any) string {
-	return fmt.Sprintf("is out of range — use %s to %s", numeral(at["minimum"]), numeral(at["maximum"]))
+	return fmt.Sprintf("is out of range — use %s to %s", formatNumber(at["minimum"]), formatNumber(at["maximum"]))
 }
 
-func numeral(v any) string {
+func formatNumber(v any) string {
 	if f, ok := v.(float64); ok {
 		return strconv.FormatFloat(f, 'f', -1, 64)
 	}
 	return fmt.Sprint(v)
 }
 
-func list(values []any) string {
+func joinChoices(values []any) string {
 	words := make([]string, len(values))
 	for i, v := range values {
 		words[i] = fmt.Sprint(v)

@@ -11,11 +11,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// walk visits each subschema under its dotted key, references resolved. The key of a list's entries ends in [].
-func walk(s *schema, at map[string]any, key string, visit func(key string, at map[string]any)) {
+// walkSchema visits each subschema under its dotted key, references resolved. The key of a list's entries ends in [].
+func walkSchema(s *schema, at map[string]any, key string, visit func(key string, at map[string]any)) {
 	merged := maps.Clone(at)
 	if ref, ok := at["$ref"].(string); ok {
-		target := maps.Clone(s.resolve(map[string]any{"$ref": ref}))
+		target := maps.Clone(s.resolveRef(map[string]any{"$ref": ref}))
 		maps.Copy(target, at)
 		merged = target
 	}
@@ -35,7 +35,7 @@ func walk(s *schema, at map[string]any, key string, visit func(key string, at ma
 		children[key+"[]"] = items
 	}
 	for childKey, child := range children {
-		walk(s, child.(map[string]any), childKey, visit)
+		walkSchema(s, child.(map[string]any), childKey, visit)
 	}
 }
 
@@ -48,16 +48,16 @@ func testSchema(t *testing.T) *schema {
 	return s
 }
 
-// explained are the keywords that [schema.explain] knows; the others say nothing of what is valid.
-var explained = []string{"type", "enum", "const", "minimum", "maximum", "minLength", "maxLength", "pattern", "required", "properties", "patternProperties",
+// explainedKeywords are the keywords that [schema.explain] knows; the others say nothing of what is valid.
+var explainedKeywords = []string{"type", "enum", "const", "minimum", "maximum", "minLength", "maxLength", "pattern", "required", "properties", "patternProperties",
 	"additionalProperties", "items", "$ref", "$defs", "$schema", "$id", "title", "description", "default", "patternErrorMessage"}
 
 func TestEveryKeywordOfTheSchemaIsExplained(t *testing.T) {
 	t.Parallel()
 	s := testSchema(t)
-	walk(s, s.root, "", func(key string, at map[string]any) {
+	walkSchema(s, s.root, "", func(key string, at map[string]any) {
 		for keyword := range at {
-			if !slices.Contains(explained, keyword) {
+			if !slices.Contains(explainedKeywords, keyword) {
 				t.Errorf("%s: %s would be refused without saying why", key, keyword)
 			}
 		}
@@ -67,7 +67,7 @@ func TestEveryKeywordOfTheSchemaIsExplained(t *testing.T) {
 func TestEveryKeyOfTheSchemaIsDescribedAndClosed(t *testing.T) {
 	t.Parallel()
 	s := testSchema(t)
-	walk(s, s.root, "", func(key string, at map[string]any) {
+	walkSchema(s, s.root, "", func(key string, at map[string]any) {
 		if text, _ := at["description"].(string); text == "" {
 			t.Errorf("%s has no description", key)
 		}
@@ -85,8 +85,8 @@ func TestEveryKeyOfTheSchemaIsDescribedAndClosed(t *testing.T) {
 	})
 }
 
-// leaves flattens a value to its dotted keys, down to anything that is not a block of fixed keys.
-func leaves(t *testing.T, v any, prefix string) map[string]any {
+// flatten flattens a value to its dotted keys, down to anything that is not a block of fixed keys.
+func flatten(t *testing.T, v any, prefix string) map[string]any {
 	t.Helper()
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -113,15 +113,15 @@ func leaves(t *testing.T, v any, prefix string) map[string]any {
 
 func TestDefaultsOfTheSchemaAreThoseOfTheProgram(t *testing.T) {
 	t.Parallel()
-	want := leaves(t, defaults(), "")
-	maps.Copy(want, leaves(t, defaultHarness(), "harnesses.*"))
-	maps.Copy(want, leaves(t, defaultSession(), "standingSessions.sessions[]"))
+	want := flatten(t, defaults(), "")
+	maps.Copy(want, flatten(t, defaultHarness(), "harnesses.*"))
+	maps.Copy(want, flatten(t, defaultSession(), "standingSessions.sessions[]"))
 	for _, required := range []string{"version", "harnesses.*.binary", "standingSessions.sessions[].name"} {
 		delete(want, required)
 	}
 	got := map[string]any{}
 	s := testSchema(t)
-	walk(s, s.root, "", func(key string, at map[string]any) {
+	walkSchema(s, s.root, "", func(key string, at map[string]any) {
 		if d, ok := at["default"]; ok {
 			got[key] = d
 		}
@@ -131,7 +131,7 @@ func TestDefaultsOfTheSchemaAreThoseOfTheProgram(t *testing.T) {
 	}
 }
 
-func TestSchemaHandsOutACopy(t *testing.T) {
+func TestSchemaReturnsACopy(t *testing.T) {
 	t.Parallel()
 	Schema()[0] = 'x'
 	if !bytes.Equal(Schema(), schemaJSON) || !json.Valid(Schema()) {

@@ -14,14 +14,14 @@ import (
 // trustPath is the list of accepted configurations: one absolute path a line.
 func trustPath(home string) string { return filepath.Join(home, ".the-loop", "trusted") }
 
-// Trusted reports whether the path was accepted. The contents may have changed since: acceptance is of the place, whose
+// IsTrusted reports whether the path was accepted. The contents may have changed since: acceptance is of the place, whose
 // owner is asked at each use.
-func Trusted(home, path string) (bool, error) {
-	path, err := canonical(path)
+func IsTrusted(home, path string) (bool, error) {
+	path, err := canonicalPath(path)
 	if err != nil {
 		return false, err
 	}
-	list, err := readTrust(home)
+	list, err := readTrustList(home)
 	if err != nil {
 		return false, err
 	}
@@ -33,22 +33,22 @@ func Trusted(home, path string) (bool, error) {
 	return false, nil
 }
 
-// Trust accepts the configuration at path from now on. It must exist and be ours alone ([ErrNotOurs]).
+// Trust accepts the configuration at path from now on. It must exist and be ours alone ([ErrUnsafeFile]).
 func Trust(home, path string) error {
 	abs, err := filepath.Abs(path)
 	if err != nil {
 		return fmt.Errorf("finding the folder of %s: %w", path, err)
 	}
-	if err := checkOwned(abs); err != nil {
+	if err := checkOwnership(abs); err != nil {
 		return err
 	}
-	switch trusted, err := Trusted(home, abs); {
+	switch trusted, err := IsTrusted(home, abs); {
 	case err != nil:
 		return err
 	case trusted:
 		return nil
 	}
-	if abs, err = canonical(abs); err != nil {
+	if abs, err = canonicalPath(abs); err != nil {
 		return err
 	}
 	return appendTrust(home, abs)
@@ -78,8 +78,8 @@ func appendTrust(home, path string) error {
 	return nil
 }
 
-// readTrust reads the list, which must be ours alone too. No list is an empty one.
-func readTrust(home string) ([]byte, error) {
+// readTrustList reads the list, which must be ours alone too. No list is an empty one.
+func readTrustList(home string) ([]byte, error) {
 	if home == "" {
 		return nil, nil
 	}
@@ -90,14 +90,14 @@ func readTrust(home string) ([]byte, error) {
 	case err != nil:
 		return nil, fmt.Errorf("reading the accepted configurations: %w", err)
 	}
-	if err := checkOwned(name); err != nil {
+	if err := checkOwnership(name); err != nil {
 		return nil, err
 	}
 	return readFile(name)
 }
 
-// canonical is the absolute path with every link resolved, so that a link that is moved later is another path.
-func canonical(path string) (string, error) {
+// canonicalPath is the absolute path with every link resolved, so that a link that is moved later is another path.
+func canonicalPath(path string) (string, error) {
 	abs, err := filepath.Abs(path)
 	if err == nil {
 		abs, err = filepath.EvalSymlinks(abs)
@@ -106,20 +106,20 @@ func canonical(path string) (string, error) {
 		return "", fmt.Errorf("finding out what %s is: %w", path, err)
 	}
 	if strings.ContainsAny(abs, "\r\n") {
-		return "", fmt.Errorf("%w: its path %q has a line break — rename the folder", ErrNotOurs, abs)
+		return "", fmt.Errorf("%w: its path %q has a line break — rename the folder", ErrUnsafeFile, abs)
 	}
 	return abs, nil
 }
 
-// checkOwned asks that a file and its folder are what they seem, belong to us and can be written by nobody else.
-func checkOwned(path string) error {
+// checkOwnership asks that a file and its folder are what they seem, belong to us and can be written by nobody else.
+func checkOwnership(path string) error {
 	for _, p := range []string{filepath.Dir(path), path} {
 		info, err := os.Lstat(p)
 		if err != nil {
 			return fmt.Errorf("looking at the owner of a configuration: %w", err)
 		}
 		if fault := ownershipFault(info, p == path); fault != "" {
-			return fmt.Errorf("%w: %s %s", ErrNotOurs, p, fault)
+			return fmt.Errorf("%w: %s %s", ErrUnsafeFile, p, fault)
 		}
 	}
 	return nil

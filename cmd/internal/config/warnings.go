@@ -13,7 +13,7 @@ import (
 // Warnings is what is allowed but probably not meant, or not safe. It looks at the files as they are now.
 func (c *Config) Warnings() []Problem {
 	var w []Problem
-	add := func(key, message string) { w = append(w, c.Problem(key, message)) }
+	add := func(key, message string) { w = append(w, c.ProblemAt(key, message)) }
 	for _, p := range []string{c.Path, filepath.Dir(c.Path)} {
 		if mode, err := modeOf(p); err == nil && mode&0o022 != 0 {
 			add("", p+" can be written by others, who could make the-loop run anything — run chmod go-w on it")
@@ -53,9 +53,9 @@ func (c *Config) warnEnvFile(add func(key, message string)) {
 func (c *Config) warnState(add func(key, message string)) {
 	root := resolveLinks(c.StateRoot)
 	for _, s := range c.Standing.Sessions {
-		if within(root, resolveLinks(s.Cwd)) {
+		if isWithin(root, resolveLinks(s.Cwd)) {
 			key := s.Position.Key + ".cwd"
-			if s.Inherits.Cwd {
+			if s.Inherited.Cwd {
 				key = s.Position.Key
 			}
 			add(key, fmt.Sprintf("works in %s, which contains the state in %s — move state.root out of the folders of agents", s.Cwd, c.StateRoot))
@@ -76,8 +76,8 @@ func resolveLinks(path string) string {
 	}
 }
 
-// within reports whether path is dir or below it.
-func within(path, dir string) bool {
+// isWithin reports whether path is dir or below it.
+func isWithin(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
 }
@@ -89,7 +89,7 @@ func (c *Config) warnSlack(add func(key, message string)) {
 	if c.Slack.Channel == "" {
 		add("channels.slack.channel", "is empty, so sessions made at run time without a channel are not announced — add the id of a channel (C…)")
 	}
-	if u, err := url.Parse(c.Slack.APIURL); err == nil && u.Scheme == "http" && !loopback(u.Hostname()) {
+	if u, err := url.Parse(c.Slack.APIURL); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
 		add("channels.slack.apiUrl", "sends the tokens over the network in the clear — use https")
 	}
 }

@@ -11,10 +11,10 @@ import (
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	dir := folderOfOurs(t)
+	dir := privateTempDir(t)
 	path, env := filepath.Join(dir, "etc", "c.yaml"), filepath.Join(dir, "etc", "agents.env")
-	write(t, env, "A=b\n")
-	write(t, path, `version: 1
+	writeFile(t, env, "A=b\n")
+	writeFile(t, path, `version: 1
 state: {root: ../link/state}
 env: {file: agents.env}
 standingSessions:

@@ -16,23 +16,23 @@ import (
 type Snapshot struct {
 	Config *Config   // the last valid one
 	Err    error     // why the file as it is now is refused, naming the key; nil when Config is the file
-	At     time.Time // when this became so
+	Since  time.Time // when this became so
 }
 
 // WatchOptions sets a [Watcher]'s pace. The zero value is what a bot wants.
 type WatchOptions struct {
-	Quiet time.Duration    // how long a changed file must be left alone before it is read; 500 ms
-	Poll  time.Duration    // how often to look without being told, for file systems and folders that tell nothing; 2 s
-	Now   func() time.Time // time.Now
-	Log   *slog.Logger     // none
+	Debounce     time.Duration    // how long a changed file must be left alone before it is read; 500 ms
+	PollInterval time.Duration    // how often to look without being told, for file systems and folders that tell nothing; 2 s
+	Now          func() time.Time // time.Now
+	Log          *slog.Logger     // none
 }
 
-func (o WatchOptions) complete() WatchOptions {
-	if o.Quiet <= 0 {
-		o.Quiet = 500 * time.Millisecond
+func (o WatchOptions) withDefaults() WatchOptions {
+	if o.Debounce <= 0 {
+		o.Debounce = 500 * time.Millisecond
 	}
-	if o.Poll <= 0 {
-		o.Poll = 2 * time.Second
+	if o.PollInterval <= 0 {
+		o.PollInterval = 2 * time.Second
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -47,19 +47,19 @@ func (o WatchOptions) complete() WatchOptions {
 // snapshot carries the error. Run owns all that it starts and has ended it when it returns; the other methods may be
 // called from anywhere at any time.
 type Watcher struct {
-	loader  Loader
-	path    string
-	options WatchOptions
-	current atomic.Pointer[Snapshot]
-	changes chan struct{}
-	asked   chan struct{}
+	loader         Loader
+	path           string
+	options        WatchOptions
+	current        atomic.Pointer[Snapshot]
+	changes        chan struct{}
+	reloadRequests chan struct{}
 }
 
 // NewWatcher makes a watcher of the file at path, from which first was loaded. The loader should have its Workdir set, so
 // that a later change of the current folder changes no path.
 func NewWatcher(l Loader, path string, first *Config, o WatchOptions) *Watcher {
-	w := &Watcher{loader: l, path: path, options: o.complete(), changes: make(chan struct{}, 1), asked: make(chan struct{}, 1)}
-	w.current.Store(&Snapshot{Config: first, At: w.options.Now()})
+	w := &Watcher{loader: l, path: path, options: o.withDefaults(), changes: make(chan struct{}, 1), reloadRequests: make(chan struct{}, 1)}
+	w.current.Store(&Snapshot{Config: first, Since: w.options.Now()})
 	return w
 }
 
@@ -73,7 +73,7 @@ func (w *Watcher) Changes() <-chan struct{} { return w.changes }
 // Reload asks for the file to be read again, after the usual quiet, because what [Loader.Check] looks at has changed.
 func (w *Watcher) Reload() {
 	select {
-	case w.asked <- struct{}{}:
+	case w.reloadRequests <- struct{}{}:
 	default: // one is asked for already
 	}
 }
@@ -82,25 +82,25 @@ func (w *Watcher) Reload() {
 func (w *Watcher) Run(ctx context.Context) {
 	n, err := fsnotify.NewWatcher()
 	if err != nil { // out of inotify instances: looking now and then is enough
-		w.options.Log.Warn("cannot be told of changes of the configuration, looking instead", "every", w.options.Poll, "err", err)
+		w.options.Log.Warn("cannot be told of changes of the configuration, looking instead", "every", w.options.PollInterval, "err", err)
 		w.loop(ctx, nil, nil, func() {})
 		return
 	}
 	defer n.Close()
-	f := &folder{path: filepath.Dir(w.path), notifier: n}
-	f.follow()
-	w.loop(ctx, n.Events, n.Errors, f.follow)
+	f := &folderWatch{path: filepath.Dir(w.path), notifier: n}
+	f.refresh()
+	w.loop(ctx, n.Events, n.Errors, f.refresh)
 }
 
-// folder keeps the notification on a folder that may go away and come back as another one.
-type folder struct {
+// folderWatch keeps the notification on a folder that may go away and come back as another one.
+type folderWatch struct {
 	path     string
 	notifier *fsnotify.Watcher
 	watched  fs.FileInfo // nil: none
 }
 
-// follow watches the folder that is there now. Failing is no harm: the next look tries again.
-func (f *folder) follow() {
+// refresh watches the folder that is there now. Failing is no harm: the next look tries again.
+func (f *folderWatch) refresh() {
 	now, err := os.Stat(f.path)
 	if err != nil {
 		f.watched = nil
@@ -116,18 +116,18 @@ func (f *folder) follow() {
 
 // loop waits for signs of a change and reads the file once they have stopped for a while.
 func (w *Watcher) loop(ctx context.Context, events <-chan fsnotify.Event, failures <-chan error, follow func()) {
-	poll := time.NewTicker(w.options.Poll)
+	poll := time.NewTicker(w.options.PollInterval)
 	defer poll.Stop()
-	quiet := time.NewTimer(w.options.Quiet) // the file may have changed between its first reading and now
+	quiet := time.NewTimer(w.options.Debounce) // the file may have changed between its first reading and now
 	defer quiet.Stop()
-	waiting, seen := true, stampOf(w.path)
-	wait := func() { waiting = true; quiet.Reset(w.options.Quiet) }
+	waiting, seen := true, statFile(w.path)
+	wait := func() { waiting = true; quiet.Reset(w.options.Debounce) }
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case e := <-events:
-			if w.concerns(e) {
+			if w.isRelevant(e) {
 				wait()
 			}
 		case err := <-failures: // an overflow, for instance: something was missed
@@ -135,16 +135,16 @@ func (w *Watcher) loop(ctx context.Context, events <-chan fsnotify.Event, failur
 			wait()
 		case <-poll.C:
 			follow()
-			if now := stampOf(w.path); !now.equal(seen) {
+			if now := statFile(w.path); !now.equal(seen) {
 				seen = now
 				wait()
 			}
-		case <-w.asked:
+		case <-w.reloadRequests:
 			if !waiting { // asking again and again puts nothing off
 				wait()
 			}
 		case <-quiet.C:
-			waiting, seen = false, stampOf(w.path)
+			waiting, seen = false, statFile(w.path)
 			if !w.reload(seen) {
 				wait()
 			}
@@ -152,23 +152,23 @@ func (w *Watcher) loop(ctx context.Context, events <-chan fsnotify.Event, failur
 	}
 }
 
-// concerns reports whether an event may mean another content at our path: the file's own, and those of its folder itself.
-func (w *Watcher) concerns(e fsnotify.Event) bool {
+// isRelevant reports whether an event may mean another content at our path: the file's own, and those of its folder itself.
+func (w *Watcher) isRelevant(e fsnotify.Event) bool {
 	return filepath.Base(e.Name) == filepath.Base(w.path) || filepath.Clean(e.Name) == filepath.Dir(w.path)
 }
 
-// stamp is by what a changed file is known without reading it.
-type stamp struct{ info fs.FileInfo } // nil: there is none
+// fileStamp is by what a changed file is known without reading it.
+type fileStamp struct{ info fs.FileInfo } // nil: there is none
 
-func stampOf(path string) stamp {
+func statFile(path string) fileStamp {
 	info, err := os.Stat(path)
 	if err != nil {
-		return stamp{}
+		return fileStamp{}
 	}
-	return stamp{info}
+	return fileStamp{info}
 }
 
-func (s stamp) equal(o stamp) bool {
+func (s fileStamp) equal(o fileStamp) bool {
 	if s.info == nil || o.info == nil {
 		return s.info == nil && o.info == nil
 	}
@@ -178,13 +178,13 @@ func (s stamp) equal(o stamp) bool {
 
 // reload reads the file and publishes what is new. It reports false, and publishes nothing, when the file changed while
 // it was read.
-func (w *Watcher) reload(before stamp) bool {
+func (w *Watcher) reload(before fileStamp) bool {
 	c, err := w.loader.Load(w.path)
-	if !stampOf(w.path).equal(before) {
+	if !statFile(w.path).equal(before) {
 		return false
 	}
 	old := w.Current()
-	next := Snapshot{Config: c, Err: err, At: w.options.Now()}
+	next := Snapshot{Config: c, Err: err, Since: w.options.Now()}
 	switch {
 	case err == nil && old.Err == nil && old.Config != nil && old.Config.sum == c.sum:
 		return true

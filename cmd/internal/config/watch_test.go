@@ -17,23 +17,23 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// watched is a running watcher of a real file.
-type watched struct {
+// testWatcher is a running watcher of a real file.
+type testWatcher struct {
 	*Watcher
 	t    *testing.T
 	path string
 }
 
-func watch(t *testing.T, l Loader, text string, o WatchOptions) *watched {
+func newTestWatcher(t *testing.T, l Loader, text string, o WatchOptions) *testWatcher {
 	t.Helper()
-	path := filepath.Join(folderOfOurs(t), "etc", "c.yaml")
-	write(t, path, text)
+	path := filepath.Join(privateTempDir(t), "etc", "c.yaml")
+	writeFile(t, path, text)
 	l.Workdir, l.Home = "/w", "/home/op"
 	first, err := l.Load(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &watched{NewWatcher(l, path, first, o), t, path}
+	w := &testWatcher{NewWatcher(l, path, first, o), t, path}
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { w.Run(ctx) })
@@ -41,15 +41,15 @@ func watch(t *testing.T, l Loader, text string, o WatchOptions) *watched {
 	return w
 }
 
-// quick is for files that are changed at once; told relies on notification alone, polled on looking alone.
+// quickOptions is for files that are changed at once; told relies on notification alone, polled on looking alone.
 var (
-	quick  = WatchOptions{Quiet: 10 * time.Millisecond, Poll: 50 * time.Millisecond}
-	told   = WatchOptions{Quiet: 10 * time.Millisecond, Poll: time.Hour}
-	polled = WatchOptions{Quiet: 10 * time.Millisecond, Poll: 10 * time.Millisecond}
+	quickOptions      = WatchOptions{Debounce: 10 * time.Millisecond, PollInterval: 50 * time.Millisecond}
+	notifyOnlyOptions = WatchOptions{Debounce: 10 * time.Millisecond, PollInterval: time.Hour}
+	pollOnlyOptions   = WatchOptions{Debounce: 10 * time.Millisecond, PollInterval: 10 * time.Millisecond}
 )
 
-// until waits for a snapshot that is as wanted.
-func (w *watched) until(what string, wanted func(Snapshot) bool) Snapshot {
+// waitFor waits for a snapshot that is as wanted.
+func (w *testWatcher) waitFor(what string, wanted func(Snapshot) bool) Snapshot {
 	w.t.Helper()
 	timeout := time.After(20 * time.Second)
 	for {
@@ -64,17 +64,17 @@ func (w *watched) until(what string, wanted func(Snapshot) bool) Snapshot {
 	}
 }
 
-func (w *watched) untilHarness(name string) Snapshot {
+func (w *testWatcher) waitForHarness(name string) Snapshot {
 	w.t.Helper()
-	return w.until("harness "+name, func(s Snapshot) bool { return s.Err == nil && s.Config.Routing.DefaultHarness == name })
+	return w.waitFor("harness "+name, func(s Snapshot) bool { return s.Err == nil && s.Config.Routing.DefaultHarness == name })
 }
 
-func (w *watched) untilRefused(text string) Snapshot {
+func (w *testWatcher) waitForError(text string) Snapshot {
 	w.t.Helper()
-	return w.until("refused with "+text, func(s Snapshot) bool { return s.Err != nil && strings.Contains(s.Err.Error(), text) })
+	return w.waitFor("refused with "+text, func(s Snapshot) bool { return s.Err != nil && strings.Contains(s.Err.Error(), text) })
 }
 
-func (w *watched) must(err error) {
+func (w *testWatcher) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)
@@ -85,7 +85,7 @@ func withHarness(name string) string {
 	return "version: 1\nrouting:\n  defaultHarness: " + name + "\n"
 }
 
-func TestAChangedFileIsTakenOver(t *testing.T) {
+func TestAChangedFileIsReloaded(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(path, text string) error{
 		"written in place": func(path, text string) error { return os.WriteFile(path, []byte(text), 0o600) },
@@ -99,13 +99,13 @@ func TestAChangedFileIsTakenOver(t *testing.T) {
 			return errors.Join(os.Remove(path), os.WriteFile(path, []byte(text), 0o600))
 		},
 	} {
-		for how, o := range map[string]WatchOptions{"told": told, "polled": polled} {
+		for how, o := range map[string]WatchOptions{"told": notifyOnlyOptions, "polled": pollOnlyOptions} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				t.Parallel()
-				w := watch(t, Loader{}, withHarness("claude"), o)
+				w := newTestWatcher(t, Loader{}, withHarness("claude"), o)
 				for _, harness := range []string{"codex", "opencode"} { // a watch that is lost is lost at the second change
 					w.must(change(w.path, withHarness(harness)))
-					w.untilHarness(harness)
+					w.waitForHarness(harness)
 				}
 			})
 		}
@@ -114,7 +114,7 @@ func TestAChangedFileIsTakenOver(t *testing.T) {
 
 func TestWhileTheFileIsInvalidTheLastValidOneStays(t *testing.T) {
 	t.Parallel()
-	w := watch(t, Loader{}, withHarness("claude"), quick)
+	w := newTestWatcher(t, Loader{}, withHarness("claude"), quickOptions)
 	first := w.Current()
 	for _, bad := range []struct {
 		text, want string
@@ -124,114 +124,114 @@ func TestWhileTheFileIsInvalidTheLastValidOneStays(t *testing.T) {
 		{"version: 1\nrouting: {tmux: {socketName: [x]}}\n", "c.yaml:2: routing.tmux.socketName: "},
 	} {
 		w.must(os.WriteFile(w.path, []byte(bad.text), 0o600))
-		if s := w.untilRefused(bad.want); s.Config != first.Config || s.At.Before(first.At) {
+		if s := w.waitForError(bad.want); s.Config != first.Config || s.Since.Before(first.Since) {
 			t.Errorf("%q: the valid configuration did not stay: %+v", bad.text, s)
 		}
 	}
 	w.must(os.Remove(w.path))
-	if s := w.untilRefused("does not exist"); s.Config != first.Config {
+	if s := w.waitForError("does not exist"); s.Config != first.Config {
 		t.Errorf("deleted: %+v", s)
 	}
 	w.must(os.WriteFile(w.path, []byte(withHarness("codex")), 0o600))
-	if s := w.untilHarness("codex"); s.Config == first.Config {
+	if s := w.waitForHarness("codex"); s.Config == first.Config {
 		t.Error("the new configuration is the old one")
 	}
 }
 
-func TestGoingBackToTheOldTextEndsTheRefusal(t *testing.T) {
+func TestRestoringTheOldTextClearsTheError(t *testing.T) {
 	t.Parallel()
-	w := watch(t, Loader{}, withHarness("claude"), quick)
+	w := newTestWatcher(t, Loader{}, withHarness("claude"), quickOptions)
 	w.must(os.WriteFile(w.path, nil, 0o600))
-	w.untilRefused("is empty")
+	w.waitForError("is empty")
 	w.must(os.WriteFile(w.path, []byte(withHarness("claude")), 0o600))
-	w.untilHarness("claude")
+	w.waitForHarness("claude")
 }
 
-func TestAFolderThatGoesAwayAndComesBackIsFollowed(t *testing.T) {
+func TestAFolderThatIsRecreatedIsWatched(t *testing.T) {
 	t.Parallel()
-	w := watch(t, Loader{}, withHarness("claude"), quick)
+	w := newTestWatcher(t, Loader{}, withHarness("claude"), quickOptions)
 	dir := filepath.Dir(w.path)
 	w.must(os.RemoveAll(dir))
-	w.untilRefused("does not exist")
+	w.waitForError("does not exist")
 	w.must(errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(w.path, []byte(withHarness("codex")), 0o600)))
-	w.untilHarness("codex")
+	w.waitForHarness("codex")
 
 	w.must(os.Rename(dir, dir+".old")) // the notification goes with the folder that was moved
 	w.must(errors.Join(os.Mkdir(dir, 0o700), os.WriteFile(w.path, []byte(withHarness("opencode")), 0o600)))
-	w.untilHarness("opencode")
+	w.waitForHarness("opencode")
 	w.must(os.WriteFile(w.path, []byte(withHarness("gemini")), 0o600))
-	w.untilHarness("gemini")
+	w.waitForHarness("gemini")
 }
 
-func TestAModeThatLetsOthersWriteRefusesWhatMustBeOurs(t *testing.T) {
+func TestAModeThatLetsOthersWriteIsRefused(t *testing.T) {
 	t.Parallel()
-	for how, o := range map[string]WatchOptions{"told": told, "polled": polled} {
+	for how, o := range map[string]WatchOptions{"told": notifyOnlyOptions, "polled": pollOnlyOptions} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
-			w := watch(t, Loader{OwnedOnly: true}, withHarness("claude"), o)
+			w := newTestWatcher(t, Loader{RequireOwnership: true}, withHarness("claude"), o)
 			w.must(os.Chmod(w.path, 0o666))
-			if s := w.untilRefused("can be written by others"); !errors.Is(s.Err, ErrNotOurs) {
+			if s := w.waitForError("can be written by others"); !errors.Is(s.Err, ErrUnsafeFile) {
 				t.Errorf("got %v", s.Err)
 			}
 			w.must(os.Chmod(w.path, 0o600))
-			w.untilHarness("claude")
+			w.waitForHarness("claude")
 		})
 	}
 }
 
-func TestALinkIsFollowedToItsFile(t *testing.T) {
+func TestTheTargetOfALinkIsWatched(t *testing.T) {
 	t.Parallel()
-	real := filepath.Join(folderOfOurs(t), "real.yaml")
-	w := watch(t, Loader{}, withHarness("claude"), polled)
+	real := filepath.Join(privateTempDir(t), "real.yaml")
+	w := newTestWatcher(t, Loader{}, withHarness("claude"), pollOnlyOptions)
 	w.must(errors.Join(os.WriteFile(real, []byte(withHarness("codex")), 0o600), os.Remove(w.path), os.Symlink(real, w.path)))
-	w.untilHarness("codex")
+	w.waitForHarness("codex")
 	w.must(os.WriteFile(real, []byte(withHarness("opencode")), 0o600))
-	w.untilHarness("opencode")
+	w.waitForHarness("opencode")
 }
 
-func TestReloadAsksTheCheckAgain(t *testing.T) {
+func TestReloadRunsTheCheckAgain(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var taken error
 	l := Loader{Check: func(*Config) error { mu.Lock(); defer mu.Unlock(); return taken }}
 	set := func(err error) { mu.Lock(); defer mu.Unlock(); taken = err }
-	w := watch(t, l, withHarness("claude"), told)
+	w := newTestWatcher(t, l, withHarness("claude"), notifyOnlyOptions)
 	set(errors.New("a name is taken"))
 	w.Reload()
-	w.untilRefused("a name is taken")
+	w.waitForError("a name is taken")
 	set(nil)
 	w.Reload()
-	w.untilHarness("claude")
+	w.waitForHarness("claude")
 }
 
 // A program that writes in pieces pauses less than the quiet time between them.
-func TestAFileIsReadOnlyAfterItWasLeftAlone(t *testing.T) {
+func TestAFileIsReadAfterTheDebounceTime(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(folderOfOurs(t), "c.yaml")
-	write(t, path, withHarness("claude"))
+	path := filepath.Join(privateTempDir(t), "c.yaml")
+	writeFile(t, path, withHarness("claude"))
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		first, err := at().Load(path)
+		first, err := testLoader().Load(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := NewWatcher(at(), path, first, WatchOptions{Log: slog.New(slog.NewTextHandler(&log, nil)), Poll: time.Hour})
+		w := NewWatcher(testLoader(), path, first, WatchOptions{Log: slog.New(slog.NewTextHandler(&log, nil)), PollInterval: time.Hour})
 		ctx, stop := context.WithCancel(t.Context())
 		events := make(chan fsnotify.Event)
 		done := make(chan struct{})
 		go func() { defer close(done); w.loop(ctx, events, nil, func() {}) }()
 		text := withHarness("codex")
 		for i := range len(text) {
-			write(t, path, text[:i])
+			writeFile(t, path, text[:i])
 			events <- fsnotify.Event{Name: path, Op: fsnotify.Write}
 			<-time.After(499 * time.Millisecond)
 		}
-		write(t, path, text)
+		writeFile(t, path, text)
 		events <- fsnotify.Event{Name: path, Op: fsnotify.Write}
 		written := time.Now()
 		<-w.Changes()
-		if s := w.Current(); s.Err != nil || s.Config.Routing.DefaultHarness != "codex" || s.At.Sub(written) != 500*time.Millisecond {
-			t.Errorf("after %v: %+v", s.At.Sub(written), s)
+		if s := w.Current(); s.Err != nil || s.Config.Routing.DefaultHarness != "codex" || s.Since.Sub(written) != 500*time.Millisecond {
+			t.Errorf("after %v: %+v", s.Since.Sub(written), s)
 		}
 		events <- fsnotify.Event{Name: path + ".swp", Op: fsnotify.Write}
 		stop()
@@ -244,19 +244,19 @@ func TestAFileIsReadOnlyAfterItWasLeftAlone(t *testing.T) {
 
 func TestRunEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(folderOfOurs(t), "c.yaml")
-	write(t, path, withHarness("claude"))
+	path := filepath.Join(privateTempDir(t), "c.yaml")
+	writeFile(t, path, withHarness("claude"))
 	for range 20 {
 		ctx, stop := context.WithCancel(t.Context())
-		w := NewWatcher(at(), path, nil, quick)
+		w := NewWatcher(testLoader(), path, nil, quickOptions)
 		stop()
 		w.Run(ctx) // goleak holds that nothing is left
 	}
 }
 
-func TestReadersAndChangesAtOnce(t *testing.T) {
+func TestConcurrentReadersAndChanges(t *testing.T) {
 	t.Parallel()
-	w := watch(t, Loader{}, withHarness("claude"), WatchOptions{Quiet: time.Millisecond, Poll: time.Millisecond})
+	w := newTestWatcher(t, Loader{}, withHarness("claude"), WatchOptions{Debounce: time.Millisecond, PollInterval: time.Millisecond})
 	var readers sync.WaitGroup
 	ctx, stop := context.WithCancel(t.Context())
 	for range 4 {
@@ -273,7 +273,7 @@ func TestReadersAndChangesAtOnce(t *testing.T) {
 	for i := range 50 {
 		w.must(os.WriteFile(w.path, []byte(withHarness(fmt.Sprintf("h%d", i))), 0o600))
 	}
-	w.untilHarness("h49")
+	w.waitForHarness("h49")
 	stop()
 	readers.Wait()
 }

@@ -15,8 +15,8 @@ import (
 	"the-loop/bot/render"
 )
 
-// declare writes the env file as an editor does that replaces it.
-func (s *site) declare(lines ...string) {
+// writeEnvFile writes the env file as an editor does that replaces it.
+func (s *testEnv) writeEnvFile(lines ...string) {
 	s.t.Helper()
 	path := filepath.Join(s.dir, "agents.env")
 	if err := os.WriteFile(path+"~", []byte(strings.Join(lines, "\n")), 0o600); err != nil {
@@ -27,10 +27,10 @@ func (s *site) declare(lines ...string) {
 	}
 }
 
-// told waits for a message of the bot in the channel itself that holds the text.
-func (s *site) told(text string) (found localslack.Message) {
+// waitForChannelMessage waits for a message of the bot in the channel itself that holds the text.
+func (s *testEnv) waitForChannelMessage(text string) (found localslack.Message) {
 	s.t.Helper()
-	s.until("the channel is told "+text, func() bool {
+	s.waitFor("the channel is told "+text, func() bool {
 		for _, m := range s.slack.Messages(s.channel) {
 			if m.User == s.slack.BotUserID() && !m.IsReply() && strings.Contains(m.Text, text) {
 				found = m
@@ -43,16 +43,16 @@ func (s *site) told(text string) (found localslack.Message) {
 
 // Credentials are rotated on a real machine: the bot sees the file change and tells the channel, the command line and a button
 // restart, and no value is printed, posted, written down or given to a process in its arguments.
-func TestR_CredentialsAreRotatedAndNoValueIsSeen(t *testing.T) {
+func TestR_CredentialsAreRotatedAndNoValueIsShown(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, localslack.Options{RateLimits: localslack.RateLimitsOff})
-	s.configure(fmt.Sprintf(siteConfig, s.dir, s.channel, s.ann.ID, s.slack.APIURL(), filepath.Base(s.dir)) + "env: {file: agents.env}\n")
+	s := newTestEnv(t, localslack.Options{RateLimits: localslack.RateLimitsOff})
+	s.writeConfig(fmt.Sprintf(testConfig, s.dir, s.channel, s.ann.ID, s.slack.APIURL(), filepath.Base(s.dir)) + "env: {file: agents.env}\n")
 	canary := "canary-" + rand.Text() // not in this program
-	s.declare("TOKEN=" + canary + "-old")
+	s.writeEnvFile("TOKEN=" + canary + "-old")
 	stop := watchArguments(t, canary)
-	b := s.serve()
-	s.must("standing", "start", "helper")
-	s.told("*helper* is running")
+	b := s.startServe()
+	s.mustRun("standing", "start", "helper")
+	s.waitForChannelMessage("*helper* is running")
 	var printed strings.Builder
 	verb := func(want int, args ...string) {
 		t.Helper()
@@ -62,26 +62,26 @@ func TestR_CredentialsAreRotatedAndNoValueIsSeen(t *testing.T) {
 			t.Errorf("the-loop %s: exit code %d, want %d\n%s%s", strings.Join(args, " "), code, want, out, errOut)
 		}
 	}
-	s.declare("TOKEN="+canary+"-new", canary+" is no assignment")
-	m := s.told("sessions 1 of 1 running with a stale environment — `the-loop sessions restart --all`\n• *helper*: `TOKEN`")
+	s.writeEnvFile("TOKEN="+canary+"-new", canary+" is no assignment")
+	m := s.waitForChannelMessage("sessions 1 of 1 running with a stale environment — `the-loop sessions restart --all`\n• *helper*: `TOKEN`")
 	verb(exitOK, "status")
 	verb(exitOK, "status", "--format", "json")
 	verb(exitOK, "sessions", "restart", "--all", "--dry-run")
 	verb(exitOK, "sessions", "restart", "helper", "--format", "json")
-	s.told("No session runs on a stale environment any more (1 running).")
-	s.declare("TOKEN=" + canary + "-newer")
-	m = s.told("sessions 1 of 1 running with a stale environment")
+	s.waitForChannelMessage("No session runs on a stale environment any more (1 running).")
+	s.writeEnvFile("TOKEN=" + canary + "-newer")
+	m = s.waitForChannelMessage("sessions 1 of 1 running with a stale environment")
 	if err := s.ann.Click(context.Background(), s.channel, m.TS, render.ActionRoll); err != nil {
 		t.Fatal(err)
 	}
-	s.until("the button's restart", func() bool {
+	s.waitFor("the button's restart", func() bool {
 		m, _ := s.slack.Message(s.channel, m.TS)
 		return strings.Contains(m.Text, "*helper* was restarted and holds what the env file declares")
 	})
 	for _, args := range [][]string{{"sessions", "restart", "--all"}, {"standing", "restart", "helper"}, {"standing", "list", "--format", "json"}, {"standing", "peek", "helper"}, {"events"}} {
 		verb(exitOK, args...)
 	}
-	s.declare("TOKEN=" + strings.Repeat(canary, 5_000))
+	s.writeEnvFile("TOKEN=" + strings.Repeat(canary, 5_000))
 	verb(exitFailed, "sessions", "restart", "--all")
 	verb(exitFailed, "standing", "restart", "helper")
 	if err := os.Remove(filepath.Join(s.dir, "agents.env")); err != nil {
@@ -89,11 +89,11 @@ func TestR_CredentialsAreRotatedAndNoValueIsSeen(t *testing.T) {
 	}
 	verb(exitUsage, "sessions", "restart", "--all")
 	verb(exitOK, "status")
-	if code := b.end(os.Interrupt); code != exitOK {
+	if code := b.signalAndWait(os.Interrupt); code != exitOK {
 		t.Errorf("serve ends with code %d", code)
 	}
 	stop()
-	places := map[string]string{"what was printed": printed.String(), "serve's standard error": b.errs.String()}
+	places := map[string]string{"what was printed": printed.String(), "serve's standard error": b.stderr.String()}
 	for i, r := range s.slack.Requests() {
 		places[fmt.Sprint("request ", i)] = fmt.Sprintf("%+v", r)
 	}

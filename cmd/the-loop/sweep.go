@@ -15,15 +15,15 @@ import (
 // How old what a session left behind is before it is removed. A hook that ends late writes a moment after its session was
 // deleted, and a lock must be nobody's any more.
 const (
-	leftoverAge = 24 * time.Hour
-	oldLockAge  = 90 * 24 * time.Hour
-	ledgerAge   = 90 * 24 * time.Hour // of a work item that nothing was delivered to
+	staleFileAge   = 24 * time.Hour
+	staleLockAge   = 90 * 24 * time.Hour
+	staleLedgerAge = 90 * 24 * time.Hour // of a work item that nothing was delivered to
 )
 
-// sweep removes what sessions that are no more left behind: reports, settings, locks, and the ids of deliveries that nobody
+// sweepDeletedSessions removes what sessions that are no more left behind: reports, settings, locks, and the ids of deliveries that nobody
 // sends again. What cannot be removed only takes room. Where a record cannot be read nothing is removed: its session may
 // be one of those.
-func (a *app) sweep(ctx context.Context, now time.Time) {
+func (a *app) sweepDeletedSessions(ctx context.Context, now time.Time) {
 	records, unreadable, err := a.registry.List(ctx)
 	if err != nil || len(unreadable) > 0 {
 		return
@@ -33,18 +33,18 @@ func (a *app) sweep(ctx context.Context, now time.Time) {
 		alive[r.ID] = true
 	}
 	root := a.cfg().StateRoot
-	for dir, age := range map[string]time.Duration{"reports": leftoverAge, "run/claude": leftoverAge, "run/locks": oldLockAge} {
-		if err := sweepOf(filepath.Join(root, filepath.FromSlash(dir)), alive, now.Add(-age)); err != nil {
+	for dir, age := range map[string]time.Duration{"reports": staleFileAge, "run/claude": staleFileAge, "run/locks": staleLockAge} {
+		if err := sweepFolder(filepath.Join(root, filepath.FromSlash(dir)), alive, now.Add(-age)); err != nil {
 			a.log.Warn("what deleted sessions left cannot be removed", "err", err)
 		}
 	}
-	if err := a.registry.SweepLedgers(ctx, now.Add(-ledgerAge)); err != nil {
+	if err := a.registry.SweepLedgers(ctx, now.Add(-staleLedgerAge)); err != nil {
 		a.log.Warn("old lists of deliveries cannot be removed", "err", err)
 	}
 }
 
-// sweepOf removes the files of a folder that are named by a session which is not alive, and were not written since before.
-func sweepOf(dir string, alive map[string]bool, before time.Time) error {
+// sweepFolder removes the files of a folder that are named by a session which is not alive, and were not written since before.
+func sweepFolder(dir string, alive map[string]bool, before time.Time) error {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -62,12 +62,12 @@ func sweepOf(dir string, alive map[string]bool, before time.Time) error {
 	return err
 }
 
-// programsKept is how many copies of this program stay, for the agents whose hooks call one.
-const programsKept = 5
+// maxProgramCopies is how many copies of this program stay, for the agents whose hooks call one.
+const maxProgramCopies = 5
 
-// sweepPrograms removes the copies of this program that were used longest ago.
-func sweepPrograms(dir string) {
-	copies, _ := filepath.Glob(filepath.Join(dir, programName+"*")) // the pattern is well-formed
+// sweepProgramCopies removes the copies of this program that were used longest ago.
+func sweepProgramCopies(dir string) {
+	copies, _ := filepath.Glob(filepath.Join(dir, programCopyPrefix+"*")) // the pattern is well-formed
 	used := map[string]time.Time{}
 	for _, path := range copies {
 		if info, err := os.Stat(path); err == nil {
@@ -75,7 +75,7 @@ func sweepPrograms(dir string) {
 		}
 	}
 	slices.SortFunc(copies, func(a, b string) int { return used[b].Compare(used[a]) })
-	for _, path := range copies[min(programsKept, len(copies)):] {
+	for _, path := range copies[min(maxProgramCopies, len(copies)):] {
 		_ = os.Remove(path) // one that stays only takes room
 	}
 }

@@ -13,12 +13,12 @@ import (
 // What packages may allocate before main, in bytes: it tells what they do then, and does not depend on how busy the machine
 // is. An agent waits for each of its hooks, and each is a process of its own.
 const (
-	ownInit   = 120_000 // of one of our packages
-	otherInit = 300_000 // of any other one
-	allInit   = 1_500_000
+	maxOwnInitBytes   = 120_000 // of one of our packages
+	maxOtherInitBytes = 300_000 // of any other one
+	maxTotalInitBytes = 1_500_000
 )
 
-func TestAHookBeginsWithoutHeavyWork(t *testing.T) {
+func TestAHookStartsWithoutHeavyWork(t *testing.T) {
 	t.Parallel()
 	report := filepath.Join(t.TempDir(), "s.jsonl")
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "report", "hook", report)
@@ -46,14 +46,14 @@ func TestAHookBeginsWithoutHeavyWork(t *testing.T) {
 			t.Errorf("%s allocates %d bytes before main, of at most %d: leave that to who first needs it", name, size, limit)
 		}
 	}
-	if packages < 20 || total > allInit {
-		t.Errorf("%d packages allocate %d bytes before main, of at most %d", packages, total, allInit)
+	if packages < 20 || total > maxTotalInitBytes {
+		t.Errorf("%d packages allocate %d bytes before main, of at most %d", packages, total, maxTotalInitBytes)
 	}
 }
 
 func initLimit(name string) int {
-	if name == "main" || strings.HasPrefix(name, module+"/") {
-		return ownInit
+	if name == "main" || strings.HasPrefix(name, modulePath+"/") {
+		return maxOwnInitBytes
 	}
-	return otherInit
+	return maxOtherInitBytes
 }

@@ -13,7 +13,7 @@ import (
 	"the-loop/sessions"
 )
 
-func (c *cli) standingCreate() *cobra.Command {
+func (c *cli) standingCreateCommand() *cobra.Command {
 	var q sessions.CreateRequest
 	var format string
 	cmd := &cobra.Command{Use: "create NAME", Short: "Make a session that the configuration does not declare, and start it", Args: cobra.ExactArgs(1),
@@ -30,10 +30,10 @@ func (c *cli) standingCreate() *cobra.Command {
 	f.StringVar(&q.Slack.Channel, "slack-channel", "", "the id of the channel, C… (default channels.slack.channel)")
 	f.BoolVar(&q.NoAutoStart, "no-auto-start", false, "do not bring it back with the-loop start")
 	f.BoolVar(&q.NoStart, "no-start", false, "only record it")
-	formatFlag(cmd, &format)
+	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if q.Prompt != "" && q.PromptFile != "" {
-			return usage(errors.New("--prompt and --prompt-file have no order between them: give one of the two"))
+			return usageError(errors.New("--prompt and --prompt-file have no order between them: give one of the two"))
 		}
 		q.Name = args[0]
 		if q.Cwd != "" {
@@ -42,7 +42,7 @@ func (c *cli) standingCreate() *cobra.Command {
 		if q.PromptFile != "" {
 			q.PromptFile = c.env.abs(q.PromptFile)
 		}
-		return c.standing(cmd.Context(), q.Name, func(a *app, _ sessions.Ref) error {
+		return c.withStandingSession(cmd.Context(), q.Name, func(a *app, _ sessions.Ref) error {
 			row, err := a.core.Create(cmd.Context(), q)
 			if err != nil {
 				return err
@@ -53,21 +53,21 @@ func (c *cli) standingCreate() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) standingDelete() *cobra.Command {
+func (c *cli) standingDeleteCommand() *cobra.Command {
 	var yes bool
 	var format string
 	cmd := &cobra.Command{Use: "delete NAME", Short: "Stop a created session and remove its record", Args: cobra.ExactArgs(1),
 		Long: `Stop a session and remove its record, so that it does not come back. A declared session is refused: the configuration would
 make it again. It asks first; --yes answers.`}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
-	formatFlag(cmd, &format)
+	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.standing(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
+		return c.withStandingSession(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
 			if err := a.core.CheckDeletable(sessions.DeleteRequest{Ref: ref}); err != nil {
 				return err // before anybody is asked
 			}
 			if !yes {
-				if err := c.sure(fmt.Sprintf("Delete %s and forget its conversation?", ref)); err != nil {
+				if err := c.confirm(fmt.Sprintf("Delete %s and forget its conversation?", ref)); err != nil {
 					return err
 				}
 			}
@@ -81,10 +81,10 @@ make it again. It asks first; --yes answers.`}
 	return cmd
 }
 
-// sure asks on the terminal. Without one there is nobody to ask.
-func (c *cli) sure(question string) error {
+// confirm asks on the terminal. Without one there is nobody to ask.
+func (c *cli) confirm(question string) error {
 	if !term.IsTerminal(int(c.env.in.Fd())) { // /dev/null is a device too
-		return usage(errors.New("there is no terminal to ask on: say --yes"))
+		return usageError(errors.New("there is no terminal to ask on: say --yes"))
 	}
 	if _, err := fmt.Fprintf(c.env.err, "%s [y/N] ", question); err != nil {
 		return err
@@ -100,13 +100,13 @@ func (c *cli) sure(question string) error {
 	return errors.New("nothing was deleted; --yes deletes without asking")
 }
 
-func (c *cli) standingPeek() *cobra.Command {
+func (c *cli) standingPeekCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "peek NAME", Short: "Print what a session's terminal shows", Args: cobra.ExactArgs(1),
 		Long: `Print what a session's terminal shows; of an agent that ended, what it showed last.`}
-	formatFlag(cmd, &format)
+	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.standing(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
+		return c.withStandingSession(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
 			seen, err := a.core.Peek(cmd.Context(), sessions.PeekRequest{Ref: ref})
 			if err != nil {
 				return err

@@ -2,16 +2,16 @@ package main
 
 import "strings"
 
-// shellWords writes an argv as a shell would read it.
-func shellWords(argv []string) string {
+// shellQuoteAll writes an argv as a shell would read it.
+func shellQuoteAll(argv []string) string {
 	quoted := make([]string, len(argv))
 	for i, a := range argv {
-		quoted[i] = shellWord(a)
+		quoted[i] = shellQuote(a)
 	}
 	return strings.Join(quoted, " ")
 }
 
-func shellWord(s string) string {
+func shellQuote(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./:=@%+,", r)
 	}

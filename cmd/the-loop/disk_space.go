@@ -9,31 +9,31 @@ import (
 	"syscall"
 )
 
-// probeSize is how much must fit on the disk for the state to be written.
-const probeSize = 8 << 10
+// diskProbeBytes is how much must fit on the disk for the state to be written.
+const diskProbeBytes = 8 << 10
 
-// roomIn fails when the disk of a state root takes nothing more. The bot cannot say so by itself then: it says how it is in a
+// checkDiskSpace fails when the disk of a state root takes nothing more. The bot cannot say so by itself then: it says how it is in a
 // file. A root that is not there yet has all the room it needs.
-func roomIn(root string) error {
+func checkDiskSpace(root string) error {
 	probe, err := os.CreateTemp(filepath.Join(root, "run"), ".room-*")
 	if err == nil {
 		defer func() { _ = os.Remove(probe.Name()) }()
-		_, err = probe.Write(make([]byte, probeSize))
+		_, err = probe.Write(make([]byte, diskProbeBytes))
 		err = errors.Join(err, probe.Close())
 	}
-	if noRoom(err) {
+	if isDiskFull(err) {
 		return err
 	}
 	return nil
 }
 
-// noRoom reports whether a full disk is what failed. What else there is to be said of the folder, others say.
-func noRoom(err error) bool {
+// isDiskFull reports whether a full disk is what failed. What else there is to be said of the folder, others say.
+func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// fullWords says that the disk of a state root is full, and what to do.
-func fullWords(root string, err error) string {
+// diskFullText says that the disk of a state root is full, and what to do.
+func diskFullText(root string, err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {
 		err = path.Err

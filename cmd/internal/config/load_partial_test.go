@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestSalvageTellsWhereTheStateIsAndDeclaresNothing(t *testing.T) {
+func TestLoadPartialFindsTheStateAndDeclaresNoSession(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		text         string
@@ -21,9 +21,9 @@ func TestSalvageTellsWhereTheStateIsAndDeclaresNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := filepath.Join(folderOfOurs(t), "c.yaml")
-			write(t, path, c.text)
-			got, sure := Loader{}.Salvage(path)
+			path := filepath.Join(privateTempDir(t), "c.yaml")
+			writeFile(t, path, c.text)
+			got, sure := Loader{}.LoadPartial(path)
 			want := filepath.Join(filepath.Dir(path), c.root)
 			if c.root == "~root/x" {
 				want = c.root
@@ -36,7 +36,7 @@ func TestSalvageTellsWhereTheStateIsAndDeclaresNothing(t *testing.T) {
 			}
 		})
 	}
-	if got, sure := (Loader{}).Salvage("/nowhere/c.yaml"); sure || got.StateRoot != "/nowhere" {
+	if got, sure := (Loader{}).LoadPartial("/nowhere/c.yaml"); sure || got.StateRoot != "/nowhere" {
 		t.Errorf("%s, %t", got.StateRoot, sure)
 	}
 }

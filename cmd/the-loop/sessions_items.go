@@ -14,24 +14,24 @@ import (
 	"the-loop/sessions"
 )
 
-// item opens the core for a verb on the session of one work item. No standing session is one.
-func (c *cli) item(ctx context.Context, name string, verb func(*app, sessions.Ref) error) error {
+// withWorkItem opens the core for a verb on the session of one work item. No standing session is one.
+func (c *cli) withWorkItem(ctx context.Context, name string, verb func(*app, sessions.Ref) error) error {
 	ref, err := sessions.ParseWorkItem(name)
 	if err != nil {
 		return err
 	}
-	return c.with(ctx, c.open, func(a *app) error { return verb(a, a.registered(ctx, ref)) })
+	return c.withApp(ctx, c.openApp, func(a *app) error { return verb(a, a.registeredRef(ctx, ref)) })
 }
 
-// registered is the spelling under which a work item's session is shown; of one that nothing knows, the given one.
-func (a *app) registered(ctx context.Context, ref sessions.Ref) sessions.Ref {
+// registeredRef is the spelling under which a work item's session is shown; of one that nothing knows, the given one.
+func (a *app) registeredRef(ctx context.Context, ref sessions.Ref) sessions.Ref {
 	if rec, err := a.registry.Load(ctx, ref); err == nil {
 		return rec.Ref
 	}
 	return ref
 }
 
-func (c *cli) itemRegister() *cobra.Command {
+func (c *cli) sessionsRegisterCommand() *cobra.Command {
 	var q sessions.RegisterRequest
 	var format string
 	cmd := &cobra.Command{Use: "register REF", Short: "Make a work item's session known; its first event starts it", Args: cobra.ExactArgs(1),
@@ -44,12 +44,12 @@ configuration.`}
 	f.StringVar(&q.Conversation, "session-id", "", "the harness's `ID` of the conversation to go on with")
 	f.BoolVar(&q.Slack.Enabled, "slack", true, "announce it in Slack when Slack is enabled; --slack=false does not")
 	f.StringVar(&q.Slack.Channel, "slack-channel", "", "the id of the channel, C… (default channels.slack.channel)")
-	formatFlag(cmd, &format)
+	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if q.Cwd != "" {
 			q.Cwd = c.env.abs(q.Cwd)
 		}
-		return c.item(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
+		return c.withWorkItem(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
 			q.Ref = ref
 			row, err := a.core.Register(cmd.Context(), q)
 			if err != nil {
@@ -61,24 +61,24 @@ configuration.`}
 	return cmd
 }
 
-// itemStates are the states by which sessions can be listed.
-var itemStates = []sessions.State{sessions.StateNew, sessions.StateRunning, sessions.StateEnded, sessions.StateStopped, sessions.StateUnknown, sessions.StateBroken}
+// listableStates are the states by which sessions can be listed.
+var listableStates = []sessions.State{sessions.StateNew, sessions.StateRunning, sessions.StateEnded, sessions.StateStopped, sessions.StateUnknown, sessions.StateBroken}
 
-func (c *cli) itemList() *cobra.Command {
+func (c *cli) sessionsListCommand() *cobra.Command {
 	var format, status string
 	cmd := &cobra.Command{Use: "list", Short: "List the sessions of work items", Args: cobra.NoArgs,
 		Long: `List the sessions of work items, with the deliveries of which nobody can tell whether they arrived. Standing sessions are not
 among them: the-loop standing list.`}
 	cmd.Flags().StringVar(&status, "status", "", "only those that are new, running, ended, stopped, unknown or broken")
-	formatFlag(cmd, &format)
+	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q := sessions.ListRequest{Kind: sessions.KindWorkItem}
 		if status != "" {
-			if q.States = []sessions.State{sessions.State(status)}; !slices.Contains(itemStates, q.States[0]) {
-				return usage(fmt.Errorf("--status is one of %s, not %q", joined(itemStates), status))
+			if q.States = []sessions.State{sessions.State(status)}; !slices.Contains(listableStates, q.States[0]) {
+				return usageError(fmt.Errorf("--status is one of %s, not %q", joinStates(listableStates), status))
 			}
 		}
-		a, err := c.open()
+		a, err := c.openApp()
 		if err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ among them: the-loop standing list.`}
 	return cmd
 }
 
-func joined(states []sessions.State) string {
+func joinStates(states []sessions.State) string {
 	words := make([]string, len(states))
 	for i, s := range states {
 		words[i] = string(s)
@@ -100,11 +100,11 @@ func joined(states []sessions.State) string {
 	return strings.Join(words, ", ")
 }
 
-func (c *cli) itemAttach() *cobra.Command {
-	return c.attachTo("attach REF", "Show the terminal of a work item's session", c.item)
+func (c *cli) sessionsAttachCommand() *cobra.Command {
+	return c.newAttachCommand("attach REF", "Show the terminal of a work item's session", c.withWorkItem)
 }
 
-func (c *cli) itemDeliver() *cobra.Command {
+func (c *cli) sessionsDeliverCommand() *cobra.Command {
 	var q sessions.DeliverRequest
 	var format string
 	cmd := &cobra.Command{Use: "deliver REF --text TEXT", Short: "Take an event of a work item to its session, once", Args: cobra.ExactArgs(1),
@@ -117,16 +117,16 @@ An agent that starts is waited for. While it asks a question, or unsent text sta
 as long as --wait says and then fails, and the same delivery may be brought again.`}
 	cmd.Flags().StringVar(&q.DeliveryID, "delivery-id", "", "the `ID` of the event; without one it is like no other")
 	cmd.Flags().DurationVar(&q.Wait, "wait", 0, "how long to wait for the agent to take text")
-	text := textFlag(cmd)
-	formatFlag(cmd, &format)
+	text := addTextFlag(cmd)
+	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
 		if q.Text, err = text(); err != nil {
 			return err
 		}
 		if q.Wait < 0 || q.Wait > time.Hour {
-			return usage(errors.New("--wait is between 0s and 1h"))
+			return usageError(errors.New("--wait is between 0s and 1h"))
 		}
-		return c.item(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
+		return c.withWorkItem(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
 			q.Ref = ref
 			done, err := a.core.Deliver(cmd.Context(), q)
 			var held *sessions.HeldError
@@ -145,29 +145,29 @@ as long as --wait says and then fails, and the same delivery may be brought agai
 	return cmd
 }
 
-func (c *cli) itemReply() *cobra.Command {
+func (c *cli) sessionsReplyCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "reply REF --text TEXT", Short: "Type a text into the running session of a work item", Args: cobra.ExactArgs(1),
 		Long: `Type a text into the running session of a work item and submit it, once. It starts nothing: only an event does, see deliver. With
 --text - the text is read from standard input. What is printed is as for standing say.`}
-	text := textFlag(cmd)
+	text := addTextFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		words, err := text()
 		if err != nil {
 			return err
 		}
-		return c.item(cmd.Context(), args[0], say(cmd, words))
+		return c.withWorkItem(cmd.Context(), args[0], submitText(cmd, words))
 	}
 	return cmd
 }
 
-func (c *cli) itemClose() *cobra.Command {
+func (c *cli) sessionsCloseCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "close REF", Short: "Stop a work item's session and forget it", Args: cobra.ExactArgs(1),
 		Long: `Stop a work item's session and remove its record. The harness keeps the conversation; its id is in the event log. Which
 deliveries there were stays known.`}
-	formatFlag(cmd, &format)
+	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return c.item(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
+		return c.withWorkItem(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
 			row, err := a.core.Delete(cmd.Context(), sessions.DeleteRequest{Ref: ref})
 			if err != nil {
 				return err
@@ -178,23 +178,23 @@ deliveries there were stays known.`}
 	return cmd
 }
 
-// textFlag adds --text, and returns what reads what was given.
-func textFlag(cmd *cobra.Command) (read func() (string, error)) {
+// addTextFlag adds --text, and returns what reads what was given.
+func addTextFlag(cmd *cobra.Command) (read func() (string, error)) {
 	var text string
 	cmd.Flags().StringVar(&text, "text", "", "the text; - reads standard input")
 	return func() (string, error) {
 		if !cmd.Flags().Changed("text") {
-			return "", usage(errors.New("there is no --text"))
+			return "", usageError(errors.New("there is no --text"))
 		}
 		if text == "-" {
-			data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxText+1))
+			data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxTextBytes+1))
 			if err != nil {
 				return "", fmt.Errorf("read standard input: %w", err)
 			}
 			text = string(data)
 		}
-		if len(text) > maxText {
-			return "", usage(fmt.Errorf("the text is longer than %d bytes", maxText))
+		if len(text) > maxTextBytes {
+			return "", usageError(fmt.Errorf("the text is longer than %d bytes", maxTextBytes))
 		}
 		return text, nil
 	}

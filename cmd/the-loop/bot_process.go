@@ -32,7 +32,7 @@ type service struct {
 // serviceBot is the name of the Slack bot among the services.
 const serviceBot = "bot"
 
-func (s service) words() string {
+func (s service) describe() string {
 	words := "not running"
 	switch {
 	case s.Running:
@@ -49,7 +49,7 @@ func (s service) words() string {
 	return words
 }
 
-func (s service) failed(format string, args ...any) service {
+func (s service) withFailure(format string, args ...any) service {
 	s.Outcome, s.Detail = sessions.OutcomeFailed, fmt.Sprintf(format, args...)
 	return s
 }
@@ -69,10 +69,10 @@ func (a *app) botService() (service, registry.BotState) {
 
 // How long a bot may take to say that it is ready, and to end.
 const (
-	botStartTime   = 20 * time.Second
-	botConnectTime = 3 * time.Second // how long a start waits for Slack once the bot is ready
-	botStopTime    = 20 * time.Second
-	botLook        = 20 * time.Millisecond
+	botStartTimeout   = 20 * time.Second
+	botConnectTimeout = 3 * time.Second // how long a start waits for Slack once the bot is ready
+	botStopTimeout    = 20 * time.Second
+	botPollInterval   = 20 * time.Millisecond
 )
 
 // startBot starts the bot in the background and waits until it is ready. Slack may be down meanwhile.
@@ -85,21 +85,21 @@ func (c *cli) startBot(ctx context.Context, a *app) service {
 	case !s.Enabled:
 		return s
 	}
-	cmd, err := c.detach(a.cfg())
+	cmd, err := c.spawnBot(a.cfg())
 	if err != nil {
-		return s.failed("%v", err)
+		return s.withFailure("%v", err)
 	}
 	defer func() { _ = cmd.Process.Release() }()
-	b := &starting{a: a, pid: cmd.Process.Pid}
-	switch err := b.await(ctx); {
-	case b.ended && b.other: // somebody else started one at the same time
+	b := &botStart{app: a, pid: cmd.Process.Pid}
+	switch err := b.wait(ctx); {
+	case b.exited && b.otherHasLock: // somebody else started one at the same time
 		s, _ = a.botService()
 		s.Outcome = sessions.OutcomeAlreadyRunning
 		return s
-	case b.ended:
-		return s.failed("%s", lastWords(a.cfg().StateRoot))
+	case b.exited:
+		return s.withFailure("%s", lastBotError(a.cfg().StateRoot))
 	case err != nil:
-		return s.failed("process %d has not said that it is ready (%v): see logs/bot.log", b.pid, err)
+		return s.withFailure("process %d has not said that it is ready (%v): see logs/bot.log", b.pid, err)
 	}
 	s.Running, s.PID, s.Outcome = true, b.pid, sessions.OutcomeStarted
 	if !b.connected {
@@ -108,69 +108,69 @@ func (c *cli) startBot(ctx context.Context, a *app) service {
 	return s
 }
 
-// starting is a bot that was started and has not said how it is.
-type starting struct {
-	a         *app
-	pid       int
-	ready     bool // it has the lock and its loops run
-	connected bool
-	ended     bool
-	other     bool // another bot has the lock
+// botStart is a bot that was started and has not said how it is.
+type botStart struct {
+	app          *app
+	pid          int
+	ready        bool // it has the lock and its loops run
+	connected    bool
+	exited       bool
+	otherHasLock bool // another bot has the lock
 }
 
-// await waits until the bot is ready, and then for a moment until it is connected or Slack has refused it.
-func (b *starting) await(ctx context.Context) error {
-	ready, cancel := context.WithTimeout(ctx, botStartTime)
+// wait waits until the bot is ready, and then for a moment until it is connected or Slack has refused it.
+func (b *botStart) wait(ctx context.Context) error {
+	ready, cancel := context.WithTimeout(ctx, botStartTimeout)
 	defer cancel()
-	if err := until(ready, func() bool { b.look(); return b.ended || b.ready }); err != nil || b.ended {
+	if err := pollUntil(ready, func() bool { b.refresh(); return b.exited || b.ready }); err != nil || b.exited {
 		return err
 	}
-	moment, cancel := context.WithTimeout(ctx, botConnectTime)
+	moment, cancel := context.WithTimeout(ctx, botConnectTimeout)
 	defer cancel()
-	_ = until(moment, func() bool { b.look(); return b.ended || b.connected }) // Slack may be away
+	_ = pollUntil(moment, func() bool { b.refresh(); return b.exited || b.connected }) // Slack may be away
 	return nil
 }
 
-func (b *starting) look() {
+func (b *botStart) refresh() {
 	var status unix.WaitStatus
 	if pid, _ := unix.Wait4(b.pid, &status, unix.WNOHANG, nil); pid == b.pid {
-		b.ended = true
+		b.exited = true
 	}
-	state, alive, _ := b.a.registry.BotRunning()
+	state, alive, _ := b.app.registry.BotRunning()
 	ours := alive && state.PID == b.pid
 	b.ready = ours && !state.Written.IsZero()
 	b.connected = b.ready && state.Connected
-	b.other = alive && !ours
+	b.otherHasLock = alive && !ours
 }
 
-// detach runs "serve" in a session and a process group of its own, so that no key and no end of our terminal reaches it.
+// spawnBot runs "serve" in a session and a process group of its own, so that no key and no end of our terminal reaches it.
 // What it says when it ends with an error goes to a file of its own. Its tokens come on a pipe.
-func (c *cli) detach(cfg *config.Config) (*exec.Cmd, error) {
+func (c *cli) spawnBot(cfg *config.Config) (*exec.Cmd, error) {
 	root := cfg.StateRoot
-	self, err := stable(c.env.self, filepath.Join(root, "run"))
+	self, err := stableProgramPath(c.env.self, filepath.Join(root, "run"))
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(botErr(root)), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(botErrorPath(root)), 0o700); err != nil {
 		return nil, err
 	}
-	errs, err := os.OpenFile(botErr(root), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	errs, err := os.OpenFile(botErrorPath(root), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = errs.Close() }()
-	tokens, err := tokenPipe(c.tokens(cfg))
+	tokens, err := newTokenPipe(c.readTokens(cfg))
 	if err != nil {
 		return nil, fmt.Errorf("hand the bot its tokens: %w", err)
 	}
 	defer func() { _ = tokens.Close() }()
 	args := []string{"serve", "--" + flagDetached, "--" + flagTokens}
-	if c.config != "" {
-		args = append(args, "--config", c.env.abs(c.config))
+	if c.configPath != "" {
+		args = append(args, "--config", c.env.abs(c.configPath))
 	}
 	cmd := exec.Command(self, args...)
 	cmd.Dir, cmd.Stdin, cmd.Stderr = c.env.workdir, tokens, errs
-	cmd.Env = withoutSession(without(os.Environ(), cfg.SecretNames()))
+	cmd.Env = withoutSessionVariables(withoutVariables(os.Environ(), cfg.SecretNames()))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start the bot: %w", err)
@@ -178,17 +178,17 @@ func (c *cli) detach(cfg *config.Config) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// withoutSession is an environment without the session of a pane that the bot may be started beside: it outlives that pane, and is
+// withoutSessionVariables is an environment without the session of a pane that the bot may be started beside: it outlives that pane, and is
 // nobody's agent.
-func withoutSession(environ []string) []string {
+func withoutSessionVariables(environ []string) []string {
 	return slices.DeleteFunc(environ, func(entry string) bool {
 		return strings.HasPrefix(entry, sessionVariable+"=") || strings.HasPrefix(entry, instanceVariable+"=")
 	})
 }
 
 // until looks every few milliseconds, until ok or the end of ctx.
-func until(ctx context.Context, ok func() bool) error {
-	tick := time.NewTicker(botLook)
+func pollUntil(ctx context.Context, ok func() bool) error {
+	tick := time.NewTicker(botPollInterval)
 	defer tick.Stop()
 	for !ok() {
 		select {
@@ -200,12 +200,12 @@ func until(ctx context.Context, ok func() bool) error {
 	return nil
 }
 
-// botErr is where a bot in the background says why it ended. Each start begins it anew.
-func botErr(root string) string { return filepath.Join(root, "logs", "bot.err") }
+// botErrorPath is where a bot in the background says why it ended. Each start begins it anew.
+func botErrorPath(root string) string { return filepath.Join(root, "logs", "bot.err") }
 
-// lastWords is why the last bot in the background ended.
-func lastWords(root string) string {
-	if last := lastLine(botErr(root)); last != "" {
+// lastBotError is why the last bot in the background ended.
+func lastBotError(root string) string {
+	if last := lastLine(botErrorPath(root)); last != "" {
 		return last
 	}
 	return "it ended at once: see logs/bot.log"
@@ -231,29 +231,29 @@ func (a *app) stopBot(ctx context.Context) service {
 	case !s.Running:
 		return s
 	case s.PID <= 1:
-		return s.failed("it has not said which process it is; try again")
+		return s.withFailure("it has not said which process it is; try again")
 	}
-	if err := a.askToEnd(state); err != nil {
-		return s.failed("process %d cannot be asked to end: %v", s.PID, err)
+	if err := a.terminateBot(state); err != nil {
+		return s.withFailure("process %d cannot be asked to end: %v", s.PID, err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, botStopTime)
+	ctx, cancel := context.WithTimeout(ctx, botStopTimeout)
 	defer cancel()
-	if err := until(ctx, func() bool { return !a.holds(state) }); err != nil {
-		return s.failed("it has not ended in %s: see logs/bot.log", botStopTime)
+	if err := pollUntil(ctx, func() bool { return !a.holdsBotLock(state) }); err != nil {
+		return s.withFailure("it has not ended in %s: see logs/bot.log", botStopTimeout)
 	}
 	s.Running, s.Outcome = false, sessions.OutcomeStopped
 	return s
 }
 
-// askToEnd sends TERM. The process is held by its descriptor before the lock is asked again, so that a number that was
+// terminateBot sends TERM. The process is held by its descriptor before the lock is asked again, so that a number that was
 // given away meanwhile is not signalled.
-func (a *app) askToEnd(state registry.BotState) error {
+func (a *app) terminateBot(state registry.BotState) error {
 	p, err := os.FindProcess(state.PID)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = p.Release() }()
-	if !a.holds(state) {
+	if !a.holdsBotLock(state) {
 		return nil
 	}
 	if err := p.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
@@ -262,8 +262,8 @@ func (a *app) askToEnd(state registry.BotState) error {
 	return nil
 }
 
-// holds reports whether that bot has the lock.
-func (a *app) holds(state registry.BotState) bool {
+// holdsBotLock reports whether that bot has the lock.
+func (a *app) holdsBotLock(state registry.BotState) bool {
 	now, alive, _ := a.registry.BotRunning()
 	return alive && now.PID == state.PID && now.Started.Equal(state.Started)
 }

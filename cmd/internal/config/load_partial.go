@@ -9,11 +9,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Salvage is what can be told of a file that [Loader.Load] refuses: where the state is and which tmux server is used. It
+// LoadPartial is what can be told of a file that [Loader.Load] refuses: where the state is and which tmux server is used. It
 // is enough to stop what runs, and for nothing else: it declares no session and lets nobody in. What cannot be read is
 // the default; sure says that state.root was not guessed.
-func (l Loader) Salvage(path string) (c *Config, sure bool) {
-	path = absolute(path, l.Workdir, l.Home)
+func (l Loader) LoadPartial(path string) (c *Config, sure bool) {
+	path = absolutePath(path, l.Workdir, l.Home)
 	var raw struct {
 		State   struct{ Root string }
 		Routing struct {
@@ -33,18 +33,18 @@ func (l Loader) Salvage(path string) (c *Config, sure bool) {
 		}
 	}
 	r := &resolver{document: &document{file: path}, home: l.Home}
-	c = &Config{Path: path, StateRoot: r.path("state.root", raw.State.Root, filepath.Dir(path))}
+	c = &Config{Path: path, StateRoot: r.resolvePath("state.root", raw.State.Root, filepath.Dir(path))}
 	usual := defaults().Routing.Tmux
 	c.Routing.Tmux = Tmux{SocketName: usual.SocketName, RemainOnExit: usual.RemainOnExit, HarnessKillGrace: seconds(usual.HarnessKillGraceSeconds)}
-	if salvageableName().MatchString(raw.Routing.Tmux.SocketName) {
+	if socketNamePattern().MatchString(raw.Routing.Tmux.SocketName) {
 		c.Routing.Tmux.SocketName = raw.Routing.Tmux.SocketName
 	}
-	c.EventLog = EventLog{Path: r.optionalPath("eventLog.path", raw.EventLog.Path, filepath.Dir(path)), MaxBytes: defaults().EventLog.MaxSizeMB << 20}
+	c.EventLog = EventLog{Path: r.resolveOptionalPath("eventLog.path", raw.EventLog.Path, filepath.Dir(path)), MaxBytes: defaults().EventLog.MaxSizeMB << 20}
 	if c.EventLog.Path == "" {
 		c.EventLog.Path = filepath.Join(c.StateRoot, "logs", "events.jsonl")
 	}
 	return c, err == nil && len(r.problems) == 0
 }
 
-// salvageableName is a name for a tmux server that can be used without the schema's word for it.
-var salvageableName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,39}$`) })
+// socketNamePattern is a name for a tmux server that can be used without the schema's word for it.
+var socketNamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,39}$`) })

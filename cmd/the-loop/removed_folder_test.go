@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// homeless is what is run from a folder that was removed, in this order, with the code that it ends with. Every command is in it.
-var homeless = []struct {
+// removedFolderRuns is what is run from a folder that was removed, in this order, with the code that it ends with. Every command is in it.
+var removedFolderRuns = []struct {
 	code int
 	args string
 }{
@@ -35,7 +35,7 @@ func TestEveryCommandWorksInAFolderThatWasRemoved(t *testing.T) {
 	}
 	socket := "tls-" + strings.ToLower(rand.Text()[:10])
 	t.Cleanup(func() {
-		takeDown(t, socket)
+		endTmuxServer(t, socket)
 		if err := os.RemoveAll(home); err != nil {
 			t.Error(err)
 		}
@@ -50,7 +50,7 @@ func TestEveryCommandWorksInAFolderThatWasRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	env := append(os.Environ(), runVariable+"=1", "HOME="+home, "TMUX=", "PWD=")
-	for i, line := range homeless {
+	for i, line := range removedFolderRuns {
 		cmd := exec.Command("sh", "-c", `mkdir -p "$1" && cd "$1" && rmdir "$1" && shift && exec "$@"`, "sh", filepath.Join(home, "gone"))
 		for _, word := range strings.Fields(line.args) {
 			cmd.Args = append(cmd.Args, strings.ReplaceAll(word, "$HOME", home))
@@ -69,10 +69,10 @@ func TestEveryCommandWorksInAFolderThatWasRemoved(t *testing.T) {
 
 func TestEveryCommandIsTriedInAFolderThatWasRemoved(t *testing.T) {
 	t.Parallel()
-	for _, cmd := range allCommands(newRoot(system())) {
+	for _, cmd := range allCommands(newRootCommand(systemEnvironment())) {
 		name := strings.TrimPrefix(cmd.CommandPath(), "the-loop ")
 		tried := func(args string) bool { return args == name || strings.HasPrefix(args, name+" ") }
-		if cmd.Hidden || cmd.HasSubCommands() || slices.ContainsFunc(homeless, func(l struct {
+		if cmd.Hidden || cmd.HasSubCommands() || slices.ContainsFunc(removedFolderRuns, func(l struct {
 			code int
 			args string
 		}) bool {
