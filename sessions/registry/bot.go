@@ -21,19 +21,19 @@ const botPatience = 100 * time.Millisecond
 // BotInfo is what a bot says of itself when it takes the lock.
 type BotInfo struct {
 	Started time.Time
-	App     string // id of the Slack app; may be empty
+	App     string // id of the chat app; may be empty
 }
 
 // BotState is what a bot last said of itself. Whether it is alive is the lock's word, not the file's.
 type BotState struct {
 	PID         int       `json:"pid"`
-	App         string    `json:"app,omitempty"`  // id of the Slack app
+	App         string    `json:"app,omitempty"`  // id of the chat app
 	Team        string    `json:"team,omitempty"` // id of the workspace
 	Started     time.Time `json:"started,omitzero"`
 	Written     time.Time `json:"written,omitzero"` // when this was said
 	Connected   bool      `json:"connected"`
 	LastFrame   time.Time `json:"lastFrame,omitzero"` // of the socket, pings included
-	Connections int       `json:"connections"`        // of the app, as Slack counts them; more than one: another bot has it too
+	Connections int       `json:"connections"`        // of the app, as the chat service counts them; more than one: another bot has it too
 	ConfigError string    `json:"configError,omitempty"`
 	Problem     string    `json:"problem,omitempty"` // what keeps it from doing its work, in words
 	Bound       int       `json:"bound"`             // threads that are bound to a session
@@ -61,7 +61,7 @@ func (e *BotHeldError) Error() string {
 		text += ", since " + e.Started.Format(time.RFC3339)
 	}
 	if e.App != "" {
-		text += ", Slack app " + e.App
+		text += ", app " + e.App
 	}
 	return text
 }

@@ -22,7 +22,20 @@ import (
 const extension = ".json"
 
 // recordFormat is how a record is stored.
-var recordFormat = statefile.Format[sessions.Record]{Version: sessions.RecordVersion}
+var recordFormat = statefile.Format[sessions.Record]{Version: sessions.RecordVersion, Migrations: map[int]statefile.Migration{1: renameSlack}}
+
+// renameSlack leads from version 1 to 2: definition.slack is definition.chat.
+func renameSlack(doc map[string]any) error {
+	definition, ok := doc["definition"].(map[string]any)
+	if !ok {
+		return errors.New("it has no definition")
+	}
+	if chat, ok := definition["slack"]; ok {
+		definition["chat"] = chat
+		delete(definition, "slack")
+	}
+	return nil
+}
 
 // idPattern is what an id may look like: it becomes part of file names and the mark of a pane.
 var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`) }) // slow to compile
