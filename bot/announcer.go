@@ -278,7 +278,7 @@ func (a *announcer) confirmEnded(ctx context.Context, r sessions.Row) (sessions.
 	}
 	looking, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	now, err := a.b.o.Core.InspectLocked(looking, sessions.SettledRequest{Ref: r.Ref})
+	now, err := a.b.o.Core.InspectLocked(looking, sessions.InspectRequest{Ref: r.Ref})
 	switch {
 	case err != nil || now.ID != r.ID || now.State == sessions.StateUnknown:
 		return r, false

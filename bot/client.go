@@ -41,7 +41,7 @@ type Self struct {
 	Scopes     []string
 }
 
-// Client talks to Slack's Web InjectAPI. It implements [threads.History], [threads.Receipts] and [threads.Speaker]. Every
+// Client talks to Slack's Web InjectAPI. It implements [threads.History], [threads.Receipts] and [threads.Sender]. Every
 // call has a deadline, and none is repeated here: what may be tried again, and when, is the caller's to know.
 type Client struct {
 	transport *transport
@@ -298,7 +298,7 @@ func (c *Client) findOwn(ctx context.Context, method string, args url.Values, is
 	}
 }
 
-// Post implements [threads.Speaker]. A reply whose root was deleted meanwhile would stand in the channel itself: Slack
+// Post implements [threads.Sender]. A reply whose root was deleted meanwhile would stand in the channel itself: Slack
 // posts it there. It is taken back, and the error is [threads.ErrThreadGone].
 func (c *Client) Post(ctx context.Context, p chat.Post) (string, error) {
 	if err := c.checkMayPost(ctx, p.Channel); err != nil {
@@ -323,7 +323,7 @@ func (c *Client) Post(ctx context.Context, p chat.Post) (string, error) {
 	return ts, nil
 }
 
-// Update implements [threads.Speaker].
+// Update implements [threads.Sender].
 func (c *Client) Update(ctx context.Context, ts string, p chat.Post) error {
 	if err := c.checkMayPost(ctx, p.Channel); err != nil {
 		return err

@@ -20,7 +20,7 @@ type driftState struct {
 	Version    int                `json:"version"`
 	Message    *driftMessage      `json:"message,omitempty"` // nil: there is nothing to tell of
 	Restart    *requestedRestart  `json:"run,omitempty"`     // nil: no restart is under way
-	LastResult []sessions.RollRow `json:"last,omitempty"`    // what came of the last restart
+	LastResult []sessions.RestartRow `json:"last,omitempty"`    // what came of the last restart
 }
 
 // driftMessage is one message in a channel. Its intent is on disk before it is posted.

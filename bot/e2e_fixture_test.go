@@ -136,7 +136,7 @@ func (p plan) env() func() (sessions.EnvFile, error) {
 // envOf is the env file at path; none is as if none were configured.
 func envOf(path string) func() (sessions.EnvFile, error) {
 	return func() (sessions.EnvFile, error) {
-		file, err := envstate.Declared(path)
+		file, err := envstate.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			return sessions.EnvFile{}, nil
 		}

@@ -16,7 +16,7 @@ import (
 const item = sessions.Ref("github:acme/shop#7")
 
 // deliver takes an event to the work item.
-func (l *life) deliver(id, text string) sessions.Delivered {
+func (l *life) deliver(id, text string) sessions.DeliveryResult {
 	l.t.Helper()
 	d, err := l.core.Deliver(l.ctx, sessions.DeliverRequest{Ref: item, DeliveryID: id, Text: text})
 	if err != nil {

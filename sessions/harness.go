@@ -5,30 +5,30 @@ import (
 	"time"
 )
 
-// Harness is one kind of agent program. An implementation may also be a [Witness] and a [Looker].
+// Harness is one kind of agent program. An implementation may also be a [InputVerifier] and a [ScreenParser].
 type Harness interface {
 	// Name is the key under which the configuration knows it.
 	Name() string
-	// Traits are the facts of the program that typing into it depends on.
-	Traits() Traits
+	// Capabilities are the facts of the program that typing into it depends on.
+	Capabilities() Capabilities
 	// Command is the program and its arguments for a new conversation, or with l.Resume for a recorded one.
 	// [ErrCannotResume] when the program has no way to continue one.
 	Command(l Launch) (Command, error)
 }
 
-// Witness is a harness that can show that a text was taken.
-type Witness interface {
-	// Place is the end of the agent's record now: evidence counts from there, so that an equal earlier text proves
+// InputVerifier is a harness that can show that a text was taken.
+type InputVerifier interface {
+	// Offset is the end of the agent's record now: evidence counts from there, so that an equal earlier text proves
 	// nothing. It is an opaque string that may be stored. Without c.Started no agent runs yet that could have begun to start.
-	Place(ctx context.Context, c Conversation) (string, error)
-	// Taken reports whether the record shows, after place, a text with that sum.
-	Taken(ctx context.Context, c Conversation, place string, sum Sum) (bool, error)
+	Offset(ctx context.Context, c Conversation) (string, error)
+	// Accepted reports whether the record shows, after place, a text with that sum.
+	Accepted(ctx context.Context, c Conversation, place string, sum Sum) (bool, error)
 }
 
 // Normalizer is a harness whose program rewrites what it takes.
 type Normalizer interface {
-	// Normal is what is the same of a text as it was typed and as the program's record shows it. A [Sum] is of that.
-	Normal(text string) string
+	// Normalize is what is the same of a text as it was typed and as the program's record shows it. A [Sum] is of that.
+	Normalize(text string) string
 }
 
 // Quoter is a harness whose program takes something inside of a text for more than text, and has a way to write it.
@@ -37,17 +37,17 @@ type Quoter interface {
 	Quote(text string) string
 }
 
-// normal is what is compared of a text.
-func normal(h Harness, text string) string {
+// normalize is what is compared of a text.
+func normalize(h Harness, text string) string {
 	if n, ok := h.(Normalizer); ok {
-		return n.Normal(text)
+		return n.Normalize(text)
 	}
 	return text
 }
 
-// Looker is a harness whose screen can be read.
-type Looker interface {
-	Look(s Screen) View
+// ScreenParser is a harness whose screen can be read.
+type ScreenParser interface {
+	ParseScreen(s Screen) View
 }
 
 // Preparer is a harness that needs something in place before it can start without a person: the folder's trust, say.
@@ -56,14 +56,14 @@ type Preparer interface {
 	Prepare(ctx context.Context, l Launch) error
 }
 
-// Follower is a harness whose conversation id cannot be given in advance, or changes while it runs.
-type Follower interface {
-	// Follow returns the id of the conversation that the pane is in now. Empty: it cannot be told yet.
-	Follow(ctx context.Context, c Conversation) (id string, err error)
+// ConversationTracker is a harness whose conversation id cannot be given in advance, or changes while it runs.
+type ConversationTracker interface {
+	// TrackConversation returns the id of the conversation that the pane is in now. Empty: it cannot be told yet.
+	TrackConversation(ctx context.Context, c Conversation) (id string, err error)
 }
 
-// Keyed is a harness whose submit key depends on how the session was started. Key and delay go before those of [Traits].
-type Keyed interface {
+// SubmitKeyProvider is a harness whose submit key depends on how the session was started. Key and delay go before those of [Capabilities].
+type SubmitKeyProvider interface {
 	SubmitKey(ctx context.Context, c Conversation) (bytes string, delay time.Duration, err error)
 }
 
@@ -91,21 +91,21 @@ type Conversation struct {
 	Cwd     string
 	Started time.Time // of the run that is looked at
 
-	// Idle reports whether the screen waits for text, or the agent has ended. It is there for a [Teller] whose record does
+	// IsIdle reports whether the screen waits for text, or the agent has ended. It is there for a [TranscriptReader] whose record does
 	// not tell when a turn ends; nil: nobody can look.
-	Idle func(context.Context) (bool, error)
+	IsIdle func(context.Context) (bool, error)
 }
 
-// Traits are facts of an agent program.
-type Traits struct {
+// Capabilities are facts of an agent program.
+type Capabilities struct {
 	Submit          string        // bytes of the submit key
 	SubmitDelay     time.Duration // between paste and submit
 	CommandPrefixes []string      // a text that begins so (after white space) is a command of the program
 	CommandWords    []string      // a text that is just this word is a command of the program
 	Interrupt       string        // bytes that stop a running turn; empty: Escape
-	Clear           string        // bytes that take the line with the cursor out of the input box, and do nothing else; empty: none
-	Resumes         bool
-	Asks            bool          // its questions are reported, and a hook of it waits for the answer: see [UsesReports]
+	ClearLine           string        // bytes that take the line with the cursor out of the input box, and do nothing else; empty: none
+	CanResume         bool
+	ReportsPermissions            bool          // its questions are reported, and a hook of it waits for the answer: see [UsesReports]
 	AcceptTimeout   time.Duration // how long evidence may take before the box is looked at; 0: DefaultAcceptTimeout
 
 	// MoveKeys are the names of keys, see [KeyNames], that answer nothing while a question or a menu is open: they move a
@@ -116,14 +116,14 @@ type Traits struct {
 	// Trailer goes after every text, so that the submit key submits and does nothing else: it would take a word from the list
 	// that "@" opens, and break the line after a backslash. The program drops it; empty: none is needed.
 	Trailer string
-	// QueuesUnseen says that the program's record shows a text that it queues only when the turn ends: until then
+	// QueuesUnrecorded says that the program's record shows a text that it queues only when the turn ends: until then
 	// nothing proves it, and it is better held while a turn runs.
-	QueuesUnseen bool
-	// BareStart and BareResume say that the program takes no first message when it begins or resumes a conversation: what it
+	QueuesUnrecorded bool
+	// NoPromptOnStart and NoPromptOnResume say that the program takes no first message when it begins or resumes a conversation: what it
 	// is to be told is typed into it.
-	BareStart, BareResume bool
-	// CommandsUnseen says that its record shows no commands: one that is sent on purpose is typed, at best.
-	CommandsUnseen bool
+	NoPromptOnStart, NoPromptOnResume bool
+	// CommandsUnrecorded says that its record shows no commands: one that is sent on purpose is typed, at best.
+	CommandsUnrecorded bool
 }
 
 // DefaultAcceptTimeout is how long a witness is given for one attempt.
@@ -146,6 +146,6 @@ const (
 type View struct {
 	State  ViewState
 	Box    string   // what stands unsubmitted in the input box
-	Folded int      // line feeds in a pasted text that alone stands in the box, as a mark; 0: something else does
+	FoldedLines int      // line feeds in a pasted text that alone stands in the box, as a mark; 0: something else does
 	Lines  []string // of the dialog, when there is one
 }

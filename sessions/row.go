@@ -44,7 +44,7 @@ type Row struct {
 	Outcome      Outcome `json:"outcome,omitempty"`
 	Detail       string  `json:"detail,omitempty"`
 
-	Lacks []string `json:"lacks,omitempty"` // what its harness cannot do, see [Lacks]; in lists alone
+	Limitations []string `json:"lacks,omitempty"` // what its harness cannot do, see [Limitations]; in lists alone
 
 	PID     int       `json:"-"`                // of the process in its pane, while it runs; in lists alone
 	Changed time.Time `json:"changed,omitzero"` // when it was last started or stopped
@@ -72,7 +72,7 @@ func stateOf(r Record, p Pane, there, silent bool) State {
 		return StateUnknown
 	case there && !p.Dead:
 		return StateRunning
-	case there, !r.down():
+	case there, !r.isDown():
 		return StateEnded
 	case r.Status == StatusNew:
 		return StateNew
@@ -107,8 +107,8 @@ func brokenRow(u *UnreadableError) Row {
 	return row
 }
 
-// ending says how the agent in a dead pane ended.
-func (p Pane) ending() string {
+// exitDescription says how the agent in a dead pane ended.
+func (p Pane) exitDescription() string {
 	switch {
 	case p.ExitSignal != "":
 		return "killed by signal " + p.ExitSignal

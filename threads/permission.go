@@ -67,14 +67,14 @@ const (
 const maxEndedPermissions = 50
 
 // addPermissions remembers what the agent asks. It is saved by the caller, with the place up to which the reports were read.
-func (t *thread) addPermissions(noted sessions.Noted) (fresh []string) {
-	for _, a := range noted.Asks {
+func (t *thread) addPermissions(noted sessions.ReportBatch) (fresh []string) {
+	for _, a := range noted.PermissionRequests {
 		if t.findPermission(a.Token) != "" {
 			continue
 		}
 		name := token(t.sessionID)
 		text, whole := t.m.permissionText(t.ref, a)
-		t.b.PermissionRequests[name] = PermissionRequest{Token: a.Token, DialogExcerpt: shownExcerpt(a.Mark(), text), Decidable: a.Permit && whole, At: a.At, Text: text}
+		t.b.PermissionRequests[name] = PermissionRequest{Token: a.Token, DialogExcerpt: shownExcerpt(a.DialogExcerpt(), text), Decidable: a.Decidable && whole, At: a.At, Text: text}
 		fresh = append(fresh, name)
 	}
 	return fresh
@@ -98,7 +98,7 @@ func (t *thread) findPermission(token string) string {
 	return ""
 }
 
-func (m *Manager) permissionText(ref sessions.Ref, a sessions.Ask) (text string, whole bool) {
+func (m *Manager) permissionText(ref sessions.Ref, a sessions.PermissionRequest) (text string, whole bool) {
 	if m.o.PermissionText == nil {
 		return "The agent asks: " + escape(a.Tool+" "+a.Command+a.File), true
 	}
@@ -111,8 +111,8 @@ const permissionRetry = 5 * time.Second
 // watchPermission waits beside the thread for the end of a question. One of an earlier run may have been posted already.
 func (t *thread) watchPermission(name string, earlier bool) {
 	a := t.b.PermissionRequests[name]
-	q := sessions.AttendRequest{Ref: t.ref, ID: t.sessionID, Token: a.Token, Mark: a.DialogExcerpt,
-		Open: func() { t.do(func(ctx context.Context) { t.onPermissionOpen(ctx, name, earlier) }) }}
+	q := sessions.WaitResolvedRequest{Ref: t.ref, ID: t.sessionID, Token: a.Token, DialogExcerpt: a.DialogExcerpt,
+		OnOpen: func() { t.do(func(ctx context.Context) { t.onPermissionOpen(ctx, name, earlier) }) }}
 	t.m.start(func(context.Context) {
 		for fails := 0; ; fails++ {
 			err := t.m.o.Reports.WaitResolved(t.m.watchCtx, q)
@@ -199,7 +199,7 @@ func (t *thread) endPermission(ctx context.Context, name string, s PermissionSta
 }
 
 // reconcilePermissions settles what was left in doubt: the agent's hook reports that it handed over an answer.
-func (t *thread) reconcilePermissions(ctx context.Context, answers []sessions.Answered) {
+func (t *thread) reconcilePermissions(ctx context.Context, answers []sessions.AnsweredPermission) {
 	for _, got := range answers {
 		name := t.findPermission(got.Token)
 		if a := t.b.PermissionRequests[name]; a.State == PermissionInDoubt || a.State == PermissionDeciding && !t.decidingPermissions[name] {
@@ -358,7 +358,7 @@ func (t *thread) decidePermission(_ context.Context, r PermissionDecision, answe
 		return
 	}
 	t.decidingPermissions[r.Token] = true
-	q := sessions.AnswerRequest{Ref: t.ref, ID: t.sessionID, Mark: a.DialogExcerpt, Answer: sessions.Answer{Token: a.Token, Verdict: r.Verdict, Reason: r.Reason}}
+	q := sessions.AnswerPermissionRequest{Ref: t.ref, ID: t.sessionID, DialogExcerpt: a.DialogExcerpt, PermissionDecision: sessions.PermissionDecision{Token: a.Token, Verdict: r.Verdict, Reason: r.Reason}}
 	if !t.m.start(func(ctx context.Context) {
 		err := t.m.o.Reports.AnswerPermission(ctx, q)
 		t.do(func(ctx context.Context) { answer <- t.onPermissionAnswered(ctx, r.Token, err) })
@@ -374,7 +374,7 @@ func (t *thread) onPermissionAnswered(ctx context.Context, name string, err erro
 	switch {
 	case err == nil:
 		t.endPermission(ctx, name, PermissionDecided, EventPermissionDecided)
-	case errors.Is(err, sessions.ErrAskOver):
+	case errors.Is(err, sessions.ErrPermissionEnded):
 		t.b.PermissionRequests[name] = a.reopened()
 		t.endPermission(ctx, name, PermissionEnded, EventPermissionEnded)
 		return "Too late. " + permissionOutcomeText(t.b.PermissionRequests[name])

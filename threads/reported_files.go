@@ -19,7 +19,7 @@ import (
 // reportedFileMessages makes the letters with the files that an agent reported, and copies the files into the outbox. A report may be
 // forged, by the agent or what it ran: each file is judged here, from within the session's folder, whatever was judged
 // before. One that is refused is a letter that says so.
-func (t *thread) reportedFileMessages(noted sessions.Noted) ([]*OutboxMessage, error) {
+func (t *thread) reportedFileMessages(noted sessions.ReportBatch) ([]*OutboxMessage, error) {
 	letters := make([]*OutboxMessage, 0, len(noted.Files))
 	for _, f := range noted.Files {
 		sum := sha256.Sum256([]byte(f.At.Format(time.RFC3339Nano) + "\x00" + f.Path + "\x00" + f.Comment))
@@ -52,11 +52,11 @@ func (t *thread) queueReportedFiles(letters []*OutboxMessage) error {
 }
 
 // caption is the agent's comment as a message; a file may have none.
-func (t *thread) caption(f sessions.NotedFile) string {
+func (t *thread) caption(f sessions.ReportedFile) string {
 	if strings.TrimSpace(f.Comment) == "" {
 		return ""
 	}
-	texts := t.m.renderAnswer(t.ref, sessions.Said{Text: f.Comment, At: f.At}).Texts
+	texts := t.m.renderAnswer(t.ref, sessions.AgentMessage{Text: f.Comment, At: f.At}).Texts
 	if len(texts) == 0 {
 		return ""
 	}
@@ -65,7 +65,7 @@ func (t *thread) caption(f sessions.NotedFile) string {
 
 // enclose copies one file of the session's folder into the outbox. It errs with a [*FileError] when the file is none that
 // may be posted.
-func (t *thread) attachReportedFile(dir Folder, f sessions.NotedFile, nonce string) (Attachment, error) {
+func (t *thread) attachReportedFile(dir Folder, f sessions.ReportedFile, nonce string) (Attachment, error) {
 	most := t.m.o.Settings().MaxFile
 	if most <= 0 {
 		return Attachment{}, errPostingDisabled

@@ -83,7 +83,7 @@ among them: the-loop standing list.`}
 			return err
 		}
 		defer a.close()
-		rows, err := a.core.Some(cmd.Context(), q)
+		rows, err := a.core.ListFiltered(cmd.Context(), q)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,7 @@ const (
 	chatDelay = 500 * time.Millisecond
 )
 
-var _ sessions.Keyed = Claude{}
+var _ sessions.SubmitKeyProvider = Claude{}
 
 // SubmitKey is that key when the operator's bindings had it as the session was started: a running program does not read
 // them again (2.1.197). It is Enter otherwise.

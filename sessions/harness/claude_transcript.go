@@ -12,17 +12,17 @@ import (
 	"the-loop/sessions"
 )
 
-var _ sessions.Teller = Claude{}
+var _ sessions.TranscriptReader = Claude{}
 
-// Told reads the transcript, and follows /clear and /resume through the reports. What subagents say is left out.
-func (c Claude) Told(_ context.Context, talk sessions.Conversation, place string) (sessions.Told, error) {
+// ReadTranscript reads the transcript, and follows /clear and /resume through the reports. What subagents say is left out.
+func (c Claude) ReadTranscript(_ context.Context, talk sessions.Conversation, place string) (sessions.TranscriptBatch, error) {
 	s, err := newCursor(talk, place)
 	if err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
 	reports, end, err := c.readReports(talk, s.ReportOffset)
 	if err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
 	e := &claudeReader{claude: c, conversation: talk, cursor: s}
 	var quiet time.Time
@@ -40,7 +40,7 @@ func (c Claude) Told(_ context.Context, talk sessions.Conversation, place string
 	}
 	e.cursor.ReportOffset = end
 	if err = errors.Join(err, e.read(), e.followRecorded()); err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
 	if e.cursor.Turn.Since.Before(quiet) {
 		e.cursor.Turn = e.cursor.Turn.End(quiet)
@@ -61,7 +61,7 @@ type claudeReader struct {
 	claude       Claude
 	conversation sessions.Conversation
 	cursor       transcriptCursor
-	batch        sessions.Told
+	batch        sessions.TranscriptBatch
 }
 
 // enter goes on in another conversation. It may be an old one: what was said in it before does not count.
@@ -102,12 +102,12 @@ func (e *claudeReader) read() error {
 	}
 	for _, s := range l.messages {
 		if !s.At.Before(e.cursor.Since) {
-			e.batch.Said = append(e.batch.Said, s)
+			e.batch.Messages = append(e.batch.Messages, s)
 		}
 	}
-	e.batch.Watch = []string{path}
+	e.batch.WatchFiles = []string{path}
 	if report, err := ReportPath(e.claude.ReportDir, e.conversation.Session); err == nil && len(e.claude.Hook) > 0 {
-		e.batch.Watch = append(e.batch.Watch, report)
+		e.batch.WatchFiles = append(e.batch.WatchFiles, report)
 	}
 	return nil
 }
@@ -159,7 +159,7 @@ func (l *claudeParser) addMessage(a claudeEntry, start int64) {
 	if text == "" {
 		return
 	}
-	said := sessions.Said{Text: text, Failed: a.Error, At: a.Timestamp, Key: orDefault(a.UUID, fmt.Sprintf("%s@%d", a.Session, start))}
+	said := sessions.AgentMessage{Text: text, Failed: a.Error, At: a.Timestamp, Key: orDefault(a.UUID, fmt.Sprintf("%s@%d", a.Session, start))}
 	if a.Message.Stop == nil {
 		l.addPending(said, start)
 		return

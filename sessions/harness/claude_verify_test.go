@@ -108,7 +108,7 @@ func (k *claudeEnv) appendReport(at time.Time, event, id string, payload map[str
 
 func (k *claudeEnv) offset() string {
 	k.t.Helper()
-	place, err := k.claude.Place(k.t.Context(), k.Conversation)
+	place, err := k.claude.Offset(k.t.Context(), k.Conversation)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func (k *claudeEnv) offset() string {
 
 func (k *claudeEnv) accepted(place, text string) bool {
 	k.t.Helper()
-	ok, err := k.claude.Taken(k.t.Context(), k.Conversation, place, sessions.Fingerprint(text))
+	ok, err := k.claude.Accepted(k.t.Context(), k.Conversation, place, sessions.Fingerprint(text))
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func TestReportsAreProofWhereNoTranscriptIsKept(t *testing.T) {
 		t.Error("the report is not counted")
 	}
 	for _, bad := range []string{"", "7", "1:x", "1:../x@0", "-1:c@0", "1:c@x", "x:c@0"} {
-		if _, err := k.claude.Taken(t.Context(), k.Conversation, bad, "x"); err == nil {
+		if _, err := k.claude.Accepted(t.Context(), k.Conversation, bad, "x"); err == nil {
 			t.Errorf("Taken from %q: no error", bad)
 		}
 	}

@@ -27,20 +27,20 @@ type Codex struct {
 }
 
 var (
-	_ sessions.Witness  = Codex{}
-	_ sessions.Looker   = Codex{}
-	_ sessions.Follower = Codex{}
+	_ sessions.InputVerifier  = Codex{}
+	_ sessions.ScreenParser   = Codex{}
+	_ sessions.ConversationTracker = Codex{}
 )
 
 // Name is [CodexName].
 func (c Codex) Name() string { return CodexName }
 
-// Traits are those of the program: a leading "!" runs a shell command without asking, "/" is a command (one that is not
+// Capabilities are those of the program: a leading "!" runs a shell command without asking, "/" is a command (one that is not
 // known stays in the box); exit, quit and :q are text.
-func (c Codex) Traits() sessions.Traits {
-	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Resumes: true,
+func (c Codex) Capabilities() sessions.Capabilities {
+	return sessions.Capabilities{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", CanResume: true,
 		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
-		Trailer: " ", AcceptTimeout: acceptTimeout, CommandsUnseen: true}
+		Trailer: " ", AcceptTimeout: acceptTimeout, CommandsUnrecorded: true}
 }
 
 // Command runs it without its daemon, which has the environment of the first session and outlives every pane.
@@ -161,8 +161,8 @@ func readRolloutHead(path string) rolloutHead {
 	return head.Payload
 }
 
-// Follow returns the conversation in which the last text was said, or the newest that is open: /new and /clear begin another.
-func (c Codex) Follow(_ context.Context, talk sessions.Conversation) (string, error) {
+// TrackConversation returns the conversation in which the last text was said, or the newest that is open: /new and /clear begin another.
+func (c Codex) TrackConversation(_ context.Context, talk sessions.Conversation) (string, error) {
 	r, err := c.inspectPane(talk.Session)
 	if err != nil {
 		return "", err
@@ -200,8 +200,8 @@ func parseCodexHistoryLine(line []byte) (codexHistoryLine, bool) {
 	return h, err == nil && h.Conversation != ""
 }
 
-// Place is the end of the history, as "folder@offset". A [sessions.HeldError] until a conversation is open.
-func (c Codex) Place(_ context.Context, talk sessions.Conversation) (string, error) {
+// Offset is the end of the history, as "folder@offset". A [sessions.HeldError] until a conversation is open.
+func (c Codex) Offset(_ context.Context, talk sessions.Conversation) (string, error) {
 	r, err := c.inspectPane(talk.Session)
 	if err != nil {
 		return "", err
@@ -216,9 +216,9 @@ func (c Codex) Place(_ context.Context, talk sessions.Conversation) (string, err
 	return r.home + "@" + strconv.FormatInt(end, 10), nil
 }
 
-// Taken looks in the history after the place for a text that was said in the session's pane. A queued text is there at once;
+// Accepted looks in the history after the place for a text that was said in the session's pane. A queued text is there at once;
 // in the conversation's own file it comes only when the turn takes it.
-func (c Codex) Taken(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
+func (c Codex) Accepted(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
 	dir, at, _ := cutLast(place, "@")
 	from, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || from < 0 || !filepath.IsAbs(dir) {

@@ -30,21 +30,21 @@ type FilePayload struct {
 	Comment string `json:"comment,omitempty"`
 }
 
-// Noted reads the reports of a session from a place on: an offset in its file. Those with a token wait for an answer.
-func (r Reports) Noted(_ context.Context, session, place string, since time.Time) (sessions.Noted, error) {
+// ReadReports reads the reports of a session from a place on: an offset in its file. Those with a token wait for an answer.
+func (r Reports) ReadReports(_ context.Context, session, place string, since time.Time) (sessions.ReportBatch, error) {
 	path, err := ReportPath(r.Dir, session)
 	if err != nil {
-		return sessions.Noted{}, err
+		return sessions.ReportBatch{}, err
 	}
 	from, err := parseReportOffset(place)
 	if err != nil {
-		return sessions.Noted{}, err
+		return sessions.ReportBatch{}, err
 	}
 	reports, end, err := ReadReports(path, from)
 	if err != nil {
-		return sessions.Noted{}, err
+		return sessions.ReportBatch{}, err
 	}
-	noted := sessions.Noted{Next: strconv.FormatInt(end, 10), Watch: []string{path}}
+	noted := sessions.ReportBatch{Next: strconv.FormatInt(end, 10), WatchFiles: []string{path}}
 	for _, report := range reports {
 		if place == "" && report.Token == "" && report.At.Before(since) {
 			continue
@@ -79,21 +79,21 @@ func parseReportOffset(place string) (int64, error) {
 }
 
 // addReport adds what a report says. What does not parse says nothing.
-func addReport(n *sessions.Noted, r Report) {
+func addReport(n *sessions.ReportBatch, r Report) {
 	switch r.Event {
 	case EventPermissionRequest:
 		if a, ok := parsePermissionRequest(r); ok {
-			n.Asks = append(n.Asks, a)
+			n.PermissionRequests = append(n.PermissionRequests, a)
 		}
 	case EventFile:
 		var f FilePayload
 		if json.Unmarshal(r.Payload, &f) == nil && f.Path != "" {
-			n.Files = append(n.Files, sessions.NotedFile{Path: f.Path, Comment: f.Comment, At: r.At})
+			n.Files = append(n.Files, sessions.ReportedFile{Path: f.Path, Comment: f.Comment, At: r.At})
 		}
 	case EventPermissionAnswered:
 		var a answeredPayload
 		if json.Unmarshal(r.Payload, &a) == nil && r.Token != "" {
-			n.Answered = append(n.Answered, sessions.Answered{Token: r.Token, Allow: a.Allow, At: r.At})
+			n.Answered = append(n.Answered, sessions.AnsweredPermission{Token: r.Token, Allow: a.Allow, At: r.At})
 		}
 	}
 }

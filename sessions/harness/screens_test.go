@@ -35,7 +35,7 @@ type wantView struct {
 }
 
 // checkScreens checks every golden screen of an agent against what is expected of its name, which is the file's without the size.
-func checkScreens(t *testing.T, agent string, l sessions.Looker, want map[string]wantView) {
+func checkScreens(t *testing.T, agent string, l sessions.ScreenParser, want map[string]wantView) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", agent, "*.txt"))
 	if err != nil || len(files) == 0 {
@@ -49,9 +49,9 @@ func checkScreens(t *testing.T, agent string, l sessions.Looker, want map[string
 			if !ok {
 				t.Fatal("nothing is expected of this screen")
 			}
-			got := l.Look(readGoldenScreen(t, file))
-			if got.Folded != w.fold {
-				t.Errorf("a mark of %d line feeds; want %d", got.Folded, w.fold)
+			got := l.ParseScreen(readGoldenScreen(t, file))
+			if got.FoldedLines != w.fold {
+				t.Errorf("a mark of %d line feeds; want %d", got.FoldedLines, w.fold)
 			}
 			if got.State != w.state || got.Box != w.box {
 				t.Errorf("state %q, box %q; want %q, %q; lines:\n%s", got.State, got.Box, w.state, w.box, strings.Join(got.Lines, "\n"))

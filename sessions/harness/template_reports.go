@@ -27,39 +27,39 @@ type ReportingTemplate struct {
 	ReportDir string // absolute; the folder of the report files
 }
 
-var _ sessions.Teller = ReportingTemplate{}
+var _ sessions.TranscriptReader = ReportingTemplate{}
 
-// Told reads the reports of the session from a place on, an offset in their file.
-func (t ReportingTemplate) Told(_ context.Context, c sessions.Conversation, place string) (sessions.Told, error) {
+// ReadTranscript reads the reports of the session from a place on, an offset in their file.
+func (t ReportingTemplate) ReadTranscript(_ context.Context, c sessions.Conversation, place string) (sessions.TranscriptBatch, error) {
 	path, err := ReportPath(t.ReportDir, c.Session)
 	if err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
 	from, since := int64(0), c.Started
 	if place != "" {
 		since = time.Time{}
 		if from, err = strconv.ParseInt(place, 10, 64); err != nil || from < 0 {
-			return sessions.Told{}, fmt.Errorf("%q is no place in a session's reports", place)
+			return sessions.TranscriptBatch{}, fmt.Errorf("%q is no place in a session's reports", place)
 		}
 	}
 	reports, next, err := ReadReports(path, from)
 	if err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
-	told := sessions.Told{Next: strconv.FormatInt(next, 10), Watch: []string{path}}
+	told := sessions.TranscriptBatch{Next: strconv.FormatInt(next, 10), WatchFiles: []string{path}}
 	for _, r := range reports {
 		if said, ok := parseAgentMessage(r); ok && !r.At.Before(since) {
-			told.Said = append(told.Said, said)
+			told.Messages = append(told.Messages, said)
 		}
 	}
 	return told, nil
 }
 
-func parseAgentMessage(r Report) (sessions.Said, bool) {
+func parseAgentMessage(r Report) (sessions.AgentMessage, bool) {
 	var note AgentMessagePayload
 	if r.Event != EventAgentMessage || json.Unmarshal(r.Payload, &note) != nil || note.Text == "" {
-		return sessions.Said{}, false
+		return sessions.AgentMessage{}, false
 	}
 	sum := sha256.Sum256([]byte(note.Text))
-	return sessions.Said{Text: note.Text, Final: note.Final, At: r.At, Key: strconv.FormatInt(r.At.UnixNano(), 36) + "." + hex.EncodeToString(sum[:6])}, true
+	return sessions.AgentMessage{Text: note.Text, Final: note.Final, At: r.At, Key: strconv.FormatInt(r.At.UnixNano(), 36) + "." + hex.EncodeToString(sum[:6])}, true
 }

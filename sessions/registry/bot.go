@@ -15,8 +15,8 @@ import (
 	"the-loop/sessions/statefile"
 )
 
-// botPatience is how long the bot's lock is tried: as long as somebody who asks [Registry.BotRunning] may have it.
-const botPatience = 100 * time.Millisecond
+// botLockTimeout is how long the bot's lock is tried: as long as somebody who asks [Registry.BotRunning] may have it.
+const botLockTimeout = 100 * time.Millisecond
 
 // BotInfo is what a bot says of itself when it takes the lock.
 type BotInfo struct {
@@ -66,8 +66,8 @@ func (e *BotHeldError) Error() string {
 	return text
 }
 
-// botHolder is what stands in the bot's lock file.
-type botHolder struct {
+// botLockNote is what stands in the bot's lock file.
+type botLockNote struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started,omitzero"`
 	App     string    `json:"app,omitempty"`
@@ -79,25 +79,25 @@ func (r *Registry) AcquireBot(ctx context.Context, info BotInfo) (release func()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("take the bot's lock: %w", err)
 	}
-	wait, cancel := context.WithTimeout(ctx, botPatience)
+	wait, cancel := context.WithTimeout(ctx, botLockTimeout)
 	defer cancel()
-	who := botHolder{PID: os.Getpid(), Started: info.Started, App: info.App}
-	release, err = acquire(wait, r.botLock(), who, minPause)
+	who := botLockNote{PID: os.Getpid(), Started: info.Started, App: info.App}
+	release, err = acquire(wait, r.botLock(), who, lockPollMin)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("take the bot's lock: %w", err)
 	case release == nil:
-		state := r.heldBy()
+		state := r.holderState()
 		return nil, &BotHeldError{Root: r.root, PID: state.PID, Started: state.Started, App: state.App}
 	}
 	statefile.Sweep(filepath.Dir(r.botFile()), time.Now())
 	return release, nil
 }
 
-// heldBy is what is known of the bot that has the lock. What a bot before it left in the file does not count.
-func (r *Registry) heldBy() BotState {
-	var h botHolder
-	if !readInto(r.botLock(), &h) {
+// holderState is what is known of the bot that has the lock. What a bot before it left in the file does not count.
+func (r *Registry) holderState() BotState {
+	var h botLockNote
+	if !readLockNote(r.botLock(), &h) {
 		return BotState{}
 	}
 	if state, err := r.readBot(); err == nil && state.PID == h.PID && state.Started.Equal(h.Started) {
@@ -117,12 +117,12 @@ func (r *Registry) WriteBot(state BotState) error {
 // BotRunning tells whether a bot has the lock of this root, with what it said last; of one that is gone, with its last
 // words. An error means that the lock could not be asked, or that the state of a bot that is gone cannot be read.
 func (r *Registry) BotRunning() (state BotState, alive bool, err error) {
-	alive, err = r.botHeld()
+	alive, err = r.isBotLocked()
 	switch {
 	case err != nil:
 		return BotState{}, false, fmt.Errorf("ask for the bot: %w", err)
 	case alive:
-		return r.heldBy(), true, nil
+		return r.holderState(), true, nil
 	}
 	state, err = r.readBot()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -131,8 +131,8 @@ func (r *Registry) BotRunning() (state BotState, alive bool, err error) {
 	return state, false, err
 }
 
-// botHeld asks with a shared lock, so that two who ask at once do not take each other for a bot.
-func (r *Registry) botHeld() (bool, error) {
+// isBotLocked asks with a shared lock, so that two who ask at once do not take each other for a bot.
+func (r *Registry) isBotLocked() (bool, error) {
 	probe := flock.New(r.botLock(), flock.SetFlag(os.O_RDONLY))
 	free, err := probe.TryRLock()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -147,7 +147,7 @@ func (r *Registry) botHeld() (bool, error) {
 func (r *Registry) readBot() (BotState, error) {
 	state, err := botFormat.Load(r.botFile())
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return BotState{}, &sessions.UnreadableError{Path: r.botFile(), Err: reason(err)}
+		return BotState{}, &sessions.UnreadableError{Path: r.botFile(), Err: withoutPath(err)}
 	}
 	return state, err
 }

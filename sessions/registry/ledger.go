@@ -35,20 +35,20 @@ func ledgerName(ref sessions.Ref) string {
 	return strings.TrimSuffix(lockName(string(ref)), ".lock") + extension
 }
 
-// otherSpellings are ledgers that were written before the spellings of a ref were one work item's: their names have capitals.
+// legacyLedgers are ledgers that were written before the spellings of a ref were one work item's: their names have capitals.
 // None comes up any more, so that one look is enough.
-type otherSpellings struct {
+type legacyLedgers struct {
 	mu     sync.Mutex // guards the fields that follow
-	looked bool
+	scanned bool
 	files  map[sessions.Ref][]string // paths by [sessions.Ref.APIKey]
 }
 
-// of are the files of that work item which are still there.
-func (o *otherSpellings) of(dir string, ref sessions.Ref) ([]string, error) {
+// find are the files of that work item which are still there.
+func (o *legacyLedgers) find(dir string, ref sessions.Ref) ([]string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.looked {
-		if err := o.look(dir); err != nil {
+	if !o.scanned {
+		if err := o.scan(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -61,25 +61,25 @@ func (o *otherSpellings) of(dir string, ref sessions.Ref) ([]string, error) {
 	return there, nil
 }
 
-// look finds the files whose names are not as they are written now.
-func (o *otherSpellings) look(dir string) error {
+// scan finds the files whose names are not as they are written now.
+func (o *legacyLedgers) scan(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	o.looked, o.files = true, map[sessions.Ref][]string{}
+	o.scanned, o.files = true, map[sessions.Ref][]string{}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		if ref := ledgerOf(path).Key(); ref != "" && ledgerName(ref) != e.Name() {
+		if ref := ledgerRef(path).Key(); ref != "" && ledgerName(ref) != e.Name() {
 			o.files[ref] = append(o.files[ref], path)
 		}
 	}
 	return nil
 }
 
-// ledgerOf is the work item whose ledger a file is, by its name; one that was too long is a digest, and only what is in it
+// ledgerRef is the work item whose ledger a file is, by its name; one that was too long is a digest, and only what is in it
 // tells. Empty: it is no ledger, or cannot be read.
-func ledgerOf(path string) sessions.Ref {
+func ledgerRef(path string) sessions.Ref {
 	name, isLedger := strings.CutSuffix(filepath.Base(path), extension)
 	ref, err := url.PathUnescape(name)
 	if isLedger && err == nil {
@@ -92,15 +92,15 @@ func ledgerOf(path string) sessions.Ref {
 	return l.Ref
 }
 
-// ledgerFile is the file that holds the ledger now, or will. Two of one work item are an [*sessions.UnreadableError]: neither
+// locateLedger is the file that holds the ledger now, or will. Two of one work item are an [*sessions.UnreadableError]: neither
 // counts alone, and nobody said that they belong together.
-func (r *Registry) ledgerFile(ref sessions.Ref) (path, now string, err error) {
+func (r *Registry) locateLedger(ref sessions.Ref) (path, now string, err error) {
 	if path, err = r.ledgerPath(ref); err != nil {
 		return "", "", err
 	}
-	all, err := r.spelt.of(r.ledgersDir(), ref)
+	all, err := r.legacyLedgers.find(r.ledgersDir(), ref)
 	if err != nil {
-		return "", "", &sessions.UnreadableError{Path: r.ledgersDir(), Ref: ref, Err: reason(err)}
+		return "", "", &sessions.UnreadableError{Path: r.ledgersDir(), Ref: ref, Err: withoutPath(err)}
 	}
 	if _, err := os.Lstat(path); err == nil {
 		all = append(all, path)
@@ -121,7 +121,7 @@ func (r *Registry) LoadLedger(ctx context.Context, ref sessions.Ref) (sessions.L
 	if err := ctx.Err(); err != nil {
 		return empty, err
 	}
-	_, path, err := r.ledgerFile(ref)
+	_, path, err := r.locateLedger(ref)
 	if err != nil {
 		return empty, err
 	}
@@ -133,7 +133,7 @@ func (r *Registry) LoadLedger(ctx context.Context, ref sessions.Ref) (sessions.L
 		err = fmt.Errorf("it has the deliveries of %q", l.Ref)
 	}
 	if err != nil {
-		return empty, &sessions.UnreadableError{Path: path, Ref: ref, Err: reason(err)}
+		return empty, &sessions.UnreadableError{Path: path, Ref: ref, Err: withoutPath(err)}
 	}
 	return l, nil
 }
@@ -143,7 +143,7 @@ func (r *Registry) SaveLedger(ctx context.Context, l sessions.Ledger) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	path, now, err := r.ledgerFile(l.Ref)
+	path, now, err := r.locateLedger(l.Ref)
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (r *Registry) sweepLedger(ctx context.Context, path string, before time.Tim
 	if _, err := r.ledgerPath(l.Ref); err != nil {
 		return nil
 	}
-	release, err := r.Lock(ctx, sessions.LedgerLock(l.Ref), "forget old deliveries")
+	release, err := r.Lock(ctx, sessions.LedgerLockKey(l.Ref), "forget old deliveries")
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ type Registry struct {
 	root     string
 	lockWait time.Duration
 	sweep    sync.Once // of temporary files, at the first write
-	spelt    otherSpellings
+	legacyLedgers    legacyLedgers
 }
 
 var _ sessions.Store = (*Registry)(nil)
@@ -25,7 +25,7 @@ func New(root string) *Registry {
 }
 
 func (r *Registry) standingDir() string { return filepath.Join(r.root, "local", "standing") }
-func (r *Registry) itemsDir() string    { return filepath.Join(r.root, "local") }
+func (r *Registry) workItemsDir() string    { return filepath.Join(r.root, "local") }
 func (r *Registry) locksDir() string    { return filepath.Join(r.root, "run", "locks") }
 func (r *Registry) botLock() string     { return filepath.Join(r.root, "run", "bot.lock") }
 func (r *Registry) botFile() string     { return filepath.Join(r.root, "run", "bot.json") }

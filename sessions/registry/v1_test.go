@@ -53,7 +53,7 @@ func TestRecordsOfVersion1AreReadAndWrittenAsTheNext(t *testing.T) {
 		}
 		save(t, r, rec)
 	}
-	data, err := os.ReadFile(r.path("helper"))
+	data, err := os.ReadFile(r.standingPath("helper"))
 	var written struct {
 		Version    int
 		Definition map[string]any
@@ -73,7 +73,7 @@ func TestRecordsOfVersion1AreReadAndWrittenAsTheNext(t *testing.T) {
 func TestAFieldOfALaterProgramSurvivesASave(t *testing.T) {
 	t.Parallel()
 	r := stateV1(t)
-	data, err := os.ReadFile(r.path("helper"))
+	data, err := os.ReadFile(r.standingPath("helper"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,14 +86,14 @@ func TestAFieldOfALaterProgramSurvivesASave(t *testing.T) {
 	if data, err = json.Marshal(doc); err != nil {
 		t.Fatal(err)
 	}
-	write(t, r.path("helper"), string(data))
+	write(t, r.standingPath("helper"), string(data))
 	rec, err := r.Load(t.Context(), "standing:helper")
 	if err != nil {
 		t.Fatal(err)
 	}
 	rec.Status = sessions.StatusStopped
 	save(t, r, rec)
-	if data, err = os.ReadFile(r.path("helper")); err != nil {
+	if data, err = os.ReadFile(r.standingPath("helper")); err != nil {
 		t.Fatal(err)
 	}
 	var written struct {
@@ -111,9 +111,9 @@ func TestLedgersAndTheBotsStateOfVersion1AreRead(t *testing.T) {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 89, time.UTC)
 	const id = "0b0e1a3c-90e4-4f3c-9d0c-000000000003"
 	ledger, err := r.LoadLedger(t.Context(), "github:acme/shop#7")
-	want := sessions.Ledger{Version: 1, Ref: "github:acme/shop#7", Deliveries: []sessions.Entry{
-		{ID: "d1", State: sessions.EntryDone, Receipt: sessions.ReceiptAccepted, At: at, Session: id, Opening: true},
-		{ID: "d2", State: sessions.EntryInflight, At: at.Add(time.Hour), Session: id},
+	want := sessions.Ledger{Version: 1, Ref: "github:acme/shop#7", Deliveries: []sessions.LedgerEntry{
+		{ID: "d1", State: sessions.DeliveryDone, Receipt: sessions.ReceiptAccepted, At: at, Session: id, InPrompt: true},
+		{ID: "d2", State: sessions.DeliveryInFlight, At: at.Add(time.Hour), Session: id},
 	}}
 	if diff := cmp.Diff(want, ledger); diff != "" || err != nil {
 		t.Error(diff, err)

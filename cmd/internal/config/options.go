@@ -43,7 +43,7 @@ func (s Session) definition() sessions.Definition {
 // readEnvFile is what the env file declares now, less what no pane may get: the names that tmux owns, and the names of
 // our own tokens and secrets.
 func (c *Config) readEnvFile() (sessions.EnvFile, error) {
-	file, err := envstate.Declared(c.EnvFile)
+	file, err := envstate.ReadFile(c.EnvFile)
 	if errors.Is(err, envstate.ErrNotConfigured) {
 		return sessions.EnvFile{}, nil
 	}
