@@ -17,9 +17,9 @@ import (
 // driftState is what is stored of the message that tells of stale sessions, and of the restart that was asked for. It
 // holds names of variables; no value, and nothing that is made of one.
 type driftState struct {
-	Version    int                `json:"version"`
-	Message    *driftMessage      `json:"message,omitempty"` // nil: there is nothing to tell of
-	Restart    *requestedRestart  `json:"run,omitempty"`     // nil: no restart is under way
+	Version    int                   `json:"version"`
+	Message    *driftMessage         `json:"message,omitempty"` // nil: there is nothing to tell of
+	Restart    *requestedRestart     `json:"run,omitempty"`     // nil: no restart is under way
 	LastResult []sessions.RestartRow `json:"last,omitempty"`    // what came of the last restart
 }
 

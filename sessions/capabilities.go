@@ -3,11 +3,11 @@ package sessions
 // What a harness may lack, in words that follow its name. They are fixed: surfaces show them as they are, and programs may
 // compare them.
 const (
-	LimitationNoTranscript = "what it says is not posted"
-	LimitationNoProof   = "nothing proves that it took a reply"
-	LimitationNoScreen  = "its screen is not read, so a reply may answer a question that it asks"
-	LimitationNoPermissions    = "its questions are answered in the terminal alone"
-	LimitationNoResume  = "its conversation is not resumed"
+	LimitationNoTranscript  = "what it says is not posted"
+	LimitationNoProof       = "nothing proves that it took a reply"
+	LimitationNoScreen      = "its screen is not read, so a reply may answer a question that it asks"
+	LimitationNoPermissions = "its questions are answered in the terminal alone"
+	LimitationNoResume      = "its conversation is not resumed"
 )
 
 // Limitations says what cannot be done with sessions of a harness that can be done with others, the weightiest first.

@@ -11,9 +11,11 @@ import (
 // bareHarness is a harness that can do nothing but start; the others add what there is to add.
 type bareHarness struct{ traits sessions.Capabilities }
 
-func (b bareHarness) Name() string                                      { return "bare" }
-func (b bareHarness) Capabilities() sessions.Capabilities                           { return b.traits }
-func (b bareHarness) Command(sessions.Launch) (sessions.Command, error) { return sessions.Command{}, nil }
+func (b bareHarness) Name() string                        { return "bare" }
+func (b bareHarness) Capabilities() sessions.Capabilities { return b.traits }
+func (b bareHarness) Command(sessions.Launch) (sessions.Command, error) {
+	return sessions.Command{}, nil
+}
 
 type transcriptHarness struct{ bareHarness }
 

@@ -17,12 +17,12 @@ import (
 // Core holds the verbs. It is safe for concurrent use: what must not overlap is excluded by the [Store]'s locks, across
 // processes.
 type Core struct {
-	o    Options
+	o          Options
 	startSlots chan struct{} // full while as many calls as tmux is given at once are under way
 
-	permissions         openPermissions
-	staleDrafts         staleDrafts
-	envChanges envChanges
+	permissions openPermissions
+	staleDrafts staleDrafts
+	envChanges  envChanges
 }
 
 // maxConcurrentStarts is how many sessions one process has tmux start at the same time. Those that wait for each other share a client.
@@ -37,10 +37,10 @@ type Options struct {
 	Config    func() Config // the current configuration, asked anew by every verb
 	// TerminalAt is optional: the terminal of the server with that socket, for sessions that run on another one than Terminal's
 	// because the configuration has changed since. Nil: it is Terminal's.
-	TerminalAt      func(socket string) Terminal
-	Reports Reports          // optional: without it nothing is heard of what agents report
-	Now     func() time.Time // optional: time.Now
-	Log     *slog.Logger     // optional: silent
+	TerminalAt func(socket string) Terminal
+	Reports    Reports          // optional: without it nothing is heard of what agents report
+	Now        func() time.Time // optional: time.Now
+	Log        *slog.Logger     // optional: silent
 }
 
 // Config is what the configuration says of sessions.

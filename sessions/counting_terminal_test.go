@@ -14,10 +14,10 @@ type countingTerminal struct {
 	sessions.Terminal
 	calls atomic.Int64
 
-	mu      sync.Mutex // guards the fields that follow
-	pressed []string
-	failBefore  error // of Deliver, before it does anything
-	failAfter   error // of Deliver and Spawn, when they have done it
+	mu         sync.Mutex // guards the fields that follow
+	pressed    []string
+	failBefore error // of Deliver, before it does anything
+	failAfter  error // of Deliver and Spawn, when they have done it
 }
 
 func (c *countingTerminal) Panes(ctx context.Context) ([]sessions.Pane, error) {

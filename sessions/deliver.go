@@ -54,26 +54,26 @@ func (q DeliverRequest) validate() error {
 
 // eventDelivery is one event on its way.
 type eventDelivery struct {
-	c       *Core
-	q       DeliverRequest
-	startedAt   time.Time
+	c          *Core
+	q          DeliverRequest
+	startedAt  time.Time
 	deadline   time.Time // what passes by itself is waited for
-	rec     Record
-	harness Harness
-	submission  *submission // of an event that was typed
-	opening   *openingEvent  // of one that an agent was started with
-	inLedger   bool    // the ledger has it as ours, in flight
-	row     Row
-	receipt Receipt // empty: it is still to be proved
+	rec        Record
+	harness    Harness
+	submission *submission   // of an event that was typed
+	opening    *openingEvent // of one that an agent was started with
+	inLedger   bool          // the ledger has it as ours, in flight
+	row        Row
+	receipt    Receipt // empty: it is still to be proved
 }
 
 // errStateChanged says that something changed meanwhile: how the session is has to be looked at anew.
 var errStateChanged = errors.New("the session changes again and again")
 
 const (
-	maxDeliverRounds = 100                    // at most so many looks anew
-	deliverRetryEvery  = 200 * time.Millisecond // while something is waited for
-	openingTimeout   = 60 * time.Second       // what an agent's start may take, until its record shows what it was started with
+	maxDeliverRounds  = 100                    // at most so many looks anew
+	deliverRetryEvery = 200 * time.Millisecond // while something is waited for
+	openingTimeout    = 60 * time.Second       // what an agent's start may take, until its record shows what it was started with
 )
 
 func (d *eventDelivery) run(ctx context.Context) error {

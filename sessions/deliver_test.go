@@ -355,7 +355,7 @@ type hookedTerminal struct {
 	sessions.Terminal
 	spawning func(sessions.Spawn)
 	spawned  func(sessions.Pane)
-	timesOut   atomic.Bool // nothing that looks is answered
+	timesOut atomic.Bool // nothing that looks is answered
 }
 
 func (h *hookedTerminal) Spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, error) {

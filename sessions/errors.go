@@ -7,18 +7,18 @@ import (
 
 // What callers branch on. Text that a person reads comes from the errors that wrap these.
 var (
-	ErrNotRecorded  = errors.New("no such session")
-	ErrNotRunning   = errors.New("session is not running")
-	ErrReplaced     = errors.New("the session was deleted and made again under the same name")
-	ErrPaneGone     = errors.New("no pane belongs to the session")
-	ErrPaneDead     = errors.New("the agent in the pane has ended")
-	ErrTerminalTimeout       = errors.New("tmux did not answer")
-	ErrInDoubt      = errors.New("cannot tell whether it arrived")
-	ErrNameTaken    = errors.New("a tmux session of that name exists")
-	ErrCannotResume = errors.New("this harness cannot resume a conversation")
-	ErrEmptyText    = errors.New("there is no text to send")
-	ErrRefused      = errors.New("refused")
-	ErrEnvFile      = errors.New("the env file cannot be used")
+	ErrNotRecorded     = errors.New("no such session")
+	ErrNotRunning      = errors.New("session is not running")
+	ErrReplaced        = errors.New("the session was deleted and made again under the same name")
+	ErrPaneGone        = errors.New("no pane belongs to the session")
+	ErrPaneDead        = errors.New("the agent in the pane has ended")
+	ErrTerminalTimeout = errors.New("tmux did not answer")
+	ErrInDoubt         = errors.New("cannot tell whether it arrived")
+	ErrNameTaken       = errors.New("a tmux session of that name exists")
+	ErrCannotResume    = errors.New("this harness cannot resume a conversation")
+	ErrEmptyText       = errors.New("there is no text to send")
+	ErrRefused         = errors.New("refused")
+	ErrEnvFile         = errors.New("the env file cannot be used")
 )
 
 // Refusal is an error that tells a person what to do about it. It is the core's own words on every surface.

@@ -13,16 +13,16 @@ const (
 	EventSpawnFailed  = "standing.spawn_failed"
 	EventStopped      = "standing.stopped"
 	EventStopFailed   = "standing.stop_failed"
-	EventSubmitted         = "standing.said"
+	EventSubmitted    = "standing.said"
 	EventKeys         = "standing.keys"  // with keys, actor, and answer ("deny" or "mode") where they were one
 	EventEnded        = "standing.ended" // an agent was found to have ended on its own
 
-	EventSpawned   = "session.spawned"
-	EventRespawned = "session.respawned" // with resumed: whether in the conversation before
-	EventClosed    = "session.closed"
-	EventDelivered = "session.delivered"
-	EventDeliveryRepeated  = "session.delivery_repeated" // a delivery that was processed before; nothing was typed
-	EventDeliveryInDoubt   = "session.delivery_in_doubt"
+	EventSpawned          = "session.spawned"
+	EventRespawned        = "session.respawned" // with resumed: whether in the conversation before
+	EventClosed           = "session.closed"
+	EventDelivered        = "session.delivered"
+	EventDeliveryRepeated = "session.delivery_repeated" // a delivery that was processed before; nothing was typed
+	EventDeliveryInDoubt  = "session.delivery_in_doubt"
 )
 
 // EventName is what an event is called that the log has for both kinds of session, for a session of that ref:

@@ -98,15 +98,15 @@ type Conversation struct {
 
 // Capabilities are facts of an agent program.
 type Capabilities struct {
-	Submit          string        // bytes of the submit key
-	SubmitDelay     time.Duration // between paste and submit
-	CommandPrefixes []string      // a text that begins so (after white space) is a command of the program
-	CommandWords    []string      // a text that is just this word is a command of the program
-	Interrupt       string        // bytes that stop a running turn; empty: Escape
-	ClearLine           string        // bytes that take the line with the cursor out of the input box, and do nothing else; empty: none
-	CanResume         bool
-	ReportsPermissions            bool          // its questions are reported, and a hook of it waits for the answer: see [UsesReports]
-	AcceptTimeout   time.Duration // how long evidence may take before the box is looked at; 0: DefaultAcceptTimeout
+	Submit             string        // bytes of the submit key
+	SubmitDelay        time.Duration // between paste and submit
+	CommandPrefixes    []string      // a text that begins so (after white space) is a command of the program
+	CommandWords       []string      // a text that is just this word is a command of the program
+	Interrupt          string        // bytes that stop a running turn; empty: Escape
+	ClearLine          string        // bytes that take the line with the cursor out of the input box, and do nothing else; empty: none
+	CanResume          bool
+	ReportsPermissions bool          // its questions are reported, and a hook of it waits for the answer: see [UsesReports]
+	AcceptTimeout      time.Duration // how long evidence may take before the box is looked at; 0: DefaultAcceptTimeout
 
 	// MoveKeys are the names of keys, see [KeyNames], that answer nothing while a question or a menu is open: they move a
 	// pointer at most. DenyKeys turn the question down or close the menu, and never say yes. ModeKeys switch, while the box
@@ -144,8 +144,8 @@ const (
 
 // View is a screen as its harness reads it.
 type View struct {
-	State  ViewState
-	Box    string   // what stands unsubmitted in the input box
+	State       ViewState
+	Box         string   // what stands unsubmitted in the input box
 	FoldedLines int      // line feeds in a pasted text that alone stands in the box, as a mark; 0: something else does
-	Lines  []string // of the dialog, when there is one
+	Lines       []string // of the dialog, when there is one
 }

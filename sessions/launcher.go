@@ -12,17 +12,17 @@ import (
 
 // launcher is one session on its way into a pane.
 type launcher struct {
-	c        *Core
-	cfg      Config
-	harness  Harness
-	prompt   string            // the first message of a fresh conversation
-	opening    *openingEvent            // what happened to its work item; nil: nothing, it is only started
-	declared map[string]string // by the env file
-	rec      Record            // as it will be
-	prior    *Record           // as it is on disk; nil: there is none
-	keptPane     *Pane             // the dead pane in which the agent comes up; nil: it gets a new one
-	sharedSession  string            // the tmux session in which others have panes; empty: it gets its own
-	detail   string            // what a person should know although it went well
+	c             *Core
+	cfg           Config
+	harness       Harness
+	prompt        string            // the first message of a fresh conversation
+	opening       *openingEvent     // what happened to its work item; nil: nothing, it is only started
+	declared      map[string]string // by the env file
+	rec           Record            // as it will be
+	prior         *Record           // as it is on disk; nil: there is none
+	keptPane      *Pane             // the dead pane in which the agent comes up; nil: it gets a new one
+	sharedSession string            // the tmux session in which others have panes; empty: it gets its own
+	detail        string            // what a person should know although it went well
 }
 
 // errResumeAbandoned marks what makes a fresh conversation the right thing, as against what makes a start fail.

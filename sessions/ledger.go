@@ -21,8 +21,8 @@ type Ledgers interface {
 // Ledger is which deliveries a work item has had, the oldest first. It outlives the session, so that an event that comes
 // again after a close is known.
 type Ledger struct {
-	Version    int     `json:"version"`
-	Ref        Ref     `json:"ref"`
+	Version    int           `json:"version"`
+	Ref        Ref           `json:"ref"`
 	Deliveries []LedgerEntry `json:"deliveries"`
 }
 
@@ -39,22 +39,24 @@ type DeliveryState string
 const (
 	DeliveryInFlight DeliveryState = "inflight" // it may be in the pane
 	DeliveryDone     DeliveryState = "done"
-	DeliveryInDoubt    DeliveryState = "doubt" // it was reported that nobody can tell whether it arrived
+	DeliveryInDoubt  DeliveryState = "doubt" // it was reported that nobody can tell whether it arrived
 )
 
 // LedgerEntry is one delivery. It holds no text.
 type LedgerEntry struct {
-	ID      string     `json:"id"`
-	State   DeliveryState `json:"state"`
-	Receipt Receipt    `json:"receipt,omitempty"`
-	At      time.Time  `json:"at"`
-	Session string     `json:"session,omitempty"` // Record.ID
-	Intent  Intent     `json:"intent,omitzero"`
-	InPrompt bool       `json:"opening,omitempty"` // an agent was started with it
+	ID       string        `json:"id"`
+	State    DeliveryState `json:"state"`
+	Receipt  Receipt       `json:"receipt,omitempty"`
+	At       time.Time     `json:"at"`
+	Session  string        `json:"session,omitempty"` // Record.ID
+	Intent   Intent        `json:"intent,omitzero"`
+	InPrompt bool          `json:"opening,omitempty"` // an agent was started with it
 }
 
 // isAbandoned reports whether whoever brought the delivery has certainly died over it.
-func (e LedgerEntry) isAbandoned() bool { return e.State == DeliveryInFlight && time.Since(e.At) > 2*openingTimeout }
+func (e LedgerEntry) isAbandoned() bool {
+	return e.State == DeliveryInFlight && time.Since(e.At) > 2*openingTimeout
+}
 
 // deliveryPattern is the shape of a delivery's id; GitHub's are UUIDs.
 var deliveryPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`) })

@@ -94,15 +94,15 @@ func (cfg Config) isExpected(d Definition) bool { return cfg.Enabled && d.AutoSt
 
 // listing is a list of sessions in the making. Nothing is looked up twice.
 type listing struct {
-	c         *Core
-	cfg       Config
-	timedOut    bool
-	panes     map[string]Pane // by mark
-	declared  map[Ref]Definition
-	harnesses map[string]Harness
-	listed      map[Ref]bool
-	rows      []Row
-	trackUntil    time.Time // until then agents are asked which conversation they are in
+	c          *Core
+	cfg        Config
+	timedOut   bool
+	panes      map[string]Pane // by mark
+	declared   map[Ref]Definition
+	harnesses  map[string]Harness
+	listed     map[Ref]bool
+	rows       []Row
+	trackUntil time.Time // until then agents are asked which conversation they are in
 }
 
 // trackTimeout bounds how long a list asks agents which conversation they are in. Those that it does not come to have the
@@ -186,9 +186,9 @@ func (l *listing) currentConversation(ctx context.Context, r Record) string {
 
 // AttachRequest asks for the command that shows a session to a person.
 type AttachRequest struct {
-	Ref      Ref
-	ReadOnly bool
-	InsideTmux   bool // we run inside tmux
+	Ref        Ref
+	ReadOnly   bool
+	InsideTmux bool // we run inside tmux
 }
 
 // Attach returns the argv that shows the session. A dead pane that was kept can be looked at too.

@@ -7,7 +7,7 @@ import (
 
 // occupancy is what there is in tmux of a session.
 type occupancy struct {
-	own     *Pane  // its pane, alive or dead; nil: it has none
+	own           *Pane  // its pane, alive or dead; nil: it has none
 	sharedSession string // "$1": its tmux session, where somebody has panes of their own beside a dead agent's or none; else empty
 }
 

@@ -8,10 +8,10 @@ import (
 
 // event is what happened to a work item, on its way to an agent that is started with it.
 type openingEvent struct {
-	text   string                                    // as it goes in
+	text         string                                    // as it goes in
 	recordIntent func(ctx context.Context, i Intent) error // called before an agent is started with it
-	intent Intent                                    // of the last start
-	inPrompt  bool                                      // the agent was started with it; else it is still to be typed
+	intent       Intent                                    // of the last start
+	inPrompt     bool                                      // the agent was started with it; else it is still to be typed
 }
 
 // maxOpening is the longest event in bytes that an agent is started with; Linux takes 128 KiB in an argument. A longer one is

@@ -13,11 +13,11 @@ import (
 
 // WaitResolvedRequest waits for the end of an ask.
 type WaitResolvedRequest struct {
-	Ref   Ref
-	ID    string // of the session
-	Token string
-	DialogExcerpt  string // [PermissionRequest.DialogExcerpt]
-	OnOpen  func() // called as soon as the ask is known to be open
+	Ref           Ref
+	ID            string // of the session
+	Token         string
+	DialogExcerpt string // [PermissionRequest.DialogExcerpt]
+	OnOpen        func() // called as soon as the ask is known to be open
 }
 
 // maxExcerpt is how much of what is asked is looked for on the screen.
@@ -45,14 +45,14 @@ func stripSpace(text string) string {
 
 // openPermissions are the asks that are attended, by token.
 type openPermissions struct {
-	mu  sync.Mutex // guards the field that follows
+	mu      sync.Mutex // guards the field that follows
 	byToken map[string]*openPermission
 }
 
 type openPermission struct {
 	sessionID string
-	openedAt   time.Time
-	shown   bool // it was seen on its agent's screen: only then that can tell that it is over
+	openedAt  time.Time
+	shown     bool // it was seen on its agent's screen: only then that can tell that it is over
 }
 
 // dialogDrawTimeout is how long an agent may take to show what its hook reports: until then nothing is typed, since the dialog would
@@ -163,8 +163,8 @@ type dialogState int
 
 const (
 	dialogUnknown dialogState = iota
-	dialogOpen        // the dialog of this ask is open
-	dialogGone         // it is not
+	dialogOpen                // the dialog of this ask is open
+	dialogGone                // it is not
 )
 
 // readDialogState looks at the screen. One that cannot be read says nothing, and neither does one on which something lies over the
@@ -194,8 +194,8 @@ func (c *Core) readDialogState(ctx context.Context, q WaitResolvedRequest) dialo
 
 // AnswerPermissionRequest answers an ask.
 type AnswerPermissionRequest struct {
-	Ref  Ref
-	ID   string // of the session
+	Ref           Ref
+	ID            string // of the session
 	DialogExcerpt string // [PermissionRequest.DialogExcerpt]
 	PermissionDecision
 }

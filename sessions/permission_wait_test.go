@@ -18,8 +18,10 @@ type waitingReports struct{}
 func (waitingReports) ReadReports(context.Context, string, string, time.Time) (sessions.ReportBatch, error) {
 	return sessions.ReportBatch{}, nil
 }
-func (waitingReports) Remove(context.Context, string) error                  { return nil }
-func (waitingReports) AnswerPermission(context.Context, string, sessions.PermissionDecision) error { return nil }
+func (waitingReports) Remove(context.Context, string) error { return nil }
+func (waitingReports) AnswerPermission(context.Context, string, sessions.PermissionDecision) error {
+	return nil
+}
 
 func (waitingReports) WaitResolved(ctx context.Context, _, _ string, open func()) error {
 	open()

@@ -76,7 +76,10 @@ func TestWorkItemsThatFallOnOneNameAreRefusedByEveryVerb(t *testing.T) {
 				_, err := w.Deliver(t.Context(), sessions.DeliverRequest{Ref: other, Text: "x"})
 				return err
 			},
-			"reply":  func() error { _, err := w.Submit(t.Context(), sessions.SubmitRequest{Ref: other, Text: "x"}); return err },
+			"reply": func() error {
+				_, err := w.Submit(t.Context(), sessions.SubmitRequest{Ref: other, Text: "x"})
+				return err
+			},
 			"start":  func() error { _, err := w.Start(t.Context(), sessions.StartRequest{Ref: other}); return err },
 			"attach": func() error { _, err := w.Attach(t.Context(), sessions.AttachRequest{Ref: other}); return err },
 			"close":  func() error { _, err := w.Delete(t.Context(), sessions.DeleteRequest{Ref: other}); return err },

@@ -27,13 +27,13 @@ var ErrPermissionEnded = errors.New("the agent does not ask this any more")
 
 // ReadReports is what an agent reported, each oldest first.
 type ReportBatch struct {
-	PermissionRequests     []PermissionRequest
-	Answered []AnsweredPermission
-	Files    []ReportedFile
-	Cwd      string   // the folder that the session works in, for its files
-	FolderID FolderID // of that folder when the agent was started
-	Next     string   // the place to go on from
-	WatchFiles    []string // files: as long as none of them changes, there is nothing new
+	PermissionRequests []PermissionRequest
+	Answered           []AnsweredPermission
+	Files              []ReportedFile
+	Cwd                string   // the folder that the session works in, for its files
+	FolderID           FolderID // of that folder when the agent was started
+	Next               string   // the place to go on from
+	WatchFiles         []string // files: as long as none of them changes, there is nothing new
 }
 
 // ReportedFile is a file that an agent would have its people see. Nothing of it was judged: an agent may report what it likes.
@@ -45,19 +45,19 @@ type ReportedFile struct {
 
 // PermissionRequest is a question that an agent waits for an answer to.
 type PermissionRequest struct {
-	Token   string    // names it; it cannot be guessed, and answers the ask once
-	At      time.Time // by this machine's clock
-	Tool    string    // that the agent would use, in its own word
-	Command string    // that it would run; empty: none
-	File    string    // that it would read or write; empty: none
-	Cwd     string    // the folder that it is in
-	Explanation     string    // in the agent's words; may be empty
-	Input   string    // what else the tool would be given, as JSON; empty: nothing
-	Decidable  bool      // yes or no answers it; else it can only be answered in the terminal
+	Token       string    // names it; it cannot be guessed, and answers the ask once
+	At          time.Time // by this machine's clock
+	Tool        string    // that the agent would use, in its own word
+	Command     string    // that it would run; empty: none
+	File        string    // that it would read or write; empty: none
+	Cwd         string    // the folder that it is in
+	Explanation string    // in the agent's words; may be empty
+	Input       string    // what else the tool would be given, as JSON; empty: nothing
+	Decidable   bool      // yes or no answers it; else it can only be answered in the terminal
 	// CwdTargets and FileTargets are where Cwd and File lead to, where that is another place than they name: more than one where it
 	// depends on the program. Unplaced says that it could not be found out.
 	CwdTargets, FileTargets []string
-	Unresolved      bool
+	Unresolved              bool
 }
 
 // Verdict is what is decided about an [PermissionRequest].
@@ -65,8 +65,8 @@ type Verdict string
 
 // The verdicts.
 const (
-	VerdictAllow Verdict = "allow"
-	VerdictDeny  Verdict = "deny"
+	VerdictAllow     Verdict = "allow"
+	VerdictDeny      Verdict = "deny"
 	VerdictUndecided Verdict = "leave" // nothing is decided here: the hook need not wait any longer
 )
 
@@ -86,10 +86,10 @@ type AnsweredPermission struct {
 
 // ReportsRequest asks what the agent of a session reported.
 type ReportsRequest struct {
-	Ref   Ref
-	ID    string    // the session that is meant; empty: whichever has the ref now
+	Ref    Ref
+	ID     string    // the session that is meant; empty: whichever has the ref now
 	Offset string    // [ReadReports.Next] of the last time; empty: from Since on
-	Since time.Time // counts without a place, but not for asks: those are open or over
+	Since  time.Time // counts without a place, but not for asks: those are open or over
 }
 
 // ReadReports reads what the agent of a session reported, also in a run that has ended. [errors.ErrUnsupported] when the core was

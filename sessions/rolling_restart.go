@@ -48,11 +48,11 @@ type RestartRow struct {
 
 // RestartResult is what a roll did.
 type RestartResult struct {
-	DryRun    bool      `json:"dryRun"`
+	DryRun    bool         `json:"dryRun"`
 	Rows      []RestartRow `json:"sessions"`                 // by ref
-	Malformed []int     `json:"malformedLines,omitempty"` // numbers of the env file's lines that cannot be used
-	Refused   []string  `json:"refused,omitempty"`        // names that it declares and that no pane gets
-	Warning   string    `json:"warning,omitempty"`        // of who may read the file
+	Malformed []int        `json:"malformedLines,omitempty"` // numbers of the env file's lines that cannot be used
+	Refused   []string     `json:"refused,omitempty"`        // names that it declares and that no pane gets
+	Warning   string       `json:"warning,omitempty"`        // of who may read the file
 }
 
 // Failed counts the sessions that are not as they should be: failed, or verified and stale.
@@ -204,14 +204,14 @@ func newSkipError(format string, args ...any) error { return &skipError{fmt.Erro
 
 // restartJob is one session on its way onto another environment.
 type restartJob struct {
-	c    *Core
-	row  RestartRow
-	env  EnvFile
-	rec  Record
+	c         *Core
+	row       RestartRow
+	env       EnvFile
+	rec       Record
 	oldValues map[string]string // of the declared and removed names, by the process that is replaced
 
 	dryRun, onlyStale bool
-	started          bool // the agent was touched
+	started           bool // the agent was touched
 }
 
 func (o *restartJob) run(ctx context.Context) (Outcome, error) {

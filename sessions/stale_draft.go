@@ -14,7 +14,7 @@ import (
 // a turn just ends and shows it in its input box as well (2.1.197), where it looks like somebody's draft and would hold up
 // everything that follows.
 type staleDrafts struct {
-	mu  sync.Mutex // guards the field that follows
+	mu        sync.Mutex // guards the field that follows
 	bySession map[string]acceptedText
 }
 
@@ -27,9 +27,9 @@ type acceptedText struct {
 
 // A copy is there at once; later on, equal words are somebody's own.
 const (
-	staleDraftMaxAge   = time.Minute
-	staleDraftTries = 8 // one a line
-	staleDraftPause = 50 * time.Millisecond
+	staleDraftMaxAge = time.Minute
+	staleDraftTries  = 8 // one a line
+	staleDraftPause  = 50 * time.Millisecond
 )
 
 func (l *staleDrafts) remember(id, text, normal string, now time.Time) {

@@ -13,11 +13,11 @@ import (
 
 // SubmitRequest asks for one text to be typed into a session and submitted.
 type SubmitRequest struct {
-	Ref     Ref
-	ID      string // the session that is meant; empty: whichever has the ref now
-	Text    string // as written; it is cleaned here
+	Ref    Ref
+	ID     string // the session that is meant; empty: whichever has the ref now
+	Text   string // as written; it is cleaned here
 	Sender string // goes in front of a text that the agent would take as a command, as a [DisplayName]
-	Raw     bool   // the text is a command of the agent's own, sent on purpose: it must begin with "/"
+	Raw    bool   // the text is a command of the agent's own, sent on purpose: it must begin with "/"
 	// RecordIntent is called under the session's lock, after every check and before the first byte is typed. When it fails,
 	// nothing is typed. May be nil.
 	RecordIntent func(ctx context.Context, i Intent) error
@@ -27,7 +27,7 @@ type SubmitRequest struct {
 type Intent struct {
 	Sum          Sum    `json:"sum"`
 	Conversation string `json:"conversation,omitempty"`
-	Offset        string `json:"place,omitempty"` // see [InputVerifier]
+	Offset       string `json:"place,omitempty"` // see [InputVerifier]
 }
 
 // Receipt is how well a text is known to have arrived.
@@ -44,7 +44,7 @@ const maxSubmitRetries = 3
 
 // pollMin is the first pause between two looks for evidence; it doubles up to [pollMax].
 const (
-	pollMin    = 5 * time.Millisecond
+	pollMin = 5 * time.Millisecond
 	pollMax = 100 * time.Millisecond
 )
 
@@ -67,13 +67,13 @@ func (c *Core) Submit(ctx context.Context, q SubmitRequest) (Receipt, error) {
 
 // submission is one text on its way into one pane.
 type submission struct {
-	c       *Core
-	q       SubmitRequest
-	rec     Record
-	harness Harness
-	capabilities  Capabilities
-	text    string
-	intent  Intent
+	c            *Core
+	q            SubmitRequest
+	rec          Record
+	harness      Harness
+	capabilities Capabilities
+	text         string
+	intent       Intent
 }
 
 // compose reads who is spoken to, and makes of what was written what goes into the pane.

@@ -350,7 +350,7 @@ func TestATextWithoutAnyProofIsTyped(t *testing.T) {
 // unverifiableAgent is the small agent without proof and without a screen that can be read.
 type unverifiableAgent struct{ a harness.SmallAgent }
 
-func (m unverifiableAgent) Name() string            { return m.a.Name() }
+func (m unverifiableAgent) Name() string                        { return m.a.Name() }
 func (m unverifiableAgent) Capabilities() sessions.Capabilities { return m.a.Capabilities() }
 func (m unverifiableAgent) Command(l sessions.Launch) (sessions.Command, error) {
 	return m.a.Command(l)
@@ -616,7 +616,9 @@ type wrongIDAgent struct {
 	err error
 }
 
-func (l wrongIDAgent) TrackConversation(context.Context, sessions.Conversation) (string, error) { return l.id, l.err }
+func (l wrongIDAgent) TrackConversation(context.Context, sessions.Conversation) (string, error) {
+	return l.id, l.err
+}
 
 // Some harnesses find the conversation by the time of the run, which only a record of a run has.
 func TestOnlyARunThatWasNotStoppedIsTrackedAtAStart(t *testing.T) {
@@ -702,7 +704,10 @@ type preparingAgent struct {
 	err  error
 }
 
-func (p *preparingAgent) Prepare(_ context.Context, l sessions.Launch) error { p.last = l; return p.err }
+func (p *preparingAgent) Prepare(_ context.Context, l sessions.Launch) error {
+	p.last = l
+	return p.err
+}
 
 func TestPeekShowsTheScreenAlsoOfAnAgentThatEnded(t *testing.T) {
 	t.Parallel()

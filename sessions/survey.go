@@ -8,9 +8,9 @@ import (
 
 // inventory is every record and every pane, each read once.
 type inventory struct {
-	recs   []Record
+	recs       []Record
 	unreadable []*UnreadableError
-	panes  []Pane
+	panes      []Pane
 	timeoutErr error // how tmux did not answer; nil: it did
 }
 

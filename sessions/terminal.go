@@ -95,9 +95,9 @@ type Spawn struct {
 // Respawn is a request for another process in a pane that there is. Name, Width and Height do not count.
 type Respawn struct {
 	Spawn
-	Pane  string        // "%3"; empty: look it up by the mark
-	Grace time.Duration // between TERM and KILL
-	RemainFor  time.Duration // so long the pane is kept if the new process ends, also without RemainOnExit
+	Pane      string        // "%3"; empty: look it up by the mark
+	Grace     time.Duration // between TERM and KILL
+	RemainFor time.Duration // so long the pane is kept if the new process ends, also without RemainOnExit
 }
 
 // Paste is one text for one pane.

@@ -25,18 +25,18 @@ type AgentMessage struct {
 
 // ReadTranscript is what an agent said, oldest first.
 type TranscriptBatch struct {
-	Messages  []AgentMessage
-	Next  string   // the place to go on from
+	Messages   []AgentMessage
+	Next       string   // the place to go on from
 	WatchFiles []string // files: as long as none of them changes, there is nothing new
-	Turn  Turn     // whether a turn runs, as of Next
+	Turn       Turn     // whether a turn runs, as of Next
 }
 
 // TranscriptRequest asks what the agent of a session said.
 type TranscriptRequest struct {
-	Ref   Ref
-	ID    string    // the session that is meant; empty: whichever has the ref now
+	Ref    Ref
+	ID     string    // the session that is meant; empty: whichever has the ref now
 	Offset string    // [ReadTranscript.Next] of the last time; empty: from Since on
-	Since time.Time // counts without a place
+	Since  time.Time // counts without a place
 }
 
 // ReadTranscript reads what the agent of a session said, also in a run that has ended. [errors.ErrUnsupported] when its harness

@@ -38,8 +38,10 @@ func (a fakeAPI) ReadReports(_ context.Context, q sessions.ReportsRequest) (sess
 	return sessions.ReportBatch{Files: slices.Clone(a.w.agent.reportedFiles[from:]), Next: strconv.Itoa(len(a.w.agent.reportedFiles)), Cwd: a.w.cwd}, nil
 }
 
-func (a fakeAPI) WaitResolved(context.Context, sessions.WaitResolvedRequest) error     { return nil }
-func (a fakeAPI) AnswerPermission(context.Context, sessions.AnswerPermissionRequest) error { return nil }
+func (a fakeAPI) WaitResolved(context.Context, sessions.WaitResolvedRequest) error { return nil }
+func (a fakeAPI) AnswerPermission(context.Context, sessions.AnswerPermissionRequest) error {
+	return nil
+}
 
 func (a fakeAPI) Upload(ctx context.Context, f chat.FileUpload, content io.Reader) (string, error) {
 	data, err := io.ReadAll(content)

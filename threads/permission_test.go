@@ -19,7 +19,7 @@ type fakeHooks struct {
 	asks     []sessions.PermissionRequest
 	answered []sessions.AnsweredPermission
 	waiting  map[string]chan struct{}                // closed when the hook ends
-	taken    []sessions.PermissionDecision                       // taken
+	taken    []sessions.PermissionDecision           // taken
 	during   func(l *managerRun, token string) error // is done in the middle of an answer, before it is acknowledged
 }
 

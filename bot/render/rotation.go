@@ -14,10 +14,10 @@ const ActionRoll = "sessions_roll"
 type Rotation struct {
 	Drift sessions.Drift
 	Rows  []sessions.RestartRow // of the restart that runs, or of the last one
-	By    string             // member id of who asked for the restart that runs; empty: none runs
-	Total int                // sessions that it is to restart
-	Again bool               // the env file has changed once more, and another message tells of that
-	Token string             // value of the button
+	By    string                // member id of who asked for the restart that runs; empty: none runs
+	Total int                   // sessions that it is to restart
+	Again bool                  // the env file has changed once more, and another message tells of that
+	Token string                // value of the button
 }
 
 // What a message about a rotation holds at most of each kind.

@@ -180,10 +180,10 @@ func validName(name string) bool {
 
 // literal is a value as it is written.
 type literal struct {
-	value  string
-	length int  // bytes up to the end of the line that it ends in
-	isValid     bool // value is what it says
-	isUnterminated   bool // where it ends cannot be told, so nothing after it can be either
+	value          string
+	length         int  // bytes up to the end of the line that it ends in
+	isValid        bool // value is what it says
+	isUnterminated bool // where it ends cannot be told, so nothing after it can be either
 }
 
 // parseValue reads the value that s, which goes on after the equals sign, begins with.

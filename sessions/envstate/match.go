@@ -14,7 +14,7 @@ const filterBits = 18
 
 // pattern is a text that is looked for, and the name of the value that it is a form of.
 type pattern struct {
-	text, name  string
+	text, name                  string
 	leadingBytes, trailingBytes int // bytes before and after it that are taken with it
 }
 

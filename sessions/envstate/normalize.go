@@ -17,7 +17,7 @@ type normalizer struct {
 	source string
 	decode bool
 
-	form  []byte
+	form    []byte
 	origins []origin // one for each byte of form
 
 	before   slashes // what stands before the next byte
@@ -67,11 +67,11 @@ func normalForm(text string, decode bool) string {
 type byteKind int
 
 const (
-	significant    byteKind = iota
-	blank        // a space or a tab
-	newline      // the end of a line
-	quote        // which a backslash may stand before
-	ignored         // a border, a control character
+	significant byteKind = iota
+	blank                // a space or a tab
+	newline              // the end of a line
+	quote                // which a backslash may stand before
+	ignored              // a border, a control character
 )
 
 // kindOf tells which bytes are in a normal form. The plus is a blank in URLs, and the mark of a line in a diff.
@@ -262,7 +262,9 @@ func appendSurrogate(p []byte, r rune) []byte {
 }
 
 // decodeSurrogate is the half of a character that appendSurrogate wrote.
-func decodeSurrogate(p []byte) rune { return rune(p[0]&0x0f)<<12 | rune(p[1]&0x3f)<<6 | rune(p[2]&0x3f) }
+func decodeSurrogate(p []byte) rune {
+	return rune(p[0]&0x0f)<<12 | rune(p[1]&0x3f)<<6 | rune(p[2]&0x3f)
+}
 
 // maxEntity is how many bytes a character reference of HTML may have between & and ;.
 const maxEntity = 8

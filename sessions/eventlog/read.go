@@ -83,10 +83,10 @@ func endOfLines(f io.ReaderAt, size int64) (int64, error) {
 // logFile is one file of a log, open for reading.
 type logFile struct {
 	*os.File
-	info  fs.FileInfo
-	id    string // see Position.File
-	began time.Time
-	isCurrent  bool // the one that is written
+	info      fs.FileInfo
+	id        string // see Position.File
+	began     time.Time
+	isCurrent bool // the one that is written
 }
 
 // openAll opens the files of a log that have at least one line, and returns them from the oldest to the newest. It

@@ -41,9 +41,9 @@ const (
 )
 
 var (
-	_ sessions.InputVerifier  = Claude{}
-	_ sessions.ScreenParser   = Claude{}
-	_ sessions.Preparer = Claude{}
+	_ sessions.InputVerifier       = Claude{}
+	_ sessions.ScreenParser        = Claude{}
+	_ sessions.Preparer            = Claude{}
 	_ sessions.ConversationTracker = Claude{}
 )
 

@@ -27,8 +27,8 @@ type Codex struct {
 }
 
 var (
-	_ sessions.InputVerifier  = Codex{}
-	_ sessions.ScreenParser   = Codex{}
+	_ sessions.InputVerifier       = Codex{}
+	_ sessions.ScreenParser        = Codex{}
 	_ sessions.ConversationTracker = Codex{}
 )
 

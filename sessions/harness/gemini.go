@@ -30,8 +30,8 @@ type Gemini struct {
 }
 
 var (
-	_ sessions.InputVerifier  = Gemini{}
-	_ sessions.ScreenParser   = Gemini{}
+	_ sessions.InputVerifier       = Gemini{}
+	_ sessions.ScreenParser        = Gemini{}
 	_ sessions.ConversationTracker = Gemini{}
 )
 

@@ -24,8 +24,8 @@ type OpenCode struct {
 }
 
 var (
-	_ sessions.InputVerifier  = OpenCode{}
-	_ sessions.ScreenParser   = OpenCode{}
+	_ sessions.InputVerifier       = OpenCode{}
+	_ sessions.ScreenParser        = OpenCode{}
 	_ sessions.ConversationTracker = OpenCode{}
 )
 

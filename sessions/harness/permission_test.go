@@ -129,8 +129,8 @@ const permissionInput = `{"hook_event_name":"PermissionRequest","tool_name":"Bas
 func TestPermissionHookIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	for verdict, want := range map[sessions.Verdict]string{
-		sessions.VerdictAllow: `{"hookSpecificOutput":{"decision":{"behavior":"allow"},"hookEventName":"PermissionRequest"}}`,
-		sessions.VerdictDeny:  `{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"not \"now\""},"hookEventName":"PermissionRequest"}}`,
+		sessions.VerdictAllow:     `{"hookSpecificOutput":{"decision":{"behavior":"allow"},"hookEventName":"PermissionRequest"}}`,
+		sessions.VerdictDeny:      `{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"not \"now\""},"hookEventName":"PermissionRequest"}}`,
 		sessions.VerdictUndecided: "",
 	} {
 		t.Run(string(verdict), func(t *testing.T) {

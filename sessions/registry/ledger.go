@@ -38,9 +38,9 @@ func ledgerName(ref sessions.Ref) string {
 // legacyLedgers are ledgers that were written before the spellings of a ref were one work item's: their names have capitals.
 // None comes up any more, so that one look is enough.
 type legacyLedgers struct {
-	mu     sync.Mutex // guards the fields that follow
+	mu      sync.Mutex // guards the fields that follow
 	scanned bool
-	files  map[sessions.Ref][]string // paths by [sessions.Ref.APIKey]
+	files   map[sessions.Ref][]string // paths by [sessions.Ref.APIKey]
 }
 
 // find are the files of that work item which are still there.

@@ -417,7 +417,9 @@ func TestManyGoroutinesUseOneRegistry(t *testing.T) {
 	wg.Wait()
 }
 
-func (r *Registry) standingPath(name string) string { return filepath.Join(r.standingDir(), name+extension) }
+func (r *Registry) standingPath(name string) string {
+	return filepath.Join(r.standingDir(), name+extension)
+}
 
 func save(t *testing.T, r *Registry, rec sessions.Record) {
 	t.Helper()
