@@ -13,7 +13,7 @@ type PaneActivity struct {
 
 // ActivityReader is a [Terminal] that knows when its panes wrote something last.
 type ActivityReader interface {
-	// ReadActivity are those of every pane of ours, by its mark. Errors as of [ScreenReader.MayBeInPane].
+	// ReadActivity are those of every pane of ours, by its mark. Errors as of [PaneReader.Panes].
 	ReadActivity(ctx context.Context) (map[string]PaneActivity, error)
 }
 

@@ -22,7 +22,7 @@ type CreateRequest struct {
 	PromptFile  string   // absolute; read at each start
 	NoAutoStart bool     // "the-loop start" does not bring it back
 	Chat        ChatDefinition
-	NoStart     bool // saveUnstarted it only
+	NoStart     bool // record it only
 }
 
 // Create records the whole definition of a session and starts it. A name that is declared or recorded is refused: a name

@@ -16,7 +16,7 @@ type RegisterRequest struct {
 	Chat         ChatDefinition
 }
 
-// Register records a work item's session. It starts nothing: the first event does, see [Core.InjectDelivery]. A ref that is
+// Register records a work item's session. It starts nothing: the first event does, see [Core.Deliver]. A ref that is
 // registered is refused, and so is one whose name in tmux another ref has.
 func (c *Core) Register(ctx context.Context, q RegisterRequest) (Row, error) {
 	if _, err := ParseWorkItem(string(q.Ref)); err != nil {

@@ -88,7 +88,7 @@ type AnsweredPermission struct {
 type ReportsRequest struct {
 	Ref    Ref
 	ID     string    // the session that is meant; empty: whichever has the ref now
-	Offset string    // [ReadReports.Next] of the last time; empty: from Since on
+	Offset string    // [ReportBatch.Next] of the last time; empty: from Since on
 	Since  time.Time // counts without a place, but not for asks: those are open or over
 }
 

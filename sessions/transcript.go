@@ -35,7 +35,7 @@ type TranscriptBatch struct {
 type TranscriptRequest struct {
 	Ref    Ref
 	ID     string    // the session that is meant; empty: whichever has the ref now
-	Offset string    // [ReadTranscript.Next] of the last time; empty: from Since on
+	Offset string    // [TranscriptBatch.Next] of the last time; empty: from Since on
 	Since  time.Time // counts without a place
 }
 

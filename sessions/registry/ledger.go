@@ -40,7 +40,7 @@ func ledgerName(ref sessions.Ref) string {
 type legacyLedgers struct {
 	mu      sync.Mutex // guards the fields that follow
 	scanned bool
-	files   map[sessions.Ref][]string // paths by [sessions.Ref.APIKey]
+	files   map[sessions.Ref][]string // paths by [sessions.Ref.Key]
 }
 
 // find are the files of that work item which are still there.

@@ -24,8 +24,8 @@ const (
 	// MaxSize is the size in bytes above which a file is not read.
 	MaxSize = 16 << 20
 
-	// staleAfter is the age at which a temporary file has lost its writer for certain.
-	staleAfter = time.Hour
+	// staleTempAge is the age at which a temporary file has lost its writer for certain.
+	staleTempAge = time.Hour
 )
 
 // errNotRegular says that something other than a file stands where a state file should.
@@ -141,7 +141,7 @@ func Sweep(dir string, now time.Time) {
 		if !tempName().MatchString(e.Name()) {
 			continue
 		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > staleAfter {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > staleTempAge {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}
