@@ -33,7 +33,7 @@ var layout = map[string][]string{
 	"sessions/eventlog/eventlogtest": {"sessions"},
 	"threads":                        {"authz", "sessions", "threads/"},
 	"threads/chat":                   {"authz"},
-	"bot":                            {"threads", "threads/chat", "sessions", "authz", "bot/render"},
+	"bot":                            {"threads", "threads/chat", "sessions", "sessions/statefile", "authz", "bot/render"},
 	"bot/render":                     {"sessions", "threads/chat"},
 	"bot/control":                    {"sessions", "authz", "threads"},
 	"bot/webhook":                    {"sessions", "authz"},
