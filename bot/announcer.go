@@ -236,7 +236,7 @@ func summarizeErrors(errs []error) error {
 // reconcileSession announces a session that runs, brings an announcement up to date, and tells of an agent that ended.
 func (a *announcer) reconcileSession(ctx context.Context, r sessions.Row) error {
 	bound := a.b.threads.IsBound(r.ID)
-	wanted := r.Running && r.Slack.Enabled || bound
+	wanted := r.Running && r.Chat.Enabled || bound
 	if r.ID == "" || r.State == sessions.StateUnknown || r.State == sessions.StateBroken || !wanted {
 		return nil
 	}
@@ -278,7 +278,7 @@ func (a *announcer) confirmEnded(ctx context.Context, r sessions.Row) (sessions.
 	}
 	looking, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	now, err := a.b.o.Core.InspectLocked(looking, sessions.SettledRequest{Ref: r.Ref})
+	now, err := a.b.o.Core.InspectLocked(looking, sessions.InspectRequest{Ref: r.Ref})
 	switch {
 	case err != nil || now.ID != r.ID || now.State == sessions.StateUnknown:
 		return r, false

@@ -14,7 +14,7 @@ const answerPages = 5
 
 // renderAnswer makes messages of what an agent said, without the values of the environment: they are taken out before the text is
 // cut, so that none is hidden in two halves.
-func (b *Bot) renderAnswer(ref sessions.Ref, said sessions.Said) threads.Rendering {
+func (b *Bot) renderAnswer(ref sessions.Ref, said sessions.AgentMessage) threads.Rendering {
 	text := b.scrub(said.Text)
 	pages, cut := render.Beginning(text, answerPages)
 	texts := make([]string, 0, len(pages))

@@ -46,14 +46,14 @@ type SessionCreator interface {
 // SessionInspector look at sessions.
 type SessionInspector interface {
 	List(ctx context.Context) ([]sessions.Row, error)
-	InspectLocked(ctx context.Context, q sessions.SettledRequest) (sessions.Row, error)
-	Signs(ctx context.Context) (map[string]sessions.Sign, error)
+	InspectLocked(ctx context.Context, q sessions.InspectRequest) (sessions.Row, error)
+	ReadActivity(ctx context.Context) (map[string]sessions.PaneActivity, error)
 	ScreenCapturer
 }
 
 // ScreenCapturer show what the terminals of sessions show.
 type ScreenCapturer interface {
-	Peek(ctx context.Context, q sessions.PeekRequest) (sessions.Peeked, error)
+	Peek(ctx context.Context, q sessions.PeekRequest) (sessions.PeekResult, error)
 	PeekANSI(ctx context.Context, q sessions.PeekRequest) (string, error)
 }
 

@@ -41,7 +41,7 @@ type Self struct {
 	Scopes     []string
 }
 
-// Client talks to Slack's Web InjectAPI. It implements [threads.History], [threads.Receipts] and [threads.Speaker]. Every
+// Client talks to Slack's Web InjectAPI. It implements [threads.History], [threads.Receipts] and [threads.Sender]. Every
 // call has a deadline, and none is repeated here: what may be tried again, and when, is the caller's to know.
 type Client struct {
 	transport *transport
@@ -298,7 +298,7 @@ func (c *Client) findOwn(ctx context.Context, method string, args url.Values, is
 	}
 }
 
-// Post implements [threads.Speaker]. A reply whose root was deleted meanwhile would stand in the channel itself: Slack
+// Post implements [threads.Sender]. A reply whose root was deleted meanwhile would stand in the channel itself: Slack
 // posts it there. It is taken back, and the error is [threads.ErrThreadGone].
 func (c *Client) Post(ctx context.Context, p chat.Post) (string, error) {
 	if err := c.checkMayPost(ctx, p.Channel); err != nil {
@@ -323,7 +323,7 @@ func (c *Client) Post(ctx context.Context, p chat.Post) (string, error) {
 	return ts, nil
 }
 
-// Update implements [threads.Speaker].
+// Update implements [threads.Sender].
 func (c *Client) Update(ctx context.Context, ts string, p chat.Post) error {
 	if err := c.checkMayPost(ctx, p.Channel); err != nil {
 		return err
@@ -466,7 +466,7 @@ func (c *Client) readReply(m message) (r chat.Reply, drop string) {
 		return chat.Reply{}, drop
 	}
 	actor := m.actor(self)
-	return chat.Reply{Channel: m.channel, Root: m.thread(), TS: m.ts(), Edited: m.obj("edited").str("ts"), Actor: actor, Command: m.mentionCommand(self),
+	return chat.Reply{Channel: m.channel, Root: m.thread(), TS: m.ts(), Edited: m.obj("edited").str("ts"), Actor: actor, Command: m.mentionCommand(self, nameLookup{}),
 		Load: func(ctx context.Context) (chat.Content, error) { return c.loadContent(ctx, m, actor) }}, ""
 }
 

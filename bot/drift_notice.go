@@ -24,7 +24,7 @@ import (
 // RollingRestarter tell of sessions that run on a stale environment, and restart them onto the new one.
 type RollingRestarter interface {
 	Drift(ctx context.Context) sessions.Drift
-	RollingRestart(ctx context.Context, q sessions.RollRequest) (sessions.Rolled, error)
+	RollingRestart(ctx context.Context, q sessions.RollingRestartRequest) (sessions.RestartResult, error)
 }
 
 const (
@@ -61,9 +61,9 @@ type restartJob struct {
 	all     bool // also those that hold what is declared
 	started bool
 	total   int // how many were stale
-	rows    []sessions.RollRow
+	rows    []sessions.RestartRow
 	done    chan struct{} // closed when the fields that follow are set
-	result  sessions.Rolled
+	result  sessions.RestartResult
 	err     error
 }
 
@@ -178,7 +178,7 @@ func (r *driftNotice) startJob(ctx context.Context, wg *sync.WaitGroup) {
 }
 
 func (r *driftNotice) runJob(ctx context.Context, run *restartJob) {
-	out, err := r.b.o.Core.RollingRestart(ctx, sessions.RollRequest{All: true, Stale: !run.all, Done: func(row sessions.RollRow) {
+	out, err := r.b.o.Core.RollingRestart(ctx, sessions.RollingRestartRequest{All: true, Stale: !run.all, OnRow: func(row sessions.RestartRow) {
 		if row.Outcome == sessions.OutcomeSkipped {
 			return
 		}
@@ -198,8 +198,8 @@ func (r *driftNotice) runJob(ctx context.Context, run *restartJob) {
 }
 
 // restartedRows are the rows of the sessions that were restarted, or should have been.
-func restartedRows(rows []sessions.RollRow) []sessions.RollRow {
-	return slices.DeleteFunc(slices.Clone(rows), func(r sessions.RollRow) bool { return r.Outcome == sessions.OutcomeSkipped })
+func restartedRows(rows []sessions.RestartRow) []sessions.RestartRow {
+	return slices.DeleteFunc(slices.Clone(rows), func(r sessions.RestartRow) bool { return r.Outcome == sessions.OutcomeSkipped })
 }
 
 // finishJob records what came of a restart. One that was cut short is taken up by the next bot.
@@ -223,7 +223,7 @@ func (r *driftNotice) snapshot(d sessions.Drift) (render.Rotation, *driftMessage
 	p := render.Rotation{Drift: d, Rows: r.state.LastResult}
 	if r.job != nil {
 		p.By, p.Total, p.Rows = r.job.by, r.job.total, slices.Clone(r.job.rows)
-		slices.SortFunc(p.Rows, func(a, b sessions.RollRow) int { return cmp.Compare(a.Ref, b.Ref) })
+		slices.SortFunc(p.Rows, func(a, b sessions.RestartRow) int { return cmp.Compare(a.Ref, b.Ref) })
 	}
 	if r.state.Message == nil {
 		return p, nil
@@ -296,7 +296,7 @@ func (r *driftNotice) createMessage(ctx context.Context, p render.Rotation) erro
 	if err := r.b.sharing.check(ctx, channel); err != nil {
 		return err
 	}
-	r.lastChange = p.Drift.Change
+	r.lastChange = p.Drift.ChangeCount
 	r.updateState(func(s *driftState) {
 		s.Message = &driftMessage{Channel: channel, Nonce: rand.Text(), FirstTried: time.Now()}
 		if s.Restart == nil {
@@ -346,14 +346,14 @@ func (r *driftNotice) postOnce(ctx context.Context, p render.Rotation, m driftMe
 func (r *driftNotice) refreshMessage(ctx context.Context, p render.Rotation, m driftMessage) error {
 	m.Channel = r.b.threads.CurrentChannel(m.Channel)
 	if r.lastChange == 0 {
-		r.lastChange = p.Drift.Change
+		r.lastChange = p.Drift.ChangeCount
 	}
 	over := p.By == "" && p.Drift.Stale == 0 && p.Drift.Problem == ""
 	if over && p.Drift.Starting > 0 { // it will run in a moment, and count
 		r.scheduleWithin(staleConfirmAfter)
 		return nil
 	}
-	if !over && p.By == "" && p.Drift.Change != r.lastChange && p.Drift.Stale > 0 {
+	if !over && p.By == "" && p.Drift.ChangeCount != r.lastChange && p.Drift.Stale > 0 {
 		over, p.Again = true, true
 	}
 	switch {
@@ -436,7 +436,7 @@ func (r *driftNotice) handleButton(ctx context.Context, a Interaction) (string, 
 	case run != nil:
 		return capitalize((&jobRunningError{run.by}).Error()) + ".", nil
 	case d.Problem != "" || !d.Configured:
-		_, err := r.b.o.Core.RollingRestart(ctx, sessions.RollRequest{})
+		_, err := r.b.o.Core.RollingRestart(ctx, sessions.RollingRestartRequest{})
 		return "", err
 	case d.Stale == 0:
 		r.wake()
@@ -451,7 +451,7 @@ func (r *driftNotice) handleButton(ctx context.Context, a Interaction) (string, 
 // command has every session restarted, or says which would be, and answers with what came of it.
 func (r *driftNotice) handleCommand(ctx context.Context, user string, dry bool) (string, error) {
 	if dry {
-		out, err := r.b.o.Core.RollingRestart(ctx, sessions.RollRequest{All: true, DryRun: true})
+		out, err := r.b.o.Core.RollingRestart(ctx, sessions.RollingRestartRequest{All: true, DryRun: true})
 		if err != nil {
 			return "", err
 		}

@@ -170,7 +170,7 @@ func TestALongAnswerIsSplitWithinSlacksLimitsAndItsRestNamed(t *testing.T) {
 		fmt.Fprintf(&b, "line %04d of the log, <with> some & marks\n", i)
 	}
 	b.WriteString("```\n")
-	if _, err := w.core.Submit(w.ctx, sessions.SayRequest{Ref: a.ref, Text: b.String()}); err != nil {
+	if _, err := w.core.Submit(w.ctx, sessions.SubmitRequest{Ref: a.ref, Text: b.String()}); err != nil {
 		t.Fatal(err)
 	}
 	whole := a.file("answer.md")
@@ -223,7 +223,7 @@ func TestAValueOfTheEnvironmentIsNotInAnAnswerAlsoWhereItIsCut(t *testing.T) {
 	})
 	a := w.agent("helper")
 	text := "say: " + strings.Repeat("x"+secret, 700)
-	if _, err := w.core.Submit(w.ctx, sessions.SayRequest{Ref: a.ref, Text: text}); err != nil {
+	if _, err := w.core.Submit(w.ctx, sessions.SubmitRequest{Ref: a.ref, Text: text}); err != nil {
 		t.Fatal(err)
 	}
 	w.until("several messages", func() bool { return len(a.texts()) > 1 })

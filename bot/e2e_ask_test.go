@@ -287,7 +287,7 @@ func TestAQuestionThatWasAskedWhileTheBotWasDownIsPostedWhenItIsBack(t *testing.
 // say types a text into the session without Slack.
 func (a *agent) say(text string) {
 	a.w.t.Helper()
-	if _, err := a.w.core.Submit(a.w.ctx, sessions.SayRequest{Ref: a.ref, Text: text}); err != nil {
+	if _, err := a.w.core.Submit(a.w.ctx, sessions.SubmitRequest{Ref: a.ref, Text: text}); err != nil {
 		a.w.t.Fatal(err)
 	}
 }

@@ -329,7 +329,7 @@ func TestWithoutTheScopeTheThreadSaysSo(t *testing.T) {
 	a.makes("a.txt", "content")
 	a.posts("a.txt", "look")
 	a.answer("`a.txt`", "lacks the scope files:write", "reinstall")
-	if _, err := w.core.Submit(w.ctx, sessions.SayRequest{Ref: a.ref, Text: "say: " + strings.Repeat("a long line of words\n", 2_000)}); err != nil {
+	if _, err := w.core.Submit(w.ctx, sessions.SubmitRequest{Ref: a.ref, Text: "say: " + strings.Repeat("a long line of words\n", 2_000)}); err != nil {
 		t.Fatal(err)
 	}
 	a.answer("This was the beginning of", "the-loop attach helper")
@@ -345,7 +345,7 @@ func TestAnAnswerOf400kBIsPostedAsItsBeginningAndTheWhole(t *testing.T) {
 	})
 	a := w.agent("helper")
 	text := "# All of it\n\n" + strings.Repeat("A line with <marks> & ünïcode, and "+secret+".\n", 8_000) + "the end"
-	if _, err := w.core.Submit(w.ctx, sessions.SayRequest{Ref: a.ref, Text: "say: " + text}); err != nil {
+	if _, err := w.core.Submit(w.ctx, sessions.SubmitRequest{Ref: a.ref, Text: "say: " + text}); err != nil {
 		t.Fatal(err)
 	}
 	want := strings.ReplaceAll(text, secret, "[API_KEY]")

@@ -148,7 +148,7 @@ func TestASessionMadeAgainUnderTheSameNameInheritsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := w.launch(w.definition("helper"))
-	if _, err := w.core.Submit(w.ctx, sessions.SayRequest{Ref: old.ref, ID: old.id, Text: "late"}); !errors.Is(err, sessions.ErrReplaced) {
+	if _, err := w.core.Submit(w.ctx, sessions.SubmitRequest{Ref: old.ref, ID: old.id, Text: "late"}); !errors.Is(err, sessions.ErrReplaced) {
 		t.Errorf("Say for the old session: %v; want ErrReplaced", err)
 	}
 	a.announced()

@@ -16,7 +16,7 @@ import (
 const item = sessions.Ref("github:acme/shop#7")
 
 // deliver takes an event to the work item.
-func (l *life) deliver(id, text string) sessions.Delivered {
+func (l *life) deliver(id, text string) sessions.DeliveryResult {
 	l.t.Helper()
 	d, err := l.core.Deliver(l.ctx, sessions.DeliverRequest{Ref: item, DeliveryID: id, Text: text})
 	if err != nil {
@@ -29,7 +29,7 @@ func (l *life) deliver(id, text string) sessions.Delivered {
 // item registers a work item and delivers its first event.
 func (l *life) item() *agent {
 	l.t.Helper()
-	_, err := l.core.Register(l.ctx, sessions.RegisterRequest{Ref: item, Slack: sessions.SlackDefinition{Enabled: true}})
+	_, err := l.core.Register(l.ctx, sessions.RegisterRequest{Ref: item, Chat: sessions.ChatDefinition{Enabled: true}})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -131,8 +131,8 @@ func TestWhatAgentsShowIsScrubbedBeforeItIsCut(t *testing.T) {
 		b := &Bot{o: Options{Scrub: scrub}}
 		pad := strings.Repeat("x", rapid.IntRange(0, 3200).Draw(t, "pad")) + "\n"
 		for name, text := range written(secret) {
-			answer := b.renderAnswer("standing:a", sessions.Said{Text: pad + text})
-			question, _ := b.permissionText("standing:a", sessions.Ask{Tool: text, Command: pad + text, File: text, Cwd: text, Why: text, Input: text})
+			answer := b.renderAnswer("standing:a", sessions.AgentMessage{Text: pad + text})
+			question, _ := b.permissionText("standing:a", sessions.PermissionRequest{Tool: text, Command: pad + text, File: text, Cwd: text, Explanation: text, Input: text})
 			made := append(answer.Texts, question, b.dialogText(strings.Split(text, "\n")), render.ParseScreen(pad+text).Scrubbed(scrub).Text())
 			if answer.FullText != nil {
 				made = append(made, answer.FullText.Content)

@@ -12,11 +12,11 @@ import (
 
 // permissionText shows what an agent asks, without the values of the environment: they are taken out before the text is cut. It
 // reports whether all that matters is shown.
-func (b *Bot) permissionText(ref sessions.Ref, a sessions.Ask) (text string, whole bool) {
-	for _, part := range []*string{&a.Tool, &a.Command, &a.File, &a.Cwd, &a.Why, &a.Input} {
+func (b *Bot) permissionText(ref sessions.Ref, a sessions.PermissionRequest) (text string, whole bool) {
+	for _, part := range []*string{&a.Tool, &a.Command, &a.File, &a.Cwd, &a.Explanation, &a.Input} {
 		*part = b.scrub(*part)
 	}
-	for _, places := range [][]string{a.CwdAt, a.FileAt} {
+	for _, places := range [][]string{a.CwdTargets, a.FileTargets} {
 		for i := range places {
 			places[i] = b.scrub(places[i])
 		}

@@ -81,7 +81,7 @@ func (k *talk) killed() {
 func (k *talk) long() {
 	k.w.t.Helper()
 	text := strings.Repeat("a line of a very long text\n", 15_000) + "[[lines 13000]]"
-	receipt, err := k.w.core.Submit(k.w.ctx, sessions.SayRequest{Ref: k.ref, Text: text})
+	receipt, err := k.w.core.Submit(k.w.ctx, sessions.SubmitRequest{Ref: k.ref, Text: text})
 	if err != nil || receipt != sessions.ReceiptAccepted {
 		k.w.t.Fatalf("%d bytes: %s, %v", len(text), receipt, err)
 	}

@@ -244,7 +244,7 @@ func TestAMessageThatSomebodyDeletedIsNotPostedAgainForTheSameChange(t *testing.
 		t.Fatal(err)
 	}
 	w.agent("two")
-	if _, err := w.core.RollingRestart(w.ctx, sessions.RollRequest{All: true}); err != nil {
+	if _, err := w.core.RollingRestart(w.ctx, sessions.RollingRestartRequest{All: true}); err != nil {
 		t.Fatal(err)
 	}
 	w.until("the message to be forgotten", func() bool { return w.rotationState()["message"] == nil })
@@ -276,7 +276,7 @@ func TestTheMessageFollowsWhatOthersRestart(t *testing.T) {
 	w.rotation(1, "2 of 2")
 	for i, want := range []string{"1 of 2", "any more (2 running)"} {
 		refs := []sessions.Ref{sessions.StandingRef([]string{"one", "two"}[i])}
-		if out, err := w.core.RollingRestart(w.ctx, sessions.RollRequest{Refs: refs}); err != nil || out.Rows[0].Outcome != sessions.OutcomeVerified {
+		if out, err := w.core.RollingRestart(w.ctx, sessions.RollingRestartRequest{Refs: refs}); err != nil || out.Rows[0].Outcome != sessions.OutcomeVerified {
 			t.Fatalf("%+v, %v", out, err)
 		}
 		w.reconcile()

@@ -28,7 +28,7 @@ type screenWatcher struct {
 // lastScreen is what is known from the last look at a screen.
 type lastScreen struct {
 	readAt  time.Time
-	sign    sessions.Sign
+	sign    sessions.PaneActivity
 	isFinal bool // nothing can have come since that the sign would not tell, and nothing is open
 }
 
@@ -55,7 +55,7 @@ func (s *screenWatcher) pollAll(ctx context.Context) {
 		}
 	}
 	asking, cancel := context.WithTimeout(ctx, screenTimeout)
-	signs, err := s.b.o.Core.Signs(asking)
+	signs, err := s.b.o.Core.ReadActivity(asking)
 	cancel()
 	if err != nil {
 		signs = nil // whose screen changed is not known: all are looked at
@@ -72,13 +72,13 @@ func (s *screenWatcher) pollAll(ctx context.Context) {
 	}
 }
 
-func (v lastScreen) isUnchanged(now sessions.Sign, at time.Time) bool {
+func (v lastScreen) isUnchanged(now sessions.PaneActivity, at time.Time) bool {
 	return v.isFinal && v.sign == now && at.Sub(v.readAt) < screenRereadEvery
 }
 
 // look looks at one screen. A session that does not run has none. A second in which the pane wrote may not be over: its sign
 // would not tell what comes next, so it is looked at once more.
-func (s *screenWatcher) readScreen(ctx context.Context, id string, ref sessions.Ref, sign sessions.Sign) {
+func (s *screenWatcher) readScreen(ctx context.Context, id string, ref sessions.Ref, sign sessions.PaneActivity) {
 	ctx, cancel := context.WithTimeout(ctx, screenTimeout)
 	defer cancel()
 	now := time.Now()
@@ -86,7 +86,7 @@ func (s *screenWatcher) readScreen(ctx context.Context, id string, ref sessions.
 	if err == nil {
 		s.b.threads.HandleScreen(id, view)
 	}
-	since := now.Unix() - sign.Output
+	since := now.Unix() - sign.LastOutput
 	over := sign.PID == 0 || err == nil && view.State != sessions.ViewDialog // nobody writes, or nothing is open
 	s.last[id] = lastScreen{readAt: now, sign: sign, isFinal: over && (since > 1 || since < -1)}
 }

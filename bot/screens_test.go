@@ -16,9 +16,9 @@ type watchedCore struct {
 	signs, views *atomic.Int64
 }
 
-func (c watchedCore) Signs(ctx context.Context) (map[string]sessions.Sign, error) {
+func (c watchedCore) ReadActivity(ctx context.Context) (map[string]sessions.PaneActivity, error) {
 	defer c.signs.Add(1)
-	return c.Core.Signs(ctx)
+	return c.Core.ReadActivity(ctx)
 }
 
 func (c watchedCore) View(ctx context.Context, q sessions.ViewRequest) (sessions.View, error) {

@@ -50,7 +50,7 @@ func (m message) textWithFiles(l nameLookup) string {
 func (m message) fileLines() []string {
 	var lines []string
 	for _, f := range m.files() {
-		lines = append(lines, "[attached in Slack: "+sessions.Sized(firstNonEmpty(oneLine(f.Name), "a file"), 200)+"]")
+		lines = append(lines, "[attached in Slack: "+sessions.Truncate(firstNonEmpty(oneLine(f.Name), "a file"), 200)+"]")
 	}
 	return lines
 }

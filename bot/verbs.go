@@ -69,7 +69,7 @@ func (b *Bot) sendText(ctx context.Context, a Interaction, ref sessions.Ref, tex
 	if err != nil {
 		b.o.Log.Info("cannot tell how a member is called", "member", a.Actor.User, "error", err)
 	}
-	receipt, err := b.o.Core.Submit(ctx, sessions.SayRequest{Ref: ref, Text: text, Speaker: firstNonEmpty(sessions.DisplayName(person.Name), a.Actor.User)})
+	receipt, err := b.o.Core.Submit(ctx, sessions.SubmitRequest{Ref: ref, Text: text, Sender: firstNonEmpty(sessions.DisplayName(person.Name), a.Actor.User)})
 	var held *sessions.HeldError
 	switch {
 	case errors.As(err, &held):

@@ -19,11 +19,11 @@ import (
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
-// sleeper is a harness that costs nothing, so that what is measured is the-loop and tmux.
-var sleeper = harness.Template{Title: "sleeper", Binary: "sleep", Args: []string{"100000"}, ResumeArgs: []string{"100000"}}
+// sleepHarness is a harness that costs nothing, so that what is measured is the-loop and tmux.
+var sleepHarness = harness.Template{Title: "sleeper", Binary: "sleep", Args: []string{"100000"}, ResumeArgs: []string{"100000"}}
 
-// counted is a fleet on a tmux whose every call is counted.
-func counted(b *testing.B, n int) (*world, func() int) {
+// newCountedFleet is a fleet on a tmux whose every call is counted.
+func newCountedFleet(b *testing.B, n int) (*env, func() int) {
 	b.Helper()
 	dir := tmuxtest.Dir(b)
 	calls, binary := filepath.Join(dir, "calls"), filepath.Join(dir, "tmux")
@@ -35,7 +35,7 @@ func counted(b *testing.B, n int) (*world, func() int) {
 	if err := os.WriteFile(binary, []byte(script), 0o700); err != nil {
 		b.Fatal(err)
 	}
-	return fleet(b, n, binary), func() int {
+	return newFleet(b, n, binary), func() int {
 		data, err := os.ReadFile(calls)
 		if err != nil && !os.IsNotExist(err) {
 			b.Fatal(err)
@@ -44,10 +44,10 @@ func counted(b *testing.B, n int) (*world, func() int) {
 	}
 }
 
-// fleet is a world of n declared sessions of sleepers.
-func fleet(b *testing.B, n int, binary string) *world {
+// newFleet is a world of n declared sessions of sleepers.
+func newFleet(b *testing.B, n int, binary string) *env {
 	b.Helper()
-	w := &world{t: b, dir: tmuxtest.Dir(b), events: &eventlogtest.Recorder{}}
+	w := &env{t: b, dir: tmuxtest.Dir(b), events: &eventlogtest.Recorder{}}
 	w.tmux = tmuxtest.StartIn(b, w.dir, tmux.Options{})
 	terminal, err := tmux.New(tmux.Options{SocketPath: tmuxtest.Socket(w.dir), Dir: filepath.Join(w.dir, "c"), Binary: binary})
 	if err != nil {
@@ -59,18 +59,18 @@ func fleet(b *testing.B, n int, binary string) *world {
 		w.cfg.Declared = append(w.cfg.Declared, sessions.Definition{Name: "s" + strconv.Itoa(i), Source: sessions.SourceDeclared,
 			Harness: "sleeper", Cwd: w.dir, AutoStart: true})
 	}
-	w.Core = sessions.New(sessions.Options{Terminal: terminal, Store: w.registry, Sink: w.events, Config: w.config, Harnesses: harness.NewSet(sleeper).Get})
+	w.Core = sessions.New(sessions.Options{Terminal: terminal, Store: w.registry, Sink: w.events, Config: w.config, Harnesses: harness.NewSet(sleepHarness).Get})
 	return w
 }
 
-func (w *world) allUp(b *testing.B) {
+func (w *env) startAll(b *testing.B) {
 	b.Helper()
 	if all, err := w.StartAll(b.Context()); err != nil || all.Failed() != 0 {
 		b.Fatalf("%d of %d failed, %v: %+v", all.Failed(), len(all.Rows), err, all.Rows[0])
 	}
 }
 
-func (w *world) allDown(b *testing.B) {
+func (w *env) stopAll(b *testing.B) {
 	b.Helper()
 	if all, err := w.StopAll(b.Context()); err != nil || all.Failed() != 0 {
 		b.Fatalf("%d of %d failed, %v", all.Failed(), len(all.Rows), err)
@@ -81,8 +81,8 @@ func (w *world) allDown(b *testing.B) {
 func BenchmarkList(b *testing.B) {
 	for _, n := range []int{1, 10, 100} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			w, calls := counted(b, n)
-			w.allUp(b)
+			w, calls := newCountedFleet(b, n)
+			w.startAll(b)
 			before, loops := calls(), 0
 			for b.Loop() {
 				rows, err := w.List(b.Context())
@@ -94,13 +94,13 @@ func BenchmarkList(b *testing.B) {
 			b.ReportMetric(float64(calls()-before)/float64(loops), "tmux-calls/op")
 			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(loops)/float64(n), "µs/session")
 			b.StopTimer()
-			w.allDown(b)
+			w.stopAll(b)
 		})
 	}
 }
 
-// sized is what the verbs on n sessions take, and the same on bare tmux in the same minute.
-type sized struct {
+// verbTimes is what the verbs on n sessions take, and the same on bare tmux in the same minute.
+type verbTimes struct {
 	start, stop, status             time.Duration
 	bareStart, bareStop, bareStatus time.Duration
 }
@@ -109,7 +109,7 @@ type sized struct {
 // new-session and one kill-session after the other, and for status one list of panes with the bare reads of the records and
 // environments. ×10 is how much more a thousand cost than a hundred.
 func BenchmarkScale(b *testing.B) {
-	var of [2]sized
+	var of [2]verbTimes
 	loops := 0
 	for b.Loop() {
 		for i, n := range []int{100, 1000} {
@@ -128,32 +128,32 @@ func BenchmarkScale(b *testing.B) {
 	}
 }
 
-func (s *sized) measure(b *testing.B, n int) {
-	w := fleet(b, n, "")
-	w.envFile("TOKEN=old", "OTHER=1")
-	s.start += timed(func() { w.allUp(b) })
+func (s *verbTimes) measure(b *testing.B, n int) {
+	w := newFleet(b, n, "")
+	w.writeEnvFile("TOKEN=old", "OTHER=1")
+	s.start += timed(func() { w.startAll(b) })
 	pids := w.pids(b)
 	for range 5 {
 		s.status += timed(func() { w.survey(b, n) })
 		s.bareStatus += timed(func() {
-			w.bareTmux("", "list-panes", "-a", "-F", "#{pane_id} #{pane_pid}")
-			readAll(b, pids)
+			w.runTmux("", "list-panes", "-a", "-F", "#{pane_id} #{pane_pid}")
+			readEnvirons(b, pids)
 			w.readRecords(b, n)
 		})
 	}
-	s.stop += timed(func() { w.allDown(b) })
+	s.stop += timed(func() { w.stopAll(b) })
 	bare := filepath.Join(tmuxtest.Dir(b), "s")
 	keep := exec.Command("tmux", "-f", "/dev/null", "-S", bare, "new-session", "-d", "-s", "keep", "sleep", "100000")
 	if out, err := keep.CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}
-	s.bareStart += timed(func() { each(b, n, 1, bare, "new-session", "-d", "-s", "s%d", "sleep", "100000") })
-	s.bareStop += timed(func() { each(b, n, 1, bare, "kill-session", "-t", "=s%d") })
+	s.bareStart += timed(func() { runTmuxTimes(b, n, 1, bare, "new-session", "-d", "-s", "s%d", "sleep", "100000") })
+	s.bareStop += timed(func() { runTmuxTimes(b, n, 1, bare, "kill-session", "-t", "=s%d") })
 	tmuxtest.EndServer(b, bare)
 }
 
 // survey is what status asks.
-func (w *world) survey(b *testing.B, n int) {
+func (w *env) survey(b *testing.B, n int) {
 	b.Helper()
 	s, err := w.Survey(b.Context())
 	if err != nil || len(s.Rows) != n || !s.Rows[0].Running {
@@ -164,7 +164,7 @@ func (w *world) survey(b *testing.B, n int) {
 	}
 }
 
-func (w *world) readRecords(b *testing.B, n int) {
+func (w *env) readRecords(b *testing.B, n int) {
 	b.Helper()
 	for i := range n {
 		if _, err := os.ReadFile(filepath.Join(w.dir, "state", "local", "standing", "s"+strconv.Itoa(i)+".json")); err != nil {
@@ -180,7 +180,7 @@ func timed(do func()) time.Duration {
 }
 
 // each runs a tmux command n times, so many at once.
-func each(b *testing.B, n, atOnce int, socket string, words ...string) {
+func runTmuxTimes(b *testing.B, n, atOnce int, socket string, words ...string) {
 	b.Helper()
 	gate := make(chan struct{}, atOnce)
 	var wg sync.WaitGroup

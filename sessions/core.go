@@ -17,16 +17,16 @@ import (
 // Core holds the verbs. It is safe for concurrent use: what must not overlap is excluded by the [Store]'s locks, across
 // processes.
 type Core struct {
-	o    Options
-	gate chan struct{} // full while as many calls as tmux is given at once are under way
+	o          Options
+	startSlots chan struct{} // full while as many calls as tmux is given at once are under way
 
-	asks         openAsks
-	left         leftovers
-	declarations declarations
+	permissions openPermissions
+	staleDrafts staleDrafts
+	envChanges  envChanges
 }
 
-// atOnce is how many sessions one process has tmux start at the same time. Those that wait for each other share a client.
-const atOnce = 64
+// maxConcurrentStarts is how many sessions one process has tmux start at the same time. Those that wait for each other share a client.
+const maxConcurrentStarts = 64
 
 // Options are what a core is made of. All fields but the marked ones are required.
 type Options struct {
@@ -35,12 +35,12 @@ type Options struct {
 	Sink      Sink
 	Harnesses func(name string) (Harness, error)
 	Config    func() Config // the current configuration, asked anew by every verb
-	// At is optional: the terminal of the server with that socket, for sessions that run on another one than Terminal's
+	// TerminalAt is optional: the terminal of the server with that socket, for sessions that run on another one than Terminal's
 	// because the configuration has changed since. Nil: it is Terminal's.
-	At      func(socket string) Terminal
-	Reports Reports          // optional: without it nothing is heard of what agents report
-	Now     func() time.Time // optional: time.Now
-	Log     *slog.Logger     // optional: silent
+	TerminalAt func(socket string) Terminal
+	Reports    Reports          // optional: without it nothing is heard of what agents report
+	Now        func() time.Time // optional: time.Now
+	Log        *slog.Logger     // optional: silent
 }
 
 // Config is what the configuration says of sessions.
@@ -53,7 +53,7 @@ type Config struct {
 	KillGrace    time.Duration           // between TERM and KILL
 	Env          func() (EnvFile, error) // the env file as it is now; nil: none is configured
 	OwnEnv       map[string]string       // the product's own names; they win over Env
-	Slack        bool                    // channels.slack.enabled
+	ChatService  string                  // the name of the chat service in which sessions have threads; empty: there is none
 	Program      string                  // a path of this program that stays, for agents to run; empty: they are told of none
 	Defaults     Defaults
 }
@@ -73,14 +73,14 @@ func New(o Options) *Core {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	return &Core{o: o, gate: make(chan struct{}, atOnce), asks: openAsks{all: map[string]*openAsk{}},
-		left: leftovers{all: map[string]taken{}}}
+	return &Core{o: o, startSlots: make(chan struct{}, maxConcurrentStarts), permissions: openPermissions{byToken: map[string]*openPermission{}},
+		staleDrafts: staleDrafts{bySession: map[string]acceptedText{}}}
 }
 
 // terminal is where the session's pane is, if it has one. A session that is stopped will start on ours.
 func (c *Core) terminal(r Record) Terminal {
-	if c.o.At != nil && r.Server.Socket != "" && !r.down() {
-		if t := c.o.At(r.Server.Socket); t != nil {
+	if c.o.TerminalAt != nil && r.Server.Socket != "" && !r.isDown() {
+		if t := c.o.TerminalAt(r.Server.Socket); t != nil {
 			return t
 		}
 	}
@@ -88,14 +88,14 @@ func (c *Core) terminal(r Record) Terminal {
 }
 
 // look lists the panes of our server, and of the servers that the records name where those are others.
-func (c *Core) look(ctx context.Context, recs ...Record) ([]Pane, error) {
+func (c *Core) listPanes(ctx context.Context, recs ...Record) ([]Pane, error) {
 	panes, err := c.o.Terminal.Panes(ctx)
-	if err != nil || c.o.At == nil {
+	if err != nil || c.o.TerminalAt == nil {
 		return panes, err
 	}
 	seen := map[string]bool{}
 	for _, r := range recs {
-		if r.down() || seen[r.Server.Socket] {
+		if r.isDown() || seen[r.Server.Socket] {
 			continue
 		}
 		seen[r.Server.Socket] = true
@@ -110,26 +110,26 @@ func (c *Core) look(ctx context.Context, recs ...Record) ([]Pane, error) {
 	return panes, nil
 }
 
-// gated keeps many verbs at once from flooding tmux.
-func (c *Core) gated(ctx context.Context, do func() error) error {
+// limited keeps many verbs at once from flooding tmux.
+func (c *Core) limited(ctx context.Context, do func() error) error {
 	select {
-	case c.gate <- struct{}{}:
+	case c.startSlots <- struct{}{}:
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	defer func() { <-c.gate }()
+	defer func() { <-c.startSlots }()
 	return do()
 }
 
 // find returns what is known of the session: its definition, and its record when it has one.
 func (c *Core) find(ctx context.Context, ref Ref) (Definition, *Record, error) {
-	declared, isDeclared := c.declared(ref)
+	declared, isDeclared := c.findDeclared(ref)
 	rec, err := c.o.Store.Load(ctx, ref)
 	switch {
 	case errors.Is(err, ErrNotRecorded) && isDeclared:
 		return declared, nil, nil
 	case errors.Is(err, ErrNotRecorded):
-		return Definition{}, nil, notRecorded(ref)
+		return Definition{}, nil, notRecordedError(ref)
 	case err != nil:
 		return Definition{}, nil, fmt.Errorf("read the record of %s: %w", ref, err)
 	case isDeclared:
@@ -138,22 +138,22 @@ func (c *Core) find(ctx context.Context, ref Ref) (Definition, *Record, error) {
 	return rec.Definition.Clone(), &rec, nil
 }
 
-// meant is find, and refuses another session that has the ref now. The caller has the lock of the name.
-func (c *Core) meant(ctx context.Context, ref Ref, id string) (Definition, *Record, error) {
+// findExact is find, and refuses another session that has the ref now. The caller has the lock of the name.
+func (c *Core) findExact(ctx context.Context, ref Ref, id string) (Definition, *Record, error) {
 	def, rec, err := c.find(ctx, ref)
 	if err == nil && id != "" && (rec == nil || rec.ID != id) {
-		err = replaced(ref)
+		err = replacedError(ref)
 	}
 	return def, rec, err
 }
 
-func (c *Core) declared(ref Ref) (Definition, bool) {
-	d, i := c.o.Config().declared(ref)
+func (c *Core) findDeclared(ref Ref) (Definition, bool) {
+	d, i := c.o.Config().findDeclared(ref)
 	return d, i >= 0
 }
 
-// declared is the definition in the configuration, and its position there; -1: there is none.
-func (cfg Config) declared(ref Ref) (Definition, int) {
+// findDeclared is the definition in the configuration, and its position there; -1: there is none.
+func (cfg Config) findDeclared(ref Ref) (Definition, int) {
 	for i, d := range cfg.Declared {
 		if StandingRef(d.Name) == ref {
 			return d.Clone(), i
@@ -165,14 +165,14 @@ func (cfg Config) declared(ref Ref) (Definition, int) {
 // declaredKey is the place of a declared session in the configuration.
 func declaredKey(i int) string { return fmt.Sprintf("standingSessions.sessions[%d]", i) }
 
-// recorded returns the record of a session that must have one.
-func (c *Core) recorded(ctx context.Context, ref Ref) (Record, error) {
+// requireRecord returns the record of a session that must have one.
+func (c *Core) requireRecord(ctx context.Context, ref Ref) (Record, error) {
 	_, rec, err := c.find(ctx, ref)
 	switch {
 	case err != nil:
 		return Record{}, err
 	case rec == nil:
-		return Record{}, notRunning(ref)
+		return Record{}, notRunningError(ref)
 	}
 	return *rec, nil
 }
@@ -214,8 +214,8 @@ type EnvFile struct {
 	Warning    string          // a sentence when other users may read or write it
 }
 
-// declaredEnv is what the env file declares now.
-func (cfg Config) declaredEnv() (EnvFile, error) {
+// readEnvFile is what the env file declares now.
+func (cfg Config) readEnvFile() (EnvFile, error) {
 	if cfg.Env == nil {
 		return EnvFile{}, nil
 	}
@@ -226,8 +226,8 @@ func (cfg Config) declaredEnv() (EnvFile, error) {
 	return env, nil
 }
 
-// environment is what a pane of the session starts with: later ones win.
-func (cfg Config) environment(r Record, declared, harness map[string]string) map[string]string {
+// paneEnvironment is what a pane of the session starts with: later ones win.
+func (cfg Config) paneEnvironment(r Record, declared, harness map[string]string) map[string]string {
 	own := map[string]string{"THE_LOOP_SESSION": r.ID}
 	if r.Ref.Kind() == KindWorkItem {
 		own["THE_LOOP_WORK_ITEM"] = string(r.Ref)

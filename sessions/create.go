@@ -21,7 +21,7 @@ type CreateRequest struct {
 	Prompt      string   // never together with PromptFile
 	PromptFile  string   // absolute; read at each start
 	NoAutoStart bool     // "the-loop start" does not bring it back
-	Slack       SlackDefinition
+	Chat        ChatDefinition
 	NoStart     bool // record it only
 }
 
@@ -32,23 +32,23 @@ func (c *Core) Create(ctx context.Context, q CreateRequest) (Row, error) {
 	if !ValidName(q.Name) {
 		err := &Refusal{Cause: ErrRefused, What: fmt.Sprintf("%q cannot name a session", q.Name),
 			Remedy: fmt.Sprintf("use one that matches %s", namePattern())}
-		return Row{}, c.uncreated(ctx, Record{}, err)
+		return Row{}, c.failCreate(ctx, Record{}, err)
 	}
 	release, err := c.lockName(ctx, ref, "create")
 	if err != nil {
 		return Row{}, err
 	}
 	defer release()
-	rec := c.unborn(q.definition(c.o.Config().Defaults))
+	rec := c.newRecord(q.definition(c.o.Config().Defaults))
 	row, err := c.create(ctx, q, rec)
 	if err != nil {
-		return Row{}, c.uncreated(ctx, rec, err)
+		return Row{}, c.failCreate(ctx, rec, err)
 	}
 	return row, nil
 }
 
-// uncreated records that there is no new session, and why.
-func (c *Core) uncreated(ctx context.Context, rec Record, why error) error {
+// failCreate records that there is no new session, and why.
+func (c *Core) failCreate(ctx context.Context, rec Record, why error) error {
 	c.emit(ctx, EventCreateFailed, slog.LevelError, rec, map[string]any{"reason": why.Error()})
 	if rec.Ref == "" {
 		return fmt.Errorf("create a session: %w", why)
@@ -58,7 +58,7 @@ func (c *Core) uncreated(ctx context.Context, rec Record, why error) error {
 
 func (q CreateRequest) definition(d Defaults) Definition {
 	def := Definition{Name: q.Name, Description: q.Description, Source: SourceCreated, Harness: q.Harness, HarnessArgs: slices.Clone(q.HarnessArgs),
-		Cwd: q.Cwd, Prompt: q.Prompt, PromptFile: q.PromptFile, AutoStart: !q.NoAutoStart, Slack: q.Slack}
+		Cwd: q.Cwd, Prompt: q.Prompt, PromptFile: q.PromptFile, AutoStart: !q.NoAutoStart, Chat: q.Chat}
 	if def.Harness == "" {
 		def.Harness = d.Harness
 	}
@@ -73,10 +73,10 @@ func (q CreateRequest) definition(d Defaults) Definition {
 
 func (c *Core) create(ctx context.Context, q CreateRequest, rec Record) (Row, error) {
 	def := rec.Definition
-	if err := c.free(ctx, rec.Ref); err != nil {
+	if err := c.checkNameFree(ctx, rec.Ref); err != nil {
 		return Row{}, err
 	}
-	if err := def.check(); err != nil {
+	if err := def.validate(); err != nil {
 		return Row{}, err
 	}
 	release, err := c.lockID(ctx, rec.ID, "create")
@@ -85,39 +85,39 @@ func (c *Core) create(ctx context.Context, q CreateRequest, rec Record) (Row, er
 	}
 	defer release()
 	if q.NoStart {
-		return c.record(ctx, rec)
+		return c.saveUnstarted(ctx, rec)
 	}
-	row, err := c.start(ctx, def, rec, nil)
+	row, err := c.startOrAdopt(ctx, def, rec, nil)
 	if err != nil {
 		return Row{}, err
 	}
-	c.created(ctx, rec)
+	c.emitCreated(ctx, rec)
 	c.emit(ctx, EventStarted, slog.LevelInfo, rec, map[string]any{"pane": row.Pane, "conversation": row.Conversation, "harness": row.Harness})
 	return row, nil
 }
 
-func (c *Core) created(ctx context.Context, rec Record) {
+func (c *Core) emitCreated(ctx context.Context, rec Record) {
 	c.emit(ctx, EventCreated, slog.LevelInfo, rec, map[string]any{"harness": rec.Definition.Harness, "cwd": rec.Definition.Cwd})
 }
 
-// record keeps a new session without starting it.
-func (c *Core) record(ctx context.Context, rec Record) (Row, error) {
-	if _, err := c.ready(rec.Definition); err != nil {
+// saveUnstarted keeps a new session without starting it.
+func (c *Core) saveUnstarted(ctx context.Context, rec Record) (Row, error) {
+	if _, err := c.newLauncher(rec.Definition); err != nil {
 		return Row{}, err
 	}
 	rec.Status, rec.Changed = StatusStopped, c.o.Now()
 	if err := c.o.Store.Save(ctx, rec); err != nil {
 		return Row{}, fmt.Errorf("record the session: %w", err)
 	}
-	c.created(ctx, rec)
+	c.emitCreated(ctx, rec)
 	row := rowOf(rec, StateStopped)
 	row.Outcome = OutcomeCreated
 	return row, nil
 }
 
-// free refuses a name that is declared or recorded.
-func (c *Core) free(ctx context.Context, ref Ref) error {
-	if _, i := c.o.Config().declared(ref); i >= 0 {
+// checkNameFree refuses a name that is declared or recorded.
+func (c *Core) checkNameFree(ctx context.Context, ref Ref) error {
+	if _, i := c.o.Config().findDeclared(ref); i >= 0 {
 		return &Refusal{Cause: ErrNameTaken, What: fmt.Sprintf("%s is declared in the config (%s)", ref, declaredKey(i)),
 			Remedy: "the-loop standing start " + ref.Name() + " starts it; a new one needs another name"}
 	}
@@ -132,8 +132,8 @@ func (c *Core) free(ctx context.Context, ref Ref) error {
 		Remedy: "delete it first (the-loop standing delete " + ref.Name() + "), or use another name"}
 }
 
-// check refuses what the configuration's schema refuses of a declared session.
-func (d Definition) check() error {
+// validate refuses what the configuration's schema refuses of a declared session.
+func (d Definition) validate() error {
 	refuse := func(what, remedy string) error { return &Refusal{Cause: ErrRefused, What: what, Remedy: remedy} }
 	switch {
 	case d.Prompt != "" && d.PromptFile != "":
@@ -168,11 +168,11 @@ func (c *Core) Delete(ctx context.Context, q DeleteRequest) (Row, error) {
 	rec, err := c.o.Store.Load(ctx, q.Ref)
 	switch {
 	case errors.Is(err, ErrNotRecorded):
-		return Row{}, notRecorded(q.Ref)
+		return Row{}, notRecordedError(q.Ref)
 	case err != nil:
 		return Row{}, fmt.Errorf("read the record of %s: %w", q.Ref, err)
 	case q.ID != "" && rec.ID != q.ID:
-		return Row{}, replaced(q.Ref)
+		return Row{}, replacedError(q.Ref)
 	}
 	return c.remove(ctx, rec)
 }
@@ -191,7 +191,7 @@ func (c *Core) remove(ctx context.Context, rec Record) (Row, error) {
 	if err != nil {
 		return Row{}, fmt.Errorf("delete %s: %w", rec.Ref, err)
 	}
-	if err := c.forget(ctx, *now); err != nil {
+	if err := c.removeState(ctx, *now); err != nil {
 		return Row{}, fmt.Errorf("delete %s, which is stopped: %w", rec.Ref, err)
 	}
 	c.emit(ctx, EventDeleted, slog.LevelInfo, *now, map[string]any{"conversation": row.Conversation})
@@ -204,7 +204,7 @@ func (c *Core) remove(ctx context.Context, rec Record) (Row, error) {
 
 // forget removes what is stored of a session. Without its record nobody can come to its reports any more, so that one that
 // stays behind only takes room.
-func (c *Core) forget(ctx context.Context, rec Record) error {
+func (c *Core) removeState(ctx context.Context, rec Record) error {
 	if err := c.o.Store.Remove(ctx, rec.Ref); err != nil || c.o.Reports == nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (c *Core) forget(ctx context.Context, rec Record) error {
 // CheckDeletable is the refusal that [Core.Delete] would have for a session that the configuration declares, or nil. So that
 // nobody is asked whether to do what will not be done.
 func (c *Core) CheckDeletable(q DeleteRequest) error {
-	_, i := c.o.Config().declared(q.Ref)
+	_, i := c.o.Config().findDeclared(q.Ref)
 	if i < 0 {
 		return nil
 	}
@@ -225,9 +225,9 @@ func (c *Core) CheckDeletable(q DeleteRequest) error {
 		Remedy: "take it out of there first, or stop it: the-loop standing stop " + q.Ref.Name()}
 }
 
-// Created reports whether the record of that name, if there is one, is of a session that was created. A configuration
+// IsCreated reports whether the record of that name, if there is one, is of a session that was created. A configuration
 // that declares the name too is not valid.
-func Created(ctx context.Context, r Records, name string) (bool, error) {
+func IsCreated(ctx context.Context, r Records, name string) (bool, error) {
 	rec, err := r.Load(ctx, StandingRef(name))
 	if errors.Is(err, ErrNotRecorded) {
 		return false, nil

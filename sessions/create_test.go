@@ -17,12 +17,12 @@ import (
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
-// request is a request to create a session, with what a test does not care for filled in.
-func (w *world) request(name string) sessions.CreateRequest {
+// createRequest is a request to create a session, with what a test does not care for filled in.
+func (w *env) createRequest(name string) sessions.CreateRequest {
 	return sessions.CreateRequest{Name: name, Harness: harness.SmallAgentName, HarnessArgs: []string{"--reply-delay", "0s"}, Cwd: w.dir}
 }
 
-func (w *world) create(q sessions.CreateRequest) sessions.Row {
+func (w *env) create(q sessions.CreateRequest) sessions.Row {
 	w.t.Helper()
 	row, err := w.Create(w.t.Context(), q)
 	if err != nil {
@@ -33,33 +33,33 @@ func (w *world) create(q sessions.CreateRequest) sessions.Row {
 
 func TestR6_1_ACreateRecordsTheWholeDefinitionAndStarts(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
-	q := w.request("a")
+	w := newEnv(t, nil)
+	q := w.createRequest("a")
 	q.Description, q.Prompt = "does things", "the brief"
-	q.Slack = sessions.SlackDefinition{Enabled: true, Channel: "C1"}
+	q.Chat = sessions.ChatDefinition{Enabled: true, Channel: "C1"}
 	row := w.create(q)
-	w.ready("a")
+	w.awaitReady("a")
 	want := sessions.Definition{Name: "a", Description: "does things", Source: sessions.SourceCreated, Harness: harness.SmallAgentName,
-		HarnessArgs: q.HarnessArgs, Cwd: w.dir, Prompt: "the brief", AutoStart: true, Slack: q.Slack}
+		HarnessArgs: q.HarnessArgs, Cwd: w.dir, Prompt: "the brief", AutoStart: true, Chat: q.Chat}
 	if diff := cmp.Diff(want, w.record("a").Definition); diff != "" {
 		t.Error(diff)
 	}
 	if row.Outcome != sessions.OutcomeStarted || !row.Running || row.Source != sessions.SourceCreated {
 		t.Errorf("%+v", row)
 	}
-	if said := w.awaitSaid("a", 1); !strings.HasSuffix(said[0], "the brief") {
+	if said := w.awaitUserTexts("a", 1); !strings.HasSuffix(said[0], "the brief") {
 		t.Errorf("%q", said)
 	}
-	w.emitted(sessions.EventCreated, sessions.EventStarted)
-	if e := w.event(sessions.EventCreated); e.Ref != ref("a") || e.ID != row.ID {
+	w.wantEvents(sessions.EventCreated, sessions.EventStarted)
+	if e := w.lastEvent(sessions.EventCreated); e.Ref != ref("a") || e.ID != row.ID {
 		t.Errorf("%+v", e)
 	}
 }
 
 func TestR6_1_ACreateThatIsAskedNotToStartsNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
-	q := w.request("a")
+	w := newEnv(t, nil)
+	q := w.createRequest("a")
 	q.NoStart, q.NoAutoStart = true, true
 	if row := w.create(q); row.Outcome != sessions.OutcomeCreated || row.Running || row.State != sessions.StateStopped {
 		t.Errorf("%+v", row)
@@ -68,12 +68,12 @@ func TestR6_1_ACreateThatIsAskedNotToStartsNothing(t *testing.T) {
 		t.Errorf("%+v", rec)
 	}
 	w.start("a")
-	w.emitted(sessions.EventCreated, sessions.EventStarted)
+	w.wantEvents(sessions.EventCreated, sessions.EventStarted)
 }
 
 func TestACreateTakesItsDefaultsFromTheConfiguration(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	w := newEnv(t, nil)
 	w.reconfigure(func(c *sessions.Config) {
 		c.Defaults = sessions.Defaults{Harness: harness.SmallAgentName, HarnessArgs: map[string][]string{harness.SmallAgentName: {"--reply-delay", "1ms"}}, Cwd: w.dir}
 	})
@@ -90,15 +90,15 @@ func TestACreateTakesItsDefaultsFromTheConfiguration(t *testing.T) {
 
 func TestR6_2_ANameThatIsDeclaredOrRecordedIsRefused(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, sessions.Definition{Name: "x"}, sessions.Definition{Name: "declared"})
-	w.create(w.request("recorded"))
-	w.ready("recorded")
+	w := newEnv(t, nil, sessions.Definition{Name: "x"}, sessions.Definition{Name: "declared"})
+	w.create(w.createRequest("recorded"))
+	w.awaitReady("recorded")
 	before := w.record("recorded")
 	for name, says := range map[string]string{"declared": "standingSessions.sessions[1]", "recorded": "standing delete recorded"} {
-		_, err := w.Create(t.Context(), w.request(name))
-		w.refused(err, sessions.ErrNameTaken, "standing:"+name, says)
+		_, err := w.Create(t.Context(), w.createRequest(name))
+		w.wantRefusal(err, sessions.ErrNameTaken, "standing:"+name, says)
 	}
-	w.noRecord("declared")
+	w.wantNoRecord("declared")
 	if diff := cmp.Diff(before, w.record("recorded")); diff != "" {
 		t.Error(diff)
 	}
@@ -107,7 +107,7 @@ func TestR6_2_ANameThatIsDeclaredOrRecordedIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	var broken *sessions.UnreadableError
-	if _, err := w.Create(t.Context(), w.request("broken")); !errors.As(err, &broken) {
+	if _, err := w.Create(t.Context(), w.createRequest("broken")); !errors.As(err, &broken) {
 		t.Errorf("a record that cannot be read is no free name: %v", err)
 	}
 }
@@ -115,42 +115,42 @@ func TestR6_2_ANameThatIsDeclaredOrRecordedIsRefused(t *testing.T) {
 func TestR6_3_EveryRefusalOfAStartAppliesToACreateAndLeavesNoRecord(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		change func(*world, *sessions.CreateRequest)
+		change func(*env, *sessions.CreateRequest)
 		says   string
 	}{
-		"a name that is none":       {func(_ *world, q *sessions.CreateRequest) { q.Name = "../a" }, "../a"},
-		"no folder":                 {func(_ *world, q *sessions.CreateRequest) { q.Cwd = "/nowhere/at/all" }, "/nowhere/at/all"},
-		"a relative folder":         {func(_ *world, q *sessions.CreateRequest) { q.Cwd = "." }, "absolute"},
-		"no such harness":           {func(_ *world, q *sessions.CreateRequest) { q.Harness = "nope" }, "nope"},
-		"no program":                {func(_ *world, q *sessions.CreateRequest) { q.Harness = "missing" }, "no-such-program-here"},
-		"two prompts":               {func(w *world, q *sessions.CreateRequest) { q.Prompt, q.PromptFile = "a", w.dir+"/b" }, "promptFile"},
-		"an unreadable prompt file": {func(_ *world, q *sessions.CreateRequest) { q.PromptFile = "/nowhere/b.md" }, "/nowhere/b.md"},
-		"a NUL":                     {func(_ *world, q *sessions.CreateRequest) { q.HarnessArgs = []string{"a\x00b"} }, "NUL"},
-		"a live stranger":           {func(w *world, _ *sessions.CreateRequest) { w.squat("a") }, "does not belong to"},
-		"an unreadable env file": {func(w *world, _ *sessions.CreateRequest) {
+		"a name that is none":       {func(_ *env, q *sessions.CreateRequest) { q.Name = "../a" }, "../a"},
+		"no folder":                 {func(_ *env, q *sessions.CreateRequest) { q.Cwd = "/nowhere/at/all" }, "/nowhere/at/all"},
+		"a relative folder":         {func(_ *env, q *sessions.CreateRequest) { q.Cwd = "." }, "absolute"},
+		"no such harness":           {func(_ *env, q *sessions.CreateRequest) { q.Harness = "nope" }, "nope"},
+		"no program":                {func(_ *env, q *sessions.CreateRequest) { q.Harness = "missing" }, "no-such-program-here"},
+		"two prompts":               {func(w *env, q *sessions.CreateRequest) { q.Prompt, q.PromptFile = "a", w.dir+"/b" }, "promptFile"},
+		"an unreadable prompt file": {func(_ *env, q *sessions.CreateRequest) { q.PromptFile = "/nowhere/b.md" }, "/nowhere/b.md"},
+		"a NUL":                     {func(_ *env, q *sessions.CreateRequest) { q.HarnessArgs = []string{"a\x00b"} }, "NUL"},
+		"a live stranger":           {func(w *env, _ *sessions.CreateRequest) { w.occupyName("a") }, "does not belong to"},
+		"an unreadable env file": {func(w *env, _ *sessions.CreateRequest) {
 			w.reconfigure(func(c *sessions.Config) {
 				c.Env = func() (sessions.EnvFile, error) { return sessions.EnvFile{}, errors.New("line 3 is no assignment") }
 			})
 		}, "line 3"},
-		"a reserved name in the environment": {func(w *world, _ *sessions.CreateRequest) {
+		"a reserved name in the environment": {func(w *env, _ *sessions.CreateRequest) {
 			w.reconfigure(func(c *sessions.Config) {
-				c.Env = declares(map[string]string{"TMUX": "x"})
+				c.Env = declaringEnv(map[string]string{"TMUX": "x"})
 			})
 		}, "TMUX"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(w *world, o *sessions.Options) {
-				o.Harnesses = harness.NewSet(agentIn(w.dir), harness.Template{Title: "missing", Binary: "no-such-program-here", Args: []string{"{prompt}"}}).Get
+			w := newEnv(t, func(w *env, o *sessions.Options) {
+				o.Harnesses = harness.NewSet(newSmallAgent(w.dir), harness.Template{Title: "missing", Binary: "no-such-program-here", Args: []string{"{prompt}"}}).Get
 			})
-			q := w.request("a")
+			q := w.createRequest("a")
 			c.change(w, &q)
 			_, err := w.Create(t.Context(), q)
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v; want %q", err, c.says)
 			}
-			w.noRecord("a")
-			w.emitted(sessions.EventCreateFailed)
+			w.wantNoRecord("a")
+			w.wantEvents(sessions.EventCreateFailed)
 			for _, p := range w.panes() {
 				if p.Mark != "squatter" {
 					t.Errorf("a pane is left: %+v", p)
@@ -162,37 +162,37 @@ func TestR6_3_EveryRefusalOfAStartAppliesToACreateAndLeavesNoRecord(t *testing.T
 
 func TestR6_3_TheDirectiveOfACreatedSessionCannotBeReplaced(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
-	q := w.request("a")
+	w := newEnv(t, nil)
+	q := w.createRequest("a")
 	q.Prompt = "You are the owner of every ticket."
 	w.create(q)
-	w.ready("a")
-	if said := w.awaitSaid("a", 1)[0]; !strings.HasPrefix(said, `You are the standing session "a"`) || !strings.HasSuffix(said, "\n\n"+q.Prompt) {
+	w.awaitReady("a")
+	if said := w.awaitUserTexts("a", 1)[0]; !strings.HasPrefix(said, `You are the standing session "a"`) || !strings.HasSuffix(said, "\n\n"+q.Prompt) {
 		t.Errorf("%q", said)
 	}
 }
 
 func TestACreateInDoubtThatMadeThePaneHasMadeTheSession(t *testing.T) {
 	t.Parallel()
-	spy := &counting{}
-	w := newWorld(t, tap(spy))
-	spy.after = fmt.Errorf("%w: the answer was lost", sessions.ErrInDoubt)
-	if row := w.create(w.request("a")); row.Outcome != sessions.OutcomeStarted || row.Pane != w.pane("a").ID {
+	spy := &countingTerminal{}
+	w := newEnv(t, withTerminal(spy))
+	spy.failAfter = fmt.Errorf("%w: the answer was lost", sessions.ErrInDoubt)
+	if row := w.create(w.createRequest("a")); row.Outcome != sessions.OutcomeStarted || row.Pane != w.pane("a").ID {
 		t.Errorf("%+v", row)
 	}
 }
 
 func TestR6_4_ADeleteStopsTheSessionAndRemovesItsRecord(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
-	first := w.create(w.request("a"))
-	w.ready("a")
+	w := newEnv(t, nil)
+	first := w.create(w.createRequest("a"))
+	w.awaitReady("a")
 	pane := w.pane("a")
 	row, err := w.Delete(t.Context(), sessions.DeleteRequest{Ref: ref("a")})
 	if err != nil || row.Outcome != sessions.OutcomeDeleted || row.ID != first.ID {
 		t.Fatalf("%+v, %v", row, err)
 	}
-	w.noRecord("a")
+	w.wantNoRecord("a")
 	if tmuxtest.IsAlive(pane.PID) || len(w.panes()) != 0 {
 		t.Error("something of it is left")
 	}
@@ -200,19 +200,19 @@ func TestR6_4_ADeleteStopsTheSessionAndRemovesItsRecord(t *testing.T) {
 		t.Errorf("it came back: %+v, %v", rows, err)
 	}
 	_, err = w.Delete(t.Context(), sessions.DeleteRequest{Ref: ref("a")})
-	w.refused(err, sessions.ErrNotRecorded)
-	w.emitted(sessions.EventCreated, sessions.EventStarted, sessions.EventStopped, sessions.EventDeleted)
-	if again := w.create(w.request("a")); again.ID == first.ID || again.Conversation == first.Conversation {
+	w.wantRefusal(err, sessions.ErrNotRecorded)
+	w.wantEvents(sessions.EventCreated, sessions.EventStarted, sessions.EventStopped, sessions.EventDeleted)
+	if again := w.create(w.createRequest("a")); again.ID == first.ID || again.Conversation == first.Conversation {
 		t.Errorf("made again, it has something of the old one: %+v", again)
 	}
 }
 
 func TestADeleteThatCannotStopKeepsTheRecord(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, impatient)
-	w.create(w.request("a"))
-	thaw := w.freeze(w.pane("a").Server.PID)
-	if _, err := w.Delete(t.Context(), sessions.DeleteRequest{Ref: ref("a")}); !errors.Is(err, sessions.ErrSilent) {
+	w := newEnv(t, withShortTimeout)
+	w.create(w.createRequest("a"))
+	thaw := w.freezeServer(w.pane("a").Server.PID)
+	if _, err := w.Delete(t.Context(), sessions.DeleteRequest{Ref: ref("a")}); !errors.Is(err, sessions.ErrTerminalTimeout) {
 		t.Errorf("%v", err)
 	}
 	thaw()
@@ -223,11 +223,11 @@ func TestADeleteThatCannotStopKeepsTheRecord(t *testing.T) {
 
 func TestR6_5_ADeclaredSessionIsNotDeleted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, sessions.Definition{Name: "x"}, sessions.Definition{Name: "a"})
+	w := newEnv(t, nil, sessions.Definition{Name: "x"}, sessions.Definition{Name: "a"})
 	w.start("a")
 	for _, name := range []string{"a", "x"} {
 		_, err := w.Delete(t.Context(), sessions.DeleteRequest{Ref: ref(name)})
-		w.refused(err, sessions.ErrRefused, "standingSessions.sessions[", "the-loop standing stop "+name)
+		w.wantRefusal(err, sessions.ErrRefused, "standingSessions.sessions[", "the-loop standing stop "+name)
 	}
 	if w.row("a").State != sessions.StateRunning {
 		t.Error("it does not run any more")
@@ -240,13 +240,13 @@ func TestR6_5_ADeclaredSessionIsNotDeleted(t *testing.T) {
 
 func TestR6_6_ACreatedSessionComesBackWithAllOthers(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, sessions.Definition{Name: "declared", AutoStart: true})
-	made := w.create(w.request("made"))
-	w.ready("made")
-	q := w.request("manual")
+	w := newEnv(t, nil, sessions.Definition{Name: "declared", AutoStart: true})
+	made := w.create(w.createRequest("made"))
+	w.awaitReady("made")
+	q := w.createRequest("manual")
 	q.NoAutoStart = true
 	w.create(q)
-	w.ready("manual")
+	w.awaitReady("manual")
 	if all, err := w.StopAll(t.Context()); err != nil || all.Failed() != 0 {
 		t.Fatalf("%+v, %v", all, err)
 	}
@@ -271,16 +271,16 @@ func outcomes(rows []sessions.Row) (got []string) {
 
 func TestR6_7_EveryVerbAddressesACreatedSessionAsItDoesADeclaredOne(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, sessions.Definition{Name: "declared"})
-	q := w.request("made")
+	w := newEnv(t, nil, sessions.Definition{Name: "declared"})
+	q := w.createRequest("made")
 	q.NoStart = true
 	w.create(q)
 	for _, name := range []string{"declared", "made"} {
 		if row := w.start(name); row.Outcome != sessions.OutcomeStarted {
 			t.Errorf("%+v", row)
 		}
-		w.awaitSaid(name, 1)
-		if receipt := w.say(name, "hello"); receipt != sessions.ReceiptAccepted {
+		w.awaitUserTexts(name, 1)
+		if receipt := w.submit(name, "hello"); receipt != sessions.ReceiptAccepted {
 			t.Errorf("%s: %s", name, receipt)
 		}
 		if row, err := w.Restart(t.Context(), sessions.RestartRequest{Ref: ref(name)}); err != nil || row.Outcome != sessions.OutcomeResumed {
@@ -289,35 +289,35 @@ func TestR6_7_EveryVerbAddressesACreatedSessionAsItDoesADeclaredOne(t *testing.T
 		if row := w.stop(name); row.Outcome != sessions.OutcomeStopped {
 			t.Errorf("%+v", row)
 		}
-		_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref(name), Text: "x"})
-		w.refused(err, sessions.ErrNotRunning, "the-loop standing start "+name)
+		_, err := w.Submit(t.Context(), sessions.SubmitRequest{Ref: ref(name), Text: "x"})
+		w.wantRefusal(err, sessions.ErrNotRunning, "the-loop standing start "+name)
 	}
 }
 
 func TestACreatedSessionThatIsThenDeclaredIsAConflict(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
-	q := w.request("a")
+	w := newEnv(t, nil)
+	q := w.createRequest("a")
 	q.NoStart = true
 	w.create(q)
 	w.reconfigure(func(c *sessions.Config) {
 		c.Declared = []sessions.Definition{w.definition(sessions.Definition{Name: "a", AutoStart: true})}
 	})
 	_, err := w.Start(t.Context(), sessions.StartRequest{Ref: ref("a")})
-	w.refused(err, sessions.ErrRefused, "created", "declared")
+	w.wantRefusal(err, sessions.ErrRefused, "created", "declared")
 	for name, want := range map[string]bool{"a": true, "b": false} {
-		if got, err := sessions.Created(t.Context(), w.registry, name); err != nil || got != want {
+		if got, err := sessions.IsCreated(t.Context(), w.registry, name); err != nil || got != want {
 			t.Errorf("Created(%s) = %t, %v", name, got, err)
 		}
 	}
 }
 
-func TestARestartKeepsTheConversationAndLetsRepliesWait(t *testing.T) {
+func TestARestartKeepsTheConversationAndHoldsReplies(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w := newEnv(t, nil, sessions.Definition{Name: "a"})
 	first := w.start("a")
 	pane := w.pane("a")
-	w.awaitSaid("a", 1)
+	w.awaitUserTexts("a", 1)
 	done := make(chan error)
 	go func() {
 		_, err := w.Restart(context.WithoutCancel(t.Context()), sessions.RestartRequest{Ref: ref("a")})
@@ -332,7 +332,7 @@ func TestARestartKeepsTheConversationAndLetsRepliesWait(t *testing.T) {
 			}
 			going = false
 		default:
-			_, err := w.Submit(t.Context(), sessions.SayRequest{Ref: ref("a"), Text: "while it restarts"})
+			_, err := w.Submit(t.Context(), sessions.SubmitRequest{Ref: ref("a"), Text: "while it restarts"})
 			var refusal *sessions.Refusal
 			if errors.As(err, &refusal) {
 				refused++
@@ -346,7 +346,7 @@ func TestARestartKeepsTheConversationAndLetsRepliesWait(t *testing.T) {
 	if row := w.row("a"); row.Conversation != first.Conversation || row.ID != first.ID || w.pane("a").PID == pane.PID || tmuxtest.IsAlive(pane.PID) {
 		t.Errorf("%+v", row)
 	}
-	names := slices.DeleteFunc(w.events.Names(), func(n string) bool { return n == sessions.EventSaid })
+	names := slices.DeleteFunc(w.events.Names(), func(n string) bool { return n == sessions.EventSubmitted })
 	if !slices.Equal(names, []string{sessions.EventStarted, sessions.EventResumed}) {
 		t.Errorf("%q", names)
 	}
@@ -364,7 +364,7 @@ func TestARestartThatWouldBeRefusedLeavesTheAgentAlone(t *testing.T) {
 		"no program": {func(c *sessions.Config) { c.Declared[0].Harness = "missing" }, "no-such-program-here"},
 		"a PATH without it": {func(c *sessions.Config) {
 			c.Declared[0].Harness = "sh"
-			c.Env = declares(map[string]string{"PATH": "/nowhere:relative"})
+			c.Env = declaringEnv(map[string]string{"PATH": "/nowhere:relative"})
 		}, "PATH (/nowhere:relative)"},
 		"no environment": {func(c *sessions.Config) {
 			c.Env = func() (sessions.EnvFile, error) { return sessions.EnvFile{}, errors.New("line 3 is no assignment") }
@@ -372,8 +372,8 @@ func TestARestartThatWouldBeRefusedLeavesTheAgentAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(w *world, o *sessions.Options) {
-				o.Harnesses = harness.NewSet(agentIn(w.dir), harness.Template{Title: "missing", Binary: "no-such-program-here", Args: []string{"{prompt}"}},
+			w := newEnv(t, func(w *env, o *sessions.Options) {
+				o.Harnesses = harness.NewSet(newSmallAgent(w.dir), harness.Template{Title: "missing", Binary: "no-such-program-here", Args: []string{"{prompt}"}},
 					harness.Template{Title: "sh", Binary: "sh", Args: []string{"{prompt}"}}).Get
 			}, sessions.Definition{Name: "a"})
 			w.start("a")
@@ -392,9 +392,9 @@ func TestARestartThatWouldBeRefusedLeavesTheAgentAlone(t *testing.T) {
 
 func TestARestartThatCannotBePreparedLeavesTheAgentAlone(t *testing.T) {
 	t.Parallel()
-	p := &preparing{}
-	w := newWorld(t, func(w *world, o *sessions.Options) {
-		p.SmallAgent = agentIn(w.dir)
+	p := &preparingAgent{}
+	w := newEnv(t, func(w *env, o *sessions.Options) {
+		p.SmallAgent = newSmallAgent(w.dir)
 		o.Harnesses = harness.NewSet(p).Get
 	}, sessions.Definition{Name: "a"})
 	first, pane := w.start("a"), w.pane("a")
@@ -405,5 +405,5 @@ func TestARestartThatCannotBePreparedLeavesTheAgentAlone(t *testing.T) {
 	if rec := w.record("a"); rec.Status != sessions.StatusRunning || rec.Conversation != first.Conversation || w.pane("a") != pane {
 		t.Errorf("%+v", rec)
 	}
-	w.emitted(sessions.EventStarted, sessions.EventSpawnFailed)
+	w.wantEvents(sessions.EventStarted, sessions.EventSpawnFailed)
 }

@@ -75,7 +75,7 @@ func lettersOf(runes []rune) string {
 	marks := 0
 	for i, r := range runes {
 		switch {
-		case !Visible(r):
+		case !IsVisible(r):
 		case unicode.IsMark(r) && b.Len() > 0:
 			if marks++; marks <= maxMarks {
 				b.WriteRune(r)

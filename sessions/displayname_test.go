@@ -56,7 +56,7 @@ func TestANameCannotBeTakenForText(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.OneOf(rapid.String(), rapid.StringMatching(`[!/#@$ :"'“”<>\n\ta-z\x{3164}\x{202e}]{0,40}`)).Draw(t, "name")
-		got := introduced(name, "!x \"y\"")
+		got := withSender(name, "!x \"y\"")
 		head, text, ok := strings.Cut(strings.TrimPrefix(got, `From "`), `": `)
 		if !ok || !strings.HasPrefix(got, `From "`) || text != "!x \"y\"" || head == "" || strings.ContainsAny(head, "\"\n:!/#@<>`*_~") {
 			t.Fatalf("%q became %q", name, got)
@@ -65,14 +65,14 @@ func TestANameCannotBeTakenForText(t *testing.T) {
 			t.Fatalf("%d characters of %q", n, name)
 		}
 		for _, s := range []string{DisplayName(name), Handle(name)} {
-			if strings.ContainsFunc(s, func(r rune) bool { return !Visible(r) }) || s != Clean(s) {
+			if strings.ContainsFunc(s, func(r rune) bool { return !IsVisible(r) }) || s != Clean(s) {
 				t.Fatalf("%q became %q", name, s)
 			}
 		}
 		if d := []rune(DisplayName(name)); len(d) > 0 && !unicode.In(d[0], unicode.L, unicode.N) {
 			t.Fatalf("%q begins %q", name, string(d))
 		}
-		if isCommand(got, Traits{CommandPrefixes: []string{"!", "/", "#", "@", "$"}, CommandWords: []string{"exit", "quit"}}) {
+		if isCommand(got, Capabilities{CommandPrefixes: []string{"!", "/", "#", "@", "$"}, CommandWords: []string{"exit", "quit"}}) {
 			t.Fatalf("%q is a command", got)
 		}
 		if slices.Contains(strings.Fields(Handle(name)), " ") {

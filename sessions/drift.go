@@ -37,8 +37,8 @@ type Drift struct {
 	Warning    string     `json:"warning,omitempty"` // of who may read the file
 
 	Starting int `json:"-"` // sessions that are on their way up, or down and up again: they may count nowhere else
-	// Change counts how often the file was found to declare something else than before, by this core.
-	Change int `json:"-"`
+	// ChangeCount counts how often the file was found to declare something else than before, by this core.
+	ChangeCount int `json:"-"`
 }
 
 // DriftRow is one running session.
@@ -50,8 +50,8 @@ type DriftRow struct {
 	Stale      []string   `json:"stale"` // names, in name order
 }
 
-// Line is the one line that status has of it, and empty while nothing is stale.
-func (d Drift) Line() string {
+// StatusLine is the one line that status has of it, and empty while nothing is stale.
+func (d Drift) StatusLine() string {
 	if d.Stale == 0 {
 		return ""
 	}
@@ -61,7 +61,7 @@ func (d Drift) Line() string {
 // Drift compares what every running session holds with what the env file declares, with one look at tmux. It never fails:
 // what cannot be known is a row that says so, or [Drift.ProblemAt].
 func (c *Core) Drift(ctx context.Context) Drift {
-	return c.drift(func(d *Drift, declared map[string]string) error {
+	return c.computeDrift(func(d *Drift, declared map[string]string) error {
 		f, err := c.inventory(ctx)
 		if err != nil {
 			return err
@@ -70,12 +70,12 @@ func (c *Core) Drift(ctx context.Context) Drift {
 	})
 }
 
-// drift reads the env file, and has the sessions compared with it where there is one.
-func (c *Core) drift(compare func(d *Drift, declared map[string]string) error) Drift {
+// computeDrift reads the env file, and has the sessions compared with it where there is one.
+func (c *Core) computeDrift(compare func(d *Drift, declared map[string]string) error) Drift {
 	d := Drift{Rows: []DriftRow{}}
-	env, err := c.o.Config().declaredEnv()
+	env, err := c.o.Config().readEnvFile()
 	d.Configured, d.Malformed, d.Refused, d.Warning = env.Configured || err != nil, env.Malformed, env.Refused, env.Warning
-	d.Change = c.declarations.changes(env.Values, err == nil)
+	d.ChangeCount = c.envChanges.observe(env.Values, err == nil)
 	if err == nil && d.Configured {
 		err = compare(&d, env.Values)
 	}
@@ -87,19 +87,19 @@ func (c *Core) drift(compare func(d *Drift, declared map[string]string) error) D
 
 // compare looks at what each running session holds. A record that cannot be read is the list's to tell of.
 func (d *Drift) compare(ctx context.Context, c *Core, f inventory, declared map[string]string) error {
-	if f.silent != nil {
-		return fmt.Errorf("list the panes: %w", f.silent)
+	if f.timeoutErr != nil {
+		return fmt.Errorf("list the panes: %w", f.timeoutErr)
 	}
 	of := make(map[string]Record, len(f.recs))
 	for _, r := range f.recs {
 		of[r.ID] = r
-		if age := c.o.Now().Sub(r.Changed); r.Status == StatusStarting && age < startTime {
+		if age := c.o.Now().Sub(r.Changed); r.Status == StatusStarting && age < staleStartAge {
 			d.Starting++
 		}
 	}
 	for _, p := range f.panes {
 		if r, ours := of[p.Mark]; ours && !p.Dead {
-			d.add(c.drifted(ctx, r, p, declared))
+			d.add(c.compareSession(ctx, r, p, declared))
 		}
 	}
 	slices.SortFunc(d.Rows, func(a, b DriftRow) int { return cmp.Compare(a.Ref, b.Ref) })
@@ -117,25 +117,25 @@ func (d *Drift) add(r DriftRow) {
 	}
 }
 
-// startTime is the age above which a start that has not come to an end was cut short.
-const startTime = time.Minute
+// staleStartAge is the age above which a start that has not come to an end was cut short.
+const staleStartAge = time.Minute
 
-// young is the age of a run below which a difference may be one of a process that is only just being started.
-const young = 2 * time.Second
+// freshRunAge is the age of a run below which a difference may be one of a process that is only just being started.
+const freshRunAge = 2 * time.Second
 
-// drifted compares one session. What its harness gives otherwise is asked only when there is a difference.
-func (c *Core) drifted(ctx context.Context, r Record, p Pane, declared map[string]string) DriftRow {
+// compareSession compares one session. What its harness gives otherwise is asked only when there is a difference.
+func (c *Core) compareSession(ctx context.Context, r Record, p Pane, declared map[string]string) DriftRow {
 	row := DriftRow{Ref: r.Ref, ID: r.ID, TmuxTarget: r.Ref.TmuxName(), State: DriftCurrent, Stale: []string{}}
 	actual, known := envstate.ProcessEnviron(ctx, p.PID)
-	all := wanted{declared}
-	if known && len(all.differ(p, actual)) == 0 {
+	all := expectedEnv{declared}
+	if known && len(all.diff(p, actual)) == 0 {
 		return row
 	}
-	want, limit := c.wanted(ctx, r, declared), time.Duration(0)
-	if c.o.Now().Sub(r.Changed) < young {
-		limit = settling / 4
+	want, limit := c.expectedEnv(ctx, r, declared), time.Duration(0)
+	if c.o.Now().Sub(r.Changed) < freshRunAge {
+		limit = envStabiliseTime / 4
 	}
-	differ, known := want.settle(ctx, p, limit)
+	differ, known := want.awaitMatch(ctx, p, limit)
 	switch {
 	case !known:
 		row.State = DriftUnknown
@@ -145,17 +145,17 @@ func (c *Core) drifted(ctx context.Context, r Record, p Pane, declared map[strin
 	return row
 }
 
-func declaredIn(p Pane) []string { return strings.Fields(p.Declared) }
+func declaredNames(p Pane) []string { return strings.Fields(p.Declared) }
 
-// declarations remembers a sum of what the env file declared last. It is in memory only and is told to nobody.
-type declarations struct {
+// envChanges remembers a sum of what the env file declared last. It is in memory only and is told to nobody.
+type envChanges struct {
 	mu    sync.Mutex // guards the fields that follow
 	sum   [sha256.Size]byte
 	count int
 }
 
-// changes is how often the file has changed until now. While it cannot be read it has not.
-func (d *declarations) changes(values map[string]string, known bool) int {
+// observe is how often the file has changed until now. While it cannot be read it has not.
+func (d *envChanges) observe(values map[string]string, known bool) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if !known {

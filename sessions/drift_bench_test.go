@@ -14,9 +14,9 @@ import (
 func BenchmarkDrift(b *testing.B) {
 	for _, n := range []int{1, 10, 100} {
 		b.Run(strconv.Itoa(n), func(b *testing.B) {
-			w, calls := counted(b, n)
-			path := w.envFile("TOKEN=old", "OTHER=1")
-			w.allUp(b)
+			w, calls := newCountedFleet(b, n)
+			path := w.writeEnvFile("TOKEN=old", "OTHER=1")
+			w.startAll(b)
 			pids := w.pids(b)
 			before, loops, bare, parse := calls(), 0, time.Duration(0), time.Duration(0)
 			for b.Loop() {
@@ -24,8 +24,8 @@ func BenchmarkDrift(b *testing.B) {
 					b.Fatalf("%d running, %d stale, %d unknown, %s", d.Running, d.Stale, d.Unknown, d.Problem)
 				}
 				b.StopTimer()
-				bare += timed(func() { readAll(b, pids) })
-				parse += timed(func() { parseAll(b, pids, path) })
+				bare += timed(func() { readEnvirons(b, pids) })
+				parse += timed(func() { compareEnvirons(b, pids, path) })
 				loops++
 				b.StartTimer()
 			}
@@ -36,12 +36,12 @@ func BenchmarkDrift(b *testing.B) {
 			b.ReportMetric(floor/1000, "bare-µs/session")
 			b.ReportMetric(each/floor, "×bare")
 			b.ReportMetric(float64(parse.Nanoseconds())/float64(loops)/float64(n)/1000, "parsed-µs/session")
-			w.allDown(b)
+			w.stopAll(b)
 		})
 	}
 }
 
-func (w *world) pids(b *testing.B) (pids []int) {
+func (w *env) pids(b *testing.B) (pids []int) {
 	b.Helper()
 	panes, err := w.tmux.Panes(b.Context())
 	if err != nil {
@@ -53,7 +53,7 @@ func (w *world) pids(b *testing.B) (pids []int) {
 	return pids
 }
 
-func readAll(b *testing.B, pids []int) {
+func readEnvirons(b *testing.B, pids []int) {
 	for _, pid := range pids {
 		if _, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ"); err != nil {
 			b.Fatal(err)
@@ -61,9 +61,9 @@ func readAll(b *testing.B, pids []int) {
 	}
 }
 
-// parseAll is what the comparison cannot do without: the file once, and every environment taken apart.
-func parseAll(b *testing.B, pids []int, path string) {
-	file, err := envstate.Declared(path)
+// compareEnvirons is what the comparison cannot do without: the file once, and every environment taken apart.
+func compareEnvirons(b *testing.B, pids []int, path string) {
+	file, err := envstate.ReadFile(path)
 	if err != nil {
 		b.Fatal(err)
 	}

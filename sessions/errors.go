@@ -7,18 +7,18 @@ import (
 
 // What callers branch on. Text that a person reads comes from the errors that wrap these.
 var (
-	ErrNotRecorded  = errors.New("no such session")
-	ErrNotRunning   = errors.New("session is not running")
-	ErrReplaced     = errors.New("the session was deleted and made again under the same name")
-	ErrPaneGone     = errors.New("no pane belongs to the session")
-	ErrPaneDead     = errors.New("the agent in the pane has ended")
-	ErrSilent       = errors.New("tmux did not answer")
-	ErrInDoubt      = errors.New("cannot tell whether it arrived")
-	ErrNameTaken    = errors.New("a tmux session of that name exists")
-	ErrCannotResume = errors.New("this harness cannot resume a conversation")
-	ErrEmptyText    = errors.New("there is no text to send")
-	ErrRefused      = errors.New("refused")
-	ErrEnvFile      = errors.New("the env file cannot be used")
+	ErrNotRecorded     = errors.New("no such session")
+	ErrNotRunning      = errors.New("session is not running")
+	ErrReplaced        = errors.New("the session was deleted and made again under the same name")
+	ErrPaneGone        = errors.New("no pane belongs to the session")
+	ErrPaneDead        = errors.New("the agent in the pane has ended")
+	ErrTerminalTimeout = errors.New("tmux did not answer")
+	ErrInDoubt         = errors.New("cannot tell whether it arrived")
+	ErrNameTaken       = errors.New("a tmux session of that name exists")
+	ErrCannotResume    = errors.New("this harness cannot resume a conversation")
+	ErrEmptyText       = errors.New("there is no text to send")
+	ErrRefused         = errors.New("refused")
+	ErrEnvFile         = errors.New("the env file cannot be used")
 )
 
 // Refusal is an error that tells a person what to do about it. It is the core's own words on every surface.
@@ -87,19 +87,19 @@ func (e *UnreadableError) Error() string {
 
 func (e *UnreadableError) Unwrap() error { return e.Err }
 
-// notRunning is the refusal of every verb that needs a live session.
-func notRunning(ref Ref) error {
+// notRunningError is the refusal of every verb that needs a live session.
+func notRunningError(ref Ref) error {
 	return &Refusal{Cause: ErrNotRunning, What: fmt.Sprintf("%s is not running", ref), Remedy: ref.StartCommand()}
 }
 
-// replaced is the refusal of what was meant for a session that had the ref before.
-func replaced(ref Ref) error {
+// replacedError is the refusal of what was meant for a session that had the ref before.
+func replacedError(ref Ref) error {
 	return &Refusal{Cause: ErrReplaced, What: fmt.Sprintf("the %s that this was meant for was deleted, and another one has its name", ref),
 		Remedy: "use what belongs to the new one"}
 }
 
-// notRecorded is the refusal of a name that nothing knows.
-func notRecorded(ref Ref) error {
+// notRecordedError is the refusal of a name that nothing knows.
+func notRecordedError(ref Ref) error {
 	remedy := "the-loop standing list shows those there are"
 	if ref.Kind() == KindWorkItem {
 		remedy = "the-loop sessions register " + string(ref) + " makes one"

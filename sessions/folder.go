@@ -17,7 +17,7 @@ type FolderRequest struct {
 // Folder is the folder that a running session was started in, absolute. A [*Refusal] when it does not run, another session has
 // its name, or another folder stands in the place of its own.
 func (c *Core) Folder(ctx context.Context, q FolderRequest) (string, error) {
-	rec, err := c.running(ctx, q.Ref, q.ID)
+	rec, err := c.requireRunning(ctx, q.Ref, q.ID)
 	if err != nil {
 		return "", err
 	}

@@ -26,7 +26,7 @@ type IntakeRequest struct {
 	Source EventSource
 	Wait   time.Duration // see [DeliverRequest]
 	// Done is told what became of each event; an error of its own ends the intake.
-	Done func(e WorkItemEvent, d Delivered, err error) error
+	OnResult func(e WorkItemEvent, d DeliveryResult, err error) error
 }
 
 // Intake delivers what a source tells, one event after the other, until the source or ctx ends. An event that cannot be
@@ -44,7 +44,7 @@ func (c *Core) Intake(ctx context.Context, q IntakeRequest) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err := q.Done(e, d, err); err != nil {
+		if err := q.OnResult(e, d, err); err != nil {
 			return err
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// The names of keys that a harness's facts are about, see [Traits].
+// The names of keys that a harness's facts are about, see [Capabilities].
 const (
 	KeyEscape  = "escape"
 	KeyUp      = "up"
@@ -48,9 +48,9 @@ const (
 func KeyNames() []string { return slices.Sorted(maps.Keys(keyBytes)) }
 
 // Keys presses keys, and tells what they did. While the agent asks a question or shows a menu only those go in that are
-// known to say yes to nothing there, see [Traits]. Who turns a question down or switches a mode has to be named.
+// known to say yes to nothing there, see [Capabilities]. Who turns a question down or switches a mode has to be named.
 func (c *Core) Keys(ctx context.Context, q KeysRequest) (KeysEffect, error) {
-	rec, err := c.running(ctx, q.Ref, q.ID)
+	rec, err := c.requireRunning(ctx, q.Ref, q.ID)
 	if err != nil {
 		return KeysNone, err
 	}
@@ -58,7 +58,7 @@ func (c *Core) Keys(ctx context.Context, q KeysRequest) (KeysEffect, error) {
 	if err != nil {
 		return KeysNone, &Refusal{Cause: ErrRefused, What: err.Error()}
 	}
-	names, bytes, err := keySequence(q, h.Traits())
+	names, bytes, err := keySequence(q, h.Capabilities())
 	if err != nil {
 		return KeysNone, err
 	}
@@ -67,7 +67,7 @@ func (c *Core) Keys(ctx context.Context, q KeysRequest) (KeysEffect, error) {
 		return KeysNone, err
 	}
 	defer release()
-	effect, err := c.mayPress(ctx, h, rec, names)
+	effect, err := c.checkKeys(ctx, h, rec, names)
 	switch {
 	case err != nil:
 		return KeysNone, err
@@ -77,17 +77,17 @@ func (c *Core) Keys(ctx context.Context, q KeysRequest) (KeysEffect, error) {
 	return effect, c.press(ctx, rec, q, names, bytes, effect)
 }
 
-// mayPress tells what keys would do now, and refuses those that might say yes.
-func (c *Core) mayPress(ctx context.Context, h Harness, rec Record, names []string) (KeysEffect, error) {
-	state, err := c.keysMeet(ctx, h, rec)
+// checkKeys tells what keys would do now, and refuses those that might say yes.
+func (c *Core) checkKeys(ctx context.Context, h Harness, rec Record, names []string) (KeysEffect, error) {
+	state, err := c.stateForKeys(ctx, h, rec)
 	if err != nil {
 		return KeysNone, err
 	}
-	effect, refused := judgeKeys(names, h.Traits(), state)
+	effect, refused := classifyKeys(names, h.Capabilities(), state)
 	if refused == nil {
 		return effect, nil
 	}
-	if err := c.lives(ctx, rec); err != nil {
+	if err := c.checkAlive(ctx, rec); err != nil {
 		return KeysNone, err
 	}
 	return KeysNone, refused
@@ -101,7 +101,7 @@ func (c *Core) press(ctx context.Context, rec Record, q KeysRequest, names []str
 		fields["answer"] = string(effect)
 	}
 	if err != nil {
-		err = c.typingFailed(rec, err)
+		err = c.typingError(rec, err)
 		fields["error"] = err.Error() // they may have been pressed all the same
 	}
 	c.emit(ctx, EventKeys, slog.LevelInfo, rec, fields)
@@ -109,7 +109,7 @@ func (c *Core) press(ctx context.Context, rec Record, q KeysRequest, names []str
 }
 
 // keySequence are the names of the keys that are asked for, and their bytes.
-func keySequence(q KeysRequest, t Traits) (names []string, bytes string, err error) {
+func keySequence(q KeysRequest, t Capabilities) (names []string, bytes string, err error) {
 	if q.Interrupt {
 		if t.Interrupt != "" {
 			return []string{keyInterrupt}, t.Interrupt, nil
@@ -136,24 +136,24 @@ func keySequence(q KeysRequest, t Traits) (names []string, bytes string, err err
 // keyInterrupt stands for the harness's own key that stops a turn.
 const keyInterrupt = "interrupt"
 
-// keysMeet is the state of the screen that keys would meet. A question that the agent's hook tells of, and that the screen
+// stateForKeys is the state of the screen that keys would meet. A question that the agent's hook tells of, and that the screen
 // may be just about to show, counts as open: see look.
-func (c *Core) keysMeet(ctx context.Context, h Harness, rec Record) (ViewState, error) {
-	if c.asks.unseen(rec.ID) {
+func (c *Core) stateForKeys(ctx context.Context, h Harness, rec Record) (ViewState, error) {
+	if c.permissions.hasPendingDialog(rec.ID) {
 		return ViewDialog, nil
 	}
-	view, err := c.view(ctx, h, rec)
+	view, err := c.readScreen(ctx, h, rec)
 	if err != nil {
 		return "", err
 	}
-	if c.asks.unseen(rec.ID) { // reported during the look
+	if c.permissions.hasPendingDialog(rec.ID) { // reported during the look
 		return ViewDialog, nil
 	}
 	return view.State, nil
 }
 
-// judgeKeys tells what keys do to a screen in that state. It refuses those that might say yes.
-func judgeKeys(names []string, t Traits, state ViewState) (KeysEffect, error) {
+// classifyKeys tells what keys do to a screen in that state. It refuses those that might say yes.
+func classifyKeys(names []string, t Capabilities, state ViewState) (KeysEffect, error) {
 	closed := state == ViewDialog || state == ViewMenu || state == ViewStarting
 	effect := KeysNone
 	for _, name := range names {
@@ -163,7 +163,7 @@ func judgeKeys(names []string, t Traits, state ViewState) (KeysEffect, error) {
 				effect = KeysDeny
 			}
 		case closed && !slices.Contains(t.MoveKeys, name):
-			return KeysNone, mayAnswer(name, t, state)
+			return KeysNone, mightAnswerError(name, t, state)
 		case slices.Contains(t.ModeKeys, name):
 			effect = KeysMode
 		}
@@ -171,8 +171,8 @@ func judgeKeys(names []string, t Traits, state ViewState) (KeysEffect, error) {
 	return effect, nil
 }
 
-// mayAnswer refuses a key that might answer what the screen shows.
-func mayAnswer(name string, t Traits, state ViewState) error {
+// mightAnswerError refuses a key that might answer what the screen shows.
+func mightAnswerError(name string, t Capabilities, state ViewState) error {
 	what := "the agent asks a question or shows a menu, and %s might answer it"
 	if state == ViewStarting {
 		what = "the agent is starting and may be about to ask, and %s might answer it"

@@ -21,73 +21,75 @@ type Ledgers interface {
 // Ledger is which deliveries a work item has had, the oldest first. It outlives the session, so that an event that comes
 // again after a close is known.
 type Ledger struct {
-	Version    int     `json:"version"`
-	Ref        Ref     `json:"ref"`
-	Deliveries []Entry `json:"deliveries"`
+	Version    int           `json:"version"`
+	Ref        Ref           `json:"ref"`
+	Deliveries []LedgerEntry `json:"deliveries"`
 }
 
 // LedgerVersion is the version that this program writes and reads.
 const LedgerVersion = 1
 
-// Remembered is how many deliveries of a work item are known again. Of older ones a second delivery is typed as a new one.
-const Remembered = 500
+// MaxLedgerEntries is how many deliveries of a work item are known again. Of older ones a second delivery is typed as a new one.
+const MaxLedgerEntries = 500
 
-// EntryState says how far a delivery is.
-type EntryState string
+// DeliveryState says how far a delivery is.
+type DeliveryState string
 
 // The states of a delivery. One that was refused is not stored: it may be delivered again.
 const (
-	EntryInflight EntryState = "inflight" // it may be in the pane
-	EntryDone     EntryState = "done"
-	EntryDoubt    EntryState = "doubt" // it was reported that nobody can tell whether it arrived
+	DeliveryInFlight DeliveryState = "inflight" // it may be in the pane
+	DeliveryDone     DeliveryState = "done"
+	DeliveryInDoubt  DeliveryState = "doubt" // it was reported that nobody can tell whether it arrived
 )
 
-// Entry is one delivery. It holds no text.
-type Entry struct {
-	ID      string     `json:"id"`
-	State   EntryState `json:"state"`
-	Receipt Receipt    `json:"receipt,omitempty"`
-	At      time.Time  `json:"at"`
-	Session string     `json:"session,omitempty"` // Record.ID
-	Intent  Intent     `json:"intent,omitzero"`
-	Opening bool       `json:"opening,omitempty"` // an agent was started with it
+// LedgerEntry is one delivery. It holds no text.
+type LedgerEntry struct {
+	ID       string        `json:"id"`
+	State    DeliveryState `json:"state"`
+	Receipt  Receipt       `json:"receipt,omitempty"`
+	At       time.Time     `json:"at"`
+	Session  string        `json:"session,omitempty"` // Record.ID
+	Intent   Intent        `json:"intent,omitzero"`
+	InPrompt bool          `json:"opening,omitempty"` // an agent was started with it
 }
 
-// abandoned reports whether whoever brought the delivery has certainly died over it.
-func (e Entry) abandoned() bool { return e.State == EntryInflight && time.Since(e.At) > 2*openingTime }
+// isAbandoned reports whether whoever brought the delivery has certainly died over it.
+func (e LedgerEntry) isAbandoned() bool {
+	return e.State == DeliveryInFlight && time.Since(e.At) > 2*openingTimeout
+}
 
 // deliveryPattern is the shape of a delivery's id; GitHub's are UUIDs.
 var deliveryPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`) })
 
 // find returns the entry of a delivery and its position; -1: it is not known.
-func (l Ledger) find(id string) (Entry, int) {
-	i := slices.IndexFunc(l.Deliveries, func(e Entry) bool { return e.ID == id })
+func (l Ledger) find(id string) (LedgerEntry, int) {
+	i := slices.IndexFunc(l.Deliveries, func(e LedgerEntry) bool { return e.ID == id })
 	if i < 0 {
-		return Entry{}, i
+		return LedgerEntry{}, i
 	}
 	return l.Deliveries[i], i
 }
 
 // put adds or replaces an entry, and forgets the oldest.
-func (l *Ledger) put(e Entry) {
+func (l *Ledger) put(e LedgerEntry) {
 	if _, i := l.find(e.ID); i >= 0 {
 		l.Deliveries[i] = e
 		return
 	}
 	l.Deliveries = append(l.Deliveries, e)
-	l.Deliveries = l.Deliveries[max(0, len(l.Deliveries)-Remembered):]
+	l.Deliveries = l.Deliveries[max(0, len(l.Deliveries)-MaxLedgerEntries):]
 }
 
 func (l *Ledger) remove(id string) {
-	l.Deliveries = slices.DeleteFunc(l.Deliveries, func(e Entry) bool { return e.ID == id })
+	l.Deliveries = slices.DeleteFunc(l.Deliveries, func(e LedgerEntry) bool { return e.ID == id })
 }
 
-// LedgerLock is the key of the lock that who writes the ledger of a work item holds.
-func LedgerLock(ref Ref) string { return "deliveries:" + string(ref.Key()) }
+// LedgerLockKey is the key of the lock that who writes the ledger of a work item holds.
+func LedgerLockKey(ref Ref) string { return "deliveries:" + string(ref.Key()) }
 
-// ledger changes the ledger of a work item, with nobody else at it. When change fails nothing is written.
-func (c *Core) ledger(ctx context.Context, ref Ref, change func(*Ledger) error) error {
-	release, err := c.o.Store.Lock(ctx, LedgerLock(ref), "note a delivery")
+// updateLedger changes the ledger of a work item, with nobody else at it. When change fails nothing is written.
+func (c *Core) updateLedger(ctx context.Context, ref Ref, change func(*Ledger) error) error {
+	release, err := c.o.Store.Lock(ctx, LedgerLockKey(ref), "note a delivery")
 	if err != nil {
 		return err
 	}

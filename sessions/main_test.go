@@ -29,35 +29,35 @@ func TestMain(m *testing.M) {
 	switch {
 	case os.Getenv(runAsAgent) != "":
 		os.Exit(smallagent.Main(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv))
-	case os.Getenv(runAsCourier) != "":
-		os.Exit(runCourier(os.Getenv(runAsCourier)))
+	case os.Getenv(runAsDeliverer) != "":
+		os.Exit(runDeliverer(os.Getenv(runAsDeliverer)))
 	case os.Getenv(runAsSecond) != "":
 		os.Exit(runSecond(os.Getenv(runAsSecond)))
 	}
 	goleak.VerifyTestMain(m)
 }
 
-// second is what the second process works on.
-type second struct {
+// secondArgs is what the second process works on.
+type secondArgs struct {
 	Dir        string
 	Definition sessions.Definition
 	Env        string // path of the env file; the session is rolled onto it instead of started
 }
 
 func runSecond(order string) int {
-	var s second
+	var s secondArgs
 	if err := json.Unmarshal([]byte(order), &s); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
 	core, err := secondCore(s.Dir, sessions.Config{Enabled: true, Declared: []sessions.Definition{s.Definition}, RemainOnExit: s.Env == "",
-		Resume: true, KillGrace: time.Second, Probe: 100 * time.Millisecond, Env: onDisk(s.Env)})
+		Resume: true, KillGrace: time.Second, Probe: 100 * time.Millisecond, Env: envFileAt(s.Env)})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
 	if s.Env != "" {
-		rolled, err := core.RollingRestart(context.Background(), sessions.RollRequest{All: true})
+		rolled, err := core.RollingRestart(context.Background(), sessions.RollingRestartRequest{All: true})
 		fmt.Println(rolled, err)
 		return 0
 	}
@@ -77,11 +77,11 @@ func secondCore(dir string, cfg sessions.Config) (*sessions.Core, error) {
 		return nil, err
 	}
 	return sessions.New(sessions.Options{Terminal: tm, Store: registry.New(dir + "/state"), Sink: &eventlogtest.Recorder{},
-		Harnesses: harness.NewSet(agentIn(dir)).Get, Config: func() sessions.Config { return cfg }}), nil
+		Harnesses: harness.NewSet(newSmallAgent(dir)).Get, Config: func() sessions.Config { return cfg }}), nil
 }
 
-// agentIn is the small agent with its conversations below dir.
-func agentIn(dir string) harness.SmallAgent {
+// newSmallAgent is the small agent with its conversations below dir.
+func newSmallAgent(dir string) harness.SmallAgent {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)

@@ -11,29 +11,29 @@ import (
 	securejoin "github.com/cyphar/filepath-securejoin"
 )
 
-// located is the ask with what its paths lead to, as the file system is now: links are followed, also dangling ones, and
+// resolvePaths is the ask with what its paths lead to, as the file system is now: links are followed, also dangling ones, and
 // those of paths that do not exist yet.
-func (a Ask) located() Ask {
+func (a PermissionRequest) resolvePaths() PermissionRequest {
 	var folder, file error
 	if a.Cwd != "" {
-		a.CwdAt, folder = locate(a.Cwd, "")
+		a.CwdTargets, folder = resolvePath(a.Cwd, "")
 	}
 	if a.File != "" {
-		a.FileAt, file = locate(a.File, a.Cwd)
+		a.FileTargets, file = resolvePath(a.File, a.Cwd)
 	}
-	a.Unplaced = folder != nil || file != nil
+	a.Unresolved = folder != nil || file != nil
 	return a
 }
 
-// locate is where a path leads to, when it is another place than the path names. There are two places where it depends on
+// resolvePath is where a path leads to, when it is another place than the path names. There are two places where it depends on
 // whether ".." is taken before or after links are followed: programs do either.
-func locate(path, folder string) (places []string, err error) {
-	full, err := absolute(path, folder)
+func resolvePath(path, folder string) (places []string, err error) {
+	full, err := absolutePath(path, folder)
 	if err != nil {
 		return nil, err
 	}
 	for _, way := range []string{filepath.Clean(full), full} {
-		place, err := securejoin.SecureJoinVFS("/", way, ownFiles{})
+		place, err := securejoin.SecureJoinVFS("/", way, hostFiles{})
 		if err != nil {
 			return nil, err
 		}
@@ -47,8 +47,8 @@ func locate(path, folder string) (places []string, err error) {
 	return places, nil
 }
 
-// absolute is a path from the root on. Nothing but its beginning is changed.
-func absolute(path, folder string) (string, error) {
+// absolutePath is a path from the root on. Nothing but its beginning is changed.
+func absolutePath(path, folder string) (string, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") {
 		home, err := os.UserHomeDir()
 		if err != nil {
@@ -65,18 +65,18 @@ func absolute(path, folder string) (string, error) {
 	return folder + "/" + path, nil
 }
 
-// ownFiles reads the file system as it is for every process: what lies under /proc is another thing for each.
-type ownFiles struct{}
+// hostFiles reads the file system as it is for every process: what lies under /proc is another thing for each.
+type hostFiles struct{}
 
 var errPerProcess = errors.New("the path leads to another place in each process")
 
-func perProcess(path string) bool { return strings.HasPrefix(filepath.Clean(path)+"/", "/proc/") }
+func isPerProcess(path string) bool { return strings.HasPrefix(filepath.Clean(path)+"/", "/proc/") }
 
-func (ownFiles) Lstat(path string) (fs.FileInfo, error) {
-	if perProcess(path) {
+func (hostFiles) Lstat(path string) (fs.FileInfo, error) {
+	if isPerProcess(path) {
 		return nil, errPerProcess
 	}
 	return os.Lstat(path)
 }
 
-func (ownFiles) Readlink(path string) (string, error) { return os.Readlink(path) }
+func (hostFiles) Readlink(path string) (string, error) { return os.Readlink(path) }

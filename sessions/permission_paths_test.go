@@ -50,21 +50,21 @@ func TestAPathIsFollowedToWhereItLeads(t *testing.T) {
 		{"~/no-such-folder-of-a-test/x", at("src"), []string{filepath.Join(home, "no-such-folder-of-a-test/x")}},
 		{"~other/x", at("src"), []string{at("src/~other/x")}},
 	} {
-		got, err := locate(c.path, c.folder)
+		got, err := resolvePath(c.path, c.folder)
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
 			t.Errorf("%s in %s: %v\n%s", c.path, c.folder, err, diff)
 		}
 	}
 	for _, path := range []string{at("src/loop/x"), at("src/self/x"), "/proc/self/root/etc/passwd", "relative", "/a\x00b"} {
-		if got, err := locate(path, ""); err == nil {
+		if got, err := resolvePath(path, ""); err == nil {
 			t.Errorf("%q leads to %q", path, got)
 		}
 	}
-	ask := Ask{Cwd: at("src/link"), File: "x"}.located()
-	if diff := cmp.Diff(Ask{Cwd: at("src/link"), File: "x", CwdAt: []string{at("etc/deep")}, FileAt: []string{at("etc/deep/x")}}, ask); diff != "" {
+	ask := PermissionRequest{Cwd: at("src/link"), File: "x"}.resolvePaths()
+	if diff := cmp.Diff(PermissionRequest{Cwd: at("src/link"), File: "x", CwdTargets: []string{at("etc/deep")}, FileTargets: []string{at("etc/deep/x")}}, ask); diff != "" {
 		t.Error(diff)
 	}
-	if ask := (Ask{Cwd: "/", File: at("src/loop")}).located(); !ask.Unplaced {
+	if ask := (PermissionRequest{Cwd: "/", File: at("src/loop")}).resolvePaths(); !ask.Unresolved {
 		t.Error("a loop leads somewhere")
 	}
 }

@@ -9,7 +9,7 @@ import (
 
 // checkProgram refuses a harness whose program is not there, before anything is changed: a restart must not take an agent
 // down that it cannot bring up again.
-func (r *run) checkProgram(def Definition) error {
+func (r *launcher) checkProgram(def Definition) error {
 	cmd, err := r.harness.Command(Launch{Conversation: newID(), Args: def.HarnessArgs, Cwd: def.Cwd, Prompt: r.prompt})
 	if err != nil {
 		return err
@@ -17,7 +17,7 @@ func (r *run) checkProgram(def Definition) error {
 	if len(cmd.Argv) == 0 {
 		return fmt.Errorf("the harness %s names no program", r.harness.Name())
 	}
-	name, path := cmd.Argv[0], r.cfg.environment(Record{}, r.declared, cmd.Env)["PATH"]
+	name, path := cmd.Argv[0], r.cfg.paneEnvironment(Record{}, r.declared, cmd.Env)["PATH"]
 	if path == "" {
 		path = os.Getenv("PATH") // what our tmux server has
 	}
@@ -27,14 +27,14 @@ func (r *run) checkProgram(def Definition) error {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(def.Cwd, name)
 		}
-		if runnable(name) {
+		if isExecutable(name) {
 			return nil
 		}
 		refusal.What = name + " is not a program that can be run"
 		return refusal
 	}
 	for _, dir := range filepath.SplitList(path) {
-		if filepath.IsAbs(dir) && runnable(filepath.Join(dir, name)) {
+		if filepath.IsAbs(dir) && isExecutable(filepath.Join(dir, name)) {
 			return nil
 		}
 	}
@@ -42,7 +42,7 @@ func (r *run) checkProgram(def Definition) error {
 	return refusal
 }
 
-func runnable(path string) bool {
+func isExecutable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }

@@ -20,14 +20,14 @@ func bootPrompt(d Definition, cfg Config) (string, error) {
 				Remedy: "mend the file or change promptFile"}
 		}
 	}
-	directive := whoYouAre(d) + " Your operator speaks to you in this terminal"
-	inSlack := cfg.Slack && d.Slack.Enabled
-	if inSlack {
-		directive += ", in your Slack thread"
+	directive := identityText(d) + " Your operator speaks to you in this terminal"
+	inChat := cfg.ChatService != "" && d.Chat.Enabled
+	if inChat {
+		directive += ", in your " + cfg.ChatService + " thread"
 	}
 	directive += " and through the-loop's own commands; what arrives here as a message comes from them."
-	if inSlack && cfg.Program != "" {
-		directive += fmt.Sprintf(" To show them a file of your folder in the thread, run: %s report file PATH --comment TEXT", shellWord(cfg.Program))
+	if inChat && cfg.Program != "" {
+		directive += fmt.Sprintf(" To show them a file of your folder in the thread, run: %s report file PATH --comment TEXT", quoteShellWord(cfg.Program))
 	}
 	if brief = strings.TrimSpace(Clean(brief)); brief == "" {
 		return directive, nil
@@ -35,7 +35,7 @@ func bootPrompt(d Definition, cfg Config) (string, error) {
 	return directive + "\n\n" + brief, nil
 }
 
-func whoYouAre(d Definition) string {
+func identityText(d Definition) string {
 	if d.Source == SourceRegistered {
 		return fmt.Sprintf("You are the session of the work item %s. What happens to it arrives here as a message.", d.Ref())
 	}
@@ -43,8 +43,8 @@ func whoYouAre(d Definition) string {
 		"phase-selection gate and never post a control keyword on any ticket.", d.Name)
 }
 
-// shellWord is text as one word of a shell's.
-func shellWord(text string) string {
+// quoteShellWord is text as one word of a shell's.
+func quoteShellWord(text string) string {
 	if !strings.ContainsFunc(text, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%", r))
 	}) {
@@ -60,28 +60,28 @@ const maxPrompt = 128 << 10
 func readPrompt(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return "", unnamed(err)
+		return "", withoutPath(err)
 	}
 	defer func() { _ = f.Close() }()
 	info, err := f.Stat()
 	switch {
 	case err != nil:
-		return "", unnamed(err)
+		return "", withoutPath(err)
 	case !info.Mode().IsRegular():
 		return "", errors.New("it is not a regular file")
 	}
 	data, err := io.ReadAll(io.LimitReader(f, maxPrompt+1))
 	switch {
 	case err != nil:
-		return "", unnamed(err)
+		return "", withoutPath(err)
 	case len(data) > maxPrompt:
 		return "", fmt.Errorf("it is longer than %d bytes", maxPrompt)
 	}
 	return string(data), nil
 }
 
-// unnamed drops the path from an error: the sentence around it has it already.
-func unnamed(err error) error {
+// withoutPath drops the path from an error: the sentence around it has it already.
+func withoutPath(err error) error {
 	var named *os.PathError
 	if errors.As(err, &named) {
 		return named.Err

@@ -29,22 +29,22 @@ const (
 
 // Definition is what a session is.
 type Definition struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Source      Source          `json:"source"`
-	Harness     string          `json:"harness"`
-	HarnessArgs []string        `json:"harnessArgs"`
-	Cwd         string          `json:"cwd"` // absolute
-	Prompt      string          `json:"prompt,omitempty"`
-	PromptFile  string          `json:"promptFile,omitempty"`
-	AutoStart   bool            `json:"autoStart"`
-	Slack       SlackDefinition `json:"slack"`
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Source      Source         `json:"source"`
+	Harness     string         `json:"harness"`
+	HarnessArgs []string       `json:"harnessArgs"`
+	Cwd         string         `json:"cwd"` // absolute
+	Prompt      string         `json:"prompt,omitempty"`
+	PromptFile  string         `json:"promptFile,omitempty"`
+	AutoStart   bool           `json:"autoStart"`
+	Chat        ChatDefinition `json:"chat"`
 }
 
-// SlackDefinition says whether and where a session is announced.
-type SlackDefinition struct {
+// ChatDefinition says whether a session has a thread in the chat service, and where.
+type ChatDefinition struct {
 	Enabled bool   `json:"enabled"`
-	Channel string `json:"channel,omitempty"` // C…; resolved when the session is started
+	Channel string `json:"channel,omitempty"` // the id of the channel; resolved when the session is started
 }
 
 // Ref is the ref of the session that it defines.
@@ -78,36 +78,36 @@ type Record struct {
 	// FolderID is that of the folder in which the agent was started last. Empty: it was started by an earlier version.
 	FolderID FolderID `json:"folderId,omitempty"`
 
-	// Replaces is the pid of the pane's process that a restart is about to end, while its status is [StatusStarting]; else 0.
+	// ReplacesPID is the pid of the pane's process that a restart is about to end, while its status is [StatusStarting]; else 0.
 	// A pane with another process is what came of it.
-	Replaces int `json:"replaces,omitempty"`
+	ReplacesPID int `json:"replaces,omitempty"`
 }
 
-// RecordVersion is the version that this program writes and reads.
-const RecordVersion = 1
+// RecordVersion is the version that this program writes. In version 1, what is now in Definition.Chat had the name of a chat service.
+const RecordVersion = 2
 
 // Target is the address of the session's pane.
 func (r Record) Target() Target { return Target{Pane: r.Pane, Mark: r.ID} }
 
-// Talk is where the agent's own record of the conversation is found.
-func (r Record) Talk() Conversation {
+// AgentConversation is where the agent's own record of the conversation is found.
+func (r Record) AgentConversation() Conversation {
 	return Conversation{Session: r.ID, ID: r.Conversation, Cwd: r.Definition.Cwd, Started: r.Changed}
 }
 
-// lived reports whether there was an agent: a pane was made, or the conversation of one that ran elsewhere is known.
-func (r Record) lived() bool { return r.Server != (Server{}) || r.Conversation != "" }
+// hasRun reports whether there was an agent: a pane was made, or the conversation of one that ran elsewhere is known.
+func (r Record) hasRun() bool { return r.Server != (Server{}) || r.Conversation != "" }
 
-// down reports whether no pane is to be expected.
-func (r Record) down() bool { return r.Status == StatusStopped || r.Status == StatusNew }
+// isDown reports whether no pane is to be expected.
+func (r Record) isDown() bool { return r.Status == StatusStopped || r.Status == StatusNew }
 
-// at records where the session lives now.
-func (r Record) at(p Pane, s Status, now time.Time) Record {
+// withPane records where the session lives now.
+func (r Record) withPane(p Pane, s Status, now time.Time) Record {
 	r.Server, r.Pane, r.TmuxSession = p.Server, p.ID, p.SessionID
-	r.Status, r.Changed, r.Replaces = s, now, 0
+	r.Status, r.Changed, r.ReplacesPID = s, now, 0
 	return r
 }
 
-// replacing reports that a restart was cut short before it had ended what runs in the pane.
-func (r Record) replacing(p Pane) bool {
-	return r.Status == StatusStarting && r.Replaces != 0 && r.Replaces == p.PID
+// isRestartPending reports that a restart was cut short before it had ended what runs in the pane.
+func (r Record) isRestartPending(p Pane) bool {
+	return r.Status == StatusStarting && r.ReplacesPID != 0 && r.ReplacesPID == p.PID
 }

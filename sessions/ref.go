@@ -11,7 +11,7 @@ import (
 // people and logs; the identity of a session is its [Record.ID].
 type Ref string
 
-// Kinds of session, as [Ref.ChannelKind] returns them.
+// Kinds of session, as [Ref.Kind] returns them.
 const (
 	KindStanding = "standing"
 	KindWorkItem = "github" // a ticket on GitHub, its pull requests included

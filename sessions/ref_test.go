@@ -64,7 +64,7 @@ func TestTmuxKeepsTheNamesOfWorkItemsAsTheyAre(t *testing.T) {
 
 func TestWorkItemsThatFallOnOneNameAreRefusedByEveryVerb(t *testing.T) {
 	t.Parallel()
-	w := newItem(t, nil)
+	w := newWorkItemEnv(t, nil)
 	pane := w.pane(item)
 	for _, other := range []sessions.Ref{"github:acme/shop-web#7", "github:Acme/shop-web#7", "github:Acme-shop/web#7"} {
 		verbs := map[string]func() error{
@@ -76,7 +76,10 @@ func TestWorkItemsThatFallOnOneNameAreRefusedByEveryVerb(t *testing.T) {
 				_, err := w.Deliver(t.Context(), sessions.DeliverRequest{Ref: other, Text: "x"})
 				return err
 			},
-			"reply":  func() error { _, err := w.Submit(t.Context(), sessions.SayRequest{Ref: other, Text: "x"}); return err },
+			"reply": func() error {
+				_, err := w.Submit(t.Context(), sessions.SubmitRequest{Ref: other, Text: "x"})
+				return err
+			},
 			"start":  func() error { _, err := w.Start(t.Context(), sessions.StartRequest{Ref: other}); return err },
 			"attach": func() error { _, err := w.Attach(t.Context(), sessions.AttachRequest{Ref: other}); return err },
 			"close":  func() error { _, err := w.Delete(t.Context(), sessions.DeleteRequest{Ref: other}); return err },
@@ -96,7 +99,7 @@ func TestWorkItemsThatFallOnOneNameAreRefusedByEveryVerb(t *testing.T) {
 // registered.
 func TestEveryVerbKnowsAWorkItemInEverySpelling(t *testing.T) {
 	t.Parallel()
-	w := newItem(t, nil)
+	w := newWorkItemEnv(t, nil)
 	other := sessions.Ref("github:aCME/SHOP.web#7")
 	_, err := w.Register(t.Context(), sessions.RegisterRequest{Ref: other, Cwd: w.dir})
 	if !errors.Is(err, sessions.ErrNameTaken) || !strings.Contains(err.Error(), item+" is registered already") {
@@ -109,11 +112,11 @@ func TestEveryVerbKnowsAWorkItemInEverySpelling(t *testing.T) {
 		}
 	}
 	named := func(text string) bool { return strings.Contains(text, item) && strings.HasSuffix(text, "!second") }
-	if got := w.said(item, smallagent.TypeUser); !slices.ContainsFunc(got, named) {
+	if got := w.transcriptTexts(item, smallagent.TypeUser); !slices.ContainsFunc(got, named) {
 		t.Errorf("the agent was told %q", got)
 	}
-	w.ready(item)
-	if _, err := w.Submit(t.Context(), sessions.SayRequest{Ref: other, Text: "a reply"}); err != nil {
+	w.awaitReady(item)
+	if _, err := w.Submit(t.Context(), sessions.SubmitRequest{Ref: other, Text: "a reply"}); err != nil {
 		t.Errorf("reply: %v", err)
 	}
 	if p, err := w.Peek(t.Context(), sessions.PeekRequest{Ref: other}); err != nil || p.Row.Ref != item {
@@ -132,7 +135,7 @@ func TestEveryVerbKnowsAWorkItemInEverySpelling(t *testing.T) {
 
 func TestR3_1_R3_2_NoEventReachesAStandingSession(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w := newEnv(t, nil, sessions.Definition{Name: "a"})
 	w.start("a")
 	w.register(item)
 	var bad *sessions.RefError
@@ -143,7 +146,7 @@ func TestR3_1_R3_2_NoEventReachesAStandingSession(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for kind, want := range map[string]sessions.Ref{sessions.KindStanding: ref("a"), sessions.KindWorkItem: item} {
-		rows, err := w.Some(t.Context(), sessions.ListRequest{Kind: kind})
+		rows, err := w.ListFiltered(t.Context(), sessions.ListRequest{Kind: kind})
 		if err != nil || len(rows) != 1 || rows[0].Ref != want {
 			t.Errorf("%s: %+v, %v", kind, rows, err)
 		}

@@ -13,10 +13,10 @@ type RegisterRequest struct {
 	Harness      string
 	Cwd          string // absolute
 	Conversation string // the harness's id of one to go on with; empty: the first event begins one
-	Slack        SlackDefinition
+	Chat         ChatDefinition
 }
 
-// Register records a work item's session. It starts nothing: the first event does, see [Core.InjectDelivery]. A ref that is
+// Register records a work item's session. It starts nothing: the first event does, see [Core.Deliver]. A ref that is
 // registered is refused, and so is one whose name in tmux another ref has.
 func (c *Core) Register(ctx context.Context, q RegisterRequest) (Row, error) {
 	if _, err := ParseWorkItem(string(q.Ref)); err != nil {
@@ -27,19 +27,19 @@ func (c *Core) Register(ctx context.Context, q RegisterRequest) (Row, error) {
 		return Row{}, err
 	}
 	defer release()
-	rec := c.unborn(q.definition(c.o.Config().Defaults))
+	rec := c.newRecord(q.definition(c.o.Config().Defaults))
 	rec.Status, rec.Conversation, rec.Changed = StatusNew, q.Conversation, rec.Created
 	if err := c.register(ctx, rec); err != nil {
-		return Row{}, c.uncreated(ctx, rec, err)
+		return Row{}, c.failCreate(ctx, rec, err)
 	}
-	c.created(ctx, rec)
+	c.emitCreated(ctx, rec)
 	row := rowOf(rec, StateNew)
 	row.Outcome = OutcomeRegistered
 	return row, nil
 }
 
 func (q RegisterRequest) definition(d Defaults) Definition {
-	def := CreateRequest{Name: q.Ref.Name(), Harness: q.Harness, Cwd: q.Cwd, Slack: q.Slack}.definition(d)
+	def := CreateRequest{Name: q.Ref.Name(), Harness: q.Harness, Cwd: q.Cwd, Chat: q.Chat}.definition(d)
 	def.Source, def.AutoStart, def.HarnessArgs = SourceRegistered, false, slices.Clone(def.HarnessArgs)
 	return def
 }
@@ -53,13 +53,13 @@ func (c *Core) register(ctx context.Context, rec Record) error {
 	case !errors.Is(err, ErrNotRecorded):
 		return err
 	}
-	if err := rec.Definition.check(); err != nil {
+	if err := rec.Definition.validate(); err != nil {
 		return err
 	}
-	if _, err := c.ready(rec.Definition); err != nil {
+	if _, err := c.newLauncher(rec.Definition); err != nil {
 		return err
 	}
-	if err := c.resumable(rec); err != nil {
+	if err := c.checkResumable(rec); err != nil {
 		return err
 	}
 	if err := c.o.Store.Save(ctx, rec); err != nil {
@@ -68,8 +68,8 @@ func (c *Core) register(ctx context.Context, rec Record) error {
 	return nil
 }
 
-// resumable refuses a conversation that could never be resumed.
-func (c *Core) resumable(rec Record) error {
+// checkResumable refuses a conversation that could never be resumed.
+func (c *Core) checkResumable(rec Record) error {
 	h, err := c.o.Harnesses(rec.Definition.Harness)
 	switch {
 	case err != nil:
@@ -79,7 +79,7 @@ func (c *Core) resumable(rec Record) error {
 	case !ValidConversation(rec.Conversation):
 		return &Refusal{Cause: ErrRefused, What: fmt.Sprintf("%q does not have the shape of a conversation's id", rec.Conversation),
 			Remedy: "use one that matches " + conversationPattern().String()}
-	case !h.Traits().Resumes:
+	case !h.Capabilities().CanResume:
 		return &Refusal{Cause: ErrCannotResume, What: fmt.Sprintf("%s has no way to resume a conversation", h.Name()), Remedy: "leave its id out"}
 	}
 	return nil

@@ -44,12 +44,12 @@ type Row struct {
 	Outcome      Outcome `json:"outcome,omitempty"`
 	Detail       string  `json:"detail,omitempty"`
 
-	Lacks []string `json:"lacks,omitempty"` // what its harness cannot do, see [Lacks]; in lists alone
+	Limitations []string `json:"lacks,omitempty"` // what its harness cannot do, see [Limitations]; in lists alone
 
 	PID     int       `json:"-"`                // of the process in its pane, while it runs; in lists alone
 	Changed time.Time `json:"changed,omitzero"` // when it was last started or stopped
 
-	Slack SlackDefinition `json:"slack"`
+	Chat ChatDefinition `json:"chat"`
 }
 
 // State is how a session is found to be.
@@ -72,7 +72,7 @@ func stateOf(r Record, p Pane, there, silent bool) State {
 		return StateUnknown
 	case there && !p.Dead:
 		return StateRunning
-	case there, !r.down():
+	case there, !r.isDown():
 		return StateEnded
 	case r.Status == StatusNew:
 		return StateNew
@@ -91,7 +91,7 @@ func rowOf(r Record, s State) Row {
 func declaredRow(d Definition) Row {
 	ref := d.Ref()
 	return Row{Ref: ref, Kind: ref.Kind(), Name: d.Name, Description: d.Description, Source: d.Source, Harness: d.Harness, Cwd: d.Cwd,
-		State: StateNew, AutoStart: d.AutoStart, TmuxTarget: ref.TmuxName(), Slack: d.Slack}
+		State: StateNew, AutoStart: d.AutoStart, TmuxTarget: ref.TmuxName(), Chat: d.Chat}
 }
 
 func brokenRow(u *UnreadableError) Row {
@@ -107,8 +107,8 @@ func brokenRow(u *UnreadableError) Row {
 	return row
 }
 
-// ending says how the agent in a dead pane ended.
-func (p Pane) ending() string {
+// exitDescription says how the agent in a dead pane ended.
+func (p Pane) exitDescription() string {
 	switch {
 	case p.ExitSignal != "":
 		return "killed by signal " + p.ExitSignal

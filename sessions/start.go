@@ -24,16 +24,16 @@ func (c *Core) Start(ctx context.Context, q StartRequest) (Row, error) {
 		return Row{}, err
 	}
 	defer release()
-	def, rec, err := c.meant(ctx, q.Ref, q.ID)
+	def, rec, err := c.findExact(ctx, q.Ref, q.ID)
 	if err != nil {
 		return Row{}, err
 	}
-	return c.bring(ctx, def, rec)
+	return c.startLocked(ctx, def, rec)
 }
 
 // bring starts the session under its lock. The caller has the lock of its name.
-func (c *Core) bring(ctx context.Context, def Definition, known *Record) (Row, error) {
-	rec := c.unborn(def)
+func (c *Core) startLocked(ctx context.Context, def Definition, known *Record) (Row, error) {
+	rec := c.newRecord(def)
 	if known != nil {
 		rec = *known
 	}
@@ -48,11 +48,11 @@ func (c *Core) bring(ctx context.Context, def Definition, known *Record) (Row, e
 	if known != nil {
 		rec = *known
 	}
-	return c.reported(ctx, rec, func() (Row, error) { return c.start(ctx, def, rec, known) })
+	return c.startAndReport(ctx, rec, func() (Row, error) { return c.startOrAdopt(ctx, def, rec, known) })
 }
 
-// unborn is the record of a session that has none yet.
-func (c *Core) unborn(def Definition) Record {
+// newRecord is the record of a session that has none yet.
+func (c *Core) newRecord(def Definition) Record {
 	return Record{Version: RecordVersion, ID: newID(), Ref: def.Ref(), Definition: def, Created: c.o.Now()}
 }
 
@@ -68,8 +68,8 @@ func (c *Core) reload(ctx context.Context, known *Record) (*Record, error) {
 	return &rec, nil
 }
 
-// reported records in the event log what came of a start.
-func (c *Core) reported(ctx context.Context, rec Record, start func() (Row, error)) (Row, error) {
+// startAndReport records in the event log what came of a start.
+func (c *Core) startAndReport(ctx context.Context, rec Record, start func() (Row, error)) (Row, error) {
 	row, err := start()
 	if err != nil {
 		c.emit(ctx, EventSpawnFailed, slog.LevelError, rec, map[string]any{"reason": err.Error()})
@@ -82,15 +82,15 @@ func (c *Core) reported(ctx context.Context, rec Record, start func() (Row, erro
 		}
 		fields["adopted"] = true // a start before died when it had made the pane and could not say so
 	}
-	c.emit(ctx, started(rec, row, fields), slog.LevelInfo, rec, fields)
+	c.emit(ctx, startEventName(rec, row, fields), slog.LevelInfo, rec, fields)
 	return row, nil
 }
 
-// started is the name of the event of an agent that came up; fields gets what belongs to it.
-func started(rec Record, row Row, fields map[string]any) string {
+// startEventName is the name of the event of an agent that came up; fields gets what belongs to it.
+func startEventName(rec Record, row Row, fields map[string]any) string {
 	resumed := row.Outcome == OutcomeResumed
 	switch {
-	case rec.Ref.Kind() == KindWorkItem && !rec.lived():
+	case rec.Ref.Kind() == KindWorkItem && !rec.hasRun():
 		return EventSpawned
 	case rec.Ref.Kind() == KindWorkItem:
 		fields["resumed"] = resumed
@@ -101,29 +101,29 @@ func started(rec Record, row Row, fields map[string]any) string {
 	return EventStarted
 }
 
-// start does it. known is the record on disk; nil: there is none, and there will be none if it fails.
-func (c *Core) start(ctx context.Context, def Definition, rec Record, known *Record) (Row, error) {
+// startOrAdopt does it. known is the record on disk; nil: there is none, and there will be none if it fails.
+func (c *Core) startOrAdopt(ctx context.Context, def Definition, rec Record, known *Record) (Row, error) {
 	if def.Source == SourceDeclared && known != nil && known.Definition.Source == SourceCreated {
-		return Row{}, conflict(rec.Ref)
+		return Row{}, declaredConflict(rec.Ref)
 	}
-	found, err := c.occupant(ctx, rec)
+	found, err := c.findOccupancy(ctx, rec)
 	own := found.own
 	switch {
 	case err != nil:
 		return Row{}, err
-	case own != nil && !own.Dead && !rec.replacing(*own):
+	case own != nil && !own.Dead && !rec.isRestartPending(*own):
 		return c.adopt(ctx, rec, *own)
 	}
-	if own != nil && rec.Replaces != 0 { // a restart was cut short
-		r, err := c.ready(def)
+	if own != nil && rec.ReplacesPID != 0 { // a restart was cut short
+		r, err := c.newLauncher(def)
 		if err != nil {
 			return Row{}, err
 		}
-		return r.inPlace(ctx, def, rec, *own)
+		return r.restartInPane(ctx, def, rec, *own)
 	}
 	rec.Definition = def
 	row, err := c.launch(ctx, rec, known, found, nil)
-	var runs *runsError
+	var runs *alreadyRunningError
 	if errors.As(err, &runs) {
 		return c.adopt(ctx, *known, runs.pane)
 	}
@@ -132,29 +132,29 @@ func (c *Core) start(ctx context.Context, def Definition, rec Record, known *Rec
 
 // launch brings an agent up that does not run. found is what there is of the one before; ev is what it is told first, if
 // anything happened.
-func (c *Core) launch(ctx context.Context, rec Record, known *Record, found occupancy, ev *event) (Row, error) {
-	r, err := c.ready(rec.Definition)
+func (c *Core) launch(ctx context.Context, rec Record, known *Record, found occupancy, ev *openingEvent) (Row, error) {
+	r, err := c.newLauncher(rec.Definition)
 	if err != nil {
 		return Row{}, err
 	}
 	switch {
-	case found.session != "":
-		r.kept, r.session = found.own, found.session
+	case found.sharedSession != "":
+		r.keptPane, r.sharedSession = found.own, found.sharedSession
 	case found.own != nil:
-		if err := c.end(ctx, rec, found.own.Target()); err != nil {
+		if err := c.endPane(ctx, rec, found.own.Target()); err != nil {
 			return Row{}, fmt.Errorf("clear the ended agent's pane: %w", err)
 		}
 	}
-	r.rec, r.prior, r.event = rec, known, ev
+	r.rec, r.prior, r.opening = rec, known, ev
 	return r.launch(ctx)
 }
 
-func conflict(ref Ref) error {
+func declaredConflict(ref Ref) error {
 	return &Refusal{Cause: ErrRefused, What: fmt.Sprintf("%s was created and is now declared in the config too", ref),
 		Remedy: "give one of them another name, or take it out of the config and delete it"}
 }
 
-func (c *Core) occupied(ref Ref, p Pane) error {
+func (c *Core) occupiedError(ref Ref, p Pane) error {
 	attach := strings.Join(c.o.Terminal.AttachCommand(p, false, false), " ")
 	return &Refusal{Cause: ErrNameTaken,
 		What:   fmt.Sprintf("a tmux session %q is there that does not belong to %s (pane %s)", p.SessionName, ref, p.ID),
@@ -168,7 +168,7 @@ func (c *Core) adopt(ctx context.Context, rec Record, p Pane) (Row, error) {
 		if rec.Status == StatusStopped { // nobody knows since when
 			since = c.o.Now()
 		}
-		rec = rec.at(p, StatusRunning, since)
+		rec = rec.withPane(p, StatusRunning, since)
 		if err := c.o.Store.Save(ctx, rec); err != nil {
 			return Row{}, fmt.Errorf("record the running session: %w", err)
 		}
@@ -179,9 +179,9 @@ func (c *Core) adopt(ctx context.Context, rec Record, p Pane) (Row, error) {
 }
 
 // ready checks everything that a start needs and that can be checked without changing anything.
-func (c *Core) ready(def Definition) (*run, error) {
+func (c *Core) newLauncher(def Definition) (*launcher, error) {
 	cfg := c.o.Config()
-	env, err := cfg.declaredEnv()
+	env, err := cfg.readEnvFile()
 	if err != nil {
 		return nil, err
 	}
@@ -189,11 +189,11 @@ func (c *Core) ready(def Definition) (*run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.readyWith(def, cfg, env.Values, prompt)
+	return c.newLauncherWith(def, cfg, env.Values, prompt)
 }
 
-// readyWith is ready with what the env file was found to declare.
-func (c *Core) readyWith(def Definition, cfg Config, declared map[string]string, prompt string) (*run, error) {
+// newLauncherWith is ready with what the env file was found to declare.
+func (c *Core) newLauncherWith(def Definition, cfg Config, declared map[string]string, prompt string) (*launcher, error) {
 	h, err := c.o.Harnesses(def.Harness)
 	if err != nil {
 		return nil, err
@@ -201,7 +201,7 @@ func (c *Core) readyWith(def Definition, cfg Config, declared map[string]string,
 	if err := checkFolder(def.Cwd); err != nil {
 		return nil, err
 	}
-	r := &run{c: c, cfg: cfg, harness: h, prompt: prompt, declared: declared}
+	r := &launcher{c: c, cfg: cfg, harness: h, prompt: prompt, declared: declared}
 	return r, r.checkProgram(def)
 }
 
@@ -236,12 +236,12 @@ func (c *Core) Restart(ctx context.Context, q RestartRequest) (Row, error) {
 		return Row{}, err
 	}
 	defer release()
-	def, rec, err := c.meant(ctx, q.Ref, q.ID)
+	def, rec, err := c.findExact(ctx, q.Ref, q.ID)
 	switch {
 	case err != nil:
 		return Row{}, err
 	case rec == nil:
-		return c.bring(ctx, def, nil)
+		return c.startLocked(ctx, def, nil)
 	}
 	release, err = c.lockID(ctx, rec.ID, "restart")
 	if err != nil {
@@ -251,40 +251,40 @@ func (c *Core) Restart(ctx context.Context, q RestartRequest) (Row, error) {
 	if rec, err = c.reload(ctx, rec); err != nil {
 		return Row{}, err
 	}
-	return c.reported(ctx, *rec, func() (Row, error) { return c.restart(ctx, def, *rec) })
+	return c.startAndReport(ctx, *rec, func() (Row, error) { return c.restart(ctx, def, *rec) })
 }
 
 func (c *Core) restart(ctx context.Context, def Definition, rec Record) (Row, error) {
-	r, err := c.ready(def)
+	r, err := c.newLauncher(def)
 	if err != nil {
 		return Row{}, err
 	}
-	panes, err := c.look(ctx, rec)
+	panes, err := c.listPanes(ctx, rec)
 	if err != nil {
 		return Row{}, fmt.Errorf("look for the running session: %w", err)
 	}
 	own, there := paneOf(panes, rec.ID)
-	if there && (!own.Dead || rec.Replaces != 0) && c.terminal(rec) == c.o.Terminal {
-		return r.inPlace(ctx, def, rec, own)
+	if there && (!own.Dead || rec.ReplacesPID != 0) && c.terminal(rec) == c.o.Terminal {
+		return r.restartInPane(ctx, def, rec, own)
 	}
 	rec, _, err = c.takeDown(ctx, rec, StatusStarting)
 	if err != nil {
 		return Row{}, err
 	}
-	row, err := c.start(ctx, def, rec, &rec)
+	row, err := c.startOrAdopt(ctx, def, rec, &rec)
 	if err != nil {
-		return Row{}, errors.Join(err, c.settle(context.WithoutCancel(ctx), rec.Ref))
+		return Row{}, errors.Join(err, c.reconcileFailedRestart(context.WithoutCancel(ctx), rec.Ref))
 	}
 	return row, nil
 }
 
 // settle records a session as stopped that a restart took down and could not bring up again.
-func (c *Core) settle(ctx context.Context, ref Ref) error {
+func (c *Core) reconcileFailedRestart(ctx context.Context, ref Ref) error {
 	rec, err := c.o.Store.Load(ctx, ref)
 	if err != nil || rec.Status != StatusStarting {
 		return err
 	}
-	if panes, err := c.look(ctx, rec); err != nil {
+	if panes, err := c.listPanes(ctx, rec); err != nil {
 		return err
 	} else if _, there := paneOf(panes, rec.ID); there {
 		return nil

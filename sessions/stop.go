@@ -20,7 +20,7 @@ func (c *Core) Stop(ctx context.Context, q StopRequest) (Row, error) {
 		return Row{}, err
 	}
 	defer release()
-	def, rec, err := c.meant(ctx, q.Ref, q.ID)
+	def, rec, err := c.findExact(ctx, q.Ref, q.ID)
 	if err != nil {
 		return Row{}, err
 	}
@@ -54,16 +54,16 @@ func (c *Core) stop(ctx context.Context, rec Record) (Row, error) {
 
 // takeDown ends the agent and its pane, and leaves the record with that status.
 func (c *Core) takeDown(ctx context.Context, rec Record, as Status) (Record, Outcome, error) {
-	panes, err := c.look(ctx, rec)
+	panes, err := c.listPanes(ctx, rec)
 	if err != nil {
 		return rec, "", fmt.Errorf("look for the running session: %w", err)
 	}
 	p, there := paneOf(panes, rec.ID)
 	if there {
 		if h, err := c.o.Harnesses(rec.Definition.Harness); err == nil {
-			rec.Conversation = c.conversation(ctx, h, rec)
+			rec.Conversation = c.currentConversation(ctx, h, rec)
 		}
-		if err := c.end(ctx, rec, p.Target()); err != nil {
+		if err := c.endPane(ctx, rec, p.Target()); err != nil {
 			return rec, "", err
 		}
 	}
@@ -72,7 +72,7 @@ func (c *Core) takeDown(ctx context.Context, rec Record, as Status) (Record, Out
 		outcome = OutcomeStopped
 	}
 	if was := rec.Status; there || was != as {
-		rec.Status, rec.Changed, rec.Pane, rec.Replaces = as, c.o.Now(), "", 0
+		rec.Status, rec.Changed, rec.Pane, rec.ReplacesPID = as, c.o.Now(), "", 0
 		if err := c.o.Store.Save(ctx, rec); err != nil {
 			return rec, "", fmt.Errorf("record that the session is stopped: %w", err)
 		}
@@ -83,6 +83,6 @@ func (c *Core) takeDown(ctx context.Context, rec Record, as Status) (Record, Out
 	return rec, outcome, nil
 }
 
-func (c *Core) end(ctx context.Context, rec Record, t Target) error {
+func (c *Core) endPane(ctx context.Context, rec Record, t Target) error {
 	return c.terminal(rec).End(ctx, t, c.o.Config().KillGrace)
 }

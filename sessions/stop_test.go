@@ -13,7 +13,7 @@ import (
 
 func TestR2_7_AStoppedSessionKeepsItsRecordAndConversation(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w := newEnv(t, nil, sessions.Definition{Name: "a"})
 	row := w.start("a")
 	pane := w.pane("a")
 	stopped := w.stop("a")
@@ -28,23 +28,23 @@ func TestR2_7_AStoppedSessionKeepsItsRecordAndConversation(t *testing.T) {
 	if again := w.stop("a"); again.Outcome != sessions.OutcomeAlreadyStopped {
 		t.Errorf("%+v", again)
 	}
-	w.emitted(sessions.EventStarted, sessions.EventStopped)
+	w.wantEvents(sessions.EventStarted, sessions.EventStopped)
 }
 
 func TestAStopOfASessionThatNeverRanIsNoError(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w := newEnv(t, nil, sessions.Definition{Name: "a"})
 	if row := w.stop("a"); row.Outcome != sessions.OutcomeAlreadyStopped || row.State != sessions.StateNew {
 		t.Errorf("%+v", row)
 	}
-	w.noRecord("a")
+	w.wantNoRecord("a")
 }
 
 func TestAStopOfAnEndedSessionClearsItsPane(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w := newEnv(t, nil, sessions.Definition{Name: "a"})
 	w.start("a")
-	w.kill("a")
+	w.killAgent("a")
 	if row := w.stop("a"); row.Outcome != sessions.OutcomeAlreadyStopped || row.State != sessions.StateStopped {
 		t.Errorf("%+v", row)
 	}
@@ -56,7 +56,7 @@ func TestAStopOfAnEndedSessionClearsItsPane(t *testing.T) {
 // Agents that ignore HUP or TERM and their children: anthropics/claude-code#43944.
 func TestAStopEndsTheWholeProcessTreeAfterTheGrace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, sessions.Definition{Name: "a", HarnessArgs: []string{"--fork", "--ignore-hup", "--ignore-term"}})
+	w := newEnv(t, nil, sessions.Definition{Name: "a", HarnessArgs: []string{"--fork", "--ignore-hup", "--ignore-term"}})
 	w.reconfigure(func(c *sessions.Config) { c.KillGrace = 200 * time.Millisecond })
 	w.start("a")
 	pane := w.pane("a")
@@ -69,8 +69,8 @@ func TestAStopEndsTheWholeProcessTreeAfterTheGrace(t *testing.T) {
 
 func TestTheListShowsDeclaredAndRecordedSessionsWithOneLookAtTmux(t *testing.T) {
 	t.Parallel()
-	spy := &counting{}
-	w := newWorld(t, func(_ *world, o *sessions.Options) { spy.Terminal = o.Terminal; o.Terminal = spy },
+	spy := &countingTerminal{}
+	w := newEnv(t, func(_ *env, o *sessions.Options) { spy.Terminal = o.Terminal; o.Terminal = spy },
 		sessions.Definition{Name: "a", AutoStart: true, Description: "does a"}, sessions.Definition{Name: "b"}, sessions.Definition{Name: "c"})
 	w.start("a")
 	w.start("c")
@@ -95,17 +95,17 @@ func TestTheListShowsDeclaredAndRecordedSessionsWithOneLookAtTmux(t *testing.T) 
 
 func TestAttachShowsTheSessionByItsID(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil, sessions.Definition{Name: "a"})
+	w := newEnv(t, nil, sessions.Definition{Name: "a"})
 	_, err := w.Attach(t.Context(), sessions.AttachRequest{Ref: ref("a")})
-	w.refused(err, sessions.ErrNotRunning, "the-loop standing start a")
+	w.wantRefusal(err, sessions.ErrNotRunning, "the-loop standing start a")
 	_, err = w.Attach(t.Context(), sessions.AttachRequest{Ref: ref("nope")})
-	w.refused(err, sessions.ErrNotRecorded, "standing:nope")
+	w.wantRefusal(err, sessions.ErrNotRecorded, "standing:nope")
 	w.start("a")
 	argv, err := w.Attach(t.Context(), sessions.AttachRequest{Ref: ref("a"), ReadOnly: true})
 	if err != nil || !slices.Contains(argv, w.pane("a").SessionID) || !slices.Contains(argv, "-r") {
 		t.Errorf("%q, %v", argv, err)
 	}
-	w.kill("a")
+	w.killAgent("a")
 	if _, err := w.Attach(t.Context(), sessions.AttachRequest{Ref: ref("a")}); err != nil {
 		t.Errorf("a dead pane that is kept cannot be looked at: %v", err)
 	}

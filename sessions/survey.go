@@ -8,20 +8,20 @@ import (
 
 // inventory is every record and every pane, each read once.
 type inventory struct {
-	recs   []Record
-	broken []*UnreadableError
-	panes  []Pane
-	silent error // how tmux did not answer; nil: it did
+	recs       []Record
+	unreadable []*UnreadableError
+	panes      []Pane
+	timeoutErr error // how tmux did not answer; nil: it did
 }
 
 // inventory reads the records, and then the panes: a session that is just being started is not taken for one that has ended.
 func (c *Core) inventory(ctx context.Context) (f inventory, err error) {
-	if f.recs, f.broken, err = c.o.Store.List(ctx); err != nil {
+	if f.recs, f.unreadable, err = c.o.Store.List(ctx); err != nil {
 		return f, fmt.Errorf("list the records: %w", err)
 	}
-	f.panes, err = c.look(ctx, f.recs...)
-	if errors.Is(err, ErrSilent) {
-		f.silent, err = err, nil
+	f.panes, err = c.listPanes(ctx, f.recs...)
+	if errors.Is(err, ErrTerminalTimeout) {
+		f.timeoutErr, err = err, nil
 	}
 	if err != nil {
 		return f, fmt.Errorf("list the panes: %w", err)
@@ -41,6 +41,6 @@ func (c *Core) Survey(ctx context.Context) (Survey, error) {
 	if err != nil {
 		return Survey{}, err
 	}
-	rows := c.rows(ctx, f)
-	return Survey{Rows: rows, Drift: c.drift(func(d *Drift, declared map[string]string) error { return d.compare(ctx, c, f, declared) })}, nil
+	rows := c.buildRows(ctx, f)
+	return Survey{Rows: rows, Drift: c.computeDrift(func(d *Drift, declared map[string]string) error { return d.compare(ctx, c, f, declared) })}, nil
 }

@@ -23,13 +23,13 @@ func (s *countingStore) List(ctx context.Context) ([]sessions.Record, []*session
 
 func TestASurveyReadsRecordsAndPanesOnce(t *testing.T) {
 	t.Parallel()
-	var panes *counting
+	var panes *countingTerminal
 	var records *countingStore
-	w := newWorld(t, func(_ *world, o *sessions.Options) {
-		panes, records = &counting{Terminal: o.Terminal}, &countingStore{Store: o.Store}
+	w := newEnv(t, func(_ *env, o *sessions.Options) {
+		panes, records = &countingTerminal{Terminal: o.Terminal}, &countingStore{Store: o.Store}
 		o.Terminal, o.Store = panes, records
 	}, sessions.Definition{Name: "one"}, sessions.Definition{Name: "two"})
-	w.envFile("TOKEN=new")
+	w.writeEnvFile("TOKEN=new")
 	w.start("one")
 	rows, err := w.List(t.Context())
 	if err != nil {

@@ -6,11 +6,11 @@ import (
 )
 
 // Terminal is what the core needs of tmux. Every call has a deadline of its own below ctx; one that ends without an
-// answer returns an error for which errors.Is(err, [ErrSilent]) holds, and silence is never read as absence.
+// answer returns an error for which errors.Is(err, [ErrTerminalTimeout]) holds, and silence is never read as absence.
 type Terminal interface {
 	Spawner
-	Typist
-	Viewer
+	PaneWriter
+	PaneReader
 }
 
 // Spawner starts and ends agents in panes.
@@ -26,19 +26,19 @@ type Spawner interface {
 	End(ctx context.Context, t Target, grace time.Duration) error
 }
 
-// Typist types into panes. Each call is one guarded tmux invocation: the pane must carry the target's mark and be
+// PaneWriter types into panes. Each call is one guarded tmux invocation: the pane must carry the target's mark and be
 // alive at the very moment, or nothing is typed.
-type Typist interface {
-	// Deliver pastes the text, bracketed and whole, and submits it. Errors: [ErrPaneGone], [ErrPaneDead] and any
+type PaneWriter interface {
+	// Paste pastes the text, bracketed and whole, and submits it. Errors: [ErrPaneGone], [ErrPaneDead] and any
 	// other error mean that nothing was typed; one that is [ErrInDoubt] means that it may have been.
-	Deliver(ctx context.Context, d Delivery) error
+	Paste(ctx context.Context, d Paste) error
 	// Press pastes the bytes of keys, unbracketed, e.g. "\r" or "\x1b". Errors as for Deliver.
 	Press(ctx context.Context, t Target, keys string) error
 }
 
-// Viewer looks at panes.
-type Viewer interface {
-	// Panes lists every pane of the server with one invocation. No server is an empty list; no answer is [ErrSilent].
+// PaneReader looks at panes.
+type PaneReader interface {
+	// Panes lists every pane of the server with one invocation. No server is an empty list; no answer is [ErrTerminalTimeout].
 	Panes(ctx context.Context) ([]Pane, error)
 	// Capture reads the visible screen of a pane as text. [ErrPaneGone] when there is none with the target's mark.
 	Capture(ctx context.Context, t Target) (Screen, error)
@@ -65,7 +65,7 @@ type Pane struct {
 	ExitStatus  int    // when Dead; -1 unknown or killed by a signal
 	ExitSignal  string // when Dead and killed by a signal
 	Server      Server
-	Declared    string // as [Spawn.Declared] was, for this process; separated by blanks
+	Declared    string // as [Spawn.ReadFile] was, for this process; separated by blanks
 }
 
 // Server identifies a tmux server: pane ids start over with each.
@@ -95,13 +95,13 @@ type Spawn struct {
 // Respawn is a request for another process in a pane that there is. Name, Width and Height do not count.
 type Respawn struct {
 	Spawn
-	Pane  string        // "%3"; empty: look it up by the mark
-	Grace time.Duration // between TERM and KILL
-	Hold  time.Duration // so long the pane is kept if the new process ends, also without RemainOnExit
+	Pane      string        // "%3"; empty: look it up by the mark
+	Grace     time.Duration // between TERM and KILL
+	RemainFor time.Duration // so long the pane is kept if the new process ends, also without RemainOnExit
 }
 
-// Delivery is one text for one pane.
-type Delivery struct {
+// Paste is one text for one pane.
+type Paste struct {
 	Target
 	Text   string        // cleaned, see [Clean]
 	Submit string        // the bytes of the submit key, e.g. "\r"; empty: do not submit

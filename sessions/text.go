@@ -26,7 +26,7 @@ func Clean(text string) string {
 		case r == '\n' || r == '\t':
 			b.WriteRune(r)
 		case unicode.IsControl(r):
-		case invisible(r) && !insideEmoji(runes, i):
+		case isInvisible(r) && !insideEmoji(runes, i):
 		default:
 			b.WriteRune(r)
 		}
@@ -34,9 +34,9 @@ func Clean(text string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// invisible reports zero-width and bidirectional format characters. Agents ask for a second Enter when they meet them
+// isInvisible reports zero-width and bidirectional format characters. Agents ask for a second Enter when they meet them
 // (Claude Code 2.1: "Removed N invisible characters"), and they can hide text from the person who reads the thread.
-func invisible(r rune) bool {
+func isInvisible(r rune) bool {
 	switch {
 	case r == '\u00AD', r == '\u061C', r == '\u180E', r == '\uFEFF':
 		return true
@@ -55,7 +55,7 @@ func isTag(r rune) bool { return r >= 0xE0000 && r <= 0xE007F }
 func insideEmoji(runes []rune, i int) bool {
 	switch {
 	case runes[i] == '\u200D':
-		return i > 0 && i+1 < len(runes) && pictograph(runes[i-1]) && pictograph(runes[i+1])
+		return i > 0 && i+1 < len(runes) && isPictograph(runes[i-1]) && isPictograph(runes[i+1])
 	case isTag(runes[i]):
 		for i--; i >= 0 && isTag(runes[i]); i-- {
 		}
@@ -64,8 +64,8 @@ func insideEmoji(runes []rune, i int) bool {
 	return false
 }
 
-// pictograph reports symbols, emoji modifiers and variation selectors: what stands beside a joiner in an emoji.
-func pictograph(r rune) bool {
+// isPictograph reports symbols, emoji modifiers and variation selectors: what stands beside a joiner in an emoji.
+func isPictograph(r rune) bool {
 	return r == '\uFE0F' || unicode.Is(unicode.So, r) || r >= 0x1F000 && r <= 0x1FAFF || r >= 0x2190 && r <= 0x2BFF
 }
 
@@ -85,8 +85,8 @@ func Fingerprint(text string) Sum {
 	return Sum(hex.EncodeToString(h.Sum(nil)))
 }
 
-// Sized is text cut to at most n runes, with an ellipsis where something was cut.
-func Sized(text string, n int) string {
+// Truncate is text cut to at most n runes, with an ellipsis where something was cut.
+func Truncate(text string, n int) string {
 	if utf8.RuneCountInString(text) <= n {
 		return text
 	}

@@ -11,8 +11,8 @@ import (
 	"the-loop/sessions"
 )
 
-// wild draws text with more control, format and invalid bytes than chance would give.
-func wild() *rapid.Generator[string] {
+// randomText draws text with more control, format and invalid bytes than chance would give.
+func randomText() *rapid.Generator[string] {
 	odd := rapid.SampledFrom([]string{"\x1b", "\x1b[201~", "\r", "\r\n", "\n", "\t", "\x00", "\x7f", "\u0085", "\u009b", "\u2028", "\u2029",
 		"\u200b", "\u200d", "\u202e", "\u2066", "\ufeff", "\u00ad", "\U000E0041", "\xff", "\xed\xa0\x80", "👩‍👩‍👧", "🏴\U000E0067\U000E0062\U000E007F", "a b", "日本"})
 	return rapid.Custom(func(t *rapid.T) string {
@@ -27,7 +27,7 @@ func wild() *rapid.Generator[string] {
 func TestCleanLeavesNothingThatATerminalActsOn(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		got := sessions.Clean(wild().Draw(t, "text"))
+		got := sessions.Clean(randomText().Draw(t, "text"))
 		if !utf8.ValidString(got) {
 			t.Fatalf("%q is not UTF-8", got)
 		}
@@ -51,7 +51,7 @@ func TestCleanLeavesNothingThatATerminalActsOn(t *testing.T) {
 func TestCleanTwiceIsCleanOnce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		once := sessions.Clean(wild().Draw(t, "text"))
+		once := sessions.Clean(randomText().Draw(t, "text"))
 		if twice := sessions.Clean(once); twice != once {
 			t.Fatalf("%q became %q", once, twice)
 		}
@@ -78,7 +78,7 @@ func TestCleanKeepsEmojiWhole(t *testing.T) {
 	}
 }
 
-func TestCleanSaysWhatBecomesOfWhat(t *testing.T) {
+func TestCleanReplacesCharacters(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"":                               "",
@@ -100,7 +100,7 @@ func TestCleanSaysWhatBecomesOfWhat(t *testing.T) {
 	}
 }
 
-func TestFingerprintKnowsWordsAndNotTheirSpaces(t *testing.T) {
+func TestFingerprintCountsWordsAndNotTheirSpaces(t *testing.T) {
 	t.Parallel()
 	words := rapid.SliceOfN(rapid.StringMatching(`[^\s]{1,5}`), 1, 6)
 	space := rapid.StringMatching(`[ \t\n]{1,3}`)
@@ -122,14 +122,14 @@ func TestFingerprintKnowsWordsAndNotTheirSpaces(t *testing.T) {
 	}
 }
 
-func TestSizedCutsRunes(t *testing.T) {
+func TestTruncateCutsRunes(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		text string
 		n    int
 		want string
 	}{{"日本語", 3, "日本語"}, {"日本語", 2, "日…"}, {"ab", 0, "…"}, {"", 0, ""}} {
-		if got := sessions.Sized(c.text, c.n); got != c.want {
+		if got := sessions.Truncate(c.text, c.n); got != c.want {
 			t.Errorf("Sized(%q, %d) = %q, want %q", c.text, c.n, got, c.want)
 		}
 	}

@@ -13,8 +13,8 @@ type Turn struct {
 // Begin is a turn that began then.
 func (t Turn) Begin(at time.Time) Turn { return Turn{Working: true, Since: at} }
 
-// Goes is the turn after a sign, of then, that it runs.
-func (t Turn) Goes(at time.Time) Turn {
+// Continue is the turn after a sign, of then, that it runs.
+func (t Turn) Continue(at time.Time) Turn {
 	if t.Working {
 		return t
 	}

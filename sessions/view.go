@@ -14,7 +14,7 @@ type ViewRequest struct {
 // View reads the screen of a running session. Where its harness's screens cannot be read, its state is [ViewUnknown]. A
 // [*Refusal] because of [ErrNotRunning] when the agent has ended.
 func (c *Core) View(ctx context.Context, q ViewRequest) (View, error) {
-	rec, err := c.running(ctx, q.Ref, q.ID)
+	rec, err := c.requireRunning(ctx, q.Ref, q.ID)
 	if err != nil {
 		return View{}, err
 	}
@@ -22,15 +22,15 @@ func (c *Core) View(ctx context.Context, q ViewRequest) (View, error) {
 	if err != nil {
 		return View{}, &Refusal{Cause: ErrRefused, What: err.Error()}
 	}
-	panes, err := c.look(ctx, rec)
+	panes, err := c.listPanes(ctx, rec)
 	if err != nil {
-		return View{}, c.typingFailed(rec, fmt.Errorf("look whether the agent lives: %w", err))
+		return View{}, c.typingError(rec, fmt.Errorf("look whether the agent lives: %w", err))
 	}
 	switch p, ok := paneOf(panes, rec.ID); {
 	case !ok:
-		return View{}, c.typingFailed(rec, ErrPaneGone)
+		return View{}, c.typingError(rec, ErrPaneGone)
 	case p.Dead:
-		return View{}, c.typingFailed(rec, ErrPaneDead)
+		return View{}, c.typingError(rec, ErrPaneDead)
 	}
-	return c.view(ctx, h, rec)
+	return c.readScreen(ctx, h, rec)
 }

@@ -26,7 +26,7 @@ const (
 )
 
 // Pages makes messages of what an agent said.
-type AnswerRenderer func(ref sessions.Ref, said sessions.Said) Rendering
+type AnswerRenderer func(ref sessions.Ref, said sessions.AgentMessage) Rendering
 
 // Rendering is what is posted of a text.
 type Rendering struct {
@@ -93,7 +93,7 @@ func (m *Manager) Relay(ctx context.Context, id string) (watch []string, err err
 
 // hear has posted what the agent said.
 func (m *Manager) relayTranscript(ctx context.Context, t *thread) (watch []string, err error) {
-	q, ok := call(ctx, t, func(context.Context) *sessions.ToldRequest { return t.transcriptRequest() })
+	q, ok := call(ctx, t, func(context.Context) *sessions.TranscriptRequest { return t.transcriptRequest() })
 	switch {
 	case !ok:
 		return nil, ctx.Err()
@@ -110,15 +110,15 @@ func (m *Manager) relayTranscript(ctx context.Context, t *thread) (watch []strin
 		}
 		return nil, err
 	}
-	err, ok = call(ctx, t, func(context.Context) error { return t.relayBatch(q.Place, told) })
+	err, ok = call(ctx, t, func(context.Context) error { return t.relayBatch(q.Offset, told) })
 	if !ok {
 		return nil, ctx.Err()
 	}
-	return told.Watch, err
+	return told.WatchFiles, err
 }
 
 // transcriptRequest is what to ask the agent; nil: nothing.
-func (t *thread) transcriptRequest() *sessions.ToldRequest {
+func (t *thread) transcriptRequest() *sessions.TranscriptRequest {
 	if t.unbound || t.b.Root == "" {
 		return nil
 	}
@@ -134,37 +134,37 @@ func (t *thread) transcriptRequest() *sessions.ToldRequest {
 		t.b.TranscriptSince = t.m.o.Now()
 		t.saveBestEffort()
 	}
-	return &sessions.ToldRequest{Ref: t.ref, ID: t.sessionID, Place: t.b.TranscriptOffset, Since: t.b.TranscriptSince}
+	return &sessions.TranscriptRequest{Ref: t.ref, ID: t.sessionID, Offset: t.b.TranscriptOffset, Since: t.b.TranscriptSince}
 }
 
-// relayBatch puts what the agent said after place into the outbox, and then stores how far that is. After a crash in between the
+// relayBatch puts what the agent said since an offset into the outbox, and then stores how far that is. After a crash in between the
 // same texts come again: they are looked for before they are posted.
-func (t *thread) relayBatch(place string, told sessions.Told) error {
-	if t.unbound || t.b.Root == "" || t.b.TranscriptOffset != place {
+func (t *thread) relayBatch(since sessions.Offset, told sessions.TranscriptBatch) error {
+	if t.unbound || t.b.Root == "" || t.b.TranscriptOffset != since {
 		return nil
 	}
-	t.onTurn(told.Turn, told.Next != place)
-	for _, said := range told.Said {
+	t.onTurn(told.Turn, told.Next != since)
+	for _, said := range told.Messages {
 		if err := t.postAnswer(said); err != nil {
 			t.transcriptSynced = false
 			return fmt.Errorf("keep what the agent said: %w", err)
 		}
 	}
-	if told.Next == place {
+	if told.Next == since {
 		t.transcriptSynced = true
 		return nil
 	}
 	t.b.TranscriptOffset = told.Next
 	err := t.save()
 	if t.transcriptSynced = err == nil; !t.transcriptSynced {
-		t.b.TranscriptOffset = place
+		t.b.TranscriptOffset = since
 		return fmt.Errorf("store how far the agent was listened to: %w", err)
 	}
 	return nil
 }
 
 // postAnswer puts one text into the outbox, as one or more messages.
-func (t *thread) postAnswer(said sessions.Said) error {
+func (t *thread) postAnswer(said sessions.AgentMessage) error {
 	if !said.Final && t.m.answerMode() != AnswersAll {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (t *thread) postAnswer(said sessions.Said) error {
 	return t.m.outbox.Put(l)
 }
 
-func (m *Manager) renderAnswer(ref sessions.Ref, said sessions.Said) Rendering {
+func (m *Manager) renderAnswer(ref sessions.Ref, said sessions.AgentMessage) Rendering {
 	if m.o.RenderAnswer == nil {
 		return Rendering{Texts: []string{chat.Escape(said.Text)}}
 	}

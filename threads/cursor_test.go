@@ -111,7 +111,7 @@ func TestABindingIsBoundedWhateverPeopleDo(t *testing.T) {
 			}
 		},
 		"refused": func(w *env) {
-			w.agent.setOnStep(func(*managerRun, string, sessions.SayRequest) error { return &sessions.Refusal{What: "not running"} })
+			w.agent.setOnStep(func(*managerRun, string, sessions.SubmitRequest) error { return &sessions.Refusal{What: "not running"} })
 			for range many / 3 {
 				w.reply("hello")
 			}
@@ -181,7 +181,7 @@ func TestAChoiceOutlivesARestartBehindTheCursor(t *testing.T) {
 				w.advance(40 * time.Minute)
 				w.m.Connected(true)
 				w.advance(time.Minute)
-				w.agent.setOnStep(func(l *managerRun, step string, q sessions.SayRequest) error {
+				w.agent.setOnStep(func(l *managerRun, step string, q sessions.SubmitRequest) error {
 					if waits {
 						return failHeld(l, step, q)
 					}

@@ -13,5 +13,5 @@
 // that agents report, and parcel.go has files posted with letters of the outbox; manager.go holds it all.
 //
 // The package knows no Slack library. What it needs of Slack are a few interfaces, which package bot implements:
-// [History], [Receipts], [Speaker], [Fetcher] and [FileUploader].
+// [History], [Receipts], [Sender], [Fetcher] and [FileUploader].
 package threads

@@ -45,7 +45,7 @@ type env struct {
 	ref   sessions.Ref
 
 	tickets        TicketWriter
-	permissionText func(sessions.Ref, sessions.Ask) (string, bool)
+	permissionText func(sessions.Ref, sessions.PermissionRequest) (string, bool)
 
 	mu            sync.Mutex
 	users         []string
@@ -286,23 +286,23 @@ type fakeAPI struct {
 	w *env
 }
 
-func (a fakeAPI) Submit(ctx context.Context, q sessions.SayRequest) (sessions.Receipt, error) {
+func (a fakeAPI) Submit(ctx context.Context, q sessions.SubmitRequest) (sessions.Receipt, error) {
 	if err := a.blockIfEnded(ctx); err != nil {
 		return "", err
 	}
 	return a.w.agent.submit(ctx, a.managerRun, q)
 }
 
-func (a fakeAPI) VerifyInput(ctx context.Context, q sessions.WitnessRequest) (bool, error) {
+func (a fakeAPI) VerifyInput(ctx context.Context, q sessions.VerifyInputRequest) (bool, error) {
 	if err := a.blockIfEnded(ctx); err != nil {
 		return false, err
 	}
 	return a.w.agent.verifyInput(q), nil
 }
 
-func (a fakeAPI) ReadTranscript(ctx context.Context, q sessions.ToldRequest) (sessions.Told, error) {
+func (a fakeAPI) ReadTranscript(ctx context.Context, q sessions.TranscriptRequest) (sessions.TranscriptBatch, error) {
 	if err := a.blockIfEnded(ctx); err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
 	return a.w.agent.readTranscript(a.managerRun, q)
 }
@@ -692,18 +692,18 @@ type fakeAgent struct {
 	sums          map[sessions.Sum]bool
 	acceptDelay   time.Duration
 	noProof       bool // it gives no proof
-	messages      []sessions.Said
+	messages      []sessions.AgentMessage
 	turn          sessions.Turn
-	reportedFiles []sessions.NotedFile
+	reportedFiles []sessions.ReportedFile
 	// onReadTranscript is called before an answer is given to what it said.
 	onReadTranscript func(l *managerRun)
 	// judge is called before a text is allowed into the pane, and what it returns when it was.
 	checkTyped func(text string) (allowed func())
 	// onStep is called at the steps of a Say; an error ends it there.
-	onStep func(l *managerRun, step string, q sessions.SayRequest) error
+	onStep func(l *managerRun, step string, q sessions.SubmitRequest) error
 }
 
-func (a *fakeAgent) step(ctx context.Context, l *managerRun, step string, q sessions.SayRequest) error {
+func (a *fakeAgent) step(ctx context.Context, l *managerRun, step string, q sessions.SubmitRequest) error {
 	a.mu.Lock()
 	on := a.onStep
 	a.mu.Unlock()
@@ -715,13 +715,13 @@ func (a *fakeAgent) step(ctx context.Context, l *managerRun, step string, q sess
 	return l.blockIfEnded(ctx)
 }
 
-func (a *fakeAgent) setOnStep(on func(l *managerRun, step string, q sessions.SayRequest) error) {
+func (a *fakeAgent) setOnStep(on func(l *managerRun, step string, q sessions.SubmitRequest) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.onStep = on
 }
 
-func (a *fakeAgent) submit(ctx context.Context, l *managerRun, q sessions.SayRequest) (sessions.Receipt, error) {
+func (a *fakeAgent) submit(ctx context.Context, l *managerRun, q sessions.SubmitRequest) (sessions.Receipt, error) {
 	if q.ID != sid {
 		return "", fmt.Errorf("another session: %q", q.ID)
 	}
@@ -733,7 +733,7 @@ func (a *fakeAgent) submit(ctx context.Context, l *managerRun, q sessions.SayReq
 	if a.checkTyped != nil {
 		allowed = a.checkTyped(q.Text)
 	}
-	if err := q.Intend(ctx, sessions.Intent{Sum: sum}); err != nil {
+	if err := q.RecordIntent(ctx, sessions.Intent{Sum: sum}); err != nil {
 		return "", err
 	}
 	allowed()
@@ -765,7 +765,7 @@ func (a *fakeAgent) submit(ctx context.Context, l *managerRun, q sessions.SayReq
 	return sessions.ReceiptAccepted, nil
 }
 
-func (a *fakeAgent) verifyInput(q sessions.WitnessRequest) bool {
+func (a *fakeAgent) verifyInput(q sessions.VerifyInputRequest) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return !a.noProof && a.sums[q.Intent.Sum]
@@ -784,26 +784,26 @@ func bindingFile(t *testing.T, w *env) Binding {
 func (a *fakeAgent) addMessage(text string, final bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.messages = append(a.messages, sessions.Said{Text: text, Final: final, At: time.Now(), Key: fmt.Sprint("key ", len(a.messages))})
+	a.messages = append(a.messages, sessions.AgentMessage{Text: text, Final: final, At: time.Now(), Key: fmt.Sprint("key ", len(a.messages))})
 }
 
 // told has the number of texts so far as its places.
-func (a *fakeAgent) readTranscript(l *managerRun, q sessions.ToldRequest) (sessions.Told, error) {
+func (a *fakeAgent) readTranscript(l *managerRun, q sessions.TranscriptRequest) (sessions.TranscriptBatch, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.onReadTranscript != nil {
 		a.onReadTranscript(l)
 	}
-	var t sessions.Told
+	var t sessions.TranscriptBatch
 	from := 0
-	if q.Place != "" {
-		from, _ = strconv.Atoi(q.Place)
+	if q.Offset != "" {
+		from, _ = strconv.Atoi(string(q.Offset))
 	}
 	for _, s := range a.messages[from:] {
-		if q.Place != "" || !s.At.Before(q.Since) {
-			t.Said = append(t.Said, s)
+		if q.Offset != "" || !s.At.Before(q.Since) {
+			t.Messages = append(t.Messages, s)
 		}
 	}
-	t.Next, t.Turn = strconv.Itoa(len(a.messages)), a.turn
+	t.Next, t.Turn = sessions.Offset(strconv.Itoa(len(a.messages))), a.turn
 	return t, nil
 }

@@ -123,7 +123,7 @@ func TestFilesAreFetchedOnceForAReplyThatIsHeld(t *testing.T) {
 			}
 			return nil
 		}
-		w.agent.setOnStep(func(_ *managerRun, step string, q sessions.SayRequest) error {
+		w.agent.setOnStep(func(_ *managerRun, step string, q sessions.SubmitRequest) error {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			if texts[q.Text] = true; step == "look" && !open {
@@ -157,7 +157,7 @@ func TestAKillBetweenFetchAndPaste(t *testing.T) {
 					w.locked(func() { fetched++ })
 					return nil
 				}
-				w.agent.setOnStep(func(l *managerRun, at string, _ sessions.SayRequest) error {
+				w.agent.setOnStep(func(l *managerRun, at string, _ sessions.SubmitRequest) error {
 					var now bool
 					w.locked(func() { now = at == step && !killed; killed = killed || now })
 					if now {

@@ -21,9 +21,9 @@ import (
 
 // Agent is what a thread asks of the core.
 type Agent interface {
-	Submit(ctx context.Context, q sessions.SayRequest) (sessions.Receipt, error)
-	VerifyInput(ctx context.Context, q sessions.WitnessRequest) (bool, error)
-	ReadTranscript(ctx context.Context, q sessions.ToldRequest) (sessions.Told, error)
+	Submit(ctx context.Context, q sessions.SubmitRequest) (sessions.Receipt, error)
+	VerifyInput(ctx context.Context, q sessions.VerifyInputRequest) (bool, error)
+	ReadTranscript(ctx context.Context, q sessions.TranscriptRequest) (sessions.TranscriptBatch, error)
 }
 
 // Commander runs what a reply tells the bot to do, and answers in the thread.
@@ -70,7 +70,7 @@ type Options struct {
 	Reports      ReportReader // optional: without it nothing is heard of what agents report
 	// PermissionText shows what an agent asks, and says whether that is all of it: where it is not, nobody decides here. DialogText
 	// shows what stands in a dialog on an agent's screen. Optional: in plain words, and not at all.
-	PermissionText func(ref sessions.Ref, a sessions.Ask) (text string, whole bool)
+	PermissionText func(ref sessions.Ref, a sessions.PermissionRequest) (text string, whole bool)
 	DialogText     func(lines []string) string
 	RemindAfter    time.Duration          // optional: how long an agent may wait for its operator before the thread says so; a minute
 	RenderAnswer   AnswerRenderer         // optional: each text is one message

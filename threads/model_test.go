@@ -232,7 +232,7 @@ func (d *replyModel) delete() {
 // injectAgentFault changes how the agent is.
 func (d *replyModel) injectAgentFault() {
 	kind := d.rand.IntN(4)
-	d.agent.setOnStep(func(_ *managerRun, step string, _ sessions.SayRequest) error {
+	d.agent.setOnStep(func(_ *managerRun, step string, _ sessions.SubmitRequest) error {
 		switch {
 		case kind == 0 && step == "look":
 			return &sessions.HeldError{State: sessions.ViewDialog}
@@ -267,7 +267,7 @@ func (d *replyModel) killSoon() {
 		})
 		return
 	}
-	d.agent.setOnStep(func(l *managerRun, s string, _ sessions.SayRequest) error {
+	d.agent.setOnStep(func(l *managerRun, s string, _ sessions.SubmitRequest) error {
 		if d.killed.Load() || s != step {
 			return nil
 		}

@@ -19,7 +19,7 @@ import (
 )
 
 // pages has each part between bars as a message, and what follows "whole:" as a file.
-func renderPages(_ sessions.Ref, s sessions.Said) Rendering {
+func renderPages(_ sessions.Ref, s sessions.AgentMessage) Rendering {
 	text, whole, long := strings.Cut(s.Text, "whole:")
 	r := Rendering{Texts: strings.Split(text, "|")}
 	if long {
@@ -28,18 +28,20 @@ func renderPages(_ sessions.Ref, s sessions.Said) Rendering {
 	return r
 }
 
-func (a fakeAPI) ReadReports(_ context.Context, q sessions.NotedRequest) (sessions.Noted, error) {
+func (a fakeAPI) ReadReports(_ context.Context, q sessions.ReportsRequest) (sessions.ReportBatch, error) {
 	if a.hasEnded() {
-		return sessions.Noted{}, context.Canceled // the one who relays has no end of his own
+		return sessions.ReportBatch{}, context.Canceled // the one who relays has no end of his own
 	}
 	a.w.agent.mu.Lock()
 	defer a.w.agent.mu.Unlock()
-	from, _ := strconv.Atoi(q.Place)
-	return sessions.Noted{Files: slices.Clone(a.w.agent.reportedFiles[from:]), Next: strconv.Itoa(len(a.w.agent.reportedFiles)), Cwd: a.w.cwd}, nil
+	from, _ := strconv.Atoi(string(q.Offset))
+	return sessions.ReportBatch{Files: slices.Clone(a.w.agent.reportedFiles[from:]), Next: sessions.Offset(strconv.Itoa(len(a.w.agent.reportedFiles))), Cwd: a.w.cwd}, nil
 }
 
-func (a fakeAPI) WaitResolved(context.Context, sessions.AttendRequest) error     { return nil }
-func (a fakeAPI) AnswerPermission(context.Context, sessions.AnswerRequest) error { return nil }
+func (a fakeAPI) WaitResolved(context.Context, sessions.WaitResolvedRequest) error { return nil }
+func (a fakeAPI) AnswerPermission(context.Context, sessions.AnswerPermissionRequest) error {
+	return nil
+}
 
 func (a fakeAPI) Upload(ctx context.Context, f chat.FileUpload, content io.Reader) (string, error) {
 	data, err := io.ReadAll(content)
@@ -124,7 +126,7 @@ func (w *env) createFile(name, content string) {
 // reports has the agent report a file, and the bot hear of it.
 func (w *env) reportFile(path, comment string) {
 	w.agent.mu.Lock()
-	w.agent.reportedFiles = append(w.agent.reportedFiles, sessions.NotedFile{Path: path, Comment: comment, At: time.Now()})
+	w.agent.reportedFiles = append(w.agent.reportedFiles, sessions.ReportedFile{Path: path, Comment: comment, At: time.Now()})
 	w.agent.mu.Unlock()
 	w.relay()
 }

@@ -25,8 +25,8 @@ const (
 
 // addPermissions remembers what the agent asks, and returns the new names. The caller saves it, with the place up to which the
 // reports were read.
-func (t *thread) addPermissions(reports sessions.Noted) (fresh []string) {
-	for _, a := range reports.Asks {
+func (t *thread) addPermissions(reports sessions.ReportBatch) (fresh []string) {
+	for _, a := range reports.PermissionRequests {
 		if t.b.PermissionRequests.Find(a.Token) != "" {
 			continue
 		}
@@ -38,7 +38,7 @@ func (t *thread) addPermissions(reports sessions.Noted) (fresh []string) {
 	return fresh
 }
 
-func (m *Manager) permissionText(ref sessions.Ref, a sessions.Ask) (text string, whole bool) {
+func (m *Manager) permissionText(ref sessions.Ref, a sessions.PermissionRequest) (text string, whole bool) {
 	if m.o.PermissionText == nil {
 		return "The agent asks: " + chat.Escape(a.Tool+" "+a.Command+a.File), true
 	}
@@ -51,7 +51,7 @@ const permissionRetry = 5 * time.Second
 // watchPermission waits beside the thread for the end of a request. earlier says that an earlier run may have posted it.
 func (t *thread) watchPermission(name string, earlier bool) {
 	r := t.b.PermissionRequests[name]
-	q := sessions.AttendRequest{Ref: t.ref, ID: t.sessionID, Token: r.Token, Mark: r.DialogExcerpt, Open: func() {
+	q := sessions.WaitResolvedRequest{Ref: t.ref, ID: t.sessionID, Token: r.Token, DialogExcerpt: r.DialogExcerpt, OnOpen: func() {
 		t.do(func(ctx context.Context) {
 			t.applyPermission(ctx, name, permission.Event{Kind: permission.Opened}, earlier)
 		})
@@ -117,7 +117,7 @@ func (t *thread) applyPermission(ctx context.Context, name string, e permission.
 }
 
 // reconcilePermissions handles reports of the agent's hook that it handed over an answer.
-func (t *thread) reconcilePermissions(ctx context.Context, answers []sessions.Answered) {
+func (t *thread) reconcilePermissions(ctx context.Context, answers []sessions.AnsweredPermission) {
 	for _, a := range answers {
 		t.applyPermission(ctx, t.b.PermissionRequests.Find(a.Token), permission.Event{Kind: permission.AnswerReported}, true)
 	}
@@ -217,7 +217,7 @@ func (t *thread) decidePermission(d PermissionDecision, answer chan<- string) {
 		answer <- "I could not store this decision, so nothing was decided: " + chat.Escape(err.Error())
 		return
 	}
-	q := sessions.AnswerRequest{Ref: t.ref, ID: t.sessionID, Mark: r.DialogExcerpt, Answer: sessions.Answer{Token: r.Token, Verdict: d.Verdict, Reason: d.Reason}}
+	q := sessions.AnswerPermissionRequest{Ref: t.ref, ID: t.sessionID, DialogExcerpt: r.DialogExcerpt, PermissionDecision: sessions.PermissionDecision{Token: r.Token, Verdict: d.Verdict, Reason: d.Reason}}
 	if !t.m.start(func(ctx context.Context) {
 		err := t.m.o.Reports.AnswerPermission(ctx, q)
 		t.do(func(ctx context.Context) { answer <- t.onPermissionAnswered(ctx, d.Token, err) })
@@ -231,7 +231,7 @@ func (t *thread) onPermissionAnswered(ctx context.Context, name string, err erro
 	e, text := permission.Event{Kind: permission.Delivered}, ""
 	switch {
 	case err == nil:
-	case errors.Is(err, sessions.ErrAskOver):
+	case errors.Is(err, sessions.ErrPermissionEnded):
 		e.Kind, text = permission.TooLate, "Too late. "
 	case errors.Is(err, sessions.ErrInDoubt):
 		e.Kind = permission.Unconfirmed

@@ -16,10 +16,10 @@ import (
 // fakeHooks is what an agent reports, and the hooks that wait for an answer.
 type fakeHooks struct {
 	mu       sync.Mutex
-	asks     []sessions.Ask
-	answered []sessions.Answered
+	asks     []sessions.PermissionRequest
+	answered []sessions.AnsweredPermission
 	waiting  map[string]chan struct{}                // closed when the hook ends
-	taken    []sessions.Answer                       // taken
+	taken    []sessions.PermissionDecision           // taken
 	during   func(l *managerRun, token string) error // is done in the middle of an answer, before it is acknowledged
 }
 
@@ -30,7 +30,7 @@ type fakeAPIWithHooks struct{ fakeAPI }
 func (h *fakeHooks) request(token string, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.asks = append(h.asks, sessions.Ask{Token: token, At: at, Tool: "Shell", Command: "do " + token, Permit: true})
+	h.asks = append(h.asks, sessions.PermissionRequest{Token: token, At: at, Tool: "Shell", Command: "do " + token, Decidable: true})
 	h.waiting[token] = make(chan struct{})
 }
 
@@ -42,7 +42,7 @@ func (h *fakeHooks) setDuring(during func(l *managerRun, token string) error) {
 }
 
 // reports has these answers, and no others, reported by the hooks.
-func (h *fakeHooks) setAnswered(answered ...sessions.Answered) {
+func (h *fakeHooks) setAnswered(answered ...sessions.AnsweredPermission) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answered = answered
@@ -58,19 +58,19 @@ func (h *fakeHooks) end(token string) {
 	}
 }
 
-func (a fakeAPIWithHooks) ReadReports(ctx context.Context, q sessions.NotedRequest) (sessions.Noted, error) {
+func (a fakeAPIWithHooks) ReadReports(ctx context.Context, q sessions.ReportsRequest) (sessions.ReportBatch, error) {
 	if err := a.blockIfEnded(ctx); err != nil {
-		return sessions.Noted{}, err
+		return sessions.ReportBatch{}, err
 	}
 	h := a.w.hooks
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var asks, answered int
-	_, _ = fmt.Sscanf(q.Place, "%d.%d", &asks, &answered)
-	return sessions.Noted{Asks: h.asks[asks:], Answered: h.answered[answered:], Next: fmt.Sprintf("%d.%d", len(h.asks), len(h.answered))}, nil
+	_, _ = fmt.Sscanf(string(q.Offset), "%d.%d", &asks, &answered)
+	return sessions.ReportBatch{PermissionRequests: h.asks[asks:], Answered: h.answered[answered:], Next: sessions.Offset(fmt.Sprintf("%d.%d", len(h.asks), len(h.answered)))}, nil
 }
 
-func (a fakeAPIWithHooks) WaitResolved(ctx context.Context, q sessions.AttendRequest) error {
+func (a fakeAPIWithHooks) WaitResolved(ctx context.Context, q sessions.WaitResolvedRequest) error {
 	if err := a.blockIfEnded(ctx); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (a fakeAPIWithHooks) WaitResolved(ctx context.Context, q sessions.AttendReq
 	if over == nil {
 		return nil
 	}
-	q.Open()
+	q.OnOpen()
 	select {
 	case <-over:
 		return a.blockIfEnded(ctx)
@@ -89,7 +89,7 @@ func (a fakeAPIWithHooks) WaitResolved(ctx context.Context, q sessions.AttendReq
 	}
 }
 
-func (a fakeAPIWithHooks) AnswerPermission(ctx context.Context, q sessions.AnswerRequest) error {
+func (a fakeAPIWithHooks) AnswerPermission(ctx context.Context, q sessions.AnswerPermissionRequest) error {
 	if err := a.blockIfEnded(ctx); err != nil {
 		return err
 	}
@@ -98,12 +98,12 @@ func (a fakeAPIWithHooks) AnswerPermission(ctx context.Context, q sessions.Answe
 	_, waits := h.waiting[q.Token]
 	during := h.during
 	if waits {
-		h.taken = append(h.taken, q.Answer)
-		h.answered = append(h.answered, sessions.Answered{Token: q.Token, Allow: q.Verdict == sessions.VerdictAllow, At: time.Now()})
+		h.taken = append(h.taken, q.PermissionDecision)
+		h.answered = append(h.answered, sessions.AnsweredPermission{Token: q.Token, Allow: q.Verdict == sessions.VerdictAllow, At: time.Now()})
 	}
 	h.mu.Unlock()
 	if !waits {
-		return sessions.ErrAskOver
+		return sessions.ErrPermissionEnded
 	}
 	if during != nil {
 		if err := during(a.managerRun, q.Token); err != nil {
@@ -279,7 +279,7 @@ func TestAnAnswerInDoubtIsSaidToBe(t *testing.T) {
 		if got := w.permissionMessage("A"); !strings.Contains(got, "cannot tell") || w.permissionButton("A") != "" {
 			t.Errorf("the thread shows %q", got)
 		}
-		w.hooks.setAnswered(sessions.Answered{Token: "A", Allow: true})
+		w.hooks.setAnswered(sessions.AnsweredPermission{Token: "A", Allow: true})
 		w.relayReports() // the hook's report is proof
 		if got := w.permissionMessage("A"); !strings.Contains(got, "Allowed by <@U1>") || strings.Contains(got, "cannot tell") {
 			t.Errorf("the thread shows %q", got)

@@ -12,7 +12,7 @@ import (
 func TestAQuestionThatIsNotShownWholeIsAnsweredInTheTerminal(t *testing.T) {
 	change := func(w *env) {
 		w.hooks = &fakeHooks{waiting: map[string]chan struct{}{}}
-		w.permissionText = func(_ sessions.Ref, a sessions.Ask) (string, bool) { return a.Command, a.Token != "long" }
+		w.permissionText = func(_ sessions.Ref, a sessions.PermissionRequest) (string, bool) { return a.Command, a.Token != "long" }
 	}
 	withEnvSetup(t, change, func(w *env) {
 		w.wantPermissionAnswers()

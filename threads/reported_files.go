@@ -17,7 +17,7 @@ import (
 // reportedFileMessages makes the messages with the files that an agent reported, and copies the files into the outbox. A report may be
 // forged, by the agent or what it ran: each file is judged here, from within the session's folder, whatever was judged
 // before. One that is refused is a letter that says so.
-func (t *thread) reportedFileMessages(noted sessions.Noted) ([]*outbox.Message, error) {
+func (t *thread) reportedFileMessages(noted sessions.ReportBatch) ([]*outbox.Message, error) {
 	messages := make([]*outbox.Message, 0, len(noted.Files))
 	for _, f := range noted.Files {
 		sum := sha256.Sum256([]byte(f.At.Format(time.RFC3339Nano) + "\x00" + f.Path + "\x00" + f.Comment))
@@ -48,11 +48,11 @@ func (t *thread) queueReportedFiles(messages []*outbox.Message) error {
 }
 
 // caption is the agent's comment as a message; a file may have none.
-func (t *thread) caption(f sessions.NotedFile) string {
+func (t *thread) caption(f sessions.ReportedFile) string {
 	if strings.TrimSpace(f.Comment) == "" {
 		return ""
 	}
-	texts := t.m.renderAnswer(t.ref, sessions.Said{Text: f.Comment, At: f.At}).Texts
+	texts := t.m.renderAnswer(t.ref, sessions.AgentMessage{Text: f.Comment, At: f.At}).Texts
 	if len(texts) == 0 {
 		return ""
 	}

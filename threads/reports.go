@@ -11,9 +11,9 @@ import (
 
 // Noter is what a thread asks of the core about what agents report.
 type ReportReader interface {
-	ReadReports(ctx context.Context, q sessions.NotedRequest) (sessions.Noted, error)
-	WaitResolved(ctx context.Context, q sessions.AttendRequest) error
-	AnswerPermission(ctx context.Context, q sessions.AnswerRequest) error
+	ReadReports(ctx context.Context, q sessions.ReportsRequest) (sessions.ReportBatch, error)
+	WaitResolved(ctx context.Context, q sessions.WaitResolvedRequest) error
+	AnswerPermission(ctx context.Context, q sessions.AnswerPermissionRequest) error
 }
 
 // relayReports takes up what the agent of a thread reported since the last time.
@@ -21,7 +21,7 @@ func (m *Manager) relayReports(ctx context.Context, t *thread) (watch []string, 
 	if m.o.Reports == nil {
 		return nil, nil
 	}
-	q, ok := call(ctx, t, func(context.Context) *sessions.NotedRequest { return t.reportsRequest() })
+	q, ok := call(ctx, t, func(context.Context) *sessions.ReportsRequest { return t.reportsRequest() })
 	switch {
 	case !ok:
 		return nil, ctx.Err()
@@ -39,38 +39,38 @@ func (m *Manager) relayReports(ctx context.Context, t *thread) (watch []string, 
 	if err != nil {
 		return nil, fmt.Errorf("copy what the agent wants to post: %w", err)
 	}
-	err, ok = call(ctx, t, func(ctx context.Context) error { return t.applyReports(ctx, q.Place, noted, files) })
+	err, ok = call(ctx, t, func(ctx context.Context) error { return t.applyReports(ctx, q.Offset, noted, files) })
 	if !ok {
 		return nil, ctx.Err()
 	}
-	return noted.Watch, err
+	return noted.WatchFiles, err
 }
 
 // reportsRequest is what to ask for; nil: nothing, since there is no thread.
-func (t *thread) reportsRequest() *sessions.NotedRequest {
+func (t *thread) reportsRequest() *sessions.ReportsRequest {
 	if t.unbound || t.b.Root == "" {
 		return nil
 	}
-	return &sessions.NotedRequest{Ref: t.ref, ID: t.sessionID, Place: t.b.ReportOffset, Since: t.b.ReportsSince}
+	return &sessions.ReportsRequest{Ref: t.ref, ID: t.sessionID, Offset: t.b.ReportOffset, Since: t.b.ReportsSince}
 }
 
-// applyReports takes up what was reported after place, and stores how far that is in the same write. What is put into the outbox
+// applyReports takes up what was reported since an offset, and stores how far that is in the same write. What is put into the outbox
 // here comes again after a crash: it is looked for before it is posted.
-func (t *thread) applyReports(ctx context.Context, place string, noted sessions.Noted, files []*outbox.Message) error {
-	if t.unbound || t.b.Root == "" || t.b.ReportOffset != place {
+func (t *thread) applyReports(ctx context.Context, since sessions.Offset, noted sessions.ReportBatch, files []*outbox.Message) error {
+	if t.unbound || t.b.Root == "" || t.b.ReportOffset != since {
 		return nil
 	}
 	if err := t.queueReportedFiles(files); err != nil {
 		return err
 	}
-	if t.reportsSynced = noted.Next == place; t.reportsSynced {
+	if t.reportsSynced = noted.Next == since; t.reportsSynced {
 		return nil
 	}
 	fresh := t.addPermissions(noted)
 	t.b.ReportOffset = noted.Next
 	err := t.save()
 	if t.reportsSynced = err == nil; !t.reportsSynced {
-		t.b.ReportOffset = place
+		t.b.ReportOffset = since
 		for _, name := range fresh {
 			delete(t.b.PermissionRequests, name)
 		}

@@ -107,7 +107,7 @@ func TestAReplyWaitsWhereverTheDiskIsFull(t *testing.T) {
 	withEnv(t, func(w *env) {
 		var broken atomic.Bool
 		broken.Store(true)
-		w.agent.setOnStep(func(_ *managerRun, step string, _ sessions.SayRequest) error {
+		w.agent.setOnStep(func(_ *managerRun, step string, _ sessions.SubmitRequest) error {
 			if broken.Load() && step == "look" {
 				return full
 			}

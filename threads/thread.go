@@ -371,8 +371,8 @@ func (t *thread) send(ctx context.Context, a attempt) result {
 	if !a.raw {
 		a.undeliveredText = joinNonEmpty(unreadableText(content.Unreadable), a.undeliveredText)
 	}
-	receipt, err := t.m.o.Agent.Submit(ctx, sessions.SayRequest{Ref: t.ref, ID: t.sessionID, Text: text, Speaker: content.Speaker,
-		Raw: a.raw, Intend: func(ctx context.Context, i sessions.Intent) error { return t.storeIntent(ctx, a, i) }})
+	receipt, err := t.m.o.Agent.Submit(ctx, sessions.SubmitRequest{Ref: t.ref, ID: t.sessionID, Text: text, Sender: content.Speaker,
+		Raw: a.raw, RecordIntent: func(ctx context.Context, i sessions.Intent) error { return t.storeIntent(ctx, a, i) }})
 	if err == nil {
 		t.mirror(a.reply, content.Speaker, text)
 	}
@@ -497,7 +497,7 @@ func (t *thread) applyResult(ctx context.Context, it *item, res result) {
 		t.hold(ctx, it, "", "")
 	case errors.As(err, &unstored), isDiskFull(err):
 		t.hold(ctx, it, "unstored", unstoredText(err))
-	case errors.Is(err, sessions.ErrSilent):
+	case errors.Is(err, sessions.ErrTerminalTimeout):
 		t.hold(ctx, it, "silent", "tmux does not answer on this machine.")
 	case errors.As(err, &refusal):
 		t.settleFailed(ts, refusal.Error())
@@ -618,7 +618,7 @@ func (t *thread) recoverInFlight(ctx context.Context) {
 		e := t.b.Replies[ts]
 		t.recovering++
 		t.m.start(func(ctx context.Context) {
-			ok, err := t.m.o.Agent.VerifyInput(ctx, sessions.WitnessRequest{Ref: t.ref, ID: t.sessionID, Intent: e.Intent})
+			ok, err := t.m.o.Agent.VerifyInput(ctx, sessions.VerifyInputRequest{Ref: t.ref, ID: t.sessionID, Intent: e.Intent})
 			if t.m.workCtx.Err() != nil {
 				return
 			}

@@ -96,7 +96,7 @@ func TestNobodyWhoIsNotOnTheListReachesThePane(t *testing.T) {
 
 func TestAuthorizationIsAskedAgainAtTheMomentOfDelivery(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.agent.setOnStep(func(_ *managerRun, step string, _ sessions.SayRequest) error {
+		w.agent.setOnStep(func(_ *managerRun, step string, _ sessions.SubmitRequest) error {
 			return &sessions.HeldError{State: sessions.ViewDialog}
 		})
 		w.reply("held")
@@ -137,7 +137,7 @@ func TestAReplyThatIsEditedWhileItWaitsIsTypedAsItIsNow(t *testing.T) {
 
 func TestAnEditThatComesAtTheLastMomentCountsOrIsSaidToBeTooLate(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.agent.setOnStep(func(_ *managerRun, step string, q sessions.SayRequest) error {
+		w.agent.setOnStep(func(_ *managerRun, step string, q sessions.SubmitRequest) error {
 			if step == "look" && q.Text == "old" { // after the text was taken, before the intent
 				ts := w.slack.messages[1].ts
 				w.slack.edit(ts, "new")
@@ -176,7 +176,7 @@ func TestAReplyThatIsDeletedWhileItWaitsIsNotTyped(t *testing.T) {
 
 func TestADeletionThatWasMissedIsFoundByReading(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.agent.setOnStep(func(*managerRun, string, sessions.SayRequest) error {
+		w.agent.setOnStep(func(*managerRun, string, sessions.SubmitRequest) error {
 			return &sessions.HeldError{State: sessions.ViewDialog}
 		})
 		ts := w.reply("held")
@@ -193,7 +193,7 @@ func TestADeletionThatWasMissedIsFoundByReading(t *testing.T) {
 // herdrdev/herdr#2788: a reply would answer the dialog. It is held, told once, and goes in when the dialog is gone.
 func TestAReplyIsHeldWhileTheAgentAsks(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.agent.setOnStep(func(*managerRun, string, sessions.SayRequest) error {
+		w.agent.setOnStep(func(*managerRun, string, sessions.SubmitRequest) error {
 			return &sessions.HeldError{State: sessions.ViewDialog}
 		})
 		first := w.reply("first")
@@ -211,7 +211,7 @@ func TestAReplyIsHeldWhileTheAgentAsks(t *testing.T) {
 
 func TestAReplyThatIsHeldForTooLongIsOffered(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.agent.setOnStep(func(*managerRun, string, sessions.SayRequest) error {
+		w.agent.setOnStep(func(*managerRun, string, sessions.SubmitRequest) error {
 			return &sessions.HeldError{State: sessions.ViewDialog}
 		})
 		w.reply("first")
@@ -226,7 +226,7 @@ func TestAReplyThatIsHeldForTooLongIsOffered(t *testing.T) {
 
 func TestARefusalNamesItsRemedyInTheThread(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.agent.setOnStep(func(*managerRun, string, sessions.SayRequest) error {
+		w.agent.setOnStep(func(*managerRun, string, sessions.SubmitRequest) error {
 			return &sessions.Refusal{Cause: sessions.ErrNotRunning, What: "standing:s is not running", Remedy: "the-loop standing start s"}
 		})
 		ts := w.reply("hello")
@@ -242,8 +242,8 @@ func TestARefusalNamesItsRemedyInTheThread(t *testing.T) {
 
 func TestASilentTmuxHoldsTheReply(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.agent.setOnStep(func(*managerRun, string, sessions.SayRequest) error {
-			return fmt.Errorf("look: %w", sessions.ErrSilent)
+		w.agent.setOnStep(func(*managerRun, string, sessions.SubmitRequest) error {
+			return fmt.Errorf("look: %w", sessions.ErrTerminalTimeout)
 		})
 		w.reply("hello")
 		w.advance(5 * time.Second)
@@ -270,7 +270,7 @@ func click(w *env, label string, who authz.Actor) (string, error) {
 
 var annActor = authz.Actor{User: ann, Team: "T1"}
 
-func failInDoubt(_ *managerRun, step string, q sessions.SayRequest) error {
+func failInDoubt(_ *managerRun, step string, q sessions.SubmitRequest) error {
 	if step == "typed" {
 		return fmt.Errorf("time-out: %w", sessions.ErrInDoubt)
 	}
@@ -396,7 +396,7 @@ func TestRateLimitsDelayAndLoseNothing(t *testing.T) {
 // killAt has the manager killed at a step, and starts another one on what was on disk.
 func killAt(w *env, step string) {
 	done := false
-	w.agent.setOnStep(func(l *managerRun, s string, _ sessions.SayRequest) error {
+	w.agent.setOnStep(func(l *managerRun, s string, _ sessions.SubmitRequest) error {
 		if s != step || done {
 			return nil
 		}
@@ -440,7 +440,7 @@ func TestAKillAroundAPostMakesNoSecondMessage(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		t.Run(fmt.Sprint("before ", before), func(t *testing.T) {
 			withEnv(t, func(w *env) {
-				w.agent.setOnStep(func(*managerRun, string, sessions.SayRequest) error {
+				w.agent.setOnStep(func(*managerRun, string, sessions.SubmitRequest) error {
 					return &sessions.Refusal{Cause: sessions.ErrNotRunning, What: "not running"}
 				})
 				killed := false
@@ -584,7 +584,7 @@ func TestAThreadOfADeletedSessionIsUnbound(t *testing.T) {
 
 func TestACommandGoesPastTheQueueAndIsNeverRepeated(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.agent.setOnStep(func(*managerRun, string, sessions.SayRequest) error {
+		w.agent.setOnStep(func(*managerRun, string, sessions.SubmitRequest) error {
 			return &sessions.HeldError{State: sessions.ViewMenu}
 		})
 		w.reply("held")
@@ -692,7 +692,7 @@ func TestStateHoldsNoTextOfAnybody(t *testing.T) {
 		w.reply("canary-settled")
 		w.agent.setOnStep(failInDoubt)
 		w.reply("canary-doubtful")
-		w.agent.setOnStep(func(*managerRun, string, sessions.SayRequest) error {
+		w.agent.setOnStep(func(*managerRun, string, sessions.SubmitRequest) error {
 			return &sessions.HeldError{State: sessions.ViewDialog}
 		})
 		w.reply("canary-held")

@@ -231,7 +231,7 @@ func TestTheScreenDecidesWhereTheRecordGoesOnSayingThatATurnRuns(t *testing.T) {
 		"at rest":         {sessions.ViewReady, nil, ""},
 		"asks":            {sessions.ViewDialog, nil, statusWaiting},
 		"cannot be read":  {sessions.ViewUnknown, nil, statusWorking},
-		"tmux is silent":  {"", sessions.ErrSilent, statusWorking},
+		"tmux is silent":  {"", sessions.ErrTerminalTimeout, statusWorking},
 		"works, in truth": {sessions.ViewWorking, nil, statusWorking},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -80,7 +80,7 @@ func TestAnEventOfAnOlderVersionNeverUndoesAnEdit(t *testing.T) {
 	}
 }
 
-func failHeld(_ *managerRun, step string, _ sessions.SayRequest) error {
+func failHeld(_ *managerRun, step string, _ sessions.SubmitRequest) error {
 	if step == "look" {
 		return &sessions.HeldError{State: sessions.ViewDialog}
 	}
@@ -107,7 +107,7 @@ func TestAReadOfAnOlderVersionNeverUndoesAnEdit(t *testing.T) {
 func TestAnEditWhoseReplyWasWrittenDownAndNotTypedCounts(t *testing.T) {
 	withEnv(t, func(w *env) {
 		tries := 0
-		w.agent.setOnStep(func(_ *managerRun, step string, q sessions.SayRequest) error {
+		w.agent.setOnStep(func(_ *managerRun, step string, q sessions.SubmitRequest) error {
 			if step != "intended" {
 				return nil
 			}
@@ -201,7 +201,7 @@ func (w *env) replyMany(n int) {
 func TestADeletionOfWhatWasWrittenDownAndNotTypedCounts(t *testing.T) {
 	withEnv(t, func(w *env) {
 		tries := 0
-		w.agent.setOnStep(func(_ *managerRun, step string, _ sessions.SayRequest) error {
+		w.agent.setOnStep(func(_ *managerRun, step string, _ sessions.SubmitRequest) error {
 			if step != "intended" {
 				return nil
 			}

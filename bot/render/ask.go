@@ -25,24 +25,24 @@ const (
 // is written as its number, so that nothing hides in a command, and it is said where letters mislead. attach is the command
 // that shows the rest of what is cut. whole reports whether all that matters is there: the tool, the paths and where they
 // lead to, and the command.
-func Ask(a sessions.Ask, attach string) (text string, whole bool) {
-	q := &question{room: maxAsk - askSpare, attach: attach, whole: !a.Unplaced}
+func Ask(a sessions.PermissionRequest, attach string) (text string, whole bool) {
+	q := &question{room: maxAsk - askSpare, attach: attach, whole: !a.Unresolved}
 	q.head(a)
-	q.place("File: ", a.File, a.FileAt)
+	q.place("File: ", a.File, a.FileTargets)
 	if a.Command != "" {
 		block, all := q.shown(a.Command, maxCommand)
 		q.add(block)
 		q.whole = q.whole && all
 	}
-	if a.Why != "" {
-		why, all := q.begins(reveal(a.Why, true), maxWhy)
+	if a.Explanation != "" {
+		why, all := q.begins(reveal(a.Explanation, true), maxWhy)
 		q.add("It says: " + Code(ellipsis(why, all)))
 	}
 	if a.Input != "" {
 		block, _ := q.shown(a.Input, maxInput)
 		q.add(block)
 	}
-	texts := append(append([]string{a.Tool, a.Cwd, a.File, a.Command, a.Why, a.Input}, a.CwdAt...), a.FileAt...)
+	texts := append(append([]string{a.Tool, a.Cwd, a.File, a.Command, a.Explanation, a.Input}, a.CwdTargets...), a.FileTargets...)
 	q.parts = append(q.parts, deceptions(texts...)...)
 	if !q.whole {
 		q.parts = append(q.parts, q.why(a))
@@ -66,7 +66,7 @@ func (q *question) add(part string) {
 // plainTool are the names of tools that mean nothing to Slack.
 var plainTool = regexp.MustCompile(`^[A-Za-z0-9]+$`)
 
-func (q *question) head(a sessions.Ask) {
+func (q *question) head(a sessions.PermissionRequest) {
 	name, all := q.begins(reveal(a.Tool, true), maxTool)
 	q.whole = q.whole && all
 	if name = ellipsis(name, all); plainTool.MatchString(name) {
@@ -75,14 +75,14 @@ func (q *question) head(a sessions.Ask) {
 		name = Code(name)
 	}
 	head := "The agent asks: " + name
-	if a.Permit {
+	if a.Decidable {
 		head = "The agent asks to use " + name
 	}
 	if a.Cwd == "" {
 		q.add(head)
 		return
 	}
-	q.place(head+" in ", a.Cwd, a.CwdAt)
+	q.place(head+" in ", a.Cwd, a.CwdTargets)
 }
 
 // place adds a path as it was given and what it leads to.
@@ -123,8 +123,8 @@ func (q *question) shown(text string, limit int) (block string, all bool) {
 }
 
 // why says why a question is not decided here.
-func (q *question) why(a sessions.Ask) string {
-	if a.Unplaced {
+func (q *question) why(a sessions.PermissionRequest) string {
+	if a.Unresolved {
 		return ":warning: I could not find out where its paths lead to, so it is not decided here. See it on the agent's machine: " + Code(q.attach)
 	}
 	return ":warning: It is too long to be shown whole, so it is not decided here. See it on the agent's machine: " + Code(q.attach)

@@ -15,13 +15,13 @@ import (
 
 func TestAQuestionIsShownAsText(t *testing.T) {
 	t.Parallel()
-	for want, a := range map[string]sessions.Ask{
+	for want, a := range map[string]sessions.PermissionRequest{
 		"The agent asks to use *Bash* in `/src`\n```\nrm -rf ./x &amp;&amp; echo &lt;@U1&gt; *b*\n```\nIt says: `clear *up*`": {
-			Tool: "Bash", Command: "rm -rf ./x && echo <@U1> *b*", Cwd: "/src", Why: "clear *up*", Permit: true},
+			Tool: "Bash", Command: "rm -rf ./x && echo <@U1> *b*", Cwd: "/src", Explanation: "clear *up*", Decidable: true},
 		"The agent asks to use *Write*\nFile: `/etc/x`\n```\n{\n  \"content\": \"a\"\n}\n```": {
-			Tool: "Write", File: "/etc/x", Input: "{\n  \"content\": \"a\"\n}", Permit: true},
+			Tool: "Write", File: "/etc/x", Input: "{\n  \"content\": \"a\"\n}", Decidable: true},
 		"The agent asks: *ExitPlanMode*":    {Tool: "ExitPlanMode"},
-		"The agent asks to use `mcp__a__b`": {Tool: "mcp__a__b", Permit: true},
+		"The agent asks to use `mcp__a__b`": {Tool: "mcp__a__b", Decidable: true},
 	} {
 		if got, whole := Ask(a, "attach"); got != want || !whole {
 			t.Errorf("whole: %v, got\n%s\nwant\n%s", whole, got, want)
@@ -32,7 +32,7 @@ func TestAQuestionIsShownAsText(t *testing.T) {
 // TestNothingHidesInAQuestion has what turns the order of characters around, and what cannot be seen, in each part of it.
 func TestNothingHidesInAQuestion(t *testing.T) {
 	t.Parallel()
-	got, _ := Ask(sessions.Ask{Tool: "Ba\u202esh", Command: "echo \u202egnp.x\u200b\x1b[8mrm -rf ~\r\nls", Permit: true}, "attach")
+	got, _ := Ask(sessions.PermissionRequest{Tool: "Ba\u202esh", Command: "echo \u202egnp.x\u200b\x1b[8mrm -rf ~\r\nls", Decidable: true}, "attach")
 	for _, want := range []string{"⟨U+202E⟩gnp.x⟨U+200B⟩⟨U+001B⟩[8mrm -rf ~⟨U+000D⟩\nls", "`Ba⟨U+202E⟩sh`"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
@@ -41,10 +41,10 @@ func TestNothingHidesInAQuestion(t *testing.T) {
 	for _, r := range "\u115f\u1160\u3164\uffa0\u2800\u034f\ufe0f\U000e0100\U000e0041\u180b\ue000\U000f0000\u0378\U0003fffe" +
 		"\u061c\u200e\u202a\u2066\u200b\u200d\u2060\ufeff\u00ad\u00a0\u2003\u3000\u1680\u202f\u2028\u2029\u17b4\ufffc\ufff9\x00\x7f\u0085\t" {
 		number := fmt.Sprintf("⟨U+%04X⟩", r)
-		for part, a := range map[string]sessions.Ask{
+		for part, a := range map[string]sessions.PermissionRequest{
 			"tool": {Tool: "x" + string(r) + "y"}, "folder": {Tool: "T", Cwd: "/x" + string(r) + "y"}, "file": {Tool: "T", File: "/x" + string(r) + "y"},
-			"command": {Tool: "T", Command: "x" + string(r) + "y"}, "why": {Tool: "T", Why: "x" + string(r) + "y"}, "input": {Tool: "T", Input: "x" + string(r) + "y"},
-			"what it leads to": {Tool: "T", File: "/f", FileAt: []string{"/x" + string(r) + "y"}},
+			"command": {Tool: "T", Command: "x" + string(r) + "y"}, "why": {Tool: "T", Explanation: "x" + string(r) + "y"}, "input": {Tool: "T", Input: "x" + string(r) + "y"},
+			"what it leads to": {Tool: "T", File: "/f", FileTargets: []string{"/x" + string(r) + "y"}},
 		} {
 			if got, _ := Ask(a, "attach"); !strings.Contains(got, "x"+number+"y") {
 				t.Errorf("U+%04X in the %s: %q", r, part, got)
@@ -70,7 +70,7 @@ func TestWhiteSpaceOfAPathIsShown(t *testing.T) {
 		"/\xff\xfe\ufffd": "/⟨0xFF⟩⟨0xFE⟩⟨U+FFFD⟩",
 		"/กำ/हिन्दी/日本":   "/กำ/हिन्दी/日本",
 	} {
-		if got, whole := Ask(sessions.Ask{Tool: "Write", File: in}, "attach"); !strings.Contains(got, "File: `"+want+"`") || !whole {
+		if got, whole := Ask(sessions.PermissionRequest{Tool: "Write", File: in}, "attach"); !strings.Contains(got, "File: `"+want+"`") || !whole {
 			t.Errorf("%q is shown as %q", in, got)
 		}
 	}
@@ -87,7 +87,7 @@ func TestWhiteSpaceThatCannotBeSeenInACommandIsANumber(t *testing.T) {
 		"a" + strings.Repeat(" ", 900) + "; b": "a⟨U+0020×900⟩; b",
 		"a\tb":                                 "a⟨U+0009⟩b",
 	} {
-		if got, _ := Ask(sessions.Ask{Tool: "Bash", Command: in}, "attach"); !strings.Contains(got, "```\n"+want+"\n```") {
+		if got, _ := Ask(sessions.PermissionRequest{Tool: "Bash", Command: in}, "attach"); !strings.Contains(got, "```\n"+want+"\n```") {
 			t.Errorf("%q is shown as %q", in, got)
 		}
 	}
@@ -103,12 +103,12 @@ func TestLettersThatMisleadAreMarked(t *testing.T) {
 		"echo 第1章intro テスト漢字":  "",
 		"echo привет hello":    "",
 	} {
-		got, _ := Ask(sessions.Ask{Tool: "Bash", Command: in}, "attach")
+		got, _ := Ask(sessions.PermissionRequest{Tool: "Bash", Command: in}, "attach")
 		if want == "" && strings.Contains(got, ":warning:") || !strings.Contains(got, want) {
 			t.Errorf("%q is shown as %q", in, got)
 		}
 	}
-	if got, _ := Ask(sessions.Ask{Tool: "Write", File: "/f", FileAt: []string{"/etc/p\u0430sswd"}}, "attach"); !strings.Contains(got, "(Latin, Cyrillic)") {
+	if got, _ := Ask(sessions.PermissionRequest{Tool: "Write", File: "/f", FileTargets: []string{"/etc/p\u0430sswd"}}, "attach"); !strings.Contains(got, "(Latin, Cyrillic)") {
 		t.Errorf("in what a path leads to: %q", got)
 	}
 }
@@ -117,27 +117,27 @@ func TestLettersThatMisleadAreMarked(t *testing.T) {
 func TestAPathIsShownWholeOrNotDecidedOn(t *testing.T) {
 	t.Parallel()
 	long := "/" + strings.Repeat("d/", 1500) + "secret"
-	for _, a := range []sessions.Ask{{Tool: "Write", File: long}, {Tool: "Bash", Cwd: long}, {Tool: "Write", File: "/f", FileAt: []string{long}}} {
+	for _, a := range []sessions.PermissionRequest{{Tool: "Write", File: long}, {Tool: "Bash", Cwd: long}, {Tool: "Write", File: "/f", FileTargets: []string{long}}} {
 		if got, whole := Ask(a, "attach"); !whole || !strings.Contains(got, "d/secret\n```") {
 			t.Errorf("whole: %v, and %q", whole, got[max(0, len(got)-200):])
 		}
 	}
 	longer := "/" + strings.Repeat("d/", 4000)
-	for name, a := range map[string]sessions.Ask{"file": {Tool: "Write", File: longer}, "folder": {Tool: "Bash", Cwd: longer},
-		"a place": {Tool: "Write", File: "/f", FileAt: []string{longer}}, "command": {Tool: "Bash", Command: longer},
-		"tool": {Tool: longer}, "both": {Tool: "Write", File: long, FileAt: []string{long}, Cwd: long, CwdAt: []string{long}}} {
+	for name, a := range map[string]sessions.PermissionRequest{"file": {Tool: "Write", File: longer}, "folder": {Tool: "Bash", Cwd: longer},
+		"a place": {Tool: "Write", File: "/f", FileTargets: []string{longer}}, "command": {Tool: "Bash", Command: longer},
+		"tool": {Tool: longer}, "both": {Tool: "Write", File: long, FileTargets: []string{long}, Cwd: long, CwdTargets: []string{long}}} {
 		if got, whole := Ask(a, "the-loop attach x"); whole || !strings.Contains(got, "not decided here") || !strings.Contains(got, "`the-loop attach x`") {
 			t.Errorf("%s: whole: %v, and %q", name, whole, got[max(0, len(got)-200):])
 		}
 	}
-	if got, whole := Ask(sessions.Ask{Tool: "Write", File: "x", Unplaced: true}, "attach"); whole || !strings.Contains(got, "where its paths lead to") {
+	if got, whole := Ask(sessions.PermissionRequest{Tool: "Write", File: "x", Unresolved: true}, "attach"); whole || !strings.Contains(got, "where its paths lead to") {
 		t.Errorf("whole: %v, and %q", whole, got)
 	}
 }
 
 func TestWhereAPathLeadsToIsShownBesideIt(t *testing.T) {
 	t.Parallel()
-	got, _ := Ask(sessions.Ask{Tool: "Write", Cwd: "/src", CwdAt: []string{"/mnt/src"}, File: "l/../x", FileAt: []string{"/mnt/src/x", "/etc/x"}}, "attach")
+	got, _ := Ask(sessions.PermissionRequest{Tool: "Write", Cwd: "/src", CwdTargets: []string{"/mnt/src"}, File: "l/../x", FileTargets: []string{"/mnt/src/x", "/etc/x"}}, "attach")
 	want := "The agent asks: *Write* in `/src`\nwhich leads to `/mnt/src`\nFile: `l/../x`\nwhich leads to `/mnt/src/x`\n" +
 		"or, where “..” is taken after links are followed, to `/etc/x`"
 	if got != want {
@@ -180,7 +180,7 @@ func asSeen(t *rapid.T, text string, inline bool) string {
 		shown = Code(reveal(text, inline))
 	}
 	for _, r := range shown {
-		if r != '\n' && (!sessions.Visible(r) || r == '\u2800') {
+		if r != '\n' && (!sessions.IsVisible(r) || r == '\u2800') {
 			t.Fatalf("U+%04X of %+q is in %+q", r, text, shown)
 		}
 	}
@@ -223,13 +223,13 @@ func TestAQuestionThatIsCutSaysSo(t *testing.T) {
 		text := func(name string) string {
 			return strings.Repeat(rapid.SampledFrom([]string{"", "a", "<", "&", "`", "\u202e", "\u202ex", "😀", "wo rd\n", "p\u0430y "}).Draw(t, name), rapid.IntRange(0, 9000).Draw(t, "times"))
 		}
-		a := sessions.Ask{Tool: text("tool"), Command: text("command"), File: text("file"), Cwd: text("cwd"), Why: text("why"), Input: text("input"), Permit: true,
-			CwdAt: []string{text("cwdAt")}, FileAt: []string{text("fileAt"), text("fileAt")}}
+		a := sessions.PermissionRequest{Tool: text("tool"), Command: text("command"), File: text("file"), Cwd: text("cwd"), Explanation: text("why"), Input: text("input"), Decidable: true,
+			CwdTargets: []string{text("cwdAt")}, FileTargets: []string{text("fileAt"), text("fileAt")}}
 		got, whole := Ask(a, "the-loop attach helper")
 		if n := units(got); n > MaxMessage-500 {
 			t.Fatalf("%d characters", n)
 		}
-		for what, part := range map[string]string{"tool": a.Tool, "file": a.File, "cwd": a.Cwd, "cwdAt": a.CwdAt[0], "fileAt": a.FileAt[0]} {
+		for what, part := range map[string]string{"tool": a.Tool, "file": a.File, "cwd": a.Cwd, "cwdAt": a.CwdTargets[0], "fileAt": a.FileTargets[0]} {
 			if path := Escape(strings.ReplaceAll(reveal(part, true), "`", "ˋ")); whole && (what == "tool" || a.File != "" && a.Cwd != "") && !strings.Contains(strings.ReplaceAll(got, "`", "ˋ"), path) {
 				t.Fatalf("the %s is not there", what)
 			}

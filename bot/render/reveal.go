@@ -64,7 +64,7 @@ func (w *revealer) segment(s string) {
 
 // showsItself reports a character that may be shown as itself, as far as it alone decides.
 func showsItself(r rune) bool {
-	return r == '\n' || sessions.Visible(r) && r != '⟨' && r != 'ˋ' && r != utf8.RuneError
+	return r == '\n' || sessions.IsVisible(r) && r != '⟨' && r != 'ˋ' && r != utf8.RuneError
 }
 
 func (w *revealer) add(r rune, number, raw bool) {

@@ -13,11 +13,11 @@ const ActionRoll = "sessions_roll"
 // Rotation is what there is to say in a channel of sessions that run on a stale environment.
 type Rotation struct {
 	Drift sessions.Drift
-	Rows  []sessions.RollRow // of the restart that runs, or of the last one
-	By    string             // member id of who asked for the restart that runs; empty: none runs
-	Total int                // sessions that it is to restart
-	Again bool               // the env file has changed once more, and another message tells of that
-	Token string             // value of the button
+	Rows  []sessions.RestartRow // of the restart that runs, or of the last one
+	By    string                // member id of who asked for the restart that runs; empty: none runs
+	Total int                   // sessions that it is to restart
+	Again bool                  // the env file has changed once more, and another message tells of that
+	Token string                // value of the button
 }
 
 // What a message about a rotation holds at most of each kind.
@@ -29,7 +29,7 @@ const (
 // Text is the message.
 func (r Rotation) Text() string {
 	var lines []string
-	switch line := r.Drift.Line(); {
+	switch line := r.Drift.StatusLine(); {
 	case r.Again:
 		return "The env file has changed again since this was said. A newer message tells how the sessions are."
 	case line != "":
@@ -78,7 +78,7 @@ func driftLines(d sessions.Drift) []string {
 }
 
 // RollLines are a line for each row of a roll.
-func RollLines(rows []sessions.RollRow) []string {
+func RollLines(rows []sessions.RestartRow) []string {
 	lines := make([]string, 0, len(rows))
 	for _, r := range rows {
 		line := fmt.Sprintf("%s *%s* %s", rollMark(r.Outcome), Name(r.Ref.Name()), rollWords(r.Outcome))
@@ -142,7 +142,7 @@ func capped(lines []string) []string {
 }
 
 // Rolled answers who had sessions restarted.
-func Rolled(r sessions.Rolled) string {
+func Rolled(r sessions.RestartResult) string {
 	lines := capped(RollLines(r.Rows))
 	if len(lines) == 0 {
 		lines = []string{"There is no session."}
@@ -163,7 +163,7 @@ func WithDrift(status string, d sessions.Drift, id string) string {
 			status += "\nIt does not hold as the env file declares them: " + codes(row.Stale)
 		}
 	}
-	if line := d.Line(); line != "" {
+	if line := d.StatusLine(); line != "" {
 		status += "\n" + line
 	}
 	return status

@@ -20,7 +20,7 @@ func staleRow(name string, names ...string) sessions.DriftRow {
 func TestR3_2_RotationsAreRendered(t *testing.T) {
 	t.Parallel()
 	two := drift(staleRow("standing:build", "API_KEY", "DB_PASSWORD"), staleRow("github:acme/shop#7", "API_KEY"))
-	done := []sessions.RollRow{{Ref: "standing:build", Outcome: sessions.OutcomeVerified}}
+	done := []sessions.RestartRow{{Ref: "standing:build", Outcome: sessions.OutcomeVerified}}
 	unread := drift()
 	unread.Unknown = 1
 	var all []Message
@@ -28,9 +28,9 @@ func TestR3_2_RotationsAreRendered(t *testing.T) {
 		{Drift: two, Token: "t"},
 		{Drift: two, Token: "t", By: "U1", Total: 2},
 		{Drift: drift(two.Rows[1]), Token: "t", By: "U1", Total: 2, Rows: done},
-		{Drift: drift(two.Rows[1]), Token: "t", Rows: append(done, sessions.RollRow{Ref: "github:acme/shop#7", Outcome: sessions.OutcomeStale, Stale: []string{"API_KEY"}},
-			sessions.RollRow{Ref: "standing:x", Outcome: sessions.OutcomeFailed, Detail: "the agent ended <within> 2s"},
-			sessions.RollRow{Ref: "standing:y", Outcome: sessions.OutcomeUnverified})},
+		{Drift: drift(two.Rows[1]), Token: "t", Rows: append(done, sessions.RestartRow{Ref: "github:acme/shop#7", Outcome: sessions.OutcomeStale, Stale: []string{"API_KEY"}},
+			sessions.RestartRow{Ref: "standing:x", Outcome: sessions.OutcomeFailed, Detail: "the agent ended <within> 2s"},
+			sessions.RestartRow{Ref: "standing:y", Outcome: sessions.OutcomeUnverified})},
 		{Drift: drift(), Rows: done},
 		{Drift: unread},
 		{Drift: two, Again: true},
@@ -49,21 +49,21 @@ func TestR3_2_RotationsAreRendered(t *testing.T) {
 func TestRotationsStayWithinSlacksLimits(t *testing.T) {
 	t.Parallel()
 	var rows []sessions.DriftRow
-	var rolled []sessions.RollRow
+	var rolled []sessions.RestartRow
 	names := make([]string, 500)
 	for i := range names {
 		names[i] = strings.Repeat("N", 200) + fmt.Sprint(i)
 	}
 	for i := range 500 {
 		rows = append(rows, staleRow(fmt.Sprint("standing:s", i), names...))
-		rolled = append(rolled, sessions.RollRow{Ref: rows[i].Ref, Outcome: sessions.OutcomeFailed, Detail: strings.Repeat("<", 5000)})
+		rolled = append(rolled, sessions.RestartRow{Ref: rows[i].Ref, Outcome: sessions.OutcomeFailed, Detail: strings.Repeat("<", 5000)})
 	}
 	r := Rotation{Drift: drift(rows...), Rows: rolled}
 	m, err := Post{Text: r.Text(), Buttons: r.Buttons(), Nonce: "n"}.Render()
 	if err != nil || !strings.Contains(r.Text(), "… and 460 more") || !strings.Contains(r.Text(), "and 488 more") {
 		t.Errorf("%d blocks, %v", len(m.Blocks), err)
 	}
-	if text := Rolled(sessions.Rolled{Rows: rolled, Malformed: []int{3}}); !strings.Contains(text, ":warning: Line 3 of the env file is malformed and not used.") {
+	if text := Rolled(sessions.RestartResult{Rows: rolled, Malformed: []int{3}}); !strings.Contains(text, ":warning: Line 3 of the env file is malformed and not used.") {
 		t.Errorf("%.200q", text[len(text)-200:])
 	}
 }

@@ -21,8 +21,8 @@ func Announcement(r sessions.Row) string {
 	} else {
 		lines = append(lines, "To start it: the button, "+Code(r.Ref.StartCommand())+" on its machine, or a mention of me here with "+Code("start"))
 	}
-	if len(r.Lacks) > 0 {
-		lines = append(lines, "With "+Code(r.Harness)+": "+Escape(strings.Join(r.Lacks, "; ")))
+	if len(r.Limitations) > 0 {
+		lines = append(lines, "With "+Code(r.Harness)+": "+Escape(strings.Join(r.Limitations, "; ")))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -14,7 +14,7 @@ var rows = []sessions.Row{
 	{Ref: "standing:scout", ID: "id-2", Name: "scout", Source: sessions.SourceCreated, Harness: "codex", Cwd: "/srv/a`b",
 		State: sessions.StateEnded, Detail: "the agent ended, killed by signal 9"},
 	{Ref: "standing:night", ID: "id-3", Name: "night", Source: sessions.SourceCreated, Harness: "codex", Cwd: "/srv", State: sessions.StateStopped,
-		Lacks: []string{sessions.LacksAsks}},
+		Limitations: []string{sessions.LimitationNoPermissions}},
 	{Ref: "standing:new", Name: "new", Source: sessions.SourceDeclared, Harness: "claude", Cwd: "/srv", State: sessions.StateNew},
 	{Ref: "standing:lost", ID: "id-5", Name: "lost", Source: sessions.SourceCreated, Harness: "claude", Cwd: "/srv", State: sessions.StateUnknown},
 }

@@ -18,7 +18,7 @@ var tamer = strings.NewReplacer("*", "∗", "_", "ˍ", "~", "∼", "`", "ˋ")
 // Name makes somebody's or something's name safe to stand in a sentence with Slack's marks: it is escaped, stays on one
 // line, is cut to 80 characters, and characters that would switch emphasis on are replaced by ones that look alike.
 func Name(name string) string {
-	return Escape(tamer.Replace(sessions.Sized(oneLine(name), 80)))
+	return Escape(tamer.Replace(sessions.Truncate(oneLine(name), 80)))
 }
 
 // Code is text as inline code on one line. A backtick, which would end it, is replaced by one that looks alike.

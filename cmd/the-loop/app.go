@@ -53,7 +53,7 @@ func checkConfig(cfg *config.Config) error {
 	var conflicts []config.Problem
 	reg := registry.New(cfg.StateRoot)
 	for _, s := range cfg.Standing.Sessions {
-		created, err := sessions.Created(context.Background(), reg, s.Name)
+		created, err := sessions.IsCreated(context.Background(), reg, s.Name)
 		if err == nil && created { // a record that cannot be read refuses its session, not the configuration
 			conflicts = append(conflicts, cfg.ProblemAt(s.Position.Key+".name",
 				fmt.Sprintf("%q is the name of a session that was created at run time (%s) — choose another name, or take the entry out and run `the-loop standing delete %s`",
@@ -166,7 +166,7 @@ func (c *cli) buildApp(cfg func() *config.Config, log *slog.Logger) (*app, error
 	if c.tmuxSocket != "" && !c.fullSizePanes {
 		terminal = fixedSizeTmux{a.tmux}
 	}
-	a.core = sessions.New(sessions.Options{Terminal: terminal, At: others.terminalAt, Store: a.registry, Sink: a.events, Log: log,
+	a.core = sessions.New(sessions.Options{Terminal: terminal, TerminalAt: others.terminalAt, Store: a.registry, Sink: a.events, Log: log,
 		Reports: harness.Reports{Dir: filepath.Join(first.StateRoot, "reports"), PermissionDir: filepath.Join(first.StateRoot, "run", "ask"), Index: index},
 		Config: func() sessions.Config {
 			now := cfg().SessionsConfig(own)

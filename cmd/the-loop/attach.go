@@ -25,7 +25,7 @@ func (c *cli) newAttachCommand(use, short string, open func(context.Context, str
 	cmd.Flags().BoolVar(&printOnly, "print", false, "print the command instead of running it")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return open(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
-			argv, err := a.core.Attach(cmd.Context(), sessions.AttachRequest{Ref: ref, ReadOnly: readOnly, Inside: c.env.getenv("TMUX") != ""})
+			argv, err := a.core.Attach(cmd.Context(), sessions.AttachRequest{Ref: ref, ReadOnly: readOnly, InsideTmux: c.env.getenv("TMUX") != ""})
 			if err != nil {
 				return err
 			}

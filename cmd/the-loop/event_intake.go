@@ -36,7 +36,7 @@ What became of each is printed, one JSON object a line, in the same order. The e
 		return c.withApp(cmd.Context(), c.openApp, func(a *app) error {
 			failed, out := 0, json.NewEncoder(cmd.OutOrStdout())
 			err := a.core.Intake(cmd.Context(), sessions.IntakeRequest{Source: newJSONLineSource(cmd.InOrStdin()), Wait: wait,
-				Done: func(e sessions.WorkItemEvent, d sessions.Delivered, err error) error {
+				OnResult: func(e sessions.WorkItemEvent, d sessions.DeliveryResult, err error) error {
 					if err != nil {
 						failed++
 					}
@@ -51,7 +51,7 @@ What became of each is printed, one JSON object a line, in the same order. The e
 	return cmd
 }
 
-func newIntakeResult(e sessions.WorkItemEvent, d sessions.Delivered, err error) intakeResult {
+func newIntakeResult(e sessions.WorkItemEvent, d sessions.DeliveryResult, err error) intakeResult {
 	if err != nil {
 		return intakeResult{Ref: e.Ref, DeliveryID: e.ID, Outcome: sessions.OutcomeFailed, Detail: err.Error()}
 	}

@@ -27,7 +27,7 @@ func (a *app) newLifecycleResult() lifecycleResult {
 }
 
 // addSessions takes in what became of the sessions.
-func (r *lifecycleResult) addSessions(all sessions.AllRows, err error) {
+func (r *lifecycleResult) addSessions(all sessions.BatchResult, err error) {
 	r.Disabled = all.Disabled
 	if all.Rows != nil {
 		r.Sessions = all.Rows

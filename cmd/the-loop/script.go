@@ -282,7 +282,7 @@ func (s *script) showScreen(ctx context.Context) error {
 	}
 	s.printLine("terminal", "┌"+strings.Repeat("─", screenWidth))
 	for _, l := range lastLines(text, 8) {
-		s.printLine("", "│ "+sessions.Sized(l, screenWidth-2))
+		s.printLine("", "│ "+sessions.Truncate(l, screenWidth-2))
 	}
 	s.printLine("", "└"+strings.Repeat("─", screenWidth))
 	return nil

@@ -71,12 +71,12 @@ func (s *scrubber) readEnvFileLocked() {
 	if stamp == s.readStamp || stamp == (envFileStamp{}) {
 		return
 	}
-	file, err := envstate.Declared(stamp.path)
+	file, err := envstate.ReadFile(stamp.path)
 	if err != nil {
 		return // it is tried again with the next text
 	}
 	s.readStamp = stamp
-	s.secrets.Declare(file.Values())
+	s.secrets.SetDeclared(file.Values())
 	s.lastScan, s.nextScan = time.Time{}, time.Time{}
 }
 
@@ -111,7 +111,7 @@ func (s *scrubber) scanPanes() bool {
 			}
 		}
 	}
-	s.secrets.Hold(held)
+	s.secrets.SetHeld(held)
 	return true
 }
 

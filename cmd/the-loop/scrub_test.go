@@ -29,7 +29,7 @@ func TestPostsContainNoTokensNorCurrentOrFormerValues(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	nothing := func(context.Context) ([]sessions.Pane, error) { return nil, sessions.ErrSilent }
+	nothing := func(context.Context) ([]sessions.Pane, error) { return nil, sessions.ErrTerminalTimeout }
 	s := newScrubber(func() string { return file }, nothing, map[string]string{"BOT_TOKEN": "xoxb-canary"})
 	want := func(text, scrubbed string) {
 		t.Helper()

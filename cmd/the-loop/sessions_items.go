@@ -42,8 +42,8 @@ configuration.`}
 	f.StringVar(&q.Harness, "harness", "", "the agent program (default routing.defaultHarness)")
 	f.StringVar(&q.Cwd, "cwd", "", "the folder it works in (default routing.spawnWorkdir)")
 	f.StringVar(&q.Conversation, "session-id", "", "the harness's `ID` of the conversation to go on with")
-	f.BoolVar(&q.Slack.Enabled, "slack", true, "announce it in Slack when Slack is enabled; --slack=false does not")
-	f.StringVar(&q.Slack.Channel, "slack-channel", "", "the id of the channel, C… (default channels.slack.channel)")
+	f.BoolVar(&q.Chat.Enabled, "slack", true, "announce it in Slack when Slack is enabled; --slack=false does not")
+	f.StringVar(&q.Chat.Channel, "slack-channel", "", "the id of the channel, C… (default channels.slack.channel)")
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if q.Cwd != "" {
@@ -83,7 +83,7 @@ among them: the-loop standing list.`}
 			return err
 		}
 		defer a.close()
-		rows, err := a.core.Some(cmd.Context(), q)
+		rows, err := a.core.ListFiltered(cmd.Context(), q)
 		if err != nil {
 			return err
 		}

@@ -42,8 +42,8 @@ exit code is 1 when one failed or is stale, and 2 when there is no env file to r
 	return cmd
 }
 
-func parseRestartRequest(args []string, all, dry bool) (sessions.RollRequest, error) {
-	q := sessions.RollRequest{All: all, DryRun: dry}
+func parseRestartRequest(args []string, all, dry bool) (sessions.RollingRestartRequest, error) {
+	q := sessions.RollingRestartRequest{All: all, DryRun: dry}
 	switch {
 	case all && len(args) > 0:
 		return q, usageError(errors.New("either name sessions or say --all"))
@@ -69,13 +69,13 @@ func parseSessionRef(arg string) (sessions.Ref, error) {
 }
 
 // printRestartResult prints the rows, and beside the result what is to be said of the env file.
-func (c *cli) printRestartResult(w io.Writer, format string, rolled sessions.Rolled) error {
+func (c *cli) printRestartResult(w io.Writer, format string, rolled sessions.RestartResult) error {
 	for _, note := range rolled.Notes() {
 		_, _ = fmt.Fprintln(c.env.err, "the-loop:", note)
 	}
 	print := printRestartTable
 	if format == "json" {
-		print = func(w io.Writer, r sessions.Rolled) error { return printJSON(w, r) }
+		print = func(w io.Writer, r sessions.RestartResult) error { return printJSON(w, r) }
 	}
 	if err := print(w, rolled); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (c *cli) printRestartResult(w io.Writer, format string, rolled sessions.Rol
 	return nil
 }
 
-func printRestartTable(w io.Writer, rolled sessions.Rolled) error {
+func printRestartTable(w io.Writer, rolled sessions.RestartResult) error {
 	if len(rolled.Rows) == 0 {
 		_, err := fmt.Fprintln(w, "there is no session")
 		return err

@@ -52,7 +52,7 @@ func (c *cli) standingListCommand() *cobra.Command {
 			return err
 		}
 		defer a.close()
-		rows, err := a.core.Some(cmd.Context(), sessions.ListRequest{Kind: sessions.KindStanding})
+		rows, err := a.core.ListFiltered(cmd.Context(), sessions.ListRequest{Kind: sessions.KindStanding})
 		if err != nil {
 			return err
 		}
@@ -82,7 +82,7 @@ Nothing is typed while the agent asks a question or while unsent text stands in 
 // say types a text into a session and prints how well it is known to have arrived.
 func submitText(cmd *cobra.Command, text string) func(*app, sessions.Ref) error {
 	return func(a *app, ref sessions.Ref) error {
-		receipt, err := a.core.Submit(cmd.Context(), sessions.SayRequest{Ref: ref, Text: text})
+		receipt, err := a.core.Submit(cmd.Context(), sessions.SubmitRequest{Ref: ref, Text: text})
 		if err != nil {
 			return err
 		}
@@ -137,11 +137,11 @@ func printTable(w io.Writer, rows []sessions.Row) error {
 func printLimitations(w io.Writer, rows []sessions.Row) error {
 	said := map[string]bool{}
 	for _, r := range rows {
-		if len(r.Lacks) == 0 || said[r.Harness] {
+		if len(r.Limitations) == 0 || said[r.Harness] {
 			continue
 		}
 		said[r.Harness] = true
-		if _, err := fmt.Fprintf(w, "%s: %s\n", r.Harness, strings.Join(r.Lacks, "; ")); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", r.Harness, strings.Join(r.Limitations, "; ")); err != nil {
 			return err
 		}
 	}

@@ -172,7 +172,7 @@ func (s status) writeText(w io.Writer) error {
 	if err := printTable(w, s.Sessions); err != nil {
 		return err
 	}
-	if line := s.Environment.Line(); line != "" {
+	if line := s.Environment.StatusLine(); line != "" {
 		_, err := fmt.Fprintln(w, line)
 		return err
 	}

@@ -106,7 +106,7 @@ func TestOldDeliveryLedgersAreRemoved(t *testing.T) {
 	t.Parallel()
 	l := newSweepEnv(t)
 	for _, ref := range []sessions.Ref{"github:acme/shop#1", "github:acme/shop#2"} {
-		if err := l.app.registry.SaveLedger(t.Context(), sessions.Ledger{Version: sessions.LedgerVersion, Ref: ref, Deliveries: []sessions.Entry{{ID: "d1", State: sessions.EntryDone}}}); err != nil {
+		if err := l.app.registry.SaveLedger(t.Context(), sessions.Ledger{Version: sessions.LedgerVersion, Ref: ref, Deliveries: []sessions.LedgerEntry{{ID: "d1", State: sessions.DeliveryDone}}}); err != nil {
 			t.Fatal(err)
 		}
 	}

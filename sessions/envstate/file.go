@@ -20,7 +20,7 @@ const maxFile = 1 << 20
 
 // File is what an env file declares. Its zero value declares nothing. Printing, logging or marshaling it shows no value.
 type File struct {
-	Order     []string // the names, each where it first stands in the file
+	Names     []string // the names, each where it first stands in the file
 	Malformed []int    // numbers of the lines that could not be used, from 1, in order
 	Warning   string   // a sentence when other users may read or write the file; else empty
 
@@ -36,9 +36,9 @@ func (f File) Values() Values {
 	return maps.Clone(f.values())
 }
 
-// Declared reads the file at path now; the environment of this process plays no part. [ErrNotConfigured] when path is
+// ReadFile reads the file at path now; the environment of this process plays no part. [ErrNotConfigured] when path is
 // empty; every other error names the path, and none holds any of the file's text.
-func Declared(path string) (File, error) {
+func ReadFile(path string) (File, error) {
 	if path == "" {
 		return File{}, ErrNotConfigured
 	}
@@ -83,9 +83,9 @@ func Parse(r io.Reader) (File, error) {
 	text := strings.ReplaceAll(strings.TrimPrefix(string(data), "\ufeff"), "\r\n", "\n")
 	p := parser{rest: strings.TrimSuffix(text, "\r"), line: 1, values: Values{}}
 	for p.rest != "" {
-		p.assignment()
+		p.parseAssignment()
 	}
-	return File{Order: p.order, Malformed: p.malformed, values: func() Values { return p.values }}, nil
+	return File{Names: p.order, Malformed: p.malformed, values: func() Values { return p.values }}, nil
 }
 
 // parser reads an env file from its beginning to its end.
@@ -98,8 +98,8 @@ type parser struct {
 	malformed []int
 }
 
-// assignment reads what begins in the next line: all lines of it, or a line that declares nothing.
-func (p *parser) assignment() {
+// parseAssignment reads what begins in the next line: all lines of it, or a line that declares nothing.
+func (p *parser) parseAssignment() {
 	first := p.line
 	line, _, _ := strings.Cut(p.rest, "\n")
 	if trimmed := strings.Trim(line, blanks); trimmed == "" || trimmed[0] == '#' {
@@ -109,20 +109,20 @@ func (p *parser) assignment() {
 	left, _, found := strings.Cut(line, "=")
 	if !found {
 		p.skip(len(line))
-		p.refuse(first)
+		p.markMalformed(first)
 		return
 	}
 	// The value is read also after a name that is none: otherwise its lines would be taken for assignments.
 	name, named := parseName(left)
 	lit := parseValue(p.rest[len(left)+1:])
-	if lit.open {
+	if lit.isUnterminated {
 		p.skip(len(p.rest))
-		p.refuse(first)
+		p.markMalformed(first)
 		return
 	}
 	p.skip(len(left) + 1 + lit.length)
-	if !named || !lit.ok {
-		p.refuse(first)
+	if !named || !lit.isValid {
+		p.markMalformed(first)
 		return
 	}
 	p.declare(name, lit.value)
@@ -138,8 +138,8 @@ func (p *parser) skip(n int) {
 	p.rest = strings.TrimPrefix(p.rest[n:], "\n")
 }
 
-// refuse notes the lines from first up to the one that was read last.
-func (p *parser) refuse(first int) {
+// markMalformed notes the lines from first up to the one that was read last.
+func (p *parser) markMalformed(first int) {
 	for n := first; n < p.line; n++ {
 		p.malformed = append(p.malformed, n)
 	}
@@ -180,10 +180,10 @@ func validName(name string) bool {
 
 // literal is a value as it is written.
 type literal struct {
-	value  string
-	length int  // bytes up to the end of the line that it ends in
-	ok     bool // value is what it says
-	open   bool // where it ends cannot be told, so nothing after it can be either
+	value          string
+	length         int  // bytes up to the end of the line that it ends in
+	isValid        bool // value is what it says
+	isUnterminated bool // where it ends cannot be told, so nothing after it can be either
 }
 
 // parseValue reads the value that s, which goes on after the equals sign, begins with.
@@ -194,25 +194,25 @@ func parseValue(s string) literal {
 	case strings.HasPrefix(trimmed, `"`), strings.HasPrefix(trimmed, `'`):
 		return parseQuoted(s, len(line)-len(trimmed))
 	case strings.HasPrefix(trimmed, "`") && strings.Count(trimmed, "`") == 1:
-		return literal{open: true} // a quote of some programs, over several lines
+		return literal{isUnterminated: true} // a quote of some programs, over several lines
 	}
-	return literal{value: strings.Trim(cutComment(line), blanks), length: len(line), ok: !strings.Contains(line, "\x00")}
+	return literal{value: strings.Trim(cutComment(line), blanks), length: len(line), isValid: !strings.Contains(line, "\x00")}
 }
 
 // parseQuoted reads a value whose quote is s[at].
 func parseQuoted(s string, at int) literal {
 	value, n, closed := unquote(s[at+1:], s[at])
 	if !closed {
-		return literal{open: true}
+		return literal{isUnterminated: true}
 	}
 	end := at + 1 + n
 	tail, _, _ := strings.Cut(s[end:], "\n")
-	if isTail(tail) {
-		return literal{value: value, length: end + len(tail), ok: !strings.Contains(value, "\x00")}
+	if isValidTail(tail) {
+		return literal{value: value, length: end + len(tail), isValid: !strings.Contains(value, "\x00")}
 	}
 	// What follows the quote says that it may have been another one that was closed here.
 	severalLines := strings.Contains(s[at:end], "\n")
-	return literal{length: end + len(tail), open: severalLines || opensQuote(tail)}
+	return literal{length: end + len(tail), isUnterminated: severalLines || opensQuote(tail)}
 }
 
 // unquote reads s up to the closing quote; n are the bytes up to and with it.
@@ -259,8 +259,8 @@ func opensQuote(s string) bool {
 	return open != 0
 }
 
-// isTail reports whether s may follow a closing quote: nothing, or a comment after a blank.
-func isTail(s string) bool {
+// isValidTail reports whether s may follow a closing quote: nothing, or a comment after a blank.
+func isValidTail(s string) bool {
 	trimmed := strings.Trim(s, blanks)
 	return trimmed == "" || trimmed != strings.TrimRight(s, blanks) && trimmed[0] == '#'
 }

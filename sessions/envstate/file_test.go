@@ -86,8 +86,8 @@ func TestParseNamesMalformedLinesByNumber(t *testing.T) {
 	if want := []int{2, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}; !slices.Equal(file.Malformed, want) {
 		t.Errorf("malformed lines %v, want %v", file.Malformed, want)
 	}
-	if want := []string{"A", "export", "Z"}; !slices.Equal(file.Order, want) {
-		t.Errorf("names %v, want %v", file.Order, want)
+	if want := []string{"A", "export", "Z"}; !slices.Equal(file.Names, want) {
+		t.Errorf("names %v, want %v", file.Names, want)
 	}
 }
 
@@ -135,14 +135,14 @@ func TestNothingAfterAnOpenQuoteIsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !slices.Equal(file.Order, []string{"A"}) || !slices.Equal(file.Malformed, want) {
-			t.Errorf("%q: names %v, malformed lines %v; want A and %v", text, file.Order, file.Malformed, want)
+		if !slices.Equal(file.Names, []string{"A"}) || !slices.Equal(file.Malformed, want) {
+			t.Errorf("%q: names %v, malformed lines %v; want A and %v", text, file.Names, file.Malformed, want)
 		}
 	}
 	// A name that is none may have a value of several lines.
 	file, err := Parse(strings.NewReader("2Q=\"x\nsecretTail=\n\"\nA=1"))
-	if err != nil || !slices.Equal(file.Order, []string{"A"}) || !slices.Equal(file.Malformed, []int{1, 2, 3}) {
-		t.Errorf("names %v, malformed lines %v, error %v", file.Order, file.Malformed, err)
+	if err != nil || !slices.Equal(file.Names, []string{"A"}) || !slices.Equal(file.Malformed, []int{1, 2, 3}) {
+		t.Errorf("names %v, malformed lines %v, error %v", file.Names, file.Malformed, err)
 	}
 }
 
@@ -155,8 +155,8 @@ func TestLaterDuplicateCounts(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{"A": "3", "B": "2"}, map[string]string(file.Values())); diff != "" {
 		t.Error(diff)
 	}
-	if want := []string{"A", "B"}; !slices.Equal(file.Order, want) {
-		t.Errorf("names %v, want %v", file.Order, want)
+	if want := []string{"A", "B"}; !slices.Equal(file.Names, want) {
+		t.Errorf("names %v, want %v", file.Names, want)
 	}
 }
 
@@ -203,16 +203,16 @@ func FuzzParse(f *testing.F) {
 			t.Skip()
 		}
 		values := file.Values()
-		if len(values) != len(file.Order) {
-			t.Fatalf("%d values and %d names", len(values), len(file.Order))
+		if len(values) != len(file.Names) {
+			t.Fatalf("%d values and %d names", len(values), len(file.Names))
 		}
 		lines := strings.Count(text, "\n") + 1
-		for _, name := range file.Order {
+		for _, name := range file.Names {
 			if !validName(name) || strings.ContainsRune(values[name], 0) {
 				t.Fatalf("%q=%q cannot be a variable", name, values[name])
 			}
 		}
-		if !slices.IsSorted(file.Malformed) || len(file.Malformed)+len(file.Order) > lines {
+		if !slices.IsSorted(file.Malformed) || len(file.Malformed)+len(file.Names) > lines {
 			t.Fatalf("malformed lines %v of %d", file.Malformed, lines)
 		}
 	})
@@ -220,11 +220,11 @@ func FuzzParse(f *testing.F) {
 
 func TestNotConfiguredIsNotADeclarationOfNothing(t *testing.T) {
 	t.Parallel()
-	if _, err := Declared(""); !errors.Is(err, ErrNotConfigured) {
+	if _, err := ReadFile(""); !errors.Is(err, ErrNotConfigured) {
 		t.Errorf("no path: %v, want ErrNotConfigured", err)
 	}
 	empty := writeFile(t, "", 0o600)
-	file, err := Declared(empty)
+	file, err := ReadFile(empty)
 	if err != nil || len(file.Values()) != 0 || file.Warning != "" {
 		t.Errorf("empty file: %v values, warning %q, error %v", len(file.Values()), file.Warning, err)
 	}
@@ -239,7 +239,7 @@ func TestDeclaredNamesAPathThatCannotBeRead(t *testing.T) {
 	}
 	big := writeFile(t, strings.Repeat("A=secretvalue\n", maxFile/10), 0o600)
 	for _, path := range []string{filepath.Join(dir, "gone"), dir, pipe, big} {
-		_, err := Declared(path)
+		_, err := ReadFile(path)
 		if err == nil || errors.Is(err, ErrNotConfigured) || !strings.Contains(err.Error(), path) {
 			t.Errorf("error %v, want one that names %s", err, path)
 		}
@@ -253,7 +253,7 @@ func TestDeclaredIsAFreshRead(t *testing.T) {
 		if err := os.WriteFile(path, []byte("A="+want), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		file, err := Declared(path)
+		file, err := ReadFile(path)
 		if err != nil || file.Values()["A"] != want {
 			t.Errorf("got %q, %v, want %q", file.Values()["A"], err, want)
 		}
@@ -264,7 +264,7 @@ func TestFileThatOthersCanReadIsWarnedAbout(t *testing.T) {
 	t.Parallel()
 	for mode, warned := range map[os.FileMode]bool{0o600: false, 0o400: false, 0o640: true, 0o604: true, 0o644: true, 0o602: true} {
 		path := writeFile(t, "A=1", mode)
-		file, err := Declared(path)
+		file, err := ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -274,7 +274,7 @@ func TestFileThatOthersCanReadIsWarnedAbout(t *testing.T) {
 	}
 }
 
-func TestSplitRefusesTmuxsNamesAndTheReservedOnes(t *testing.T) {
+func TestSplitRefusesNamesOfTmuxAndReservedOnes(t *testing.T) {
 	t.Parallel()
 	values := map[string]string{"KEY": "1", "TERM": "2", "PWD": "3", "TMUX": "4", "TMUX_PANE": "5", "PATH": "6", "MY_TOKEN": "7"}
 	pass, refused := Split(values, "MY_TOKEN", "NOT_THERE")

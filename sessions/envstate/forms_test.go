@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// writings are the ways in which programs write a value down.
-var writings = map[string]func(string) string{
+// writtenForms are the ways in which programs write a value down.
+var writtenForms = map[string]func(string) string{
 	"plain": func(s string) string { return s },
 	"json":  asJSON,
 	"json without html": func(s string) string {
@@ -37,18 +37,18 @@ var writings = map[string]func(string) string{
 	"go":             func(s string) string { return strings.Trim(strconv.QuoteToASCII(s), `"`) },
 	"query":          url.QueryEscape,
 	"path":           url.PathEscape,
-	"percent":        func(s string) string { return each(s, "%%%02X") },
-	"percent small":  func(s string) string { return each(s, "%%%02x") },
-	"bytes":          func(s string) string { return each(s, `\x%02x`) },
-	"octal":          func(s string) string { return each(s, `\%03o`) },
+	"percent":        func(s string) string { return formatBytes(s, "%%%02X") },
+	"percent small":  func(s string) string { return formatBytes(s, "%%%02x") },
+	"bytes":          func(s string) string { return formatBytes(s, `\x%02x`) },
+	"octal":          func(s string) string { return formatBytes(s, `\%03o`) },
 	"html":           html.EscapeString,
-	"html numbers":   func(s string) string { return runes(s, "&#%d;") },
+	"html numbers":   func(s string) string { return formatRunes(s, "&#%d;") },
 	"slack":          strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace,
 	"shell":          func(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" },
 	"shell, double":  func(s string) string { return `'` + strings.ReplaceAll(s, `'`, `'"'"'`) + `'` },
-	"shell, slashes": func(s string) string { return slashed(s, " !\"#$%&'()*,/:;<=>?@[\\]^`{|}~") },
-	"shell, in \"":   func(s string) string { return `"` + slashed(s, "\"$`\\") + `"` },
-	"markdown":       func(s string) string { return slashed(s, "\\`*_{}[]()#+-.!|<>~") },
+	"shell, slashes": func(s string) string { return withBackslashes(s, " !\"#$%&'()*,/:;<=>?@[\\]^`{|}~") },
+	"shell, in \"":   func(s string) string { return `"` + withBackslashes(s, "\"$`\\") + `"` },
+	"markdown":       func(s string) string { return withBackslashes(s, "\\`*_{}[]()#+-.!|<>~") },
 	"hex":            func(s string) string { return hex.EncodeToString([]byte(s)) },
 	"HEX":            func(s string) string { return strings.ToUpper(hex.EncodeToString([]byte(s))) },
 	"base64":         func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
@@ -61,7 +61,7 @@ func asJSON(s string) string {
 	return string(raw[1 : len(raw)-1])
 }
 
-func each(s, format string) string {
+func formatBytes(s, format string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		fmt.Fprintf(&b, format, s[i])
@@ -69,7 +69,7 @@ func each(s, format string) string {
 	return b.String()
 }
 
-func runes(s, format string) string {
+func formatRunes(s, format string) string {
 	var b strings.Builder
 	for _, r := range s {
 		fmt.Fprintf(&b, format, r)
@@ -77,7 +77,7 @@ func runes(s, format string) string {
 	return b.String()
 }
 
-func slashed(s, special string) string {
+func withBackslashes(s, special string) string {
 	var b strings.Builder
 	for _, r := range s {
 		if strings.ContainsRune(special, r) {
@@ -88,13 +88,13 @@ func slashed(s, special string) string {
 	return b.String()
 }
 
-// screen is a text as a terminal of some width shows it, and what takes the lines together again.
-type screen struct {
+// wrappedScreen is a text as a terminal of some width shows it, and what takes the lines together again.
+type wrappedScreen struct {
 	width               int
 	before, after, line string
 }
 
-func (s screen) show(text string) string {
+func (s wrappedScreen) show(text string) string {
 	var lines []string
 	for r := []rune(text); len(r) > 0; {
 		n := min(s.width, len(r))
@@ -104,12 +104,12 @@ func (s screen) show(text string) string {
 	return strings.Join(lines, s.line)
 }
 
-func (s screen) join(text string) string {
+func (s wrappedScreen) join(text string) string {
 	return strings.ReplaceAll(text, s.after+s.line+s.before, "")
 }
 
-func drawScreen(t *rapid.T) screen {
-	return screen{
+func drawScreen(t *rapid.T) wrappedScreen {
+	return wrappedScreen{
 		width:  rapid.IntRange(3, 200).Draw(t, "width"),
 		before: rapid.SampledFrom([]string{"", "  ", "│ ", "    > ", "  ⎿  ", "| "}).Draw(t, "before"),
 		after:  rapid.SampledFrom([]string{"", " │", "│", " |"}).Draw(t, "after"),
@@ -120,8 +120,8 @@ func drawScreen(t *rapid.T) screen {
 // However a value is written, written again, and broken into lines: it is gone, and what stands around it is not.
 func TestAValueIsFoundInEveryForm(t *testing.T) {
 	t.Parallel()
-	names := make([]string, 0, len(writings))
-	for name := range writings {
+	names := make([]string, 0, len(writtenForms))
+	for name := range writtenForms {
 		names = append(names, name)
 	}
 	outer := []string{"plain", "json", "json with slashes", "query", "html", "slack", "shell", "go"}
@@ -129,7 +129,7 @@ func TestAValueIsFoundInEveryForm(t *testing.T) {
 		secret := rapid.StringMatching(`[G-Zg-z][A-Za-z0-9]{5}[!-~é€😀]{2,24}( [G-Zg-z])?[A-Za-z0-9]{4}`).Draw(t, "secret")
 		first := rapid.SampledFrom(names).Draw(t, "first")
 		second := rapid.SampledFrom(outer).Draw(t, "second")
-		written := writings[second](writings[first](secret))
+		written := writtenForms[second](writtenForms[first](secret))
 		on := drawScreen(t)
 		head := rapid.SampledFrom([]string{"", "see: ", `{"key":"`, "KEY=", "100%", `\n`, `"`}).Draw(t, "head")
 		tail := rapid.SampledFrom([]string{"", ", and more", `"}`, "\n", "%"}).Draw(t, "tail")
@@ -137,7 +137,7 @@ func TestAValueIsFoundInEveryForm(t *testing.T) {
 		if !strings.Contains(got, "[KEY]") || strings.Contains(on.join(got), strings.Trim(written, `'"`)) {
 			t.Fatalf("%s of %s of %q: %q became %q", second, first, secret, on.show(head+written+tail), got)
 		}
-		if form, _ := normalize(got, true); strings.Contains(string(form), normal(secret, true)) {
+		if form, _ := normalize(got, true); strings.Contains(string(form), normalForm(secret, true)) {
 			t.Fatalf("%s of %s of %q is left in %q", second, first, secret, got)
 		}
 		if strings.Contains(tail, "more") && !strings.Contains(on.join(got), "more") {

@@ -9,11 +9,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// asChild makes the test binary a process that says it is there and waits for its standard input to end.
-const asChild = "ENVSTATE_TEST_CHILD"
+// childEnv makes the test binary a process that says it is there and waits for its standard input to end.
+const childEnv = "ENVSTATE_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(asChild) != "" {
+	if os.Getenv(childEnv) != "" {
 		fmt.Println("here")
 		_, _ = os.Stdin.Read(make([]byte, 1))
 		os.Exit(0)
@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 func child(t testing.TB, environ ...string) int {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], "not=an", "ENVIRONMENT=variable")
-	cmd.Env = append(environ, asChild+"=1")
+	cmd.Env = append(environ, childEnv+"=1")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

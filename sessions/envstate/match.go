@@ -14,8 +14,8 @@ const filterBits = 18
 
 // pattern is a text that is looked for, and the name of the value that it is a form of.
 type pattern struct {
-	text, name  string
-	lead, trail int // bytes before and after it that are taken with it
+	text, name                  string
+	leadingBytes, trailingBytes int // bytes before and after it that are taken with it
 }
 
 // matcher finds many patterns in one pass: a filter says for most places at once that none begins there.

@@ -37,7 +37,7 @@ func (p platform) environ(ctx context.Context, pid int) (Values, bool) {
 	if !errors.Is(err, fs.ErrNotExist) || p.hasProc() {
 		return nil, false
 	}
-	return p.askPS(ctx, pid)
+	return p.readPS(ctx, pid)
 }
 
 // hasProc tells a process that has ended from a platform without /proc.
@@ -66,9 +66,9 @@ func parseEnviron(data string) (Values, bool) {
 	return values, true
 }
 
-// askPS asks twice, without and with the environment: what the second answer has more is the environment, however the
+// readPS asks twice, without and with the environment: what the second answer has more is the environment, however the
 // arguments look.
-func (p platform) askPS(ctx context.Context, pid int) (Values, bool) {
+func (p platform) readPS(ctx context.Context, pid int) (Values, bool) {
 	ctx, cancel := context.WithTimeout(ctx, psTimeout)
 	defer cancel()
 	args, err := p.runPS(ctx, "ww", pid)

@@ -14,7 +14,7 @@ import (
 
 func TestProcessEnvironReadsAnotherProcess(t *testing.T) {
 	t.Parallel()
-	want := map[string]string{"KEY": "a value = with signs", "EMPTY": "", "MULTI": "line\nline", asChild: "1"}
+	want := map[string]string{"KEY": "a value = with signs", "EMPTY": "", "MULTI": "line\nline", childEnv: "1"}
 	pid := child(t, "KEY="+want["KEY"], "EMPTY=", "MULTI="+want["MULTI"])
 	got, ok := ProcessEnviron(t.Context(), pid)
 	if !ok {
@@ -38,7 +38,7 @@ func TestWithoutProcPsIsAsked(t *testing.T) {
 	if _, err := exec.LookPath("ps"); err != nil {
 		t.Skip("no ps")
 	}
-	want := map[string]string{"KEY": "two words", "OTHER": "x=y", "EMPTY": "", asChild: "1"}
+	want := map[string]string{"KEY": "two words", "OTHER": "x=y", "EMPTY": "", childEnv: "1"}
 	pid := child(t, "KEY="+want["KEY"], "OTHER="+want["OTHER"], "EMPTY=")
 	got, ok := platform{proc: t.TempDir(), ps: "ps"}.environ(t.Context(), pid)
 	if !ok {

@@ -29,11 +29,11 @@ func NewScrubber(values map[string]string) *Scrubber {
 	for name, value := range values {
 		secrets = append(secrets, Secret{name, value})
 	}
-	return NewScrubberOf(secrets)
+	return NewSecretScrubber(secrets)
 }
 
-// NewScrubberOf is [NewScrubber] for secrets of which several may have one name.
-func NewScrubberOf(secrets []Secret) *Scrubber {
+// NewSecretScrubber is [NewScrubber] for secrets of which several may have one name.
+func NewSecretScrubber(secrets []Secret) *Scrubber {
 	var f forms
 	for _, s := range secrets {
 		f.add(s)
@@ -42,7 +42,7 @@ func NewScrubberOf(secrets []Secret) *Scrubber {
 		return &Scrubber{}
 	}
 	plain, squeezed, decoded := newMatcher(f.plain), newMatcher(f.squeezed), newMatcher(f.decoded)
-	return &Scrubber{find: func(text string) []span { return find(text, plain, squeezed, decoded) }}
+	return &Scrubber{find: func(text string) []span { return findSpans(text, plain, squeezed, decoded) }}
 }
 
 // forms are the patterns of all secrets, by what of a text they are looked for in.
@@ -54,7 +54,7 @@ type forms struct {
 
 // add takes the forms of a secret, and of each line of one that has several.
 func (f *forms) add(s Secret) {
-	lines := strings.FieldsFunc(s.Value, isBreak)
+	lines := strings.FieldsFunc(s.Value, isLineBreak)
 	f.addText(s.Name, s.Value)
 	if len(lines) > 1 {
 		for _, line := range lines {
@@ -69,11 +69,11 @@ func (f *forms) addText(name, text string) {
 		return
 	}
 	f.plain = append(f.plain, pattern{text: text, name: name})
-	for _, written := range lettered(text) {
+	for _, written := range withLetterEscapes(text) {
 		f.addNormal(name, written)
 	}
-	for _, coded := range codings(text) {
-		form := normal(coded, false)
+	for _, coded := range encodings(text) {
+		form := normalForm(coded, false)
 		f.squeezed = append(f.squeezed, pattern{text: form, name: name})
 		f.decoded = append(f.decoded, pattern{text: form, name: name})
 	}
@@ -81,10 +81,10 @@ func (f *forms) addText(name, text string) {
 
 // addNormal takes the normal forms of a text, unless hardly anything is left of it in them.
 func (f *forms) addNormal(name, text string) {
-	if form := normal(text, false); utf8.RuneCountInString(form) >= minSecret {
+	if form := normalForm(text, false); utf8.RuneCountInString(form) >= minSecret {
 		f.squeezed = append(f.squeezed, pattern{text: form, name: name})
 	}
-	if form := normal(text, true); utf8.RuneCountInString(form) >= minSecret {
+	if form := normalForm(text, true); utf8.RuneCountInString(form) >= minSecret {
 		f.decoded = append(f.decoded, pattern{text: form, name: name})
 	}
 	f.addCore(name, text)
@@ -104,27 +104,27 @@ func (f *forms) addCore(name, text string) {
 		if cut[0]+cut[1] == 0 || cut[0]+cut[1] > len(text) {
 			continue
 		}
-		core := normal(text[cut[0]:len(text)-cut[1]], true)
+		core := normalForm(text[cut[0]:len(text)-cut[1]], true)
 		if utf8.RuneCountInString(core) >= minSecret {
 			f.decoded = append(f.decoded, pattern{core, name, cut[0], min(cut[1], 1)})
 		}
 	}
 }
 
-// letters are the control characters that are written as a backslash and a letter, which is what normal forms have of that.
-var letters = strings.NewReplacer("\n", "n", "\r", "r", "\t", "t", "\b", "b", "\f", "f", "\v", "v")
+// letterEscapes are the control characters that are written as a backslash and a letter, which is what normal forms have of that.
+var letterEscapes = strings.NewReplacer("\n", "n", "\r", "r", "\t", "t", "\b", "b", "\f", "f", "\v", "v")
 
-// lettered is the text, and as it is where control characters are written with letters.
-func lettered(text string) []string {
-	if other := letters.Replace(text); other != text {
+// withLetterEscapes is the text, and as it is where control characters are written with letters.
+func withLetterEscapes(text string) []string {
+	if other := letterEscapes.Replace(text); other != text {
 		return []string{text, other}
 	}
 	return []string{text}
 }
 
-// codings are the hexadecimal and Base64 forms of a text. In Base64 a text begins at one of three places of a group of four
+// encodings are the hexadecimal and Base64 forms of a text. In Base64 a text begins at one of three places of a group of four
 // letters; the letters at its ends that depend on what is around it are left out.
-func codings(text string) []string {
+func encodings(text string) []string {
 	digits := hex.EncodeToString([]byte(text))
 	all := []string{digits, strings.ToUpper(digits)}
 	for before := range 3 {
@@ -166,8 +166,8 @@ type span struct {
 	length     int // of the pattern that gave the name
 }
 
-// find returns the stretches to replace, in order, none touching the inside of another.
-func find(text string, plain, squeezed, decoded *matcher) []span {
+// findSpans returns the stretches to replace, in order, none touching the inside of another.
+func findSpans(text string, plain, squeezed, decoded *matcher) []span {
 	var found []span
 	plain.each([]byte(text), func(start int, p pattern) {
 		found = append(found, span{start, start + len(p.text), p.name, len(p.text)})
@@ -184,7 +184,7 @@ func find(text string, plain, squeezed, decoded *matcher) []span {
 func (m *matcher) findIn(text string, decode bool, found []span) []span {
 	form, marks := normalize(text, decode)
 	m.each(form, func(start int, p pattern) {
-		first, last := marks[max(0, start-p.lead)], marks[min(len(marks)-1, start+len(p.text)-1+p.trail)]
+		first, last := marks[max(0, start-p.leadingBytes)], marks[min(len(marks)-1, start+len(p.text)-1+p.trailingBytes)]
 		found = append(found, span{int(first.start), int(last.end), p.name, len(p.text)})
 	})
 	return found
@@ -207,4 +207,4 @@ func merge(spans []span) []span {
 	return merged
 }
 
-func isBreak(r rune) bool { return r == '\n' || r == '\r' }
+func isLineBreak(r rune) bool { return r == '\n' || r == '\r' }

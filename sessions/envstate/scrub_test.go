@@ -38,7 +38,7 @@ func TestScrubPutsNamesForValues(t *testing.T) {
 	}
 }
 
-func TestNoScrubberChangesNothing(t *testing.T) {
+func TestANilScrubberChangesNothing(t *testing.T) {
 	t.Parallel()
 	var none *Scrubber
 	for _, s := range []*Scrubber{none, {}, NewScrubber(nil)} {

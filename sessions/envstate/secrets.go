@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// maxFormer is how many values are remembered that are neither declared nor held any more.
-const maxFormer = 4096
+// maxFormerSecrets is how many values are remembered that are neither declared nor held any more.
+const maxFormerSecrets = 4096
 
 // Secrets are the values that must not be seen: our own, what is declared now, what running processes hold, and what was
 // declared or held before. They are sets of their own, so that however many there are of one kind, none of another is
@@ -24,20 +24,20 @@ type Secrets struct {
 
 // NewSecrets begins with our own secrets, by their names.
 func NewSecrets(own map[string]string) *Secrets {
-	return &Secrets{own: slices.Collect(maps.Keys(setOf(own)))}
+	return &Secrets{own: slices.Collect(maps.Keys(secretSet(own)))}
 }
 
-// Declare says what is declared from now on.
-func (s *Secrets) Declare(values map[string]string) {
+// SetDeclared says what is declared from now on.
+func (s *Secrets) SetDeclared(values map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.declared
-	s.declared = setOf(values)
+	s.declared = secretSet(values)
 	s.retire(was)
 }
 
-// Hold says what running processes hold from now on.
-func (s *Secrets) Hold(held []Secret) {
+// SetHeld says what running processes hold from now on.
+func (s *Secrets) SetHeld(held []Secret) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was := s.held
@@ -60,7 +60,7 @@ func (s *Secrets) retire(was map[Secret]bool) {
 			s.former = append(s.former, secret)
 		}
 	}
-	if extra := len(s.former) - maxFormer; extra > 0 {
+	if extra := len(s.former) - maxFormerSecrets; extra > 0 {
 		s.former = slices.Delete(s.former, 0, extra)
 	}
 }
@@ -88,7 +88,7 @@ func (s *Secrets) all() []Secret {
 func (s *Secrets) Scrub(text string) string {
 	s.mu.Lock()
 	if s.scrubber == nil {
-		s.scrubber = NewScrubberOf(s.all())
+		s.scrubber = NewSecretScrubber(s.all())
 	}
 	scrubber := s.scrubber
 	s.mu.Unlock()
@@ -102,7 +102,7 @@ func (s *Secrets) Format(f fmt.State, _ rune) {
 	_, _ = fmt.Fprintf(f, "%d secrets, not shown", len(s.all()))
 }
 
-func setOf(values map[string]string) map[Secret]bool {
+func secretSet(values map[string]string) map[Secret]bool {
 	set := make(map[Secret]bool, len(values))
 	for name, value := range values {
 		if value != "" {

@@ -8,12 +8,12 @@ import (
 func TestOnlyWhatIsNeitherDeclaredNorHeldIsForgotten(t *testing.T) {
 	t.Parallel()
 	s := NewSecrets(map[string]string{"OWN": "our-own-token"})
-	s.Declare(map[string]string{"KEY": "always-declared"})
-	s.Hold([]Secret{{"KEY", "always-held"}, {"KEY", "held-twice"}, {"KEY", "held-twice"}})
-	for i := range maxFormer + 10 {
-		s.Declare(map[string]string{"KEY": "always-declared", "OTHER": "generation-" + strconv.Itoa(i) + "-"})
+	s.SetDeclared(map[string]string{"KEY": "always-declared"})
+	s.SetHeld([]Secret{{"KEY", "always-held"}, {"KEY", "held-twice"}, {"KEY", "held-twice"}})
+	for i := range maxFormerSecrets + 10 {
+		s.SetDeclared(map[string]string{"KEY": "always-declared", "OTHER": "generation-" + strconv.Itoa(i) + "-"})
 	}
-	last := strconv.Itoa(maxFormer + 8)
+	last := strconv.Itoa(maxFormerSecrets + 8)
 	for text, want := range map[string]string{
 		"our-own-token": "[OWN]", "always-declared": "[KEY]", "always-held": "[KEY]", "held-twice": "[KEY]",
 		"generation-" + last + "-": "[OTHER]", "generation-0-": "generation-0-",
@@ -22,7 +22,7 @@ func TestOnlyWhatIsNeitherDeclaredNorHeldIsForgotten(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
-	if n := len(s.former); n != maxFormer {
+	if n := len(s.former); n != maxFormerSecrets {
 		t.Errorf("%d former values are remembered", n)
 	}
 }

@@ -17,8 +17,8 @@ import (
 // canary is a value that must never be printed.
 const canary = "canary-4711-value"
 
-// holder is what a careless caller might print.
-type holder struct {
+// carelessStruct is what a careless caller might print.
+type carelessStruct struct {
 	File   File
 	Values Values
 	file   File
@@ -35,7 +35,7 @@ func TestValuesAreNeverShown(t *testing.T) {
 	if values["A"] != canary {
 		t.Fatal("the canary is not in the values")
 	}
-	held := holder{File: file, Values: values, file: file, scrub: NewScrubber(values)}
+	held := carelessStruct{File: file, Values: values, file: file, scrub: NewScrubber(values)}
 	var out bytes.Buffer
 	for _, v := range []any{file, &file, values, &values, held, &held, held.scrub, *held.scrub, []any{held}, map[string]any{"k": held}} {
 		for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%d", "%x", "%T"} {

@@ -6,5 +6,5 @@
 //
 // Writers exclude each other by a flock lock on the file itself, taken for one write, so that no line is torn and none
 // is written into a file that was rotated away. A log that would grow above its size becomes <path>.1, that one .2,
-// and so on; [Kept] are kept.
+// and so on; [MaxRotatedFiles] are kept.
 package eventlog

@@ -23,38 +23,38 @@ const (
 	keyID    = "id"
 )
 
-var ownKeys = []string{keyTime, keyEvent, keyLevel, keyRef, keyID}
+var reservedKeys = []string{keyTime, keyEvent, keyLevel, keyRef, keyID}
 
 // encode returns the event as one line.
 func encode(at time.Time, e sessions.Event) []byte {
 	var line bytes.Buffer
 	line.WriteByte('{')
-	put(&line, keyTime, at.UTC().Format(time.RFC3339Nano))
-	put(&line, keyEvent, e.Name)
-	put(&line, keyLevel, strings.ToLower(e.Level.String()))
+	appendField(&line, keyTime, at.UTC().Format(time.RFC3339Nano))
+	appendField(&line, keyEvent, e.Name)
+	appendField(&line, keyLevel, strings.ToLower(e.Level.String()))
 	if e.Ref != "" {
-		put(&line, keyRef, string(e.Ref))
+		appendField(&line, keyRef, string(e.Ref))
 	}
 	if e.ID != "" {
-		put(&line, keyID, e.ID)
+		appendField(&line, keyID, e.ID)
 	}
-	fields := renamed(e.Fields)
+	fields := renameReserved(e.Fields)
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		put(&line, name, fields[name])
+		appendField(&line, name, fields[name])
 	}
 	line.WriteString("}\n")
 	return line.Bytes()
 }
 
-// renamed gives the fields that are called like one of ours another name.
-func renamed(fields map[string]any) map[string]any {
-	for _, own := range ownKeys {
+// renameReserved gives the fields that are called like one of ours another name.
+func renameReserved(fields map[string]any) map[string]any {
+	for _, own := range reservedKeys {
 		value, taken := fields[own]
 		if !taken {
 			continue
 		}
 		name := own + "_"
-		for has(fields, name) {
+		for hasField(fields, name) {
 			name += "_"
 		}
 		fields = maps.Clone(fields)
@@ -64,12 +64,12 @@ func renamed(fields map[string]any) map[string]any {
 	return fields
 }
 
-func has(fields map[string]any, name string) bool {
+func hasField(fields map[string]any, name string) bool {
 	_, ok := fields[name]
 	return ok
 }
 
-func put(line *bytes.Buffer, name string, value any) {
+func appendField(line *bytes.Buffer, name string, value any) {
 	if line.Len() > 1 {
 		line.WriteByte(',')
 	}
@@ -82,7 +82,7 @@ func put(line *bytes.Buffer, name string, value any) {
 func encodeValue(value any) []byte {
 	switch v := value.(type) {
 	case error:
-		value = text(v)
+		value = formatValue(v)
 	case time.Duration:
 		value = v.String()
 	case slog.LogValuer:
@@ -97,14 +97,14 @@ func encodeValue(value any) []byte {
 	if errors.As(err, &unsupported) { // NaN, or a cycle, in which package fmt would be lost
 		instead = unsupported.Str
 	} else {
-		instead = text(value)
+		instead = formatValue(value)
 	}
 	data, _ = marshal(instead) // a string can be marshaled
 	return data
 }
 
-// text is what package fmt makes of a value; it catches the panics of the value's methods.
-func text(value any) string { return fmt.Sprint(value) }
+// formatValue is what package fmt makes of a value; it catches the panics of the value's methods.
+func formatValue(value any) string { return fmt.Sprint(value) }
 
 // marshal is [json.Marshal] that leaves <, > and & as they are. A panic of the value's own method is an error.
 func marshal(value any) (data []byte, err error) {

@@ -17,17 +17,17 @@ import (
 	"the-loop/sessions"
 )
 
-// Kept is how many rotated files stay beside the one that is written.
-const Kept = 3
+// MaxRotatedFiles is how many rotated files stay beside the one that is written.
+const MaxRotatedFiles = 3
 
 // DefaultMaxBytes is the size that a log is rotated at when [Options] do not say.
 const DefaultMaxBytes = 64 << 20
 
-// lockPatience is how long a writer waits for another process that is in the middle of its line.
-const lockPatience = 250 * time.Millisecond
+// lockTimeout is how long a writer waits for another process that is in the middle of its line.
+const lockTimeout = 250 * time.Millisecond
 
-// maxTries is how many files in a row may be rotated away under a writer before it gives an event up.
-const maxTries = 100
+// maxWriteTries is how many files in a row may be rotated away under a writer before it gives an event up.
+const maxWriteTries = 100
 
 // Options are what may change while a log is written.
 type Options struct {
@@ -45,19 +45,19 @@ type Log struct {
 
 	mu       sync.Mutex // guards the fields that follow
 	file     *os.File
-	troubles map[trouble]bool // that were reported and have not ended
+	problems map[problem]bool // that were reported and have not ended
 	lost     int
 }
 
 var _ sessions.Sink = (*Log)(nil)
 
-// trouble is a kind of problem. One of each is reported until it has ended.
-type trouble string
+// problem is a kind of problem. One of each is reported until it has ended.
+type problem string
 
 const (
-	troubleWrite  trouble = "an event could not be written"
-	troubleRotate trouble = "the event log could not be rotated"
-	troubleLock   trouble = "the event log could not be locked"
+	problemWrite  problem = "an event could not be written"
+	problemRotate problem = "the event log could not be rotated"
+	problemLock   problem = "the event log could not be locked"
 )
 
 // DefaultPath is where the event log of a state root is, unless the configuration says otherwise.
@@ -69,14 +69,14 @@ func New(path string, options func() Options, log *slog.Logger) *Log {
 	if options == nil {
 		options = func() Options { return Options{} }
 	}
-	return &Log{path: path, options: options, log: log, troubles: map[trouble]bool{}}
+	return &Log{path: path, options: options, log: log, problems: map[problem]bool{}}
 }
 
 // Emit appends the event. It does not fail and does not heed the end of ctx: what happened is recorded. An event that
 // cannot be written is lost, and said once to the logger.
 func (l *Log) Emit(ctx context.Context, e sessions.Event) {
 	if scrub := l.options().Scrub; scrub != nil {
-		e.Fields = scrubbed(e.Fields, scrub) // before the lock: it may take a moment
+		e.Fields = scrubFields(e.Fields, scrub) // before the lock: it may take a moment
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,14 +84,14 @@ func (l *Log) Emit(ctx context.Context, e sessions.Event) {
 	err := l.write(ctx, line)
 	if err != nil {
 		l.lost++
-		l.report(ctx, troubleWrite, err)
+		l.report(ctx, problemWrite, err)
 		return
 	}
 	if l.lost > 0 {
 		l.log.WarnContext(ctx, "the event log is written again", "path", l.path, "lost", l.lost)
 		l.lost = 0
 	}
-	l.report(ctx, troubleWrite, nil)
+	l.report(ctx, problemWrite, nil)
 }
 
 // Close closes the file. An event that comes later opens it again.
@@ -111,20 +111,20 @@ func (l *Log) close() error {
 }
 
 // report logs a trouble that has begun. A nil error says that it has ended.
-func (l *Log) report(ctx context.Context, t trouble, err error) {
+func (l *Log) report(ctx context.Context, t problem, err error) {
 	if err == nil {
-		delete(l.troubles, t)
+		delete(l.problems, t)
 		return
 	}
-	if !l.troubles[t] {
-		l.troubles[t] = true
+	if !l.problems[t] {
+		l.problems[t] = true
 		l.log.ErrorContext(ctx, string(t), "path", l.path, "err", err)
 	}
 }
 
 // write appends the line to the file that has the log's name at the moment of writing.
 func (l *Log) write(ctx context.Context, line []byte) error {
-	for range maxTries {
+	for range maxWriteTries {
 		if err := l.open(); err != nil {
 			return err
 		}
@@ -133,13 +133,13 @@ func (l *Log) write(ctx context.Context, line []byte) error {
 		switch {
 		case err != nil:
 			return errors.Join(err, l.close())
-		case !current: // rotated or removed since we opened it; closing it unlocks it
+		case !current: // rotateIfFull or removed since we opened it; closing it unlocks it
 			_ = l.close()
 		case !locked:
 			// Whoever holds the lock may hold it for ever. The kernel appends the line in one piece all the same.
 			_, err := l.file.Write(line)
 			return err
-		case l.rotated(ctx, int64(len(line))):
+		case l.rotateIfFull(ctx, int64(len(line))):
 			_ = l.close()
 		default:
 			err := l.append(line)
@@ -180,12 +180,12 @@ func (l *Log) open() error {
 // lock takes the lock of the file, or reports that it did not get it in time. After that it does not wait again until
 // it gets it.
 func (l *Log) lock(ctx context.Context) bool {
-	patience := lockPatience
-	if l.troubles[troubleLock] {
+	patience := lockTimeout
+	if l.problems[problemLock] {
 		patience = 0
 	}
 	err := flock(l.file, patience)
-	l.report(ctx, troubleLock, err)
+	l.report(ctx, problemLock, err)
 	return err == nil
 }
 
@@ -218,9 +218,9 @@ func (l *Log) isCurrent() (bool, error) {
 	return err == nil && os.SameFile(ours, named), err
 }
 
-// rotated rotates the log if n bytes more were too many, and reports whether it did. The caller holds the lock. When
+// rotateIfFull rotates the log if n bytes more were too many, and reports whether it did. The caller holds the lock. When
 // rotating fails the log goes on growing.
-func (l *Log) rotated(ctx context.Context, n int64) bool {
+func (l *Log) rotateIfFull(ctx context.Context, n int64) bool {
 	limit := l.options().MaxBytes
 	if limit <= 0 {
 		limit = DefaultMaxBytes
@@ -230,15 +230,15 @@ func (l *Log) rotated(ctx context.Context, n int64) bool {
 		return false
 	}
 	err = rotate(l.path)
-	l.report(ctx, troubleRotate, err)
+	l.report(ctx, problemRotate, err)
 	return err == nil
 }
 
 // rotate renames from the oldest to the newest, so that a crash in between loses nothing and the log's own name is the
 // last to go.
 func rotate(path string) error {
-	for n := Kept; n > 0; n-- {
-		err := os.Rename(numbered(path, n-1), numbered(path, n))
+	for n := MaxRotatedFiles; n > 0; n-- {
+		err := os.Rename(rotatedPath(path, n-1), rotatedPath(path, n))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -246,8 +246,8 @@ func rotate(path string) error {
 	return nil
 }
 
-// numbered is the name of the nth rotated file; 0 is the log itself.
-func numbered(path string, n int) string {
+// rotatedPath is the name of the nth rotated file; 0 is the log itself.
+func rotatedPath(path string, n int) string {
 	if n == 0 {
 		return path
 	}
@@ -260,7 +260,7 @@ func (l *Log) append(line []byte) error {
 	if err != nil {
 		return err
 	}
-	if torn, err := endsTorn(l.file, info.Size()); err != nil {
+	if torn, err := endsMidLine(l.file, info.Size()); err != nil {
 		return err
 	} else if torn {
 		line = append([]byte("\n"), line...)
@@ -272,8 +272,8 @@ func (l *Log) append(line []byte) error {
 	return err
 }
 
-// endsTorn reports whether a writer died in the middle of the last line.
-func endsTorn(f io.ReaderAt, size int64) (bool, error) {
+// endsMidLine reports whether a writer died in the middle of the last line.
+func endsMidLine(f io.ReaderAt, size int64) (bool, error) {
 	if size == 0 {
 		return false, nil
 	}

@@ -40,16 +40,16 @@ func TestLineHasItsFieldsInOrder(t *testing.T) {
 	}
 }
 
-// panics has methods that panic.
-type panics struct{}
+// panickingValue has methods that panic.
+type panickingValue struct{}
 
-func (panics) MarshalJSON() ([]byte, error) { panic("json") }
-func (panics) String() string               { panic("text") }
+func (panickingValue) MarshalJSON() ([]byte, error) { panic("json") }
+func (panickingValue) String() string               { panic("text") }
 
-// redacted is a type that keeps its value from logs.
-type redacted string
+// redactedValue is a type that keeps its value from logs.
+type redactedValue string
 
-func (redacted) LogValue() slog.Value { return slog.StringValue("not shown") }
+func (redactedValue) LogValue() slog.Value { return slog.StringValue("not shown") }
 
 func TestEveryFieldBecomesJSON(t *testing.T) {
 	t.Parallel()
@@ -58,7 +58,7 @@ func TestEveryFieldBecomesJSON(t *testing.T) {
 	var nilError *os.PathError
 	fields := map[string]any{
 		"chan": make(chan int), "func": func() {}, "nan": math.NaN(), "cycle": cycle, "complex": 1i,
-		"panics": panics{}, "nilError": nilError, "bytes": "\xff\x00", "redacted": redacted("canary"),
+		"panics": panickingValue{}, "nilError": nilError, "bytes": "\xff\x00", "redacted": redactedValue("canary"),
 		"error": errors.New("what \"failed\""), "duration": 1500 * time.Millisecond, "nil": nil, "list": []string{"a"},
 		"time": "taken", "time_": "taken too", "event": 1, "": "no name",
 	}
@@ -86,7 +86,7 @@ func TestEveryFieldBecomesJSON(t *testing.T) {
 func TestEventComesBackAsItWasEmitted(t *testing.T) {
 	t.Parallel()
 	path := logPath(t)
-	l := New(path, nil, quiet())
+	l := New(path, nil, discardLogger())
 	defer func() { _ = l.Close() }()
 	want := []sessions.Event{
 		{Name: "a", Level: slog.LevelError, Ref: "standing:a", ID: "1", Fields: map[string]any{"n": 1.0, "m": map[string]any{"k": "v"}}},
@@ -100,7 +100,7 @@ func TestEventComesBackAsItWasEmitted(t *testing.T) {
 		l.Emit(cancelled, e)
 	}
 	var got []sessions.Event
-	for _, entry := range all(t, path) {
+	for _, entry := range readAll(t, path) {
 		got = append(got, entry.Event)
 		if entry.Time.Before(before) || entry.Time.After(time.Now()) || !json.Valid([]byte(entry.Line)) {
 			t.Errorf("entry of %v: %s", entry.Time, entry.Line)
@@ -120,21 +120,21 @@ func TestLogRotatesAtItsSizeAndKeepsAFew(t *testing.T) {
 	t.Parallel()
 	path := logPath(t)
 	limit := int64(1000)
-	l := New(path, func() Options { return Options{MaxBytes: limit} }, quiet())
+	l := New(path, func() Options { return Options{MaxBytes: limit} }, discardLogger())
 	defer func() { _ = l.Close() }()
 	for n := range 100 {
 		l.Emit(t.Context(), sessions.Event{Name: "x", Fields: map[string]any{"n": n}})
 	}
 	files, err := filepath.Glob(path + "*")
-	if err != nil || len(files) != Kept+1 {
-		t.Errorf("files %v, %v; want %d", files, err, Kept+1)
+	if err != nil || len(files) != MaxRotatedFiles+1 {
+		t.Errorf("files %v, %v; want %d", files, err, MaxRotatedFiles+1)
 	}
 	for _, file := range files {
 		if info, err := os.Stat(file); err != nil || info.Size() > limit || info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: %d bytes, mode %v, %v", file, info.Size(), info.Mode(), err)
 		}
 	}
-	entries := all(t, path)
+	entries := readAll(t, path)
 	for i, e := range entries {
 		if want := float64(100 - len(entries) + i); e.Fields["n"] != want {
 			t.Fatalf("event %d is number %v, want %v", i, e.Fields["n"], want)
@@ -152,7 +152,7 @@ func TestNoLineIsLostOrTornBetweenProcesses(t *testing.T) {
 	t.Parallel()
 	path := logPath(t)
 	const processes = 2
-	seen := make(chan Entry, (processes+1)*writers*perEach+1)
+	seen := make(chan Entry, (processes+1)*writersPerChild*eventsPerWriter+1)
 	ctx, cancel := context.WithCancel(t.Context())
 	var follower sync.WaitGroup
 	defer follower.Wait()
@@ -165,7 +165,7 @@ func TestNoLineIsLostOrTornBetweenProcesses(t *testing.T) {
 	})
 	var others []*exec.Cmd
 	for range processes {
-		cmd := child(t, roleWrite, path)
+		cmd := childCommand(t, roleWrite, path)
 		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
@@ -178,12 +178,12 @@ func TestNoLineIsLostOrTornBetweenProcesses(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := os.Stat(numbered(path, 1)); err != nil {
+	if _, err := os.Stat(rotatedPath(path, 1)); err != nil {
 		t.Errorf("it was not rotated: %v", err)
 	}
-	wantAll := (processes + 1) * writers * perEach
-	entries := all(t, path)
-	inOrder(t, "read", entries, wantAll)
+	wantAll := (processes + 1) * writersPerChild * eventsPerWriter
+	entries := readAll(t, path)
+	checkOrder(t, "read", entries, wantAll)
 	var followed []Entry
 	for len(followed) < wantAll {
 		select {
@@ -193,9 +193,9 @@ func TestNoLineIsLostOrTornBetweenProcesses(t *testing.T) {
 			t.Fatalf("followed %d of %d", len(followed), wantAll)
 		}
 	}
-	inOrder(t, "followed", followed, wantAll)
-	for n := range Kept + 1 {
-		data, err := os.ReadFile(numbered(path, n))
+	checkOrder(t, "followed", followed, wantAll)
+	for n := range MaxRotatedFiles + 1 {
+		data, err := os.ReadFile(rotatedPath(path, n))
 		if err != nil {
 			continue
 		}
@@ -207,8 +207,8 @@ func TestNoLineIsLostOrTornBetweenProcesses(t *testing.T) {
 	}
 }
 
-// inOrder checks that each writer's events are all there, once, in their order.
-func inOrder(t *testing.T, how string, entries []Entry, want int) {
+// checkOrder checks that each writer's events are all there, once, in their order.
+func checkOrder(t *testing.T, how string, entries []Entry, want int) {
 	t.Helper()
 	if len(entries) != want {
 		t.Errorf("%s %d events, want %d", how, len(entries), want)
@@ -227,15 +227,15 @@ func inOrder(t *testing.T, how string, entries []Entry, want int) {
 func TestTornLineDoesNotSpoilTheNextOne(t *testing.T) {
 	t.Parallel()
 	path := logPath(t)
-	l := New(path, nil, quiet())
+	l := New(path, nil, discardLogger())
 	defer func() { _ = l.Close() }()
 	l.Emit(t.Context(), sessions.Event{Name: "a"})
 	appendTo(t, path, `{"time":"2026-03-04T04:06:07Z","ev`)
-	if got := names(all(t, path)); got != "a" {
+	if got := eventNames(readAll(t, path)); got != "a" {
 		t.Errorf("read %s, want a", got)
 	}
 	l.Emit(t.Context(), sessions.Event{Name: "b"})
-	if got := names(all(t, path)); got != "a b" {
+	if got := eventNames(readAll(t, path)); got != "a b" {
 		t.Errorf("read %s, want a b", got)
 	}
 }
@@ -243,11 +243,11 @@ func TestTornLineDoesNotSpoilTheNextOne(t *testing.T) {
 func TestFullDiskLeavesNoHalfOfALine(t *testing.T) {
 	t.Parallel()
 	path := logPath(t)
-	out, err := child(t, roleFull, path).CombinedOutput()
+	out, err := childCommand(t, roleFull, path).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	if strings.Count(string(out), string(troubleWrite)) != 1 || !strings.Contains(string(out), "lost=") {
+	if strings.Count(string(out), string(problemWrite)) != 1 || !strings.Contains(string(out), "lost=") {
 		t.Errorf("said: %s; want one problem and how many were lost", out)
 	}
 	data, err := os.ReadFile(path)
@@ -291,7 +291,7 @@ func TestProblemIsSaidOnceAndSoIsItsEnd(t *testing.T) {
 	if got := said.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "lost=3") {
 		t.Errorf("said %q", got)
 	}
-	if got := names(all(t, l.path)); got != "kept kept" {
+	if got := eventNames(readAll(t, l.path)); got != "kept kept" {
 		t.Errorf("read %s", got)
 	}
 }
@@ -307,10 +307,10 @@ func TestWhatIsNoFileIsNotWrittenTo(t *testing.T) {
 }
 
 // A process that stops in the middle of a write must not stop the others.
-func TestHeldLockDoesNotBlockAWriter(t *testing.T) {
+func TestLockHeldByAnotherProcessDoesNotBlockAWriter(t *testing.T) {
 	t.Parallel()
 	path := logPath(t)
-	cmd := child(t, roleHold, path)
+	cmd := childCommand(t, roleHold, path)
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -335,18 +335,18 @@ func TestHeldLockDoesNotBlockAWriter(t *testing.T) {
 	for range 5 {
 		l.Emit(t.Context(), sessions.Event{Name: "x"})
 	}
-	if got := names(all(t, path)); got != "x x x x x" {
+	if got := eventNames(readAll(t, path)); got != "x x x x x" {
 		t.Errorf("read %s", got)
 	}
-	if strings.Count(said.String(), string(troubleLock)) != 1 {
+	if strings.Count(said.String(), string(problemLock)) != 1 {
 		t.Errorf("said %q", said.String())
 	}
 }
 
-func TestRemovedLogIsMadeAnew(t *testing.T) {
+func TestRemovedLogIsCreatedAgain(t *testing.T) {
 	t.Parallel()
 	path := logPath(t)
-	l := New(path, nil, quiet())
+	l := New(path, nil, discardLogger())
 	defer func() { _ = l.Close() }()
 	l.Emit(t.Context(), sessions.Event{Name: "a"})
 	if err := os.RemoveAll(filepath.Dir(path)); err != nil {
@@ -357,7 +357,7 @@ func TestRemovedLogIsMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.Emit(t.Context(), sessions.Event{Name: "c"})
-	if got := names(all(t, path)); got != "b c" {
+	if got := eventNames(readAll(t, path)); got != "b c" {
 		t.Errorf("read %s", got)
 	}
 }
@@ -382,7 +382,7 @@ func BenchmarkEmit(b *testing.B) {
 		}
 	})
 	b.Run("emit", func(b *testing.B) {
-		l := New(logPath(b), nil, quiet())
+		l := New(logPath(b), nil, discardLogger())
 		defer func() { _ = l.Close() }()
 		for b.Loop() {
 			l.Emit(b.Context(), event)
@@ -404,7 +404,7 @@ func appendTo(t *testing.T, path, text string) {
 	}
 }
 
-func names(entries []Entry) string {
+func eventNames(entries []Entry) string {
 	var all []string
 	for _, e := range entries {
 		all = append(all, e.Name)

@@ -19,8 +19,8 @@ import (
 	"the-loop/sessions"
 )
 
-// asChild makes the test binary run one of the roles below on the log in its argument.
-const asChild = "EVENTLOG_TEST_CHILD"
+// childRoleEnv makes the test binary run one of the roles below on the log in its argument.
+const childRoleEnv = "EVENTLOG_TEST_CHILD"
 
 const (
 	roleWrite = "write" // many goroutines write many events
@@ -30,12 +30,12 @@ const (
 
 // What each writing process writes.
 const (
-	writers = 4
-	perEach = 150
+	writersPerChild = 4
+	eventsPerWriter = 150
 )
 
 func TestMain(m *testing.M) {
-	if role := os.Getenv(asChild); role != "" {
+	if role := os.Getenv(childRoleEnv); role != "" {
 		if err := runChild(role, os.Args[1]); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
@@ -57,7 +57,7 @@ func runChild(role, path string) error {
 	if err := l.open(); err != nil {
 		return err
 	}
-	if err := flock(l.file, lockPatience); err != nil {
+	if err := flock(l.file, lockTimeout); err != nil {
 		return err
 	}
 	fmt.Println("ready")
@@ -65,17 +65,17 @@ func runChild(role, path string) error {
 	return err
 }
 
-// manyBytes is about what one process writes; a log of a third of it rotates while several write.
-const manyBytes = writers * perEach * 150
+// bytesPerChild is about what one process writes; a log of a third of it rotates while several write.
+const bytesPerChild = writersPerChild * eventsPerWriter * 150
 
 // writeMany has several goroutines write numbered events, in two logs on one file.
 func writeMany(path, who string, log *slog.Logger) {
-	options := func() Options { return Options{MaxBytes: manyBytes} }
+	options := func() Options { return Options{MaxBytes: bytesPerChild} }
 	logs := []*Log{New(path, options, log), New(path, options, log)}
 	var wg sync.WaitGroup
-	for w := range writers {
+	for w := range writersPerChild {
 		wg.Go(func() {
-			for n := range perEach {
+			for n := range eventsPerWriter {
 				logs[w%len(logs)].Emit(context.Background(), sessions.Event{
 					Name: "test.event", Fields: map[string]any{"who": who + "-" + strconv.Itoa(w), "n": n, "fill": "0123456789012345678901234567890"},
 				})
@@ -108,17 +108,17 @@ func fillUp(path string) error {
 	return l.Close()
 }
 
-func child(t *testing.T, role, path string) *exec.Cmd {
+func childCommand(t *testing.T, role, path string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], path)
-	cmd.Env = append(os.Environ(), asChild+"="+role)
+	cmd.Env = append(os.Environ(), childRoleEnv+"="+role)
 	return cmd
 }
 
 func logPath(t testing.TB) string { return filepath.Join(t.TempDir(), "logs", "events.jsonl") }
 
-// all reads every event that is kept.
-func all(t *testing.T, path string) []Entry {
+// readAll reads every event that is kept.
+func readAll(t *testing.T, path string) []Entry {
 	t.Helper()
 	var entries []Entry
 	if _, err := Read(t.Context(), path, Position{}, func(e Entry) error {
@@ -130,4 +130,4 @@ func all(t *testing.T, path string) []Entry {
 	return entries
 }
 
-func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
+func discardLogger() *slog.Logger { return slog.New(slog.DiscardHandler) }

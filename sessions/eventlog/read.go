@@ -33,7 +33,7 @@ func Read(ctx context.Context, path string, from Position, fn func(Entry) error)
 		return from, fmt.Errorf("read the event log: %w", err)
 	}
 	defer closeAll(files)
-	for _, f := range after(files, from) {
+	for _, f := range filesAfter(files, from) {
 		start := Position{File: f.id, Began: f.began}
 		if f.id == from.File {
 			start.Offset = from.Offset
@@ -83,10 +83,10 @@ func endOfLines(f io.ReaderAt, size int64) (int64, error) {
 // logFile is one file of a log, open for reading.
 type logFile struct {
 	*os.File
-	info  fs.FileInfo
-	id    string // see Position.File
-	began time.Time
-	live  bool // the one that is written
+	info      fs.FileInfo
+	id        string // see Position.File
+	began     time.Time
+	isCurrent bool // the one that is written
 }
 
 // openAll opens the files of a log that have at least one line, and returns them from the oldest to the newest. It
@@ -98,20 +98,20 @@ func openAll(path string) (files []logFile, err error) {
 			files = nil
 		}
 	}()
-	for n := range Kept + 1 {
-		f, err := os.Open(numbered(path, n))
+	for n := range MaxRotatedFiles + 1 {
+		f, err := os.Open(rotatedPath(path, n))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return files, err
 		}
-		file := logFile{File: f, live: n == 0}
+		file := logFile{File: f, isCurrent: n == 0}
 		files = append(files, file)
 		if err := files[len(files)-1].identify(); err != nil {
 			return files, err
 		}
-		if known(files) {
+		if isDuplicateOrEmpty(files) {
 			_ = f.Close()
 			files = files[:len(files)-1]
 		}
@@ -120,8 +120,8 @@ func openAll(path string) (files []logFile, err error) {
 	return files, nil
 }
 
-// known reports whether the last file is one before it as well, or has no line.
-func known(files []logFile) bool {
+// isDuplicateOrEmpty reports whether the last file is one before it as well, or has no line.
+func isDuplicateOrEmpty(files []logFile) bool {
 	last := files[len(files)-1]
 	return last.id == "" || slices.ContainsFunc(files[:len(files)-1], func(f logFile) bool {
 		return os.SameFile(f.info, last.info)
@@ -154,8 +154,8 @@ func (f *logFile) identify() (err error) {
 	return nil
 }
 
-// after returns the files that may have something after the position.
-func after(files []logFile, from Position) []logFile {
+// filesAfter returns the files that may have something after the position.
+func filesAfter(files []logFile, from Position) []logFile {
 	if from.File == "" {
 		return files
 	}
@@ -181,7 +181,7 @@ func (f *logFile) read(ctx context.Context, pos Position, fn func(Entry) error) 
 			return pos, fmt.Errorf("read the event log: %w", err)
 		}
 		end := err != nil
-		if end && (f.live || len(line) == 0) {
+		if end && (f.isCurrent || len(line) == 0) {
 			return pos, nil
 		}
 		if entry, ok := decode(bytes.TrimRight(line, "\n")); ok {
@@ -196,8 +196,8 @@ func (f *logFile) read(ctx context.Context, pos Position, fn func(Entry) error) 
 // followEvery is how often a follower looks for events.
 const followEvery = 200 * time.Millisecond
 
-// Follow is [LastRead] that goes on with the events to come, across rotations, until ctx ends or fn fails; its error is
-// that of ctx, of fn, or of reading. It looks five times a second; what is rotated away in between ([Kept] files and more)
+// Follow is [Last] that goes on with the events to come, across rotations, until ctx ends or fn fails; its error is
+// that of ctx, of fn, or of reading. It looks five times a second; what is rotated away in between ([MaxRotatedFiles] files and more)
 // is skipped.
 func Follow(ctx context.Context, path string, from Position, fn func(Entry) error) error {
 	ticker := time.NewTicker(followEvery)

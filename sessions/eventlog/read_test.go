@@ -15,7 +15,7 @@ import (
 func TestLogThatIsNotThereHasNoEvents(t *testing.T) {
 	t.Parallel()
 	path := logPath(t)
-	if entries := all(t, path); len(entries) > 0 {
+	if entries := readAll(t, path); len(entries) > 0 {
 		t.Errorf("read %v", entries)
 	}
 	if end, err := End(path); err != nil || end != (Position{}) {
@@ -26,7 +26,7 @@ func TestLogThatIsNotThereHasNoEvents(t *testing.T) {
 func TestReadGoesOnWhereItStoppedAcrossRotations(t *testing.T) {
 	t.Parallel()
 	path := logPath(t)
-	w := newWriter(t, path)
+	w := newTestLog(t, path)
 	var pos Position
 	for _, step := range []struct {
 		do   func()
@@ -47,7 +47,7 @@ func TestReadGoesOnWhereItStoppedAcrossRotations(t *testing.T) {
 	} {
 		step.do()
 		var got string
-		got, pos = w.read(stored(t, pos))
+		got, pos = w.read(storedAndLoaded(t, pos))
 		if got != step.want {
 			t.Fatalf("read %q, want %q", got, step.want)
 		}
@@ -60,10 +60,10 @@ func TestReadGoesOnWhereItStoppedAcrossRotations(t *testing.T) {
 
 func TestPositionThatWasRotatedAwayGoesOnWithTheOldest(t *testing.T) {
 	t.Parallel()
-	w := newWriter(t, logPath(t))
+	w := newTestLog(t, logPath(t))
 	w.emit("a")
 	_, pos := w.read(Position{})
-	for n := range Kept + 2 {
+	for n := range MaxRotatedFiles + 2 {
 		w.rotate()
 		w.emit("n" + strconv.Itoa(n))
 	}
@@ -75,7 +75,7 @@ func TestPositionThatWasRotatedAwayGoesOnWithTheOldest(t *testing.T) {
 func TestRemovedLogDoesNotBringOlderEventsAgain(t *testing.T) {
 	t.Parallel()
 	path := logPath(t)
-	w := newWriter(t, path)
+	w := newTestLog(t, path)
 	w.emit("a")
 	w.rotate()
 	w.emit("b")
@@ -94,7 +94,7 @@ func TestRemovedLogDoesNotBringOlderEventsAgain(t *testing.T) {
 
 func TestReaderThatFailsSeesTheEventAgain(t *testing.T) {
 	t.Parallel()
-	w := newWriter(t, logPath(t))
+	w := newTestLog(t, logPath(t))
 	w.emit("a", "b", "c")
 	broken := errors.New("broken")
 	pos, err := Read(t.Context(), w.path, Position{}, func(e Entry) error {
@@ -113,7 +113,7 @@ func TestReaderThatFailsSeesTheEventAgain(t *testing.T) {
 
 func TestFollowSeesWhatComes(t *testing.T) {
 	t.Parallel()
-	w := newWriter(t, logPath(t))
+	w := newTestLog(t, logPath(t))
 	w.emit("old")
 	end, err := End(w.path)
 	if err != nil {
@@ -177,32 +177,32 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// writer writes and rotates a log at will.
-type writer struct {
+// testLog writes and rotates a log at will.
+type testLog struct {
 	*Log
 	t *testing.T
 }
 
-func newWriter(t *testing.T, path string) *writer {
-	l := New(path, nil, quiet())
+func newTestLog(t *testing.T, path string) *testLog {
+	l := New(path, nil, discardLogger())
 	t.Cleanup(func() { _ = l.Close() })
-	return &writer{Log: l, t: t}
+	return &testLog{Log: l, t: t}
 }
 
-func (w *writer) emit(names ...string) {
+func (w *testLog) emit(names ...string) {
 	for _, name := range names {
 		w.Emit(w.t.Context(), sessions.Event{Name: name})
 	}
 }
 
-func (w *writer) rotate() {
+func (w *testLog) rotate() {
 	w.t.Helper()
 	if err := rotate(w.path); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-func (w *writer) read(from Position) (string, Position) {
+func (w *testLog) read(from Position) (string, Position) {
 	w.t.Helper()
 	var entries []Entry
 	pos, err := Read(w.t.Context(), w.path, from, func(e Entry) error {
@@ -212,11 +212,11 @@ func (w *writer) read(from Position) (string, Position) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return names(entries), pos
+	return eventNames(entries), pos
 }
 
-// stored is the position after it was on the disk.
-func stored(t *testing.T, pos Position) Position {
+// storedAndLoaded is the position after it was on the disk.
+func storedAndLoaded(t *testing.T, pos Position) Position {
 	t.Helper()
 	data, err := json.Marshal(pos)
 	if err != nil {

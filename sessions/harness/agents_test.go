@@ -97,19 +97,19 @@ func TestCodexsHistoryProvesOnlyWhatThePaneAccepted(t *testing.T) {
 	writeLines(t, history, `{"session_id":"`+conversationA+`","ts":1,"text":"yes"}`)
 	c := Codex{Home: home}
 	talk := sessions.Conversation{Session: sessionA, ID: conversationA, Cwd: "/srv"}
-	place, err := c.Place(t.Context(), talk)
+	place, err := c.Offset(t.Context(), talk)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := c.Taken(t.Context(), talk, place, sessions.Fingerprint("yes")); ok || err != nil {
+	if ok, err := c.Accepted(t.Context(), talk, place, sessions.Fingerprint("yes")); ok || err != nil {
 		t.Errorf("an earlier text: %v, %v", ok, err)
 	}
 	writeLines(t, history, `{"session_id":"`+conversationA+`","ts":1,"text":"yes"}`, `{"session_id":"`+conversationB+`","ts":2,"text":"yes"}`)
-	if ok, err := c.Taken(t.Context(), talk, place, sessions.Fingerprint("yes")); ok || err != nil {
+	if ok, err := c.Accepted(t.Context(), talk, place, sessions.Fingerprint("yes")); ok || err != nil {
 		t.Errorf("a text of a conversation that no process of the pane has open: %v, %v", ok, err)
 	}
-	for _, bad := range []string{"", "7", "/x@", "/x@-1", "x@1"} {
-		if _, err := c.Taken(t.Context(), talk, bad, "x"); err == nil {
+	for _, bad := range []sessions.Offset{"", "7", "/x@", "/x@-1", "x@1"} {
+		if _, err := c.Accepted(t.Context(), talk, bad, "x"); err == nil {
 			t.Errorf("Taken from %q: no error", bad)
 		}
 	}
@@ -153,13 +153,13 @@ func TestGeminisLogProvesWhatCameAfterTheOffset(t *testing.T) {
 		return `{"sessionId":"` + id + `","messageId":0,"type":"user","message":"` + text + `","timestamp":"2026-01-02T03:04:05.678Z"}`
 	}
 	g, talk, dir := geminiFolder(t, "["+entry(conversationA, "yes")+","+entry(conversationB, "no")+"]")
-	place, err := g.Place(t.Context(), talk)
+	place, err := g.Offset(t.Context(), talk)
 	if err != nil || place != conversationA+"@1" {
 		t.Fatalf("Place = %q, %v", place, err)
 	}
 	taken := func(text string) bool {
 		t.Helper()
-		ok, err := g.Taken(t.Context(), talk, place, sessions.Fingerprint(text))
+		ok, err := g.Accepted(t.Context(), talk, place, sessions.Fingerprint(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -176,11 +176,11 @@ func TestGeminisLogProvesWhatCameAfterTheOffset(t *testing.T) {
 	if !taken("yes") {
 		t.Error("the text is not found")
 	}
-	if _, err := g.Taken(t.Context(), talk, "x", "x"); err == nil {
+	if _, err := g.Accepted(t.Context(), talk, "x", "x"); err == nil {
 		t.Error("a place that is none is taken")
 	}
 	writeLines(t, filepath.Join(dir, "logs.json"), "["+entry(conversationA, "yes")+"]", `.678Z"}]`) // two writes at once
-	if place, err := g.Place(t.Context(), talk); err != nil || place != conversationA+"@1" {
+	if place, err := g.Offset(t.Context(), talk); err != nil || place != conversationA+"@1" {
 		t.Errorf("of a log with a rest of another write: %q, %v", place, err)
 	}
 }
@@ -193,11 +193,11 @@ func TestGeminisClearIsFollowedUnlessTwoHappenAtOnce(t *testing.T) {
 	}
 	chat(conversationA, "2026-01-02T03:00:00Z")
 	chat(conversationB, "2026-01-02T03:04:05.700Z")
-	if id, err := g.Follow(t.Context(), talk); err != nil || id != conversationB {
+	if id, err := g.TrackConversation(t.Context(), talk); err != nil || id != conversationB {
 		t.Errorf("Follow = %q, %v; want the one that began then", id, err)
 	}
 	chat("cccccccc-0000-4000-8000-000000000003", "2026-01-02T03:04:06Z")
-	if id, err := g.Follow(t.Context(), talk); err != nil || id != "" {
+	if id, err := g.TrackConversation(t.Context(), talk); err != nil || id != "" {
 		t.Errorf("Follow = %q, %v; want that it cannot be told", id, err)
 	}
 }
@@ -211,7 +211,7 @@ func TestOpenCodesHistoryIsReadWithWhatWasPasted(t *testing.T) {
 	if got := parseOpenCodeHistoryLine([]byte("{")); got != "" {
 		t.Errorf("of what is no JSON: %q", got)
 	}
-	if _, err := (OpenCode{}).Taken(t.Context(), sessions.Conversation{Session: sessionA}, "x", "x"); err == nil {
+	if _, err := (OpenCode{}).Accepted(t.Context(), sessions.Conversation{Session: sessionA}, "x", "x"); err == nil {
 		t.Error("a place that is none is taken")
 	}
 }

@@ -40,22 +40,16 @@ const (
 	BypassNever  BypassPolicy = "never"
 )
 
-var (
-	_ sessions.Witness  = Claude{}
-	_ sessions.Looker   = Claude{}
-	_ sessions.Preparer = Claude{}
-	_ sessions.Follower = Claude{}
-)
-
 // Name is [ClaudeName].
 func (c Claude) Name() string { return ClaudeName }
 
-// Traits are those of the program: a leading "!" runs a shell command without asking, "/" is a command, and a few words
+// Capabilities are those of the program: a leading "!" runs a shell command without asking, "/" is a command, and a few words
 // alone end it. "#", "&" and "?" begin plain text when they are pasted (2.1.197).
-func (c Claude) Traits() sessions.Traits {
-	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Clear: "\x15", Resumes: true,
+func (c Claude) Capabilities() sessions.Capabilities {
+	return sessions.Capabilities{ParseScreen: c.ParseScreen, Input: c, ReadTranscript: c.ReadTranscript, TrackConversation: c.TrackConversation, Prepare: c.Prepare, SubmitKey: c.SubmitKey, Normalize: c.Normalize, Quote: c.Quote,
+		Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", ClearLine: "\x15", CanResume: true,
 		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
-		Asks: len(c.Hook) > 0 && c.PermissionDir != "", AcceptTimeout: acceptTimeout, Trailer: " ", CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
+		ReportsPermissions: len(c.Hook) > 0 && c.PermissionDir != "", AcceptTimeout: acceptTimeout, Trailer: " ", CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
 }
 
 // Command gives the conversation its id, or resumes it. The id's shape is checked: with anything else --resume opens a
@@ -127,9 +121,9 @@ func (c Claude) Prepare(ctx context.Context, l sessions.Launch) error {
 	return c.reportLaunch(l)
 }
 
-// Follow reads the id from the reports: /clear begins another conversation. Empty while the agent has not reported yet, and
+// TrackConversation reads the id from the reports: /clear begins another conversation. Empty while the agent has not reported yet, and
 // without hooks.
-func (c Claude) Follow(_ context.Context, talk sessions.Conversation) (string, error) {
+func (c Claude) TrackConversation(_ context.Context, talk sessions.Conversation) (string, error) {
 	now := ""
 	err := c.withFacts(talk, func(facts *reportFacts, _ int64) { now = facts.currentConversation(talk.ID) })
 	return now, err

@@ -30,9 +30,9 @@ var (
 	})
 )
 
-// Look reads the screen. It says ready only while the cursor stands in the input box: every dialog and menu that was seen
+// ParseScreen reads the screen. It says ready only while the cursor stands in the input box: every dialog and menu that was seen
 // takes either the box or the cursor away. What it does not know is a dialog, since text is held back then.
-func (c Claude) Look(s sessions.Screen) sessions.View {
+func (c Claude) ParseScreen(s sessions.Screen) sessions.View {
 	lines := screenLines(s)
 	if isBlank(lines) {
 		return sessions.View{State: sessions.ViewStarting}
@@ -50,7 +50,7 @@ func (c Claude) Look(s sessions.Screen) sessions.View {
 	}
 	view := sessions.View{State: sessions.ViewReady, Box: claudeDraft(lines[top:bottom], s, top)}
 	if m := claudeFoldedPaste().FindStringSubmatch(view.Box); m != nil {
-		view.Folded, _ = strconv.Atoi(m[1]) // of digits; too many are no number of lines that anybody pasted
+		view.FoldedLines, _ = strconv.Atoi(m[1]) // of digits; too many are no number of lines that anybody pasted
 	}
 	if isClaudeWorking(lines[:top], below) {
 		view.State = sessions.ViewWorking

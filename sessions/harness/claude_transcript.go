@@ -12,17 +12,15 @@ import (
 	"the-loop/sessions"
 )
 
-var _ sessions.Teller = Claude{}
-
-// Told reads the transcript, and follows /clear and /resume through the reports. What subagents say is left out.
-func (c Claude) Told(_ context.Context, talk sessions.Conversation, place string) (sessions.Told, error) {
-	s, err := newCursor(talk, place)
+// ReadTranscript reads the transcript, and follows /clear and /resume through the reports. What subagents say is left out.
+func (c Claude) ReadTranscript(_ context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := newCursor(talk, since)
 	if err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
 	reports, end, err := c.readReports(talk, s.ReportOffset)
 	if err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
 	e := &claudeReader{claude: c, conversation: talk, cursor: s}
 	var quiet time.Time
@@ -33,19 +31,19 @@ func (c Claude) Told(_ context.Context, talk sessions.Conversation, place string
 		if r.Event != EventSessionStart || r.Conversation == e.cursor.Conversation || !sessions.ValidConversation(r.Conversation) {
 			continue
 		}
-		if place != "" || !r.At.Before(s.Since) {
+		if since != "" || !r.At.Before(s.Since) {
 			err = errors.Join(err, e.read())
 		}
 		e.switchTo(r.Conversation, laterTime(s.Since, r.At))
 	}
 	e.cursor.ReportOffset = end
 	if err = errors.Join(err, e.read(), e.followRecorded()); err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
 	if e.cursor.Turn.Since.Before(quiet) {
 		e.cursor.Turn = e.cursor.Turn.End(quiet)
 	}
-	e.batch.Next, e.batch.Turn = e.cursor.String(), e.cursor.Turn
+	e.batch.Next, e.batch.Turn = sessions.Offset(e.cursor.String()), e.cursor.Turn
 	return e.batch, nil
 }
 
@@ -61,7 +59,7 @@ type claudeReader struct {
 	claude       Claude
 	conversation sessions.Conversation
 	cursor       transcriptCursor
-	batch        sessions.Told
+	batch        sessions.TranscriptBatch
 }
 
 // enter goes on in another conversation. It may be an old one: what was said in it before does not count.
@@ -102,12 +100,12 @@ func (e *claudeReader) read() error {
 	}
 	for _, s := range l.messages {
 		if !s.At.Before(e.cursor.Since) {
-			e.batch.Said = append(e.batch.Said, s)
+			e.batch.Messages = append(e.batch.Messages, s)
 		}
 	}
-	e.batch.Watch = []string{path}
+	e.batch.WatchFiles = []string{path}
 	if report, err := ReportPath(e.claude.ReportDir, e.conversation.Session); err == nil && len(e.claude.Hook) > 0 {
-		e.batch.Watch = append(e.batch.Watch, report)
+		e.batch.WatchFiles = append(e.batch.WatchFiles, report)
 	}
 	return nil
 }
@@ -159,7 +157,7 @@ func (l *claudeParser) addMessage(a claudeEntry, start int64) {
 	if text == "" {
 		return
 	}
-	said := sessions.Said{Text: text, Failed: a.Error, At: a.Timestamp, Key: orDefault(a.UUID, fmt.Sprintf("%s@%d", a.Session, start))}
+	said := sessions.AgentMessage{Text: text, Failed: a.Error, At: a.Timestamp, Key: orDefault(a.UUID, fmt.Sprintf("%s@%d", a.Session, start))}
 	if a.Message.Stop == nil {
 		l.addPending(said, start)
 		return

@@ -25,7 +25,7 @@ func (a claudeEntry) nextTurn(t sessions.Turn) sessions.Turn {
 	case a.Type == "system" && a.Subtype == "turn_duration":
 		return t.End(a.Timestamp)
 	case a.Type == "assistant" && a.continuesTurn():
-		return t.Goes(a.Timestamp)
+		return t.Continue(a.Timestamp)
 	case a.Type == "assistant":
 		return t.End(a.Timestamp)
 	case a.Type != "user" || a.Meta || a.Compact || a.isToolResult():

@@ -41,9 +41,9 @@ func parseClaudeOffset(s string) (claudeOffset, error) {
 	return claudeOffset{reports: from, conversation: id, transcript: offset}, nil
 }
 
-// Place is the end of the transcript of the conversation that the pane is in now. A [sessions.HeldError] while the agent
+// Offset is the end of the transcript of the conversation that the pane is in now. A [sessions.HeldError] while the agent
 // starts, and while a text waits in its queue: another one might overtake it.
-func (c Claude) Place(_ context.Context, talk sessions.Conversation) (string, error) {
+func (c Claude) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
 	p, starts, path := claudeOffset{conversation: talk.ID}, false, ""
 	err := c.withFacts(talk, func(facts *reportFacts, end int64) {
 		starts, p.reports = facts.isStarting(time.Now()), end
@@ -72,14 +72,14 @@ func (c Claude) Place(_ context.Context, talk sessions.Conversation) (string, er
 	if p.transcript, err = lastLineEnd(path); err != nil {
 		return "", fmt.Errorf("read the transcript: %w", err)
 	}
-	return p.String(), nil
+	return sessions.Offset(p.String()), nil
 }
 
-// Taken looks in the transcript, where each text is one line: of the queue when a turn runs, of the user otherwise. The
+// Accepted looks in the transcript, where each text is one line: of the queue when a turn runs, of the user otherwise. The
 // UserPromptSubmit report comes when a queued text leaves the queue (2.1.197), so that the one of an earlier equal text
 // would look like the one of this; it counts only where no transcript is kept.
-func (c Claude) Taken(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
-	p, err := parseClaudeOffset(place)
+func (c Claude) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+	p, err := parseClaudeOffset(string(since))
 	if err != nil {
 		return false, err
 	}
@@ -262,9 +262,9 @@ var (
 	claudeImagePath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^["']?/.*\.(png|jpe?g|gif|webp)["']?$`) })
 )
 
-// Normal leaves out what Claude Code takes for an image that was dropped into the box: a line, or what follows a blank, that
+// Normalize leaves out what Claude Code takes for an image that was dropped into the box: a line, or what follows a blank, that
 // is the path of one. It puts a mark at the front of the text in its place (2.1.197), if it can read the image.
-func (c Claude) Normal(text string) string { return normalizeClaudeText(text) }
+func (c Claude) Normalize(text string) string { return normalizeClaudeText(text) }
 
 func normalizeClaudeText(text string) string {
 	var rest []string

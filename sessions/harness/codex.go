@@ -26,21 +26,16 @@ type Codex struct {
 	Home   string // of the agents, where their processes do not say; empty: this process's
 }
 
-var (
-	_ sessions.Witness  = Codex{}
-	_ sessions.Looker   = Codex{}
-	_ sessions.Follower = Codex{}
-)
-
 // Name is [CodexName].
 func (c Codex) Name() string { return CodexName }
 
-// Traits are those of the program: a leading "!" runs a shell command without asking, "/" is a command (one that is not
+// Capabilities are those of the program: a leading "!" runs a shell command without asking, "/" is a command (one that is not
 // known stays in the box); exit, quit and :q are text.
-func (c Codex) Traits() sessions.Traits {
-	return sessions.Traits{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", Resumes: true,
+func (c Codex) Capabilities() sessions.Capabilities {
+	return sessions.Capabilities{ParseScreen: c.ParseScreen, Input: c, ReadTranscript: c.ReadTranscript, TrackConversation: c.TrackConversation,
+		Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", CanResume: true,
 		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
-		Trailer: " ", AcceptTimeout: acceptTimeout, CommandsUnseen: true}
+		Trailer: " ", AcceptTimeout: acceptTimeout, CommandsUnrecorded: true}
 }
 
 // Command runs it without its daemon, which has the environment of the first session and outlives every pane.
@@ -161,8 +156,8 @@ func readRolloutHead(path string) rolloutHead {
 	return head.Payload
 }
 
-// Follow returns the conversation in which the last text was said, or the newest that is open: /new and /clear begin another.
-func (c Codex) Follow(_ context.Context, talk sessions.Conversation) (string, error) {
+// TrackConversation returns the conversation in which the last text was said, or the newest that is open: /new and /clear begin another.
+func (c Codex) TrackConversation(_ context.Context, talk sessions.Conversation) (string, error) {
 	r, err := c.inspectPane(talk.Session)
 	if err != nil {
 		return "", err
@@ -200,8 +195,8 @@ func parseCodexHistoryLine(line []byte) (codexHistoryLine, bool) {
 	return h, err == nil && h.Conversation != ""
 }
 
-// Place is the end of the history, as "folder@offset". A [sessions.HeldError] until a conversation is open.
-func (c Codex) Place(_ context.Context, talk sessions.Conversation) (string, error) {
+// Offset is the end of the history, as "folder@offset". A [sessions.HeldError] until a conversation is open.
+func (c Codex) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
 	r, err := c.inspectPane(talk.Session)
 	if err != nil {
 		return "", err
@@ -213,16 +208,16 @@ func (c Codex) Place(_ context.Context, talk sessions.Conversation) (string, err
 	if err != nil {
 		return "", fmt.Errorf("read codex's history: %w", err)
 	}
-	return r.home + "@" + strconv.FormatInt(end, 10), nil
+	return sessions.Offset(r.home + "@" + strconv.FormatInt(end, 10)), nil
 }
 
-// Taken looks in the history after the place for a text that was said in the session's pane. A queued text is there at once;
+// Accepted looks in the history after the place for a text that was said in the session's pane. A queued text is there at once;
 // in the conversation's own file it comes only when the turn takes it.
-func (c Codex) Taken(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
-	dir, at, _ := cutLast(place, "@")
+func (c Codex) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+	dir, at, _ := cutLast(string(since), "@")
 	from, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || from < 0 || !filepath.IsAbs(dir) {
-		return false, fmt.Errorf("%q is no place in codex's history", place)
+		return false, fmt.Errorf("%q is no offset in codex's history", since)
 	}
 	var in []string // the conversations in which the text was said since
 	_, err = readLines(codexPane{home: dir}.historyFile(), from, func(line []byte) {

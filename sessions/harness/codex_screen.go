@@ -17,9 +17,9 @@ var (
 	codexQuestionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*Would you like|Press enter to confirm`) })
 )
 
-// Look reads the screen. It says ready only while the cursor stands in the box, above the footer: dialogs and menus hide
+// ParseScreen reads the screen. It says ready only while the cursor stands in the box, above the footer: dialogs and menus hide
 // the cursor in the last corner of the screen (0.171.0).
-func (c Codex) Look(s sessions.Screen) sessions.View {
+func (c Codex) ParseScreen(s sessions.Screen) sessions.View {
 	lines := screenLines(s)
 	if isBlank(lines) {
 		return sessions.View{State: sessions.ViewStarting}

@@ -13,16 +13,14 @@ import (
 	"the-loop/sessions"
 )
 
-var _ sessions.Teller = Codex{}
-
-// Told reads the file of the conversation, and follows /new, /clear and /resume by the files that the pane's process has
+// ReadTranscript reads the file of the conversation, and follows /new, /clear and /resume by the files that the pane's process has
 // open. It looks at the processes only when something was said since: that takes milliseconds.
-func (c Codex) Told(ctx context.Context, talk sessions.Conversation, place string) (sessions.Told, error) {
-	s, err := newCursor(talk, place)
+func (c Codex) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := newCursor(talk, since)
 	if err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
-	var told sessions.Told
+	var told sessions.TranscriptBatch
 	if s.File != "" {
 		err = readCodexTranscript(&s, &told)
 	}
@@ -31,12 +29,12 @@ func (c Codex) Told(ctx context.Context, talk sessions.Conversation, place strin
 		err = c.followPane(ctx, talk, &s, &told)
 	}
 	if err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
 	if s.Recorded = talk.ID; s.File != "" {
-		told.Watch = []string{historyBeside(s.File), s.File}
+		told.WatchFiles = []string{historyBeside(s.File), s.File}
 	}
-	told.Next, told.Turn = s.String(), s.Turn
+	told.Next, told.Turn = sessions.Offset(s.String()), s.Turn
 	return told, nil
 }
 
@@ -58,13 +56,13 @@ func lastHistoryChange(file string) int64 {
 }
 
 // followPane goes on in the conversation that the pane is in now, when that is another one.
-func (c Codex) followPane(ctx context.Context, talk sessions.Conversation, s *transcriptCursor, told *sessions.Told) error {
+func (c Codex) followPane(ctx context.Context, talk sessions.Conversation, s *transcriptCursor, told *sessions.TranscriptBatch) error {
 	r, err := c.inspectPane(talk.Session)
 	if err != nil {
 		return err
 	}
-	told.Watch = []string{r.historyFile()}
-	now, err := c.Follow(ctx, talk)
+	told.WatchFiles = []string{r.historyFile()}
+	now, err := c.TrackConversation(ctx, talk)
 	if err != nil || now == "" || now == s.Conversation && s.File != "" {
 		return err
 	}
@@ -97,7 +95,7 @@ func (r codexPane) switchTo(s *transcriptCursor, id string) error {
 	return nil
 }
 
-func readCodexTranscript(s *transcriptCursor, told *sessions.Told) error {
+func readCodexTranscript(s *transcriptCursor, told *sessions.TranscriptBatch) error {
 	l := codexParser{conversation: s.Conversation, turnParser: turnParser{turn: s.Turn, offset: s.Offset, pendingOffset: -1}}
 	end, err := readLines(s.File, s.Offset, l.parseLine)
 	if err != nil {
@@ -109,7 +107,7 @@ func readCodexTranscript(s *transcriptCursor, told *sessions.Told) error {
 	}
 	for _, said := range l.messages {
 		if !said.At.Before(s.Since) {
-			told.Said = append(told.Said, said)
+			told.Messages = append(told.Messages, said)
 		}
 	}
 	return nil
@@ -154,7 +152,7 @@ func (l *codexParser) parseLine(line []byte) {
 				text += c.Text
 			}
 		}
-		l.addPending(sessions.Said{Text: text, At: e.Timestamp, Key: fmt.Sprintf("%s@%d", l.conversation, start)}, start)
+		l.addPending(sessions.AgentMessage{Text: text, At: e.Timestamp, Key: fmt.Sprintf("%s@%d", l.conversation, start)}, start)
 	case e.Type == "response_item" && p.Type != "reasoning" && p.Role == "":
 		l.flushPending(false) // a tool
 	case e.Type == "event_msg" && p.Type == "task_started":
@@ -163,7 +161,7 @@ func (l *codexParser) parseLine(line []byte) {
 		l.turn = l.turn.End(e.Timestamp)
 		l.flushPending(true)
 		if p.Error != nil && p.Error.Message != "" {
-			l.messages = append(l.messages, sessions.Said{Text: p.Error.Message, Final: true, Failed: true, At: e.Timestamp,
+			l.messages = append(l.messages, sessions.AgentMessage{Text: p.Error.Message, Final: true, Failed: true, At: e.Timestamp,
 				Key: fmt.Sprintf("%s@%d", l.conversation, start)})
 		}
 	}

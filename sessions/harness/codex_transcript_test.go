@@ -36,7 +36,7 @@ func TestCodexsMessageIsFinalWhenItsTurnIsOver(t *testing.T) {
 	s := transcriptCursor{Conversation: "a", File: path}
 	hears := func(want ...string) {
 		t.Helper()
-		var told sessions.Told
+		var told sessions.TranscriptBatch
 		if err := readCodexTranscript(&s, &told); err != nil {
 			t.Fatal(err)
 		}

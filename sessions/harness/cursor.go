@@ -12,8 +12,8 @@ type Cursor struct{}
 // Name is [CursorName].
 func (Cursor) Name() string { return CursorName }
 
-// Traits are none.
-func (Cursor) Traits() sessions.Traits { return sessions.Traits{} }
+// Capabilities are none.
+func (Cursor) Capabilities() sessions.Capabilities { return sessions.Capabilities{} }
 
 // Command refuses.
 func (c Cursor) Command(sessions.Launch) (sessions.Command, error) {

@@ -16,9 +16,9 @@ var (
 	geminiRule     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^─+$`) })
 )
 
-// Look reads the screen. It says ready only while the cursor stands in the box, which the rule above it and its pointer
+// ParseScreen reads the screen. It says ready only while the cursor stands in the box, which the rule above it and its pointer
 // show (0.61.0): dialogs take the box away.
-func (g Gemini) Look(s sessions.Screen) sessions.View {
+func (g Gemini) ParseScreen(s sessions.Screen) sessions.View {
 	lines := screenLines(s)
 	if isBlank(lines) {
 		return sessions.View{State: sessions.ViewStarting}

@@ -13,8 +13,6 @@ import (
 	"the-loop/sessions"
 )
 
-var _ sessions.Teller = Gemini{}
-
 // geminiCursor is how far Gemini's answers were read. As a string it is JSON.
 type geminiCursor struct {
 	Since        time.Time        `json:"since"`            // what was said before does not count
@@ -51,29 +49,29 @@ func (s geminiCursor) String() string {
 	return string(data)
 }
 
-// Told reads the files of the conversation, and follows /clear by the log. A file does not tell whether a text ends the turn
+// ReadTranscript reads the files of the conversation, and follows /clear by the log. A file does not tell whether a text ends the turn
 // until the next one comes: when nothing follows it for a while and the screen waits for text, it did.
-func (g Gemini) Told(ctx context.Context, talk sessions.Conversation, place string) (sessions.Told, error) {
-	s, err := newGeminiCursor(talk, place)
+func (g Gemini) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := newGeminiCursor(talk, string(since))
 	if err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
 	next, err := g.nextConversation(ctx, talk, &s)
 	if err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
-	var told sessions.Told
+	var told sessions.TranscriptBatch
 	if next != "" {
 		if err := s.read(&told); err != nil {
-			return sessions.Told{}, err
+			return sessions.TranscriptBatch{}, err
 		}
 		s.finishPending(&told) // nothing comes there any more
 		s.Conversation, s.LastKey, s.Turn = next, "", sessions.Turn{}
 	}
 	if err := s.readUntilIdle(ctx, talk, &told); err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
-	told.Next, told.Watch = s.String(), s.watchedFiles()
+	told.Next, told.WatchFiles = sessions.Offset(s.String()), s.watchedFiles()
 	return told, nil
 }
 
@@ -101,7 +99,7 @@ func (g Gemini) nextConversation(ctx context.Context, talk sessions.Conversation
 		s.Dir = r.projectDir
 	}
 	s.LogSeen = changed
-	now, err := g.Follow(ctx, talk)
+	now, err := g.TrackConversation(ctx, talk)
 	if err != nil || now == s.Conversation {
 		return "", err
 	}
@@ -135,13 +133,13 @@ func (s geminiCursor) watchedFiles() []string {
 
 // geminiPending is a text of which only what comes next tells whether it ended the turn.
 type geminiPending struct {
-	message sessions.Said
+	message sessions.AgentMessage
 	file    string
 	end     int64 // offset after all that was read with it
 }
 
 // hear reads the conversation on.
-func (s *geminiCursor) read(told *sessions.Told) error {
+func (s *geminiCursor) read(told *sessions.TranscriptBatch) error {
 	s.pending = nil
 	for _, file := range s.files() {
 		name := filepath.Base(file)
@@ -163,14 +161,14 @@ func (s *geminiCursor) read(told *sessions.Told) error {
 	return nil
 }
 
-func (s *geminiCursor) addMessage(told *sessions.Told, said sessions.Said) {
+func (s *geminiCursor) addMessage(told *sessions.TranscriptBatch, said sessions.AgentMessage) {
 	if !said.At.Before(s.Since) {
-		told.Said = append(told.Said, said)
+		told.Messages = append(told.Messages, said)
 	}
 }
 
 // settle takes the text that stands last: no turn runs any more.
-func (s *geminiCursor) finishPending(told *sessions.Told) {
+func (s *geminiCursor) finishPending(told *sessions.TranscriptBatch) {
 	if s.pending == nil {
 		return
 	}
@@ -190,7 +188,7 @@ const (
 )
 
 // attend reads to the end, and waits for the end of a turn whose last text stands there.
-func (s *geminiCursor) readUntilIdle(ctx context.Context, talk sessions.Conversation, told *sessions.Told) error {
+func (s *geminiCursor) readUntilIdle(ctx context.Context, talk sessions.Conversation, told *sessions.TranscriptBatch) error {
 	looking, cancel := context.WithTimeout(ctx, geminiIdleTimeout)
 	defer cancel()
 	for idle := 0; ; {
@@ -199,7 +197,7 @@ func (s *geminiCursor) readUntilIdle(ctx context.Context, talk sessions.Conversa
 			return err
 		}
 		switch {
-		case s.pending == nil, talk.Idle == nil:
+		case s.pending == nil, talk.IsIdle == nil:
 			return nil
 		case s.String() != before:
 			idle = 0
@@ -229,7 +227,7 @@ func (s *geminiCursor) waitIdle(ctx context.Context, talk sessions.Conversation)
 	case <-ctx.Done():
 		return false, ctx.Err()
 	case <-wait.C:
-		return talk.Idle(ctx)
+		return talk.IsIdle(ctx)
 	}
 }
 
@@ -274,7 +272,7 @@ func (l *geminiParser) parseLine(line []byte) {
 		l.flushLast(true)
 	case m.Type == "error" && l.turn.Working:
 		l.lastKey, l.turn = m.ID, l.turn.End(m.At)
-		l.messages = append(l.messages, sessions.Said{Text: m.text(), Final: true, Failed: true, At: m.At, Key: m.ID})
+		l.messages = append(l.messages, sessions.AgentMessage{Text: m.text(), Final: true, Failed: true, At: m.At, Key: m.ID})
 	case m.Type == "info" && m.text() == geminiCancelled:
 		l.flushLast(true)
 		l.turn = l.turn.End(m.At)
@@ -283,13 +281,13 @@ func (l *geminiParser) parseLine(line []byte) {
 
 // addMessage takes a message of the agent's.
 func (l *geminiParser) addMessage(m geminiMessage, start int64) {
-	l.turn = l.turn.Goes(m.At)
+	l.turn = l.turn.Continue(m.At)
 	again := len(l.pending) > 0 && l.pending[0].Key == m.ID
 	if !again {
 		l.flushLast(false)
 	}
 	if !again && m.ID != l.lastKey {
-		l.addPending(sessions.Said{Text: m.text(), At: m.At, Key: m.ID}, start)
+		l.addPending(sessions.AgentMessage{Text: m.text(), At: m.At, Key: m.ID}, start)
 	}
 	if len(m.Tools) > 0 {
 		l.flushLast(false)

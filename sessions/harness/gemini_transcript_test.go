@@ -42,8 +42,8 @@ func geminiTranscript() []string {
 var wantGeminiMessages = []string{"F one", "S I look", "F done", "E [API Error: 400]", "F I begin"}
 
 // readTranscript reads on from a place.
-func readTranscript(t interface{ Fatal(...any) }, h sessions.Teller, talk sessions.Conversation, told sessions.Told) sessions.Told {
-	next, err := h.Told(context.Background(), talk, told.Next)
+func readTranscript(t interface{ Fatal(...any) }, h sessions.Harness, talk sessions.Conversation, told sessions.TranscriptBatch) sessions.TranscriptBatch {
+	next, err := h.Capabilities().ReadTranscript(context.Background(), talk, told.Next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,29 +64,29 @@ func TestGeminisMessagesAreTheSameWheneverTheyAreRead(t *testing.T) {
 			t.Fatal(err) // nobody has said /clear lately: the processes need not be looked at
 		}
 		whole := strings.Join(geminiTranscript(), "\n") + "\n"
-		begin := sessions.Told{Next: geminiCursor{Since: talk.Started, Conversation: conversationA, Dir: dir, LogSeen: talk.Started.UnixNano()}.String()}
+		begin := sessions.TranscriptBatch{Next: sessions.Offset(geminiCursor{Since: talk.Started, Conversation: conversationA, Dir: dir, LogSeen: talk.Started.UnixNano()}.String())}
 		told := begin
-		var all []sessions.Said
+		var all []sessions.AgentMessage
 		for at := 0; at < len(whole); {
 			at = min(len(whole), at+rapid.IntRange(1, 700).Draw(r, "bytes"))
 			if err := os.WriteFile(geminiChatFile(dir, conversationA), []byte(whole[:at]), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			told = readTranscript(t, g, talk, told)
-			all = append(all, told.Said...)
+			all = append(all, told.Messages...)
 			if !json.Valid([]byte(told.Next)) {
 				t.Fatalf("the place is %q", told.Next)
 			}
 		}
-		if got := describeMessages(sessions.Told{Said: all}); !slices.Equal(got, wantGeminiMessages) {
+		if got := describeMessages(sessions.TranscriptBatch{Messages: all}); !slices.Equal(got, wantGeminiMessages) {
 			r.Errorf("heard %q; want %q", got, wantGeminiMessages)
 		}
 		if !told.Turn.Working {
 			r.Error("the last turn does not run")
 		}
 		once := readTranscript(t, g, talk, begin)
-		if !slices.Equal(once.Said, all) {
-			r.Errorf("read at once it is %+v, was %+v", once.Said, all)
+		if !slices.Equal(once.Messages, all) {
+			r.Errorf("read at once it is %+v, was %+v", once.Messages, all)
 		}
 	})
 }
@@ -96,10 +96,10 @@ func TestGeminisLastTextIsFinalWhenItsScreenWaitsForText(t *testing.T) {
 	g, talk, dir := geminiFolder(t, "[]")
 	talk.Started = time.Date(2026, 11, 30, 10, 43, 0, 0, time.UTC)
 	idle := false
-	talk.Idle = func(context.Context) (bool, error) { return idle, nil }
+	talk.IsIdle = func(context.Context) (bool, error) { return idle, nil }
 	lines := geminiTranscript()[:9] // up to the text before the tool
 	writeLines(t, geminiChatFile(dir, conversationA), lines...)
-	told := readTranscript(t, g, talk, sessions.Told{})
+	told := readTranscript(t, g, talk, sessions.TranscriptBatch{})
 	wantMessages(t, told, "F one")
 	if !told.Turn.Working {
 		t.Error("no turn runs while a tool is asked for")
@@ -120,21 +120,21 @@ func TestGeminiIsReadAfterAClearAndInTheFileOfAResumedConversation(t *testing.T)
 	t.Parallel()
 	g, talk, dir := geminiFolder(t, "[]")
 	talk.Started = time.Now().Add(-time.Minute)
-	talk.Idle = func(context.Context) (bool, error) { return false, nil }
+	talk.IsIdle = func(context.Context) (bool, error) { return false, nil }
 	now := func(format, text string) string {
 		return strings.NewReplacer("2026-11-30T10:43:18.549Z", time.Now().UTC().Format(time.RFC3339Nano),
 			"2026-11-30T10:43:14.414Z", time.Now().UTC().Format(time.RFC3339Nano)).Replace(strings.ReplaceAll(format, "%[1]s", text))
 	}
 	writeLines(t, geminiChatFile(dir, conversationA), geminiHead, now(geminiText, "before"))
-	told := readTranscript(t, g, talk, sessions.Told{})
+	told := readTranscript(t, g, talk, sessions.TranscriptBatch{})
 	wantMessages(t, told)
 	entry := `[{"sessionId":"` + conversationA + `","type":"user","message":"/clear","timestamp":"` + time.Now().UTC().Format(time.RFC3339Nano) + `"}]`
 	writeLines(t, filepath.Join(dir, "logs.json"), entry)
 	writeLines(t, geminiChatFile(dir, conversationB), now(strings.ReplaceAll(geminiHead, conversationA, conversationB), ""), now(geminiUser, "go"), now(geminiText, "after"), now(geminiUser, "on"))
 	told = readTranscript(t, g, talk, told)
 	wantMessages(t, told, "F before", "F after")
-	if !slices.Contains(told.Watch, geminiChatFile(dir, conversationB)) {
-		t.Errorf("watches %q", told.Watch)
+	if !slices.Contains(told.WatchFiles, geminiChatFile(dir, conversationB)) {
+		t.Errorf("watches %q", told.WatchFiles)
 	}
 	resumed := filepath.Join(dir, "chats", "session-2026-11-30T10-59-"+conversationB[:8]+".jsonl")
 	writeLines(t, resumed, now(strings.ReplaceAll(geminiHead, conversationA, conversationB), ""), now(geminiText, "resumed"), now(geminiUser, "more"))
@@ -145,17 +145,17 @@ func TestGeminisMissingFolderIsWatchedFor(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	g, talk := Gemini{Home: home}, sessions.Conversation{Session: sessionA, ID: conversationA, Cwd: "/srv/new", Started: time.Now()}
-	told := readTranscript(t, g, talk, sessions.Told{})
-	if want := filepath.Join(home, ".gemini", "projects.json"); !slices.Equal(told.Watch, []string{want}) {
-		t.Errorf("watches %q; want %q", told.Watch, want)
+	told := readTranscript(t, g, talk, sessions.TranscriptBatch{})
+	if want := filepath.Join(home, ".gemini", "projects.json"); !slices.Equal(told.WatchFiles, []string{want}) {
+		t.Errorf("watches %q; want %q", told.WatchFiles, want)
 	}
 }
 
 func TestInvalidGeminiCursorIsRefused(t *testing.T) {
 	t.Parallel()
 	g, talk, _ := geminiFolder(t, "[]")
-	for _, place := range []string{"x", "{}", `{"since":"2026-11-30T10:43:18Z","now":"../x"}`} {
-		if _, err := g.Told(t.Context(), talk, place); err == nil {
+	for _, place := range []sessions.Offset{"x", "{}", `{"since":"2026-11-30T10:43:18Z","now":"../x"}`} {
+		if _, err := g.ReadTranscript(t.Context(), talk, place); err == nil {
 			t.Errorf("%q is taken for a place", place)
 		}
 	}

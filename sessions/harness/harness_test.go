@@ -48,7 +48,7 @@ func TestTemplateWithoutResumeArgsCannotResume(t *testing.T) {
 	if _, err := tool.Command(sessions.Launch{Resume: true}); err != sessions.ErrCannotResume {
 		t.Errorf("Command: %v; want ErrCannotResume", err)
 	}
-	if tool.Traits().Resumes {
+	if tool.Capabilities().CanResume {
 		t.Error("Traits say that it resumes")
 	}
 }
@@ -85,16 +85,16 @@ func TestEvidenceCountsFromTheOffsetSoThatAnEqualEarlierTextProvesNothing(t *tes
 	a := SmallAgent{Dir: dir}
 	talk := sessions.Conversation{ID: "c1"}
 	said := smallagent.Entry{Type: smallagent.TypeUser, Text: "yes"}
-	taken := func(place, text string) bool {
+	taken := func(since sessions.Offset, text string) bool {
 		t.Helper()
-		ok, err := a.Taken(ctx, talk, place, sessions.Fingerprint(text))
+		ok, err := a.Accepted(ctx, talk, since, sessions.Fingerprint(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return ok
 	}
 	writeSmallAgentEntries(t, dir, "c1", said)
-	place, err := a.Place(ctx, talk)
+	place, err := a.Offset(ctx, talk)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,24 +112,24 @@ func TestEvidenceFollowsAConversationThatWasCleared(t *testing.T) {
 	ctx, dir := context.Background(), t.TempDir()
 	a := SmallAgent{Dir: dir}
 	talk := sessions.Conversation{ID: "c1"}
-	before, err := a.Place(ctx, talk)
+	before, err := a.Offset(ctx, talk)
 	if err != nil {
 		t.Fatal(err)
 	}
 	writeSmallAgentEntries(t, dir, "c1", smallagent.Entry{Type: smallagent.TypeClear, Conversation: "c2"})
 	writeSmallAgentEntries(t, dir, "c2", smallagent.Entry{Type: smallagent.TypeUser, Text: "after"})
-	if ok, err := a.Taken(ctx, talk, before, sessions.Fingerprint("after")); err != nil || !ok {
+	if ok, err := a.Accepted(ctx, talk, before, sessions.Fingerprint("after")); err != nil || !ok {
 		t.Errorf("Taken from before the clear = %v, %v", ok, err)
 	}
-	after, err := a.Place(ctx, talk)
-	if err != nil || !strings.HasPrefix(after, "c2@") {
+	after, err := a.Offset(ctx, talk)
+	if err != nil || !strings.HasPrefix(string(after), "c2@") {
 		t.Errorf("Place = %q, %v; want one in c2", after, err)
 	}
-	if ok, _ := a.Taken(ctx, talk, after, sessions.Fingerprint("after")); ok {
+	if ok, _ := a.Accepted(ctx, talk, after, sessions.Fingerprint("after")); ok {
 		t.Error("a text before the place is taken as proof")
 	}
-	for _, bad := range []string{"", "c1", "../../etc/passwd@0", "c1@x"} {
-		if _, err := a.Taken(ctx, talk, bad, "x"); err == nil {
+	for _, bad := range []sessions.Offset{"", "c1", "../../etc/passwd@0", "c1@x"} {
+		if _, err := a.Accepted(ctx, talk, bad, "x"); err == nil {
 			t.Errorf("Taken from %q: no error", bad)
 		}
 	}

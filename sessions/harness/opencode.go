@@ -23,23 +23,18 @@ type OpenCode struct {
 	Binary string // empty: opencode, from the pane's PATH
 }
 
-var (
-	_ sessions.Witness  = OpenCode{}
-	_ sessions.Looker   = OpenCode{}
-	_ sessions.Follower = OpenCode{}
-)
-
 // Name is [OpenCodeName].
 func (o OpenCode) Name() string { return OpenCodeName }
 
-// Traits are those of the program: "/" is a command also when it was pasted, "!" a mode of the shell when it is typed, and a
+// Capabilities are those of the program: "/" is a command also when it was pasted, "!" a mode of the shell when it is typed, and a
 // few words alone end it. A known command opens a list, and a submit that comes with the paste is lost (0 of 4 arrived at 0 ms,
 // all at 150 ms). With --session it leaves --prompt aside (1.18.33).
-func (o OpenCode) Traits() sessions.Traits {
-	return sessions.Traits{Submit: "\r", SubmitDelay: 200 * time.Millisecond, CommandPrefixes: []string{"/", "!"},
-		CommandWords: []string{"exit", "quit", ":q"}, Interrupt: "\x1b", Resumes: true, BareResume: true, AcceptTimeout: 10 * time.Second,
+func (o OpenCode) Capabilities() sessions.Capabilities {
+	return sessions.Capabilities{ParseScreen: o.ParseScreen, Input: o, ReadTranscript: o.ReadTranscript, TrackConversation: o.TrackConversation,
+		Submit: "\r", SubmitDelay: 200 * time.Millisecond, CommandPrefixes: []string{"/", "!"},
+		CommandWords: []string{"exit", "quit", ":q"}, Interrupt: "\x1b", CanResume: true, NoPromptOnResume: true, AcceptTimeout: 10 * time.Second,
 		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyTab, sessions.KeyBackTab},
-		Trailer: " ", CommandsUnseen: true}
+		Trailer: " ", CommandsUnrecorded: true}
 }
 
 // Command starts it, or continues a conversation whose id it gave.
@@ -113,9 +108,9 @@ func (r openCodePane) userTexts(ctx context.Context, cwd string, from int64) ([]
 	return texts, nil
 }
 
-// Follow finds the conversation that began with the first message that the program was given, or the only one that began
+// TrackConversation finds the conversation that began with the first message that the program was given, or the only one that began
 // since. Once that is known, the log tells which one the program has gone to with /new.
-func (o OpenCode) Follow(ctx context.Context, talk sessions.Conversation) (string, error) {
+func (o OpenCode) TrackConversation(ctx context.Context, talk sessions.Conversation) (string, error) {
 	r, ok := o.inspectPane(talk.Session)
 	if strings.HasPrefix(talk.ID, openCodePrefix) {
 		if !ok {
@@ -152,10 +147,10 @@ func resolveFolder(dir string) string {
 	return dir
 }
 
-// Place is now, in milliseconds. A [sessions.HeldError] until the first message has been there for a moment: what is typed
+// Offset is now, in milliseconds. A [sessions.HeldError] until the first message has been there for a moment: what is typed
 // into the first screen goes away with it.
-func (o OpenCode) Place(ctx context.Context, talk sessions.Conversation) (string, error) {
-	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
+func (o OpenCode) Offset(ctx context.Context, talk sessions.Conversation) (sessions.Offset, error) {
+	now := sessions.Offset(strconv.FormatInt(time.Now().UnixMilli(), 10))
 	r, ok := o.inspectPane(talk.Session)
 	if !ok || r.prompt == "" || time.Since(talk.Started) > openCodeStartTimeout {
 		return now, nil
@@ -173,12 +168,12 @@ func (o OpenCode) Place(ctx context.Context, talk sessions.Conversation) (string
 	return "", &sessions.HeldError{State: sessions.ViewStarting}
 }
 
-// Taken asks the database once the history has the text. The history alone proves nothing: it is common to all sessions, has
+// Accepted asks the database once the history has the text. The history alone proves nothing: it is common to all sessions, has
 // no times, leaves repetitions out, and has drafts that were cleared.
-func (o OpenCode) Taken(ctx context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
-	from, err := strconv.ParseInt(place, 10, 64)
+func (o OpenCode) Accepted(ctx context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+	from, err := strconv.ParseInt(string(since), 10, 64)
 	if err != nil {
-		return false, fmt.Errorf("%q is no place in opencode's database", place)
+		return false, fmt.Errorf("%q is no offset in opencode's database", since)
 	}
 	r, ok := o.inspectPane(talk.Session)
 	if !ok {

@@ -14,9 +14,9 @@ var (
 	openCodeWorking = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`esc (again to )?interrupt`) })
 )
 
-// Look reads the screen. It says ready only while the cursor stands in the box, which its lower edge shows: dialogs hide the
+// ParseScreen reads the screen. It says ready only while the cursor stands in the box, which its lower edge shows: dialogs hide the
 // cursor in the last corner of the screen, and the one for permissions takes the box away (1.18.33).
-func (o OpenCode) Look(s sessions.Screen) sessions.View {
+func (o OpenCode) ParseScreen(s sessions.Screen) sessions.View {
 	lines := screenLines(s)
 	if isBlank(lines) {
 		return sessions.View{State: sessions.ViewStarting}

@@ -13,8 +13,6 @@ import (
 	"the-loop/sessions"
 )
 
-var _ sessions.Teller = OpenCode{}
-
 // openCodeCursor is how far OpenCode's answers were read. As a string it is JSON. Where its files are is kept, so that what an
 // agent said last can be read when it has ended.
 type openCodeCursor struct {
@@ -52,28 +50,28 @@ func (s openCodeCursor) String() string {
 	return string(data)
 }
 
-// Told reads the database when the log tells of a turn, or when nothing does. The log also tells which conversations the
+// ReadTranscript reads the database when the log tells of a turn, or when nothing does. The log also tells which conversations the
 // program in the pane went to. Steps come as they are completed.
-func (o OpenCode) Told(ctx context.Context, talk sessions.Conversation, place string) (sessions.Told, error) {
-	s, err := newOpenCodeCursor(talk, place)
+func (o OpenCode) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := newOpenCodeCursor(talk, string(since))
 	if err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
 	if s.DB == "" || s.logGrowth() == 0 {
 		o.locateFiles(talk, &s)
 	}
 	if s.DB == "" {
-		return sessions.Told{Next: place, Turn: s.Turn}, nil // it has not begun yet
+		return sessions.TranscriptBatch{Next: since, Turn: s.Turn}, nil // it has not begun yet
 	}
-	told := sessions.Told{Watch: []string{s.Log}, Turn: s.Turn}
+	told := sessions.TranscriptBatch{WatchFiles: []string{s.Log}, Turn: s.Turn}
 	if news, err := o.followLog(ctx, talk, &s); err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	} else if news {
 		if err := s.read(ctx, &told); err != nil {
-			return sessions.Told{}, err
+			return sessions.TranscriptBatch{}, err
 		}
 	}
-	told.Next = s.String()
+	told.Next = sessions.Offset(s.String())
 	return told, nil
 }
 
@@ -104,7 +102,7 @@ func (o OpenCode) followLog(ctx context.Context, talk sessions.Conversation, s *
 	quiet := s.logGrowth() == 0
 	id := talk.ID
 	if !strings.HasPrefix(id, openCodePrefix) && (quiet || len(s.LastRead) == 0) {
-		if id, err = o.Follow(ctx, talk); err != nil {
+		if id, err = o.TrackConversation(ctx, talk); err != nil {
 			return false, err
 		}
 	}
@@ -134,7 +132,7 @@ func (o OpenCode) followLog(ctx context.Context, talk sessions.Conversation, s *
 const openCodeLogDelay = 5 * time.Second
 
 // hear reads what is new in the session's conversations.
-func (s *openCodeCursor) read(ctx context.Context, told *sessions.Told) error {
+func (s *openCodeCursor) read(ctx context.Context, told *sessions.TranscriptBatch) error {
 	if len(s.LastRead) == 0 {
 		return nil
 	}
@@ -151,13 +149,13 @@ func (s *openCodeCursor) read(ctx context.Context, told *sessions.Told) error {
 		}
 		s.addMessages(id, of, told)
 	}
-	slices.SortStableFunc(told.Said, func(a, b sessions.Said) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) })
+	slices.SortStableFunc(told.Messages, func(a, b sessions.AgentMessage) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) })
 	return nil
 }
 
 // take keeps what the messages of one conversation say, up to the first that is still being written. One that was never
 // completed although another came after it is of a program that was killed.
-func (s *openCodeCursor) addMessages(id string, rows []openCodeMessage, told *sessions.Told) {
+func (s *openCodeCursor) addMessages(id string, rows []openCodeMessage, told *sessions.TranscriptBatch) {
 	last := -1 // the newest of the agent's
 	for i, r := range rows {
 		if r.Role == "assistant" {
@@ -169,7 +167,7 @@ func (s *openCodeCursor) addMessages(id string, rows []openCodeMessage, told *se
 		taken = taken && (r.Role != "assistant" || r.Completed > 0 || r.Error != "" || i < last)
 		told.Turn = r.nextTurn(told.Turn)
 		if taken {
-			told.Said = append(told.Said, r.agentMessages()...)
+			told.Messages = append(told.Messages, r.agentMessages()...)
 			s.LastRead[id], s.Turn = openCodePosition{At: r.At, ID: r.ID}, told.Turn
 		}
 	}
@@ -189,25 +187,25 @@ func (m openCodeMessage) nextTurn(t sessions.Turn) sessions.Turn {
 	case m.Role == "user":
 		return t.Begin(at)
 	case m.continuesTurn():
-		return t.Goes(at)
+		return t.Continue(at)
 	default:
 		return t.End(time.UnixMilli(max(m.At, m.Completed)))
 	}
 }
 
 // said are the text of a message, and the error that ended the turn with it. Summaries of compacted conversations are left out.
-func (m openCodeMessage) agentMessages() []sessions.Said {
+func (m openCodeMessage) agentMessages() []sessions.AgentMessage {
 	if m.Role != "assistant" || m.Summary == "true" {
 		return nil
 	}
-	var all []sessions.Said
+	var all []sessions.AgentMessage
 	failed := m.Error != "" && m.Error != openCodeAborted
 	at := time.UnixMilli(max(m.At, m.Completed))
 	if text := strings.TrimSpace(m.Text); text != "" {
-		all = append(all, sessions.Said{Text: text, Final: !failed && !m.continuesTurn(), At: at, Key: m.ID})
+		all = append(all, sessions.AgentMessage{Text: text, Final: !failed && !m.continuesTurn(), At: at, Key: m.ID})
 	}
 	if failed {
-		all = append(all, sessions.Said{Text: orDefault(m.ErrorText, m.Error), Final: true, Failed: true, At: at, Key: m.ID + "!"})
+		all = append(all, sessions.AgentMessage{Text: orDefault(m.ErrorText, m.Error), Final: true, Failed: true, At: at, Key: m.ID + "!"})
 	}
 	return all
 }

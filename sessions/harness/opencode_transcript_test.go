@@ -61,19 +61,19 @@ func TestOpenCodesMessagesAreTheSameWheneverTheyAreRead(t *testing.T) {
 	id := rows[0].Conversation
 	rapid.Check(t, func(r *rapid.T) {
 		s := openCodeCursor{Since: time.UnixMilli(1), LastRead: map[string]openCodePosition{id: {}}}
-		var all []sessions.Said
-		var told sessions.Told
+		var all []sessions.AgentMessage
+		var told sessions.TranscriptBatch
 		for moment := 0; moment < 2*len(rows); {
 			moment = min(2*len(rows), moment+rapid.IntRange(1, 7).Draw(r, "moments"))
-			told = sessions.Told{Turn: s.Turn}
+			told = sessions.TranscriptBatch{Turn: s.Turn}
 			s.addMessages(id, rowsAfter(rowsAtMoment(rows, moment), s.LastRead[id]), &told)
-			all = append(all, told.Said...)
+			all = append(all, told.Messages...)
 			var err error
 			if s, err = newOpenCodeCursor(sessions.Conversation{}, s.String()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if got := describeMessages(sessions.Told{Said: all}); !slices.Equal(got, wantOpenCodeMessages) {
+		if got := describeMessages(sessions.TranscriptBatch{Messages: all}); !slices.Equal(got, wantOpenCodeMessages) {
 			r.Errorf("heard %q; want %q", got, wantOpenCodeMessages)
 		}
 		if !told.Turn.Working {
@@ -143,8 +143,8 @@ func TestTailOfALongLogBeginsWithAWholeLine(t *testing.T) {
 
 func TestInvalidOpenCodeCursorIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, place := range []string{"x", "{}", `{"since":"2026-11-30T10:43:18Z","logAt":-1}`} {
-		if _, err := (OpenCode{}).Told(t.Context(), sessions.Conversation{Session: sessionA}, place); err == nil {
+	for _, place := range []sessions.Offset{"x", "{}", `{"since":"2026-11-30T10:43:18Z","logAt":-1}`} {
+		if _, err := (OpenCode{}).ReadTranscript(t.Context(), sessions.Conversation{Session: sessionA}, place); err == nil {
 			t.Errorf("%q is taken for a place", place)
 		}
 	}

@@ -40,18 +40,18 @@ var inputKeys = struct{ command, file, why []string }{
 var terminalOnlyTools = []string{"AskUserQuestion", "ExitPlanMode"}
 
 // parsePermissionRequest reads a question from the report of it. One without a token cannot be answered, and is none.
-func parsePermissionRequest(r Report) (sessions.Ask, bool) {
+func parsePermissionRequest(r Report) (sessions.PermissionRequest, bool) {
 	var p permissionPayload
 	if r.Token == "" || json.Unmarshal(r.Payload, &p) != nil || p.Tool == "" {
-		return sessions.Ask{}, false
+		return sessions.PermissionRequest{}, false
 	}
-	a := sessions.Ask{Token: r.Token, At: r.At, Tool: p.Tool, Cwd: p.Cwd, Permit: !slices.Contains(terminalOnlyTools, p.Tool)}
+	a := sessions.PermissionRequest{Token: r.Token, At: r.At, Tool: p.Tool, Cwd: p.Cwd, Decidable: !slices.Contains(terminalOnlyTools, p.Tool)}
 	var input map[string]json.RawMessage
 	if json.Unmarshal(p.Input, &input) != nil {
 		a.Input = indentJSON(p.Input)
 		return a, true
 	}
-	a.Command, a.File, a.Why = takeString(input, inputKeys.command), takeString(input, inputKeys.file), takeString(input, inputKeys.why)
+	a.Command, a.File, a.Explanation = takeString(input, inputKeys.command), takeString(input, inputKeys.file), takeString(input, inputKeys.why)
 	if len(input) > 0 {
 		rest, _ := json.Marshal(input) // it was decoded from JSON
 		a.Input = indentJSON(rest)

@@ -17,10 +17,10 @@ import (
 // hookDialTimeout bounds what is asked of a hook that waits; it answers in a millisecond.
 const hookDialTimeout = 5 * time.Second
 
-// Attend holds a connection to the hook that waits for the ask's answer. The hook's end ends it.
-func (r Reports) Attend(ctx context.Context, _, token string, open func()) error {
+// WaitResolved holds a connection to the hook that waits for the ask's answer. The hook's end ends it.
+func (r Reports) WaitResolved(ctx context.Context, _, token string, open func()) error {
 	t, err := r.connectHook(ctx, token)
-	if errors.Is(err, sessions.ErrAskOver) {
+	if errors.Is(err, sessions.ErrPermissionEnded) {
 		return nil
 	}
 	if err != nil {
@@ -32,8 +32,8 @@ func (r Reports) Attend(ctx context.Context, _, token string, open func()) error
 	return ctx.Err()
 }
 
-// Answer hands the hook an answer and hears whether it was the first.
-func (r Reports) Answer(ctx context.Context, _ string, a sessions.Answer) error {
+// AnswerPermission hands the hook an answer and hears whether it was the first.
+func (r Reports) AnswerPermission(ctx context.Context, _ string, a sessions.PermissionDecision) error {
 	ctx, cancel := context.WithTimeout(ctx, hookDialTimeout)
 	defer cancel()
 	t, err := r.connectHook(ctx, a.Token)
@@ -46,7 +46,7 @@ func (r Reports) Answer(ctx context.Context, _ string, a sessions.Answer) error 
 		return fmt.Errorf("answer the agent: %w: %w", sessions.ErrInDoubt, err)
 	}
 	if !is.Accepted {
-		return sessions.ErrAskOver
+		return sessions.ErrPermissionEnded
 	}
 	return nil
 }
@@ -72,16 +72,16 @@ func (r Reports) connectHook(ctx context.Context, token string) (hookConn, error
 		if ctx.Err() != nil {
 			return hookConn{}, fmt.Errorf("reach the hook that waits: %w", ctx.Err())
 		}
-		return hookConn{}, sessions.ErrAskOver // it ended just now
+		return hookConn{}, sessions.ErrPermissionEnded // it ended just now
 	}
 	return t, nil
 }
 
-// dialHookSocket connects to a hook. [sessions.ErrAskOver] when there is none any more; what one that was killed left is removed.
+// dialHookSocket connects to a hook. [sessions.ErrPermissionEnded] when there is none any more; what one that was killed left is removed.
 func dialHookSocket(ctx context.Context, path string) (net.Conn, error) {
 	name, dir, err := shortSocketPath(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, sessions.ErrAskOver
+		return nil, sessions.ErrPermissionEnded
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reach the hook that waits: %w", err)
@@ -91,10 +91,10 @@ func dialHookSocket(ctx context.Context, path string) (net.Conn, error) {
 	c, err := dialer.DialContext(ctx, "unix", name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, sessions.ErrAskOver
+		return nil, sessions.ErrPermissionEnded
 	case errors.Is(err, syscall.ECONNREFUSED): // its token is known only since the hook listened
 		_ = os.Remove(path)
-		return nil, sessions.ErrAskOver
+		return nil, sessions.ErrPermissionEnded
 	case err != nil:
 		return nil, fmt.Errorf("reach the hook that waits: %w", err)
 	}

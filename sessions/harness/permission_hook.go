@@ -214,7 +214,7 @@ func (w *permissionWaiter) isAnswered() bool {
 func (w *permissionWaiter) acceptDecision(in hookMessage) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.answered || in.Verdict != sessions.VerdictLeave && !w.printDecision(in) {
+	if w.answered || in.Verdict != sessions.VerdictUndecided && !w.printDecision(in) {
 		return false
 	}
 	w.answered = true

@@ -32,7 +32,7 @@ type hookEnv struct {
 const hookSession = "s1"
 
 // newHookEnv starts a hook with that payload below a folder, and waits until it is reported.
-func newHookEnv(t *testing.T, root, payload string) (*hookEnv, sessions.Ask) {
+func newHookEnv(t *testing.T, root, payload string) (*hookEnv, sessions.PermissionRequest) {
 	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -64,20 +64,20 @@ func newHookEnv(t *testing.T, root, payload string) (*hookEnv, sessions.Ask) {
 }
 
 // asked waits for the ask in the reports.
-func (a *hookEnv) waitRequest() sessions.Ask {
+func (a *hookEnv) waitRequest() sessions.PermissionRequest {
 	a.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
-		noted, err := a.Noted(a.Context(), hookSession, "", time.Time{})
+		noted, err := a.ReadReports(a.Context(), hookSession, "", time.Time{})
 		if err != nil {
 			a.Fatal(err)
 		}
-		if len(noted.Asks) > 0 {
-			return noted.Asks[len(noted.Asks)-1]
+		if len(noted.PermissionRequests) > 0 {
+			return noted.PermissionRequests[len(noted.PermissionRequests)-1]
 		}
 		a.pause()
 	}
 	a.Fatal("nothing is asked")
-	return sessions.Ask{}
+	return sessions.PermissionRequest{}
 }
 
 func (a *hookEnv) pause() {
@@ -91,7 +91,7 @@ func (a *hookEnv) pause() {
 func (a *hookEnv) waitResolved(token string) <-chan error {
 	a.Helper()
 	open, over := make(chan struct{}), make(chan error, 1)
-	go func() { over <- a.Attend(a.Context(), hookSession, token, func() { close(open) }) }()
+	go func() { over <- a.WaitResolved(a.Context(), hookSession, token, func() { close(open) }) }()
 	select {
 	case <-open:
 	case err := <-over:
@@ -129,31 +129,31 @@ const permissionInput = `{"hook_event_name":"PermissionRequest","tool_name":"Bas
 func TestPermissionHookIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	for verdict, want := range map[sessions.Verdict]string{
-		sessions.VerdictAllow: `{"hookSpecificOutput":{"decision":{"behavior":"allow"},"hookEventName":"PermissionRequest"}}`,
-		sessions.VerdictDeny:  `{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"not \"now\""},"hookEventName":"PermissionRequest"}}`,
-		sessions.VerdictLeave: "",
+		sessions.VerdictAllow:     `{"hookSpecificOutput":{"decision":{"behavior":"allow"},"hookEventName":"PermissionRequest"}}`,
+		sessions.VerdictDeny:      `{"hookSpecificOutput":{"decision":{"behavior":"deny","message":"not \"now\""},"hookEventName":"PermissionRequest"}}`,
+		sessions.VerdictUndecided: "",
 	} {
 		t.Run(string(verdict), func(t *testing.T) {
 			t.Parallel()
 			a, ask := newHookEnv(t, t.TempDir(), permissionInput)
-			if diff := cmp.Diff(sessions.Ask{Token: ask.Token, At: ask.At, Tool: "Bash", Command: "touch X", Why: "why", Cwd: "/c", Permit: true, Input: "{\n  \"timeout\": 5\n}"}, ask); diff != "" {
+			if diff := cmp.Diff(sessions.PermissionRequest{Token: ask.Token, At: ask.At, Tool: "Bash", Command: "touch X", Explanation: "why", Cwd: "/c", Decidable: true, Input: "{\n  \"timeout\": 5\n}"}, ask); diff != "" {
 				t.Error(diff)
 			}
 			over := a.waitResolved(ask.Token)
-			answer := sessions.Answer{Token: ask.Token, Verdict: verdict, Reason: `not "now"`}
-			if err := a.Answer(t.Context(), hookSession, answer); err != nil {
+			answer := sessions.PermissionDecision{Token: ask.Token, Verdict: verdict, Reason: `not "now"`}
+			if err := a.AnswerPermission(t.Context(), hookSession, answer); err != nil {
 				t.Fatal(err)
 			}
-			if err := a.Answer(t.Context(), hookSession, answer); !errors.Is(err, sessions.ErrAskOver) {
+			if err := a.AnswerPermission(t.Context(), hookSession, answer); !errors.Is(err, sessions.ErrPermissionEnded) {
 				t.Errorf("a second answer: %v", err)
 			}
 			a.assertResolved(over)
 			if got := a.hookOutput(); got != want {
 				t.Errorf("the agent heard %q", got)
 			}
-			noted, err := a.Noted(t.Context(), hookSession, "", time.Time{})
+			noted, err := a.ReadReports(t.Context(), hookSession, "", time.Time{})
 			wants := 1
-			if verdict == sessions.VerdictLeave {
+			if verdict == sessions.VerdictUndecided {
 				wants = 0
 			}
 			if err != nil || len(noted.Answered) != wants || wants > 0 && (noted.Answered[0].Token != ask.Token || noted.Answered[0].Allow != (verdict == sessions.VerdictAllow)) {
@@ -197,10 +197,10 @@ func TestPermissionHookRequiresItsToken(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	if err := a.Answer(t.Context(), hookSession, sessions.Answer{Token: ask.Token, Verdict: "perhaps"}); !errors.Is(err, sessions.ErrAskOver) {
+	if err := a.AnswerPermission(t.Context(), hookSession, sessions.PermissionDecision{Token: ask.Token, Verdict: "perhaps"}); !errors.Is(err, sessions.ErrPermissionEnded) {
 		t.Errorf("no verdict: %v", err)
 	}
-	if err := a.Answer(t.Context(), hookSession, sessions.Answer{Token: ask.Token, Verdict: sessions.VerdictDeny}); err != nil {
+	if err := a.AnswerPermission(t.Context(), hookSession, sessions.PermissionDecision{Token: ask.Token, Verdict: sessions.VerdictDeny}); err != nil {
 		t.Errorf("the right one, after all that: %v", err)
 	}
 	if got := a.hookOutput(); !strings.Contains(got, `"deny"`) || strings.Contains(got, `"message":""`) {
@@ -222,10 +222,10 @@ func TestPermissionHookEndsWithItsAgent(t *testing.T) {
 			over := a.waitResolved(ask.Token)
 			leave(a)
 			a.assertResolved(over)
-			if err := a.Answer(t.Context(), hookSession, sessions.Answer{Token: ask.Token, Verdict: sessions.VerdictAllow}); !errors.Is(err, sessions.ErrAskOver) {
+			if err := a.AnswerPermission(t.Context(), hookSession, sessions.PermissionDecision{Token: ask.Token, Verdict: sessions.VerdictAllow}); !errors.Is(err, sessions.ErrPermissionEnded) {
 				t.Errorf("an answer after it: %v", err)
 			}
-			if err := a.Attend(t.Context(), hookSession, ask.Token, func() { t.Error("it is open") }); err != nil {
+			if err := a.WaitResolved(t.Context(), hookSession, ask.Token, func() { t.Error("it is open") }); err != nil {
 				t.Error(err)
 			}
 			a.assertNoSockets()
@@ -272,8 +272,8 @@ func TestDecisionThatNobodyReadsIsNotAccepted(t *testing.T) {
 	if err := a.agentOutput.Close(); err != nil {
 		t.Fatal(err)
 	}
-	err := a.Answer(t.Context(), hookSession, sessions.Answer{Token: ask.Token, Verdict: sessions.VerdictAllow})
-	if !errors.Is(err, sessions.ErrAskOver) {
+	err := a.AnswerPermission(t.Context(), hookSession, sessions.PermissionDecision{Token: ask.Token, Verdict: sessions.VerdictAllow})
+	if !errors.Is(err, sessions.ErrPermissionEnded) {
 		t.Errorf("Answer: %v", err)
 	}
 }
@@ -283,7 +283,7 @@ func TestPermissionSocketsWorkInLongPaths(t *testing.T) {
 	root := filepath.Join(t.TempDir(), strings.Repeat("deep/", 30))
 	a, ask := newHookEnv(t, root, permissionInput)
 	over := a.waitResolved(ask.Token)
-	if err := a.Answer(t.Context(), hookSession, sessions.Answer{Token: ask.Token, Verdict: sessions.VerdictAllow}); err != nil {
+	if err := a.AnswerPermission(t.Context(), hookSession, sessions.PermissionDecision{Token: ask.Token, Verdict: sessions.VerdictAllow}); err != nil {
 		t.Fatal(err)
 	}
 	a.assertResolved(over)
@@ -301,7 +301,7 @@ func TestTheSocketOfAKilledHookIsRemoved(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Attend(t.Context(), hookSession, "token", func() { t.Error("it is open") }); err != nil {
+	if err := r.WaitResolved(t.Context(), hookSession, "token", func() { t.Error("it is open") }); err != nil {
 		t.Error(err)
 	}
 	if left, err := os.ReadDir(r.PermissionDir); err != nil || len(left) > 0 {
@@ -360,10 +360,10 @@ func TestHookRemovesSocketsOfKilledHooks(t *testing.T) {
 
 func TestPermissionRequestIsParsedFromToolInput(t *testing.T) {
 	t.Parallel()
-	for payload, want := range map[string]sessions.Ask{
-		`{"tool_name":"Write","cwd":"/c","tool_input":{"file_path":"/c/x","content":"a\nb"}}`: {Tool: "Write", File: "/c/x", Cwd: "/c", Input: "{\n  \"content\": \"a\\nb\"\n}", Permit: true},
-		`{"tool_name":"mcp__x__y","tool_input":[1]}`:                                          {Tool: "mcp__x__y", Input: "[\n  1\n]", Permit: true},
-		`{"tool_name":"WebFetch","tool_input":{"command":7,"path":""}}`:                       {Tool: "WebFetch", Input: "{\n  \"command\": 7,\n  \"path\": \"\"\n}", Permit: true},
+	for payload, want := range map[string]sessions.PermissionRequest{
+		`{"tool_name":"Write","cwd":"/c","tool_input":{"file_path":"/c/x","content":"a\nb"}}`: {Tool: "Write", File: "/c/x", Cwd: "/c", Input: "{\n  \"content\": \"a\\nb\"\n}", Decidable: true},
+		`{"tool_name":"mcp__x__y","tool_input":[1]}`:                                          {Tool: "mcp__x__y", Input: "[\n  1\n]", Decidable: true},
+		`{"tool_name":"WebFetch","tool_input":{"command":7,"path":""}}`:                       {Tool: "WebFetch", Input: "{\n  \"command\": 7,\n  \"path\": \"\"\n}", Decidable: true},
 		`{"tool_name":"AskUserQuestion"}`:                                                     {Tool: "AskUserQuestion"},
 		`{"tool_name":"ExitPlanMode","tool_input":null}`:                                      {Tool: "ExitPlanMode"},
 	} {
@@ -396,15 +396,15 @@ func TestReportsAreReadFromAnOffset(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	noted, err := r.Noted(t.Context(), hookSession, "", time.Now())
-	if err != nil || len(noted.Asks) != 1 || cmp.Diff([]string{path}, noted.Watch) != "" {
+	noted, err := r.ReadReports(t.Context(), hookSession, "", time.Now())
+	if err != nil || len(noted.PermissionRequests) != 1 || cmp.Diff([]string{path}, noted.WatchFiles) != "" {
 		t.Errorf("what was asked before, and may be open: %+v, %v", noted, err)
 	}
-	if noted, err = r.Noted(t.Context(), hookSession, noted.Next, time.Time{}); err != nil || len(noted.Asks) != 0 {
+	if noted, err = r.ReadReports(t.Context(), hookSession, noted.Next, time.Time{}); err != nil || len(noted.PermissionRequests) != 0 {
 		t.Errorf("read twice: %+v, %v", noted, err)
 	}
-	for _, place := range []string{"x", "-1"} {
-		if _, err := r.Noted(t.Context(), hookSession, place, time.Time{}); err == nil {
+	for _, place := range []sessions.Offset{"x", "-1"} {
+		if _, err := r.ReadReports(t.Context(), hookSession, place, time.Time{}); err == nil {
 			t.Errorf("Noted from %q: no error", place)
 		}
 	}

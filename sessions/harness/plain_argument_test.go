@@ -64,7 +64,7 @@ func TestPrefixOfAPlainArgumentDoesNotAffectEvidence(t *testing.T) {
 	dir := t.TempDir()
 	writeSmallAgentEntries(t, dir, "c1", smallagent.Entry{Type: smallagent.TypeUser, Text: plainArgument("-x")})
 	a := SmallAgent{Dir: dir}
-	if ok, err := a.Taken(t.Context(), sessions.Conversation{ID: "c1"}, "c1@0", sessions.Fingerprint("-x")); err != nil || !ok {
+	if ok, err := a.Accepted(t.Context(), sessions.Conversation{ID: "c1"}, "c1@0", sessions.Fingerprint("-x")); err != nil || !ok {
 		t.Errorf("Taken = %v, %v", ok, err)
 	}
 }

@@ -61,7 +61,7 @@ func TestRealCodexsApprovalIsNeverGivenByAReply(t *testing.T) {
 func (s *agentEnv) testHoldAtDialog(marker string) {
 	s.Helper()
 	s.waitSteady(sessions.ViewDialog)
-	_, err := s.core.Submit(s.Context(), sessions.SayRequest{Ref: realRef, Text: "is it done?"})
+	_, err := s.core.Submit(s.Context(), sessions.SubmitRequest{Ref: realRef, Text: "is it done?"})
 	var held *sessions.HeldError
 	if !errors.As(err, &held) || !strings.Contains(strings.Join(held.Lines, "\n"), "touch") {
 		s.Fatalf("a reply at a dialog: %v (lines %q)", err, held)
@@ -95,7 +95,7 @@ func TestRealCodexsConversationIsFoundFollowedAndResumed(t *testing.T) {
 		t.Errorf("the model heard %q", s.model.UserTexts())
 	}
 	s.waitIdle()
-	if _, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
+	if _, err := s.core.Submit(t.Context(), sessions.SubmitRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
 		t.Logf("/clear: %v", err)
 	}
 	s.submit("in the second")

@@ -48,7 +48,7 @@ func TestRealGeminisConversationIsFollowedAndResumed(t *testing.T) {
 		t.Errorf("the model heard %q", s.model.UserTexts())
 	}
 	s.waitIdle()
-	if receipt, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil || receipt != sessions.ReceiptAccepted {
+	if receipt, err := s.core.Submit(t.Context(), sessions.SubmitRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil || receipt != sessions.ReceiptAccepted {
 		t.Errorf("/clear: %s, %v\n%s", receipt, err, s.screen())
 	}
 	s.submit("in the second")

@@ -12,7 +12,7 @@ import (
 // the others are refused.
 func (s *agentEnv) testKeysAtDialog(marker string) {
 	s.Helper()
-	traits := s.harness.Traits()
+	traits := s.harness.Capabilities()
 	for _, key := range sessions.KeyNames() {
 		if slices.Contains(traits.DenyKeys, key) {
 			continue

@@ -15,21 +15,21 @@ import (
 // pendingPermission is one that the real agent asks, and that is attended.
 type pendingPermission struct {
 	*agentEnv
-	sessions.Ask
+	sessions.PermissionRequest
 	resolved chan error
 }
 
 // asked waits for n more questions in the reports.
-func (s *agentEnv) waitRequests(place *string, n int) []*pendingPermission {
+func (s *agentEnv) waitRequests(place *sessions.Offset, n int) []*pendingPermission {
 	s.Helper()
 	var all []*pendingPermission
 	s.waitUntil("the question", func() bool {
-		noted, err := s.core.ReadReports(s.Context(), sessions.NotedRequest{Ref: realRef, Place: *place})
+		noted, err := s.core.ReadReports(s.Context(), sessions.ReportsRequest{Ref: realRef, Offset: *place})
 		if err != nil {
 			s.Fatal(err)
 		}
 		*place = noted.Next
-		for _, a := range noted.Asks {
+		for _, a := range noted.PermissionRequests {
 			all = append(all, s.waitOpen(a))
 		}
 		return len(all) >= n
@@ -37,11 +37,11 @@ func (s *agentEnv) waitRequests(place *string, n int) []*pendingPermission {
 	return all
 }
 
-func (s *agentEnv) waitOpen(a sessions.Ask) *pendingPermission {
-	q := &pendingPermission{agentEnv: s, Ask: a, resolved: make(chan error, 1)}
+func (s *agentEnv) waitOpen(a sessions.PermissionRequest) *pendingPermission {
+	q := &pendingPermission{agentEnv: s, PermissionRequest: a, resolved: make(chan error, 1)}
 	open := make(chan struct{})
 	go func() {
-		q.resolved <- s.core.WaitResolved(s.Context(), sessions.AttendRequest{Ref: realRef, ID: s.record().ID, Token: a.Token, Mark: a.Mark(), Open: func() { close(open) }})
+		q.resolved <- s.core.WaitResolved(s.Context(), sessions.WaitResolvedRequest{Ref: realRef, ID: s.record().ID, Token: a.Token, DialogExcerpt: a.DialogExcerpt(), OnOpen: func() { close(open) }})
 	}()
 	select {
 	case <-open:
@@ -52,8 +52,8 @@ func (s *agentEnv) waitOpen(a sessions.Ask) *pendingPermission {
 }
 
 func (q *pendingPermission) answer(v sessions.Verdict, reason string) error {
-	return q.core.AnswerPermission(q.Context(), sessions.AnswerRequest{Ref: realRef, ID: q.record().ID, Mark: q.Mark(),
-		Answer: sessions.Answer{Token: q.Token, Verdict: v, Reason: reason}})
+	return q.core.AnswerPermission(q.Context(), sessions.AnswerPermissionRequest{Ref: realRef, ID: q.record().ID, DialogExcerpt: q.DialogExcerpt(),
+		PermissionDecision: sessions.PermissionDecision{Token: q.Token, Verdict: v, Reason: reason}})
 }
 
 // assertResolved waits until it is heard that the question is over, and then no answer is taken.
@@ -67,7 +67,7 @@ func (q *pendingPermission) assertResolved() {
 	case <-time.After(20 * time.Second):
 		q.Fatalf("the end of the question is not heard\n%s", q.screen())
 	}
-	if err := q.answer(sessions.VerdictAllow, ""); !errors.Is(err, sessions.ErrAskOver) {
+	if err := q.answer(sessions.VerdictAllow, ""); !errors.Is(err, sessions.ErrPermissionEnded) {
 		q.Errorf("an answer after the end: %v", err)
 	}
 	if q.fileExists(permissionSocket(filepath.Join(q.root, "run", "ask"), q.Token)) {
@@ -84,11 +84,11 @@ func TestRealClaudesPermissionRequestIsAnsweredThroughItsHook(t *testing.T) {
 	t.Parallel()
 	s := newClaudeAgentEnv(t)
 	s.start()
-	place, allowed, denied := "", filepath.Join(s.def.Cwd, "ALLOWED"), filepath.Join(s.def.Cwd, "DENIED")
+	place, allowed, denied := sessions.Offset(""), filepath.Join(s.def.Cwd, "ALLOWED"), filepath.Join(s.def.Cwd, "DENIED")
 	s.submit("[[run touch " + allowed + "]]")
 	q := s.waitRequests(&place, 1)[0]
-	if q.Tool != "Bash" || q.Command != "touch "+allowed || q.Why != "as asked" || q.Cwd != s.def.Cwd || !q.Permit {
-		t.Errorf("asked %+v", q.Ask)
+	if q.Tool != "Bash" || q.Command != "touch "+allowed || q.Explanation != "as asked" || q.Cwd != s.def.Cwd || !q.Decidable {
+		t.Errorf("asked %+v", q.PermissionRequest)
 	}
 	s.waitState(sessions.ViewDialog) // the terminal can be used
 	if s.fileExists(allowed) {
@@ -122,7 +122,7 @@ func TestRealClaudesPermissionRequestEndsWhenTheTerminalAnswersIt(t *testing.T) 
 	t.Parallel()
 	s := newClaudeAgentEnv(t)
 	s.start()
-	place := ""
+	place := sessions.Offset("")
 	ask := func(command string) *pendingPermission {
 		t.Helper()
 		s.waitIdle()
@@ -166,13 +166,13 @@ func TestRealClaudesPermissionRequestsOfToolsAtOnce(t *testing.T) {
 	s := newClaudeAgentEnv(t)
 	s.start()
 	s.waitIdle()
-	place := ""
+	place := sessions.Offset("")
 	s.submit(`[[call WebFetch {"url":"http://127.0.0.1:1/first","prompt":"x"}]] [[call WebFetch {"url":"http://127.0.0.1:1/second","prompt":"x"}]]`)
 	qs := s.waitRequests(&place, 2)
 	s.waitState(sessions.ViewDialog)
 	for _, q := range qs {
 		if q.Tool != "WebFetch" || !strings.Contains(q.Input, "127.0.0.1:1") {
-			t.Errorf("asked %+v", q.Ask)
+			t.Errorf("asked %+v", q.PermissionRequest)
 		}
 		if err := q.answer(sessions.VerdictDeny, "no"); err != nil {
 			t.Errorf("each has its own answer: %v", err)
@@ -200,11 +200,11 @@ func TestRealClaudesChoicesAreNoPermissions(t *testing.T) {
 			}
 			s.start()
 			s.waitIdle()
-			place := ""
+			place := sessions.Offset("")
 			s.submit("[[call " + tool + " " + input + "]]")
 			q := s.waitRequests(&place, 1)[0]
-			if q.Tool != tool || q.Permit || q.Input == "" {
-				t.Errorf("asked %+v", q.Ask)
+			if q.Tool != tool || q.Decidable || q.Input == "" {
+				t.Errorf("asked %+v", q.PermissionRequest)
 			}
 			s.waitState(sessions.ViewDialog)
 			s.sendKeys("Escape")

@@ -36,7 +36,7 @@ func (s *agentEnv) rollingRestart(value string) {
 	if d := s.core.Drift(s.Context()); d.Stale != 1 || !slices.Equal(d.Rows[0].Stale, []string{"ROTATED"}) {
 		s.Errorf("before the roll: %+v", d)
 	}
-	rolled, err := s.core.RollingRestart(s.Context(), sessions.RollRequest{All: true})
+	rolled, err := s.core.RollingRestart(s.Context(), sessions.RollingRestartRequest{All: true})
 	if err != nil || len(rolled.Rows) != 1 || rolled.Rows[0].Outcome != sessions.OutcomeVerified {
 		s.Fatalf("%+v, %v\n%s", rolled, err, s.screen())
 	}
@@ -63,7 +63,7 @@ func TestRealClaudeIsRestartedOntoAnotherEnvironmentInItsConversation(t *testing
 		t.Errorf("the conversation is %s, was %s", now, first)
 	}
 	s.waitIdle()
-	if receipt, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil || receipt != sessions.ReceiptAccepted {
+	if receipt, err := s.core.Submit(t.Context(), sessions.SubmitRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil || receipt != sessions.ReceiptAccepted {
 		t.Errorf("/clear: %s, %v", receipt, err)
 	}
 	s.submit("after the clear")

@@ -55,7 +55,7 @@ func (s *agentEnv) testRespawns() {
 	for _, event := range []string{"the build failed: look at it", "- a list\n- with \"quotes\"", "--dangerously-skip-permissions", "!touch RAN", "/clear"} {
 		s.killAgent()
 		got := s.deliver(event)
-		event = strings.Replace(asTyped(event, s.harness.Traits()), `"ann"`, `"`+string(s.ref)+`"`, 1)
+		event = strings.Replace(asTyped(event, s.harness.Capabilities()), `"ann"`, `"`+string(s.ref)+`"`, 1)
 		if got.Row.Outcome != sessions.OutcomeResumed || got.Row.Conversation != conversation || s.record().Conversation != conversation {
 			s.Errorf("%q: %+v, the record has %s; want %s resumed\n%s", event, got, s.record().Conversation, conversation, s.screen())
 		}
@@ -70,7 +70,7 @@ func (s *agentEnv) testRespawns() {
 }
 
 // deliver delivers an event, which the agent's record must prove.
-func (s *agentEnv) deliver(text string) sessions.Delivered {
+func (s *agentEnv) deliver(text string) sessions.DeliveryResult {
 	s.Helper()
 	began := time.Now()
 	d, err := s.core.Deliver(s.Context(), sessions.DeliverRequest{Ref: s.ref, Text: text, Wait: time.Minute})

@@ -130,7 +130,7 @@ func (s *agentEnv) describeView() string {
 	if err != nil {
 		return err.Error()
 	}
-	view := s.harness.(sessions.Looker).Look(screen)
+	view := s.harness.Capabilities().ParseScreen(screen)
 	return fmt.Sprintf("it is %s, with %q in the box, the cursor at %d,%d", view.State, view.Box, screen.CursorX, screen.CursorY)
 }
 
@@ -141,7 +141,7 @@ func (s *agentEnv) view() sessions.View {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return s.harness.(sessions.Looker).Look(screen)
+	return s.harness.Capabilities().ParseScreen(screen)
 }
 
 // waitUntil waits for a condition, and shows the screen when it does not come.
@@ -188,14 +188,14 @@ func (s *agentEnv) waitSteady(want sessions.ViewState) {
 func (s *agentEnv) submit(text string) sessions.Receipt {
 	s.Helper()
 	var receipt sessions.Receipt
-	s.waitUntil("the text is taken: "+sessions.Sized(text, 60), func() bool {
+	s.waitUntil("the text is taken: "+sessions.Truncate(text, 60), func() bool {
 		var err error
-		receipt, err = s.core.Submit(s.Context(), sessions.SayRequest{Ref: realRef, Text: text, Speaker: "ann"})
+		receipt, err = s.core.Submit(s.Context(), sessions.SubmitRequest{Ref: realRef, Text: text, Sender: "ann"})
 		if held := (*sessions.HeldError)(nil); errors.As(err, &held) {
 			return false
 		}
 		if err != nil {
-			s.Fatalf("say %q: %v\n%s", sessions.Sized(text, 60), err, s.screen())
+			s.Fatalf("say %q: %v\n%s", sessions.Truncate(text, 60), err, s.screen())
 		}
 		return true
 	})
@@ -228,7 +228,7 @@ func mixedTexts() []string {
 }
 
 // asTyped is a text as the core types it for an agent with such commands.
-func asTyped(text string, traits sessions.Traits) string {
+func asTyped(text string, traits sessions.Capabilities) string {
 	bare := strings.TrimSpace(text)
 	for _, p := range traits.CommandPrefixes {
 		if strings.HasPrefix(bare, p) {
@@ -248,17 +248,17 @@ func (s *agentEnv) submitAll(want sessions.Receipt, texts []string) {
 	s.Helper()
 	for _, text := range texts {
 		if got := s.submit(text); got != want {
-			s.Errorf("%q: %s, want %s", sessions.Sized(text, 40), got, want)
+			s.Errorf("%q: %s, want %s", sessions.Truncate(text, 40), got, want)
 		}
 	}
 	s.waitUntil("the last text reaches the model", func() bool { return s.timesReceived("done.") > 0 })
 	times := map[string]int{}
 	for _, text := range texts {
-		times[normalizeSpace(asTyped(text, s.harness.Traits()))]++
+		times[normalizeSpace(asTyped(text, s.harness.Capabilities()))]++
 	}
 	for text, want := range times {
 		if n := s.timesReceived(text); n != want {
-			s.Errorf("the model heard %q %d times, not %d", sessions.Sized(text, 60), n, want)
+			s.Errorf("the model heard %q %d times, not %d", sessions.Truncate(text, 60), n, want)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(s.def.Cwd, "RAN")); err == nil {
@@ -301,7 +301,7 @@ func TestRealClaudeQueuesWhileItWorks(t *testing.T) {
 	if took := time.Since(began); took > 12*time.Second {
 		t.Errorf("the queue took %s: the turn was waited for", took)
 	}
-	_, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "too soon"})
+	_, err := s.core.Submit(t.Context(), sessions.SubmitRequest{Ref: realRef, Text: "too soon"})
 	if held := (*sessions.HeldError)(nil); !errors.As(err, &held) || held.State != sessions.ViewWorking {
 		t.Errorf("while one waits: %v", err)
 	}
@@ -309,13 +309,13 @@ func TestRealClaudeQueuesWhileItWorks(t *testing.T) {
 	rest := []string{"yes", "yes", long, "!touch RAN"}
 	for _, text := range rest {
 		if got := s.submit(text); got != sessions.ReceiptAccepted {
-			t.Errorf("%q: %s", sessions.Sized(text, 40), got)
+			t.Errorf("%q: %s", sessions.Truncate(text, 40), got)
 		}
 	}
 	s.waitUntil("the last one reaches the model", func() bool { return s.timesReceived(`From "ann": !touch RAN`) == 1 })
 	for text, n := range map[string]int{"queued one": 1, "yes": 2, long: 1, "too soon": 0} {
 		if got := s.timesReceived(text); got != n {
-			t.Errorf("the model heard %q %d times, not %d", sessions.Sized(text, 40), got, n)
+			t.Errorf("the model heard %q %d times, not %d", sessions.Truncate(text, 40), got, n)
 		}
 	}
 }
@@ -327,7 +327,7 @@ func TestRealClaudesPermissionDialogIsNeverAnsweredByAReply(t *testing.T) {
 	marker := filepath.Join(s.def.Cwd, "APPROVED")
 	s.submit("[[run touch " + marker + "]]")
 	s.waitState(sessions.ViewDialog)
-	_, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "is it done?"})
+	_, err := s.core.Submit(t.Context(), sessions.SubmitRequest{Ref: realRef, Text: "is it done?"})
 	var held *sessions.HeldError
 	if !errors.As(err, &held) || !strings.Contains(strings.Join(held.Lines, "\n"), "touch") {
 		t.Fatalf("a reply at a dialog: %v (lines %q)", err, held)
@@ -351,7 +351,7 @@ func TestRealClaudesClearIsFollowedAndItsConversationResumed(t *testing.T) {
 	first := s.start().Conversation
 	s.submit("before the clear")
 	s.waitUntil("/clear is taken", func() bool {
-		receipt, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true})
+		receipt, err := s.core.Submit(t.Context(), sessions.SubmitRequest{Ref: realRef, Text: "/clear", Raw: true})
 		held := (*sessions.HeldError)(nil)
 		if err != nil && !errors.As(err, &held) || err == nil && receipt != sessions.ReceiptAccepted {
 			t.Fatalf("/clear: %s, %v", receipt, err)
@@ -401,7 +401,7 @@ func TestRealClaudesTrustDialogHoldsEveryText(t *testing.T) {
 	s.newCore(c, s.env)
 	s.start()
 	s.waitState(sessions.ViewDialog)
-	_, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "hello"})
+	_, err := s.core.Submit(t.Context(), sessions.SubmitRequest{Ref: realRef, Text: "hello"})
 	if held := (*sessions.HeldError)(nil); !errors.As(err, &held) {
 		t.Errorf("a text at the trust dialog: %v", err)
 	}
@@ -415,8 +415,8 @@ func TestRealClaudesTrustDialogHoldsEveryText(t *testing.T) {
 // chatKeyClaude is Claude Code with the key that its sessions were started with.
 type chatKeyClaude struct{ Claude }
 
-func (c chatKeyClaude) Traits() sessions.Traits {
-	traits := c.Claude.Traits()
+func (c chatKeyClaude) Capabilities() sessions.Capabilities {
+	traits := c.Claude.Capabilities()
 	traits.Submit, traits.SubmitDelay = chatKeyBytes, chatDelay
 	return traits
 }
@@ -433,17 +433,17 @@ func TestRealClaudesChatKeyAnswersNoDialog(t *testing.T) {
 	s.start()
 	for _, text := range []string{"one", "two\nlines", "!touch RAN", strings.Repeat("a long text ", 500)} {
 		if got := s.submit(text); got != sessions.ReceiptAccepted {
-			t.Errorf("%q: %s", sessions.Sized(text, 40), got)
+			t.Errorf("%q: %s", sessions.Truncate(text, 40), got)
 		}
 	}
-	if key, _, err := c.SubmitKey(t.Context(), s.record().Talk()); err != nil || key != chatKeyBytes {
+	if key, _, err := c.SubmitKey(t.Context(), s.record().AgentConversation()); err != nil || key != chatKeyBytes {
 		t.Errorf("SubmitKey = %q, %v", key, err)
 	}
 	marker := filepath.Join(s.def.Cwd, "APPROVED")
 	s.submit("[[run touch " + marker + "]]")
 	s.waitState(sessions.ViewDialog)
 	for range 3 {
-		err := s.term.Deliver(t.Context(), sessions.Delivery{Target: s.record().Target(), Text: "yes", Submit: chatKeyBytes, Delay: time.Millisecond})
+		err := s.term.Paste(t.Context(), sessions.Paste{Target: s.record().Target(), Text: "yes", Submit: chatKeyBytes, Delay: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -72,7 +72,7 @@ func (s *agentEnv) submitTrickyText(h trickyText) {
 	var err error
 	held := (*sessions.HeldError)(nil)
 	pollUntil(ctx, func() bool {
-		receipt, err = s.core.Submit(ctx, sessions.SayRequest{Ref: realRef, Text: h.text, Speaker: "ann"})
+		receipt, err = s.core.Submit(ctx, sessions.SubmitRequest{Ref: realRef, Text: h.text, Sender: "ann"})
 		return !errors.As(err, &held)
 	})
 	if err != nil || receipt != sessions.ReceiptAccepted {

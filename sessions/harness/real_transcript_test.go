@@ -12,7 +12,7 @@ import (
 )
 
 // said reads on from a place until the real agent has said as many texts.
-func (s *agentEnv) waitMessages(q *sessions.ToldRequest, n int) []string {
+func (s *agentEnv) waitMessages(q *sessions.TranscriptRequest, n int) []string {
 	s.Helper()
 	var all []string
 	s.waitUntil("the agent's texts", func() bool {
@@ -23,13 +23,13 @@ func (s *agentEnv) waitMessages(q *sessions.ToldRequest, n int) []string {
 }
 
 // told reads on from a place to what there is.
-func (s *agentEnv) readMessages(q *sessions.ToldRequest) []string {
+func (s *agentEnv) readMessages(q *sessions.TranscriptRequest) []string {
 	s.Helper()
 	told, err := s.core.ReadTranscript(s.Context(), *q)
 	if err != nil {
 		s.Fatal(err)
 	}
-	q.Place = told.Next
+	q.Offset = told.Next
 	return describeMessages(told)
 }
 
@@ -51,7 +51,7 @@ func (s *agentEnv) waitReports(events ...string) {
 func TestRealClaudesAnswersAreReadAlsoAfterAClearARestartAndAKill(t *testing.T) {
 	t.Parallel()
 	s := newClaudeAgentEnv(t)
-	q := &sessions.ToldRequest{Ref: realRef, Since: time.Now()}
+	q := &sessions.TranscriptRequest{Ref: realRef, Since: time.Now()}
 	s.start()
 	if got := s.waitMessages(q, 1); len(got) != 1 || got[0][:2] != "F " {
 		t.Errorf("to the first prompt: %q", got)
@@ -65,7 +65,7 @@ func TestRealClaudesAnswersAreReadAlsoAfterAClearARestartAndAKill(t *testing.T) 
 		t.Errorf("an error: %q", got)
 	}
 	s.waitIdle()
-	if _, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
+	if _, err := s.core.Submit(t.Context(), sessions.SubmitRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.submit("after the clear")
@@ -102,7 +102,7 @@ func TestRealClaudesAnswersAreReadAlsoAfterAClearARestartAndAKill(t *testing.T) 
 func TestRealCodexsAnswersAreReadAlsoAfterANewConversationAndARestart(t *testing.T) {
 	t.Parallel()
 	s := newCodexAgentEnv(t)
-	q := &sessions.ToldRequest{Ref: realRef, Since: time.Now()}
+	q := &sessions.TranscriptRequest{Ref: realRef, Since: time.Now()}
 	s.start()
 	if got := s.waitMessages(q, 1); len(got) != 1 || got[0][:2] != "F " {
 		t.Errorf("to the first prompt: %q", got)
@@ -116,7 +116,7 @@ func TestRealCodexsAnswersAreReadAlsoAfterANewConversationAndARestart(t *testing
 		t.Errorf("an error: %q", got)
 	}
 	s.waitIdle()
-	if _, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/new", Raw: true}); err != nil {
+	if _, err := s.core.Submit(t.Context(), sessions.SubmitRequest{Ref: realRef, Text: "/new", Raw: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.waitState(sessions.ViewReady)
@@ -135,7 +135,7 @@ func TestRealCodexsAnswersAreReadAlsoAfterANewConversationAndARestart(t *testing
 func TestRealOpenCodesAnswersAreReadAlsoAfterANewConversationAndARestart(t *testing.T) {
 	t.Parallel()
 	s := newOpenCodeAgentEnv(t)
-	q := &sessions.ToldRequest{Ref: realRef, Since: time.Now()}
+	q := &sessions.TranscriptRequest{Ref: realRef, Since: time.Now()}
 	s.start()
 	if got := s.waitMessages(q, 1); len(got) != 1 || got[0][:2] != "F " {
 		t.Errorf("to the first prompt: %q", got)
@@ -148,7 +148,7 @@ func TestRealOpenCodesAnswersAreReadAlsoAfterANewConversationAndARestart(t *test
 	}
 	s.waitIdle()
 	first := s.record().Conversation
-	if _, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/new", Raw: true}); err != nil {
+	if _, err := s.core.Submit(t.Context(), sessions.SubmitRequest{Ref: realRef, Text: "/new", Raw: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.submit("in the new one")
@@ -156,7 +156,7 @@ func TestRealOpenCodesAnswersAreReadAlsoAfterANewConversationAndARestart(t *test
 		t.Errorf("after /new: %q", got)
 	}
 	s.stop()
-	if told, err := s.core.ReadTranscript(t.Context(), *q); err != nil || len(told.Said) > 0 || told.Turn.Working {
+	if told, err := s.core.ReadTranscript(t.Context(), *q); err != nil || len(told.Messages) > 0 || told.Turn.Working {
 		t.Errorf("of a run that has ended: %+v, %v", told, err)
 	}
 	if row := s.start(); row.Outcome != sessions.OutcomeResumed || row.Conversation == first {
@@ -171,7 +171,7 @@ func TestRealOpenCodesAnswersAreReadAlsoAfterANewConversationAndARestart(t *test
 func TestRealGeminisAnswersAreReadAlsoAfterAClearAndARestart(t *testing.T) {
 	t.Parallel()
 	s := newGeminiAgentEnv(t)
-	q := &sessions.ToldRequest{Ref: realRef, Since: time.Now()}
+	q := &sessions.TranscriptRequest{Ref: realRef, Since: time.Now()}
 	s.start()
 	if got := s.waitMessages(q, 1); len(got) != 1 || got[0][:2] != "F " {
 		t.Errorf("to the first prompt: %q", got)
@@ -190,7 +190,7 @@ func TestRealGeminisAnswersAreReadAlsoAfterAClearAndARestart(t *testing.T) {
 		t.Errorf("an error: %q", got)
 	}
 	s.waitIdle()
-	if _, err := s.core.Submit(t.Context(), sessions.SayRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
+	if _, err := s.core.Submit(t.Context(), sessions.SubmitRequest{Ref: realRef, Text: "/clear", Raw: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.submit("after the clear")

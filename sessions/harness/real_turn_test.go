@@ -8,14 +8,14 @@ import (
 )
 
 // waitTurn reads on until the real agent's record says that a turn runs, or none.
-func (s *agentEnv) waitTurn(q *sessions.ToldRequest, what string, works bool) {
+func (s *agentEnv) waitTurn(q *sessions.TranscriptRequest, what string, works bool) {
 	s.Helper()
 	s.waitUntil(what, func() bool {
 		told, err := s.core.ReadTranscript(s.Context(), *q)
 		if err != nil {
 			s.Fatal(err)
 		}
-		q.Place = told.Next
+		q.Offset = told.Next
 		return told.Turn.Working == works
 	})
 }
@@ -23,7 +23,7 @@ func (s *agentEnv) waitTurn(q *sessions.ToldRequest, what string, works bool) {
 // testTurns has the real agent go through a turn that it ends, and one that Escape ends in that state of the screen.
 func (s *agentEnv) testTurns(long string, state sessions.ViewState) {
 	s.Helper()
-	q := &sessions.ToldRequest{Ref: realRef, Since: time.Now()}
+	q := &sessions.TranscriptRequest{Ref: realRef, Since: time.Now()}
 	s.start()
 	s.waitMessages(q, 1)
 	s.waitTurn(q, "the first turn is over", false)

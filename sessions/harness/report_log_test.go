@@ -297,7 +297,7 @@ func TestReportsAreRemovedWithTheirSession(t *testing.T) {
 		}
 	}
 	c := Claude{ReportDir: r.Dir, Hook: []string{"x"}, Index: r.Index}
-	if now, err := c.Follow(t.Context(), sessions.Conversation{ID: conversationA, Session: sessionA}); now != conversationA || err != nil {
+	if now, err := c.TrackConversation(t.Context(), sessions.Conversation{ID: conversationA, Session: sessionA}); now != conversationA || err != nil {
 		t.Fatalf("%q, %v", now, err)
 	}
 	if err := r.Remove(t.Context(), sessionA); err != nil {
@@ -327,7 +327,7 @@ func BenchmarkReportIndex(b *testing.B) {
 		writeOldReportFile(b, path, size)
 		c := Claude{ReportDir: dir, Hook: []string{"x"}, Index: &ReportIndex{}}
 		look[name] = func() {
-			if _, err := c.Follow(b.Context(), sessions.Conversation{ID: "old1", Session: name}); err != nil {
+			if _, err := c.TrackConversation(b.Context(), sessions.Conversation{ID: "old1", Session: name}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -30,23 +30,23 @@ type FilePayload struct {
 	Comment string `json:"comment,omitempty"`
 }
 
-// Noted reads the reports of a session from a place on: an offset in its file. Those with a token wait for an answer.
-func (r Reports) Noted(_ context.Context, session, place string, since time.Time) (sessions.Noted, error) {
+// ReadReports reads the reports of a session from a place on: an offset in its file. Those with a token wait for an answer.
+func (r Reports) ReadReports(_ context.Context, session string, after sessions.Offset, since time.Time) (sessions.ReportBatch, error) {
 	path, err := ReportPath(r.Dir, session)
 	if err != nil {
-		return sessions.Noted{}, err
+		return sessions.ReportBatch{}, err
 	}
-	from, err := parseReportOffset(place)
+	from, err := parseReportOffset(after)
 	if err != nil {
-		return sessions.Noted{}, err
+		return sessions.ReportBatch{}, err
 	}
 	reports, end, err := ReadReports(path, from)
 	if err != nil {
-		return sessions.Noted{}, err
+		return sessions.ReportBatch{}, err
 	}
-	noted := sessions.Noted{Next: strconv.FormatInt(end, 10), Watch: []string{path}}
+	noted := sessions.ReportBatch{Next: reportOffset(end), WatchFiles: []string{path}}
 	for _, report := range reports {
-		if place == "" && report.Token == "" && report.At.Before(since) {
+		if after == "" && report.Token == "" && report.At.Before(since) {
 			continue
 		}
 		addReport(&noted, report)
@@ -67,33 +67,36 @@ func (r Reports) Remove(_ context.Context, session string) error {
 	return nil
 }
 
-func parseReportOffset(place string) (int64, error) {
-	if place == "" {
+// reportOffset is an offset in a session's reports, as others keep it.
+func reportOffset(n int64) sessions.Offset { return sessions.Offset(strconv.FormatInt(n, 10)) }
+
+func parseReportOffset(o sessions.Offset) (int64, error) {
+	if o == "" {
 		return 0, nil
 	}
-	from, err := strconv.ParseInt(place, 10, 64)
+	from, err := strconv.ParseInt(string(o), 10, 64)
 	if err != nil || from < 0 {
-		return 0, fmt.Errorf("%q is no place in a session's reports", place)
+		return 0, fmt.Errorf("%q is no offset in a session's reports", o)
 	}
 	return from, nil
 }
 
 // addReport adds what a report says. What does not parse says nothing.
-func addReport(n *sessions.Noted, r Report) {
+func addReport(n *sessions.ReportBatch, r Report) {
 	switch r.Event {
 	case EventPermissionRequest:
 		if a, ok := parsePermissionRequest(r); ok {
-			n.Asks = append(n.Asks, a)
+			n.PermissionRequests = append(n.PermissionRequests, a)
 		}
 	case EventFile:
 		var f FilePayload
 		if json.Unmarshal(r.Payload, &f) == nil && f.Path != "" {
-			n.Files = append(n.Files, sessions.NotedFile{Path: f.Path, Comment: f.Comment, At: r.At})
+			n.Files = append(n.Files, sessions.ReportedFile{Path: f.Path, Comment: f.Comment, At: r.At})
 		}
 	case EventPermissionAnswered:
 		var a answeredPayload
 		if json.Unmarshal(r.Payload, &a) == nil && r.Token != "" {
-			n.Answered = append(n.Answered, sessions.Answered{Token: r.Token, Allow: a.Allow, At: r.At})
+			n.Answered = append(n.Answered, sessions.AnsweredPermission{Token: r.Token, Allow: a.Allow, At: r.At})
 		}
 	}
 }

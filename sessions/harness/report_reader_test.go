@@ -27,15 +27,15 @@ func TestReportedFilesAreReadOnceAndFromTheirBeginningOn(t *testing.T) {
 	add(at, `{"path":"a.txt","comment":"look"}`)
 	add(at, `{"path":7}`)
 	add(at, `{}`)
-	first, err := r.Noted(context.Background(), id, "", at.Add(-time.Minute))
+	first, err := r.ReadReports(context.Background(), id, "", at.Add(-time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]sessions.NotedFile{{Path: "a.txt", Comment: "look", At: at}}, first.Files); diff != "" {
+	if diff := cmp.Diff([]sessions.ReportedFile{{Path: "a.txt", Comment: "look", At: at}}, first.Files); diff != "" {
 		t.Error(diff)
 	}
 	add(at, `{"path":"b.txt"}`)
-	next, err := r.Noted(context.Background(), id, first.Next, at)
+	next, err := r.ReadReports(context.Background(), id, first.Next, at)
 	if err != nil || len(next.Files) != 1 || next.Files[0].Path != "b.txt" {
 		t.Errorf("%+v, %v", next, err)
 	}

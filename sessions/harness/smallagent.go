@@ -31,10 +31,11 @@ type SmallAgent struct {
 // Name is [SmallAgentName].
 func (a SmallAgent) Name() string { return SmallAgentName }
 
-// Traits are those of the program: "!" and "/" begin commands, and so do two words alone.
-func (a SmallAgent) Traits() sessions.Traits {
-	return sessions.Traits{Submit: "\r", Clear: "\x15", MoveKeys: moveKeys(), DenyKeys: denyKeys(), CommandPrefixes: []string{"!", "/"},
-		CommandWords: []string{"exit", "quit"}, Resumes: true, Asks: len(a.Hook) > 0 && a.PermissionDir != "", AcceptTimeout: time.Second}
+// Capabilities are those of the program: "!" and "/" begin commands, and so do two words alone.
+func (a SmallAgent) Capabilities() sessions.Capabilities {
+	return sessions.Capabilities{ParseScreen: a.ParseScreen, Input: a, ReadTranscript: a.ReadTranscript,
+		Submit: "\r", ClearLine: "\x15", MoveKeys: moveKeys(), DenyKeys: denyKeys(), CommandPrefixes: []string{"!", "/"},
+		CommandWords: []string{"exit", "quit"}, CanResume: true, ReportsPermissions: len(a.Hook) > 0 && a.PermissionDir != "", AcceptTimeout: time.Second}
 }
 
 // Command starts it in its folder of conversations.
@@ -61,8 +62,8 @@ func (a SmallAgent) Command(l sessions.Launch) (sessions.Command, error) {
 	return sessions.Command{Argv: argv, Env: a.Env}, nil
 }
 
-// Look reads its screen.
-func (a SmallAgent) Look(s sessions.Screen) sessions.View {
+// ParseScreen reads its screen.
+func (a SmallAgent) ParseScreen(s sessions.Screen) sessions.View {
 	screen, ok := smallagent.ParseScreen(s.Text)
 	if !ok {
 		return sessions.View{State: sessions.ViewStarting}
@@ -79,21 +80,21 @@ func (a SmallAgent) Look(s sessions.Screen) sessions.View {
 	return view
 }
 
-// Place is the end of the record, as "conversation@offset". A conversation that /clear ended goes on in another one.
-func (a SmallAgent) Place(_ context.Context, c sessions.Conversation) (string, error) {
+// Offset is the end of the record, as "conversation@offset". A conversation that /clear ended goes on in another one.
+func (a SmallAgent) Offset(_ context.Context, c sessions.Conversation) (sessions.Offset, error) {
 	id, offset, err := a.eachEntry(c.ID, 0, func(smallagent.Entry) {})
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s@%d", id, offset), nil
+	return sessions.Offset(fmt.Sprintf("%s@%d", id, offset)), nil
 }
 
-// Taken looks for a message with that sum after place.
-func (a SmallAgent) Taken(_ context.Context, _ sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
-	id, at, ok := strings.Cut(place, "@")
+// Accepted looks for a message with that sum after place.
+func (a SmallAgent) Accepted(_ context.Context, _ sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+	id, at, ok := strings.Cut(string(since), "@")
 	offset, err := strconv.ParseInt(at, 10, 64)
 	if !ok || err != nil || !sessions.ValidConversation(id) {
-		return false, fmt.Errorf("%q is no place in a record", place)
+		return false, fmt.Errorf("%q is no offset in a transcript", since)
 	}
 	found := false
 	_, _, err = a.eachEntry(id, offset, func(e smallagent.Entry) {

@@ -11,33 +11,31 @@ import (
 	"the-loop/sessions/harness/smallagent"
 )
 
-var _ sessions.Teller = SmallAgent{}
-
-// Told reads its record. Each of its answers ends a turn.
-func (a SmallAgent) Told(_ context.Context, c sessions.Conversation, place string) (sessions.Told, error) {
-	s, err := newCursor(c, place)
+// ReadTranscript reads its record. Each of its answers ends a turn.
+func (a SmallAgent) ReadTranscript(_ context.Context, c sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := newCursor(c, since)
 	if err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
-	var told sessions.Told
+	var told sessions.TranscriptBatch
 	if err := a.readFrom(&s, &told); err != nil {
-		return sessions.Told{}, err
+		return sessions.TranscriptBatch{}, err
 	}
 	if c.ID != s.Recorded {
 		from, talk := s.Conversation, c.ID
 		if s.Recorded = talk; !a.leadsTo(talk, from) { // a fresh conversation, which nothing leads to
 			s.Conversation, s.Offset, s.Since, s.Queued, s.Turn = talk, 0, time.Time{}, 0, sessions.Turn{}
 			if err := a.readFrom(&s, &told); err != nil {
-				return sessions.Told{}, err
+				return sessions.TranscriptBatch{}, err
 			}
 		}
 	}
-	told.Next, told.Watch, told.Turn = s.String(), []string{smallagent.TranscriptPath(a.Dir, s.Conversation)}, s.Turn
+	told.Next, told.WatchFiles, told.Turn = sessions.Offset(s.String()), []string{smallagent.TranscriptPath(a.Dir, s.Conversation)}, s.Turn
 	return told, nil
 }
 
 // hear reads on from a spot to the end of what is there, and moves it there.
-func (a SmallAgent) readFrom(s *transcriptCursor, told *sessions.Told) error {
+func (a SmallAgent) readFrom(s *transcriptCursor, told *sessions.TranscriptBatch) error {
 	for range maxClears {
 		entries, end, err := smallagent.ReadTranscript(smallagent.TranscriptPath(a.Dir, s.Conversation), s.Offset)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +48,7 @@ func (a SmallAgent) readFrom(s *transcriptCursor, told *sessions.Told) error {
 		for _, e := range entries {
 			s.advanceTurn(e)
 			if e.Type == smallagent.TypeAgent && !e.At.Before(s.Since) {
-				told.Said = append(told.Said, sessions.Said{Text: e.Text, Final: true, At: e.At,
+				told.Messages = append(told.Messages, sessions.AgentMessage{Text: e.Text, Final: true, At: e.At,
 					Key: fmt.Sprintf("%s.%d.%d", s.Conversation, e.Seq, e.At.UnixNano())})
 			}
 			if e.Type == smallagent.TypeClear && sessions.ValidConversation(e.Conversation) {

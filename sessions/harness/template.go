@@ -28,10 +28,10 @@ type Template struct {
 // Name is the key in the configuration.
 func (t Template) Name() string { return t.Title }
 
-// Traits are what the configuration says of it.
-func (t Template) Traits() sessions.Traits {
-	return sessions.Traits{Submit: "\r", SubmitDelay: t.SubmitDelay, CommandPrefixes: slices.Clone(t.CommandPrefixes),
-		Resumes: t.ResumeArgs != nil, BareStart: !slices.Contains(t.Args, "{prompt}"), BareResume: !slices.Contains(t.ResumeArgs, "{prompt}")}
+// Capabilities are what the configuration says of it.
+func (t Template) Capabilities() sessions.Capabilities {
+	return sessions.Capabilities{Submit: "\r", SubmitDelay: t.SubmitDelay, CommandPrefixes: slices.Clone(t.CommandPrefixes),
+		CanResume: t.ResumeArgs != nil, NoPromptOnStart: !slices.Contains(t.Args, "{prompt}"), NoPromptOnResume: !slices.Contains(t.ResumeArgs, "{prompt}")}
 }
 
 // Command fills the template in. An argument that is only {prompt} goes away when there is no prompt. Neither the prompt nor

@@ -28,10 +28,10 @@ func TestMessagesThatAProgramReportsAreReadOnce(t *testing.T) {
 		}
 	}
 	report(talk.Started.Add(-time.Minute), EventAgentMessage, "old", true)
-	none := readTranscript(t, h, talk, sessions.Told{})
+	none := readTranscript(t, h, talk, sessions.TranscriptBatch{})
 	wantMessages(t, none)
-	if !slices.Equal(none.Watch, []string{path}) {
-		t.Errorf("watches %q", none.Watch)
+	if !slices.Equal(none.WatchFiles, []string{path}) {
+		t.Errorf("watches %q", none.WatchFiles)
 	}
 	report(time.Now(), EventAgentMessage, "I look", false)
 	report(time.Now(), EventAgentMessage, "I look", false)
@@ -41,10 +41,10 @@ func TestMessagesThatAProgramReportsAreReadOnce(t *testing.T) {
 	told := readTranscript(t, h, talk, none)
 	wantMessages(t, told, "S I look", "S I look", "F done")
 	wantMessages(t, readTranscript(t, h, talk, told))
-	if again := readTranscript(t, h, talk, none); !slices.Equal(again.Said, told.Said) {
-		t.Errorf("read again it is %+v, was %+v", again.Said, told.Said)
+	if again := readTranscript(t, h, talk, none); !slices.Equal(again.Messages, told.Messages) {
+		t.Errorf("read again it is %+v, was %+v", again.Messages, told.Messages)
 	}
-	if _, err := h.Told(t.Context(), talk, "x"); err == nil {
+	if _, err := h.ReadTranscript(t.Context(), talk, "x"); err == nil {
 		t.Error("a place that is none is taken")
 	}
 }

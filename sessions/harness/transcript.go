@@ -36,9 +36,9 @@ func parseCursor(place string) (transcriptCursor, error) {
 }
 
 // newCursor is where reading goes on: at the place, or at the moment from which on it counts.
-func newCursor(c sessions.Conversation, place string) (transcriptCursor, error) {
+func newCursor(c sessions.Conversation, place sessions.Offset) (transcriptCursor, error) {
 	if place != "" {
-		return parseCursor(place)
+		return parseCursor(string(place))
 	}
 	if !sessions.ValidConversation(c.ID) {
 		return transcriptCursor{}, fmt.Errorf("%q is no id of a conversation", c.ID)
@@ -50,14 +50,14 @@ func newCursor(c sessions.Conversation, place string) (transcriptCursor, error) 
 // waits, and reading goes on from it the next time.
 type turnParser struct {
 	turn          sessions.Turn
-	messages      []sessions.Said
-	pending       []sessions.Said
+	messages      []sessions.AgentMessage
+	pending       []sessions.AgentMessage
 	offset        int64 // offset of the line
 	pendingOffset int64 // offset of the first line that waits; -1: none does
 }
 
 // addPending has a text wait for the next line. start is the offset of its own.
-func (l *turnParser) addPending(s sessions.Said, start int64) {
+func (l *turnParser) addPending(s sessions.AgentMessage, start int64) {
 	if s.Text == "" {
 		return
 	}

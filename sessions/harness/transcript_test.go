@@ -27,9 +27,9 @@ const (
 )
 
 // heard tells for each text what it is: F final, S a step, E an error.
-func describeMessages(told sessions.Told) []string {
+func describeMessages(told sessions.TranscriptBatch) []string {
 	var all []string
-	for _, s := range told.Said {
+	for _, s := range told.Messages {
 		mark := "S"
 		if s.Failed {
 			mark = "E"
@@ -41,13 +41,13 @@ func describeMessages(told sessions.Told) []string {
 	return all
 }
 
-func wantMessages(t *testing.T, told sessions.Told, want ...string) {
+func wantMessages(t *testing.T, told sessions.TranscriptBatch, want ...string) {
 	t.Helper()
 	if got := describeMessages(told); !slices.Equal(got, want) {
 		t.Errorf("heard %q; want %q", got, want)
 	}
 	keys := map[string]bool{}
-	for _, s := range told.Said {
+	for _, s := range told.Messages {
 		if s.Key == "" || keys[s.Key] || s.At.IsZero() {
 			t.Errorf("%q has the key %q and the time %s", s.Text, s.Key, s.At)
 		}
@@ -61,9 +61,9 @@ func (k *claudeEnv) appendMessage(id, format, text string) {
 	k.appendLine(id, fmt.Sprintf(format, time.Now().UTC().Format(time.RFC3339Nano), text), "")
 }
 
-func (k *claudeEnv) read(place string) sessions.Told {
+func (k *claudeEnv) read(since sessions.Offset) sessions.TranscriptBatch {
 	k.t.Helper()
-	told, err := k.claude.Told(k.t.Context(), k.Conversation, place)
+	told, err := k.claude.ReadTranscript(k.t.Context(), k.Conversation, since)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -88,13 +88,13 @@ func TestClaudesMessagesAreReadOnceWithTheirKind(t *testing.T) {
 	wantMessages(t, told, "S I look", "F done", "E API Error: 400")
 	wantMessages(t, k.read(told.Next))
 	again := k.read(none.Next)
-	for i := range again.Said {
-		if again.Said[i] != told.Said[i] {
-			t.Errorf("read again it is %+v, was %+v", again.Said[i], told.Said[i])
+	for i := range again.Messages {
+		if again.Messages[i] != told.Messages[i] {
+			t.Errorf("read again it is %+v, was %+v", again.Messages[i], told.Messages[i])
 		}
 	}
-	if !slices.Contains(told.Watch, k.transcriptFile(conversationA)) {
-		t.Errorf("watches %q", told.Watch)
+	if !slices.Contains(told.WatchFiles, k.transcriptFile(conversationA)) {
+		t.Errorf("watches %q", told.WatchFiles)
 	}
 }
 
@@ -153,8 +153,8 @@ func TestClaudeWithoutHooksIsReadInAFreshConversation(t *testing.T) {
 func TestInvalidCursorIsRefused(t *testing.T) {
 	t.Parallel()
 	k := newClaudeEnv(t)
-	for _, place := range []string{"x", "{}", `{"talk":"../a","now":"b"}`, `{"talk":"a","now":"b","at":-1}`} {
-		if _, err := k.claude.Told(t.Context(), k.Conversation, place); err == nil {
+	for _, place := range []sessions.Offset{"x", "{}", `{"talk":"../a","now":"b"}`, `{"talk":"a","now":"b","at":-1}`} {
+		if _, err := k.claude.ReadTranscript(t.Context(), k.Conversation, place); err == nil {
 			t.Errorf("%q is taken for a place", place)
 		}
 	}
@@ -184,9 +184,9 @@ func TestTheSmallAgentIsReadAcrossClearsAndInAFreshConversation(t *testing.T) {
 	t.Parallel()
 	a := SmallAgent{Dir: t.TempDir()}
 	c := sessions.Conversation{ID: "a", Started: time.Now()}
-	tell := func(place string) sessions.Told {
+	tell := func(since sessions.Offset) sessions.TranscriptBatch {
 		t.Helper()
-		told, err := a.Told(context.Background(), c, place)
+		told, err := a.ReadTranscript(context.Background(), c, since)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -197,8 +197,8 @@ func TestTheSmallAgentIsReadAcrossClearsAndInAFreshConversation(t *testing.T) {
 	appendSmallAgentEntries(t, a.Dir, "b", "agent two")
 	place = tell(place.Next)
 	wantMessages(t, place, "F one", "F two")
-	if want := filepath.Join(a.Dir, "b.jsonl"); !slices.Equal(place.Watch, []string{want}) {
-		t.Errorf("watches %q; want %q", place.Watch, want)
+	if want := filepath.Join(a.Dir, "b.jsonl"); !slices.Equal(place.WatchFiles, []string{want}) {
+		t.Errorf("watches %q; want %q", place.WatchFiles, want)
 	}
 	c.ID = "b" // the record has caught up
 	appendSmallAgentEntries(t, a.Dir, "b", "agent three")

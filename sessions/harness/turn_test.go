@@ -21,7 +21,7 @@ const (
 )
 
 // wantTurn compares what is told of the turn: works, or the reason why it does not.
-func wantTurn(t *testing.T, what string, told sessions.Told, works bool) {
+func wantTurn(t *testing.T, what string, told sessions.TranscriptBatch, works bool) {
 	t.Helper()
 	turn := told.Turn
 	if turn.Working != works {
@@ -108,11 +108,11 @@ func TestCodexsTurnFollowsItsEvents(t *testing.T) {
 		if _, err := fmt.Fprintln(f, fmt.Sprintf(line, time.Now().Format(time.RFC3339Nano), what)); err != nil {
 			t.Fatal(err)
 		}
-		told := sessions.Told{}
+		told := sessions.TranscriptBatch{}
 		if err := readCodexTranscript(&s, &told); err != nil {
 			t.Fatal(err)
 		}
-		wantTurn(t, what, sessions.Told{Turn: s.Turn}, works)
+		wantTurn(t, what, sessions.TranscriptBatch{Turn: s.Turn}, works)
 	}
 	const begins = `{"timestamp":%q,"type":"event_msg","payload":{"type":"task_started","turn_id":"%s"}}`
 	const aborts = `{"timestamp":%q,"type":"event_msg","payload":{"type":"turn_aborted","reason":"%s"}}`
@@ -129,11 +129,11 @@ func TestTheSmallAgentsTurnsFollowOneAnother(t *testing.T) {
 	t.Parallel()
 	a := SmallAgent{Dir: t.TempDir()}
 	c := sessions.Conversation{ID: "a", Started: time.Now()}
-	place := ""
+	place := sessions.Offset("")
 	step := func(what string, works bool, id string, entries ...string) {
 		t.Helper()
 		appendSmallAgentEntries(t, a.Dir, id, entries...)
-		told, err := a.Told(t.Context(), c, place)
+		told, err := a.ReadTranscript(t.Context(), c, place)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,33 +12,37 @@ import (
 	"github.com/gofrs/flock"
 
 	"the-loop/sessions"
+	"the-loop/sessions/statefile"
 )
 
-// botPatience is how long the bot's lock is tried: as long as somebody who asks [Registry.BotRunning] may have it.
-const botPatience = 100 * time.Millisecond
+// botLockTimeout is how long the bot's lock is tried: as long as somebody who asks [Registry.BotRunning] may have it.
+const botLockTimeout = 100 * time.Millisecond
 
 // BotInfo is what a bot says of itself when it takes the lock.
 type BotInfo struct {
 	Started time.Time
-	App     string // id of the Slack app; may be empty
+	App     string // id of the chat app; may be empty
 }
 
 // BotState is what a bot last said of itself. Whether it is alive is the lock's word, not the file's.
 type BotState struct {
 	PID         int       `json:"pid"`
-	App         string    `json:"app,omitempty"`  // id of the Slack app
+	App         string    `json:"app,omitempty"`  // id of the chat app
 	Team        string    `json:"team,omitempty"` // id of the workspace
 	Started     time.Time `json:"started,omitzero"`
 	Written     time.Time `json:"written,omitzero"` // when this was said
 	Connected   bool      `json:"connected"`
 	LastFrame   time.Time `json:"lastFrame,omitzero"` // of the socket, pings included
-	Connections int       `json:"connections"`        // of the app, as Slack counts them; more than one: another bot has it too
+	Connections int       `json:"connections"`        // of the app, as the chat service counts them; more than one: another bot has it too
 	ConfigError string    `json:"configError,omitempty"`
 	Problem     string    `json:"problem,omitempty"` // what keeps it from doing its work, in words
 	Bound       int       `json:"bound"`             // threads that are bound to a session
 	Unposted    int       `json:"unposted"`          // messages that wait to be posted
 	Unread      int       `json:"unread"`            // threads that are still to be read
 }
+
+// botFormat is how the bot's state is stored. The first one had no version.
+var botFormat = statefile.Format[BotState]{Version: 1, Migrations: map[int]statefile.Migration{0: statefile.NoChange}}
 
 // BotHeldError says that a bot runs on this root already. What the holder has not said is zero.
 type BotHeldError struct {
@@ -58,13 +61,13 @@ func (e *BotHeldError) Error() string {
 		text += ", since " + e.Started.Format(time.RFC3339)
 	}
 	if e.App != "" {
-		text += ", Slack app " + e.App
+		text += ", app " + e.App
 	}
 	return text
 }
 
-// botHolder is what stands in the bot's lock file.
-type botHolder struct {
+// botLockNote is what stands in the bot's lock file.
+type botLockNote struct {
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started,omitzero"`
 	App     string    `json:"app,omitempty"`
@@ -76,25 +79,25 @@ func (r *Registry) AcquireBot(ctx context.Context, info BotInfo) (release func()
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("take the bot's lock: %w", err)
 	}
-	wait, cancel := context.WithTimeout(ctx, botPatience)
+	wait, cancel := context.WithTimeout(ctx, botLockTimeout)
 	defer cancel()
-	who := botHolder{PID: os.Getpid(), Started: info.Started, App: info.App}
-	release, err = acquire(wait, r.botLock(), who, minPause)
+	who := botLockNote{PID: os.Getpid(), Started: info.Started, App: info.App}
+	release, err = acquire(wait, r.botLock(), who, lockPollMin)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("take the bot's lock: %w", err)
 	case release == nil:
-		state := r.heldBy()
+		state := r.holderState()
 		return nil, &BotHeldError{Root: r.root, PID: state.PID, Started: state.Started, App: state.App}
 	}
-	sweepTemps(filepath.Dir(r.botFile()), time.Now())
+	statefile.Sweep(filepath.Dir(r.botFile()), time.Now())
 	return release, nil
 }
 
-// heldBy is what is known of the bot that has the lock. What a bot before it left in the file does not count.
-func (r *Registry) heldBy() BotState {
-	var h botHolder
-	if !readInto(r.botLock(), &h) {
+// holderState is what is known of the bot that has the lock. What a bot before it left in the file does not count.
+func (r *Registry) holderState() BotState {
+	var h botLockNote
+	if !readLockNote(r.botLock(), &h) {
 		return BotState{}
 	}
 	if state, err := r.readBot(); err == nil && state.PID == h.PID && state.Started.Equal(h.Started) {
@@ -103,9 +106,9 @@ func (r *Registry) heldBy() BotState {
 	return BotState{PID: h.PID, Started: h.Started, App: h.App}
 }
 
-// WriteBot replaces bot.json. Only the bot that has the lock may call it, with the PID and Started of the lock.
+// WriteBot replaces bot.json, also one that cannot be read: what an earlier bot said does not count any more. Only the bot that has the lock may call it, with the PID and Started of the lock.
 func (r *Registry) WriteBot(state BotState) error {
-	if err := writeJSON(r.botFile(), state); err != nil {
+	if err := botFormat.Replace(r.botFile(), state); err != nil {
 		return fmt.Errorf("write the bot's state: %w", err)
 	}
 	return nil
@@ -114,12 +117,12 @@ func (r *Registry) WriteBot(state BotState) error {
 // BotRunning tells whether a bot has the lock of this root, with what it said last; of one that is gone, with its last
 // words. An error means that the lock could not be asked, or that the state of a bot that is gone cannot be read.
 func (r *Registry) BotRunning() (state BotState, alive bool, err error) {
-	alive, err = r.botHeld()
+	alive, err = r.isBotLocked()
 	switch {
 	case err != nil:
 		return BotState{}, false, fmt.Errorf("ask for the bot: %w", err)
 	case alive:
-		return r.heldBy(), true, nil
+		return r.holderState(), true, nil
 	}
 	state, err = r.readBot()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -128,8 +131,8 @@ func (r *Registry) BotRunning() (state BotState, alive bool, err error) {
 	return state, false, err
 }
 
-// botHeld asks with a shared lock, so that two who ask at once do not take each other for a bot.
-func (r *Registry) botHeld() (bool, error) {
+// isBotLocked asks with a shared lock, so that two who ask at once do not take each other for a bot.
+func (r *Registry) isBotLocked() (bool, error) {
 	probe := flock.New(r.botLock(), flock.SetFlag(os.O_RDONLY))
 	free, err := probe.TryRLock()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -142,16 +145,9 @@ func (r *Registry) botHeld() (bool, error) {
 }
 
 func (r *Registry) readBot() (BotState, error) {
-	data, err := readFile(r.botFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return BotState{}, err
+	state, err := botFormat.Load(r.botFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return BotState{}, &sessions.UnreadableError{Path: r.botFile(), Err: withoutPath(err)}
 	}
-	var state BotState
-	if err == nil {
-		err = json.Unmarshal(data, &state)
-	}
-	if err != nil {
-		return BotState{}, &sessions.UnreadableError{Path: r.botFile(), Err: reason(err)}
-	}
-	return state, nil
+	return state, err
 }

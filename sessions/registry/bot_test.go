@@ -13,10 +13,10 @@ import (
 	"the-loop/sessions"
 )
 
-func TestSecondBotIsRefusedWithTheFirstOnesName(t *testing.T) {
+func TestSecondBotIsRefusedNamingTheFirst(t *testing.T) {
 	t.Parallel()
 	r := New(t.TempDir())
-	bot := spawn(t, roleBot, r.root)
+	bot := startChild(t, roleBot, r.root)
 	_, err := r.AcquireBot(t.Context(), BotInfo{})
 	var held *BotHeldError
 	if !errors.As(err, &held) {
@@ -30,7 +30,7 @@ func TestSecondBotIsRefusedWithTheFirstOnesName(t *testing.T) {
 			t.Errorf("%v does not name %s", err, part)
 		}
 	}
-	bot.end(t)
+	bot.finish(t)
 	release, err := r.AcquireBot(t.Context(), BotInfo{})
 	if err != nil {
 		t.Fatalf("after its end: %v", err)
@@ -41,7 +41,7 @@ func TestSecondBotIsRefusedWithTheFirstOnesName(t *testing.T) {
 func TestBotIsAliveAsLongAsItHasTheLock(t *testing.T) {
 	t.Parallel()
 	r := New(t.TempDir())
-	bot := spawn(t, roleBot, r.root)
+	bot := startChild(t, roleBot, r.root)
 	state, alive, err := r.BotRunning()
 	if err != nil || !alive || state.PID != bot.Process.Pid || state.Connections != 1 {
 		t.Errorf("running: %+v, %v, %v", state, alive, err)

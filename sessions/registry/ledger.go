@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,9 +13,13 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/statefile"
 )
 
 var _ sessions.Ledgers = (*Registry)(nil)
+
+// ledgerFormat is how a ledger is stored.
+var ledgerFormat = statefile.Format[sessions.Ledger]{Version: sessions.LedgerVersion}
 
 func (r *Registry) ledgersDir() string { return filepath.Join(r.root, "deliveries") }
 
@@ -32,20 +35,20 @@ func ledgerName(ref sessions.Ref) string {
 	return strings.TrimSuffix(lockName(string(ref)), ".lock") + extension
 }
 
-// otherSpellings are ledgers that were written before the spellings of a ref were one work item's: their names have capitals.
+// legacyLedgers are ledgers that were written before the spellings of a ref were one work item's: their names have capitals.
 // None comes up any more, so that one look is enough.
-type otherSpellings struct {
-	mu     sync.Mutex // guards the fields that follow
-	looked bool
-	files  map[sessions.Ref][]string // paths by [sessions.Ref.APIKey]
+type legacyLedgers struct {
+	mu      sync.Mutex // guards the fields that follow
+	scanned bool
+	files   map[sessions.Ref][]string // paths by [sessions.Ref.Key]
 }
 
-// of are the files of that work item which are still there.
-func (o *otherSpellings) of(dir string, ref sessions.Ref) ([]string, error) {
+// find are the files of that work item which are still there.
+func (o *legacyLedgers) find(dir string, ref sessions.Ref) ([]string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.looked {
-		if err := o.look(dir); err != nil {
+	if !o.scanned {
+		if err := o.scan(dir); err != nil {
 			return nil, err
 		}
 	}
@@ -58,47 +61,46 @@ func (o *otherSpellings) of(dir string, ref sessions.Ref) ([]string, error) {
 	return there, nil
 }
 
-// look finds the files whose names are not as they are written now.
-func (o *otherSpellings) look(dir string) error {
+// scan finds the files whose names are not as they are written now.
+func (o *legacyLedgers) scan(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	o.looked, o.files = true, map[sessions.Ref][]string{}
+	o.scanned, o.files = true, map[sessions.Ref][]string{}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		if ref := ledgerOf(path).Key(); ref != "" && ledgerName(ref) != e.Name() {
+		if ref := ledgerRef(path).Key(); ref != "" && ledgerName(ref) != e.Name() {
 			o.files[ref] = append(o.files[ref], path)
 		}
 	}
 	return nil
 }
 
-// ledgerOf is the work item whose ledger a file is, by its name; one that was too long is a digest, and only what is in it
+// ledgerRef is the work item whose ledger a file is, by its name; one that was too long is a digest, and only what is in it
 // tells. Empty: it is no ledger, or cannot be read.
-func ledgerOf(path string) sessions.Ref {
+func ledgerRef(path string) sessions.Ref {
 	name, isLedger := strings.CutSuffix(filepath.Base(path), extension)
 	ref, err := url.PathUnescape(name)
 	if isLedger && err == nil {
 		return sessions.Ref(ref)
 	}
 	var l sessions.Ledger
-	data, err := readFile(path)
-	if !isLedger || !strings.HasPrefix(name, "%sha256-") || err != nil || json.Unmarshal(data, &l) != nil {
-		return ""
+	if isLedger && strings.HasPrefix(name, "%sha256-") {
+		l, _ = ledgerFormat.Load(path)
 	}
 	return l.Ref
 }
 
-// ledgerFile is the file that holds the ledger now, or will. Two of one work item are an [*sessions.UnreadableError]: neither
+// locateLedger is the file that holds the ledger now, or will. Two of one work item are an [*sessions.UnreadableError]: neither
 // counts alone, and nobody said that they belong together.
-func (r *Registry) ledgerFile(ref sessions.Ref) (path, now string, err error) {
+func (r *Registry) locateLedger(ref sessions.Ref) (path, now string, err error) {
 	if path, err = r.ledgerPath(ref); err != nil {
 		return "", "", err
 	}
-	all, err := r.spelt.of(r.ledgersDir(), ref)
+	all, err := r.legacyLedgers.find(r.ledgersDir(), ref)
 	if err != nil {
-		return "", "", &sessions.UnreadableError{Path: r.ledgersDir(), Ref: ref, Err: reason(err)}
+		return "", "", &sessions.UnreadableError{Path: r.ledgersDir(), Ref: ref, Err: withoutPath(err)}
 	}
 	if _, err := os.Lstat(path); err == nil {
 		all = append(all, path)
@@ -119,33 +121,19 @@ func (r *Registry) LoadLedger(ctx context.Context, ref sessions.Ref) (sessions.L
 	if err := ctx.Err(); err != nil {
 		return empty, err
 	}
-	_, path, err := r.ledgerFile(ref)
+	_, path, err := r.locateLedger(ref)
 	if err != nil {
 		return empty, err
 	}
-	data, err := readFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	l, err := ledgerFormat.Load(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return empty, nil
-	}
-	var l sessions.Ledger
-	if err == nil {
-		l, err = decodeLedger(data, ref)
+	case err == nil && !l.Ref.Same(ref):
+		err = fmt.Errorf("it has the deliveries of %q", l.Ref)
 	}
 	if err != nil {
-		return empty, &sessions.UnreadableError{Path: path, Ref: ref, Err: reason(err)}
-	}
-	return l, nil
-}
-
-func decodeLedger(data []byte, ref sessions.Ref) (l sessions.Ledger, err error) {
-	if err := json.Unmarshal(data, &l); err != nil {
-		return l, fmt.Errorf("not a list of deliveries: %w", err)
-	}
-	if err := checkVersion(l.Version, sessions.LedgerVersion); err != nil {
-		return l, err
-	}
-	if !l.Ref.Same(ref) {
-		return l, fmt.Errorf("it has the deliveries of %q", l.Ref)
+		return empty, &sessions.UnreadableError{Path: path, Ref: ref, Err: withoutPath(err)}
 	}
 	return l, nil
 }
@@ -155,7 +143,7 @@ func (r *Registry) SaveLedger(ctx context.Context, l sessions.Ledger) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	path, now, err := r.ledgerFile(l.Ref)
+	path, now, err := r.locateLedger(l.Ref)
 	if err != nil {
 		return err
 	}
@@ -164,7 +152,10 @@ func (r *Registry) SaveLedger(ctx context.Context, l sessions.Ledger) error {
 			return fmt.Errorf("rename the deliveries of %s: %w", l.Ref, err)
 		}
 	}
-	return writeJSON(path, l)
+	if err := ledgerFormat.Save(path, l); err != nil {
+		return fmt.Errorf("save the deliveries of %s: %w", l.Ref, err)
+	}
+	return nil
 }
 
 // SweepLedgers removes the ledgers that were not written since before.
@@ -183,18 +174,14 @@ func (r *Registry) SweepLedgers(ctx context.Context, before time.Time) error {
 
 // sweepLedger removes one, while nobody else is at it. One that cannot be read stays.
 func (r *Registry) sweepLedger(ctx context.Context, path string, before time.Time) error {
-	data, err := readFile(path)
+	l, err := ledgerFormat.Load(path)
 	if err != nil {
-		return nil
-	}
-	var l sessions.Ledger
-	if json.Unmarshal(data, &l) != nil {
 		return nil
 	}
 	if _, err := r.ledgerPath(l.Ref); err != nil {
 		return nil
 	}
-	release, err := r.Lock(ctx, sessions.LedgerLock(l.Ref), "forget old deliveries")
+	release, err := r.Lock(ctx, sessions.LedgerLockKey(l.Ref), "forget old deliveries")
 	if err != nil {
 		return err
 	}

@@ -19,16 +19,17 @@ import (
 	"github.com/gofrs/flock"
 
 	"the-loop/sessions"
+	"the-loop/sessions/statefile"
 )
 
 // A lock that is held is asked for again after a pause that doubles from the one to the other.
 const (
-	minPause = 5 * time.Millisecond
-	maxPause = 50 * time.Millisecond
+	lockPollMin = 5 * time.Millisecond
+	lockPollMax = 50 * time.Millisecond
 )
 
-// holder is what the holder of a session's lock writes into the lock file. Whether it is held is the lock's word.
-type holder struct {
+// lockNote is what the holder of a session's lock writes into the lock file. Whether it is held is the lock's word.
+type lockNote struct {
 	PID  int    `json:"pid"`
 	Verb string `json:"verb"`
 }
@@ -45,7 +46,7 @@ func (r *Registry) Lock(ctx context.Context, key, verb string) (func(), error) {
 	path := filepath.Join(r.locksDir(), lockName(key))
 	wait, cancel := context.WithTimeout(ctx, r.lockWait)
 	defer cancel()
-	release, err := acquire(wait, path, holder{PID: os.Getpid(), Verb: verb}, maxPause)
+	release, err := acquire(wait, path, lockNote{PID: os.Getpid(), Verb: verb}, lockPollMax)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("lock %s: %w", key, err)
@@ -53,8 +54,8 @@ func (r *Registry) Lock(ctx context.Context, key, verb string) (func(), error) {
 		return release, nil
 	}
 	locked := &sessions.LockedError{Key: key}
-	var h holder
-	if readInto(path, &h) {
+	var h lockNote
+	if readLockNote(path, &h) {
 		locked.PID, locked.Verb = h.PID, h.Verb
 	}
 	if ctx.Err() != nil {
@@ -71,31 +72,31 @@ func acquire(ctx context.Context, path string, who any, longest time.Duration) (
 		return nil, err
 	}
 	// Each flock.Flock opens the file anew, so that the lock holds between the goroutines of a process as well.
-	file := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW), flock.SetPermissions(fileMode))
+	file := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW), flock.SetPermissions(0o600))
 	got, err := poll(ctx, longest, func() (bool, error) { return tryLock(file) })
 	if err != nil || !got {
 		return nil, err
 	}
-	erase := writeNote(path, note)
+	erase := writeLockNote(path, note)
 	return sync.OnceFunc(func() {
 		erase() // so that nobody takes us for the next holder
 		_ = file.Unlock()
 	}), nil
 }
 
-// noteSize is the size in bytes of every lock file. The note is padded and written in place: ext4 flushes a file that
+// lockNoteSize is the size in bytes of every lock file. The note is padded and written in place: ext4 flushes a file that
 // was truncated before it was written, which costs milliseconds.
-const noteSize = 256
+const lockNoteSize = 256
 
-// writeNote writes what the holder says into the lock file and returns what blanks it again. It fails silently: on a
+// writeLockNote writes what the holder says into the lock file and returns what blanks it again. It fails silently: on a
 // full disk the lock holds without a name.
-func writeNote(path string, note []byte) (erase func()) {
+func writeLockNote(path string, note []byte) (erase func()) {
 	f, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NOFOLLOW, 0)
-	if err != nil || len(note) >= noteSize {
+	if err != nil || len(note) >= lockNoteSize {
 		return func() { _ = f.Close() }
 	}
-	blank := bytes.Repeat([]byte(" "), noteSize)
-	blank[noteSize-1] = '\n'
+	blank := bytes.Repeat([]byte(" "), lockNoteSize)
+	blank[lockNoteSize-1] = '\n'
 	padded := bytes.Clone(blank)
 	copy(padded, note)
 	_, _ = f.WriteAt(padded, 0)
@@ -111,7 +112,7 @@ func tryLock(file *flock.Flock) (bool, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return got, err
 	}
-	if err := makeDir(filepath.Dir(file.Path())); err != nil {
+	if err := statefile.MkdirAll(filepath.Dir(file.Path())); err != nil {
 		return false, err
 	}
 	return file.TryLock()
@@ -119,7 +120,7 @@ func tryLock(file *flock.Flock) (bool, error) {
 
 // poll calls try until it succeeds, fails, or ctx ends, with pauses that differ from one waiter to the next.
 func poll(ctx context.Context, longest time.Duration, try func() (bool, error)) (bool, error) {
-	for pause := minPause; ; pause = min(2*pause, longest) {
+	for pause := lockPollMin; ; pause = min(2*pause, longest) {
 		if got, err := try(); got || err != nil {
 			return got, err
 		}
@@ -133,9 +134,9 @@ func poll(ctx context.Context, longest time.Duration, try func() (bool, error)) 
 	}
 }
 
-// readInto decodes what a holder wrote, or reports that it cannot: the holder may be about to write it.
-func readInto(path string, who any) bool {
-	data, err := readFile(path)
+// readLockNote decodes what a holder wrote, or reports that it cannot: the holder may be about to write it.
+func readLockNote(path string, who any) bool {
+	data, err := statefile.Read(path)
 	return err == nil && json.Unmarshal(data, who) == nil
 }
 

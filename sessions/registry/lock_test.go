@@ -20,14 +20,14 @@ func TestLockNamesItsHolderInAnotherProcess(t *testing.T) {
 	t.Parallel()
 	r := New(t.TempDir())
 	r.lockWait = 50 * time.Millisecond
-	holder := spawn(t, roleHold, r.root)
+	holder := startChild(t, roleHold, r.root)
 	_, err := r.Lock(t.Context(), "key", "stop")
 	wantLocked(t, err, holder.Process.Pid, "start")
 	if errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v: the context had time", err)
 	}
 	lock(t, r, "another key", "stop")()
-	holder.end(t)
+	holder.finish(t)
 	lock(t, r, "key", "stop")()
 }
 
@@ -48,7 +48,7 @@ func TestLockNamesItsHolderInTheSameProcess(t *testing.T) {
 func TestLockIsReleasedBySIGKILL(t *testing.T) {
 	t.Parallel()
 	r := New(t.TempDir())
-	holder := spawn(t, roleHold, r.root)
+	holder := startChild(t, roleHold, r.root)
 	got := make(chan error, 1)
 	go func() {
 		release, err := r.Lock(t.Context(), "key", "stop")
@@ -69,15 +69,15 @@ func TestLockIsHeldByOneAtATimeAcrossProcesses(t *testing.T) {
 	r.lockWait = time.Minute
 	write(t, counterFile(r.root), "0")
 	const processes, goroutines = 2, 2
-	var others []*process
+	var others []*childProcess
 	for range processes {
-		others = append(others, spawn(t, roleCount, r.root))
+		others = append(others, startChild(t, roleCount, r.root))
 	}
 	var wg sync.WaitGroup
 	for range goroutines {
 		wg.Go(func() {
-			for range counts {
-				if err := countOne(t.Context(), r); err != nil {
+			for range additionsPerChild {
+				if err := addOne(t.Context(), r); err != nil {
 					t.Error(err)
 					return
 				}
@@ -86,10 +86,10 @@ func TestLockIsHeldByOneAtATimeAcrossProcesses(t *testing.T) {
 	}
 	wg.Wait()
 	for _, p := range others {
-		p.end(t)
+		p.finish(t)
 	}
 	data, err := os.ReadFile(counterFile(r.root))
-	if want := strconv.Itoa((processes + goroutines) * counts); err != nil || string(data) != want {
+	if want := strconv.Itoa((processes + goroutines) * additionsPerChild); err != nil || string(data) != want {
 		t.Errorf("counted %s, want %s (%v)", data, want, err)
 	}
 }

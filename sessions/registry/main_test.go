@@ -18,8 +18,8 @@ import (
 	"the-loop/sessions"
 )
 
-// asChild makes the test binary run one of the roles below on the root in its argument.
-const asChild = "REGISTRY_TEST_CHILD"
+// childRoleEnv makes the test binary run one of the roles below on the root in its argument.
+const childRoleEnv = "REGISTRY_TEST_CHILD"
 
 const (
 	roleHold  = "hold"  // takes the lock "key" and waits
@@ -29,7 +29,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	if role := os.Getenv(asChild); role != "" {
+	if role := os.Getenv(childRoleEnv); role != "" {
 		if err := runChild(role, os.Args[1]); err != nil {
 			fmt.Println(err)
 			os.Exit(1)
@@ -67,8 +67,8 @@ func runChild(role, root string) error {
 			}
 		}
 	case roleCount:
-		for range counts {
-			if err := countOne(ctx, r); err != nil {
+		for range additionsPerChild {
+			if err := addOne(ctx, r); err != nil {
 				return err
 			}
 		}
@@ -79,13 +79,13 @@ func runChild(role, root string) error {
 	return err
 }
 
-// counts is how often each counter adds one.
-const counts = 50
+// additionsPerChild is how often each counter adds one.
+const additionsPerChild = 50
 
 func counterFile(root string) string { return filepath.Join(root, "counter") }
 
-// countOne loses an addition when two do it at once.
-func countOne(ctx context.Context, r *Registry) error {
+// addOne loses an addition when two do it at once.
+func addOne(ctx context.Context, r *Registry) error {
 	release, err := r.Lock(ctx, "counter", "count")
 	if err != nil {
 		return err
@@ -104,23 +104,23 @@ func countOne(ctx context.Context, r *Registry) error {
 
 // bigRecord differs from its neighbours all over, so that a mixture of two shows.
 func bigRecord(i int) sessions.Record {
-	rec := record("crash")
+	rec := validRecord("crash")
 	fill := strconv.Itoa(i % 10)
 	rec.Conversation = fill
 	rec.Definition.Prompt = strings.Repeat(fill, 30_000+i%10)
 	return rec
 }
 
-type process struct {
+type childProcess struct {
 	*exec.Cmd
 	in io.WriteCloser
 }
 
-// spawn starts a child in a role; with a role that waits it returns when the child is ready.
-func spawn(t testing.TB, role, root string) *process {
+// startChild starts a child in a role; with a role that waits it returns when the child is ready.
+func startChild(t testing.TB, role, root string) *childProcess {
 	t.Helper()
 	cmd := exec.Command(os.Args[0], root)
-	cmd.Env = append(os.Environ(), asChild+"="+role)
+	cmd.Env = append(os.Environ(), childRoleEnv+"="+role)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -133,7 +133,7 @@ func spawn(t testing.TB, role, root string) *process {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	p := &process{Cmd: cmd, in: in}
+	p := &childProcess{Cmd: cmd, in: in}
 	t.Cleanup(func() { p.kill() })
 	if role != roleCount {
 		line, err := bufio.NewReader(out).ReadString('\n')
@@ -145,13 +145,13 @@ func spawn(t testing.TB, role, root string) *process {
 }
 
 // kill ends the child by SIGKILL, in the middle of whatever it does.
-func (p *process) kill() {
+func (p *childProcess) kill() {
 	_ = p.Process.Kill()
 	_ = p.Wait()
 }
 
-// end lets the child go on to its end.
-func (p *process) end(t *testing.T) {
+// finish lets the child go on to its end.
+func (p *childProcess) finish(t *testing.T) {
 	t.Helper()
 	_ = p.in.Close()
 	if err := p.Wait(); err != nil {
@@ -159,8 +159,8 @@ func (p *process) end(t *testing.T) {
 	}
 }
 
-// record is one that can be saved.
-func record(name string) sessions.Record {
+// validRecord is one that can be saved.
+func validRecord(name string) sessions.Record {
 	at := time.Date(2026, 3, 4, 5, 6, 7, 89, time.UTC)
 	return sessions.Record{
 		Version: sessions.RecordVersion,
@@ -169,7 +169,7 @@ func record(name string) sessions.Record {
 		Definition: sessions.Definition{
 			Name: name, Source: sessions.SourceCreated, Harness: "claude", HarnessArgs: []string{"--a", "<b>&"},
 			Cwd: "/srv/" + name, Prompt: "do \"this\"\nüñí", AutoStart: true,
-			Slack: sessions.SlackDefinition{Enabled: true, Channel: "C1"},
+			Chat: sessions.ChatDefinition{Enabled: true, Channel: "C1"},
 		},
 		Conversation: "c-1",
 		Status:       sessions.StatusRunning,

@@ -3,7 +3,6 @@ package registry
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,10 +15,27 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/statefile"
 )
 
 // extension is that of records.
 const extension = ".json"
+
+// recordFormat is how a record is stored.
+var recordFormat = statefile.Format[sessions.Record]{Version: sessions.RecordVersion, Migrations: map[int]statefile.Migration{1: renameSlack}}
+
+// renameSlack leads from version 1 to 2: definition.slack is definition.chat.
+func renameSlack(doc map[string]any) error {
+	definition, ok := doc["definition"].(map[string]any)
+	if !ok {
+		return errors.New("it has no definition")
+	}
+	if chat, ok := definition["slack"]; ok {
+		definition["chat"] = chat
+		delete(definition, "slack")
+	}
+	return nil
+}
 
 // idPattern is what an id may look like: it becomes part of file names and the mark of a pane.
 var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`) }) // slow to compile
@@ -33,7 +49,7 @@ func (r *Registry) Load(ctx context.Context, ref sessions.Ref) (sessions.Record,
 	if err != nil {
 		return sessions.Record{}, err
 	}
-	return load(path, ref)
+	return loadRecord(path, ref)
 }
 
 // List returns the records of both kinds by ref, and the files beside them that cannot be used; see [sessions.Records]. Files
@@ -41,8 +57,8 @@ func (r *Registry) Load(ctx context.Context, ref sessions.Ref) (sessions.Record,
 func (r *Registry) List(ctx context.Context) ([]sessions.Record, []*sessions.UnreadableError, error) {
 	var records []sessions.Record
 	var unreadable []*sessions.UnreadableError
-	for dir, loadNamed := range map[string]func(dir, name string) (sessions.Record, error){r.standingDir(): loadStanding, r.itemsDir(): loadItem} {
-		some, bad, err := list(ctx, dir, loadNamed)
+	for dir, loadNamed := range map[string]func(dir, name string) (sessions.Record, error){r.standingDir(): loadStanding, r.workItemsDir(): loadWorkItem} {
+		some, bad, err := listFolder(ctx, dir, loadNamed)
 		if err != nil {
 			return nil, nil, fmt.Errorf("list the records: %w", err)
 		}
@@ -53,8 +69,8 @@ func (r *Registry) List(ctx context.Context) ([]sessions.Record, []*sessions.Unr
 	return records, unreadable, nil
 }
 
-// list loads the records of one folder.
-func list(ctx context.Context, dir string, loadNamed func(dir, name string) (sessions.Record, error)) (records []sessions.Record, unreadable []*sessions.UnreadableError, err error) {
+// listFolder loads the records of one folder.
+func listFolder(ctx context.Context, dir string, loadNamed func(dir, name string) (sessions.Record, error)) (records []sessions.Record, unreadable []*sessions.UnreadableError, err error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
@@ -87,23 +103,23 @@ func loadStanding(dir, name string) (sessions.Record, error) {
 	if !sessions.ValidName(name) {
 		return sessions.Record{}, &sessions.UnreadableError{Path: path, Err: errors.New("its name is not one of a session")}
 	}
-	return load(path, sessions.StandingRef(name))
+	return loadRecord(path, sessions.StandingRef(name))
 }
 
-// loadItem loads the record of a work item from a file that was found. Which one it is only the record tells.
-func loadItem(dir, slug string) (sessions.Record, error) {
+// loadWorkItem loads the record of a work item from a file that was found. Which one it is only the record tells.
+func loadWorkItem(dir, slug string) (sessions.Record, error) {
 	path := filepath.Join(dir, slug+extension)
-	rec, err := read(path)
+	rec, err := recordFormat.Load(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return sessions.Record{}, fmt.Errorf("%s: %w", slug, sessions.ErrNotRecorded)
 	case err == nil && rec.Ref.Slug() != slug:
 		err = fmt.Errorf("it is the record of %q", rec.Ref)
 	case err == nil:
-		err = check(rec, rec.Ref)
+		err = validateRecord(rec, rec.Ref)
 	}
 	if err != nil {
-		return sessions.Record{}, &sessions.UnreadableError{Path: path, Slug: slug, Err: reason(err)}
+		return sessions.Record{}, &sessions.UnreadableError{Path: path, Slug: slug, Err: withoutPath(err)}
 	}
 	return rec, nil
 }
@@ -118,21 +134,21 @@ func (r *Registry) Save(ctx context.Context, rec sessions.Record) error {
 	if err != nil {
 		return err
 	}
-	if err := check(rec, rec.Ref); err != nil {
+	if err := validateRecord(rec, rec.Ref); err != nil {
 		return fmt.Errorf("save the record of %s: %w", rec.Ref, err)
 	}
 	r.sweep.Do(func() {
-		for _, dir := range []string{r.standingDir(), r.itemsDir(), r.ledgersDir()} {
-			sweepTemps(dir, time.Now())
+		for _, dir := range []string{r.standingDir(), r.workItemsDir(), r.ledgersDir()} {
+			statefile.Sweep(dir, time.Now())
 		}
 	})
-	switch there, err := load(path, rec.Ref); {
+	switch there, err := loadRecord(path, rec.Ref); {
 	case err == nil && there.Ref != rec.Ref:
 		return sessions.Collision(rec.Ref, there.Ref)
 	case err != nil && !errors.Is(err, sessions.ErrNotRecorded):
 		return err
 	}
-	if err := writeJSON(path, rec); err != nil {
+	if err := recordFormat.Save(path, rec); err != nil {
 		return fmt.Errorf("save the record of %s: %w", rec.Ref, err)
 	}
 	return nil
@@ -148,17 +164,14 @@ func (r *Registry) Remove(ctx context.Context, ref sessions.Ref) error {
 	if err != nil {
 		return err
 	}
-	_, err = load(path, ref)
+	_, err = loadRecord(path, ref)
 	switch {
 	case errors.Is(err, sessions.ErrNotRecorded):
 		return nil
 	case err != nil:
 		return err
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the record of %s: %w", ref, err)
-	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := statefile.Remove(path); err != nil {
 		return fmt.Errorf("remove the record of %s: %w", ref, err)
 	}
 	return nil
@@ -170,86 +183,53 @@ func (r *Registry) recordPath(ref sessions.Ref) (string, error) {
 		return "", err
 	}
 	if ref.Kind() == sessions.KindWorkItem {
-		return filepath.Join(r.itemsDir(), ref.Slug()+extension), nil
+		return filepath.Join(r.workItemsDir(), ref.Slug()+extension), nil
 	}
 	return filepath.Join(r.standingDir(), ref.Name()+extension), nil
 }
 
-// load reads and checks one record, whose ref may be spelt another way. Errors: [sessions.ErrNotRecorded], [*sessions.UnreadableError], a
+// loadRecord reads and checks one record, whose ref may be spelt another way. Errors: [sessions.ErrNotRecorded], [*sessions.UnreadableError], a
 // [sessions.Collision].
-func load(path string, ref sessions.Ref) (sessions.Record, error) {
-	rec, err := read(path)
+func loadRecord(path string, ref sessions.Ref) (sessions.Record, error) {
+	rec, err := recordFormat.Load(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return sessions.Record{}, fmt.Errorf("%s: %w", ref, sessions.ErrNotRecorded)
-	case err == nil && rec.Ref != ref && rec.Ref.Slug() == ref.Slug() && check(rec, rec.Ref) == nil:
+	case err == nil && rec.Ref != ref && rec.Ref.Slug() == ref.Slug() && validateRecord(rec, rec.Ref) == nil:
 		if rec.Ref.Same(ref) {
 			return rec, nil
 		}
 		return sessions.Record{}, sessions.Collision(ref, rec.Ref)
 	case err == nil:
-		err = check(rec, ref)
+		err = validateRecord(rec, ref)
 	}
 	if err != nil {
-		return sessions.Record{}, &sessions.UnreadableError{Path: path, Ref: ref, Err: reason(err)}
+		return sessions.Record{}, &sessions.UnreadableError{Path: path, Ref: ref, Err: withoutPath(err)}
 	}
 	return rec, nil
 }
 
-// read reads a record, whoever's it is.
-func read(path string) (sessions.Record, error) {
-	data, err := readFile(path)
-	if err != nil {
-		return sessions.Record{}, err
-	}
-	return decode(data)
-}
-
-// reason drops the path from an error of package os: an UnreadableError names it already.
-func reason(err error) error {
+// withoutPath drops the path from an error about a file: a [sessions.UnreadableError] names it already.
+func withoutPath(err error) error {
+	var unreadable *statefile.UnreadableError
 	var withPath *fs.PathError
-	if errors.As(err, &withPath) {
+	switch {
+	case errors.As(err, &unreadable):
+		return unreadable.Err
+	case errors.As(err, &withPath):
 		return withPath.Err
 	}
 	return err
 }
 
-// decode reads a record. Of one that another version wrote nothing but the version means what we think.
-func decode(data []byte) (sessions.Record, error) {
-	var rec sessions.Record
-	whole := json.Unmarshal(data, &rec)
-	if whole == nil && rec.Version == sessions.RecordVersion {
-		return rec, nil
-	}
-	var head struct{ Version int }
-	if err := json.Unmarshal(data, &head); err != nil {
-		return sessions.Record{}, fmt.Errorf("not a record: %w", err)
-	}
-	if err := checkVersion(head.Version, sessions.RecordVersion); err != nil {
-		return sessions.Record{}, err
-	}
-	return sessions.Record{}, fmt.Errorf("not a record: %w", whole)
-}
-
-func checkVersion(v, known int) error {
-	if v > known {
-		return fmt.Errorf("it has version %d, from a newer the-loop; this one knows %d", v, known)
-	}
-	if v != known {
-		return fmt.Errorf("it has version %d, this the-loop knows %d", v, known)
-	}
-	return nil
-}
-
-// check says what makes rec unfit to be the record of ref.
-func check(rec sessions.Record, ref sessions.Ref) error {
-	if err := checkVersion(rec.Version, sessions.RecordVersion); err != nil {
-		return err
-	}
+// validateRecord says what makes rec unfit to be the record of ref.
+func validateRecord(rec sessions.Record, ref sessions.Ref) error {
 	if _, err := sessions.ParseRef(string(ref)); err != nil {
 		return err
 	}
 	switch {
+	case rec.Version != sessions.RecordVersion:
+		return fmt.Errorf("it has version %d, this the-loop knows %d", rec.Version, sessions.RecordVersion)
 	case rec.Ref != ref:
 		return fmt.Errorf("it is the record of %q", rec.Ref)
 	case rec.Definition.Ref() != ref:

@@ -16,12 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"the-loop/sessions"
+	"the-loop/sessions/statefile"
 )
 
 func TestRecordComesBackAsItWasSaved(t *testing.T) {
 	t.Parallel()
 	r := New(filepath.Join(t.TempDir(), "not", "yet", "there"))
-	want := record("one")
+	want := validRecord("one")
 	save(t, r, want)
 	for _, r := range []*Registry{r, New(r.root)} {
 		got, err := r.Load(t.Context(), want.Ref)
@@ -70,7 +71,7 @@ func TestOnlyTheOwnerCanReadState(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join(t.TempDir(), "root")
 	r := New(root)
-	save(t, r, record("one"))
+	save(t, r, validRecord("one"))
 	release, err := r.Lock(t.Context(), "key", "start")
 	if err != nil {
 		t.Fatal(err)
@@ -98,12 +99,12 @@ func TestOnlyTheOwnerCanReadState(t *testing.T) {
 func TestOpenPermissionsOfARecordAreClosedBySaving(t *testing.T) {
 	t.Parallel()
 	r := New(t.TempDir())
-	save(t, r, record("one"))
-	path := r.path("one")
+	save(t, r, validRecord("one"))
+	path := r.standingPath("one")
 	if err := os.Chmod(path, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	save(t, r, record("one"))
+	save(t, r, validRecord("one"))
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
@@ -113,10 +114,10 @@ func TestListIsByRefWithUnreadableFilesBeside(t *testing.T) {
 	t.Parallel()
 	r := New(t.TempDir())
 	for _, name := range []string{"b", "a-b", "a", "c"} {
-		save(t, r, record(name))
+		save(t, r, validRecord(name))
 	}
-	write(t, r.path("c"), "{")
-	write(t, r.path("Big"), "{}")
+	write(t, r.standingPath("c"), "{")
+	write(t, r.standingPath("Big"), "{}")
 	for _, other := range []string{"README", "a.json~", ".a.json123", ".hidden.json", "d.json.bak"} {
 		write(t, filepath.Join(r.standingDir(), other), "not ours")
 	}
@@ -131,18 +132,18 @@ func TestListIsByRefWithUnreadableFilesBeside(t *testing.T) {
 	if want := []sessions.Ref{"standing:a", "standing:a-b", "standing:b"}; !slices.Equal(refs, want) {
 		t.Errorf("records %v, want %v", refs, want)
 	}
-	if len(broken) != 2 || broken[0].Path != r.path("Big") || broken[0].Ref != "" ||
-		broken[1].Path != r.path("c") || broken[1].Ref != "standing:c" {
+	if len(broken) != 2 || broken[0].Path != r.standingPath("Big") || broken[0].Ref != "" ||
+		broken[1].Path != r.standingPath("c") || broken[1].Ref != "standing:c" {
 		t.Errorf("unreadable: %v", broken)
 	}
 }
 
-// spoil makes the record "one" unusable in one way. It returns what must be there afterwards, still.
-type spoil func(t *testing.T, r *Registry)
+// corruption makes the record "one" unusable in one way. It returns what must be there afterwards, still.
+type corruption func(t *testing.T, r *Registry)
 
-func text(change func(map[string]any)) spoil {
+func withFields(change func(map[string]any)) corruption {
 	return func(t *testing.T, r *Registry) {
-		data, err := json.Marshal(record("one"))
+		data, err := json.Marshal(validRecord("one"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,53 +155,53 @@ func text(change func(map[string]any)) spoil {
 		if data, err = json.Marshal(fields); err != nil {
 			t.Fatal(err)
 		}
-		write(t, r.path("one"), string(data))
+		write(t, r.standingPath("one"), string(data))
 	}
 }
 
-func raw(s string) spoil {
-	return func(t *testing.T, r *Registry) { write(t, r.path("one"), s) }
+func withContent(s string) corruption {
+	return func(t *testing.T, r *Registry) { write(t, r.standingPath("one"), s) }
 }
 
-var spoils = map[string]spoil{
-	"empty":             raw(""),
-	"torn":              raw(`{"version": 1, "id": "x`),
-	"not an object":     raw(`[1]`),
-	"two values":        raw(`{"version": 1} {}`),
-	"NULs after a loss": raw(strings.Repeat("\x00", 4096)),
-	"a newer version": text(func(m map[string]any) {
+var corruptions = map[string]corruption{
+	"empty":             withContent(""),
+	"torn":              withContent(`{"version": 1, "id": "x`),
+	"not an object":     withContent(`[1]`),
+	"two values":        withContent(`{"version": 1} {}`),
+	"NULs after a loss": withContent(strings.Repeat("\x00", 4096)),
+	"a newer version": withFields(func(m map[string]any) {
 		m["version"], m["definition"] = sessions.RecordVersion+1, "of another shape"
 	}),
-	"no version":              text(func(m map[string]any) { delete(m, "version") }),
-	"no id":                   text(func(m map[string]any) { m["id"] = "" }),
-	"an id that is a path":    text(func(m map[string]any) { m["id"] = "../x" }),
-	"another ref":             text(func(m map[string]any) { m["ref"] = "standing:two" }),
-	"another name":            text(func(m map[string]any) { m["definition"].(map[string]any)["name"] = "two" }),
-	"an unknown status":       text(func(m map[string]any) { m["status"] = "flying" }),
-	"a field of another type": text(func(m map[string]any) { m["pane"] = 3 }),
+	"no version":              withFields(func(m map[string]any) { delete(m, "version") }),
+	"no id":                   withFields(func(m map[string]any) { m["id"] = "" }),
+	"an id that is a path":    withFields(func(m map[string]any) { m["id"] = "../x" }),
+	"another ref":             withFields(func(m map[string]any) { m["ref"] = "standing:two" }),
+	"another name":            withFields(func(m map[string]any) { m["definition"].(map[string]any)["name"] = "two" }),
+	"an unknown status":       withFields(func(m map[string]any) { m["status"] = "flying" }),
+	"a field of another type": withFields(func(m map[string]any) { m["pane"] = 3 }),
 	"larger than anything sane": func(t *testing.T, r *Registry) {
-		save(t, r, record("one"))
-		if err := os.Truncate(r.path("one"), maxFile+1); err != nil {
+		save(t, r, validRecord("one"))
+		if err := os.Truncate(r.standingPath("one"), statefile.MaxSize+1); err != nil {
 			t.Fatal(err)
 		}
 	},
 	"a folder": func(t *testing.T, r *Registry) {
-		mkdir(t, r.path("one"))
+		mkdir(t, r.standingPath("one"))
 	},
 	"a link": func(t *testing.T, r *Registry) {
-		save(t, r, record("one"))
+		save(t, r, validRecord("one"))
 		elsewhere := filepath.Join(r.root, "elsewhere")
-		if err := errors.Join(os.Rename(r.path("one"), elsewhere), os.Symlink(elsewhere, r.path("one"))); err != nil {
+		if err := errors.Join(os.Rename(r.standingPath("one"), elsewhere), os.Symlink(elsewhere, r.standingPath("one"))); err != nil {
 			t.Fatal(err)
 		}
 	},
 	"a link to nowhere": func(t *testing.T, r *Registry) {
-		if err := os.Symlink(filepath.Join(r.root, "nowhere"), r.path("one")); err != nil {
+		if err := os.Symlink(filepath.Join(r.root, "nowhere"), r.standingPath("one")); err != nil {
 			t.Fatal(err)
 		}
 	},
 	"a pipe": func(t *testing.T, r *Registry) {
-		if err := syscall.Mkfifo(r.path("one"), 0o600); err != nil {
+		if err := syscall.Mkfifo(r.standingPath("one"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	},
@@ -208,8 +209,8 @@ var spoils = map[string]spoil{
 		if os.Geteuid() == 0 {
 			t.Skip("root may read everything")
 		}
-		save(t, r, record("one"))
-		if err := os.Chmod(r.path("one"), 0); err != nil {
+		save(t, r, validRecord("one"))
+		if err := os.Chmod(r.standingPath("one"), 0); err != nil {
 			t.Fatal(err)
 		}
 	},
@@ -217,23 +218,23 @@ var spoils = map[string]spoil{
 
 func TestWhatCannotBeReadIsNeitherAbsentNorOverwritten(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range spoils {
+	for name, spoil := range corruptions {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := New(t.TempDir())
 			mkdir(t, r.standingDir())
 			spoil(t, r)
-			save(t, r, record("two"))
-			before := lstat(t, r.path("one"))
+			save(t, r, validRecord("two"))
+			before := lstat(t, r.standingPath("one"))
 
 			_, loadErr := r.Load(t.Context(), "standing:one")
 			for verb, err := range map[string]error{
 				"load":   loadErr,
-				"save":   r.Save(t.Context(), record("one")),
+				"save":   r.Save(t.Context(), validRecord("one")),
 				"remove": r.Remove(t.Context(), "standing:one"),
 			} {
 				var bad *sessions.UnreadableError
-				if !errors.As(err, &bad) || bad.Path != r.path("one") || bad.Ref != "standing:one" || bad.Err == nil {
+				if !errors.As(err, &bad) || bad.Path != r.standingPath("one") || bad.Ref != "standing:one" || bad.Err == nil {
 					t.Errorf("%s: %v, want an UnreadableError", verb, err)
 				} else if strings.Count(err.Error(), bad.Path) != 1 {
 					t.Errorf("%s: %v does not name the file once", verb, err)
@@ -246,7 +247,7 @@ func TestWhatCannotBeReadIsNeitherAbsentNorOverwritten(t *testing.T) {
 			if err != nil || len(records) != 1 || len(broken) != 1 || broken[0].Ref != "standing:one" {
 				t.Errorf("list: %d records, %v, %v; want the other one and this one beside", len(records), broken, err)
 			}
-			if after := lstat(t, r.path("one")); !os.SameFile(before, after) || before.Size() != after.Size() ||
+			if after := lstat(t, r.standingPath("one")); !os.SameFile(before, after) || before.Size() != after.Size() ||
 				!before.ModTime().Equal(after.ModTime()) {
 				t.Error("the file was touched")
 			}
@@ -264,7 +265,7 @@ func TestARecordThatCouldNotBeLoadedIsNotSaved(t *testing.T) {
 		"status":  func(rec *sessions.Record) { rec.Status = "" },
 		"ref":     func(rec *sessions.Record) { rec.Ref = "standing:../one" },
 	} {
-		rec := record("one")
+		rec := validRecord("one")
 		change(&rec)
 		if err := r.Save(t.Context(), rec); err == nil {
 			t.Errorf("%s: saved", name)
@@ -296,7 +297,7 @@ func TestNoRefLeadsOutOfTheFolder(t *testing.T) {
 func TestRemovedRecordIsAbsent(t *testing.T) {
 	t.Parallel()
 	r := New(t.TempDir())
-	save(t, r, record("one"))
+	save(t, r, validRecord("one"))
 	for range 2 {
 		if err := r.Remove(t.Context(), "standing:one"); err != nil {
 			t.Fatal(err)
@@ -310,7 +311,7 @@ func TestRemovedRecordIsAbsent(t *testing.T) {
 func TestEndedContextChangesNothing(t *testing.T) {
 	t.Parallel()
 	r := New(t.TempDir())
-	save(t, r, record("one"))
+	save(t, r, validRecord("one"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, loadErr := r.Load(ctx, "standing:one")
@@ -318,7 +319,7 @@ func TestEndedContextChangesNothing(t *testing.T) {
 	_, lockErr := r.Lock(ctx, "key", "start")
 	_, botErr := r.AcquireBot(ctx, BotInfo{})
 	for _, err := range []error{
-		loadErr, listErr, lockErr, botErr, r.Save(ctx, record("two")), r.Remove(ctx, "standing:one"),
+		loadErr, listErr, lockErr, botErr, r.Save(ctx, validRecord("two")), r.Remove(ctx, "standing:one"),
 	} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v, want that the context ended", err)
@@ -332,7 +333,7 @@ func TestEndedContextChangesNothing(t *testing.T) {
 func TestOnlyStaleTemporaryFilesAreSwept(t *testing.T) {
 	t.Parallel()
 	r := New(t.TempDir())
-	old := time.Now().Add(-2 * staleAfter)
+	old := time.Now().Add(-2 * time.Hour)
 	keep := []string{".one.json42", "one.json.7", ".notes"}
 	for _, name := range append(keep, ".one.json41") {
 		path := filepath.Join(r.standingDir(), name)
@@ -344,7 +345,7 @@ func TestOnlyStaleTemporaryFilesAreSwept(t *testing.T) {
 			}
 		}
 	}
-	save(t, r, record("one"))
+	save(t, r, validRecord("one"))
 	entries, err := os.ReadDir(r.standingDir())
 	if err != nil {
 		t.Fatal(err)
@@ -366,7 +367,7 @@ func TestKilledWriterLeavesTheOldRecordOrTheNew(t *testing.T) {
 	r := New(t.TempDir())
 	save(t, r, bigRecord(0))
 	for round := range 10 {
-		writer := spawn(t, roleSave, r.root)
+		writer := startChild(t, roleSave, r.root)
 		// The round decides how far the writer gets: a number of changes that this process has seen.
 		seen := ""
 		for changes := 0; changes < 1+round%3; {
@@ -401,7 +402,7 @@ func TestManyGoroutinesUseOneRegistry(t *testing.T) {
 	for _, name := range []string{"a", "b", "a", "b", "a", "b"} {
 		wg.Go(func() {
 			for range 20 {
-				if err := r.Save(t.Context(), record(name)); err != nil {
+				if err := r.Save(t.Context(), validRecord(name)); err != nil {
 					t.Error(err)
 				}
 				if _, err := r.Load(t.Context(), sessions.StandingRef(name)); err != nil {
@@ -416,7 +417,9 @@ func TestManyGoroutinesUseOneRegistry(t *testing.T) {
 	wg.Wait()
 }
 
-func (r *Registry) path(name string) string { return filepath.Join(r.standingDir(), name+extension) }
+func (r *Registry) standingPath(name string) string {
+	return filepath.Join(r.standingDir(), name+extension)
+}
 
 func save(t *testing.T, r *Registry, rec sessions.Record) {
 	t.Helper()

@@ -14,14 +14,14 @@ import (
 func TestARecordIsFoundUnderEverySpellingOfItsRef(t *testing.T) {
 	t.Parallel()
 	r := New(t.TempDir())
-	kept := itemRecord("Acme/Shop#7")
+	kept := workItemRecord("Acme/Shop#7")
 	save(t, r, kept)
 	for _, ref := range []sessions.Ref{"github:Acme/Shop#7", "github:acme/shop#7", "github:ACME/sHOP#7"} {
 		if got, err := r.Load(t.Context(), ref); err != nil || got.Ref != kept.Ref || got.ID != kept.ID {
 			t.Errorf("%s: %s, %v", ref, got.Ref, err)
 		}
 	}
-	if err := r.Save(t.Context(), itemRecord("acme/shop#7")); !errors.Is(err, sessions.ErrNameTaken) {
+	if err := r.Save(t.Context(), workItemRecord("acme/shop#7")); !errors.Is(err, sessions.ErrNameTaken) {
 		t.Errorf("the record is written under another spelling: %v", err)
 	}
 	if err := r.Remove(t.Context(), "github:acme/shop#7"); err != nil {
@@ -32,28 +32,28 @@ func TestARecordIsFoundUnderEverySpellingOfItsRef(t *testing.T) {
 	}
 }
 
-// oldLedger writes the ledger of a work item as it was written when spellings were told apart.
-func oldLedger(t *testing.T, r *Registry, ref sessions.Ref, id string) string {
+// writeLegacyLedger writes the ledger of a work item as it was written when spellings were told apart.
+func writeLegacyLedger(t *testing.T, r *Registry, ref sessions.Ref, id string) string {
 	t.Helper()
 	path := filepath.Join(r.ledgersDir(), ledgerName(ref))
-	l := sessions.Ledger{Version: sessions.LedgerVersion, Ref: ref, Deliveries: []sessions.Entry{{ID: id, State: sessions.EntryDone}}}
-	if err := writeJSON(path, l); err != nil {
+	l := sessions.Ledger{Version: sessions.LedgerVersion, Ref: ref, Deliveries: []sessions.LedgerEntry{{ID: id, State: sessions.DeliveryDone}}}
+	if err := ledgerFormat.Save(path, l); err != nil {
 		t.Fatal(err)
 	}
 	return path
 }
 
-func TestALedgerFromBeforeGoesOnUnderEverySpelling(t *testing.T) {
+func TestALegacyLedgerIsFoundUnderEverySpelling(t *testing.T) {
 	t.Parallel()
 	for _, old := range []sessions.Ref{"github:Acme/Shop#7", "github:acme/shop#7", sessions.Ref("github:Acme/" + strings.Repeat("X.", 45) + "#7")} {
 		r := New(t.TempDir())
-		path := oldLedger(t, r, old, "d1")
+		path := writeLegacyLedger(t, r, old, "d1")
 		other := sessions.Ref("github:" + strings.ToUpper(old.Name()))
 		l, err := r.LoadLedger(t.Context(), other)
 		if err != nil || len(l.Deliveries) != 1 {
 			t.Errorf("%s: %+v, %v", old, l, err)
 		}
-		l.Deliveries = append(l.Deliveries, sessions.Entry{ID: "d2", State: sessions.EntryDone})
+		l.Deliveries = append(l.Deliveries, sessions.LedgerEntry{ID: "d2", State: sessions.DeliveryDone})
 		if err := r.SaveLedger(t.Context(), l); err != nil {
 			t.Error(err)
 		}
@@ -70,7 +70,7 @@ func TestTwoLedgersOfOneWorkItemAreNamedAndNotMerged(t *testing.T) {
 	t.Parallel()
 	for _, second := range []sessions.Ref{"github:acme/shop#7", "github:acme/Shop#7"} {
 		r := New(t.TempDir())
-		paths := []string{oldLedger(t, r, "github:Acme/Shop#7", "d1"), oldLedger(t, r, second, "d2")}
+		paths := []string{writeLegacyLedger(t, r, "github:Acme/Shop#7", "d1"), writeLegacyLedger(t, r, second, "d2")}
 		l, err := r.LoadLedger(t.Context(), "github:acme/shop#7")
 		var bad *sessions.UnreadableError
 		if !errors.As(err, &bad) || len(l.Deliveries) > 0 {

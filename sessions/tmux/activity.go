@@ -11,11 +11,11 @@ import (
 	"the-loop/sessions"
 )
 
-var _ sessions.SignReader = (*Tmux)(nil)
+var _ sessions.ActivityReader = (*Tmux)(nil)
 
-// Signs says of each pane of ours, by its mark, what can be told without reading its screen: one list for all of them. No
+// ReadActivity says of each pane of ours, by its mark, what can be told without reading its screen: one list for all of them. No
 // server is an empty answer. The time of the last output is that of the pane's window.
-func (t *Tmux) Signs(ctx context.Context) (map[string]sessions.Sign, error) {
+func (t *Tmux) ReadActivity(ctx context.Context) (map[string]sessions.PaneActivity, error) {
 	secret := rand.Text()
 	format := strings.Join([]string{secret, "#{window_activity}", "#{?pane_dead,,#{pane_pid}}", "#{" + markOption + "}"}, "\t")
 	out, err := t.run(ctx, call{args: []string{"list-panes", "-a", "-F", format}})
@@ -28,8 +28,8 @@ func (t *Tmux) Signs(ctx context.Context) (map[string]sessions.Sign, error) {
 	return parseActivity(out, secret)
 }
 
-func parseActivity(out, secret string) (map[string]sessions.Sign, error) {
-	signs := map[string]sessions.Sign{}
+func parseActivity(out, secret string) (map[string]sessions.PaneActivity, error) {
+	signs := map[string]sessions.PaneActivity{}
 	for line := range strings.Lines(out) {
 		rest, ours := strings.CutPrefix(strings.TrimSuffix(line, "\n"), secret+"\t")
 		if !ours {
@@ -47,7 +47,7 @@ func parseActivity(out, secret string) (map[string]sessions.Sign, error) {
 			return nil, fmt.Errorf("tmux: cannot read the time of the last output: %w", err)
 		}
 		pid, _ := strconv.Atoi(f[1]) // empty: it has ended
-		signs[f[2]] = sessions.Sign{Output: output, PID: pid}
+		signs[f[2]] = sessions.PaneActivity{LastOutput: output, PID: pid}
 	}
 	return signs, nil
 }

@@ -10,7 +10,7 @@ import (
 func TestActivityChangesWithOutputAndWithTheEnd(t *testing.T) {
 	t.Parallel()
 	f := newEnv(t)
-	if signs, err := f.Signs(t.Context()); err != nil || len(signs) > 0 {
+	if signs, err := f.ReadActivity(t.Context()); err != nil || len(signs) > 0 {
 		t.Errorf("no server: %v, %v", signs, err)
 	}
 	b := f.spawn("b")
@@ -18,8 +18,8 @@ func TestActivityChangesWithOutputAndWithTheEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	signs, err := f.Signs(t.Context())
-	if err != nil || len(signs) != 2 || signs[a.Mark].PID != a.PID || signs[b.Mark].PID != b.PID || signs[a.Mark].Output == 0 {
+	signs, err := f.ReadActivity(t.Context())
+	if err != nil || len(signs) != 2 || signs[a.Mark].PID != a.PID || signs[b.Mark].PID != b.PID || signs[a.Mark].LastOutput == 0 {
 		t.Fatalf("%+v, %v", signs, err)
 	}
 	before := signs[a.Mark]
@@ -29,7 +29,7 @@ func TestActivityChangesWithOutputAndWithTheEnd(t *testing.T) {
 		if err := f.deliver(a, "x"); err != nil {
 			t.Fatal(err)
 		}
-		if signs, err = f.Signs(t.Context()); err != nil || signs[a.Mark].Output > before.Output {
+		if signs, err = f.ReadActivity(t.Context()); err != nil || signs[a.Mark].LastOutput > before.LastOutput {
 			break
 		}
 		<-wait.C
@@ -37,8 +37,8 @@ func TestActivityChangesWithOutputAndWithTheEnd(t *testing.T) {
 	if err := f.End(t.Context(), a.Target(), time.Second); err != nil {
 		t.Fatal(err)
 	}
-	signs, err = f.Signs(t.Context())
-	if want := (sessions.Sign{Output: signs[b.Mark].Output, PID: b.PID}); err != nil || len(signs) != 1 || signs[b.Mark] != want {
+	signs, err = f.ReadActivity(t.Context())
+	if want := (sessions.PaneActivity{LastOutput: signs[b.Mark].LastOutput, PID: b.PID}); err != nil || len(signs) != 1 || signs[b.Mark] != want {
 		t.Errorf("%+v, %v", signs, err)
 	}
 }

@@ -201,7 +201,7 @@ func (f *tmuxEnv) tmux(args ...string) string {
 }
 
 func (f *tmuxEnv) deliver(p sessions.Pane, text string) error {
-	return f.Deliver(f.t.Context(), sessions.Delivery{Target: p.Target(), Text: text, Submit: "\r"})
+	return f.Paste(f.t.Context(), sessions.Paste{Target: p.Target(), Text: text, Submit: "\r"})
 }
 
 // framedText is a text as a program that asked for bracketed paste gets it, submitted.

@@ -124,7 +124,7 @@ func TestCancelledLineIsRemovedBeforeItsClientRuns(t *testing.T) {
 	go func() { _, err := f.Spawn(ctx, f.spawnRequest("a", "sleep", "1000")); failed <- err }()
 	tmuxtest.Await(t, "the line to wait", func() bool { return waiting() == 1 })
 	cancel()
-	if err := <-failed; !errors.Is(err, sessions.ErrSilent) || errors.Is(err, sessions.ErrInDoubt) {
+	if err := <-failed; !errors.Is(err, sessions.ErrTerminalTimeout) || errors.Is(err, sessions.ErrInDoubt) {
 		t.Errorf("%v", err)
 	}
 	release()

@@ -26,7 +26,7 @@ func BenchmarkDeliver(b *testing.B) {
 			got := 0
 			for b.Loop() {
 				ours = append(ours, measure(b, func() error {
-					return f.Deliver(b.Context(), sessions.Delivery{Target: pane.Target(), Text: text, Submit: "\r"})
+					return f.Paste(b.Context(), sessions.Paste{Target: pane.Target(), Text: text, Submit: "\r"})
 				}))
 				got += len(framedText(text))
 				f.awaitBytes("a", got)

@@ -97,7 +97,7 @@ func (t *Tmux) clientArgs(c call) []string {
 // notStartedError is the cause of a client that was never started.
 func notStartedError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
-		return fmt.Errorf("%w: %w", sessions.ErrSilent, ctx.Err())
+		return fmt.Errorf("%w: %w", sessions.ErrTerminalTimeout, ctx.Err())
 	}
 	return err
 }
@@ -108,9 +108,9 @@ func (t *Tmux) clientError(ctx context.Context, verb, message string, err error)
 	var exit *exec.ExitError
 	switch exited := errors.As(err, &exit) && exit.Exited(); {
 	case !exited && ctx.Err() != nil:
-		failed.cause = fmt.Errorf("%w within %s: %w", sessions.ErrSilent, t.timeout, ctx.Err())
+		failed.cause = fmt.Errorf("%w within %s: %w", sessions.ErrTerminalTimeout, t.timeout, ctx.Err())
 	case !exited:
-		failed.cause = fmt.Errorf("%w: its client ended: %w", sessions.ErrSilent, err)
+		failed.cause = fmt.Errorf("%w: its client ended: %w", sessions.ErrTerminalTimeout, err)
 	case strings.HasPrefix(message, "no server running on "):
 		failed.cause, failed.noEffect = errNoServer, true
 	case strings.HasPrefix(message, "error connecting to ") && strings.HasSuffix(message, "(No such file or directory)"):

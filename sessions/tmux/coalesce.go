@@ -49,7 +49,7 @@ func (s *coalescer[T]) get(ctx context.Context, ask func(context.Context) (T, er
 		case <-r.done:
 		case <-ctx.Done():
 			var none T
-			return none, fmt.Errorf("%w: %w", sessions.ErrSilent, ctx.Err())
+			return none, fmt.Errorf("%w: %w", sessions.ErrTerminalTimeout, ctx.Err())
 		}
 		if !r.cancelled || opened || ctx.Err() != nil {
 			return r.result, r.err
@@ -77,7 +77,7 @@ func (s *coalescer[T]) runRound(ctx context.Context, r *round[T], ask func(conte
 			r.err = sleep(ctx, rest-time.Since(s.lastEnd))
 		}
 	case <-ctx.Done():
-		r.err = fmt.Errorf("%w: %w", sessions.ErrSilent, ctx.Err())
+		r.err = fmt.Errorf("%w: %w", sessions.ErrTerminalTimeout, ctx.Err())
 	}
 	s.mu.Lock()
 	s.next = nil // who comes from here on must not have this answer

@@ -69,7 +69,7 @@ func TestCancelledCallerLeavesTheOthersAResult(t *testing.T) {
 	leaving, leave := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if _, err := s.get(leaving, func(context.Context) (int, error) { return 2, nil }); !errors.Is(err, sessions.ErrSilent) {
+		if _, err := s.get(leaving, func(context.Context) (int, error) { return 2, nil }); !errors.Is(err, sessions.ErrTerminalTimeout) {
 			t.Errorf("of the one who left: %v", err)
 		}
 	})

@@ -7,9 +7,9 @@ import (
 	"the-loop/sessions"
 )
 
-var _ sessions.Painter = (*Tmux)(nil)
+var _ sessions.ANSICapturer = (*Tmux)(nil)
 
-// CaptureANSI implements [sessions.Painter]: capture-pane -e, under the same guard as [Tmux.Capture].
+// CaptureANSI implements [sessions.ANSICapturer]: capture-pane -e, under the same guard as [Tmux.Capture].
 func (t *Tmux) CaptureANSI(ctx context.Context, target sessions.Target) (string, error) {
 	screen, err := withPane(ctx, t, target, func(pane string) (string, error) { return t.capturePaneANSI(ctx, target.Mark, pane) })
 	if err != nil {

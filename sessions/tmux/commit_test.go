@@ -27,12 +27,12 @@ func TestNothingIsTypedBeforeTheCommitAndAllOfItAfter(t *testing.T) {
 	for _, size := range textSizes {
 		text := strings.Repeat("x", size)
 		commits := 0
-		d := sessions.Delivery{Target: pane.Target(), Text: text, Submit: "\r", Commit: func() error {
+		d := sessions.Paste{Target: pane.Target(), Text: text, Submit: "\r", Commit: func() error {
 			commits++
 			f.awaitLog("a", want)
 			return nil
 		}}
-		if err := f.Deliver(t.Context(), d); err != nil {
+		if err := f.Paste(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 		want += framedText(text)
@@ -50,8 +50,8 @@ func TestNothingIsTypedWhenTheCommitFails(t *testing.T) {
 	pane := f.spawn("a")
 	full := errors.New("the disk is full")
 	for _, size := range textSizes {
-		d := sessions.Delivery{Target: pane.Target(), Text: strings.Repeat("x", size), Submit: "\r", Commit: func() error { return full }}
-		if err := f.Deliver(t.Context(), d); !errors.Is(err, full) || errors.Is(err, sessions.ErrInDoubt) {
+		d := sessions.Paste{Target: pane.Target(), Text: strings.Repeat("x", size), Submit: "\r", Commit: func() error { return full }}
+		if err := f.Paste(t.Context(), d); !errors.Is(err, full) || errors.Is(err, sessions.ErrInDoubt) {
 			t.Errorf("%d bytes: %v; want the commit's error, and no doubt", size, err)
 		}
 	}
@@ -67,8 +67,8 @@ func TestTheCommitIsMadeOnceWhenThePaneIsAnotherThanWasThought(t *testing.T) {
 	f := newEnv(t)
 	a, b := f.spawn("a"), f.spawn("b")
 	commits := 0
-	d := sessions.Delivery{Target: sessions.Target{Pane: b.ID, Mark: a.Mark}, Text: "x", Submit: "\r", Commit: func() error { commits++; return nil }}
-	if err := f.Deliver(t.Context(), d); err != nil {
+	d := sessions.Paste{Target: sessions.Target{Pane: b.ID, Mark: a.Mark}, Text: "x", Submit: "\r", Commit: func() error { commits++; return nil }}
+	if err := f.Paste(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	f.awaitLog("a", framedText("x"))
@@ -83,11 +83,11 @@ func runKilledInCommit(args []string) error {
 	if err != nil {
 		return err
 	}
-	d := sessions.Delivery{Target: sessions.Target{Mark: args[2]}, Text: strings.Repeat("x", 1000), Submit: "\r", Commit: func() error {
+	d := sessions.Paste{Target: sessions.Target{Mark: args[2]}, Text: strings.Repeat("x", 1000), Submit: "\r", Commit: func() error {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		select {} // until the signal is there
 	}}
-	return fmt.Errorf("delivered: %v", tm.Deliver(context.Background(), d))
+	return fmt.Errorf("delivered: %v", tm.Paste(context.Background(), d))
 }
 
 func TestAProcessThatIsKilledWithinTheCommitTypesNothing(t *testing.T) {

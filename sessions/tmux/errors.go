@@ -40,7 +40,7 @@ func (e *BinaryNotFoundError) Error() string {
 var (
 	errNoServer   = errors.New("no tmux server is running")
 	errNoSocket   = errors.New("the socket of the tmux server does not exist")
-	errServerLost = fmt.Errorf("the tmux server went away: %w", sessions.ErrSilent)
+	errServerLost = fmt.Errorf("the tmux server went away: %w", sessions.ErrTerminalTimeout)
 	errRefused    = errors.New("tmux refused")
 )
 

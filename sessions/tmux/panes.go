@@ -61,7 +61,7 @@ func (t *Tmux) readPanes(ctx context.Context) ([]sessions.Pane, error) {
 	}
 	if errors.Is(err, errNoSocket) && t.recoverSocket(ctx) {
 		if list, err = t.readListing(ctx); errors.Is(err, errNoSocket) {
-			return nil, fmt.Errorf("the tmux server does not make its socket again: %w", sessions.ErrSilent)
+			return nil, fmt.Errorf("the tmux server does not make its socket again: %w", sessions.ErrTerminalTimeout)
 		}
 	}
 	if err == nil && t.needsExitReasons(list) {
@@ -347,6 +347,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", sessions.ErrSilent, ctx.Err())
+		return fmt.Errorf("%w: %w", sessions.ErrTerminalTimeout, ctx.Err())
 	}
 }

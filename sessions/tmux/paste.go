@@ -19,16 +19,16 @@ const MaxDelay = time.Minute
 
 const maxKeys = 4096 // bytes; they are few keys, not text
 
-// Deliver pastes d.Text and submits it, see [sessions.Typist].
+// Paste pastes d.Text and submits it, see [sessions.PaneWriter].
 //
 // Nothing was typed, for certain, after an error that is not [sessions.ErrInDoubt]: tmux refused, there was no server,
 // the client could not start, or the server never asked the client for the text (a stopped server that goes on later
 // drops such a client's command: measured). An answer that stays away once the text was taken leaves a doubt. The error
-// is [sessions.ErrSilent] too when there was no answer.
+// is [sessions.ErrTerminalTimeout] too when there was no answer.
 //
 // Success says that the bytes are on the pane's terminal, not that the program has read them. A program that has not
 // asked for bracketed paste gets the text plain with its line feeds: tmux does not tell before 3.7.
-func (t *Tmux) Deliver(ctx context.Context, d sessions.Delivery) error {
+func (t *Tmux) Paste(ctx context.Context, d sessions.Paste) error {
 	if err := checkPaste(d); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (t *Tmux) Press(ctx context.Context, target sessions.Target, keys string) e
 	return t.runGuarded(ctx, "press", target, func(pane string) call { return pressCall(target.Mark, pane, keys) })
 }
 
-func checkPaste(d sessions.Delivery) error {
+func checkPaste(d sessions.Paste) error {
 	switch {
 	case d.Text == "":
 		return sessions.ErrEmptyText
@@ -92,7 +92,7 @@ func refusalCommand(mark, pane string) string {
 
 // pasteCall is one invocation: load, guard, leave any mode (within one tmux pastes without brackets), paste, submit. Only
 // load-buffer waits; what follows runs in one go, whether the client lives or not.
-func pasteCall(d sessions.Delivery, pane string) call {
+func pasteCall(d sessions.Paste, pane string) call {
 	buffer := newBufferName()
 	typed := sequence(
 		command("copy-mode", "-q", "-t", pane),
@@ -110,7 +110,7 @@ func loadBufferCall(input []byte, buffer, pane, guard, then, otherwise string) c
 
 // submitCommand pastes the submit key from a buffer that exists for this alone. A later one is left with the server, which asks
 // again whether the pane is ours.
-func submitCommand(d sessions.Delivery, pane string) string {
+func submitCommand(d sessions.Paste, pane string) string {
 	if d.Submit == "" {
 		return command("copy-mode", "-q", "-t", pane)
 	}

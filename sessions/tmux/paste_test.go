@@ -51,9 +51,9 @@ func TestDelayedSubmitIsKeptByTheServer(t *testing.T) {
 	t.Parallel()
 	f := newEnv(t)
 	pane := f.spawn("a")
-	d := sessions.Delivery{Target: pane.Target(), Text: "x", Submit: "\r", Delay: 300 * time.Millisecond}
+	d := sessions.Paste{Target: pane.Target(), Text: "x", Submit: "\r", Delay: 300 * time.Millisecond}
 	begin := time.Now()
-	if err := f.Deliver(t.Context(), d); err != nil {
+	if err := f.Paste(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	f.awaitLog("a", "\x1b[200~x\x1b[201~")
@@ -68,13 +68,13 @@ func TestDelayedSubmitChecksTheMarkAgain(t *testing.T) {
 	t.Parallel()
 	f := newEnv(t)
 	a, b := f.spawn("a"), f.spawn("b")
-	d := sessions.Delivery{Target: a.Target(), Text: "x", Submit: "\r", Delay: 200 * time.Millisecond}
-	if err := f.Deliver(t.Context(), d); err != nil {
+	d := sessions.Paste{Target: a.Target(), Text: "x", Submit: "\r", Delay: 200 * time.Millisecond}
+	if err := f.Paste(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	f.tmux("set-option", "-p", "-t", a.ID, "@the-loop-id", "another")
 	d.Target = b.Target()
-	if err := f.Deliver(t.Context(), d); err != nil {
+	if err := f.Paste(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	f.awaitLog("b", framedText("x"))
@@ -92,8 +92,8 @@ func TestDelayedSubmitsGoToPanesThatAreNotTheCurrentOne(t *testing.T) {
 		panes = append(panes, f.spawn(fmt.Sprint("p", i)))
 	}
 	for _, pane := range panes {
-		d := sessions.Delivery{Target: pane.Target(), Text: pane.SessionName, Submit: "\r", Delay: 50 * time.Millisecond}
-		if err := f.Deliver(t.Context(), d); err != nil {
+		d := sessions.Paste{Target: pane.Target(), Text: pane.SessionName, Submit: "\r", Delay: 50 * time.Millisecond}
+		if err := f.Paste(t.Context(), d); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -130,8 +130,8 @@ func TestDelayedSubmitLeavesAModeEnteredMeanwhile(t *testing.T) {
 	t.Parallel()
 	f := newEnv(t)
 	pane := f.spawn("a")
-	d := sessions.Delivery{Target: pane.Target(), Text: "x", Submit: "\r", Delay: 200 * time.Millisecond}
-	if err := f.Deliver(t.Context(), d); err != nil {
+	d := sessions.Paste{Target: pane.Target(), Text: "x", Submit: "\r", Delay: 200 * time.Millisecond}
+	if err := f.Paste(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	f.tmux("copy-mode", "-t", pane.ID)
@@ -170,15 +170,15 @@ func TestADelayedSubmitToAPaneThatDiesSparesTheServer(t *testing.T) {
 	t.Parallel()
 	f := newEnv(t)
 	live, dying := f.spawn("live"), f.spawn("dying")
-	d := sessions.Delivery{Target: dying.Target(), Text: "x", Submit: "\r", Delay: 300 * time.Millisecond}
-	if err := f.Deliver(t.Context(), d); err != nil {
+	d := sessions.Paste{Target: dying.Target(), Text: "x", Submit: "\r", Delay: 300 * time.Millisecond}
+	if err := f.Paste(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	if err := syscall.Kill(f.pid("dying", "main"), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	d.Target = live.Target()
-	if err := f.Deliver(t.Context(), d); err != nil {
+	if err := f.Paste(t.Context(), d); err != nil {
 		t.Fatal(err)
 	}
 	f.awaitLog("live", framedText("x"))
@@ -210,7 +210,7 @@ func TestAnotherSessionsPaneAndAStalePaneAreResolvedByTheMark(t *testing.T) {
 	a, b := f.spawn("a"), f.spawn("b")
 	for i, pane := range []string{b.ID, "%999", "", "nonsense"} {
 		text := fmt.Sprint("text ", i)
-		if err := f.Deliver(t.Context(), sessions.Delivery{Target: sessions.Target{Pane: pane, Mark: a.Mark}, Text: text}); err != nil {
+		if err := f.Paste(t.Context(), sessions.Paste{Target: sessions.Target{Pane: pane, Mark: a.Mark}, Text: text}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -250,7 +250,7 @@ func TestASessionMadeAgainUnderItsNameIsAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Deliver(t.Context(), sessions.Delivery{Target: sessions.Target{Pane: fresh.ID, Mark: old.Mark}, Text: "x"}); !errors.Is(err, sessions.ErrPaneGone) {
+	if err := f.Paste(t.Context(), sessions.Paste{Target: sessions.Target{Pane: fresh.ID, Mark: old.Mark}, Text: "x"}); !errors.Is(err, sessions.ErrPaneGone) {
 		t.Errorf("the old session's text: %v", err)
 	}
 }
@@ -317,7 +317,7 @@ func TestKeysArriveAsTheirBytes(t *testing.T) {
 		f.awaitLog("a", want)
 	}
 	for _, submit := range []string{"\x1b\r", ";", "-x", "\n", "\""} {
-		if err := f.Deliver(t.Context(), sessions.Delivery{Target: pane.Target(), Text: "x", Submit: submit}); err != nil {
+		if err := f.Paste(t.Context(), sessions.Paste{Target: pane.Target(), Text: "x", Submit: submit}); err != nil {
 			t.Fatalf("%q: %v", submit, err)
 		}
 		want += "\x1b[200~x\x1b[201~" + submit

@@ -108,11 +108,11 @@ func respawnSequence(r sessions.Respawn, held sessions.Pane, argv []string) stri
 func holdCommands(r sessions.Respawn, at string) []string {
 	token := rand.Text()
 	all := []string{command("set-option", "-p", "-t", at, holdOption, token),
-		command("set-option", "-p", "-t", at, "remain-on-exit", onOff(r.RemainOnExit || r.Hold > 0))}
-	if r.RemainOnExit || r.Hold <= 0 {
+		command("set-option", "-p", "-t", at, "remain-on-exit", onOff(r.RemainOnExit || r.RemainFor > 0))}
+	if r.RemainOnExit || r.RemainFor <= 0 {
 		return all
 	}
 	ours := "#{&&:" + markCondition(r.Mark) + ",#{==:#{" + holdOption + "}," + token + "}}"
 	later := command("if-shell", "-F", "-t", at, ours, command("set-option", "-p", "-t", at, "remain-on-exit", "off"))
-	return append(all, command("run-shell", "-b", "-d", strconv.FormatFloat(r.Hold.Seconds(), 'f', 3, 64), "-C", later))
+	return append(all, command("run-shell", "-b", "-d", strconv.FormatFloat(r.RemainFor.Seconds(), 'f', 3, 64), "-C", later))
 }

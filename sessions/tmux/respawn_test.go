@@ -169,12 +169,12 @@ func TestAHoldKeepsThePaneOfAProcessThatEndsAtOnce(t *testing.T) {
 	t.Parallel()
 	f := newEnv(t)
 	p := f.spawnDumper(nil, false)
-	r := sessions.Respawn{Pane: p.ID, Grace: 5 * time.Second, Hold: 200 * time.Millisecond,
+	r := sessions.Respawn{Pane: p.ID, Grace: 5 * time.Second, RemainFor: 200 * time.Millisecond,
 		Spawn: sessions.Spawn{Mark: p.Mark, Cwd: f.dir, Argv: []string{"sleep", "1000"}}}
 	if _, err := f.Respawn(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	r.Hold, r.Argv = time.Hour, []string{"/bin/sh", "-c", "sleep 0.5; exit 3"}
+	r.RemainFor, r.Argv = time.Hour, []string{"/bin/sh", "-c", "sleep 0.5; exit 3"}
 	if _, err := f.Respawn(t.Context(), r); err != nil { // the first one's hold ends meanwhile and must not count
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func TestAHoldKeepsThePaneOfAProcessThatEndsAtOnce(t *testing.T) {
 	if p := tmuxtest.FindPane(t, f.Tmux, p.Mark); p.ExitStatus != 3 {
 		t.Errorf("%+v", p)
 	}
-	r.Hold, r.Argv = 100*time.Millisecond, []string{"sleep", "1000"}
+	r.RemainFor, r.Argv = 100*time.Millisecond, []string{"sleep", "1000"}
 	if _, err := f.Respawn(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func TestAStoppedServerIsSilentAndTypesNothingLater(t *testing.T) {
 	}
 	for name, call := range f.allCalls(pane) {
 		begin := time.Now()
-		if err := call(); !errors.Is(err, sessions.ErrSilent) || errors.Is(err, sessions.ErrInDoubt) {
+		if err := call(); !errors.Is(err, sessions.ErrTerminalTimeout) || errors.Is(err, sessions.ErrInDoubt) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if took := time.Since(begin); took > 5*time.Second {
@@ -73,7 +73,7 @@ func TestASocketThatNeverAnswersIsSilent(t *testing.T) {
 	}
 	p := sessions.Pane{ID: "%0", Mark: "id-a"}
 	for name, call := range f.allCalls(p) {
-		if err := call(); !errors.Is(err, sessions.ErrSilent) || errors.Is(err, sessions.ErrInDoubt) {
+		if err := call(); !errors.Is(err, sessions.ErrTerminalTimeout) || errors.Is(err, sessions.ErrInDoubt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -134,7 +134,7 @@ func TestWhichErrorsAreInDoubt(t *testing.T) {
 				}
 				return
 			}
-			if err == nil || errors.Is(err, sessions.ErrInDoubt) != c.doubt || errors.Is(err, sessions.ErrSilent) != c.silent || c.is != nil && !errors.Is(err, c.is) {
+			if err == nil || errors.Is(err, sessions.ErrInDoubt) != c.doubt || errors.Is(err, sessions.ErrTerminalTimeout) != c.silent || c.is != nil && !errors.Is(err, c.is) {
 				t.Errorf("%v", err)
 			}
 		})
@@ -147,8 +147,8 @@ func TestAContextThatIsOverTypesNothing(t *testing.T) {
 	pane := f.spawn("a")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := f.Deliver(ctx, sessions.Delivery{Target: pane.Target(), Text: "x"})
-	if !errors.Is(err, sessions.ErrSilent) || !errors.Is(err, context.Canceled) || errors.Is(err, sessions.ErrInDoubt) {
+	err := f.Paste(ctx, sessions.Paste{Target: pane.Target(), Text: "x"})
+	if !errors.Is(err, sessions.ErrTerminalTimeout) || !errors.Is(err, context.Canceled) || errors.Is(err, sessions.ErrInDoubt) {
 		t.Errorf("%v", err)
 	}
 	f.awaitLog("a", "")
@@ -177,11 +177,11 @@ func TestAClientThatIsKilledAtAnyMomentLeavesTheTextWholeOrAbsent(t *testing.T) 
 	for i := range 150 {
 		text := fmt.Sprintf("<%d>%s", i, strings.Repeat("x", []int{10, 30_000, 400_000}[i%3]))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.Int64N(int64(12*time.Millisecond))))
-		d := sessions.Delivery{Target: pane.Target(), Text: text, Submit: "\r"}
+		d := sessions.Paste{Target: pane.Target(), Text: text, Submit: "\r"}
 		if i%2 == 0 {
 			d.Commit = func() error { return nil }
 		}
-		err := f.Deliver(ctx, d)
+		err := f.Paste(ctx, d)
 		cancel()
 		switch {
 		case err == nil:
@@ -217,7 +217,7 @@ func runDeliverLoop(args []string) error {
 	}
 	for i := 0; ; i++ {
 		text := fmt.Sprintf("<%s.%d>%s", args[3], i, strings.Repeat("x", 400_000))
-		err := tm.Deliver(context.Background(), sessions.Delivery{Target: sessions.Target{Mark: args[2]}, Text: text, Submit: "\r", Delay: time.Millisecond * time.Duration(i%2)})
+		err := tm.Paste(context.Background(), sessions.Paste{Target: sessions.Target{Mark: args[2]}, Text: text, Submit: "\r", Delay: time.Millisecond * time.Duration(i%2)})
 		if err != nil {
 			return err
 		}
@@ -246,8 +246,8 @@ func TestADeliveringProcessThatIsKilledLeavesTheTextWholeAndSubmittedOrAbsent(t 
 			t.Fatal("it was not killed")
 		}
 	}
-	last := sessions.Delivery{Target: pane.Target(), Text: "end", Submit: "\r", Delay: 50 * time.Millisecond}
-	if err := f.Deliver(t.Context(), last); err != nil {
+	last := sessions.Paste{Target: pane.Target(), Text: "end", Submit: "\r", Delay: 50 * time.Millisecond}
+	if err := f.Paste(t.Context(), last); err != nil {
 		t.Fatal(err)
 	}
 	log := tmuxtest.AwaitFile(t, filepath.Join(f.dir, "a", "log"), func(s string) bool {

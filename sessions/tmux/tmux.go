@@ -122,7 +122,7 @@ func (t *Tmux) Version(ctx context.Context) (Version, error) {
 	out, err := cmd.Output()
 	switch {
 	case ctx.Err() != nil:
-		return Version{}, fmt.Errorf("tmux -V: %w: %w", sessions.ErrSilent, ctx.Err())
+		return Version{}, fmt.Errorf("tmux -V: %w: %w", sessions.ErrTerminalTimeout, ctx.Err())
 	case err != nil:
 		return Version{}, fmt.Errorf("%s -V: %w", binary, err)
 	}

@@ -88,7 +88,7 @@ func Label(name string) string {
 	if name == "" {
 		return "a file"
 	}
-	return sessions.Sized(name, 200)
+	return sessions.Truncate(name, 200)
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(sessions.Clean(text)), " ") }

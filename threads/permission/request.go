@@ -24,7 +24,7 @@ const (
 
 // Request is what is stored of a permission request, by the value of its buttons.
 type Request struct {
-	Token         string    `json:"token"` // the agent's, see [sessions.Ask]
+	Token         string    `json:"token"` // the agent's, see [sessions.PermissionRequest]
 	DialogExcerpt string    `json:"mark,omitempty"`
 	Decidable     bool      `json:"permit,omitempty"` // buttons decide it; else it is answered in the terminal
 	At            time.Time `json:"at"`
@@ -44,8 +44,8 @@ type Request struct {
 
 // FromAsk is the request for what an agent asks. text is how the thread shows it, and whole says that this is all of it:
 // what is not shown whole is not decided in the thread.
-func FromAsk(a sessions.Ask, text string, whole bool) Request {
-	return Request{Token: a.Token, DialogExcerpt: shownExcerpt(a.Mark(), text), Decidable: a.Permit && whole, At: a.At, Text: text}
+func FromAsk(a sessions.PermissionRequest, text string, whole bool) Request {
+	return Request{Token: a.Token, DialogExcerpt: shownExcerpt(a.DialogExcerpt(), text), Decidable: a.Decidable && whole, At: a.At, Text: text}
 }
 
 // shownExcerpt is the mark of a request as far as the thread shows it: what was removed there is not stored either.
