@@ -2,6 +2,7 @@ package sessions_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -603,8 +604,11 @@ func (f trackedAgent) Capabilities() sessions.Capabilities {
 
 func (f trackedAgent) TrackConversation(ctx context.Context, c sessions.Conversation) (string, error) {
 	place, err := f.Offset(ctx, c)
-	id, _, _ := strings.Cut(string(place), "@")
-	return id, err
+	var at struct {
+		Conversation string `json:"now"`
+	}
+	err = errors.Join(err, json.Unmarshal([]byte(place), &at))
+	return at.Conversation, err
 }
 
 func TestATrackerThatNamesNoConversationIsNotBelieved(t *testing.T) {

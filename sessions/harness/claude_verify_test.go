@@ -51,7 +51,7 @@ func TestEachTextThatClaudeAcceptedIsOneLine(t *testing.T) {
 	if _, ok := parseClaudeInput([]byte(lineDequeue)); ok {
 		t.Error("what leaves the queue is taken for a text")
 	}
-	if !matchesSum("<pasted_content id=\"1\" lines=\"2\">\na\nb\n</pasted_content>", sessions.Fingerprint("a\nb")) {
+	if !claudeMatchesSum("<pasted_content id=\"1\" lines=\"2\">\na\nb\n</pasted_content>", sessions.Fingerprint("a\nb")) {
 		t.Error("the wrapper around a long paste is not taken off")
 	}
 }

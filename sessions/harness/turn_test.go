@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
 
 // Lines as Claude Code 2.1.197 writes them, shortened; the time and the text are filled in.
@@ -97,7 +98,7 @@ func TestClaudesTurnEndsWithItsProgramOrConversation(t *testing.T) {
 func TestCodexsTurnFollowsItsEvents(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rollout.jsonl")
-	s := transcriptCursor{Conversation: "a", File: path}
+	s := codexOffset{Cursor: transcript.Cursor{Conversation: "a", File: path}}
 	step := func(what string, works bool, line string) {
 		t.Helper()
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
