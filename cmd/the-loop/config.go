@@ -10,15 +10,15 @@ import (
 )
 
 func (c *cli) configCommand() *cobra.Command {
-	return newGroupCommand("config", "Write, check and accept the configuration", c.configInitCommand(), c.configValidateCommand(), c.configSchemaCommand(), c.configTrustCommand(), c.configClaudeKeyCommand())
+	return newGroupCommand("config", "Create, check and trust the configuration", c.configInitCommand(), c.configValidateCommand(), c.configSchemaCommand(), c.configTrustCommand(), c.configClaudeKeyCommand())
 }
 
 func (c *cli) configInitCommand() *cobra.Command {
 	var here bool
-	cmd := &cobra.Command{Use: "init", Short: "Write a first configuration, with its schema beside it", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "init", Short: "Create a configuration and its schema", Args: cobra.NoArgs,
 		Long: `Write a first configuration to ~/.the-loop/cli-config.yaml, or with --here to ./.the-loop/cli-config.yaml, with the schema
 beside it so that editors complete it. An existing file is left alone.`}
-	cmd.Flags().BoolVar(&here, "here", false, "write it to the working folder")
+	cmd.Flags().BoolVar(&here, "here", false, "create it in the current folder")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path := config.HomePath(c.env.home)
 		switch {
@@ -37,7 +37,7 @@ beside it so that editors complete it. An existing file is left alone.`}
 }
 
 func (c *cli) configValidateCommand() *cobra.Command {
-	return &cobra.Command{Use: "validate", Short: "Check the configuration and say which one is used", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "validate", Short: "Check the configuration and print its path", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, _, err := c.loadConfig()
 			if err != nil {
@@ -60,7 +60,7 @@ func (c *cli) configSchemaCommand() *cobra.Command {
 }
 
 func (c *cli) configTrustCommand() *cobra.Command {
-	return &cobra.Command{Use: "trust [FILE]", Short: "Accept a configuration that is found in the working folder", Args: cobra.MaximumNArgs(1),
+	return &cobra.Command{Use: "trust [FILE]", Short: "Trust a configuration in the current folder", Args: cobra.MaximumNArgs(1),
 		Long: `Accept the configuration FILE (./.the-loop/cli-config.yaml without one) for use when it is found in the working folder. Read it
 first: it names programs that are run with your rights.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -71,13 +71,13 @@ first: it names programs that are run with your rights.`,
 			if err := config.Trust(c.env.home, path); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is accepted\n", path)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is trusted\n", path)
 			return err
 		}}
 }
 
 func (c *cli) configClaudeKeyCommand() *cobra.Command {
-	return &cobra.Command{Use: "claude-key", Short: "Give Claude Code a submit key that answers no dialog", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "claude-key", Short: "Add a submit key to Claude Code that cannot answer a dialog", Args: cobra.NoArgs,
 		Long: `Merge a key binding for Claude Code's input box (C-x C-y) into ~/.claude/keybindings.json. Sessions that start after it
 are submitted with that key, which does nothing in a dialog: a question that opens in the very moment of a reply is then not
 answered by it. What else stands in that file stays; one that cannot be read is left alone.`,
@@ -86,9 +86,9 @@ answered by it. What else stands in that file stays; one that cannot be read is 
 			if err != nil {
 				return err
 			}
-			said := "the key was there already"
+			said := "the key binding exists already"
 			if added {
-				said = "the key was added; restart running sessions to use it"
+				said = "the key binding was added: restart running sessions to use it"
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), said)
 			return err

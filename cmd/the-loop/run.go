@@ -138,7 +138,7 @@ where the command needs it.`,
 	}
 	root.SetVersionTemplate("the-loop {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
-	root.PersistentFlags().StringVar(&c.configPath, "config", "", "the configuration `FILE`, instead of the one that is searched for")
+	root.PersistentFlags().StringVar(&c.configPath, "config", "", "use this configuration `FILE` instead of searching for one")
 	root.AddCommand(c.startCommand(), c.stopCommand(), c.restartCommand(), c.statusCommand(), c.serveCommand(), c.standingCommand(), c.sessionsCommand(), c.attachCommand(), c.eventsCommand(),
 		c.configCommand(), c.slackCommand(), allowAgents(c.demoCommand()), allowAgents(c.versionCommand()), allowAgents(c.smallAgentCommand()),
 		allowAgents(c.reportCommand()))

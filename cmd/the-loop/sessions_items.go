@@ -34,15 +34,15 @@ func (a *app) registeredRef(ctx context.Context, ref sessions.Ref) sessions.Ref 
 func (c *cli) sessionsRegisterCommand() *cobra.Command {
 	var q sessions.RegisterRequest
 	var format string
-	cmd := &cobra.Command{Use: "register REF", Short: "Make a work item's session known; its first event starts it", Args: cobra.ExactArgs(1),
+	cmd := &cobra.Command{Use: "register REF", Short: "Register a work item's session; its first event starts it", Args: cobra.ExactArgs(1),
 		Long: `Make the session of a work item known, REF being github:OWNER/REPO#N. Nothing is started: the first event that is delivered does
 that. With --session-id that continues a conversation which the harness has already. What is not given comes from routing in the
 configuration.`}
 	f := cmd.Flags()
 	f.StringVar(&q.Harness, "harness", "", "the agent program (default routing.defaultHarness)")
 	f.StringVar(&q.Cwd, "cwd", "", "the folder it works in (default routing.spawnWorkdir)")
-	f.StringVar(&q.Conversation, "session-id", "", "the harness's `ID` of the conversation to go on with")
-	f.BoolVar(&q.Slack.Enabled, "slack", true, "announce it in Slack when Slack is enabled; --slack=false does not")
+	f.StringVar(&q.Conversation, "session-id", "", "the harness's `ID` of the conversation to continue")
+	f.BoolVar(&q.Slack.Enabled, "slack", true, "announce it in Slack, if Slack is enabled; --slack=false: do not")
 	f.StringVar(&q.Slack.Channel, "slack-channel", "", "the id of the channel, C… (default channels.slack.channel)")
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -69,13 +69,13 @@ func (c *cli) sessionsListCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List the sessions of work items", Args: cobra.NoArgs,
 		Long: `List the sessions of work items, with the deliveries of which nobody can tell whether they arrived. Standing sessions are not
 among them: the-loop standing list.`}
-	cmd.Flags().StringVar(&status, "status", "", "only those that are new, running, ended, stopped, unknown or broken")
+	cmd.Flags().StringVar(&status, "status", "", "only sessions in this state: new, running, ended, stopped, unknown or broken")
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q := sessions.ListRequest{Kind: sessions.KindWorkItem}
 		if status != "" {
 			if q.States = []sessions.State{sessions.State(status)}; !slices.Contains(listableStates, q.States[0]) {
-				return usageError(fmt.Errorf("--status is one of %s, not %q", joinStates(listableStates), status))
+				return usageError(fmt.Errorf("--status must be one of %s, not %q", joinStates(listableStates), status))
 			}
 		}
 		a, err := c.openApp()
@@ -107,7 +107,7 @@ func (c *cli) sessionsAttachCommand() *cobra.Command {
 func (c *cli) sessionsDeliverCommand() *cobra.Command {
 	var q sessions.DeliverRequest
 	var format string
-	cmd := &cobra.Command{Use: "deliver REF --text TEXT", Short: "Take an event of a work item to its session, once", Args: cobra.ExactArgs(1),
+	cmd := &cobra.Command{Use: "deliver REF --text TEXT", Short: "Deliver an event to a work item's session, exactly once", Args: cobra.ExactArgs(1),
 		Long: `Take an event of a work item to its session. A live agent has it typed, as a reply is; one that has ended, or never ran, is
 started with it: in its conversation, or in a fresh one where that cannot be resumed. With --text - the text is read from standard input.
 
@@ -115,8 +115,8 @@ A delivery with an id that was processed is not repeated, whoever brings it agai
 are known. Where nobody can tell whether it arrived, that is said, and the same id is never typed again.
 An agent that starts is waited for. While it asks a question, or unsent text stands in its box, nothing is typed: the command waits
 as long as --wait says and then fails, and the same delivery may be brought again.`}
-	cmd.Flags().StringVar(&q.DeliveryID, "delivery-id", "", "the `ID` of the event; without one it is like no other")
-	cmd.Flags().DurationVar(&q.Wait, "wait", 0, "how long to wait for the agent to take text")
+	cmd.Flags().StringVar(&q.DeliveryID, "delivery-id", "", "the `ID` of the event; without one, it counts as a new event")
+	cmd.Flags().DurationVar(&q.Wait, "wait", 0, "how long to wait until the agent can take text")
 	text := addTextFlag(cmd)
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -124,7 +124,7 @@ as long as --wait says and then fails, and the same delivery may be brought agai
 			return err
 		}
 		if q.Wait < 0 || q.Wait > time.Hour {
-			return usageError(errors.New("--wait is between 0s and 1h"))
+			return usageError(errors.New("--wait must be between 0s and 1h"))
 		}
 		return c.withWorkItem(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
 			q.Ref = ref
@@ -132,7 +132,7 @@ as long as --wait says and then fails, and the same delivery may be brought agai
 			var held *sessions.HeldError
 			switch {
 			case errors.As(err, &held):
-				return fmt.Errorf("%w: nothing was typed; bring it again when that is over, or wait for it with --wait", err)
+				return fmt.Errorf("%w: nothing was typed; deliver it again later, or wait with --wait", err)
 			case err != nil:
 				return err
 			case format == "json":
@@ -162,7 +162,7 @@ func (c *cli) sessionsReplyCommand() *cobra.Command {
 
 func (c *cli) sessionsCloseCommand() *cobra.Command {
 	var format string
-	cmd := &cobra.Command{Use: "close REF", Short: "Stop a work item's session and forget it", Args: cobra.ExactArgs(1),
+	cmd := &cobra.Command{Use: "close REF", Short: "Stop a work item's session and remove its record", Args: cobra.ExactArgs(1),
 		Long: `Stop a work item's session and remove its record. The harness keeps the conversation; its id is in the event log. Which
 deliveries there were stays known.`}
 	addFormatFlag(cmd, &format)
@@ -181,10 +181,10 @@ deliveries there were stays known.`}
 // addTextFlag adds --text, and returns what reads what was given.
 func addTextFlag(cmd *cobra.Command) (read func() (string, error)) {
 	var text string
-	cmd.Flags().StringVar(&text, "text", "", "the text; - reads standard input")
+	cmd.Flags().StringVar(&text, "text", "", "the text, or - for standard input")
 	return func() (string, error) {
 		if !cmd.Flags().Changed("text") {
-			return "", usageError(errors.New("there is no --text"))
+			return "", usageError(errors.New("--text is missing"))
 		}
 		if text == "-" {
 			data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxTextBytes+1))
