@@ -29,7 +29,7 @@ func (b *Bot) create(ctx context.Context, w createRequest) (sessions.Row, error)
 	}
 	defer b.announcer.wake()
 	row, err := b.o.Core.Create(ctx, sessions.CreateRequest{Name: w.name, Harness: harness, Cwd: cwd, Prompt: w.brief, NoStart: w.noStart,
-		Slack: sessions.SlackDefinition{Enabled: true, Channel: w.channel}})
+		Chat: sessions.ChatDefinition{Enabled: true, Channel: w.channel}})
 	if err != nil {
 		return sessions.Row{}, &fieldError{errorField(err, w.name, cwd), err}
 	}

@@ -80,7 +80,7 @@ func (l *life) newCore() *sessions.Core {
 		harness.Template{Title: "other", Binary: filepath.Join(p.TmuxDir, "not-there"), Args: []string{"{prompt}"}})
 	return sessions.New(sessions.Options{Terminal: l.tm, Store: registry.New(p.Root), Sink: l.events, Harnesses: agents.Get,
 		Config: func() sessions.Config {
-			return sessions.Config{Enabled: true, Declared: l.world.config().Declared, RemainOnExit: true, Resume: true, Slack: true,
+			return sessions.Config{Enabled: true, Declared: l.world.config().Declared, RemainOnExit: true, Resume: true, ChatService: "Slack",
 				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envOf(filepath.Join(p.TmuxDir, "env")), Defaults: sessions.Defaults{Harness: harness.SmallAgentName, Cwd: p.TmuxDir,
 					HarnessArgs: map[string][]string{harness.SmallAgentName: {"--log-bytes", "--reply-delay", "10ms"}}}}
 		}})

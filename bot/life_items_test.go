@@ -29,7 +29,7 @@ func (l *life) deliver(id, text string) sessions.DeliveryResult {
 // item registers a work item and delivers its first event.
 func (l *life) item() *agent {
 	l.t.Helper()
-	_, err := l.core.Register(l.ctx, sessions.RegisterRequest{Ref: item, Slack: sessions.SlackDefinition{Enabled: true}})
+	_, err := l.core.Register(l.ctx, sessions.RegisterRequest{Ref: item, Chat: sessions.ChatDefinition{Enabled: true}})
 	if err != nil {
 		l.t.Fatal(err)
 	}

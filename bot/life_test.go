@@ -39,7 +39,7 @@ func TestR6_1_ASessionIsCreatedByOneLine(t *testing.T) {
 	}
 	d := rec.Definition
 	if d.Source != sessions.SourceCreated || d.Harness != harness.SmallAgentName || d.Cwd != dir || d.Prompt != "Watch the “build” — please" ||
-		!d.AutoStart || !d.Slack.Enabled || len(d.HarnessArgs) != 3 || d.PromptFile != "" {
+		!d.AutoStart || !d.Chat.Enabled || len(d.HarnessArgs) != 3 || d.PromptFile != "" {
 		t.Errorf("recorded %+v", d)
 	}
 	a := l.session("scout")

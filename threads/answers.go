@@ -135,27 +135,27 @@ func (t *thread) transcriptRequest() *sessions.TranscriptRequest {
 	return &sessions.TranscriptRequest{Ref: t.ref, ID: t.sessionID, Offset: t.b.TranscriptOffset, Since: t.b.TranscriptSince}
 }
 
-// relayBatch puts what the agent said after place into the outbox, and then stores how far that is. After a crash in between the
+// relayBatch puts what the agent said since an offset into the outbox, and then stores how far that is. After a crash in between the
 // same texts come again: they are looked for before they are posted.
-func (t *thread) relayBatch(place string, told sessions.TranscriptBatch) error {
-	if t.unbound || t.b.Root == "" || t.b.TranscriptOffset != place {
+func (t *thread) relayBatch(since sessions.Offset, told sessions.TranscriptBatch) error {
+	if t.unbound || t.b.Root == "" || t.b.TranscriptOffset != since {
 		return nil
 	}
-	t.onTurn(told.Turn, told.Next != place)
+	t.onTurn(told.Turn, told.Next != since)
 	for _, said := range told.Messages {
 		if err := t.postAnswer(said); err != nil {
 			t.transcriptSynced = false
 			return fmt.Errorf("keep what the agent said: %w", err)
 		}
 	}
-	if told.Next == place {
+	if told.Next == since {
 		t.transcriptSynced = true
 		return nil
 	}
 	t.b.TranscriptOffset = told.Next
 	err := t.save()
 	if t.transcriptSynced = err == nil; !t.transcriptSynced {
-		t.b.TranscriptOffset = place
+		t.b.TranscriptOffset = since
 		return fmt.Errorf("store how far the agent was listened to: %w", err)
 	}
 	return nil

@@ -29,10 +29,10 @@ type Binding struct {
 	LastActive       time.Time    `json:"active"`           // when somebody last spoke in it
 	LastNotification string       `json:"told,omitempty"`   // the name of what the thread was told last, see [Notification]
 
-	TranscriptOffset string    `json:"heard,omitempty"`     // how far the agent was listened to, see [sessions.Told]
-	TranscriptSince  time.Time `json:"heardSince,omitzero"` // when there is no such place yet: what was said before is not posted
-	ReportOffset     string    `json:"noted,omitempty"`     // how far its reports were read, see [sessions.Noted]
-	ReportsSince     time.Time `json:"notedSince,omitzero"` // when there is no such place yet
+	TranscriptOffset sessions.Offset `json:"heard,omitempty"`     // how far the transcript was read, see [sessions.TranscriptBatch]
+	TranscriptSince  time.Time       `json:"heardSince,omitzero"` // where there is no offset yet: what was said before is not posted
+	ReportOffset     sessions.Offset `json:"noted,omitempty"`     // how far the reports were read, see [sessions.ReportBatch]
+	ReportsSince     time.Time       `json:"notedSince,omitzero"` // where there is no offset yet
 
 	TurnRunning bool        `json:"busy,omitempty"` // a turn ran at that place
 	TurnMessage TurnMessage `json:"working,omitzero"`

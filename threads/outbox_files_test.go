@@ -34,8 +34,8 @@ func (a fakeAPI) ReadReports(_ context.Context, q sessions.ReportsRequest) (sess
 	}
 	a.w.agent.mu.Lock()
 	defer a.w.agent.mu.Unlock()
-	from, _ := strconv.Atoi(q.Offset)
-	return sessions.ReportBatch{Files: slices.Clone(a.w.agent.reportedFiles[from:]), Next: strconv.Itoa(len(a.w.agent.reportedFiles)), Cwd: a.w.cwd}, nil
+	from, _ := strconv.Atoi(string(q.Offset))
+	return sessions.ReportBatch{Files: slices.Clone(a.w.agent.reportedFiles[from:]), Next: sessions.Offset(strconv.Itoa(len(a.w.agent.reportedFiles))), Cwd: a.w.cwd}, nil
 }
 
 func (a fakeAPI) WaitResolved(context.Context, sessions.WaitResolvedRequest) error { return nil }

@@ -66,8 +66,8 @@ func (a fakeAPIWithHooks) ReadReports(ctx context.Context, q sessions.ReportsReq
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var asks, answered int
-	_, _ = fmt.Sscanf(q.Offset, "%d.%d", &asks, &answered)
-	return sessions.ReportBatch{PermissionRequests: h.asks[asks:], Answered: h.answered[answered:], Next: fmt.Sprintf("%d.%d", len(h.asks), len(h.answered))}, nil
+	_, _ = fmt.Sscanf(string(q.Offset), "%d.%d", &asks, &answered)
+	return sessions.ReportBatch{PermissionRequests: h.asks[asks:], Answered: h.answered[answered:], Next: sessions.Offset(fmt.Sprintf("%d.%d", len(h.asks), len(h.answered)))}, nil
 }
 
 func (a fakeAPIWithHooks) WaitResolved(ctx context.Context, q sessions.WaitResolvedRequest) error {

@@ -73,7 +73,7 @@ func (c *cli) findReportingSession(ctx context.Context) (*reportingSession, erro
 }
 
 func (r *reportingSession) checkInSlack() error {
-	if !r.record.Definition.Slack.Enabled || r.cfg != nil && !r.cfg.Slack.Enabled {
+	if !r.record.Definition.Chat.Enabled || r.cfg != nil && !r.cfg.Slack.Enabled {
 		return fmt.Errorf("Slack is disabled for %s, so it has no thread", r.record.Ref)
 	}
 	return nil

@@ -42,8 +42,8 @@ configuration.`}
 	f.StringVar(&q.Harness, "harness", "", "the agent program (default routing.defaultHarness)")
 	f.StringVar(&q.Cwd, "cwd", "", "the folder it works in (default routing.spawnWorkdir)")
 	f.StringVar(&q.Conversation, "session-id", "", "the harness's `ID` of the conversation to continue")
-	f.BoolVar(&q.Slack.Enabled, "slack", true, "announce it in Slack, if Slack is enabled; --slack=false: do not")
-	f.StringVar(&q.Slack.Channel, "slack-channel", "", "the id of the channel, C… (default channels.slack.channel)")
+	f.BoolVar(&q.Chat.Enabled, "slack", true, "announce it in Slack, if Slack is enabled; --slack=false: do not")
+	f.StringVar(&q.Chat.Channel, "slack-channel", "", "the id of the channel, C… (default channels.slack.channel)")
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if q.Cwd != "" {

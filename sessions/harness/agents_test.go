@@ -108,7 +108,7 @@ func TestCodexsHistoryProvesOnlyWhatThePaneAccepted(t *testing.T) {
 	if ok, err := c.Accepted(t.Context(), talk, place, sessions.Fingerprint("yes")); ok || err != nil {
 		t.Errorf("a text of a conversation that no process of the pane has open: %v, %v", ok, err)
 	}
-	for _, bad := range []string{"", "7", "/x@", "/x@-1", "x@1"} {
+	for _, bad := range []sessions.Offset{"", "7", "/x@", "/x@-1", "x@1"} {
 		if _, err := c.Accepted(t.Context(), talk, bad, "x"); err == nil {
 			t.Errorf("Taken from %q: no error", bad)
 		}

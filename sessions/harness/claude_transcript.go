@@ -12,11 +12,9 @@ import (
 	"the-loop/sessions"
 )
 
-var _ sessions.TranscriptReader = Claude{}
-
 // ReadTranscript reads the transcript, and follows /clear and /resume through the reports. What subagents say is left out.
-func (c Claude) ReadTranscript(_ context.Context, talk sessions.Conversation, place string) (sessions.TranscriptBatch, error) {
-	s, err := newCursor(talk, place)
+func (c Claude) ReadTranscript(_ context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := newCursor(talk, since)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
@@ -33,7 +31,7 @@ func (c Claude) ReadTranscript(_ context.Context, talk sessions.Conversation, pl
 		if r.Event != EventSessionStart || r.Conversation == e.cursor.Conversation || !sessions.ValidConversation(r.Conversation) {
 			continue
 		}
-		if place != "" || !r.At.Before(s.Since) {
+		if since != "" || !r.At.Before(s.Since) {
 			err = errors.Join(err, e.read())
 		}
 		e.switchTo(r.Conversation, laterTime(s.Since, r.At))
@@ -45,7 +43,7 @@ func (c Claude) ReadTranscript(_ context.Context, talk sessions.Conversation, pl
 	if e.cursor.Turn.Since.Before(quiet) {
 		e.cursor.Turn = e.cursor.Turn.End(quiet)
 	}
-	e.batch.Next, e.batch.Turn = e.cursor.String(), e.cursor.Turn
+	e.batch.Next, e.batch.Turn = sessions.Offset(e.cursor.String()), e.cursor.Turn
 	return e.batch, nil
 }
 

@@ -43,7 +43,7 @@ func parseClaudeOffset(s string) (claudeOffset, error) {
 
 // Offset is the end of the transcript of the conversation that the pane is in now. A [sessions.HeldError] while the agent
 // starts, and while a text waits in its queue: another one might overtake it.
-func (c Claude) Offset(_ context.Context, talk sessions.Conversation) (string, error) {
+func (c Claude) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
 	p, starts, path := claudeOffset{conversation: talk.ID}, false, ""
 	err := c.withFacts(talk, func(facts *reportFacts, end int64) {
 		starts, p.reports = facts.isStarting(time.Now()), end
@@ -72,14 +72,14 @@ func (c Claude) Offset(_ context.Context, talk sessions.Conversation) (string, e
 	if p.transcript, err = lastLineEnd(path); err != nil {
 		return "", fmt.Errorf("read the transcript: %w", err)
 	}
-	return p.String(), nil
+	return sessions.Offset(p.String()), nil
 }
 
 // Accepted looks in the transcript, where each text is one line: of the queue when a turn runs, of the user otherwise. The
 // UserPromptSubmit report comes when a queued text leaves the queue (2.1.197), so that the one of an earlier equal text
 // would look like the one of this; it counts only where no transcript is kept.
-func (c Claude) Accepted(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
-	p, err := parseClaudeOffset(place)
+func (c Claude) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+	p, err := parseClaudeOffset(string(since))
 	if err != nil {
 		return false, err
 	}

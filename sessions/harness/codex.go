@@ -26,19 +26,14 @@ type Codex struct {
 	Home   string // of the agents, where their processes do not say; empty: this process's
 }
 
-var (
-	_ sessions.InputVerifier       = Codex{}
-	_ sessions.ScreenParser        = Codex{}
-	_ sessions.ConversationTracker = Codex{}
-)
-
 // Name is [CodexName].
 func (c Codex) Name() string { return CodexName }
 
 // Capabilities are those of the program: a leading "!" runs a shell command without asking, "/" is a command (one that is not
 // known stays in the box); exit, quit and :q are text.
 func (c Codex) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", CanResume: true,
+	return sessions.Capabilities{ParseScreen: c.ParseScreen, Input: c, ReadTranscript: c.ReadTranscript, TrackConversation: c.TrackConversation,
+		Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", CanResume: true,
 		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
 		Trailer: " ", AcceptTimeout: acceptTimeout, CommandsUnrecorded: true}
 }
@@ -201,7 +196,7 @@ func parseCodexHistoryLine(line []byte) (codexHistoryLine, bool) {
 }
 
 // Offset is the end of the history, as "folder@offset". A [sessions.HeldError] until a conversation is open.
-func (c Codex) Offset(_ context.Context, talk sessions.Conversation) (string, error) {
+func (c Codex) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
 	r, err := c.inspectPane(talk.Session)
 	if err != nil {
 		return "", err
@@ -213,16 +208,16 @@ func (c Codex) Offset(_ context.Context, talk sessions.Conversation) (string, er
 	if err != nil {
 		return "", fmt.Errorf("read codex's history: %w", err)
 	}
-	return r.home + "@" + strconv.FormatInt(end, 10), nil
+	return sessions.Offset(r.home + "@" + strconv.FormatInt(end, 10)), nil
 }
 
 // Accepted looks in the history after the place for a text that was said in the session's pane. A queued text is there at once;
 // in the conversation's own file it comes only when the turn takes it.
-func (c Codex) Accepted(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
-	dir, at, _ := cutLast(place, "@")
+func (c Codex) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+	dir, at, _ := cutLast(string(since), "@")
 	from, err := strconv.ParseInt(at, 10, 64)
 	if err != nil || from < 0 || !filepath.IsAbs(dir) {
-		return false, fmt.Errorf("%q is no place in codex's history", place)
+		return false, fmt.Errorf("%q is no offset in codex's history", since)
 	}
 	var in []string // the conversations in which the text was said since
 	_, err = readLines(codexPane{home: dir}.historyFile(), from, func(line []byte) {

@@ -13,12 +13,10 @@ import (
 	"the-loop/sessions"
 )
 
-var _ sessions.TranscriptReader = Codex{}
-
 // ReadTranscript reads the file of the conversation, and follows /new, /clear and /resume by the files that the pane's process has
 // open. It looks at the processes only when something was said since: that takes milliseconds.
-func (c Codex) ReadTranscript(ctx context.Context, talk sessions.Conversation, place string) (sessions.TranscriptBatch, error) {
-	s, err := newCursor(talk, place)
+func (c Codex) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := newCursor(talk, since)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
@@ -36,7 +34,7 @@ func (c Codex) ReadTranscript(ctx context.Context, talk sessions.Conversation, p
 	if s.Recorded = talk.ID; s.File != "" {
 		told.WatchFiles = []string{historyBeside(s.File), s.File}
 	}
-	told.Next, told.Turn = s.String(), s.Turn
+	told.Next, told.Turn = sessions.Offset(s.String()), s.Turn
 	return told, nil
 }
 

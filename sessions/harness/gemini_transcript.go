@@ -13,8 +13,6 @@ import (
 	"the-loop/sessions"
 )
 
-var _ sessions.TranscriptReader = Gemini{}
-
 // geminiCursor is how far Gemini's answers were read. As a string it is JSON.
 type geminiCursor struct {
 	Since        time.Time        `json:"since"`            // what was said before does not count
@@ -53,8 +51,8 @@ func (s geminiCursor) String() string {
 
 // ReadTranscript reads the files of the conversation, and follows /clear by the log. A file does not tell whether a text ends the turn
 // until the next one comes: when nothing follows it for a while and the screen waits for text, it did.
-func (g Gemini) ReadTranscript(ctx context.Context, talk sessions.Conversation, place string) (sessions.TranscriptBatch, error) {
-	s, err := newGeminiCursor(talk, place)
+func (g Gemini) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := newGeminiCursor(talk, string(since))
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
@@ -73,7 +71,7 @@ func (g Gemini) ReadTranscript(ctx context.Context, talk sessions.Conversation, 
 	if err := s.readUntilIdle(ctx, talk, &told); err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	told.Next, told.WatchFiles = s.String(), s.watchedFiles()
+	told.Next, told.WatchFiles = sessions.Offset(s.String()), s.watchedFiles()
 	return told, nil
 }
 

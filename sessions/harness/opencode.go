@@ -23,12 +23,6 @@ type OpenCode struct {
 	Binary string // empty: opencode, from the pane's PATH
 }
 
-var (
-	_ sessions.InputVerifier       = OpenCode{}
-	_ sessions.ScreenParser        = OpenCode{}
-	_ sessions.ConversationTracker = OpenCode{}
-)
-
 // Name is [OpenCodeName].
 func (o OpenCode) Name() string { return OpenCodeName }
 
@@ -36,7 +30,8 @@ func (o OpenCode) Name() string { return OpenCodeName }
 // few words alone end it. A known command opens a list, and a submit that comes with the paste is lost (0 of 4 arrived at 0 ms,
 // all at 150 ms). With --session it leaves --prompt aside (1.18.33).
 func (o OpenCode) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{Submit: "\r", SubmitDelay: 200 * time.Millisecond, CommandPrefixes: []string{"/", "!"},
+	return sessions.Capabilities{ParseScreen: o.ParseScreen, Input: o, ReadTranscript: o.ReadTranscript, TrackConversation: o.TrackConversation,
+		Submit: "\r", SubmitDelay: 200 * time.Millisecond, CommandPrefixes: []string{"/", "!"},
 		CommandWords: []string{"exit", "quit", ":q"}, Interrupt: "\x1b", CanResume: true, NoPromptOnResume: true, AcceptTimeout: 10 * time.Second,
 		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyTab, sessions.KeyBackTab},
 		Trailer: " ", CommandsUnrecorded: true}
@@ -154,8 +149,8 @@ func resolveFolder(dir string) string {
 
 // Offset is now, in milliseconds. A [sessions.HeldError] until the first message has been there for a moment: what is typed
 // into the first screen goes away with it.
-func (o OpenCode) Offset(ctx context.Context, talk sessions.Conversation) (string, error) {
-	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
+func (o OpenCode) Offset(ctx context.Context, talk sessions.Conversation) (sessions.Offset, error) {
+	now := sessions.Offset(strconv.FormatInt(time.Now().UnixMilli(), 10))
 	r, ok := o.inspectPane(talk.Session)
 	if !ok || r.prompt == "" || time.Since(talk.Started) > openCodeStartTimeout {
 		return now, nil
@@ -175,10 +170,10 @@ func (o OpenCode) Offset(ctx context.Context, talk sessions.Conversation) (strin
 
 // Accepted asks the database once the history has the text. The history alone proves nothing: it is common to all sessions, has
 // no times, leaves repetitions out, and has drafts that were cleared.
-func (o OpenCode) Accepted(ctx context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
-	from, err := strconv.ParseInt(place, 10, 64)
+func (o OpenCode) Accepted(ctx context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+	from, err := strconv.ParseInt(string(since), 10, 64)
 	if err != nil {
-		return false, fmt.Errorf("%q is no place in opencode's database", place)
+		return false, fmt.Errorf("%q is no offset in opencode's database", since)
 	}
 	r, ok := o.inspectPane(talk.Session)
 	if !ok {

@@ -13,8 +13,6 @@ import (
 	"the-loop/sessions"
 )
 
-var _ sessions.TranscriptReader = OpenCode{}
-
 // openCodeCursor is how far OpenCode's answers were read. As a string it is JSON. Where its files are is kept, so that what an
 // agent said last can be read when it has ended.
 type openCodeCursor struct {
@@ -54,8 +52,8 @@ func (s openCodeCursor) String() string {
 
 // ReadTranscript reads the database when the log tells of a turn, or when nothing does. The log also tells which conversations the
 // program in the pane went to. Steps come as they are completed.
-func (o OpenCode) ReadTranscript(ctx context.Context, talk sessions.Conversation, place string) (sessions.TranscriptBatch, error) {
-	s, err := newOpenCodeCursor(talk, place)
+func (o OpenCode) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := newOpenCodeCursor(talk, string(since))
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
@@ -63,7 +61,7 @@ func (o OpenCode) ReadTranscript(ctx context.Context, talk sessions.Conversation
 		o.locateFiles(talk, &s)
 	}
 	if s.DB == "" {
-		return sessions.TranscriptBatch{Next: place, Turn: s.Turn}, nil // it has not begun yet
+		return sessions.TranscriptBatch{Next: since, Turn: s.Turn}, nil // it has not begun yet
 	}
 	told := sessions.TranscriptBatch{WatchFiles: []string{s.Log}, Turn: s.Turn}
 	if news, err := o.followLog(ctx, talk, &s); err != nil {
@@ -73,7 +71,7 @@ func (o OpenCode) ReadTranscript(ctx context.Context, talk sessions.Conversation
 			return sessions.TranscriptBatch{}, err
 		}
 	}
-	told.Next = s.String()
+	told.Next = sessions.Offset(s.String())
 	return told, nil
 }
 

@@ -143,7 +143,7 @@ func TestTailOfALongLogBeginsWithAWholeLine(t *testing.T) {
 
 func TestInvalidOpenCodeCursorIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, place := range []string{"x", "{}", `{"since":"2026-11-30T10:43:18Z","logAt":-1}`} {
+	for _, place := range []sessions.Offset{"x", "{}", `{"since":"2026-11-30T10:43:18Z","logAt":-1}`} {
 		if _, err := (OpenCode{}).ReadTranscript(t.Context(), sessions.Conversation{Session: sessionA}, place); err == nil {
 			t.Errorf("%q is taken for a place", place)
 		}

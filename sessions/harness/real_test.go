@@ -130,7 +130,7 @@ func (s *agentEnv) describeView() string {
 	if err != nil {
 		return err.Error()
 	}
-	view := s.harness.(sessions.ScreenParser).ParseScreen(screen)
+	view := s.harness.Capabilities().ParseScreen(screen)
 	return fmt.Sprintf("it is %s, with %q in the box, the cursor at %d,%d", view.State, view.Box, screen.CursorX, screen.CursorY)
 }
 
@@ -141,7 +141,7 @@ func (s *agentEnv) view() sessions.View {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return s.harness.(sessions.ScreenParser).ParseScreen(screen)
+	return s.harness.Capabilities().ParseScreen(screen)
 }
 
 // waitUntil waits for a condition, and shows the screen when it does not come.

@@ -33,7 +33,8 @@ func (a SmallAgent) Name() string { return SmallAgentName }
 
 // Capabilities are those of the program: "!" and "/" begin commands, and so do two words alone.
 func (a SmallAgent) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{Submit: "\r", ClearLine: "\x15", MoveKeys: moveKeys(), DenyKeys: denyKeys(), CommandPrefixes: []string{"!", "/"},
+	return sessions.Capabilities{ParseScreen: a.ParseScreen, Input: a, ReadTranscript: a.ReadTranscript,
+		Submit: "\r", ClearLine: "\x15", MoveKeys: moveKeys(), DenyKeys: denyKeys(), CommandPrefixes: []string{"!", "/"},
 		CommandWords: []string{"exit", "quit"}, CanResume: true, ReportsPermissions: len(a.Hook) > 0 && a.PermissionDir != "", AcceptTimeout: time.Second}
 }
 
@@ -80,20 +81,20 @@ func (a SmallAgent) ParseScreen(s sessions.Screen) sessions.View {
 }
 
 // Offset is the end of the record, as "conversation@offset". A conversation that /clear ended goes on in another one.
-func (a SmallAgent) Offset(_ context.Context, c sessions.Conversation) (string, error) {
+func (a SmallAgent) Offset(_ context.Context, c sessions.Conversation) (sessions.Offset, error) {
 	id, offset, err := a.eachEntry(c.ID, 0, func(smallagent.Entry) {})
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s@%d", id, offset), nil
+	return sessions.Offset(fmt.Sprintf("%s@%d", id, offset)), nil
 }
 
 // Accepted looks for a message with that sum after place.
-func (a SmallAgent) Accepted(_ context.Context, _ sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
-	id, at, ok := strings.Cut(place, "@")
+func (a SmallAgent) Accepted(_ context.Context, _ sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+	id, at, ok := strings.Cut(string(since), "@")
 	offset, err := strconv.ParseInt(at, 10, 64)
 	if !ok || err != nil || !sessions.ValidConversation(id) {
-		return false, fmt.Errorf("%q is no place in a record", place)
+		return false, fmt.Errorf("%q is no offset in a transcript", since)
 	}
 	found := false
 	_, _, err = a.eachEntry(id, offset, func(e smallagent.Entry) {

@@ -11,11 +11,9 @@ import (
 	"the-loop/sessions/harness/smallagent"
 )
 
-var _ sessions.TranscriptReader = SmallAgent{}
-
 // ReadTranscript reads its record. Each of its answers ends a turn.
-func (a SmallAgent) ReadTranscript(_ context.Context, c sessions.Conversation, place string) (sessions.TranscriptBatch, error) {
-	s, err := newCursor(c, place)
+func (a SmallAgent) ReadTranscript(_ context.Context, c sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := newCursor(c, since)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
@@ -32,7 +30,7 @@ func (a SmallAgent) ReadTranscript(_ context.Context, c sessions.Conversation, p
 			}
 		}
 	}
-	told.Next, told.WatchFiles, told.Turn = s.String(), []string{smallagent.TranscriptPath(a.Dir, s.Conversation)}, s.Turn
+	told.Next, told.WatchFiles, told.Turn = sessions.Offset(s.String()), []string{smallagent.TranscriptPath(a.Dir, s.Conversation)}, s.Turn
 	return told, nil
 }
 

@@ -36,9 +36,9 @@ func parseCursor(place string) (transcriptCursor, error) {
 }
 
 // newCursor is where reading goes on: at the place, or at the moment from which on it counts.
-func newCursor(c sessions.Conversation, place string) (transcriptCursor, error) {
+func newCursor(c sessions.Conversation, place sessions.Offset) (transcriptCursor, error) {
 	if place != "" {
-		return parseCursor(place)
+		return parseCursor(string(place))
 	}
 	if !sessions.ValidConversation(c.ID) {
 		return transcriptCursor{}, fmt.Errorf("%q is no id of a conversation", c.ID)

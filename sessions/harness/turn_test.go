@@ -129,7 +129,7 @@ func TestTheSmallAgentsTurnsFollowOneAnother(t *testing.T) {
 	t.Parallel()
 	a := SmallAgent{Dir: t.TempDir()}
 	c := sessions.Conversation{ID: "a", Started: time.Now()}
-	place := ""
+	place := sessions.Offset("")
 	step := func(what string, works bool, id string, entries ...string) {
 		t.Helper()
 		appendSmallAgentEntries(t, a.Dir, id, entries...)

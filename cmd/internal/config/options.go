@@ -13,12 +13,20 @@ import (
 	"the-loop/threads"
 )
 
+// chatService is the name of the chat service that is enabled; empty: none is.
+func (c *Config) chatService() string {
+	if c.Slack.Enabled {
+		return "Slack"
+	}
+	return ""
+}
+
 // SessionsConfig is what the core asks of the configuration. own are the variables that every pane gets whatever the env file
 // says.
 func (c *Config) SessionsConfig(own map[string]string) sessions.Config {
 	t := c.Routing.Tmux
 	s := sessions.Config{Enabled: c.Standing.Enabled, RemainOnExit: t.RemainOnExit, Resume: t.ResumeOnRespawn,
-		Probe: t.ResumeProbe, KillGrace: t.HarnessKillGrace, Env: c.readEnvFile, OwnEnv: own, Slack: c.Slack.Enabled,
+		Probe: t.ResumeProbe, KillGrace: t.HarnessKillGrace, Env: c.readEnvFile, OwnEnv: own, ChatService: c.chatService(),
 		Defaults: sessions.Defaults{Harness: c.Routing.DefaultHarness, HarnessArgs: c.Routing.HarnessArgs, Cwd: c.Routing.SpawnWorkdir}}
 	for _, d := range c.Standing.Sessions {
 		s.Declared = append(s.Declared, d.definition())
@@ -29,7 +37,7 @@ func (c *Config) SessionsConfig(own map[string]string) sessions.Config {
 func (s Session) definition() sessions.Definition {
 	return sessions.Definition{Name: s.Name, Description: s.Description, Source: sessions.SourceDeclared, Harness: s.Harness,
 		HarnessArgs: s.HarnessArgs, Cwd: s.Cwd, Prompt: s.Prompt, PromptFile: s.PromptFile, AutoStart: s.AutoStart,
-		Slack: sessions.SlackDefinition{Enabled: s.Slack.Enabled, Channel: s.Slack.Channel}}
+		Chat: sessions.ChatDefinition{Enabled: s.Slack.Enabled, Channel: s.Slack.Channel}}
 }
 
 // readEnvFile is what the env file declares now, less what no pane may get: the names that tmux owns, and the names of

@@ -1,4 +1,4 @@
-package registry
+package statefile
 
 import (
 	"bytes"
@@ -21,8 +21,8 @@ const (
 	fileMode = 0o600
 	dirMode  = 0o700
 
-	// maxFile is the size in bytes above which a state file is not read.
-	maxFile = 16 << 20
+	// MaxSize is the size in bytes above which a file is not read.
+	MaxSize = 16 << 20
 
 	// staleTempAge is the age at which a temporary file has lost its writer for certain.
 	staleTempAge = time.Hour
@@ -31,8 +31,8 @@ const (
 // errNotRegular says that something other than a file stands where a state file should.
 var errNotRegular = errors.New("not a regular file")
 
-// readFile reads a regular file. It follows no link and does not wait at a pipe.
-func readFile(path string) ([]byte, error) {
+// Read reads a regular file. It follows no link and does not wait at a pipe.
+func Read(path string) ([]byte, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	if errors.Is(err, syscall.ELOOP) || errors.Is(err, syscall.ENXIO) { // a link, a socket
 		return nil, errNotRegular
@@ -40,7 +40,7 @@ func readFile(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = f.Close() }()
+	defer func() { _ = f.Close() }() // it was only read
 	info, err := f.Stat()
 	switch {
 	case err != nil:
@@ -48,24 +48,22 @@ func readFile(path string) ([]byte, error) {
 	case !info.Mode().IsRegular():
 		return nil, errNotRegular
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err == nil && len(data) > maxFile {
-		err = fmt.Errorf("larger than %d bytes", maxFile)
+	data, err := io.ReadAll(io.LimitReader(f, MaxSize+1))
+	if err == nil && len(data) > MaxSize {
+		err = fmt.Errorf("larger than %d bytes", MaxSize)
 	}
 	return data, err
 }
 
-// writeJSON replaces the file at path with v: whole, and on the disk when it returns without an error.
-func writeJSON(path string, v any) error {
-	var data bytes.Buffer
-	enc := json.NewEncoder(&data)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
+// write replaces the file at path with a document: whole, and on the disk when it returns without an error.
+func write(path string, doc json.RawMessage) error {
+	var text bytes.Buffer
+	if err := json.Indent(&text, doc, "", "  "); err != nil {
 		return err
 	}
+	text.WriteByte('\n')
 	dir := filepath.Dir(path)
-	if err := makeDir(dir); err != nil {
+	if err := MkdirAll(dir); err != nil {
 		return err
 	}
 	// WithTempDir: the system's folder for temporary files may be another disk, and is open to others.
@@ -73,8 +71,8 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Cleanup() }()
-	if _, err := file.Write(data.Bytes()); err != nil {
+	defer func() { _ = file.Cleanup() }() // what stays is swept later
+	if _, err := file.Write(text.Bytes()); err != nil {
 		return err
 	}
 	if err := file.CloseAtomicallyReplace(); err != nil {
@@ -83,18 +81,30 @@ func writeJSON(path string, v any) error {
 	return syncDir(dir)
 }
 
-// makeDir makes a folder and those above it, each on the disk before the next.
-func makeDir(dir string) error {
+// Remove deletes a file; none is no error. It is gone from the disk when Remove returns without an error.
+func Remove(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := syncDir(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// MkdirAll makes a folder and those above it, 0700, each on the disk before the next.
+func MkdirAll(dir string) error {
 	err := os.Mkdir(dir, dirMode)
 	parent := filepath.Dir(dir)
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return nil
 	case errors.Is(err, fs.ErrNotExist) && parent != dir:
-		if err := makeDir(parent); err != nil {
+		if err := MkdirAll(parent); err != nil {
 			return err
 		}
-		return makeDir(dir)
+		return MkdirAll(dir)
 	case err != nil:
 		return err
 	}
@@ -110,7 +120,7 @@ func syncDir(dir string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = f.Close() }()
+	defer func() { _ = f.Close() }() // it was only synced
 	if err := f.Sync(); !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.ENOTSUP) {
 		return err
 	}
@@ -120,9 +130,9 @@ func syncDir(dir string) error {
 // tempName is the shape of the names that renameio gives to temporary files.
 var tempName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\..+\.json[0-9]+$`) })
 
-// sweepTemps removes the temporary files that writers left in dir when they died. It fails silently: they only take
-// room.
-func sweepTemps(dir string, now time.Time) {
+// Sweep removes the temporary files that writers left in a folder when they died, more than an hour before now. It fails silently: they
+// only take room.
+func Sweep(dir string, now time.Time) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
