@@ -16,8 +16,8 @@ func (c *cli) configCommand() *cobra.Command {
 func (c *cli) configInitCommand() *cobra.Command {
 	var here bool
 	cmd := &cobra.Command{Use: "init", Short: "Create a configuration and its schema", Args: cobra.NoArgs,
-		Long: `Write a first configuration to ~/.the-loop/cli-config.yaml, or with --here to ./.the-loop/cli-config.yaml, with the schema
-beside it so that editors complete it. An existing file is left alone.`}
+		Long: `Create ~/.the-loop/cli-config.yaml, or with --here ./.the-loop/cli-config.yaml, and its schema in the same folder, which editors use
+for completion. An existing configuration is not changed.`}
 	cmd.Flags().BoolVar(&here, "here", false, "create it in the current folder")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path := config.HomePath(c.env.home)
@@ -61,8 +61,8 @@ func (c *cli) configSchemaCommand() *cobra.Command {
 
 func (c *cli) configTrustCommand() *cobra.Command {
 	return &cobra.Command{Use: "trust [FILE]", Short: "Trust a configuration in the current folder", Args: cobra.MaximumNArgs(1),
-		Long: `Accept the configuration FILE (./.the-loop/cli-config.yaml without one) for use when it is found in the working folder. Read it
-first: it names programs that are run with your rights.`,
+		Long: `Trust the configuration FILE (default ./.the-loop/cli-config.yaml), so that it is used when the-loop is run in its folder. Read it
+first: it names programs that run with your permissions.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := config.FolderPath(c.env.workdir)
 			if len(args) == 1 {
@@ -78,9 +78,9 @@ first: it names programs that are run with your rights.`,
 
 func (c *cli) configClaudeKeyCommand() *cobra.Command {
 	return &cobra.Command{Use: "claude-key", Short: "Add a submit key to Claude Code that cannot answer a dialog", Args: cobra.NoArgs,
-		Long: `Merge a key binding for Claude Code's input box (C-x C-y) into ~/.claude/keybindings.json. Sessions that start after it
-are submitted with that key, which does nothing in a dialog: a question that opens in the very moment of a reply is then not
-answered by it. What else stands in that file stays; one that cannot be read is left alone.`,
+		Long: `Add a key binding for Claude Code's input box (C-x C-y) to ~/.claude/keybindings.json. Sessions started after that use it to submit
+text. It does nothing in a dialog, so a reply cannot answer a dialog that opens at the same moment. Other key bindings in the file are
+kept; a file that cannot be parsed is not changed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			added, err := harness.Claude{Home: c.env.home}.AddChatKey(nil)
 			if err != nil {

@@ -14,8 +14,8 @@ func (c *cli) reportCommand() *cobra.Command {
 
 func (c *cli) reportHookCommand() *cobra.Command {
 	return &cobra.Command{Use: "hook FILE [ASKS]", Short: "Append the input of an agent's hook to a report file",
-		Long: `Append what an agent's hook says on standard input to a report file. A question whether a tool may be used waits for its
-answer at a socket in the folder ASKS, and prints it for the agent.`, Args: cobra.RangeArgs(1, 2), Hidden: true,
+		Long: `Append what an agent's hook gets on standard input to a report file. For a permission request, wait for the decision on a socket in
+the folder ASKS and print it for the agent.`, Args: cobra.RangeArgs(1, 2), Hidden: true,
 		Run: func(cmd *cobra.Command, args []string) { harness.RunHook(cmd.Context(), args, c.env.in, c.env.outFile) }}
 }
 

@@ -21,8 +21,8 @@ import (
 func (c *cli) reportFileCommand() *cobra.Command {
 	var comment string
 	cmd := &cobra.Command{Use: "file PATH", Short: "Post a file from the session's folder to its Slack thread", Args: cobra.ExactArgs(1),
-		Long: `Post a file of the session's folder in its Slack thread. It is for agents: it works in a session's terminal, and only for files within
-the session's folder. The bot takes a copy when it reads the report, which may be a moment later, or when it is back.`}
+		Long: `Post a file from the session's folder to its Slack thread. For agents: it works only in a session's terminal and for files within the
+session's folder. The bot copies the file when it reads the report: a moment later, or when it runs again.`}
 	cmd.Flags().StringVar(&comment, "comment", "", "a comment to post with the file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := c.findReportingSession(cmd.Context())

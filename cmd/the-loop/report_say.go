@@ -19,12 +19,11 @@ const maxReportBytes = 1 << 20
 func (c *cli) reportSayCommand() *cobra.Command {
 	var step, final bool
 	cmd := &cobra.Command{Use: "say [TEXT... | -]", Short: "Post a message to the session's thread",
-		Long: `Say something in the thread of the session in whose terminal it runs. It is for a harness of your own, described in the
-configuration with "reports: program", whose program calls it when its agent has said something. Without TEXT, and with -, it is
-read from standard input. No bot need run: what is said is kept, and posted when one does.
+		Long: `Post a message to the thread of the session in whose terminal it runs. It is for a harness of your own that the configuration describes
+with "reports: program": your program calls it with each message of its agent. Without TEXT, or with -, the text is read from standard
+input. The bot need not run: the message is kept, and posted when it does.
 
-With --final, which is the default, the text ends a turn; with --step it was said in between (channels.slack.replies says which
-of them are posted).`}
+With --final (the default), the message ends a turn; with --step, the turn continues. channels.slack.replies selects which are posted.`}
 	cmd.Flags().BoolVar(&step, "step", false, "the turn continues after it")
 	cmd.Flags().BoolVar(&final, "final", false, "it ends the turn")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -21,8 +21,9 @@ import (
 
 func (c *cli) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "serve", Short: "Run the Slack bot in the foreground", Args: cobra.NoArgs,
-		Long: `Run the Slack bot in the foreground until it is interrupted. It announces running sessions, takes replies to them, and reads
-what was written while it was away. One bot runs on a state root, and one on a Slack app. Sessions go on without it.`,
+		Long: `Run the Slack bot in the foreground until it is interrupted. It announces running sessions, delivers replies to
+them, and catches up on replies written while it was down. Run only one bot per state root and per Slack app. Sessions keep running
+without it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.serve(cmd.Context(), func(line string) { _, _ = fmt.Fprintln(cmd.OutOrStdout(), line) })
 		}}

@@ -16,13 +16,13 @@ func (c *cli) sessionsRestartCommand() *cobra.Command {
 	var format string
 	var all, dry bool
 	cmd := &cobra.Command{Use: "restart [REF|NAME ...]", Short: "Restart running sessions with the current env file", Args: cobra.ArbitraryArgs,
-		Long: `Restart running sessions in their tmux panes and conversations, so that their agents hold what env.file declares now. Each agent
-is asked to end, and resumed in the same pane: its tmux session and those who are attached to it stay. Replies from Slack
-wait meanwhile. What is not running, or cannot be resumed, is skipped and not touched. The bot need not run.
+		Long: `Restart running sessions so that their agents get the current values of env.file. Each agent is stopped and its conversation is resumed
+in the same pane; the tmux session stays, and so do attached clients. Replies from Slack wait meanwhile. Sessions that are not running
+or cannot be resumed are skipped. The bot need not run.
 
-Of each session is said what became of it: "verified" (it was read back from the process), "verified-stale" with the names of
-the variables that are not as the file declares them, "unverified" where the process cannot be read, "skipped" or "failed". The
-exit code is 1 when one failed or is stale, and 2 when there is no env file to restart onto. No value is ever shown.`}
+The outcome of each session is "verified" (read back from the process), "verified-stale" with the names of the variables that still
+differ, "unverified" (the process cannot be read), "skipped" or "failed". The exit code is 1 if a session failed or is stale, and 2 if
+there is no env file. Values are never shown.`}
 	addFormatFlag(cmd, &format)
 	cmd.Flags().BoolVar(&all, "all", false, "all sessions")
 	cmd.Flags().BoolVar(&dry, "dry-run", false, "print which sessions would be restarted, without restarting them")

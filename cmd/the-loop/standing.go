@@ -65,9 +65,9 @@ func (c *cli) standingSayCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "say NAME --text TEXT", Short: "Type a text into a session and submit it", Args: cobra.ExactArgs(1),
 		Long: `Type a text into a running session and submit it, once. With --text - the text is read from standard input.
 
-What is printed is what is known: "accepted" when the agent's own record shows the text, "typed" when it gives no proof. A text
-that the agent would take as a command (for most, one that begins with ! or /) gets a name in front, so that it is plain text.
-Nothing is typed while the agent asks a question or while unsent text stands in its input box.`}
+The receipt is printed: "accepted" if the agent's transcript shows the text, "typed" if the agent cannot confirm it. A text that the
+agent would run as a command (usually one that begins with ! or /) gets a name in front, so that it is plain text. Nothing is typed
+while the agent asks a question or its input box holds unsent text.`}
 	text := addTextFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		words, err := text()

@@ -17,8 +17,8 @@ func (c *cli) standingCreateCommand() *cobra.Command {
 	var q sessions.CreateRequest
 	var format string
 	cmd := &cobra.Command{Use: "create NAME", Short: "Create a session that is not in the configuration, and start it", Args: cobra.ExactArgs(1),
-		Long: `Make a session that the configuration does not declare, and start it. Its definition is kept in its record, so it comes back with
-"the-loop start" like a declared one. What is not given comes from routing in the configuration.`}
+		Long: `Create a session that is not in the configuration, and start it. Its definition is kept in its record, so "the-loop start" starts it
+like a declared one. Defaults come from routing in the configuration.`}
 	f := cmd.Flags()
 	f.StringVar(&q.Description, "description", "", "its purpose, in one line")
 	f.StringVar(&q.Harness, "harness", "", "the agent program (default routing.defaultHarness)")
@@ -57,8 +57,8 @@ func (c *cli) standingDeleteCommand() *cobra.Command {
 	var yes bool
 	var format string
 	cmd := &cobra.Command{Use: "delete NAME", Short: "Stop a created session and remove its record", Args: cobra.ExactArgs(1),
-		Long: `Stop a session and remove its record, so that it does not come back. A declared session is refused: the configuration would
-make it again. It asks first; --yes answers.`}
+		Long: `Stop a session and remove its record. A declared session cannot be deleted, since the configuration would create it again: remove it
+there. Asks for confirmation; --yes skips that.`}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -48,8 +48,8 @@ type botStatus struct {
 func (c *cli) statusCommand() *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "status", Short: "Show whether the bot and the sessions are healthy", Args: cobra.NoArgs,
-		Long: `Say whether the bot and the sessions are as they should be. The exit code is 0 when they are and 1 when they are not: when
-Slack is enabled and the bot does not run, is not connected or hears nothing, or when a session that should be running is not.`}
+		Long: `Show whether the bot and the sessions are healthy. The exit code is 0 if they are, and 1 if Slack is enabled and the bot is not running,
+not connected or receives nothing, or if a session that should be running is not.`}
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		a, err := c.openApp()
