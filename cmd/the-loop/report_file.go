@@ -15,7 +15,7 @@ import (
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
 	"the-loop/sessions/registry"
-	"the-loop/threads"
+	"the-loop/threads/attachments"
 )
 
 func (c *cli) reportFileCommand() *cobra.Command {
@@ -99,7 +99,7 @@ func (r *reportingSession) postablePath(workdir, given string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", given, err)
 	}
-	if err := threads.CheckPostable(threads.Folder{Path: cwd, ID: r.record.FolderID}, rel, r.maxFileBytes()); err != nil {
+	if err := attachments.CheckPostable(attachments.Folder{Path: cwd, ID: r.record.FolderID}, rel, r.maxFileBytes()); err != nil {
 		return "", fmt.Errorf("%s cannot be posted: %w", given, err)
 	}
 	return rel, nil
