@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"the-loop/bot/render"
+	"the-loop/threads/chat"
 )
 
 // words are what follows the verb of a command: its arguments, its flags, and what stands behind a "--" as it was typed.
@@ -24,7 +25,7 @@ var errUsage = errors.New("not understood")
 func parseArgs(text string, takes map[string]bool) (words, error) {
 	text, brief := cutAtDashes(text)
 	w := words{flags: map[string]string{}, brief: brief}
-	list := splitWords(normalizeTyping(text))
+	list := chat.SplitWords(chat.NormalizeTyping(text))
 	for len(list) > 0 {
 		word := list[0]
 		list = list[1:]
@@ -58,7 +59,7 @@ func cutAtDashes(text string) (before, brief string) {
 		if end := strings.IndexAny(rest, whitespace); end >= 0 {
 			word = rest[:end]
 		}
-		if word != "" && normalizeTyping(word) == "--" {
+		if word != "" && chat.NormalizeTyping(word) == "--" {
 			return text[:at], strings.Trim(rest[len(word):], whitespace)
 		}
 		at += len(word) + 1

@@ -466,7 +466,7 @@ func (c *Client) readReply(m message) (r chat.Reply, drop string) {
 		return chat.Reply{}, drop
 	}
 	actor := m.actor(self)
-	return chat.Reply{Channel: m.channel, Root: m.thread(), TS: m.ts(), Edited: m.obj("edited").str("ts"), Actor: actor, Command: m.mentionCommand(self),
+	return chat.Reply{Channel: m.channel, Root: m.thread(), TS: m.ts(), Edited: m.obj("edited").str("ts"), Actor: actor, Command: m.mentionCommand(self, nameLookup{}),
 		Load: func(ctx context.Context) (chat.Content, error) { return c.loadContent(ctx, m, actor) }}, ""
 }
 

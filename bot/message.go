@@ -2,7 +2,6 @@ package bot
 
 import (
 	"strings"
-	"unicode"
 
 	"the-loop/authz"
 	"the-loop/bot/render"
@@ -113,8 +112,8 @@ func homeTeam(self Self, teams ...string) string {
 	return home
 }
 
-// command reads a message that begins with a mention of the bot; nil when it does not.
-func (m message) mentionCommand(self Self) *chat.Command {
+// mentionCommand reads the command of a message that begins with a mention of the bot; nil when it does not.
+func (m message) mentionCommand(self Self, l nameLookup) *chat.Command {
 	text := strings.TrimLeft(m.str("text"), " \t\r\n\u00a0\u200b")
 	inner, ok := strings.CutPrefix(text, "<@"+self.User)
 	if !ok || self.User == "" {
@@ -124,88 +123,5 @@ func (m message) mentionCommand(self Self) *chat.Command {
 	if !ok || label != "" && label[0] != '|' {
 		return nil
 	}
-	return parseCommand(decodeText(rest, nameLookup{}))
-}
-
-// verbRaw gives the agent a command of its own: what follows is a command too, and read as one.
-const verbRaw = "raw"
-
-// parseCommand splits what follows the mention, or a slash command, into a verb and its words.
-func parseCommand(text string) *chat.Command {
-	text = strings.TrimLeftFunc(text, func(r rune) bool { return unicode.IsSpace(r) || r == ',' || r == ':' })
-	words := splitWords(normalizeTyping(text))
-	if len(words) == 0 {
-		return &chat.Command{}
-	}
-	c := &chat.Command{Verb: strings.ToLower(words[0]), Args: words[1:]}
-	if i := strings.IndexFunc(text, unicode.IsSpace); i >= 0 {
-		c.Rest = strings.TrimSpace(text[i:])
-	}
-	if c.Verb == verbRaw {
-		c.Rest = normalizeTyping(c.Rest)
-	}
-	return c
-}
-
-// normalizeTyping undoes what keyboards make of quotes, hyphens, dots and spaces (--all arrives as —all). It is for commands only:
-// what goes to an agent as text stays as it was written.
-func normalizeTyping(text string) string {
-	var b strings.Builder
-	start := true // of a word
-	for _, r := range text {
-		b.WriteString(normalizeRune(r, start))
-		start = unicode.IsSpace(r)
-	}
-	return b.String()
-}
-
-// normalizeRune is a character as it was typed; start says that it begins a word. A long dash there was two hyphens.
-func normalizeRune(r rune, start bool) string {
-	switch {
-	case r == '\n' || r == '\t' || r <= unicode.MaxASCII:
-		return string(r)
-	case unicode.IsSpace(r):
-		return " "
-	case strings.ContainsRune("–—―", r) && start:
-		return "--"
-	case unicode.Is(unicode.Dash, r):
-		return "-"
-	case strings.ContainsRune("‘’‚‛‹›", r):
-		return "'"
-	case strings.ContainsRune("“”„‟«»＂〝〞〟", r):
-		return `"`
-	case r == '…':
-		return "..."
-	}
-	return string(r)
-}
-
-// splitWords splits at white space; quotes hold words together. A quote that is not closed is a plain character.
-func splitWords(text string) []string {
-	var words []string
-	var word strings.Builder
-	inWord := false
-	for i := 0; i < len(text); i++ {
-		ch := text[i]
-		switch {
-		case ch == ' ' || ch == '\t' || ch == '\n' || ch == '\r':
-			if inWord {
-				words = append(words, word.String())
-				word.Reset()
-			}
-			inWord = false
-			continue
-		case (ch == '"' || ch == '\'') && !inWord && strings.IndexByte(text[i+1:], ch) >= 0:
-			end := strings.IndexByte(text[i+1:], ch)
-			word.WriteString(text[i+1 : i+1+end])
-			i += end + 1
-		default:
-			word.WriteByte(ch)
-		}
-		inWord = true
-	}
-	if inWord {
-		words = append(words, word.String())
-	}
-	return words
+	return chat.ParseCommand(decodeText(rest, l))
 }

@@ -7,6 +7,7 @@ import (
 
 	"the-loop/bot/render"
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 )
 
 // slashHandler answers the slash command. It does not exist in threads: Slack sends nothing from there.
@@ -14,7 +15,7 @@ type slashHandler struct{ b *Bot }
 
 // HandleCommand implements [CommandHandler]. What was not understood is answered with how it is used, and changes nothing.
 func (s slashHandler) HandleCommand(ctx context.Context, a Interaction) (string, error) {
-	c := parseCommand(a.Text)
+	c := chat.ParseCommand(a.Text)
 	run := s.verbs()[c.Verb]
 	if run == nil {
 		return helpText(a.Name), nil
@@ -133,7 +134,7 @@ func (s slashHandler) confirmDelete(ctx context.Context, a Interaction, rest str
 }
 
 func (s slashHandler) say(ctx context.Context, a Interaction, rest string) (string, error) {
-	c := parseCommand(rest)
+	c := chat.ParseCommand(rest)
 	if c.Verb == "" || c.Rest == "" {
 		return "", fmt.Errorf("%w: it takes a name and a text", errUsage)
 	}

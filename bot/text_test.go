@@ -165,13 +165,13 @@ func TestMentionsAreCommands(t *testing.T) {
 		{"<@U0BOT> restart —all –dry-run ‘x y’ it’s", "restart", "—all –dry-run ‘x y’ it’s", []string{"--all", "--dry-run", "x y", "it's"}},
 		{"<@U0BOT> keys Escape", "keys", "Escape", []string{"Escape"}},
 	} {
-		got := message{rawObject: rawObject{"text": json.RawMessage(quote(c.text))}}.mentionCommand(self)
+		got := message{rawObject: rawObject{"text": json.RawMessage(quote(c.text))}}.mentionCommand(self, nameLookup{})
 		if got == nil || got.Verb != c.verb || got.Rest != c.rest || !cmp.Equal(append([]string{}, got.Args...), append([]string{}, c.args...)) {
 			t.Errorf("%q is %+v", c.text, got)
 		}
 	}
 	for _, text := range []string{"hi <@U0BOT> restart", "<@U0BOT2> restart", "<@U0B> x", "&lt;@U0BOT&gt; x", "", "<@U0BOT"} {
-		if got := (message{rawObject: rawObject{"text": json.RawMessage(quote(text))}}).mentionCommand(self); got != nil {
+		if got := (message{rawObject: rawObject{"text": json.RawMessage(quote(text))}}).mentionCommand(self, nameLookup{}); got != nil {
 			t.Errorf("%q is taken for the command %+v", text, got)
 		}
 	}
