@@ -92,7 +92,7 @@ func newSlackClient(cfg *config.Config, getenv func(string) string) (*bot.Client
 	if err != nil {
 		return nil, err
 	}
-	return bot.NewClient(bot.ClientOptions{BotToken: botToken, AppToken: appToken, APIURL: cfg.Slack.APIURL})
+	return bot.NewSlackClient(bot.ClientOptions{BotToken: botToken, AppToken: appToken, APIURL: cfg.Slack.APIURL})
 }
 
 // runBot runs the bot as the only one of this root.
