@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
+	"the-loop/threads/outbox"
 )
 
 // Answers says which texts of an agent are posted in its thread.
@@ -98,7 +100,7 @@ func (m *Manager) relayTranscript(ctx context.Context, t *thread) (watch []strin
 	case q == nil:
 		return nil, nil
 	}
-	if n := m.outbox.pendingOfSession(t.sessionID); n >= maxUnposted {
+	if n := m.outbox.LenOfSession(t.sessionID); n >= maxUnposted {
 		return nil, fmt.Errorf("%d messages of the session wait to be posted; what else it says is read when they are", n)
 	}
 	told, err := m.o.Agent.ReadTranscript(ctx, *q)
@@ -170,24 +172,24 @@ func (t *thread) postAnswer(said sessions.AgentMessage) error {
 	nonce := t.sessionID + "." + hex.EncodeToString(sum[:12]) + "."
 	r := t.m.renderAnswer(t.ref, said)
 	for i, text := range r.Texts {
-		l := &OutboxMessage{Post: t.newPost(text, nonce+strconv.Itoa(i)), Since: said.At, MaybePosted: !t.transcriptSynced}
-		if err := t.m.outbox.put(l); err != nil {
+		l := &outbox.Message{Post: t.newPost(text, nonce+strconv.Itoa(i)), Since: said.At, MaybePosted: !t.transcriptSynced}
+		if err := t.m.outbox.Put(l); err != nil {
 			return err
 		}
 	}
 	if r.FullText == nil {
 		return nil
 	}
-	l := &OutboxMessage{Post: t.newPost(r.FullText.Text, nonce+"whole"), Since: said.At, MaybePosted: !t.transcriptSynced}
-	if err := t.m.outbox.attachFullText(l, *r.FullText, t.m.o.Settings().MaxFile); err != nil {
+	l := &outbox.Message{Post: t.newPost(r.FullText.Text, nonce+"whole"), Since: said.At, MaybePosted: !t.transcriptSynced}
+	if err := t.m.outbox.AttachText(l, outbox.TextFile{Name: r.FullText.Name, Content: r.FullText.Content, Fallback: r.FullText.Fallback}, t.m.o.Settings().MaxFile); err != nil {
 		return err
 	}
-	return t.m.outbox.put(l)
+	return t.m.outbox.Put(l)
 }
 
 func (m *Manager) renderAnswer(ref sessions.Ref, said sessions.AgentMessage) Rendering {
 	if m.o.RenderAnswer == nil {
-		return Rendering{Texts: []string{escape(said.Text)}}
+		return Rendering{Texts: []string{chat.Escape(said.Text)}}
 	}
 	return m.o.RenderAnswer(ref, said)
 }

@@ -313,16 +313,19 @@ func TestWhatWasOverBeforeItWasReadIsNotAsked(t *testing.T) {
 	})
 }
 
+// keptPermissions is how many requests that ended are remembered.
+const keptPermissions = 50
+
 func TestOldQuestionsAreForgotten(t *testing.T) {
 	withHooks(t, func(w *env) {
-		for i := range maxEndedPermissions + 10 {
+		for i := range keptPermissions + 10 {
 			token := fmt.Sprintf("T%03d.", i)
 			w.requestPermission(token)
 			w.hooks.end(token)
 			w.advance(5 * time.Second)
 		}
 		b, ok := w.m.threadOf(sid).snapshot(context.Background())
-		if !ok || len(b.PermissionRequests) != maxEndedPermissions {
+		if !ok || len(b.PermissionRequests) != keptPermissions {
 			t.Errorf("%d questions are kept", len(b.PermissionRequests))
 		}
 		for _, a := range b.PermissionRequests {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"the-loop/sessions"
+	"the-loop/threads/outbox"
 )
 
 // Noter is what a thread asks of the core about what agents report.
@@ -55,7 +56,7 @@ func (t *thread) reportsRequest() *sessions.ReportsRequest {
 
 // applyReports takes up what was reported since an offset, and stores how far that is in the same write. What is put into the outbox
 // here comes again after a crash: it is looked for before it is posted.
-func (t *thread) applyReports(ctx context.Context, since sessions.Offset, noted sessions.ReportBatch, files []*OutboxMessage) error {
+func (t *thread) applyReports(ctx context.Context, since sessions.Offset, noted sessions.ReportBatch, files []*outbox.Message) error {
 	if t.unbound || t.b.Root == "" || t.b.ReportOffset != since {
 		return nil
 	}
