@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -102,6 +101,7 @@ type Bot struct {
 	o           Options
 	threads     *threads.Manager
 	socket      *Socket
+	doors       *InteractionRouter
 	announcer   *announcer
 	home        *homeTabs
 	transcripts *transcriptWatcher
@@ -134,24 +134,19 @@ func New(o Options) (*Bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Scrub != nil {
-		o.Client.scrub.Store(&o.Scrub)
-	}
 	b.announcer, b.home, b.transcripts, b.driftNotice, b.sharing = newAnnouncer(b), newHomeTabs(b), newTranscriptWatcher(b), newDriftNotice(b), newSharingGuard(b)
-	guard := b.sharing.check
-	o.Client.postGuard.Store(&guard)
-	listed := func(id string) bool { return slices.Contains(o.Config().Users, id) }
-	o.Client.isListed.Store(&listed)
+	o.Client.SetHooks(b.clientHooks())
 	doors := NewInteractionRouter(InteractionRouterOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: slashHandler{b},
 		OnHomeDenied: b.home.handleDenied, AnswerInView: b.answerInView})
+	b.doors = doors
 	b.registerInteractions(doors)
-	in := NewEventRouter(EventRouterOptions{Client: o.Client, Threads: b.threads, Sink: o.Sink, Interactions: doors, OnChannelEvent: b.onChannelEvent, Log: o.Log})
+	in := NewEventRouter(EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: doors,
+		OnDropped: emitDropped(o.Sink), OnChannelEvent: b.onChannelEvent, Log: o.Log})
 	if o.OnStatus == nil {
 		o.OnStatus = func(Status) {}
 	}
 	b.reporter = newStatusReporter(b.currentStatus, o.OnStatus)
-	o.Client.tokenStatus.onChange = b.onTokenChange
-	socket := SocketOptions{Client: o.Client, Router: in, Interactions: doors, CatchUps: catchUpHandler{b}, Sink: o.Sink, Log: o.Log, Changed: b.reporter.wake}
+	socket := SocketOptions{API: o.Client, Router: in, CatchUps: catchUpHandler{b}, Recorder: connectionRecorder{o.Sink}, Log: o.Log, Changed: b.reporter.wake}
 	if o.Socket != nil {
 		o.Socket(&socket)
 	}
@@ -186,6 +181,7 @@ func (b *Bot) Run(ctx context.Context) error {
 		wg.Go(func() { b.driftNotice.run(running) })
 		wg.Go(func() { b.sharing.run(running) })
 		err = b.socket.Run(running)
+		b.doors.Wait()
 	}
 	stop()
 	wg.Wait()
@@ -226,7 +222,7 @@ func (b *Bot) StatusChanged() { b.reporter.wake() }
 
 // onTokenChange notes that Slack refuses the bot token, or takes it again.
 func (b *Bot) onTokenChange() {
-	if why := b.o.Client.tokenStatus.problem(); why != "" {
+	if why := b.o.Client.TokenProblem(); why != "" {
 		b.o.Log.Error("Slack refuses the bot token", "because", why)
 	} else {
 		b.o.Log.Info("Slack takes the bot token again")
@@ -237,19 +233,20 @@ func (b *Bot) onTokenChange() {
 // state is how the bot is now.
 func (b *Bot) currentStatus() Status {
 	return Status{Self: b.o.Client.Self(), Socket: b.socket.State(), Threads: b.threads.Status(),
-		Problem: firstNonEmpty(b.o.Client.tokenStatus.problem(), b.problem())}
+		Problem: firstNonEmpty(b.o.Client.TokenProblem(), b.problem())}
 }
 
-// catchUpHandler has what was missed made up for: threads are read again, and announcements that failed are tried again.
+// catchUpHandler recovers what was missed: threads are read again, and announcements that failed are tried again.
 type catchUpHandler struct{ b *Bot }
 
+// Connected implements [socket.CatchUps].
 func (c catchUpHandler) Connected(alone bool) {
 	c.b.threads.Connected(alone)
 	c.b.announcer.retry()
 }
 
-func (c catchUpHandler) CatchUpAll()                  { c.b.threads.CatchUpAll() }
-func (c catchUpHandler) CatchUp(channel, root string) { c.b.threads.CatchUp(channel, root) }
+// CatchUpAll implements [socket.CatchUps].
+func (c catchUpHandler) CatchUpAll() { c.b.threads.CatchUpAll() }
 
 // onChannelEvent takes what happened to the app or to a channel.
 func (b *Bot) onChannelEvent(n ChannelEvent) {

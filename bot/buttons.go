@@ -7,7 +7,7 @@ import (
 
 	"the-loop/bot/render"
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // shortcutSession is the callback id of the message shortcut.
@@ -16,9 +16,9 @@ const shortcutSession = "session_menu"
 // registerInteractions opens the doors to everything that there is.
 func (b *Bot) registerInteractions(d *InteractionRouter) {
 	d.OnResend(b.threads)
-	d.OnAction(threads.ActionAllow, b.permissionHandler(sessions.VerdictAllow))
-	d.OnAction(threads.ActionDeny, b.permissionHandler(sessions.VerdictDeny))
-	d.OnAction(threads.ActionReason, b.openReasonModal)
+	d.OnAction(chat.ActionAllow, b.permissionHandler(sessions.VerdictAllow))
+	d.OnAction(chat.ActionDeny, b.permissionHandler(sessions.VerdictDeny))
+	d.OnAction(chat.ActionReason, b.openReasonModal)
 	d.OnView(render.ViewReason, b.submitReason)
 	d.OnAction(render.ActionPeek, b.handlePeek)
 	d.OnAction(render.ActionRestart, b.lifecycleHandler(verbRestart))

@@ -76,7 +76,7 @@ func (b *Bot) openCreateForm(ctx context.Context, a Interaction) error {
 		return errors.New("there is no harness that a session could be created with from Slack: look at channels.slack.create.harnesses")
 	}
 	form := render.CreateForm{Harnesses: names, Harness: cfg.DefaultHarness, Cwd: cfg.DefaultCwd, Channel: cfg.Channel}
-	_, err := b.o.Client.openView(ctx, a, form.View())
+	_, err := b.openView(ctx, a, form.View())
 	return explainExpiredTrigger(err)
 }
 

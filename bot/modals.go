@@ -24,7 +24,7 @@ const titleSession = "Session"
 
 // explainExpiredTrigger says what to do about a modal that could not be opened in time.
 func explainExpiredTrigger(err error) error {
-	switch errorCode(err) {
+	switch ErrorCode(err) {
 	case "expired_trigger_id", "exchanged_trigger_id", "invalid_trigger_id":
 		return fmt.Errorf("a form opens only within three seconds, and they were over: try again (%w)", err)
 	}
@@ -43,7 +43,7 @@ func (b *Bot) textModal(title, text string, buttons ...render.Button) slack.Moda
 
 // openModal opens a modal at once, because the trigger is good for 3 s only, and fills it when its content is there.
 func (b *Bot) openModal(ctx context.Context, a Interaction, title string, content func(ctx context.Context) (slack.ModalViewRequest, error)) error {
-	id, err := b.o.Client.openView(ctx, a, b.textModal(title, "One moment …"))
+	id, err := b.openView(ctx, a, b.textModal(title, "One moment …"))
 	if err != nil {
 		return explainExpiredTrigger(err)
 	}
@@ -51,7 +51,7 @@ func (b *Bot) openModal(ctx context.Context, a Interaction, title string, conten
 	if err != nil {
 		view = b.textModal(title, failed(err))
 	}
-	return b.o.Client.updateView(ctx, id, view)
+	return b.o.Client.UpdateView(ctx, id, view)
 }
 
 // failed is an error as who acted is told of it.
@@ -118,7 +118,7 @@ func (b *Bot) showResultLater(ctx context.Context, id, text string, err error) {
 	if err != nil {
 		text = failed(err)
 	}
-	if err := b.o.Client.updateView(ctx, id, b.textModal(titleSession, text)); err != nil {
+	if err := b.o.Client.UpdateView(ctx, id, b.textModal(titleSession, text)); err != nil {
 		b.o.Log.Warn("could not show what came of a form", "said", text, "error", err)
 	}
 }
@@ -128,7 +128,7 @@ func (b *Bot) answerInView(ctx context.Context, a Interaction, text string) {
 	var err error
 	switch a.View.Kind {
 	case kindModal:
-		err = b.o.Client.updateView(ctx, a.View.ID, b.textModal(titleSession, text))
+		err = b.o.Client.UpdateView(ctx, a.View.ID, b.textModal(titleSession, text))
 	case kindHome:
 		err = b.home.publish(ctx, a.Actor, text)
 	}

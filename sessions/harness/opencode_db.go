@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
 
 // openCodeQueryTimeout bounds a question to the database.
@@ -150,7 +151,7 @@ func currentOpenCodeConversation(log, id string) (string, error) {
 	l := openCodeLogParser{conversations: map[string]time.Time{id: {}}, current: id, subagents: map[string]bool{}}
 	from, err := tailStart(log, maxLogTail)
 	if err == nil {
-		_, err = readLines(log, from, l.parseLine)
+		_, err = transcript.ReadLines(log, from, l.parseLine)
 	}
 	if err != nil {
 		return "", fmt.Errorf("read opencode's log: %w", err)

@@ -1,11 +1,13 @@
-package threads
+package attachments
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -206,5 +208,21 @@ func TestTheInboxForgetsTheFilesOfAMonthAgo(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(outside, "kept")); err != nil {
 		t.Errorf("a link was followed: %v", err)
+	}
+}
+
+// A file of a reply for which there is no room in the session's folder is not given up.
+func TestAFileWaitsForRoom(t *testing.T) {
+	in := inbox{dir: t.TempDir(), ts: "1.000000"}
+	err := in.store("a.txt", 0, func(io.Writer) error { return fmt.Errorf("write: %w", syscall.ENOSPC) })
+	var final *chat.FileError
+	if errors.As(err, &final) || !isDiskFull(err) {
+		t.Errorf("keep: %v", err)
+	}
+	if err := in.diskError(syscall.EACCES); !errors.As(err, &final) {
+		t.Errorf("another failure of the disk: %v", err)
+	}
+	if err := in.diskError(syscall.ENOSPC); errors.As(err, &final) || !isDiskFull(err) {
+		t.Errorf("a full disk: %v", err)
 	}
 }
