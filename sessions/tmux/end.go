@@ -53,7 +53,7 @@ func (t *Tmux) retainPane(ctx context.Context, mark, pane string) (sessions.Pane
 }
 
 func (t *Tmux) endTree(ctx context.Context, p sessions.Pane, grace time.Duration) error {
-	all, err := t.processes.list(ctx)
+	all, err := t.processes.List(ctx)
 	if err != nil {
 		return fmt.Errorf("the list of processes: %w", err)
 	}

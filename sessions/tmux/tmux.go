@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/process"
 )
 
 // Options say which tmux and which server. Dir and one of SocketName and SocketPath are required.
@@ -69,7 +70,8 @@ func New(o Options) (*Tmux, error) {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
-	t := &Tmux{binary: o.Binary, socket: socket, dir: filepath.Clean(o.Dir), log: o.Log, timeout: o.Timeout, processes: coalescedTable{newProcessTable(), &coalescer[[]process]{pauseFactor: 3}},
+	t := &Tmux{binary: o.Binary, socket: socket, dir: filepath.Clean(o.Dir), log: o.Log, timeout: o.Timeout,
+		processes:   coalescedTable{process.System(), &coalescer[[]process.Process]{pauseFactor: 3}},
 		clientSlots: make(chan struct{}, max(4, 2*runtime.NumCPU()))} // more clients at once would only wait for each other
 	t.spawnBatch.mayStartServer, t.paneList.pauseFactor = true, 3
 	t.environ = cleanEnviron(o.Environ)
