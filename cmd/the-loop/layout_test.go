@@ -27,6 +27,8 @@ var layout = map[string][]string{
 	"sessions/harness":               {"sessions", "sessions/harness/"},
 	"sessions/harness/transcript":    {"sessions"},
 	"sessions/harness/screen":        {"sessions"},
+	"sessions/harness/permission":    {"sessions"},
+	"sessions/harness/report":        {"sessions", "sessions/harness/permission"},
 	"sessions/harness/harnesstest":   {},
 	"sessions/harness/smallagent":    {},
 	"sessions/registry":              {"sessions", "sessions/statefile"},
