@@ -152,7 +152,7 @@ func (p plan) settings() threads.Settings {
 
 // bot makes one, with its client.
 func (p plan) bot(core *sessions.Core, sink sessions.Sink, config func() plan, change func(*bot.Options)) (*bot.Bot, *bot.Client, error) {
-	client, err := bot.NewClient(bot.ClientOptions{BotToken: p.BotToken, AppToken: p.AppToken, APIURL: p.APIURL})
+	client, err := bot.NewSlackClient(bot.ClientOptions{BotToken: p.BotToken, AppToken: p.AppToken, APIURL: p.APIURL})
 	if err != nil {
 		return nil, nil, err
 	}

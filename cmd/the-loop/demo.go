@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,12 +17,13 @@ import (
 	"the-loop/bot/localslack"
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
+	"the-loop/sessions/process"
 )
 
 // demoTimeout bounds the whole of "demo --once".
 const demoTimeout = 2 * time.Minute
 
-func (c *cli) demoCommand() *cobra.Command {
+func demoCommand(c *cli) *cobra.Command {
 	var once bool
 	var o liveOptions
 	cmd := &cobra.Command{Use: "demo", Short: "Try the-loop without Slack: the bot, an agent and a local workspace in the browser", Args: cobra.NoArgs,
@@ -136,7 +136,7 @@ func (c *cli) openDemoApp(ctx context.Context, d *demoBase) error {
 
 // startBot starts the bot, until ctx ends or it is stopped, and returns when it is connected.
 func (d *demoBase) startBot(ctx context.Context) error {
-	client, err := bot.NewClient(bot.ClientOptions{BotToken: d.slack.BotToken(), AppToken: d.slack.AppToken(), APIURL: d.slack.APIURL()})
+	client, err := bot.NewSlackClient(bot.ClientOptions{BotToken: d.slack.BotToken(), AppToken: d.slack.AppToken(), APIURL: d.slack.APIURL()})
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (d *demoBase) shutdown(ctx context.Context) error {
 
 // waitExited waits until a tmux server has ended, as it does with its last session.
 func waitExited(ctx context.Context, pid int) error {
-	for isProcessRunning(pid) {
+	for process.System().IsRunning(ctx, pid) {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
@@ -184,16 +184,6 @@ func waitExited(ctx context.Context, pid int) error {
 		}
 	}
 	return nil
-}
-
-// running reports whether a process is there and has not ended: one that its parent has not asked after yet has no
-// command line any more.
-func isProcessRunning(pid int) bool {
-	if pid <= 0 || syscall.Kill(pid, 0) != nil {
-		return false
-	}
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	return err != nil || len(line) > 0
 }
 
 // demoRef is the demo's session.

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"the-loop/bot"
+	"the-loop/bot/command"
 	"the-loop/bot/localslack"
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
@@ -177,7 +178,7 @@ func (d *liveDemo) servePage(ctx context.Context) error {
 
 // demoCommands are what the composer suggests.
 func demoCommands() (all []localslack.Command) {
-	for _, u := range bot.Usages() {
+	for _, u := range command.Usages() {
 		all = append(all, localslack.Command{Name: demoCommandName, Verb: u.Verb, Hint: u.Args, Description: u.Description})
 	}
 	return all

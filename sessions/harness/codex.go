@@ -102,7 +102,7 @@ func (c Codex) inspectPane(session string) (codexPane, error) {
 			}
 		}
 		if r.home == "" {
-			r.home = orDefault(p.env["CODEX_HOME"], filepath.Join(p.env["HOME"], ".codex"))
+			r.home = orDefault(p.Env["CODEX_HOME"], filepath.Join(p.Env["HOME"], ".codex"))
 		}
 	}
 	if r.home == "" {

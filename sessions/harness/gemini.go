@@ -94,7 +94,7 @@ func (g Gemini) inspectPane(talk sessions.Conversation) (geminiPane, error) {
 	home := g.Home
 	for _, p := range processes {
 		if id := p.flagValue("--session-id", "--resume"); sessions.ValidConversation(id) {
-			r.startID, r.hasPrompt, home = id, p.flagValue(geminiPromptFlag) != "", orDefault(p.env["HOME"], home)
+			r.startID, r.hasPrompt, home = id, p.flagValue(geminiPromptFlag) != "", orDefault(p.Env["HOME"], home)
 			break
 		}
 	}

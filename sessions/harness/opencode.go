@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/sessions/harness/transcript"
+	"the-loop/sessions/process"
 )
 
 // OpenCodeName is OpenCode's name in the configuration.
@@ -73,8 +73,8 @@ type openCodePane struct {
 func (o OpenCode) inspectPane(session string) (openCodePane, bool) {
 	processes, _ := paneProcesses(session)
 	for _, p := range processes {
-		binary, err := os.Readlink(filepath.Join(p.dir, "exe"))
-		if err == nil && strings.HasPrefix(filepath.Base(binary), "opencode") {
+		binary := process.System().Executable(p.PID)
+		if strings.HasPrefix(filepath.Base(binary), "opencode") {
 			return openCodePane{process: p, binary: binary, prompt: p.flagValue("--prompt")}, true
 		}
 	}
@@ -83,7 +83,7 @@ func (o OpenCode) inspectPane(session string) (openCodePane, bool) {
 
 // historyFile is where the submitted texts of all its sessions are, without their sessions.
 func (r openCodePane) historyFile() string {
-	state := orDefault(r.process.env["XDG_STATE_HOME"], filepath.Join(r.process.env["HOME"], ".local", "state"))
+	state := orDefault(r.process.Env["XDG_STATE_HOME"], filepath.Join(r.process.Env["HOME"], ".local", "state"))
 	return filepath.Join(state, "opencode", "prompt-history.jsonl")
 }
 
