@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"the-loop/bot"
+	"the-loop/bot/command"
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
@@ -24,13 +25,13 @@ const secret = "hunter2hunter2"
 // life is a world in which sessions are made and ended in Slack.
 type life struct {
 	*world
-	limits atomic.Pointer[bot.Limits]
+	limits atomic.Pointer[command.Limits]
 }
 
 // lifeSetup changes a life before its bot starts.
 type lifeSetup struct {
 	setup
-	limits bot.Limits
+	limits command.Limits
 	core   func(*sessions.Core) bot.Core // what the bot is given for a core
 	late   bool                          // the bot is started by the test
 }

@@ -21,6 +21,7 @@ import (
 	"al.essio.dev/pkg/shellescape"
 
 	"the-loop/bot"
+	"the-loop/bot/command"
 	"the-loop/bot/localslack"
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
@@ -179,7 +180,7 @@ func (d *liveDemo) servePage(ctx context.Context) error {
 
 // demoCommands are what the composer suggests.
 func demoCommands() (all []localslack.Command) {
-	for _, u := range bot.Usages() {
+	for _, u := range command.Usages() {
 		all = append(all, localslack.Command{Name: demoCommandName, Verb: u.Verb, Hint: u.Args, Description: u.Description})
 	}
 	return all

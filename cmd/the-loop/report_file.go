@@ -18,7 +18,7 @@ import (
 	"the-loop/threads/attachments"
 )
 
-func (c *cli) reportFileCommand() *cobra.Command {
+func reportFileCommand(c *cli) *cobra.Command {
 	var comment string
 	cmd := &cobra.Command{Use: "file PATH", Short: "Post a file from the session's folder to its Slack thread", Args: cobra.ExactArgs(1),
 		Long: `Post a file from the session's folder to its Slack thread. For agents: it works only in a session's terminal and for files within the

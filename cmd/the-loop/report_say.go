@@ -16,7 +16,7 @@ import (
 // maxReportBytes bounds a text that is reported, in bytes: a thread shows the beginning of one that is much shorter.
 const maxReportBytes = 1 << 20
 
-func (c *cli) reportSayCommand() *cobra.Command {
+func reportSayCommand(c *cli) *cobra.Command {
 	var step, final bool
 	cmd := &cobra.Command{Use: "say [TEXT... | -]", Short: "Post a message to the session's thread",
 		Long: `Post a message to the thread of the session in whose terminal it runs. It is for a harness of your own that the configuration describes

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"the-loop/bot"
+	"the-loop/bot/command"
 	"the-loop/sessions"
 	"the-loop/sessions/envstate"
 	"the-loop/sessions/eventlog"
@@ -86,7 +87,7 @@ func (c *Config) EventLogOptions() eventlog.Options {
 func (c *Config) BotConfig(suspended bool) bot.Config {
 	r := c.Slack.Receipts
 	return bot.Config{Channel: c.Slack.Channel, AllowShared: c.Slack.AllowSharedChannels, Users: c.Slack.AuthorizedUsers,
-		Create:         bot.Limits{CwdRoots: c.Slack.Create.CwdRoots, Harnesses: c.Slack.Create.Harnesses},
+		Create:         command.Limits{CwdRoots: c.Slack.Create.CwdRoots, Harnesses: c.Slack.Create.Harnesses},
 		DefaultHarness: c.Routing.DefaultHarness, DefaultCwd: c.Routing.SpawnWorkdir,
 		Suspended: suspended, Settings: threads.Settings{MaxAge: c.Slack.CatchUpMaxAge, Answers: threads.Answers(c.Slack.Replies), MaxFile: c.Slack.FileMaxBytes, Emoji: map[threads.Mark]string{
 			threads.MarkReceived: r.Received, threads.MarkTyped: r.Typed, threads.MarkAccepted: r.Accepted,

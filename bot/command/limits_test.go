@@ -1,4 +1,4 @@
-package bot
+package command
 
 import (
 	"errors"
@@ -54,8 +54,8 @@ func TestWhatIsCreatedFromSlackStaysWithinTheLimits(t *testing.T) {
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v; want %q", cwd, got, err, want)
 		}
-		var field *fieldError
-		if err != nil && (!errors.As(err, &field) || field.field != render.FieldCwd) {
+		var field *FieldError
+		if err != nil && (!errors.As(err, &field) || field.Field != render.FieldCwd) {
 			t.Errorf("%q is refused without its field: %v", cwd, err)
 		}
 	}
@@ -68,14 +68,14 @@ func TestWhatIsCreatedFromSlackStaysWithinTheLimits(t *testing.T) {
 	if _, err := l.apply("claude", dir+"/alias/missing"); err == nil || !strings.Contains(err.Error(), "cannot be used") {
 		t.Errorf("a missing folder within: %v", err)
 	}
-	var field *fieldError
-	if _, err := l.apply("gemini", root); !errors.As(err, &field) || field.field != render.FieldHarness || !strings.Contains(err.Error(), "create.harnesses allows claude, codex") {
+	var field *FieldError
+	if _, err := l.apply("gemini", root); !errors.As(err, &field) || field.Field != render.FieldHarness || !strings.Contains(err.Error(), "create.harnesses allows claude, codex") {
 		t.Errorf("another harness: %v", err)
 	}
 	if got, err := (Limits{}).apply("any", "/any"); got != "/any" || err != nil {
 		t.Errorf("without limits: %q, %v", got, err)
 	}
-	if got := l.allowedHarnesses([]string{"codex", "gemini"}); len(got) != 1 || got[0] != "codex" {
+	if got := l.AllowedHarnesses([]string{"codex", "gemini"}); len(got) != 1 || got[0] != "codex" {
 		t.Errorf("to choose from: %v", got)
 	}
 }
@@ -94,28 +94,5 @@ func TestWordsAreReadAsTheyWereMeant(t *testing.T) {
 		if _, err := parseArgs(text, takes); !errors.Is(err, errUsage) {
 			t.Errorf("%q: %v", text, err)
 		}
-	}
-}
-
-func TestEveryVerbOfTheHelpIsThere(t *testing.T) {
-	t.Parallel()
-	verbs := slashHandler{}.verbs()
-	for _, u := range usages {
-		if verbs[u.verb] == nil && u.verb != "help" {
-			t.Errorf("%s is in the help and does nothing", u.verb)
-		}
-		if !strings.Contains(helpText("/x"), u.verb) || !strings.Contains(usageText("/x", u.verb), "/x "+u.verb) {
-			t.Errorf("%s is not explained", u.verb)
-		}
-	}
-	if len(verbs) != len(usages)-1 {
-		t.Errorf("%d verbs, and %d in the help", len(verbs), len(usages)-1)
-	}
-	want, err := os.ReadFile(filepath.Join("testdata", "help.txt"))
-	if got := helpText("/the-loop") + "\n"; err != nil || got != string(want) {
-		t.Errorf("%v; the help is\n%s", err, got)
-	}
-	if n := len(usageHint()); n > 1000 {
-		t.Errorf("the hint has %d characters", n)
 	}
 }
