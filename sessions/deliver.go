@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
+
+	"the-loop/sessions/loop"
 )
 
 // DeliverRequest asks for one event of a work item to reach its session.
@@ -85,11 +87,7 @@ func (d *eventDelivery) run(ctx context.Context) error {
 		case !isTransient(err) || time.Now().After(d.retryDeadline(err)):
 			return err
 		}
-		timer := time.NewTimer(deliverRetryEvery)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, deliverRetryEvery) {
 			return err
 		}
 	}
@@ -306,11 +304,7 @@ func (d *eventDelivery) awaitEvidence(ctx context.Context, w InputVerifier, i In
 		if taken, err := w.Accepted(ctx, talk, i.Offset, i.Sum); err != nil || taken || last {
 			return taken, err
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, pause) {
 			return false, ctx.Err()
 		}
 	}

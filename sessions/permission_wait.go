@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 	"unicode"
+
+	"the-loop/sessions/loop"
 )
 
 // WaitResolvedRequest waits for the end of an ask.
@@ -138,11 +140,7 @@ func permissionPollInterval(open time.Duration) time.Duration {
 func (c *Core) watchDialog(ctx context.Context, q WaitResolvedRequest) {
 	began, gone := time.Now(), 0
 	for {
-		timer := time.NewTimer(permissionPollInterval(time.Since(began)))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, permissionPollInterval(time.Since(began))) {
 			return
 		}
 		switch c.readDialogState(ctx, q) {
@@ -217,11 +215,7 @@ func (c *Core) AnswerPermission(ctx context.Context, q AnswerPermissionRequest) 
 			_ = c.o.Reports.AnswerPermission(ctx, q.ID, PermissionDecision{Token: q.Token, Verdict: VerdictUndecided}) // or it ended by itself
 			return ErrPermissionEnded
 		}
-		timer := time.NewTimer(dialogRecheckDelay)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, dialogRecheckDelay) {
 			return ctx.Err()
 		}
 	}

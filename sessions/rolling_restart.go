@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"the-loop/sessions/envstate"
+	"the-loop/sessions/loop"
 )
 
 // The outcomes of a roll beside [OutcomeFailed].
@@ -388,11 +389,7 @@ func (w expectedEnv) awaitMatch(ctx context.Context, p Pane, limit time.Duration
 		if differ, known = w.diff(p, actual), ok; known && len(differ) == 0 || time.Now().After(over) {
 			return differ, known
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, pause) {
 			return differ, known
 		}
 	}

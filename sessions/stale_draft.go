@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"the-loop/sessions/loop"
 )
 
 // staleDrafts are the texts that agents were proved to have taken last. Claude Code sometimes takes one that is submitted when
@@ -69,11 +71,7 @@ func (s *submission) clearStaleDraft(ctx context.Context, v View) (bool, error) 
 		if err := s.c.terminal(s.rec).Press(ctx, s.rec.Target(), s.capabilities.ClearLine); err != nil {
 			return false, s.c.typingError(s.rec, err)
 		}
-		timer := time.NewTimer(staleDraftPause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, staleDraftPause) {
 			return false, ctx.Err()
 		}
 		now, err := s.c.readScreen(ctx, s.harness, s.rec)

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
+
+	"the-loop/sessions/loop"
 )
 
 // SubmitRequest asks for one text to be typed into a session and submitted.
@@ -320,12 +322,7 @@ func (s *submission) awaitSubmit(ctx context.Context) {
 	if s.capabilities.SubmitDelay <= 0 {
 		return
 	}
-	timer := time.NewTimer(s.capabilities.SubmitDelay + pollMin)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	loop.Sleep(ctx, s.capabilities.SubmitDelay+pollMin)
 }
 
 // typingError turns what tmux said into the core's words.
