@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/loop"
 )
 
 // Deliver takes an event of a work item to its session, once for each delivery id, also across processes and crashes: a live
@@ -60,11 +61,7 @@ func (d *eventDelivery) run(ctx context.Context) error {
 		case !isTransient(err) || time.Now().After(d.retryDeadline(err)):
 			return err
 		}
-		timer := time.NewTimer(deliverRetryEvery)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, deliverRetryEvery) {
 			return err
 		}
 	}
@@ -281,11 +278,7 @@ func (d *eventDelivery) awaitEvidence(ctx context.Context, w sessions.InputVerif
 		if taken, err := w.Accepted(ctx, talk, i.Offset, i.Sum); err != nil || taken || last {
 			return taken, err
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, pause) {
 			return false, ctx.Err()
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/loop"
 )
 
 // launcher is one session on its way into a pane.
@@ -125,12 +126,7 @@ func (r *launcher) probe(ctx context.Context) (sessions.Pane, error) {
 		return sessions.Pane{}, nil
 	}
 	began := time.Now()
-	timer := time.NewTimer(r.cfg.Probe)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	loop.Sleep(ctx, r.cfg.Probe)
 	panes, err := r.c.listPanes(context.WithoutCancel(ctx), r.rec)
 	if err != nil {
 		r.detail = fmt.Sprintf("it cannot be told whether the agent lived through its start: %v", err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/loop"
 )
 
 // openPermissions are the asks that are attended, by token.
@@ -106,11 +107,7 @@ func permissionPollInterval(open time.Duration) time.Duration {
 func (c *Core) watchDialog(ctx context.Context, q sessions.WaitResolvedRequest) {
 	began, gone := time.Now(), 0
 	for {
-		timer := time.NewTimer(permissionPollInterval(time.Since(began)))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, permissionPollInterval(time.Since(began))) {
 			return
 		}
 		switch c.readDialogState(ctx, q) {
@@ -177,11 +174,7 @@ func (c *Core) AnswerPermission(ctx context.Context, q sessions.AnswerPermission
 			_ = c.o.Reports.AnswerPermission(ctx, q.ID, sessions.PermissionDecision{Token: q.Token, Verdict: sessions.VerdictUndecided}) // or it ended by itself
 			return sessions.ErrPermissionEnded
 		}
-		timer := time.NewTimer(dialogRecheckDelay)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, dialogRecheckDelay) {
 			return ctx.Err()
 		}
 	}

@@ -3,8 +3,6 @@ package core
 import (
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
 
 	"the-loop/sessions"
 )
@@ -24,27 +22,13 @@ func (r *launcher) checkProgram(def sessions.Definition) error {
 		path = os.Getenv("PATH") // what our tmux server has
 	}
 	refusal := &sessions.Refusal{Cause: sessions.ErrRefused, Remedy: fmt.Sprintf("install it, or say under harnesses.%s.binary where it is", r.harness.Name())}
-	switch {
-	case strings.Contains(name, "/"):
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(def.Cwd, name)
-		}
-		if isExecutable(name) {
-			return nil
-		}
-		refusal.What = name + " is not a program that can be run"
-		return refusal
+	switch program, found := sessions.FindProgram(name, path, def.Cwd); {
+	case found:
+		return nil
+	case program != "":
+		refusal.What = program + " is not a program that can be run"
+	default:
+		refusal.What = fmt.Sprintf("there is no program %s on the session's PATH (%s)", name, path)
 	}
-	for _, dir := range filepath.SplitList(path) {
-		if filepath.IsAbs(dir) && isExecutable(filepath.Join(dir, name)) {
-			return nil
-		}
-	}
-	refusal.What = fmt.Sprintf("there is no program %s on the session's PATH (%s)", name, path)
 	return refusal
-}
-
-func isExecutable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o111 != 0
 }

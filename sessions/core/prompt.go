@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"the-loop/sessions"
 )
 
@@ -29,7 +31,7 @@ func bootPrompt(d sessions.Definition, cfg Config) (string, error) {
 	}
 	directive += " and through the-loop's own commands; what arrives here as a message comes from them."
 	if inChat && cfg.Program != "" {
-		directive += fmt.Sprintf(" To show them a file of your folder in the thread, run: %s report file PATH --comment TEXT", quoteShellWord(cfg.Program))
+		directive += fmt.Sprintf(" To show them a file of your folder in the thread, run: %s report file PATH --comment TEXT", shellescape.Quote(cfg.Program))
 	}
 	if brief = strings.TrimSpace(sessions.Clean(brief)); brief == "" {
 		return directive, nil
@@ -43,16 +45,6 @@ func identityText(d sessions.Definition) string {
 	}
 	return fmt.Sprintf("You are the standing session %q of the-loop. You own no work item. Never answer a "+
 		"phase-selection gate and never post a control keyword on any ticket.", d.Name)
-}
-
-// quoteShellWord is text as one word of a shell's.
-func quoteShellWord(text string) string {
-	if !strings.ContainsFunc(text, func(r rune) bool {
-		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%", r))
-	}) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }
 
 // maxPrompt is the longest brief in bytes: an argument of a program has at most 128 KiB on Linux.

@@ -19,7 +19,7 @@ func TestAnAgentIsToldHowToShowAFileWhereItHasAThread(t *testing.T) {
 		want string // empty: nothing of it
 	}{
 		{"in Slack", d, Config{ChatService: "Slack", Program: "/opt/the-loop"}, "run: /opt/the-loop report file PATH --comment TEXT"},
-		{"a path with a space and a quote", d, Config{ChatService: "Slack", Program: "/my progs/it's"}, `run: '/my progs/it'\''s' report file`},
+		{"a path with a space and a quote", d, Config{ChatService: "Slack", Program: "/my progs/it's"}, `run: '/my progs/it'"'"'s' report file`},
 		{"Slack is off", d, Config{Program: "/opt/the-loop"}, ""},
 		{"not announced", silent, Config{ChatService: "Slack", Program: "/opt/the-loop"}, ""},
 		{"no program", d, Config{ChatService: "Slack"}, ""},

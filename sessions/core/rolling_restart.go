@@ -12,6 +12,7 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/sessions/envstate"
+	"the-loop/sessions/loop"
 )
 
 // EventRestarted says that a session was restarted in its pane onto what the env file declares.
@@ -305,11 +306,7 @@ func (w expectedEnv) awaitMatch(ctx context.Context, p sessions.Pane, limit time
 		if differ, known = w.diff(p, actual), ok; known && len(differ) == 0 || time.Now().After(over) {
 			return differ, known
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, pause) {
 			return differ, known
 		}
 	}

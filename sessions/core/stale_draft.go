@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"the-loop/sessions"
+	"the-loop/sessions/loop"
 )
 
 // staleDrafts are the texts that agents were proved to have taken last. Claude Code sometimes takes one that is submitted when
@@ -71,11 +72,7 @@ func (s *submission) clearStaleDraft(ctx context.Context, v sessions.View) (bool
 		if err := s.c.terminal(s.rec).Press(ctx, s.rec.Target(), s.capabilities.ClearLine); err != nil {
 			return false, s.c.typingError(s.rec, err)
 		}
-		timer := time.NewTimer(staleDraftPause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, staleDraftPause) {
 			return false, ctx.Err()
 		}
 		now, err := s.c.readScreen(ctx, s.harness, s.rec)

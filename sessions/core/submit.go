@@ -11,6 +11,7 @@ import (
 	"unicode"
 
 	"the-loop/sessions"
+	"the-loop/sessions/loop"
 )
 
 // maxSubmitRetries is how often the submit key is repeated for a text that stays in the box.
@@ -294,12 +295,7 @@ func (s *submission) awaitSubmit(ctx context.Context) {
 	if s.capabilities.SubmitDelay <= 0 {
 		return
 	}
-	timer := time.NewTimer(s.capabilities.SubmitDelay + pollMin)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
+	loop.Sleep(ctx, s.capabilities.SubmitDelay+pollMin)
 }
 
 // typingError turns what tmux said into the core's words.
