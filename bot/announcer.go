@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"strconv"
 	"sync"
 	"time"
@@ -328,7 +327,7 @@ func (a *announcer) recordFailure(ctx context.Context, r sessions.Row, bound boo
 
 // withAdvice adds to an error of Slack's what to do about it.
 func (a *announcer) withAdvice(err error) error {
-	switch errorCode(err) {
+	switch ErrorCode(err) {
 	case "not_in_channel", "channel_not_found":
 		return fmt.Errorf("%w: write `/invite @%s` in the channel", err, a.b.o.Client.Self().Name)
 	case "is_archived":
@@ -426,14 +425,4 @@ func (a *announcer) unbindSession(ctx context.Context, id string, ref sessions.R
 		return a.b.threads.Unbind(ctx, id)
 	}
 	return a.recordFailure(ctx, sessions.Row{ID: id, Ref: ref}, true, err)
-}
-
-// shared reports whether another organisation can read the channel, or was asked to.
-func (c *Client) isSharedChannel(ctx context.Context, channel string) (bool, error) {
-	a, err := c.call(ctx, methodChannel, url.Values{"channel": {channel}})
-	if err != nil {
-		return false, err
-	}
-	ch := a.obj("channel")
-	return ch.isTrue("is_ext_shared") || ch.isTrue("is_pending_ext_shared"), nil
 }

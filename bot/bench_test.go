@@ -261,7 +261,7 @@ func BenchmarkThousandThreads(b *testing.B) {
 // bind makes sessions that are stopped, with threads that are bound.
 func (w *world) bind(count int) {
 	w.t.Helper()
-	client, err := bot.NewClient(bot.ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
+	client, err := bot.NewSlackClient(bot.ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
 	if err != nil {
 		w.t.Fatal(err)
 	}

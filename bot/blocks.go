@@ -1,10 +1,9 @@
 package bot
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
-
-	"the-loop/sessions"
 )
 
 // rawBlock is one element of an array, not decoded.
@@ -55,12 +54,12 @@ func (r *contentReader) unknownBlock(o rawObject, kind string) string {
 	case possiblyEmptyBlocks[kind]:
 		return ""
 	}
-	return r.markUnreadable(describeKind("a part", kind))
+	return r.markUnreadable(r.describeKind("a part", kind))
 }
 
 // describeKind names a part by its kind, which may be anything.
-func describeKind(what, kind string) string {
-	if kind = sessions.Handle(kind); kind == "" {
+func (r *contentReader) describeKind(what, kind string) string {
+	if kind = r.lookup.Handle(kind); kind == "" {
 		return what
 	}
 	return what + " of the kind “" + kind + "”"
@@ -71,7 +70,7 @@ func (r *contentReader) image(o rawObject) string {
 	if isRepeated(alt, title) {
 		alt = ""
 	}
-	return "[image: " + firstNonEmpty(oneLine(joinNonEmpty([]string{title, alt})), oneLine(o.str("image_url")), "without a name") + "]"
+	return "[image: " + cmp.Or(r.lookup.oneLine(joinNonEmpty([]string{title, alt})), r.lookup.oneLine(o.str("image_url")), "without a name") + "]"
 }
 
 // members reads what people see of an object. A title with an address is a link, a label with a value one line.
@@ -95,7 +94,7 @@ func (r *contentReader) members(o rawObject) string {
 // linkedText reads a member that may be the label of the object's address.
 func (r *contentReader) linkedText(o rawObject, key string) string {
 	text := r.text(o, key)
-	address := firstNonEmpty(o.str("title_link"), o.str("title_url"), o.str("url"))
+	address := cmp.Or(o.str("title_link"), o.str("title_url"), o.str("url"))
 	if key == "text" && o.has("title") || text == "" || address == "" || strings.Contains(text, "\n") {
 		return text
 	}
@@ -176,7 +175,7 @@ func (r *contentReader) cell(raw rawBlock) string {
 	case string(raw) == "null" || o != nil && o.has("text") && string(o["text"]) == `""` && len(o) <= 2:
 		return ""
 	case o != nil && o.str("type") == "raw_number":
-		return firstNonEmpty(o.str("text"), o.str("value"))
+		return cmp.Or(o.str("text"), o.str("value"))
 	}
 	return r.item(raw)
 }

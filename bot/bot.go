@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"the-loop/authz"
+	"the-loop/bot/command"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -65,10 +65,10 @@ type Config struct {
 	Suspended   bool     // the configuration does not validate at the moment: nobody is let in, replies wait
 	Settings    threads.Settings
 
-	Create         Limits   // of what may be created from Slack
-	Harnesses      []string // names of those that are known, in the order in which they are offered
-	DefaultHarness string   // of a session that names none
-	DefaultCwd     string   // absolute; of a session that names none
+	Create         command.Limits // of what may be created from Slack
+	Harnesses      []string       // names of those that are known, in the order in which they are offered
+	DefaultHarness string         // of a session that names none
+	DefaultCwd     string         // absolute; of a session that names none
 }
 
 // Options are what a [BotConfig] is made of. All fields but the marked ones are required.
@@ -102,6 +102,9 @@ type Bot struct {
 	o           Options
 	threads     *threads.Manager
 	socket      *Socket
+	doors       *InteractionRouter
+	actions     *command.Actions
+	commands    *command.Commands
 	announcer   *announcer
 	home        *homeTabs
 	transcripts *transcriptWatcher
@@ -124,7 +127,7 @@ func New(o Options) (*Bot, error) {
 	o.Config = b.config
 	b.o = o
 	var err error
-	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Reports: o.Core, Commander: commander{b}, History: o.Client,
+	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Reports: o.Core, Commander: mentions{b}, History: o.Client,
 		Reactions: o.Client, Poster: o.Client, StatusSetter: o.Client, ScreenReader: o.Core,
 		Fetcher: o.Client, FileUploader: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, RenderAnswer: b.renderAnswer,
 		Clock: o.Client.Clock(), Channels: o.Client,
@@ -134,24 +137,21 @@ func New(o Options) (*Bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.Scrub != nil {
-		o.Client.scrub.Store(&o.Scrub)
-	}
 	b.announcer, b.home, b.transcripts, b.driftNotice, b.sharing = newAnnouncer(b), newHomeTabs(b), newTranscriptWatcher(b), newDriftNotice(b), newSharingGuard(b)
-	guard := b.sharing.check
-	o.Client.postGuard.Store(&guard)
-	listed := func(id string) bool { return slices.Contains(o.Config().Users, id) }
-	o.Client.isListed.Store(&listed)
-	doors := NewInteractionRouter(InteractionRouterOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: slashHandler{b},
+	o.Client.SetHooks(b.clientHooks())
+	b.actions = b.newActions()
+	b.commands = command.New(command.Options{Actions: b.actions, Restarter: b.driftNotice, Poster: o.Client, Channels: channelReaders{b}, Health: b.health, Log: o.Log})
+	doors := NewInteractionRouter(InteractionRouterOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: b,
 		OnHomeDenied: b.home.handleDenied, AnswerInView: b.answerInView})
+	b.doors = doors
 	b.registerInteractions(doors)
-	in := NewEventRouter(EventRouterOptions{Client: o.Client, Threads: b.threads, Sink: o.Sink, Interactions: doors, OnChannelEvent: b.onChannelEvent, Log: o.Log})
+	in := NewEventRouter(EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: doors,
+		OnDropped: emitDropped(o.Sink), OnChannelEvent: b.onChannelEvent, Log: o.Log})
 	if o.OnStatus == nil {
 		o.OnStatus = func(Status) {}
 	}
 	b.reporter = newStatusReporter(b.currentStatus, o.OnStatus)
-	o.Client.tokenStatus.onChange = b.onTokenChange
-	socket := SocketOptions{Client: o.Client, Router: in, Interactions: doors, CatchUps: catchUpHandler{b}, Sink: o.Sink, Log: o.Log, Changed: b.reporter.wake}
+	socket := SocketOptions{API: o.Client, Router: in, CatchUps: catchUpHandler{b}, Recorder: connectionRecorder{o.Sink}, Log: o.Log, Changed: b.reporter.wake}
 	if o.Socket != nil {
 		o.Socket(&socket)
 	}
@@ -186,6 +186,7 @@ func (b *Bot) Run(ctx context.Context) error {
 		wg.Go(func() { b.driftNotice.run(running) })
 		wg.Go(func() { b.sharing.run(running) })
 		err = b.socket.Run(running)
+		b.doors.Wait()
 	}
 	stop()
 	wg.Wait()
@@ -226,7 +227,7 @@ func (b *Bot) StatusChanged() { b.reporter.wake() }
 
 // onTokenChange notes that Slack refuses the bot token, or takes it again.
 func (b *Bot) onTokenChange() {
-	if why := b.o.Client.tokenStatus.problem(); why != "" {
+	if why := b.o.Client.TokenProblem(); why != "" {
 		b.o.Log.Error("Slack refuses the bot token", "because", why)
 	} else {
 		b.o.Log.Info("Slack takes the bot token again")
@@ -237,19 +238,20 @@ func (b *Bot) onTokenChange() {
 // state is how the bot is now.
 func (b *Bot) currentStatus() Status {
 	return Status{Self: b.o.Client.Self(), Socket: b.socket.State(), Threads: b.threads.Status(),
-		Problem: firstNonEmpty(b.o.Client.tokenStatus.problem(), b.problem())}
+		Problem: firstNonEmpty(b.o.Client.TokenProblem(), b.problem())}
 }
 
-// catchUpHandler has what was missed made up for: threads are read again, and announcements that failed are tried again.
+// catchUpHandler recovers what was missed: threads are read again, and announcements that failed are tried again.
 type catchUpHandler struct{ b *Bot }
 
+// Connected implements [socket.CatchUps].
 func (c catchUpHandler) Connected(alone bool) {
 	c.b.threads.Connected(alone)
 	c.b.announcer.retry()
 }
 
-func (c catchUpHandler) CatchUpAll()                  { c.b.threads.CatchUpAll() }
-func (c catchUpHandler) CatchUp(channel, root string) { c.b.threads.CatchUp(channel, root) }
+// CatchUpAll implements [socket.CatchUps].
+func (c catchUpHandler) CatchUpAll() { c.b.threads.CatchUpAll() }
 
 // onChannelEvent takes what happened to the app or to a channel.
 func (b *Bot) onChannelEvent(n ChannelEvent) {

@@ -24,14 +24,14 @@ func burst(b *testing.B) []time.Duration {
 	defer w.Close()
 	ann := w.AddUser("ann")
 	ch := w.AddChannel("agents", localslack.Members(ann.ID, w.BotUserID())).ID
-	client, err := NewClient(ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
+	client, err := NewSlackClient(ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer client.Close()
 	heard := newEar()
-	s := NewSocket(SocketOptions{Client: client, CatchUps: heard, Sink: heard,
-		Router: NewEventRouter(EventRouterOptions{Client: client, Threads: heard, Sink: heard})})
+	s := NewSocket(SocketOptions{API: client, CatchUps: heard, Recorder: connectionRecorder{heard},
+		Router: NewEventRouter(EventRouterOptions{Client: client, Threads: heard, CatchUpAll: heard.CatchUpAll})})
 	ran := make(chan error, 1)
 	running, stop := context.WithCancel(ctx)
 	go func() { ran <- s.Run(running) }()

@@ -1,35 +1,10 @@
 package bot
 
 import (
-	"context"
 	"fmt"
-	"net/url"
 
 	"the-loop/sessions"
-	"the-loop/threads/chat"
 )
-
-var _ chat.Channels = (*Client)(nil)
-
-// Joined implements [threads.Channels].
-func (c *Client) Joined(ctx context.Context) ([]string, error) {
-	args := url.Values{"types": {"public_channel,private_channel"}, "exclude_archived": {"true"}, "limit": {pageSize}}
-	var ids []string
-	for {
-		a, err := c.call(ctx, methodJoined, args)
-		if err != nil {
-			return nil, err
-		}
-		for _, ch := range a.objects("channels") {
-			ids = append(ids, ch.str("id"))
-		}
-		next := a.obj("response_metadata").str("next_cursor")
-		if next == "" || next == args.Get("cursor") {
-			return ids, nil
-		}
-		args.Set("cursor", next)
-	}
-}
 
 // config is the configuration with the id that the channel has now: whoever wrote it down may not know the new one yet.
 func (b *Bot) config() Config {

@@ -1,12 +1,12 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -15,8 +15,6 @@ import (
 	"github.com/google/uuid"
 
 	"the-loop/authz"
-	"the-loop/sessions"
-	"the-loop/threads"
 	"the-loop/threads/chat"
 )
 
@@ -25,9 +23,9 @@ type CheckOptions struct {
 	Client      *Client
 	Channel     string // C…
 	AllowShared bool
-	Users       []string // member ids that are let in
+	Users       []string // member ids that are authorized
 	// AwaitDrop waits until the drop of the message ts is in the event log. It is set when a bot runs on this root: Slack
-	// gives each event to one of an app's connections, so a second one could not be sure to see it.
+	// sends each event to one of an app's connections, so a second one might not receive it.
 	AwaitDrop func(ctx context.Context, channel, ts string) error
 	Timeout   time.Duration // for the message to come back; default 15 s
 	Log       *slog.Logger
@@ -47,17 +45,17 @@ const (
 	CheckAppToken      = "app token"
 	CheckScopes        = "scopes"
 	CheckChannel       = "channel"
-	CheckUsers         = "people"
-	CheckEventDelivery = "way in"
+	CheckUsers         = "users"
+	CheckEventDelivery = "event delivery"
 )
 
-// Check tries the tokens, their scopes, the channel and the people, and sends itself a message through the whole way
-// in. What depends on something that failed is not tried. It leaves nothing behind in the channel.
+// Check checks the tokens, their scopes, the channel and the users, and that a message to itself arrives as an event. What depends
+// on a failed check is skipped. It leaves nothing in the channel.
 func Check(ctx context.Context, o CheckOptions) []Finding {
 	if o.Timeout == 0 {
 		o.Timeout = 15 * time.Second
 	}
-	o.Log = loggerOrDiscard(o.Log)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	c := &checker{o: o}
 	botOK := c.checkBotToken(ctx)
 	appOK := c.checkAppToken(ctx)
@@ -89,13 +87,13 @@ func (c *checker) fail(name, detail, remedy string) bool {
 	return false
 }
 
-// failed is a finding of an error, with the error's own remedy when it has one.
+// failWith is a finding of an error, with its remedy when it has one.
 func (c *checker) failWith(name string, err error) bool {
 	var f *FatalError
 	if errors.As(err, &f) {
 		return c.fail(name, f.Code+withPrefix(" ", f.Needed), f.Remedy)
 	}
-	return c.fail(name, err.Error(), "try again; if it stays, see whether this machine reaches "+c.o.Client.transport.base.Host)
+	return c.fail(name, err.Error(), "try again; if it fails again, check that this machine can reach "+c.o.Client.Host())
 }
 
 func withPrefix(prefix, s string) string {
@@ -106,7 +104,7 @@ func withPrefix(prefix, s string) string {
 }
 
 func (c *checker) checkBotToken(ctx context.Context) bool {
-	self, err := c.o.Client.authTest(ctx)
+	self, err := c.o.Client.AuthTest(ctx)
 	if err != nil {
 		return c.failWith(CheckBotToken, err)
 	}
@@ -114,15 +112,12 @@ func (c *checker) checkBotToken(ctx context.Context) bool {
 		return c.fail(CheckBotToken, "the token is a person's, not a bot's", "use the Bot User OAuth Token, xoxb-…")
 	}
 	c.self = self
-	c.o.Client.self.Store(&self)
+	c.o.Client.SetSelf(self)
 	return c.pass(CheckBotToken, fmt.Sprintf("@%s (%s) in %s (%s)", self.Name, self.User, self.TeamName, self.Team))
 }
 
 func (c *checker) checkAppToken(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, c.o.Client.timeout)
-	defer cancel()
-	_, _, err := c.o.Client.api.StartSocketModeContext(ctx)
-	if err = classify(methodOpen, appTokenName, false, err); err != nil {
+	if _, err := c.o.Client.OpenConnection(ctx); err != nil {
 		return c.failWith(CheckAppToken, err)
 	}
 	return c.pass(CheckAppToken, "it opens Socket Mode connections")
@@ -132,38 +127,46 @@ func (c *checker) checkScopes() bool {
 	if c.self.Scopes == nil {
 		return c.pass(CheckScopes, "Slack did not say which the token has")
 	}
-	if missing := missingScopes(c.self.Scopes); len(missing) > 0 {
+	if missing := without(RequiredScopes(), c.self.Scopes); len(missing) > 0 {
 		return c.fail(CheckScopes, "missing: "+strings.Join(missing, ", "),
 			"add them in the app's settings (`the-loop slack manifest` lists them all), then reinstall the app")
 	}
-	without := []string{"all that are needed are there"}
-	for _, s := range slices.Sorted(maps.Keys(optionalScopes)) {
-		if !slices.Contains(c.self.Scopes, s) {
-			without = append(without, "without "+s+" "+optionalScopes[s])
+	missing := without(slices.Sorted(maps.Keys(optionalScopes)), c.self.Scopes)
+	if len(missing) == 0 {
+		return c.pass(CheckScopes, "all that are used are there")
+	}
+	detail := "all that are required are there"
+	for _, s := range missing {
+		detail += "; without " + s + " " + optionalScopes[s]
+	}
+	return c.pass(CheckScopes, detail)
+}
+
+// without are the strings of all that are not among some.
+func without(all, some []string) (rest []string) {
+	for _, s := range all {
+		if !slices.Contains(some, s) {
+			rest = append(rest, s)
 		}
 	}
-	if len(without) > 1 {
-		return c.pass(CheckScopes, strings.Join(without, "; "))
-	}
-	return c.pass(CheckScopes, "all that are used are there")
+	return rest
 }
 
 func (c *checker) checkChannel(ctx context.Context) bool {
-	a, err := c.o.Client.call(ctx, methodChannel, url.Values{"channel": {c.o.Channel}})
-	if errorCode(err) == "channel_not_found" {
+	ch, err := c.o.Client.ChannelInfo(ctx, c.o.Channel)
+	if ErrorCode(err) == "channel_not_found" {
 		return c.fail(CheckChannel, c.o.Channel+" does not exist, or is private and the bot is not in it", c.inviteHint())
 	}
 	if err != nil {
 		return c.failWith(CheckChannel, err)
 	}
-	ch := a.obj("channel")
-	name := "#" + firstNonEmpty(ch.str("name"), c.o.Channel)
+	name := "#" + ch.Name
 	switch {
-	case ch.isTrue("is_archived"):
+	case ch.Archived:
 		return c.fail(CheckChannel, name+" is archived", "unarchive it, or set another channel in the config")
-	case !ch.isTrue("is_member"):
+	case !ch.Member:
 		return c.fail(CheckChannel, "the bot is not in "+name, c.inviteHint())
-	case (ch.isTrue("is_ext_shared") || ch.isTrue("is_pending_ext_shared")) && !c.o.AllowShared:
+	case ch.Shared && !c.o.AllowShared:
 		return c.fail(CheckChannel, name+" is shared with another organisation, which could read what agents say",
 			"use another channel, or set channels.slack.allowSharedChannels: true")
 	}
@@ -176,7 +179,7 @@ func (c *checker) inviteHint() string {
 
 func (c *checker) checkUsers(ctx context.Context) {
 	if len(c.o.Users) == 0 {
-		c.fail(CheckUsers, "nobody is on the list, so nobody is let in", "add member ids to channels.slack.authorizedUsers")
+		c.fail(CheckUsers, "the list is empty, so nobody is authorized", "add member ids to channels.slack.authorizedUsers")
 		return
 	}
 	ok, names := true, []string{}
@@ -193,7 +196,7 @@ func (c *checker) checkUsers(ctx context.Context) {
 	}
 }
 
-// checkUser looks one member up with the eyes of the door.
+// checkUser authorizes one member as the bot would.
 func (c *checker) checkUser(ctx context.Context, id string) (name, problem string) {
 	actor, person, err := c.o.Client.People().ResolveActor(ctx, authz.Actor{User: id})
 	if err != nil {
@@ -202,7 +205,7 @@ func (c *checker) checkUser(ctx context.Context, id string) (name, problem strin
 	policy := authz.Policy{Users: c.o.Users, Team: c.self.Team, Enterprise: c.self.Enterprise}
 	switch verdict, reason := policy.Authorize(actor); {
 	case verdict == authz.Allowed:
-		return firstNonEmpty(person.Name, id), ""
+		return cmp.Or(person.Name, id), ""
 	case person.ID == "":
 		return "", "is no member of this workspace"
 	case person.Deleted:
@@ -215,10 +218,10 @@ func (c *checker) checkUser(ctx context.Context, id string) (name, problem strin
 const remedyEventDelivery = "nothing arrived: in the app's settings open Event Subscriptions and switch it on again (Slack switches it " +
 	"off when a bot was away for long); is message.channels (for private channels message.groups) subscribed?"
 
-// checkEventDelivery posts a root and a reply to it, and waits until the reply comes in through a connection as one of that thread.
-// Being the bot's own, it is dropped there, and the record of that drop is the proof.
+// checkEventDelivery posts a root and a reply to it, and waits until the reply arrives as an event. The bot drops its own message,
+// and the record of that is the proof.
 func (c *checker) checkEventDelivery(ctx context.Context) {
-	post := chat.Post{Channel: c.o.Channel, Text: "Checking the way in; this message goes away.", Nonce: "check-" + uuid.NewString()}
+	post := chat.Post{Channel: c.o.Channel, Text: "Connectivity check; this message will be deleted.", Nonce: "check-" + uuid.NewString()}
 	root, err := c.o.Client.Post(ctx, post)
 	if err != nil {
 		c.failWith(CheckEventDelivery, err)
@@ -236,7 +239,7 @@ func (c *checker) checkEventDelivery(ctx context.Context) {
 		defer stop()
 		watch = listen
 	}
-	post.Root, post.Text, post.Nonce = root, "Checking.", "check-"+uuid.NewString()
+	post.Root, post.Text, post.Nonce = root, "Connectivity check.", "check-"+uuid.NewString()
 	began := time.Now()
 	reply, err := c.o.Client.Post(ctx, post)
 	if err != nil {
@@ -262,21 +265,21 @@ func (c *checker) awaitReply(ctx context.Context, watch func(context.Context, st
 	}
 }
 
-// remove takes a message back, also when the check was called off.
+// deleteMessage deletes a message, also when the check was canceled.
 func (c *checker) deleteMessage(ctx context.Context, ts string) {
 	if err := c.o.Client.Delete(context.WithoutCancel(ctx), c.o.Channel, ts); err != nil {
-		c.fail(CheckEventDelivery, "could not take its own message back: "+err.Error(), "delete it in Slack")
+		c.fail(CheckEventDelivery, "could not delete its own message: "+err.Error(), "delete it in Slack")
 	}
 }
 
-// listen opens a connection of the check's own and waits for its hello.
+// openProbe opens a connection of its own and waits for the hello.
 func (c *checker) openProbe(ctx context.Context, p *probe) (watch func(context.Context, string, string) error, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	in := NewEventRouter(EventRouterOptions{Client: c.o.Client, Threads: p, Sink: p, Log: c.o.Log})
-	socket := NewSocket(SocketOptions{Client: c.o.Client, Router: in, CatchUps: p, Sink: p, Log: c.o.Log})
-	p.socket = socket
+	router := NewEventRouter(EventRouterOptions{Client: c.o.Client, Threads: noThreads{}, CatchUpAll: func() {}, OnDropped: p.onDropped, Log: c.o.Log})
+	conn := NewSocket(SocketOptions{API: c.o.Client, Router: router, CatchUps: catchUps{p}, Recorder: unrecorded{}, Log: c.o.Log})
+	p.socket = conn
 	ran := make(chan error, 1)
-	go func() { ran <- socket.Run(ctx) }()
+	go func() { ran <- conn.Run(ctx) }()
 	stop = func() { cancel(); <-ran }
 	select {
 	case <-p.connected:
@@ -284,13 +287,13 @@ func (c *checker) openProbe(ctx context.Context, p *probe) (watch func(context.C
 	case err = <-ran:
 		ran <- nil
 	case <-time.After(c.o.Timeout):
-		err = fmt.Errorf("no connection within %s: %s", c.o.Timeout, socket.State().Problem)
+		err = fmt.Errorf("no connection within %s: %s", c.o.Timeout, conn.State().Problem)
 	}
 	stop()
 	return nil, nil, err
 }
 
-// probe is the check's end of the way in: it takes nothing and sees the drops.
+// probe receives events on a connection of its own and sees which messages are dropped.
 type probe struct {
 	channel, root string
 	connected     chan struct{}
@@ -306,14 +309,13 @@ func newProbe(channel, root string) *probe {
 	return &probe{channel: channel, root: root, connected: make(chan struct{}), changed: make(chan struct{}, 1), received: map[string]bool{}}
 }
 
-// Emit implements [sessions.Sink].
-func (p *probe) Emit(_ context.Context, e sessions.Event) {
-	ts, _ := e.Fields["ts"].(string)
-	if e.Name != threads.EventDropped || e.Fields["channel"] != p.channel || e.Fields["thread"] != p.root {
+// onDropped records that a reply of the probe's thread came back.
+func (p *probe) onDropped(_ context.Context, d Dropped) {
+	if d.Channel != p.channel || d.Thread != p.root {
 		return
 	}
 	p.mu.Lock()
-	p.received[ts] = true
+	p.received[d.TS] = true
 	p.mu.Unlock()
 	select {
 	case p.changed <- struct{}{}:
@@ -345,25 +347,35 @@ func (p *probe) connectionCount() int {
 	return p.socket.State().Connections
 }
 
-// Connected implements [CatchUpRequester].
-func (p *probe) Connected(bool) { p.once.Do(func() { close(p.connected) }) }
+// catchUps implements [socket.CatchUps].
+type catchUps struct{ p *probe }
 
-// The probe's thread is nobody's, so there is nothing to do with what else comes.
+// Connected implements [socket.CatchUps].
+func (c catchUps) Connected(bool) { c.p.once.Do(func() { close(c.p.connected) }) }
 
-// HandleReply implements [ReplyHandler].
-func (p *probe) HandleReply(chat.Reply) {}
+// CatchUpAll implements [socket.CatchUps]. The probe's thread is not bound, so there is nothing to read.
+func (c catchUps) CatchUpAll() {}
 
-// ReplyEdited implements [ReplyHandler].
-func (p *probe) ReplyEdited(chat.Reply) {}
+// unrecorded implements [socket.Recorder].
+type unrecorded struct{}
 
-// ReplyDeleted implements [ReplyHandler].
-func (p *probe) ReplyDeleted(string, string, string) {}
+// Connected implements [socket.Recorder].
+func (unrecorded) Connected(context.Context, State) {}
 
-// ThreadDeleted implements [ThreadHandler].
-func (p *probe) ThreadDeleted(string, string) {}
+// Disconnected implements [socket.Recorder].
+func (unrecorded) Disconnected(context.Context, string, time.Duration) {}
 
-// CatchUpAll implements [CatchUpRequester].
-func (p *probe) CatchUpAll() {}
+// noThreads ignores what happens in threads.
+type noThreads struct{}
 
-// CatchUp implements [CatchUpRequester].
-func (p *probe) CatchUp(string, string) {}
+// HandleReply implements [slack.ThreadHandler].
+func (noThreads) HandleReply(chat.Reply) {}
+
+// ReplyEdited implements [slack.ThreadHandler].
+func (noThreads) ReplyEdited(chat.Reply) {}
+
+// ReplyDeleted implements [slack.ThreadHandler].
+func (noThreads) ReplyDeleted(string, string, string) {}
+
+// ThreadDeleted implements [slack.ThreadHandler].
+func (noThreads) ThreadDeleted(string, string) {}

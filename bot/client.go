@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,19 +17,49 @@ import (
 	"github.com/slack-go/slack"
 
 	"the-loop/authz"
-	"the-loop/bot/render"
-	"the-loop/sessions"
 	"the-loop/threads/chat"
 )
 
-// ClientOptions says how Slack is reached.
+// ClientOptions say how Slack is reached and how a text becomes a message. Renderer and Text are required.
 type ClientOptions struct {
 	BotToken string        // xoxb-…
 	AppToken string        // xapp-…
 	APIURL   string        // default https://slack.com/api/
 	HTTP     *http.Client  // nil: one of its own
 	Timeout  time.Duration // of one call; default 15 s
+	Scopes   []string      // without which the bot cannot work, see [Client.Identify]
+	Renderer Renderer
+	Text     TextRules
 }
+
+// Renderer makes Slack's blocks of texts. The texts hold no secrets any more.
+type Renderer interface {
+	// RenderPost returns the fallback text and the blocks of a post.
+	RenderPost(p chat.Post) (text string, blocks []slack.Block, err error)
+	// RenderEphemeral returns the text and the blocks of a message that one member sees; a short text has no blocks.
+	RenderEphemeral(text string, buttons []chat.Button) (string, []slack.Block, error)
+}
+
+// Hooks are what the client asks and tells its user. Each may be nil.
+type Hooks struct {
+	Scrubber      Scrubber                                        // removes secrets from everything that is sent
+	CheckPost     func(ctx context.Context, channel string) error // returns why nothing may be posted in a channel
+	IsListed      func(id string) bool                            // reports whether a member is authorized; the names of others are not shown
+	OnTokenChange func()                                          // called when Slack begins or ceases to refuse the bot token
+}
+
+// Scrubber removes secrets.
+type Scrubber interface {
+	Scrub(text string) string
+	// ScrubJSON scrubs the strings of a JSON document, but for those under the keys that are for programs.
+	ScrubJSON(data []byte, isMachineField func(key string) bool) []byte
+}
+
+// noScrubber removes nothing.
+type noScrubber struct{}
+
+func (noScrubber) Scrub(text string) string                          { return text }
+func (noScrubber) ScrubJSON(data []byte, _ func(string) bool) []byte { return data }
 
 // Self is who we are in Slack.
 type Self struct {
@@ -41,22 +72,22 @@ type Self struct {
 	Scopes     []string
 }
 
-// Client talks to Slack's Web InjectAPI. It implements [threads.History], [threads.Receipts] and [threads.Sender]. Every
-// call has a deadline, and none is repeated here: what may be tried again, and when, is the caller's to know.
+// Client calls Slack's Web API. It implements the ports of package chat. Every call has a deadline, and none is repeated: the
+// caller knows what may be tried again, and when.
 type Client struct {
 	transport *transport
 	api       *slack.Client
 	token     string
 	appToken  string
 	timeout   time.Duration
+	scopes    []string
+	renderer  Renderer
+	text      TextRules
 	people    *People
+	clock     *chat.Clock
 
-	scrub     atomic.Pointer[func(string) string]                             // what is posted goes through it; nil: as it is
-	postGuard atomic.Pointer[func(ctx context.Context, channel string) error] // says why nothing may be posted in a channel; nil: it may
-	isListed  atomic.Pointer[func(id string) bool]                            // who is on the list; nil: nobody
-	self      atomic.Pointer[Self]
-	clock     *chat.Clock // of Slack, as every answer tells it
-
+	hooks       atomic.Pointer[Hooks]
+	self        atomic.Pointer[Self]
 	tokenStatus tokenStatus
 }
 
@@ -66,7 +97,7 @@ var (
 	_ chat.Poster         = (*Client)(nil)
 )
 
-// NewClient makes a client; it calls nothing yet. An InjectAPI URL that is neither https nor on a loopback address is refused.
+// NewClient returns a client and calls nothing. An API URL that is neither https nor on a loopback address is refused.
 func NewClient(o ClientOptions) (*Client, error) {
 	if o.APIURL == "" {
 		o.APIURL = slack.APIURL
@@ -78,8 +109,11 @@ func NewClient(o ClientOptions) (*Client, error) {
 	if o.Timeout == 0 {
 		o.Timeout = 15 * time.Second
 	}
-	c := &Client{transport: w, token: o.BotToken, appToken: o.AppToken, timeout: o.Timeout, clock: w.clock}
-	w.scrub = c.scrubText
+	c := &Client{transport: w, token: o.BotToken, appToken: o.AppToken, timeout: o.Timeout, scopes: o.Scopes, renderer: o.Renderer,
+		text: o.Text, clock: w.clock}
+	c.SetHooks(Hooks{})
+	c.tokenStatus.onChange = func() { callIf(c.hooks.Load().OnTokenChange) }
+	w.scrubber = c.scrubber
 	w.onResponse = func(req *http.Request, resp *http.Response, body []byte) {
 		if method, ours := strings.CutPrefix(req.URL.String(), w.base.String()); ours && method != methodOpen { // that one has the app token
 			c.tokenStatus.observe(resp, body)
@@ -90,7 +124,23 @@ func NewClient(o ClientOptions) (*Client, error) {
 	return c, nil
 }
 
-// doer is what the Slack library sends requests with.
+// SetHooks replaces the client's hooks.
+func (c *Client) SetHooks(h Hooks) { c.hooks.Store(&h) }
+
+func callIf(f func()) {
+	if f != nil {
+		f()
+	}
+}
+
+func (c *Client) scrubber() Scrubber {
+	if s := c.hooks.Load().Scrubber; s != nil {
+		return s
+	}
+	return noScrubber{}
+}
+
+// doer sends the requests of the Slack library.
 type doer interface {
 	Do(*http.Request) (*http.Response, error)
 }
@@ -99,7 +149,7 @@ func (c *Client) apiOver(d doer) *slack.Client {
 	return slack.New(c.token, slack.OptionAppLevelToken(c.appToken), slack.OptionAPIURL(c.transport.base.String()), slack.OptionHTTPClient(d))
 }
 
-// Close lets go of idle connections.
+// Close closes idle connections.
 func (c *Client) Close() { c.transport.http.CloseIdleConnections() }
 
 // People is what the client knows of members and channels.
@@ -113,23 +163,38 @@ func (c *Client) Self() Self {
 	return Self{}
 }
 
-// Identify asks Slack who we are and which scopes the token has. A [*FatalError] when it does not let us in, or when a
-// scope is missing that the app uses.
+// Identify asks Slack who we are and which scopes the token has. It returns a [*FatalError] when Slack refuses the token, or a
+// required scope is missing.
 func (c *Client) Identify(ctx context.Context) (Self, error) {
-	self, err := c.authTest(ctx)
+	self, err := c.AuthTest(ctx)
 	if err != nil {
 		return Self{}, err
 	}
-	if missing := missingScopes(self.Scopes); len(missing) > 0 {
+	if missing := c.missingScopes(self.Scopes); len(missing) > 0 {
 		return Self{}, newFatalError(botTokenName, "missing_scope", strings.Join(missing, ", "))
 	}
 	c.self.Store(&self)
 	return self, nil
 }
 
-// known makes sure that we know who we are before anything is read that must be judged by it: without our own team
-// every author would look like a stranger.
-func (c *Client) ensureIdentified(ctx context.Context) error {
+// missingScopes are the required scopes that are not among have; none when have is nil, so not known.
+func (c *Client) missingScopes(have []string) (missing []string) {
+	for _, s := range c.scopes {
+		if have != nil && !slices.Contains(have, s) {
+			missing = append(missing, s)
+		}
+	}
+	return missing
+}
+
+// TokenProblem says that Slack refuses the bot token, and what to do; empty: it does not.
+func (c *Client) TokenProblem() string { return c.tokenStatus.problem() }
+
+// Host is the host that the Web API is called at.
+func (c *Client) Host() string { return c.transport.base.Host }
+
+// EnsureIdentified identifies us unless that was done. Without our own team every author would look like a stranger.
+func (c *Client) EnsureIdentified(ctx context.Context) error {
 	if c.self.Load() != nil {
 		return nil
 	}
@@ -137,7 +202,8 @@ func (c *Client) ensureIdentified(ctx context.Context) error {
 	return err
 }
 
-func (c *Client) authTest(ctx context.Context) (Self, error) {
+// AuthTest asks Slack whose the bot token is. Unlike [Client.Identify] it neither checks scopes nor remembers the answer.
+func (c *Client) AuthTest(ctx context.Context) (Self, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	who, err := c.api.AuthTestContext(ctx)
@@ -146,6 +212,15 @@ func (c *Client) authTest(ctx context.Context) (Self, error) {
 	}
 	return Self{Team: who.TeamID, TeamName: who.Team, Enterprise: who.EnterpriseID, User: who.UserID, Bot: who.BotID,
 		Name: who.User, Scopes: scopesOf(who.Header)}, nil
+}
+
+// SetSelf makes self who we are, as [Client.Identify] does.
+func (c *Client) SetSelf(self Self) { c.self.Store(&self) }
+
+// OpenConnection asks for the address of a Socket Mode connection, with the app token.
+func (c *Client) OpenConnection(ctx context.Context) (address string, err error) {
+	_, address, err = c.api.StartSocketModeContext(ctx)
+	return address, classify(methodOpen, appTokenName, false, err)
 }
 
 // scopesOf reads the header in which Slack lists a token's scopes; nil when there is none.
@@ -159,18 +234,18 @@ func scopesOf(h http.Header) []string {
 	return scopes
 }
 
-// answer is what a method said, raw, and when by Slack's clock.
+// apiResponse is the answer of a method, and its time by Slack's clock.
 type apiResponse struct {
 	rawObject
 	date time.Time // zero: the answer had no Date
 }
 
-// call calls a reading method with our own decoding.
+// call calls a method that may be repeated.
 func (c *Client) call(ctx context.Context, method string, args url.Values) (apiResponse, error) {
 	return c.callWithEffect(ctx, method, false, args)
 }
 
-// callWithEffect is call, for a method that may do something that must not be done twice.
+// callWithEffect calls a method; effect says that it does something that must not be done twice.
 func (c *Client) callWithEffect(ctx context.Context, method string, effect bool, args url.Values) (apiResponse, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -198,21 +273,21 @@ func (c *Client) decodeResponse(resp *http.Response) (apiResponse, error) {
 		return a, fmt.Errorf("the answer is not JSON: %w", err)
 	}
 	if !a.isTrue("ok") {
-		return a, slack.SlackErrorResponse{Err: firstNonEmpty(a.str("error"), codeNoAnswer), Needed: a.str("needed")}
+		return a, slack.SlackErrorResponse{Err: cmp.Or(a.str("error"), codeNoAnswer), Needed: a.str("needed")}
 	}
 	return a, nil
 }
 
-// Clock is what is known of Slack's clock.
+// Clock is Slack's clock, as its answers and events tell it.
 func (c *Client) Clock() *chat.Clock { return c.clock }
 
 // The page sizes that Slack recommends are at most 200.
 const pageSize = "200"
 
-// Replies implements [threads.History]. Only what people wrote is returned: no root, no bots, no joins. Page.Now is
+// Replies implements [chat.History]. Only what people wrote is returned: no root, no bots, no joins. Page.Now is
 // zero when the answer had no Date.
 func (c *Client) Replies(ctx context.Context, channel, root, oldest, cursor string) (chat.Page, error) {
-	if err := c.ensureIdentified(ctx); err != nil {
+	if err := c.EnsureIdentified(ctx); err != nil {
 		return chat.Page{}, err
 	}
 	args := url.Values{"channel": {channel}, "ts": {root}, "limit": {pageSize}}
@@ -236,9 +311,9 @@ func (c *Client) Replies(ctx context.Context, channel, root, oldest, cursor stri
 	return page, nil
 }
 
-// Reply implements [threads.History].
+// Reply implements [chat.History].
 func (c *Client) Reply(ctx context.Context, channel, root, ts string) (chat.Reply, error) {
-	if err := c.ensureIdentified(ctx); err != nil {
+	if err := c.EnsureIdentified(ctx); err != nil {
 		return chat.Reply{}, err
 	}
 	a, err := c.call(ctx, methodReplies, url.Values{"channel": {channel}, "ts": {root}, "oldest": {ts}, "latest": {ts},
@@ -258,9 +333,9 @@ func (c *Client) Reply(ctx context.Context, channel, root, ts string) (chat.Repl
 	return chat.Reply{}, fmt.Errorf("%s: %w", methodReplies, chat.ErrReplyGone)
 }
 
-// FindPost implements [threads.History]. The search begins a minute before since.
+// FindPost implements [chat.History]. The search begins a minute before since.
 func (c *Client) FindPost(ctx context.Context, channel, root, nonce string, since time.Time) (string, error) {
-	if err := c.ensureIdentified(ctx); err != nil {
+	if err := c.EnsureIdentified(ctx); err != nil {
 		return "", err
 	}
 	method, args := methodHistory, url.Values{"channel": {channel}}
@@ -278,15 +353,15 @@ func (c *Client) FindPost(ctx context.Context, channel, root, nonce string, sinc
 	return c.findOwn(ctx, method, args, func(m message) bool { return m.nonce() == nonce })
 }
 
-// findOwn looks for a message of ours that is the one.
-func (c *Client) findOwn(ctx context.Context, method string, args url.Values, is func(message) bool) (string, error) {
+// findOwn returns the ts of the first message of ours that matches; empty when there is none.
+func (c *Client) findOwn(ctx context.Context, method string, args url.Values, matches func(message) bool) (string, error) {
 	for {
 		a, err := c.call(ctx, method, args)
 		if err != nil {
 			return "", err
 		}
 		for _, o := range a.objects("messages") {
-			if m := (message{rawObject: o}); m.isFrom(c.Self()) && is(m) {
+			if m := (message{rawObject: o}); m.isFrom(c.Self()) && matches(m) {
 				return m.ts(), nil
 			}
 		}
@@ -298,8 +373,8 @@ func (c *Client) findOwn(ctx context.Context, method string, args url.Values, is
 	}
 }
 
-// Post implements [threads.Sender]. A reply whose root was deleted meanwhile would stand in the channel itself: Slack
-// posts it there. It is taken back, and the error is [threads.ErrThreadGone].
+// Post implements [chat.Poster]. A reply whose root was deleted meanwhile would stand in the channel itself: Slack
+// posts it there. It is deleted, and the error is [chat.ErrThreadGone].
 func (c *Client) Post(ctx context.Context, p chat.Post) (string, error) {
 	if err := c.checkMayPost(ctx, p.Channel); err != nil {
 		return "", err
@@ -323,7 +398,7 @@ func (c *Client) Post(ctx context.Context, p chat.Post) (string, error) {
 	return ts, nil
 }
 
-// Update implements [threads.Sender].
+// Update implements [chat.Poster].
 func (c *Client) Update(ctx context.Context, ts string, p chat.Post) error {
 	if err := c.checkMayPost(ctx, p.Channel); err != nil {
 		return err
@@ -338,15 +413,15 @@ func (c *Client) Update(ctx context.Context, ts string, p chat.Post) error {
 	return classify(methodUpdate, botTokenName, false, err)
 }
 
-// checkMayPost is asked before anything is shown in a channel that others than one member see.
+// checkMayPost returns why nothing may be posted in a channel.
 func (c *Client) checkMayPost(ctx context.Context, channel string) error {
-	if guard := c.postGuard.Load(); guard != nil {
-		return (*guard)(ctx, channel)
+	if check := c.hooks.Load().CheckPost; check != nil {
+		return check(ctx, channel)
 	}
 	return nil
 }
 
-// Delete takes a message of ours back. One that is gone is no error.
+// Delete deletes a message of ours. One that is gone is no error.
 func (c *Client) Delete(ctx context.Context, channel, ts string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -358,16 +433,16 @@ func (c *Client) Delete(ctx context.Context, channel, ts string) error {
 }
 
 // PostEphemeral posts what only one member sees, in a thread when root is set.
-func (c *Client) PostEphemeral(ctx context.Context, channel, root, user, text string, buttons ...render.Button) error {
+func (c *Client) PostEphemeral(ctx context.Context, channel, root, user, text string, buttons ...chat.Button) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	m, err := c.composeEphemeral(text, buttons)
+	text, blocks, err := c.renderer.RenderEphemeral(c.scrubText(text), buttons)
 	if err != nil {
 		return fmt.Errorf("%s: %w", methodEphemeral, err)
 	}
-	options := []slack.MsgOption{slack.MsgOptionText(m.Fallback, false)}
-	if len(m.Blocks) > 0 {
-		options = append(options, slack.MsgOptionBlocks(m.Blocks...))
+	options := []slack.MsgOption{slack.MsgOptionText(text, false)}
+	if len(blocks) > 0 {
+		options = append(options, slack.MsgOptionBlocks(blocks...))
 	}
 	if root != "" {
 		options = append(options, slack.MsgOptionTS(root))
@@ -376,34 +451,25 @@ func (c *Client) PostEphemeral(ctx context.Context, channel, root, user, text st
 	return classify(methodEphemeral, botTokenName, false, err)
 }
 
-// spoken is a message without metadata. It has blocks only where a text alone would not do.
-func (c *Client) composeEphemeral(text string, buttons []render.Button) (render.Message, error) {
-	text = c.scrubText(text)
-	if len(buttons) == 0 && render.Cut(text, render.MaxText) == text {
-		return render.Message{Fallback: text}, nil
-	}
-	return render.Post{Text: text, Buttons: buttons}.Render()
+// scrubText removes secrets from a text.
+func (c *Client) scrubText(text string) string { return c.scrubber().Scrub(text) }
+
+// ScrubAck removes secrets from the payload of an ack, in JSON.
+func (c *Client) ScrubAck(payload []byte) []byte {
+	return c.scrubber().ScrubJSON(payload, isMachineField)
 }
 
-// clean takes out of a text what must not be posted.
-func (c *Client) scrubText(text string) string {
-	if scrub := c.scrub.Load(); scrub != nil {
-		return (*scrub)(text)
-	}
-	return text
-}
-
-// respond answers through a response URL, for the eyes of the one who acted.
-func (c *Client) respond(ctx context.Context, to, root, text string) error {
+// Respond answers through a response URL, for the member who acted only.
+func (c *Client) Respond(ctx context.Context, to, root, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	m, err := c.composeEphemeral(text, nil)
+	text, blocks, err := c.renderer.RenderEphemeral(c.scrubText(text), nil)
 	if err != nil {
 		return fmt.Errorf("answer to the response URL: %w", err)
 	}
-	body := map[string]any{"response_type": "ephemeral", "replace_original": false, "text": m.Fallback}
-	if len(m.Blocks) > 0 {
-		body["blocks"] = m.Blocks
+	body := map[string]any{"response_type": "ephemeral", "replace_original": false, "text": text}
+	if len(blocks) > 0 {
+		body["blocks"] = blocks
 	}
 	if root != "" {
 		body["thread_ts"] = root
@@ -415,7 +481,7 @@ func (c *Client) respond(ctx context.Context, to, root, text string) error {
 	return c.transport.postResponse(ctx, to, raw)
 }
 
-// AddReaction implements [threads.Receipts].
+// AddReaction implements [chat.ReactionWriter].
 func (c *Client) AddReaction(ctx context.Context, channel, ts, emoji string) error {
 	if err := c.checkMayPost(ctx, channel); err != nil {
 		return err
@@ -426,7 +492,7 @@ func (c *Client) AddReaction(ctx context.Context, channel, ts, emoji string) err
 	return ignoreCode("already_reacted", classify(methodReact, botTokenName, false, err))
 }
 
-// RemoveReaction implements [threads.Receipts].
+// RemoveReaction implements [chat.ReactionWriter].
 func (c *Client) RemoveReaction(ctx context.Context, channel, ts, emoji string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -434,39 +500,33 @@ func (c *Client) RemoveReaction(ctx context.Context, channel, ts, emoji string) 
 	return ignoreCode("no_reaction", classify(methodUnreact, botTokenName, false, err))
 }
 
-func ignoreCode(fine string, err error) error {
-	if errorCode(err) == fine {
+// ignoreCode returns err unless it is the error that Slack names so.
+func ignoreCode(code string, err error) error {
+	if ErrorCode(err) == code {
 		return nil
 	}
 	return err
 }
 
 func (c *Client) messageOptions(p chat.Post) ([]slack.MsgOption, error) {
-	buttons := make([]render.Button, 0, len(p.Buttons))
-	for _, b := range p.Buttons {
-		buttons = append(buttons, render.Button(b))
-	}
-	post := render.Post{Text: c.scrubText(p.Text), Buttons: buttons, Session: p.Session, Nonce: p.Nonce}
-	compose := post.Render
-	if p.Plain {
-		compose = post.Plain
-	}
-	m, err := compose()
-	if err != nil { // it is our own doing, and the same the next time
+	p.Text = c.scrubText(p.Text)
+	text, blocks, err := c.renderer.RenderPost(p)
+	if err != nil { // the next try would fail too
 		return nil, fmt.Errorf("%w: %w", chat.ErrRefused, err)
 	}
-	return []slack.MsgOption{slack.MsgOptionText(m.Fallback, false), slack.MsgOptionBlocks(m.Blocks...),
-		slack.MsgOptionMetadata(m.Metadata), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl()}, nil
+	markNonce(blocks, p.Nonce)
+	return []slack.MsgOption{slack.MsgOptionText(text, false), slack.MsgOptionBlocks(blocks...),
+		slack.MsgOptionMetadata(metadataOf(p)), slack.MsgOptionDisableLinkUnfurl(), slack.MsgOptionDisableMediaUnfurl()}, nil
 }
 
-// readReply reads a message of a thread; drop is the reason when it is none that a person wrote for the thread.
+// readReply reads a message of a thread; drop is the reason when it is not a person's reply.
 func (c *Client) readReply(m message) (r chat.Reply, drop string) {
 	self := c.Self()
 	if drop = m.dropReason(self); drop != "" {
 		return chat.Reply{}, drop
 	}
 	actor := m.actor(self)
-	return chat.Reply{Channel: m.channel, Root: m.thread(), TS: m.ts(), Edited: m.obj("edited").str("ts"), Actor: actor, Command: m.mentionCommand(self, nameLookup{}),
+	return chat.Reply{Channel: m.channel, Root: m.thread(), TS: m.ts(), Edited: m.obj("edited").str("ts"), Actor: actor, Command: m.mentionCommand(self, c.plainNames()),
 		Load: func(ctx context.Context) (chat.Content, error) { return c.loadContent(ctx, m, actor) }}, ""
 }
 
@@ -477,10 +537,10 @@ func (c *Client) loadContent(ctx context.Context, m message, actor authz.Actor) 
 		return chat.Content{}, err
 	}
 	text, missing := m.read(c.people.nameLookup(ctx))
-	return chat.Content{Actor: actor, Speaker: firstNonEmpty(sessions.DisplayName(person.Name), actor.User), Text: text, Unreadable: missing, Files: m.files()}, nil
+	return chat.Content{Actor: actor, Speaker: cmp.Or(c.text.DisplayName(person.Name), actor.User), Text: text, Unreadable: missing, Files: m.files()}, nil
 }
 
-// later reports a message after oldest; every one is after none.
+// isAfter reports whether a message is newer than oldest; with an empty oldest every message is.
 func isAfter(ts, oldest string) bool { return oldest == "" || chat.CompareTS(ts, oldest) > 0 }
 
 func setIf(v url.Values, key, value string) {

@@ -96,7 +96,7 @@ func fake(t *testing.T, h http.HandlerFunc) *Client {
 	t.Helper()
 	srv := httptest.NewServer(h)
 	t.Cleanup(srv.Close)
-	c, err := NewClient(ClientOptions{BotToken: "xoxb-secret", AppToken: "xapp-secret", APIURL: srv.URL + "/api", Timeout: 5 * time.Second})
+	c, err := NewSlackClient(ClientOptions{BotToken: "xoxb-secret", AppToken: "xapp-secret", APIURL: srv.URL + "/api", Timeout: 5 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestAPostThatWasNeverSentIsNotInDoubt(t *testing.T) {
 	refuse := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		return nil, errors.New("no route")
 	}}}
-	c, err := NewClient(ClientOptions{BotToken: "xoxb-secret", APIURL: "http://" + ln.Addr().String(), HTTP: refuse})
+	c, err := NewSlackClient(ClientOptions{BotToken: "xoxb-secret", APIURL: "http://" + ln.Addr().String(), HTTP: refuse})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -346,7 +346,7 @@ func TestTheTokenStaysWithItsHost(t *testing.T) {
 	})
 	_, postErr := c.Post(t.Context(), chat.Post{Channel: "C1", Text: "t"})
 	_, readErr := c.Replies(t.Context(), "C1", "1.0", "", "")
-	respondErr := c.respond(t.Context(), thief.URL+"/x", "", "t")
+	respondErr := c.Respond(t.Context(), thief.URL+"/x", "", "t")
 	for _, err := range []error{postErr, readErr, respondErr} {
 		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("err is %v", err)
@@ -356,7 +356,7 @@ func TestTheTokenStaysWithItsHost(t *testing.T) {
 		t.Errorf("went to %s", <-stolen)
 	}
 	for _, bad := range []string{"http://slack.com/api/", "ftp://x", "slack.com", "http://10.0.0.1/api/"} {
-		if _, err := NewClient(ClientOptions{APIURL: bad}); err == nil {
+		if _, err := NewSlackClient(ClientOptions{APIURL: bad}); err == nil {
 			t.Errorf("%s was accepted", bad)
 		}
 	}
@@ -379,7 +379,7 @@ func TestEveryCallHasADeadline(t *testing.T) {
 func everyCall(ctx context.Context, c *Client, ch, ts, user string) map[string]func() error {
 	p := chat.Post{Channel: ch, Text: "t", Nonce: "n"}
 	return map[string]func() error{
-		methodAuthTest:  func() error { _, err := c.authTest(ctx); return err },
+		methodAuthTest:  func() error { _, err := c.AuthTest(ctx); return err },
 		methodPost:      func() error { _, err := c.Post(ctx, p); return err },
 		methodUpdate:    func() error { return c.Update(ctx, ts, p) },
 		methodDelete:    func() error { return c.Delete(ctx, ch, ts) },
@@ -393,15 +393,15 @@ func everyCall(ctx context.Context, c *Client, ch, ts, user string) map[string]f
 		methodUnreact:   func() error { return c.RemoveReaction(ctx, ch, ts, "eyes") },
 
 		methodViewOpen: func() error {
-			_, err := c.openView(ctx, Interaction{TriggerID: "none"}, slack.ModalViewRequest{})
+			_, err := c.OpenView(ctx, "none", slack.ModalViewRequest{})
 			return err
 		},
 		methodViewPush: func() error {
-			_, err := c.openView(ctx, Interaction{TriggerID: "none", View: viewRef{Kind: kindModal}}, slack.ModalViewRequest{})
+			_, err := c.PushView(ctx, "none", slack.ModalViewRequest{})
 			return err
 		},
-		methodViewUpdate: func() error { return c.updateView(ctx, "V1", slack.ModalViewRequest{}) },
-		methodHome:       func() error { return c.publishHome(ctx, user, render.Sentence("t")) },
+		methodViewUpdate: func() error { return c.UpdateView(ctx, "V1", slack.ModalViewRequest{}) },
+		methodHome:       func() error { return c.PublishHome(ctx, user, render.Sentence("t")) },
 		methodUploadURL:  func() error { return c.postFile(ctx, ch, "", "n.png", "t", []byte("x")) },
 		methodStatus:     func() error { return c.SetStatus(ctx, ch, ts, "works") },
 		methodFile:       func() error { _, err := c.fileInfo(ctx, chat.File{ID: "F1"}); return err },

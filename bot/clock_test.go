@@ -22,7 +22,7 @@ func TestSlacksClockIsLearnedFromEveryAnswerAndEvent(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	client, err := NewClient(ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
+	client, err := NewSlackClient(ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,12 +45,12 @@ func TestSlacksClockIsLearnedFromEveryAnswerAndEvent(t *testing.T) {
 	near("an error")
 	slack.Advance(time.Hour)
 	in := NewEventRouter(EventRouterOptions{Client: client, Threads: deaf{}})
-	in.Route(t.Context(), Envelope{Type: envelopeEvent, Payload: json.RawMessage(`{"event_time":` + chat.TimeTS(slack.Now())[:10] + `,"event":{"type":"x"}}`)})
+	in.Route(t.Context(), Envelope{Type: EnvelopeEvent, Payload: json.RawMessage(`{"event_time":` + chat.TimeTS(slack.Now())[:10] + `,"event":{"type":"x"}}`)})
 	near("event_time")
 	slack.Advance(time.Hour)
-	in.Route(t.Context(), Envelope{Type: envelopeEvent, Payload: json.RawMessage(`{"event":{"type":"x","event_ts":"` + chat.TimeTS(slack.Now()) + `"}}`)})
+	in.Route(t.Context(), Envelope{Type: EnvelopeEvent, Payload: json.RawMessage(`{"event":{"type":"x","event_ts":"` + chat.TimeTS(slack.Now()) + `"}}`)})
 	near("event_ts")
-	in.Route(t.Context(), Envelope{Type: envelopeEvent, Payload: json.RawMessage(`{"event_time":1,"event":{"type":"x","event_ts":"?"}}`)})
+	in.Route(t.Context(), Envelope{Type: EnvelopeEvent, Payload: json.RawMessage(`{"event_time":1,"event":{"type":"x","event_ts":"?"}}`)})
 	near("an event of long ago")
 }
 

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-
-	"the-loop/sessions"
 )
 
 const (
@@ -28,7 +26,7 @@ const (
 	writeTimeout = 10 * time.Second
 )
 
-// connection is one connection. run owns its goroutines: this one reads, another one sends acks, a third watches.
+// connection is one connection. Its run owns the goroutines: one reads, one sends acks, one watches.
 type connection struct {
 	s      *Socket
 	acks   *queue[ack]
@@ -76,8 +74,8 @@ func (l *connection) run(parent context.Context) error {
 
 // open asks Slack for a connection and makes it.
 func (l *connection) open(ctx context.Context) (*websocket.Conn, error) {
-	_, to, err := l.s.o.Client.api.StartSocketModeContext(ctx)
-	if err = classify(methodOpen, appTokenName, false, err); err != nil {
+	to, err := l.s.o.API.OpenConnection(ctx)
+	if err != nil {
 		return nil, err
 	}
 	l.s.tokenAccepted.Add(1)
@@ -102,14 +100,14 @@ func (l *connection) open(ctx context.Context) (*websocket.Conn, error) {
 	return conn, nil
 }
 
-// beginStep notes that the next step of opening the connection has begun; conn is set once there is one.
+// beginStep records that the next step of opening the connection has begun; conn is nil before there is one.
 func (l *connection) beginStep(conn *websocket.Conn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stepStarted, l.conn = time.Now(), conn
 }
 
-// read takes frames until the connection ends.
+// read handles frames until the connection ends.
 func (l *connection) read(ctx context.Context, conn *websocket.Conn) error {
 	for {
 		_, data, err := conn.ReadMessage()
@@ -139,7 +137,7 @@ func (l *connection) handleFrame(ctx context.Context, data []byte) error {
 	return nil
 }
 
-// catchUpBeforeHello has the threads read when events come on a connection that has not said hello: what was missed before it comes first.
+// catchUpBeforeHello has the threads read when events come before the hello: what was missed earlier comes first.
 func (l *connection) catchUpBeforeHello() {
 	l.mu.Lock()
 	first := !l.helloReceived && !l.eventsReceived
@@ -150,8 +148,8 @@ func (l *connection) catchUpBeforeHello() {
 	}
 }
 
-// watch ends the connection when it does not come up or falls silent, and pings it before it is given up: a network that
-// forgot the connection tells nobody.
+// watch ends the connection when it does not open or falls silent, and pings it before that: a network that lost the connection
+// does not say so.
 func (l *connection) watch(ctx context.Context) {
 	tick := time.NewTicker(max(time.Millisecond, min(time.Second, l.s.o.SilenceTimeout/8, l.s.o.StepTimeout/8, l.s.o.PingTimeout/8)))
 	defer tick.Stop()
@@ -172,10 +170,10 @@ func (l *connection) watch(ctx context.Context) {
 	}
 }
 
-// idleFor is how long nothing came.
+// idleFor is how long nothing was received.
 func (l *connection) idleFor() time.Duration { return time.Since(time.Unix(0, l.s.lastFrame.Load())) }
 
-// ping asks the other end for a sign of life. That it cannot be written shows in the silence that follows.
+// ping pings the other end. A failed write shows in the silence that follows.
 func (l *connection) ping() {
 	l.mu.Lock()
 	conn := l.conn
@@ -185,7 +183,7 @@ func (l *connection) ping() {
 	}
 }
 
-// checkHealth is an error when the connection should be given up.
+// checkHealth returns an error when the connection should be closed.
 func (l *connection) checkHealth() error {
 	l.mu.Lock()
 	hello, step, pings := l.helloReceived, l.stepStarted, l.lastPing
@@ -201,7 +199,7 @@ func (l *connection) checkHealth() error {
 	return nil
 }
 
-// take puts an envelope in line and acks it.
+// enqueueAndAck queues an envelope and acks it, unless its ack is left to its handler.
 func (l *connection) enqueueAndAck(e Envelope) {
 	if e.ID != "" && needsAckPayload(e.Type, e.Payload) {
 		e.AckWith = func(payload any) { l.acks.push(ack{id: e.ID, payload: payload}) }
@@ -235,16 +233,16 @@ func (l *connection) sendAck(conn *websocket.Conn, a ack) error {
 	}
 	raw, err := json.Marshal(frame)
 	if a.payload != nil {
-		raw = sessions.ScrubJSON(raw, l.s.o.Client.scrubText, isMachineField)
+		raw = l.s.o.API.ScrubAck(raw)
 	}
 	if err != nil || len(raw) >= maxAck {
-		l.s.o.Log.Error("an answer was too long for an ack, or is no JSON", "bytes", len(raw), "error", err)
+		l.s.o.Log.Error("an answer was left out of its ack: it is too long, or is not JSON", "bytes", len(raw), "error", err)
 		return l.sendAck(conn, ack{id: a.id})
 	}
 	return errors.Join(conn.SetWriteDeadline(time.Now().Add(writeTimeout)), conn.WriteMessage(websocket.TextMessage, raw))
 }
 
-// dial opens the TCP connection under a WebSocket, to see when something comes in.
+// dial opens the TCP connection under a WebSocket and records when something is received.
 func (l *connection) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := l.s.o.Dial(ctx, network, addr)
 	if err != nil {
@@ -253,7 +251,7 @@ func (l *connection) dial(ctx context.Context, network, addr string) (net.Conn, 
 	return &watchedConn{Conn: conn, onRead: func() { l.s.lastFrame.Store(time.Now().UnixNano()) }}, nil
 }
 
-// watchedConn tells of everything that comes in.
+// watchedConn calls onRead whenever something is received.
 type watchedConn struct {
 	net.Conn
 	onRead func()

@@ -1,14 +1,13 @@
 package bot
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode"
-
-	"the-loop/sessions"
 )
 
-// contentReader turns what people see in a message into text. Whatever is malformed or not known costs only itself, and is
+// contentReader turns what people see in a message into text. A part that is malformed or unknown spoils no other and is
 // named: in the text, for the agent, and in missing, for the thread.
 type contentReader struct {
 	lookup  nameLookup
@@ -20,7 +19,7 @@ type contentReader struct {
 // maxContentDepth is how deeply parts of a message may be nested. Slack nests no more than a few.
 const maxContentDepth = 12
 
-// read is all that people see in the message, as text, but for its files; and what could not be read.
+// read returns all that people see in the message, but for its files, and names what could not be read.
 func (m message) read(l nameLookup) (text string, missing []string) {
 	r := &contentReader{lookup: l, groups: groupLabels(m.str("text"))}
 	parts := []string{r.ownText(m)}
@@ -61,13 +60,13 @@ func joinNonEmpty(parts []string) string {
 	return strings.Join(all, "\n")
 }
 
-// lost names something that cannot be read.
+// markUnreadable notes that something cannot be read and returns the words that stand for it.
 func (r *contentReader) markUnreadable(what string) string {
 	r.missing = append(r.missing, what)
 	return "[not readable here: " + what + "]"
 }
 
-// within reads something that is nested, unless it is so too deeply.
+// withDepth reads something nested, unless it is nested too deeply.
 func (r *contentReader) withDepth(read func() string) string {
 	if r.depth >= maxContentDepth {
 		return r.markUnreadable("something that is nested deeply")
@@ -174,11 +173,10 @@ func lettersIn(text string) string {
 	return letters
 }
 
-// isPreview reports an attachment that nobody wrote: Slack, or an app, adds what stands behind a link of the message. A
-// message that is passed on has an address too; it is told by is_share, and where that is missing by its address, which
-// is not in the text.
+// isPreview reports whether nobody wrote an attachment: Slack, or an app, added what stands behind a link of the message. A
+// forwarded message has an address too; is_share tells it, and where that is missing its address, which is not in the text.
 func isPreview(a rawObject, m message) bool {
-	address := firstNonEmpty(a.str("from_url"), a.str("original_url"), a.str("app_unfurl_url"))
+	address := cmp.Or(a.str("from_url"), a.str("original_url"), a.str("app_unfurl_url"))
 	switch {
 	case a.isTrue("is_share"):
 		return false
@@ -192,12 +190,12 @@ func isPreview(a rawObject, m message) bool {
 // unescapeSlashes is JSON without the backslashes that some write before slashes.
 func unescapeSlashes(text string) string { return strings.ReplaceAll(text, `\/`, "/") }
 
-// isQuotedMessage reports an attachment that is a message from elsewhere.
+// isQuotedMessage reports whether an attachment is a message from elsewhere.
 func isQuotedMessage(a rawObject) bool {
 	return a.isTrue("is_share") || a.isTrue("is_msg_unfurl") || a.isTrue("is_reply_unfurl") || a.has("message_blocks")
 }
 
-// noPreview is what Slack writes for an attachment that has no text.
+// noPreview stands in an attachment that has no text.
 const noPreview = "[no preview available]"
 
 // attachment reads a card, a table that was pasted, or a message from elsewhere.
@@ -212,7 +210,7 @@ func (r *contentReader) attachment(a rawObject) string {
 	case a.str("fallback") != "" && a.str("fallback") != noPreview:
 		return decodeText(a.str("fallback"), r.lookup)
 	case a.str("image_url") != "":
-		return "[image: " + oneLine(a.str("image_url")) + "]"
+		return "[image: " + r.lookup.oneLine(a.str("image_url")) + "]"
 	case len(a.objects("files")) > 0: // they are fetched
 		return ""
 	}
@@ -221,7 +219,7 @@ func (r *contentReader) attachment(a rawObject) string {
 
 // quotedMessage reads a message from elsewhere, with who wrote it, and where if that is told.
 func (r *contentReader) quotedMessage(a rawObject) string {
-	head := "Message from " + firstNonEmpty(sessions.DisplayName(a.str("author_name")), sessions.DisplayName(a.str("author_subname")), prefixedHandle("@", a.str("author_id")), "somebody")
+	head := "Message from " + cmp.Or(r.lookup.DisplayName(a.str("author_name")), r.lookup.DisplayName(a.str("author_subname")), r.lookup.prefixedHandle("@", a.str("author_id")), "somebody")
 	if a.str("channel_id") != "" || a.str("channel_name") != "" {
 		head += " in " + r.lookup.channelName(a.str("channel_id"), a.str("channel_name"))
 	}
@@ -258,5 +256,3 @@ func (r *contentReader) quotedMessage(a rawObject) string {
 func quoteLines(text string) string {
 	return "> " + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\n> ")
 }
-
-func oneLine(text string) string { return strings.Join(strings.Fields(sessions.Clean(text)), " ") }

@@ -246,7 +246,7 @@ func TestNoWordOfAMessageIsLost(t *testing.T) {
 		if !json.Valid([]byte(raw)) {
 			t.Fatal(raw)
 		}
-		text, missing := messageOf(raw).read(nameLookup{})
+		text, missing := messageOf(raw).read(plain)
 		for _, word := range d.words {
 			if !strings.Contains(text, word) {
 				t.Fatalf("%s is not in %q, made of %s", word, text, raw)

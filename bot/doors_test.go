@@ -197,16 +197,17 @@ func TestAnAnswerThatIsTooLongForAnAckIsLeftOut(t *testing.T) {
 
 func TestAnActIsReadFromItsPayload(t *testing.T) {
 	t.Parallel()
-	self := Self{Team: "T1"}
-	message := parseInteraction(self, Envelope{Type: envelopeInteractive}, parseObject(json.RawMessage(`{"type":"message_action","callback_id":"c","user":{"id":"U1","team_id":"T9"},
+	c := fake(t, nil)
+	c.SetSelf(Self{Team: "T1"})
+	message := parseInteraction(c, Envelope{Type: EnvelopeInteractive}, parseObject(json.RawMessage(`{"type":"message_action","callback_id":"c","user":{"id":"U1","team_id":"T9"},
 		"team":{"id":"T1"},"channel":{"id":"C1"},"message_ts":"2.0","message":{"ts":"2.0","thread_ts":"1.0"},"trigger_id":"t","response_url":"r"}`)))
 	if message.Name != "c" || message.Root != "1.0" || message.TS != "2.0" || message.Channel != "C1" || message.TriggerID != "t" || message.Actor.Team != "T9" {
 		t.Errorf("message action: %+v", message)
 	}
-	if a := parseInteraction(self, Envelope{}, parseObject(json.RawMessage(`{"user":{"id":"U1"},"team":{"id":"T1"}}`))); a.Actor.Team != "" {
+	if a := parseInteraction(c, Envelope{}, parseObject(json.RawMessage(`{"user":{"id":"U1"},"team":{"id":"T1"}}`))); a.Actor.Team != "" {
 		t.Errorf("the place's team was taken for the member's: %+v", a.Actor)
 	}
-	_ = parseInteraction(self, Envelope{}, nil) // an empty payload is nobody's act
+	_ = parseInteraction(c, Envelope{}, nil) // an empty payload is nobody's act
 }
 
 func TestTheHomeTabIsOpenToThoseOnTheList(t *testing.T) {

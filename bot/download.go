@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -49,15 +50,15 @@ func (m message) files() []chat.File {
 // has no address: Slack is asked for it when it is fetched.
 func parseFile(o rawObject) chat.File {
 	size, _ := strconv.ParseInt(o.str("size"), 10, 64) // 0: not known
-	f := chat.File{ID: o.str("id"), Name: firstNonEmpty(o.str("name"), o.str("title")), Type: o.str("mimetype"), Size: size,
-		URL: firstNonEmpty(o.str("url_private_download"), o.str("url_private")), Link: o.str("permalink")}
+	f := chat.File{ID: o.str("id"), Name: cmp.Or(o.str("name"), o.str("title")), Type: o.str("mimetype"), Size: size,
+		URL: cmp.Or(o.str("url_private_download"), o.str("url_private")), Link: o.str("permalink")}
 	if o.isTrue("is_external") || o.str("mode") == "external" {
-		f.Elsewhere, f.Link = true, firstNonEmpty(o.str("url_private"), f.Link)
+		f.Elsewhere, f.Link = true, cmp.Or(o.str("url_private"), f.Link)
 	}
 	return f
 }
 
-// Fetch implements [threads.Fetcher]. The bot token goes to Slack's own hosts and to the InjectAPI's, whatever the file says of
+// Fetch implements [chat.Fetcher]. The bot token goes to Slack's own hosts and to the InjectAPI's, whatever the file says of
 // itself and wherever it is redirected (GHSA-3q3v-34v2-g88f).
 func (c *Client) Fetch(ctx context.Context, f chat.File, to io.Writer) error {
 	if c.lacksScope(scopeFetch) {
@@ -201,7 +202,7 @@ func (c *Client) fileInfo(ctx context.Context, f chat.File) (chat.File, error) {
 	var refused *FatalError
 	switch {
 	case errors.As(err, &refused) && refused.Code == "missing_scope":
-		return f, missingScopeError(firstNonEmpty(refused.Needed, scopeFetch))
+		return f, missingScopeError(cmp.Or(refused.Needed, scopeFetch))
 	case errors.As(err, &named) && classOfCode(named.Code).sentinel != nil:
 		return f, &chat.FileError{Why: "it is no longer in Slack, or the bot may not see it (" + named.Code + ")"}
 	case err != nil:

@@ -203,8 +203,8 @@ func mayHaveSucceeded(err error) bool {
 	return true
 }
 
-// errorCode is Slack's name of an error, or empty.
-func errorCode(err error) string {
+// ErrorCode is the code of an error that Slack named; empty: it named none.
+func ErrorCode(err error) string {
 	var api *APIError
 	var f *FatalError
 	switch {

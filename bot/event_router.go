@@ -1,40 +1,41 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"log/slog"
 
-	"the-loop/sessions"
-	"the-loop/threads"
 	"the-loop/threads/chat"
 )
 
 // ThreadHandler is told what happens in threads. None of its methods may block.
 type ThreadHandler interface {
-	ReplyHandler
-	CatchUpRequester
+	HandleReply(r chat.Reply)
+	// ReplyEdited says that a reply has another text now.
+	ReplyEdited(r chat.Reply)
+	// ReplyDeleted says that a reply was deleted.
+	ReplyDeleted(channel, root, ts string)
 	// ThreadDeleted says that a message which may be the root of a thread was deleted.
 	ThreadDeleted(channel, root string)
 }
 
-// ReplyHandler takes what people write in threads.
-type ReplyHandler interface {
-	HandleReply(r chat.Reply)
-	// ReplyEdited says that the text of a reply is another one now.
-	ReplyEdited(r chat.Reply)
-	// ReplyDeleted says that a reply was deleted.
-	ReplyDeleted(channel, root, ts string)
+// InteractionHandler is told what people do in Slack besides writing. Neither method may block.
+type InteractionHandler interface {
+	// HandleInteraction handles a slash command, or a press of a button, a modal or a shortcut. It acks the envelope when that
+	// is left to it.
+	HandleInteraction(ctx context.Context, e Envelope)
+	// HandleHomeOpened says that a member opened the app's Home tab.
+	HandleHomeOpened(ctx context.Context, h HomeOpened)
 }
 
-// CatchUpRequester has threads read again, because something may have been missed.
-type CatchUpRequester interface {
-	Connected(alone bool) // events flow (again); alone: Slack counts no other connection that some of them may go to
-	CatchUpAll()
-	CatchUp(channel, root string)
-}
+// HomeOpened is a visit of the app's Home, in one of its tabs. Slack does not tell the member's team.
+type HomeOpened struct{ User, Tab, Channel string }
 
-// Notice is something that happened to the app or to a channel, and that is no message.
+// Dropped is a message that goes no further. Its text is never recorded.
+type Dropped struct{ Reason, Channel, Thread, TS, User, Subtype string }
+
+// ChannelEvent is something that happened to the app or to a channel.
 type ChannelEvent struct {
 	Kind    ChannelEventKind
 	Channel string // the channel it happened to; empty for the app
@@ -45,13 +46,13 @@ type ChannelEvent struct {
 // ChannelEventKind says what happened.
 type ChannelEventKind string
 
-// What a [Notice] can be.
+// What a [ChannelEvent] can be.
 const (
 	ChannelArchived       ChannelEventKind = "archived"    // nothing can be posted there any more
 	ChannelLeft           ChannelEventKind = "left"        // the bot is no longer in the channel
 	ChannelJoined         ChannelEventKind = "joined"      // the bot is in the channel now
-	ChannelIDChanged      ChannelEventKind = "channel_id"  // the channel has another id now
-	ChannelUnarchived     ChannelEventKind = "unarchived"  // it can be posted there again
+	ChannelIDChanged      ChannelEventKind = "channel_id"  // Slack gave the channel another id
+	ChannelUnarchived     ChannelEventKind = "unarchived"  // messages can be posted there again
 	ChannelSharingChanged ChannelEventKind = "sharing"     // another organisation came to the channel, or left it
 	ChannelIsShared       ChannelEventKind = "shared"      // something happened in a channel that is shared with another organisation
 	ChannelMemberJoined   ChannelEventKind = "member"      // somebody is in the channel now
@@ -70,52 +71,49 @@ type Envelope struct {
 	AckWith func(payload any)
 }
 
-// Envelope types.
+// The types of envelopes.
 const (
-	envelopeEvent       = "events_api"
-	envelopeCommand     = "slash_commands"
-	envelopeInteractive = "interactive"
+	EnvelopeEvent       = "events_api"
+	EnvelopeCommand     = "slash_commands"
+	EnvelopeInteractive = "interactive"
 )
 
-// EventRouterOptions are what an [Inbound] is made of. Client, Threads and Sink are required.
+// EventRouterOptions are what an [EventRouter] is made of. Client, Threads and CatchUpAll are required.
 type EventRouterOptions struct {
 	Client         *Client
 	Threads        ThreadHandler
-	Sink           sessions.Sink
-	Interactions   *InteractionRouter // nil: presses and commands go nowhere
-	OnChannelEvent func(ChannelEvent) // must not block; nil: notices go nowhere
-	Log            *slog.Logger       // nil: silent
+	CatchUpAll     func()                               // called to have all threads read again, because something may have been missed
+	Interactions   InteractionHandler                   // nil: interactions are ignored
+	OnDropped      func(ctx context.Context, d Dropped) // nil: drops are not recorded
+	OnChannelEvent func(ChannelEvent)                   // must not block; nil: channel events are ignored
+	Log            *slog.Logger                         // nil: silent
 }
 
-// Inbound routes envelopes. It is called from one goroutine, so what happens in a channel keeps its order.
+// EventRouter routes envelopes. One goroutine calls it, so the events of a channel keep their order.
 type EventRouter struct {
 	o EventRouterOptions
 }
 
-// NewEventRouter makes a router.
+// NewEventRouter returns a router.
 func NewEventRouter(o EventRouterOptions) *EventRouter {
-	o.Log = loggerOrDiscard(o.Log)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.OnChannelEvent == nil {
 		o.OnChannelEvent = func(ChannelEvent) {}
+	}
+	if o.OnDropped == nil {
+		o.OnDropped = func(context.Context, Dropped) {}
 	}
 	return &EventRouter{o: o}
 }
 
-func loggerOrDiscard(log *slog.Logger) *slog.Logger {
-	if log == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return log
-}
-
-// Route handles one envelope. It does nothing slow: presses and commands run beside it.
+// Route handles one envelope. It does nothing slow.
 func (in *EventRouter) Route(ctx context.Context, e Envelope) {
 	switch e.Type {
-	case envelopeEvent:
+	case EnvelopeEvent:
 		in.routeEvent(ctx, e)
-	case envelopeCommand, envelopeInteractive:
+	case EnvelopeCommand, EnvelopeInteractive:
 		if in.o.Interactions != nil {
-			in.o.Interactions.handle(ctx, e)
+			in.o.Interactions.HandleInteraction(ctx, e)
 		} else if e.AckWith != nil {
 			e.AckWith(nil)
 		}
@@ -124,18 +122,18 @@ func (in *EventRouter) Route(ctx context.Context, e Envelope) {
 	}
 }
 
-// handleUnreadable is an envelope of which nothing can be made: something in it may have been a reply.
+// handleUnreadable handles an envelope that cannot be read: it may have held a reply.
 func (in *EventRouter) handleUnreadable(ctx context.Context, e Envelope) {
 	in.o.Log.Warn("cannot read what Slack sent; reading all threads again", "type", e.Type, "bytes", len(e.Payload))
 	in.emitDropped(ctx, message{}, dropUnreadable)
-	in.o.Threads.CatchUpAll()
+	in.o.CatchUpAll()
 }
 
 func (in *EventRouter) routeEvent(ctx context.Context, e Envelope) {
 	payload := parseObject(e.Payload)
 	if payload.str("type") == "app_rate_limited" {
 		in.o.Log.Warn("Slack held events back because there were too many; reading all threads again")
-		in.o.Threads.CatchUpAll()
+		in.o.CatchUpAll()
 		return
 	}
 	event := payload.obj("event")
@@ -158,16 +156,16 @@ func (in *EventRouter) routeEvent(ctx context.Context, e Envelope) {
 	handle(in, ctx, event)
 }
 
-// channelOf is where an event happened: some name the channel, others describe it.
+// eventChannel is where an event happened: some name the channel, others describe it.
 func eventChannel(event rawObject) string {
-	return firstNonEmpty(event.str("channel"), event.obj("channel").str("id"))
+	return cmp.Or(event.str("channel"), event.obj("channel").str("id"))
 }
 
-// observeClock learns from an event what time it is at Slack at least.
+// observeClock sets Slack's clock to an event's time at least.
 func (in *EventRouter) observeClock(payload, event rawObject) {
 	for _, at := range []string{payload.str("event_time"), event.str("event_ts")} {
 		if at != "" {
-			in.o.Client.clock.ObserveEvent(chat.TSTime(at))
+			in.o.Client.Clock().ObserveEvent(chat.TSTime(at))
 		}
 	}
 }
@@ -193,7 +191,7 @@ var eventHandlers = map[string]func(in *EventRouter, ctx context.Context, event 
 	"tokens_revoked":        (*EventRouter).onTokensRevoked,
 	"app_home_opened": func(in *EventRouter, ctx context.Context, event rawObject) {
 		if in.o.Interactions != nil {
-			in.o.Interactions.handleHomeOpened(ctx, event)
+			in.o.Interactions.HandleHomeOpened(ctx, HomeOpened{User: event.str("user"), Tab: event.str("tab"), Channel: event.str("channel")})
 		}
 	},
 	"app_uninstalled": func(in *EventRouter, _ context.Context, _ rawObject) {
@@ -205,7 +203,7 @@ func (in *EventRouter) onArchived(_ context.Context, event rawObject) {
 	in.o.OnChannelEvent(ChannelEvent{Kind: ChannelArchived, Channel: event.str("channel")})
 }
 
-// notice makes a handler of events that say nothing more than what happened to a channel.
+// channelEventHandler returns a handler of events that only say what happened to a channel.
 func channelEventHandler(kind ChannelEventKind) func(in *EventRouter, ctx context.Context, event rawObject) {
 	return func(in *EventRouter, _ context.Context, event rawObject) {
 		in.o.OnChannelEvent(ChannelEvent{Kind: kind, Channel: eventChannel(event)})
@@ -231,19 +229,19 @@ func (in *EventRouter) onChannelIDChanged(_ context.Context, event rawObject) {
 		TS: event.str("event_ts")})
 }
 
-// onTokensRevoked minds the bot's token only; people's tokens are not ours.
+// onTokensRevoked ignores tokens of people, which are not ours.
 func (in *EventRouter) onTokensRevoked(_ context.Context, event rawObject) {
 	if bots, _ := event.obj("tokens").list("bot"); len(bots) > 0 {
 		in.o.OnChannelEvent(ChannelEvent{Kind: TokenRevoked})
 	}
 }
 
-// message routes a message event.
+// routeMessage routes a message event.
 func (in *EventRouter) routeMessage(ctx context.Context, event rawObject) {
 	m := message{rawObject: event, channel: event.str("channel")}
 	if m.channel == "" {
 		in.emitDropped(ctx, m, dropUnreadable)
-		in.o.Threads.CatchUpAll()
+		in.o.CatchUpAll()
 		return
 	}
 	switch m.subtype() {
@@ -269,8 +267,8 @@ func (in *EventRouter) routeReply(ctx context.Context, m message) {
 	in.o.Threads.HandleReply(r)
 }
 
-// changed handles message_changed, which comes for edits by people, and also for link previews, for our own updates
-// and for roots that become tombstones.
+// routeEdit handles message_changed, which comes for edits by people, for link previews, for our own updates and for roots that
+// become tombstones.
 func (in *EventRouter) routeEdit(ctx context.Context, event message) {
 	now := message{rawObject: event.obj("message"), channel: event.channel}
 	before := message{rawObject: event.obj("previous_message"), channel: event.channel}
@@ -282,7 +280,7 @@ func (in *EventRouter) routeEdit(ctx context.Context, event message) {
 	switch {
 	case drop != "":
 		in.emitDropped(ctx, now, drop)
-	case !isRewritten(before, now):
+	case !isRewritten(before, now, in.o.Client.plainNames()):
 		in.emitDropped(ctx, now, dropUnfurl)
 	default:
 		r.Redelivered = event.isTrue(retriedKey)
@@ -290,7 +288,7 @@ func (in *EventRouter) routeEdit(ctx context.Context, event message) {
 	}
 }
 
-// routeTombstone is what is left of a deleted root that has replies; data loss prevention makes one of a reply, too.
+// routeTombstone handles what is left of a deleted root with replies; data loss prevention leaves one of a reply, too.
 func (in *EventRouter) routeTombstone(m message) {
 	if m.isReply() {
 		in.o.Threads.ReplyDeleted(m.channel, m.thread(), m.ts())
@@ -299,23 +297,23 @@ func (in *EventRouter) routeTombstone(m message) {
 	in.o.Threads.ThreadDeleted(m.channel, m.ts())
 }
 
-// isRewritten reports whether a person changed what a message says. A preview leaves the text as it was, and is no edit: what
-// else changed counts only with the mark of a new one. Where Slack does not tell what was there before, the mark decides.
-func isRewritten(before, now message) bool {
+// isRewritten reports whether a person changed what a message says. A preview leaves the text as it was, so other changes count
+// only with a new edited mark. Where Slack does not tell what was there before, the mark decides.
+func isRewritten(before, now message, l nameLookup) bool {
 	if before.rawObject == nil {
 		return now.has("edited")
 	}
-	if before.ownText(nameLookup{}) != now.ownText(nameLookup{}) {
+	if before.ownText(l) != now.ownText(l) {
 		return true
 	}
-	return before.obj("edited").str("ts") != now.obj("edited").str("ts") && before.textWithFiles(nameLookup{}) != now.textWithFiles(nameLookup{})
+	return before.obj("edited").str("ts") != now.obj("edited").str("ts") && before.textWithFiles(l) != now.textWithFiles(l)
 }
 
 // routeDeletion handles message_deleted. A message that was no reply may be the root of a thread.
 func (in *EventRouter) routeDeletion(ctx context.Context, event message) {
 	gone := message{rawObject: event.obj("previous_message"), channel: event.channel}
-	ts := firstNonEmpty(event.str("deleted_ts"), gone.ts())
-	root := firstNonEmpty(gone.thread(), event.thread())
+	ts := cmp.Or(event.str("deleted_ts"), gone.ts())
+	root := cmp.Or(gone.thread(), event.thread())
 	switch {
 	case ts == "":
 		in.emitDropped(ctx, event, dropUnreadable)
@@ -328,19 +326,7 @@ func (in *EventRouter) routeDeletion(ctx context.Context, event message) {
 	}
 }
 
-// drop records that a message goes no further. What it says is never recorded.
+// emitDropped records that a message goes no further.
 func (in *EventRouter) emitDropped(ctx context.Context, m message, reason string) {
-	fields := map[string]any{"reason": reason, "channel": m.channel, "thread": m.thread(), "ts": m.ts(), "user": m.str("user")}
-	if m.subtype() != "" {
-		fields["subtype"] = m.subtype()
-	}
-	in.o.Sink.Emit(ctx, sessions.Event{Name: threads.EventDropped, Level: slog.LevelInfo, Fields: fields})
+	in.o.OnDropped(ctx, Dropped{Reason: reason, Channel: m.channel, Thread: m.thread(), TS: m.ts(), User: m.str("user"), Subtype: m.subtype()})
 }
-
-// Names of the events that this package emits.
-const (
-	EventStarted      = "bot.started"
-	EventStopped      = "bot.stopped"
-	EventConnected    = "bot.connected"
-	EventDisconnected = "bot.disconnected"
-)

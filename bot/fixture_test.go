@@ -61,9 +61,10 @@ func start(t *testing.T, change ...func(*localslack.Options)) *world {
 	x.ch = w.AddChannel("agents", localslack.Members(x.ann.ID, w.BotUserID())).ID
 	x.client = x.newClient(ClientOptions{})
 	listed := func(id string) bool { return slices.Contains(x.policy().Users, id) }
-	x.client.isListed.Store(&listed)
+	x.client.SetHooks(Hooks{IsListed: listed})
 	x.doors = NewInteractionRouter(InteractionRouterOptions{Client: x.client, Policy: x.policy, Sink: x.heard, Log: x.logs.logger()})
-	x.inb = NewEventRouter(EventRouterOptions{Client: x.client, Threads: x.heard, Sink: x.heard, Interactions: x.doors,
+	x.inb = NewEventRouter(EventRouterOptions{Client: x.client, Threads: x.heard, CatchUpAll: x.heard.CatchUpAll, Interactions: x.doors,
+		OnDropped:      emitDropped(x.heard),
 		OnChannelEvent: x.heard.notice, Log: x.logs.logger()})
 	return x
 }
@@ -71,7 +72,7 @@ func start(t *testing.T, change ...func(*localslack.Options)) *world {
 func (x *world) newClient(o ClientOptions) *Client {
 	x.t.Helper()
 	o.BotToken, o.AppToken, o.APIURL = firstNonEmpty(o.BotToken, x.BotToken()), firstNonEmpty(o.AppToken, x.AppToken()), x.APIURL()
-	c, err := NewClient(o)
+	c, err := NewSlackClient(o)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -103,12 +104,13 @@ func (x *world) connect(change ...func(*SocketOptions)) *Socket {
 		if err := <-ran; err != nil {
 			x.t.Errorf("the socket ended with %v", err)
 		}
+		x.doors.Wait()
 	})
 	return s
 }
 
 func (x *world) socket(change ...func(*SocketOptions)) (*Socket, chan error) {
-	o := SocketOptions{Client: x.client, Router: x.inb, Interactions: x.doors, CatchUps: x.heard, Sink: x.heard, Log: x.logs.logger(),
+	o := SocketOptions{API: x.client, Router: x.inb, CatchUps: x.heard, Recorder: connectionRecorder{x.heard}, Log: x.logs.logger(),
 		BackoffMin: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Stable: time.Hour}
 	for _, c := range change {
 		c(&o)
@@ -173,7 +175,7 @@ func (x *world) replyBy(p *localslack.Person, root, text string, opts ...localsl
 // route hands an inner event to the inbound side, as JSON of the caller's making.
 func (x *world) route(inner string) {
 	x.t.Helper()
-	x.inb.Route(x.ctx, Envelope{Type: envelopeEvent, ID: "e1", Payload: json.RawMessage(`{"type":"event_callback","event":` + inner + `}`)})
+	x.inb.Route(x.ctx, Envelope{Type: EnvelopeEvent, ID: "e1", Payload: json.RawMessage(`{"type":"event_callback","event":` + inner + `}`)})
 }
 
 // ear records everything that the inbound side says, in order.
@@ -211,7 +213,6 @@ func (e *ear) ReplyDeleted(channel, root, ts string) { e.say("withdrawn %s %s %s
 func (e *ear) ThreadDeleted(channel, root string)    { e.say("rootgone %s %s", channel, root) }
 func (e *ear) Connected(bool)                        { e.say("connected") }
 func (e *ear) CatchUpAll()                           { e.say("catchupall") }
-func (e *ear) CatchUp(channel, root string)          { e.say("catchup %s %s", channel, root) }
 func (e *ear) notice(n ChannelEvent)                 { e.say("notice %s %s %s", n.Kind, n.Channel, n.NewID) }
 
 func (e *ear) keep(r chat.Reply) {

@@ -72,7 +72,7 @@ func (h *homeTabs) publishDenied(ctx context.Context, actor authz.Actor) {
 	case verdict == authz.SuspendedUnlisted && len(policy.Users) == 0: // no valid list was ever read
 		return
 	}
-	if err := h.b.o.Client.publishHome(ctx, actor.User, render.Sentence(text)); err != nil {
+	if err := h.b.o.Client.PublishHome(ctx, actor.User, render.Sentence(text)); err != nil {
 		h.b.o.Log.Info("cannot show the Home tab", "member", actor.User, "error", err)
 	}
 }
@@ -88,7 +88,7 @@ func (h *homeTabs) publish(ctx context.Context, actor authz.Actor, notice string
 		return err
 	}
 	h.remember(actor, homeTabState{hash: sum, notice: notice, until: time.Now().Add(homeNoticeTTL)})
-	return h.b.o.Client.publishHome(ctx, actor.User, view)
+	return h.b.o.Client.PublishHome(ctx, actor.User, view)
 }
 
 func (h *homeTabs) renderView(rows []sessions.Row, notice string) (slack.HomeTabViewRequest, string, error) {
@@ -126,7 +126,7 @@ func (h *homeTabs) updateTab(ctx context.Context, actor authz.Actor, was homeTab
 	if err != nil || sum == was.hash {
 		return err
 	}
-	if err := h.b.o.Client.publishHome(ctx, actor.User, view); err != nil {
+	if err := h.b.o.Client.PublishHome(ctx, actor.User, view); err != nil {
 		return err
 	}
 	was.hash = sum

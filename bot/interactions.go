@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -89,7 +90,7 @@ func NewInteractionRouter(o InteractionRouterOptions) *InteractionRouter {
 	if o.Timeout == 0 {
 		o.Timeout = time.Minute
 	}
-	o.Log = loggerOrDiscard(o.Log)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return &InteractionRouter{o: o, actions: map[string]Handler{}, shortcuts: map[string]Handler{}, views: map[string]ViewHandler{},
 		slots: make(chan struct{}, maxConcurrentInteractions)}
 }
@@ -118,10 +119,10 @@ func (d *InteractionRouter) OnResend(decider Resender) {
 // Wait returns when every act that was let in has been handled.
 func (d *InteractionRouter) Wait() { d.wg.Wait() }
 
-// handle takes an envelope of the dispatcher and does not block.
-func (d *InteractionRouter) handle(ctx context.Context, e Envelope) {
+// HandleInteraction implements [slack.InteractionHandler].
+func (d *InteractionRouter) HandleInteraction(ctx context.Context, e Envelope) {
 	p := parseObject(e.Payload)
-	act := parseInteraction(d.o.Client.Self(), e, p)
+	act := parseInteraction(d.o.Client, e, p)
 	act.runDetached = func(f func(context.Context)) { d.run(ctx, f) }
 	if e.AckWith != nil {
 		d.run(ctx, func(ctx context.Context) { e.AckWith(d.handleView(ctx, act)) })
@@ -135,9 +136,9 @@ func (d *InteractionRouter) handle(ctx context.Context, e Envelope) {
 	d.run(ctx, func(ctx context.Context) { d.authorizeAndRun(ctx, act, h) })
 }
 
-// opened takes the event app_home_opened, which tells no team.
-func (d *InteractionRouter) handleHomeOpened(ctx context.Context, event rawObject) {
-	act := Interaction{Actor: authz.Actor{User: event.str("user")}, Name: event.str("type"), Value: event.str("tab"), Channel: event.str("channel")}
+// HandleHomeOpened implements [slack.InteractionHandler].
+func (d *InteractionRouter) HandleHomeOpened(ctx context.Context, h HomeOpened) {
+	act := Interaction{Actor: authz.Actor{User: h.User}, Name: "app_home_opened", Value: h.Tab, Channel: h.Channel}
 	if d.home == nil {
 		return
 	}
@@ -152,7 +153,7 @@ func (d *InteractionRouter) handleHomeOpened(ctx context.Context, event rawObjec
 
 func (d *InteractionRouter) handlerFor(envelope, kind, name string) Handler {
 	switch {
-	case envelope == envelopeCommand && d.o.Commands != nil:
+	case envelope == EnvelopeCommand && d.o.Commands != nil:
 		return d.o.Commands.HandleCommand
 	case kind == "block_actions":
 		return d.actions[name]
@@ -237,7 +238,7 @@ func (d *InteractionRouter) sendAnswer(ctx context.Context, a Interaction, text 
 		return
 	}
 	if a.ResponseURL != "" {
-		err := d.o.Client.respond(ctx, a.ResponseURL, a.Root, text)
+		err := d.o.Client.Respond(ctx, a.ResponseURL, a.Root, text)
 		if err == nil {
 			return
 		}
@@ -259,9 +260,10 @@ func (d *InteractionRouter) handleView(ctx context.Context, a Interaction) any {
 }
 
 // parseInteraction reads the payload of an interaction or a slash command.
-func parseInteraction(self Self, e Envelope, p rawObject) Interaction {
-	if e.Type == envelopeCommand {
-		return parseCommandInteraction(self, e, p)
+func parseInteraction(c *Client, e Envelope, p rawObject) Interaction {
+	self := c.Self()
+	if e.Type == EnvelopeCommand {
+		return parseCommandInteraction(c, e, p)
 	}
 	button := rawObject{}
 	if actions := p.objects("actions"); len(actions) > 0 {
@@ -292,8 +294,9 @@ func parseActor(self Self, user rawObject) authz.Actor {
 	return authz.Actor{User: user.str("id"), Team: team, Bot: user.isTrue("is_bot")}
 }
 
-func parseCommandInteraction(self Self, e Envelope, p rawObject) Interaction {
+func parseCommandInteraction(c *Client, e Envelope, p rawObject) Interaction {
+	self := c.Self()
 	user := rawObject{"id": p["user_id"], "team_id": p["team_id"]}
-	return Interaction{Actor: parseActor(self, user), Name: p.str("command"), Text: decodeText(p.str("text"), nameLookup{}),
+	return Interaction{Actor: parseActor(self, user), Name: p.str("command"), Text: c.DecodeText(p.str("text")),
 		Channel: p.str("channel_id"), TriggerID: p.str("trigger_id"), ResponseURL: p.str("response_url"), Payload: e.Payload}
 }

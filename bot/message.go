@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"the-loop/authz"
-	"the-loop/bot/render"
 	"the-loop/threads/chat"
 )
 
@@ -17,10 +16,10 @@ const (
 	subtypeBot       = "bot_message"
 )
 
-// slackbot is Slack's own voice. It has no bot_id.
+// slackbot is the member id of Slack's own messages, which have no bot_id.
 const slackbot = "USLACKBOT"
 
-// spoken are the subtypes of what a person wrote. thread_broadcast (a reply that was also sent to the channel) comes
+// personSubtypes are the subtypes of what a person wrote. thread_broadcast (a reply that was also sent to the channel) comes
 // instead of the plain event.
 var personSubtypes = map[string]bool{"": true, "file_share": true, "thread_broadcast": true, "me_message": true}
 
@@ -28,11 +27,11 @@ var personSubtypes = map[string]bool{"": true, "file_share": true, "thread_broad
 const (
 	dropBot           = "bot-authored"
 	dropTopLevel      = "top-level"
-	dropUnfurl        = "unfurl"   // a message was changed, but not what it says
-	dropSubtype       = "not-said" // joins, topics and other messages that nobody wrote
+	dropUnfurl        = "unfurl"   // the message was changed, but not its text
+	dropSubtype       = "not-said" // a join, a topic or another message that no person wrote
 	dropNoAuthor      = "no-author"
 	dropUnauthorized  = "unauthorized-actor"
-	dropConfigInvalid = "config-invalid" // nobody gets in while the configuration does not validate
+	dropConfigInvalid = "config-invalid" // the configuration does not validate, so nobody is authorized
 	dropUnreadable    = "unreadable"
 )
 
@@ -47,32 +46,18 @@ func (m message) subtype() string { return m.str("subtype") }
 func (m message) thread() string  { return m.str("thread_ts") }
 func (m message) isReply() bool   { return m.thread() != "" && m.thread() != m.ts() }
 
-// nonce is what our own posts carry: as metadata, and as the id of their first block where Slack keeps the metadata back.
-func (m message) nonce() string {
-	meta := m.obj("metadata")
-	if meta.str("event_type") == render.MetadataEvent {
-		return meta.obj("event_payload").str("nonce")
-	}
-	for _, b := range m.objects("blocks") {
-		if nonce, ok := strings.CutPrefix(b.str("block_id"), render.NoncePrefix); ok {
-			return nonce
-		}
-	}
-	return ""
-}
-
-// isFrom reports a message of our own.
+// isFrom reports whether the message is our own.
 func (m message) isFrom(self Self) bool {
 	return self.User != "" && m.str("user") == self.User || self.Bot != "" && m.str("bot_id") == self.Bot
 }
 
-// isAutomated reports what a bot or an app wrote, also one that used a person's token: then the message looks human but
-// for these fields.
+// isAutomated reports whether a bot or an app wrote the message, also one that used a person's token: then only these fields
+// tell.
 func (m message) isAutomated(self Self) bool {
 	return m.subtype() == subtypeBot || m.str("user") == slackbot || m.str("bot_id") != "" || m.str("app_id") != "" || m.has("bot_profile") || m.isFrom(self)
 }
 
-// drop is the reason for which the message is not a person's reply in a thread, or empty.
+// dropReason is the reason for which the message is not a person's reply in a thread, or empty.
 func (m message) dropReason(self Self) string {
 	switch {
 	case m.isAutomated(self):
@@ -88,7 +73,8 @@ func (m message) dropReason(self Self) string {
 }
 
 // actor is the author as far as the message tells. In a shared channel the fields may name different teams: one that
-// is not ours decides. In an organisation the team alone decides nothing, so another team is left to be looked up.
+// is not ours counts. In an organisation the team alone does not tell whether somebody is a stranger, so another team is left
+// empty, to be looked up.
 func (m message) actor(self Self) authz.Actor {
 	team := homeTeam(self, m.str("user_team"), m.str("source_team"), m.str("team"))
 	if self.Enterprise != "" && team != self.Team {
@@ -97,7 +83,7 @@ func (m message) actor(self Self) authz.Actor {
 	return authz.Actor{User: m.str("user"), Team: team, Bot: m.isAutomated(self)}
 }
 
-// homeTeam is the team that counts of those that are named: a foreign one before ours, none when none is named.
+// homeTeam is the first team that is not ours, else ours if it is among them, else empty.
 func homeTeam(self Self, teams ...string) string {
 	home := ""
 	for _, team := range teams {

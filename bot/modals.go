@@ -8,6 +8,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"the-loop/bot/command"
 	"the-loop/bot/render"
 )
 
@@ -24,7 +25,7 @@ const titleSession = "Session"
 
 // explainExpiredTrigger says what to do about a modal that could not be opened in time.
 func explainExpiredTrigger(err error) error {
-	switch errorCode(err) {
+	switch ErrorCode(err) {
 	case "expired_trigger_id", "exchanged_trigger_id", "invalid_trigger_id":
 		return fmt.Errorf("a form opens only within three seconds, and they were over: try again (%w)", err)
 	}
@@ -43,7 +44,7 @@ func (b *Bot) textModal(title, text string, buttons ...render.Button) slack.Moda
 
 // openModal opens a modal at once, because the trigger is good for 3 s only, and fills it when its content is there.
 func (b *Bot) openModal(ctx context.Context, a Interaction, title string, content func(ctx context.Context) (slack.ModalViewRequest, error)) error {
-	id, err := b.o.Client.openView(ctx, a, b.textModal(title, "One moment …"))
+	id, err := b.openView(ctx, a, b.textModal(title, "One moment …"))
 	if err != nil {
 		return explainExpiredTrigger(err)
 	}
@@ -51,7 +52,7 @@ func (b *Bot) openModal(ctx context.Context, a Interaction, title string, conten
 	if err != nil {
 		view = b.textModal(title, failed(err))
 	}
-	return b.o.Client.updateView(ctx, id, view)
+	return b.o.Client.UpdateView(ctx, id, view)
 }
 
 // failed is an error as who acted is told of it.
@@ -93,10 +94,10 @@ func (b *Bot) ackWhenDone(ctx context.Context, a Interaction, working string, wo
 
 // ackPayload is what a modal is acked with when its work is done.
 func (b *Bot) ackPayload(text string, err error) any {
-	var field *fieldError
+	var field *command.FieldError
 	switch {
 	case errors.As(err, &field):
-		return map[string]any{"response_action": "errors", "errors": map[string]string{field.field: render.Cut(b.scrub(err.Error()), render.MaxSection)}}
+		return map[string]any{"response_action": "errors", "errors": map[string]string{field.Field: render.Cut(b.scrub(err.Error()), render.MaxSection)}}
 	case err != nil:
 		return updateResponse(b.textModal(titleSession, failed(err)))
 	}
@@ -118,7 +119,7 @@ func (b *Bot) showResultLater(ctx context.Context, id, text string, err error) {
 	if err != nil {
 		text = failed(err)
 	}
-	if err := b.o.Client.updateView(ctx, id, b.textModal(titleSession, text)); err != nil {
+	if err := b.o.Client.UpdateView(ctx, id, b.textModal(titleSession, text)); err != nil {
 		b.o.Log.Warn("could not show what came of a form", "said", text, "error", err)
 	}
 }
@@ -128,7 +129,7 @@ func (b *Bot) answerInView(ctx context.Context, a Interaction, text string) {
 	var err error
 	switch a.View.Kind {
 	case kindModal:
-		err = b.o.Client.updateView(ctx, a.View.ID, b.textModal(titleSession, text))
+		err = b.o.Client.UpdateView(ctx, a.View.ID, b.textModal(titleSession, text))
 	case kindHome:
 		err = b.home.publish(ctx, a.Actor, text)
 	}

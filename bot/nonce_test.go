@@ -4,16 +4,14 @@ import (
 	"encoding/json"
 	"testing"
 
-	"the-loop/bot/render"
+	"github.com/slack-go/slack"
 )
 
 func TestAPostIsFoundAgainAlsoWhereSlackKeepsItsMetadataBack(t *testing.T) {
 	t.Parallel()
-	m, err := render.Post{Text: "hello", Nonce: "n-1", Session: "s"}.Render()
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks, err := json.Marshal(m.Blocks)
+	marked := []slack.Block{slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, "hello", false, true), nil, nil)}
+	markNonce(marked, "n-1")
+	blocks, err := json.Marshal(marked)
 	if err != nil {
 		t.Fatal(err)
 	}

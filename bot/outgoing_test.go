@@ -82,11 +82,11 @@ func TestNothingLeavesThroughTheClientWithAValue(t *testing.T) {
 		scrub := envstate.NewScrubber(map[string]string{"KEY": secret}).Scrub
 		for name, text := range written(secret) {
 			r := &recordedSlack{}
-			c, err := NewClient(ClientOptions{BotToken: "xoxb-1", AppToken: "xapp-1", HTTP: &http.Client{Transport: r}})
+			c, err := NewSlackClient(ClientOptions{BotToken: "xoxb-1", AppToken: "xapp-1", HTTP: &http.Client{Transport: r}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.scrub.Store(&scrub)
+			c.SetHooks(Hooks{Scrubber: scrubber(scrub)})
 			c.self.Store(&Self{Scopes: []string{scopeUpload}})
 			throughEveryDoor(c, text)
 			if len(r.sent) < 30 {
@@ -111,15 +111,15 @@ func throughEveryDoor(c *Client, text string) {
 	_, _ = c.Post(ctx, post)
 	_ = c.Update(ctx, "1.2", post)
 	_ = c.PostEphemeral(ctx, "C1", "1.1", "U1", text, render.Button{Label: "Go", Action: "go"})
-	_ = c.respond(ctx, "https://hooks.slack.com/x", "1.1", text)
+	_ = c.Respond(ctx, "https://hooks.slack.com/x", "1.1", text)
 	_ = c.SetStatus(ctx, "C1", "1.1", text)
 	file := chat.FileUpload{Name: text, Size: 1, ID: "F1"}
 	_, _ = c.Upload(ctx, file, strings.NewReader("x"))
 	_ = c.Share(ctx, file, post)
 	_ = c.postFile(ctx, "C1", "1.1", text, text, []byte("x"))
-	_, _ = c.openView(ctx, Interaction{TriggerID: "t"}, slack.ModalViewRequest{Type: slack.VTModal, Title: slack.NewTextBlockObject(slack.PlainTextType, text, false, false), Blocks: blocks})
-	_ = c.updateView(ctx, "V1", slack.ModalViewRequest{Type: slack.VTModal, Blocks: blocks})
-	_ = c.publishHome(ctx, "U1", slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: blocks})
+	_, _ = c.OpenView(ctx, "t", slack.ModalViewRequest{Type: slack.VTModal, Title: slack.NewTextBlockObject(slack.PlainTextType, text, false, false), Blocks: blocks})
+	_ = c.UpdateView(ctx, "V1", slack.ModalViewRequest{Type: slack.VTModal, Blocks: blocks})
+	_ = c.PublishHome(ctx, "U1", slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: blocks})
 }
 
 // What the bot makes of an agent's texts is scrubbed before it is cut, so that none is hidden in two halves.

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -24,7 +25,7 @@ type Person struct {
 	Guest      bool
 }
 
-// ErrNoPerson says that Slack does not show us such a member.
+// ErrNoPerson says that Slack shows us no such member.
 var ErrNoPerson = errors.New("no such member")
 
 const (
@@ -45,7 +46,7 @@ func newPeople(c *Client) *People { return &People{client: c} }
 func (p *People) Person(ctx context.Context, id string) (Person, error) {
 	return p.members.get(ctx, id, func(ctx context.Context) (Person, error) {
 		a, err := p.client.call(ctx, methodUser, url.Values{"user": {id}})
-		switch errorCode(err) {
+		switch ErrorCode(err) {
 		case "user_not_found", "user_not_visible", "users_not_found":
 			return Person{}, ErrNoPerson
 		}
@@ -60,9 +61,9 @@ func parsePerson(id string, u rawObject) Person {
 	profile, grid := u.obj("profile"), u.obj("enterprise_user")
 	return Person{
 		ID:         id,
-		Name:       firstNonEmpty(profile.str("display_name"), profile.str("real_name"), u.str("real_name"), u.str("name")),
+		Name:       cmp.Or(profile.str("display_name"), profile.str("real_name"), u.str("real_name"), u.str("name")),
 		Team:       u.str("team_id"),
-		Enterprise: firstNonEmpty(grid.str("enterprise_id"), u.str("enterprise_id")),
+		Enterprise: cmp.Or(grid.str("enterprise_id"), u.str("enterprise_id")),
 		Bot:        u.isTrue("is_bot") || id == slackbot,
 		Deleted:    u.isTrue("deleted"),
 		Stranger:   u.isTrue("is_stranger"),
@@ -70,9 +71,9 @@ func parsePerson(id string, u rawObject) Person {
 	}
 }
 
-// ResolveActor adds to an actor what only Slack knows of the person. A member that Slack does not show, and one that is
-// deactivated, is of no team, so that nothing lets them in. It fails when Slack cannot be asked and the team is not
-// known otherwise: then nobody can decide yet.
+// ResolveActor adds to an actor what only Slack knows of the person. A member whom Slack does not show, or who is deactivated,
+// gets no team and so is never authorized. It fails when Slack does not answer and the team is not known otherwise: then
+// nothing can be decided yet.
 func (p *People) ResolveActor(ctx context.Context, a authz.Actor) (authz.Actor, Person, error) {
 	if a.User == "" {
 		return a, Person{}, nil
@@ -90,7 +91,7 @@ func (p *People) ResolveActor(ctx context.Context, a authz.Actor) (authz.Actor, 
 	self := p.client.Self()
 	a.Bot = a.Bot || person.Bot
 	a.Team = homeTeam(self, a.Team, person.Team)
-	a.Enterprise = firstNonEmpty(person.Enterprise, a.Enterprise)
+	a.Enterprise = cmp.Or(person.Enterprise, a.Enterprise)
 	if person.Deleted || person.Stranger && a.Team == self.Team {
 		a.Team, a.Enterprise = "", ""
 	}
@@ -100,20 +101,18 @@ func (p *People) ResolveActor(ctx context.Context, a authz.Actor) (authz.Actor, 
 // ChannelName returns the name of a channel, without the #.
 func (p *People) ChannelName(ctx context.Context, id string) (string, error) {
 	return p.channels.get(ctx, id, func(ctx context.Context) (string, error) {
-		a, err := p.client.call(ctx, methodChannel, url.Values{"channel": {id}})
-		if err != nil {
-			return "", err
-		}
-		return firstNonEmpty(a.obj("channel").str("name"), id), nil
+		ch, err := p.client.ChannelInfo(ctx, id)
+		return ch.Name, err
 	})
 }
 
-// nameLookup looks names up for the text of a message; whatever cannot be found is shown by its id, and so is who is not listed:
-// he chose his name himself.
+// nameLookup finds the names in the text of a message. Who is not authorized is shown by the member id, since everybody chooses
+// the own name.
 func (p *People) nameLookup(ctx context.Context) nameLookup {
 	return nameLookup{
+		TextRules: p.client.text,
 		member: func(id string) string {
-			if listed := p.client.isListed.Load(); id != p.client.Self().User && (listed == nil || !(*listed)(id)) {
+			if listed := p.client.hooks.Load().IsListed; id != p.client.Self().User && (listed == nil || !listed(id)) {
 				return ""
 			}
 			person, err := p.Person(ctx, id)
@@ -146,8 +145,8 @@ type entry[V any] struct {
 	until time.Time
 }
 
-// get returns what is remembered, or fetches it. Callers that ask for the same key at once share one fetch; when the
-// one that fetches is called off, another takes over.
+// get returns what is remembered, or fetches it. Concurrent calls for one key share a fetch; when the caller that fetches is
+// canceled, another takes over.
 func (c *cache[V]) get(ctx context.Context, key string, fetch func(context.Context) (V, error)) (V, error) {
 	for {
 		if e, ok := c.find(key); ok {
@@ -187,7 +186,7 @@ func (c *cache[V]) store(key string, e entry[V]) {
 	c.entries[key] = e
 }
 
-// evict forgets what is out of date, and the entry that will be so next. The caller holds mu.
+// evict removes expired entries and the one that expires next. The caller holds mu.
 func (c *cache[V]) evict() {
 	oldest, now := "", time.Now()
 	for k, e := range c.entries {

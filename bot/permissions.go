@@ -41,7 +41,7 @@ func (b *Bot) openReasonModal(ctx context.Context, a Interaction) (string, error
 	if why, ok := b.threads.CanDecide(ctx, a.Value); !ok {
 		return why, ctx.Err()
 	}
-	_, err := b.o.Client.openView(ctx, a, render.Reason(a.Value))
+	_, err := b.openView(ctx, a, render.Reason(a.Value))
 	return "", explainExpiredTrigger(err)
 }
 

@@ -145,12 +145,12 @@ func newFlaky(t *testing.T) *flaky {
 	x.ann = x.AddUser("ann")
 	x.ch = x.AddChannel("agents", localslack.Members(x.ann.ID, x.BotUserID())).ID
 	var err error
-	if x.client, err = NewClient(ClientOptions{BotToken: x.BotToken(), AppToken: x.AppToken(), APIURL: x.APIURL(), HTTP: &http.Client{Transport: x}}); err != nil {
+	if x.client, err = NewSlackClient(ClientOptions{BotToken: x.BotToken(), AppToken: x.AppToken(), APIURL: x.APIURL(), HTTP: &http.Client{Transport: x}}); err != nil {
 		t.Fatal(err)
 	}
 	heard := newEar()
-	in := NewEventRouter(EventRouterOptions{Client: x.client, Threads: heard, Sink: heard, OnChannelEvent: heard.notice, Log: x.log.logger()})
-	x.socket = NewSocket(SocketOptions{Client: x.client, Router: in, CatchUps: x, Sink: heard, Log: x.log.logger(), Dial: x.net.dialer(forSocket)})
+	in := NewEventRouter(EventRouterOptions{Client: x.client, Threads: heard, CatchUpAll: x.CatchUpAll, OnChannelEvent: heard.notice, Log: x.log.logger()})
+	x.socket = NewSocket(SocketOptions{API: x.client, Router: in, CatchUps: x, Recorder: connectionRecorder{heard}, Log: x.log.logger(), Dial: x.net.dialer(forSocket)})
 	return x
 }
 

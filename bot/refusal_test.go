@@ -18,7 +18,7 @@ func TestABotTokenThatIsRefusedForAWhileIsSaid(t *testing.T) {
 	x.client.tokenStatus.onChange = func() { told++ }
 	x.Faults().InjectAPI(methodPost, 2, localslack.Error("invalid_auth"))
 	for range 2 {
-		if _, err := x.client.Post(x.ctx, chat.Post{Channel: x.ch, Text: "x", Nonce: "n"}); errorCode(err) != "invalid_auth" {
+		if _, err := x.client.Post(x.ctx, chat.Post{Channel: x.ch, Text: "x", Nonce: "n"}); ErrorCode(err) != "invalid_auth" {
 			t.Errorf("posted: %v", err)
 		}
 		if why := x.client.tokenStatus.problem(); !strings.Contains(why, "invalid_auth") || !strings.Contains(why, "bot token") || told != 1 {

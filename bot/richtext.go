@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"strings"
@@ -21,14 +22,14 @@ func groupLabels(text string) map[string]string {
 	return labels
 }
 
-// richWriter collects typed text. Its methods write all that they can, and return false where something was not known or
-// malformed: then the text field of the message is the better source, if it has one.
+// richWriter collects typed text. Its methods write what they can and return false where something was unknown or malformed:
+// then the text field of the message is the better source, if it has one.
 type richWriter struct {
 	strings.Builder
 	*contentReader
 }
 
-// each gives every element of o to f.
+// each calls f with every element of o.
 func (w *richWriter) each(o rawObject, f func(rawObject) bool) bool {
 	items, ok := o.list("elements")
 	if !ok {
@@ -76,10 +77,10 @@ func (w *richWriter) element(o rawObject) bool {
 // unknownElement is what people see of an element that is not known.
 func (w *richWriter) unknownElement(o rawObject) (text string, ok bool) {
 	text = w.withDepth(func() string { return w.members(o) })
-	if text = firstNonEmpty(text, o.str("fallback")); text != "" {
+	if text = cmp.Or(text, o.str("fallback")); text != "" {
 		return text, true
 	}
-	return w.markUnreadable(describeKind("a part", o.str("type"))), false
+	return w.markUnreadable(w.describeKind("a part", o.str("type"))), false
 }
 
 // nested renders the inline elements of o apart.
@@ -125,7 +126,7 @@ func (w *richWriter) list(o rawObject) bool {
 	})
 }
 
-// listed renders an item of a list.
+// listItem renders an item of a list.
 func (w *richWriter) listItem(item rawObject) (string, bool) {
 	if item.str("type") == "rich_text_section" {
 		return w.nested(item, false)
@@ -133,7 +134,7 @@ func (w *richWriter) listItem(item rawObject) (string, bool) {
 	return w.nestedPart(item)
 }
 
-// part renders a part that stands within another.
+// nestedPart renders a part that stands within another.
 func (w *richWriter) nestedPart(o rawObject) (text string, ok bool) {
 	inner := &richWriter{contentReader: w.contentReader}
 	text = w.withDepth(func() string {
@@ -152,7 +153,7 @@ func (w *richWriter) inline(o rawObject) bool {
 // inlinePlain is for code: no marks, and a link is what was typed.
 func (w *richWriter) inlinePlain(o rawObject) bool {
 	if o.str("type") == "link" {
-		w.WriteString(firstNonEmpty(o.str("text"), o.str("url")))
+		w.WriteString(cmp.Or(o.str("text"), o.str("url")))
 		return true
 	}
 	text, ok := w.inlineText(o)
@@ -191,13 +192,13 @@ var inlineRenderers = map[string]func(w *richWriter, o rawObject) (text string, 
 	},
 	"usergroup": func(w *richWriter, o rawObject) (string, bool) {
 		id := o.str("usergroup_id")
-		return groupName(id, w.groups[id]), id != ""
+		return w.lookup.groupName(id, w.groups[id]), id != ""
 	},
-	"team": func(_ *richWriter, o rawObject) (string, bool) {
-		return prefixedHandle("@", o.str("team_id")), o.str("team_id") != ""
+	"team": func(w *richWriter, o rawObject) (string, bool) {
+		return w.lookup.prefixedHandle("@", o.str("team_id")), o.str("team_id") != ""
 	},
-	"broadcast": func(_ *richWriter, o rawObject) (string, bool) {
-		return prefixedHandle("@", o.str("range")), o.str("range") != ""
+	"broadcast": func(w *richWriter, o rawObject) (string, bool) {
+		return w.lookup.prefixedHandle("@", o.str("range")), o.str("range") != ""
 	},
 	"emoji": func(_ *richWriter, o rawObject) (string, bool) {
 		return decodeEmoji(o), o.str("name") != "" || o.str("unicode") != ""
@@ -235,7 +236,7 @@ func emojiName(name string) string {
 }
 
 func decodeDate(o rawObject) string {
-	return firstNonEmpty(o.str("fallback"), time.Unix(int64(o.num("timestamp")), 0).UTC().Format(time.RFC3339))
+	return cmp.Or(o.str("fallback"), time.Unix(int64(o.num("timestamp")), 0).UTC().Format(time.RFC3339))
 }
 
 // applyStyle puts the marks of Slack's composer around text, inside its outer white space, where they would not count.

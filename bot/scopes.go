@@ -4,33 +4,6 @@ import (
 	"slices"
 )
 
-// The methods of the Web InjectAPI that the bot calls with its bot token.
-const (
-	methodAuthTest  = "auth.test"
-	methodPost      = "chat.postMessage"
-	methodUpdate    = "chat.update"
-	methodDelete    = "chat.delete"
-	methodEphemeral = "chat.postEphemeral"
-	methodReplies   = "conversations.replies"
-	methodHistory   = "conversations.history"
-	methodChannel   = "conversations.info"
-	methodJoined    = "users.conversations"
-	methodUser      = "users.info"
-	methodReact     = "reactions.add"
-	methodUnreact   = "reactions.remove"
-	methodStatus    = "assistant.threads.setStatus"
-
-	methodViewOpen   = "views.open"
-	methodViewPush   = "views.push"
-	methodViewUpdate = "views.update"
-	methodHome       = "views.publish"
-	methodUploadURL  = "files.getUploadURLExternal"
-	methodUpload     = "files.completeUploadExternal"
-	methodFile       = "files.info"
-	// methodOpen is called with the app token, which needs connections:write.
-	methodOpen = "apps.connections.open"
-)
-
 // methodScopes are the bot scopes that each method needs for public and private channels.
 var methodScopes = map[string][]string{
 	methodAuthTest:  nil,
@@ -55,12 +28,6 @@ var methodScopes = map[string][]string{
 	methodUpload:     {scopeUpload},
 	methodFile:       {scopeFetch},
 }
-
-// The scopes for files: what the bot posts, and what comes with replies.
-const (
-	scopeUpload = "files:write"
-	scopeFetch  = "files:read"
-)
 
 // optionalScopes are asked for, and done without where they are not given. They stand with what is missing then.
 var optionalScopes = map[string]string{
@@ -122,10 +89,7 @@ func Events() []string {
 	return events
 }
 
-// missingScopes are the scopes that a token lacks and that nothing works without; none when it is not known which it has.
-func missingScopes(have []string) []string {
-	if have == nil {
-		return nil
-	}
-	return slices.DeleteFunc(Scopes(), func(s string) bool { return slices.Contains(have, s) || optionalScopes[s] != "" })
+// RequiredScopes are the scopes without which nothing works, sorted.
+func RequiredScopes() []string {
+	return slices.DeleteFunc(Scopes(), func(s string) bool { return optionalScopes[s] != "" })
 }

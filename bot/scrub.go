@@ -8,13 +8,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-
-	"the-loop/sessions"
 )
 
-// scrubRequest takes out of a request's arguments what must not be posted. Texts are scrubbed where they are made, before they
-// are cut; this is the one door that every text goes through, whoever made it.
-func scrubRequest(req *http.Request, clean func(string) string) error {
+// scrubRequest removes secrets from a request's arguments. Texts are scrubbed where they are made too, before they are cut; this
+// is the one place that every text passes, whoever made it.
+func scrubRequest(req *http.Request, s Scrubber) error {
 	kind := req.Header.Get("Content-Type")
 	form, isJSON := strings.HasPrefix(kind, "application/x-www-form-urlencoded"), strings.HasPrefix(kind, "application/json")
 	if req.Body == nil || !form && !isJSON {
@@ -26,9 +24,9 @@ func scrubRequest(req *http.Request, clean func(string) string) error {
 	}
 	_ = req.Body.Close() // it was read to its end
 	if form {
-		body = scrubForm(body, clean)
+		body = scrubForm(body, s)
 	} else {
-		body = sessions.ScrubJSON(body, clean, isMachineField)
+		body = s.ScrubJSON(body, isMachineField)
 	}
 	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
@@ -36,7 +34,7 @@ func scrubRequest(req *http.Request, clean func(string) string) error {
 }
 
 // scrubForm scrubs the arguments that people may see. Some of them are JSON.
-func scrubForm(body []byte, clean func(string) string) []byte {
+func scrubForm(body []byte, s Scrubber) []byte {
 	args, err := url.ParseQuery(string(body))
 	if err != nil {
 		return body // it is ours, and cannot be wrong
@@ -47,7 +45,7 @@ func scrubForm(body []byte, clean func(string) string) []byte {
 			continue
 		}
 		for i, value := range values {
-			values[i] = scrubArgument(value, clean)
+			values[i] = scrubArgument(value, s)
 			changed = changed || values[i] != value
 		}
 	}
@@ -57,15 +55,15 @@ func scrubForm(body []byte, clean func(string) string) []byte {
 	return []byte(args.Encode())
 }
 
-func scrubArgument(value string, clean func(string) string) string {
+func scrubArgument(value string, s Scrubber) string {
 	if (strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[")) && json.Valid([]byte(value)) {
-		return string(sessions.ScrubJSON([]byte(value), clean, isMachineField))
+		return string(s.ScrubJSON([]byte(value), isMachineField))
 	}
-	return clean(value)
+	return s.Scrub(value)
 }
 
-// isMachineField reports the arguments and keys of Slack's InjectAPI that programs read and people are not shown: names of things,
-// numbers, moments.
+// isMachineField reports whether an argument or key of Slack's API is read by programs and not shown to people: ids, numbers,
+// moments.
 func isMachineField(name string) bool {
 	switch name {
 	case "action_id", "block_id", "callback_id", "channel", "channel_id", "cursor", "envelope_id", "event_type", "external_id",

@@ -85,19 +85,19 @@ func (s *sharingGuard) fetchSharing(ctx context.Context, channel string) (bool, 
 	s.mu.Lock()
 	before := s.channels[channel].eventCount
 	s.mu.Unlock()
-	shared, err := s.b.o.Client.isSharedChannel(ctx, channel)
+	ch, err := s.b.o.Client.ChannelInfo(ctx, channel)
 	switch {
 	case err != nil && chat.FailureOf(err) == chat.FailureMessage:
-		return false, fmt.Errorf("look whether the channel %s is shared: %w (%s)", channel, chat.ErrUnavailable, errorCode(err))
+		return false, fmt.Errorf("look whether the channel %s is shared: %w (%s)", channel, chat.ErrUnavailable, ErrorCode(err))
 	case err != nil:
 		return false, fmt.Errorf("look whether the channel %s is shared: %w", channel, err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known := s.channels[channel]; known.eventCount == before {
-		s.setSharedLocked(channel, shared)
+		s.setSharedLocked(channel, ch.Shared)
 	}
-	return shared, nil
+	return ch.Shared, nil
 }
 
 // setSharedLocked takes that a channel is shared, or is not. The caller holds mu.

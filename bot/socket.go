@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,21 +11,45 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"the-loop/sessions"
 )
 
-// SocketOptions are what a [Socket] is made of. Client, Inbound, CatchUpRequester and Sink are required; the durations have
-// defaults.
-type SocketOptions struct {
-	Client       *Client
-	Router       *EventRouter
-	Interactions *InteractionRouter // waited for at the end; may be nil
-	CatchUps     CatchUpRequester
-	Sink         sessions.Sink
-	Log          *slog.Logger
+// API is what a socket needs of the client of Slack's Web API.
+type API interface {
+	EnsureIdentified(ctx context.Context) error
+	// OpenConnection asks for the address of a Socket Mode connection.
+	OpenConnection(ctx context.Context) (address string, err error)
+	// ScrubAck removes secrets from the payload of an ack.
+	ScrubAck(payload []byte) []byte
+	// Close closes idle connections.
+	Close()
+}
 
-	Changed func() // told when the state has changed; may be nil, must not block
+// Router handles envelopes, one at a time. It does nothing slow.
+type Router interface {
+	Route(ctx context.Context, e Envelope)
+}
+
+// CatchUps has threads read again, because something may have been missed. Neither method may block.
+type CatchUps interface {
+	Connected(alone bool) // events flow (again); alone: Slack counts no other connection that some of them may go to
+	CatchUpAll()
+}
+
+// Recorder records connections.
+type Recorder interface {
+	Connected(ctx context.Context, st State)
+	Disconnected(ctx context.Context, reason string, after time.Duration)
+}
+
+// SocketOptions are what a [Socket] is made of. API, Router, CatchUps and Recorder are required; the durations have defaults.
+type SocketOptions struct {
+	API      API
+	Router   Router
+	CatchUps CatchUps
+	Recorder Recorder
+	Log      *slog.Logger
+
+	Changed func() // called when the state has changed; may be nil, must not block
 
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error) // opens what is under a WebSocket; nil: a [net.Dialer]
 
@@ -33,7 +58,7 @@ type SocketOptions struct {
 	StepTimeout    time.Duration // for each step of opening a connection: asking for it, dialling, the hello; default 7 s
 	Stable         time.Duration // a connection that lived so long is followed by the next one at once; default 10 s
 	BackoffMin     time.Duration // after the first failure; doubles with each; default 500 ms
-	BackoffMax     time.Duration // default 4 s: Step and this make 11 s, so that 15 s after a fault there is a connection
+	BackoffMax     time.Duration // default 4 s: with StepTimeout 11 s, so that 15 s after a fault there is a connection
 	Grace          time.Duration // how long a token that worked and is refused now is tried again; default one hour
 	GraceMax       time.Duration // the longest wait between two such tries; default 5 minutes
 }
@@ -54,11 +79,11 @@ func (o SocketOptions) withDefaults() SocketOptions {
 	if o.Changed == nil {
 		o.Changed = func() {}
 	}
-	o.Log = loggerOrDiscard(o.Log)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	return o
 }
 
-// State is how the connection is. Its health is the age of LastFrame: a connection can look open and be deaf.
+// State is the state of the connection. Its health is the age of LastFrame: a connection can look open and be dead.
 type State struct {
 	Connected   bool      `json:"connected"`
 	Since       time.Time `json:"since"`       // of being connected or not
@@ -69,33 +94,32 @@ type State struct {
 	Problem     string    `json:"problem,omitempty"` // why it is not connected
 }
 
-// Socket keeps one Socket Mode connection to Slack. Run owns all of its goroutines: one reads a connection's events,
-// puts them in line and has them acked; one hands them to the [Inbound], so that their order is kept; one watches that the
-// connection lives. The Slack library opens connections and does not keep them: it parses every event before it can be
+// Socket keeps one Socket Mode connection to Slack. Run owns all of its goroutines: one reads a connection's envelopes,
+// queues and acks them; one hands them to the [Router], so that their order is kept; one watches that the connection lives. The Slack library opens connections and does not keep them: it parses every event before it can be
 // acked, which takes four fifths of the time until the ack in a burst, keeps Slack's reason for a disconnect to itself,
 // and waits forever when its reader stalls.
 type Socket struct {
 	o          SocketOptions
 	jobs       *queue[func(context.Context)]
-	overflowed atomic.Bool // the line was full
+	overflowed atomic.Bool // the queue was full
 	lastFrame  atomic.Int64
 
-	tokenAccepted atomic.Int64 // how often Slack has taken the app token
+	tokenAccepted atomic.Int64 // how often Slack accepted the app token
 
 	mu     sync.Mutex // guards the fields that follow
 	state  State
 	hellos int
 }
 
-// maxJobs bounds the line. What does not fit is found by reading the threads.
+// maxJobs bounds the queue. What does not fit is found by reading the threads.
 const maxJobs = 100_000
 
-// NewSocket makes a socket; Run opens it.
+// NewSocket returns a socket; Run opens it.
 func NewSocket(o SocketOptions) *Socket {
 	return &Socket{o: o.withDefaults(), jobs: newQueue[func(context.Context)](maxJobs)}
 }
 
-// State is how the connection is now.
+// State is the present state of the connection.
 func (s *Socket) State() State {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,13 +138,10 @@ func (s *Socket) Run(ctx context.Context) error {
 	err := s.keepConnected(ctx)
 	cancel()
 	wg.Wait()
-	if s.o.Interactions != nil {
-		s.o.Interactions.Wait()
-	}
 	return err
 }
 
-// dispatch does the jobs, one after the other.
+// dispatch runs the jobs, one after the other.
 func (s *Socket) dispatch(ctx context.Context) {
 	for {
 		jobs, ok := s.jobs.takeAll(ctx)
@@ -146,7 +167,7 @@ func (s *Socket) enqueue(job func(context.Context)) {
 	}
 }
 
-// keep connects, again and again.
+// keepConnected connects, again and again.
 func (s *Socket) keepConnected(ctx context.Context) error {
 	for wait := newBackoff(s.o); ; {
 		began, taken := time.Now(), s.tokenAccepted.Load()
@@ -163,7 +184,7 @@ func (s *Socket) keepConnected(ctx context.Context) error {
 		if over {
 			return err
 		}
-		s.o.Client.Close() // a dead connection among the idle ones would cost the next try as well
+		s.o.API.Close() // a dead connection among the idle ones would fail the next try as well
 		d := wait.nextDelay(connected && time.Since(began) >= s.o.Stable, err)
 		if wait.shouldLog() {
 			s.o.Log.Warn("cannot keep a connection to Slack", "tries", wait.failures, "next", d.Round(time.Millisecond), "because", err)
@@ -178,7 +199,7 @@ func (s *Socket) keepConnected(ctx context.Context) error {
 func (s *Socket) connectOnce(ctx context.Context) error {
 	asking, cancel := context.WithTimeout(ctx, s.o.StepTimeout)
 	defer cancel()
-	if err := s.o.Client.ensureIdentified(asking); err != nil {
+	if err := s.o.API.EnsureIdentified(asking); err != nil {
 		return err
 	}
 	return newConnection(s).run(ctx)
@@ -194,26 +215,25 @@ func pause(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// onConnected notes a hello.
+// onConnected records a hello.
 func (s *Socket) onConnected(ctx context.Context, connections int, app string) {
 	s.mu.Lock()
 	s.state.Reconnects = s.hellos
 	s.hellos++
 	s.state.Connected, s.state.Since, s.state.Problem = true, time.Now(), ""
-	s.state.Connections, s.state.App = connections, firstNonEmpty(app, s.state.App)
+	s.state.Connections, s.state.App = connections, cmp.Or(app, s.state.App)
 	st := s.state
 	s.mu.Unlock()
 	s.o.Changed()
 	if connections > 1 {
 		s.o.Log.Warn("Slack counts more than one connection on this app: another bot runs on it, and each gets a part of the "+
-			"events (end it, or give each its own app), or Slack has not let go of an old one yet", "connections", connections)
+			"events (end it, or give each its own app), or Slack still counts an old one", "connections", connections)
 	}
-	s.o.Sink.Emit(ctx, sessions.Event{Name: EventConnected, Level: slog.LevelInfo,
-		Fields: map[string]any{"connections": connections, "app": st.App, "reconnects": st.Reconnects}})
+	s.o.Recorder.Connected(ctx, st)
 	s.enqueue(func(context.Context) { s.o.CatchUps.Connected(connections <= 1) })
 }
 
-// onDisconnected notes the end of a connection and reports whether there had been one.
+// onDisconnected records the end of a connection and reports whether there had been one.
 func (s *Socket) onDisconnected(ctx context.Context, why error) bool {
 	s.mu.Lock()
 	was, since := s.state.Connected, s.state.Since
@@ -225,8 +245,7 @@ func (s *Socket) onDisconnected(ctx context.Context, why error) bool {
 	s.o.Changed()
 	if was {
 		s.o.Log.Info("disconnected from Slack", "after", time.Since(since).Round(time.Second), "because", why)
-		s.o.Sink.Emit(ctx, sessions.Event{Name: EventDisconnected, Level: slog.LevelInfo,
-			Fields: map[string]any{"reason": why.Error(), "seconds": int(time.Since(since).Seconds())}})
+		s.o.Recorder.Disconnected(ctx, why.Error(), time.Since(since))
 	}
 	return was
 }
@@ -235,14 +254,14 @@ func (s *Socket) onDisconnected(ctx context.Context, why error) bool {
 var (
 	errClosed     = errors.New("the connection to Slack broke")
 	errNoResponse = errors.New("no answer from Slack while connecting")
-	errStopped    = errors.New("the bot stops")
+	errStopped    = errors.New("the bot is stopping")
 )
 
 // closedError is a connection that Slack closed, with Slack's reason.
 type closedError struct{ reason string }
 
 func (e closedError) Error() string {
-	text := "Slack closed the connection: " + firstNonEmpty(e.reason, "it gave no reason")
+	text := "Slack closed the connection: " + cmp.Or(e.reason, "it gave no reason")
 	switch e.reason {
 	case "link_disabled":
 		return text + "; Socket Mode is switched off in the app's settings"
@@ -262,7 +281,7 @@ func (e silentError) Error() string {
 	return fmt.Sprintf("%s came from Slack for %s", e.what, e.after.Round(time.Millisecond))
 }
 
-// needsAckPayload reports an envelope whose ack carries what its handler says.
+// needsAckPayload reports whether an envelope's ack carries its handler's answer.
 func needsAckPayload(kind string, payload json.RawMessage) bool {
-	return kind == envelopeInteractive && parseObject(payload).str("type") == "view_submission"
+	return kind == EnvelopeInteractive && parseObject(payload).str("type") == "view_submission"
 }

@@ -1,45 +1,68 @@
 package bot
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
-
-	"the-loop/sessions"
 )
 
-// nameLookup finds the names behind ids; empty when there is none to be had. Either function may be nil. Names are what people
-// chose, and come out of it so that they cannot be taken for text.
-type nameLookup struct {
-	member  func(id string) string // of those whose names may be shown; others are shown by their ids
-	channel func(id string) string
+// TextRules make safe what people chose: so a name cannot be mistaken for text. All are required.
+type TextRules struct {
+	DisplayName func(string) string // of a person: one short line of letters and digits
+	Handle      func(string) string // of a channel or a group, or an id: one word
+	Clean       func(string) string // without control and invisible characters
 }
 
-func (l nameLookup) memberName(id string) string {
-	return "@" + firstNonEmpty(sessions.DisplayName(resolve(l.member, id)), sessions.Handle(id))
+func (t TextRules) oneLine(text string) string {
+	return strings.Join(strings.Fields(t.Clean(text)), " ")
 }
 
-func (l nameLookup) channelName(id, label string) string {
-	return "#" + firstNonEmpty(sessions.Handle(label), sessions.Handle(resolve(l.channel, id)), sessions.Handle(id))
-}
-
-func resolve(f func(string) string, id string) string {
-	if f == nil || id == "" {
-		return ""
-	}
-	return f(id)
-}
-
-// prefixedHandle is an id or a handle behind its mark; empty: there is none.
-func prefixedHandle(mark, id string) string {
-	if id = sessions.Handle(id); id == "" {
+// prefixedHandle is an id or a handle behind its mark; empty when it is.
+func (t TextRules) prefixedHandle(mark, id string) string {
+	if id = t.Handle(id); id == "" {
 		return ""
 	}
 	return mark + id
 }
 
-// told is the message as its author typed it, with a line for each attached file.
+func (t TextRules) groupName(id, label string) string {
+	return "@" + cmp.Or(t.Handle(strings.TrimPrefix(label, "@")), t.Handle(id))
+}
+
+// nameLookup finds the names behind ids. A lookup returns the empty string for an unknown id, and may be nil.
+type nameLookup struct {
+	TextRules
+	member  func(id string) string // of those whose names may be shown; others are shown by their ids
+	channel func(id string) string
+}
+
+// plainNames knows no names.
+func (c *Client) plainNames() nameLookup { return nameLookup{TextRules: c.text} }
+
+// DecodeText returns a text as it was typed: Slack's tokens and entities undone, people and channels by their ids.
+func (c *Client) DecodeText(text string) string { return decodeText(text, c.plainNames()) }
+
+func (l nameLookup) memberName(id string) string {
+	return "@" + cmp.Or(l.DisplayName(lookUp(l.member, id)), l.Handle(id))
+}
+
+func (l nameLookup) channelName(id, label string) string {
+	return "#" + cmp.Or(l.Handle(label), l.Handle(lookUp(l.channel, id)), l.Handle(id))
+}
+
+func lookUp(names func(string) string, id string) string {
+	if names == nil || id == "" {
+		return ""
+	}
+	return names(id)
+}
+
+// maxFileName is how much of a file's name is shown, in characters.
+const maxFileName = 200
+
+// textWithFiles is the message as its author typed it, with a line for each attached file.
 func (m message) textWithFiles(l nameLookup) string {
-	text, lines := m.fullText(l), m.fileLines()
+	text, lines := m.fullText(l), m.fileLines(l)
 	if strings.TrimSpace(text) != "" {
 		lines = append([]string{text}, lines...)
 	}
@@ -47,10 +70,14 @@ func (m message) textWithFiles(l nameLookup) string {
 }
 
 // fileLines names the files of a message. Their content is not fetched.
-func (m message) fileLines() []string {
+func (m message) fileLines(l nameLookup) []string {
 	var lines []string
 	for _, f := range m.files() {
-		lines = append(lines, "[attached in Slack: "+sessions.Truncate(firstNonEmpty(oneLine(f.Name), "a file"), 200)+"]")
+		name := []rune(cmp.Or(l.oneLine(f.Name), "a file"))
+		if len(name) > maxFileName {
+			name = append(name[:maxFileName-1], '…')
+		}
+		lines = append(lines, "[attached in Slack: "+string(name)+"]")
 	}
 	return lines
 }
@@ -86,7 +113,7 @@ func decodeToken(inner string, l nameLookup) string {
 	case strings.HasPrefix(id, "#"):
 		return l.channelName(id[1:], label)
 	case strings.HasPrefix(id, "!"):
-		return decodeSpecial(id[1:], label)
+		return decodeSpecial(id[1:], label, l)
 	case strings.Contains(id, ":"):
 		return decodeLink(unescapeEntities.Replace(id), label)
 	}
@@ -94,19 +121,15 @@ func decodeToken(inner string, l nameLookup) string {
 }
 
 // decodeSpecial resolves <!here>, <!subteam^S1|@group>, <!date^…|fallback> and their like.
-func decodeSpecial(name, label string) string {
+func decodeSpecial(name, label string, l nameLookup) string {
 	kind, arg, _ := strings.Cut(name, "^")
 	switch kind {
 	case "here", "channel", "everyone":
 		return "@" + kind
 	case "subteam":
-		return groupName(arg, label)
+		return l.groupName(arg, label)
 	}
-	return firstNonEmpty(label, "@"+kind)
-}
-
-func groupName(id, label string) string {
-	return "@" + firstNonEmpty(sessions.Handle(strings.TrimPrefix(label, "@")), sessions.Handle(id))
+	return cmp.Or(label, "@"+kind)
 }
 
 // decodeLink is a link as it was typed: Slack wraps bare addresses and completes them, so a label that is the address

@@ -10,11 +10,15 @@ import (
 
 	"the-loop/bot/localslack"
 	"the-loop/bot/render"
+	"the-loop/sessions"
 )
 
+var plain = nameLookup{TextRules: TextRules{DisplayName: sessions.DisplayName, Handle: sessions.Handle, Clean: sessions.Clean}}
+
 var someNames = nameLookup{
-	member:  func(id string) string { return map[string]string{"U1": "Ann Lee"}[id] },
-	channel: func(id string) string { return map[string]string{"C1": "general"}[id] },
+	TextRules: plain.TextRules,
+	member:    func(id string) string { return map[string]string{"U1": "Ann Lee"}[id] },
+	channel:   func(id string) string { return map[string]string{"C1": "general"}[id] },
 }
 
 func TestTextTokensBecomeWhatWasTyped(t *testing.T) {
@@ -116,7 +120,7 @@ func TestABlockThatIsNotRichTextLeavesTheText(t *testing.T) {
 	t.Parallel()
 	for _, blocks := range []string{`[{"type":"section"}]`, `"x"`, `[7]`, `[]`, `null`, `{}`} {
 		m := message{rawObject: parseObject(json.RawMessage(`{"text":"t","blocks":` + blocks + `}`))}
-		if got := m.fullText(nameLookup{}); got != "t" {
+		if got := m.fullText(plain); got != "t" {
 			t.Errorf("blocks %s: %q", blocks, got)
 		}
 	}
@@ -126,7 +130,7 @@ func TestAUserGroupHasTheNameThatTheTextTells(t *testing.T) {
 	t.Parallel()
 	m := message{rawObject: parseObject(json.RawMessage(`{"text":"<!subteam^S1|@devs>","blocks":[{"type":"rich_text","elements":[
 		{"type":"rich_text_section","elements":[{"type":"usergroup","usergroup_id":"S1"}]}]}]}`))}
-	if got := m.fullText(nameLookup{}); got != "@devs" {
+	if got := m.fullText(plain); got != "@devs" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -136,11 +140,11 @@ func TestFilesAreNamedUnderTheCaption(t *testing.T) {
 	t.Parallel()
 	m := message{rawObject: parseObject(json.RawMessage(`{"text":"look","files":[{"name":"a\nb.png"},{"title":"T"},{"mode":"tombstone"},7]}`))}
 	want := "look\n[attached in Slack: a b.png]\n[attached in Slack: T]\n[attached in Slack: a file]"
-	if diff := cmp.Diff(want, m.textWithFiles(nameLookup{})); diff != "" {
+	if diff := cmp.Diff(want, m.textWithFiles(plain)); diff != "" {
 		t.Error(diff)
 	}
 	bare := message{rawObject: parseObject(json.RawMessage(`{"text":"","files":[{"name":"a.png"}]}`))}
-	if got := bare.textWithFiles(nameLookup{}); got != "[attached in Slack: a.png]" {
+	if got := bare.textWithFiles(plain); got != "[attached in Slack: a.png]" {
 		t.Errorf("without a caption: %q", got)
 	}
 }
@@ -165,13 +169,13 @@ func TestMentionsAreCommands(t *testing.T) {
 		{"<@U0BOT> restart —all –dry-run ‘x y’ it’s", "restart", "—all –dry-run ‘x y’ it’s", []string{"--all", "--dry-run", "x y", "it's"}},
 		{"<@U0BOT> keys Escape", "keys", "Escape", []string{"Escape"}},
 	} {
-		got := message{rawObject: rawObject{"text": json.RawMessage(quote(c.text))}}.mentionCommand(self, nameLookup{})
+		got := message{rawObject: rawObject{"text": json.RawMessage(quote(c.text))}}.mentionCommand(self, plain)
 		if got == nil || got.Verb != c.verb || got.Rest != c.rest || !cmp.Equal(append([]string{}, got.Args...), append([]string{}, c.args...)) {
 			t.Errorf("%q is %+v", c.text, got)
 		}
 	}
 	for _, text := range []string{"hi <@U0BOT> restart", "<@U0BOT2> restart", "<@U0B> x", "&lt;@U0BOT&gt; x", "", "<@U0BOT"} {
-		if got := (message{rawObject: rawObject{"text": json.RawMessage(quote(text))}}).mentionCommand(self, nameLookup{}); got != nil {
+		if got := (message{rawObject: rawObject{"text": json.RawMessage(quote(text))}}).mentionCommand(self, plain); got != nil {
 			t.Errorf("%q is taken for the command %+v", text, got)
 		}
 	}

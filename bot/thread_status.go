@@ -27,7 +27,7 @@ func (c *Client) SetStatus(ctx context.Context, channel, root, text string) erro
 // missing here keeps nothing else from working.
 func classifyStatusError(err error) error {
 	var status slack.StatusCodeError
-	switch name := errorCode(err); {
+	switch name := ErrorCode(err); {
 	case errors.As(err, &status) && (status.Code == http.StatusNotFound || status.Code == http.StatusNotImplemented):
 	case name == "", classOfCode(name).sentinel == nil, errors.Is(err, chat.ErrUnavailable), errors.Is(err, chat.ErrThreadGone):
 		return err

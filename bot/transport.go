@@ -28,15 +28,16 @@ const (
 	maxRetryAfter = time.Hour
 )
 
-// transport is the HTTP client that the Slack library and our own calls share. It sends to one host only, reads bounded
-// answers, gives every 429 a Retry-After, tells whether a failed request may have reached Slack, and learns Slack's time.
+// transport is the HTTP client of the Slack library and of our own calls. It removes secrets from requests, sends to one host
+// only, reads bounded answers, gives every 429 a Retry-After, tells whether a failed request may have reached Slack, and keeps
+// Slack's clock.
 type transport struct {
 	base  *url.URL
 	http  *http.Client
-	scrub func(string) string // takes out of a text what must not be posted
 	clock *chat.Clock
 
-	onResponse func(req *http.Request, resp *http.Response, body []byte) // told of each answer; may be nil
+	scrubber   func() Scrubber                                           // removes secrets from every request
+	onResponse func(req *http.Request, resp *http.Response, body []byte) // called with each answer; may be nil
 }
 
 func newTransport(apiURL string, hc *http.Client) (*transport, error) {
@@ -58,7 +59,7 @@ func newTransport(apiURL string, hc *http.Client) (*transport, error) {
 	}
 	own := *hc
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &transport{base: base, http: &own, scrub: func(text string) string { return text }, clock: &chat.Clock{}}, nil
+	return &transport{base: base, http: &own, scrubber: func() Scrubber { return noScrubber{} }, clock: &chat.Clock{}}, nil
 }
 
 func isLoopback(host string) bool {
@@ -80,7 +81,7 @@ func (w *transport) Do(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != w.base.Scheme || req.URL.Host != w.base.Host {
 		return nil, &transportError{err: fmt.Errorf("refusing to send a token to %s", req.URL.Host)}
 	}
-	if err := scrubRequest(req, w.scrub); err != nil {
+	if err := scrubRequest(req, w.scrubber()); err != nil {
 		return nil, &transportError{err: err}
 	}
 	resp, err := w.send(req)
@@ -92,7 +93,7 @@ func (w *transport) Do(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// responseDate is the time by the clock of who answered; zero when the answer does not tell it.
+// responseDate is the Date of an answer; zero when it has none.
 func responseDate(h http.Header) time.Time {
 	now, err := http.ParseTime(h.Get("Date"))
 	if err != nil {
@@ -124,8 +125,7 @@ func (w *transport) send(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// normalizeRetryAfter makes a 429 one that the Slack library understands: without a number in Retry-After it would report a
-// plain status.
+// normalizeRetryAfter writes the Retry-After of a 429 in seconds, since the Slack library understands nothing else.
 func normalizeRetryAfter(resp *http.Response) {
 	if resp.StatusCode == http.StatusTooManyRequests {
 		after := retryAfter(resp.Header.Get("Retry-After"), time.Now())
@@ -155,7 +155,7 @@ func (w *transport) postForm(ctx context.Context, method, token string, args url
 	return w.Do(req)
 }
 
-// postResponse posts JSON to a response URL. No token goes with it, and only Slack's own hosts and the InjectAPI's are spoken to.
+// postResponse posts JSON to a response URL, without a token, and only to Slack's own hosts and the API's.
 func (w *transport) postResponse(ctx context.Context, to string, body []byte) error {
 	u, err := url.Parse(to)
 	if err != nil || !w.isTrusted(u) {
@@ -166,7 +166,7 @@ func (w *transport) postResponse(ctx context.Context, to string, body []byte) er
 		return errors.New("the response URL cannot be used")
 	}
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
-	if err := scrubRequest(req, w.scrub); err != nil {
+	if err := scrubRequest(req, w.scrubber()); err != nil {
 		return err
 	}
 	resp, err := w.send(req)
@@ -183,10 +183,10 @@ func (w *transport) postResponse(ctx context.Context, to string, body []byte) er
 	return nil
 }
 
-// slackDomains are Slack's own, with all of their hosts (the Slack library has the same list).
+// slackDomains are Slack's domains (the Slack library has the same list).
 var slackDomains = []string{"slack.com", "slack-gov.com"}
 
-// isTrusted reports an address of Slack's own, or of the InjectAPI.
+// isTrusted reports whether an address is Slack's own, or the API's.
 func (w *transport) isTrusted(u *url.URL) bool {
 	if u.Scheme == w.base.Scheme && strings.EqualFold(u.Host, w.base.Host) {
 		return true

@@ -1,11 +1,14 @@
 package bot
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,7 +17,7 @@ import (
 	"the-loop/threads/chat"
 )
 
-// Upload implements [threads.FileUploader]. It leaves the deadline to its caller: large files take their time.
+// Upload implements [chat.FileUploader]. It leaves the deadline to its caller: large files take their time.
 func (c *Client) Upload(ctx context.Context, f chat.FileUpload, content io.Reader) (id string, err error) {
 	if !c.mayUpload() {
 		return "", missingScopeError(scopeUpload)
@@ -26,7 +29,7 @@ func (c *Client) Upload(ctx context.Context, f chat.FileUpload, content io.Reade
 	return a.str("file_id"), c.uploadBytes(ctx, a.str("upload_url"), content, f.Size)
 }
 
-// Share implements [threads.FileUploader]. Slack does not say where the file came to stand, so the thread is looked at first: without
+// Share implements [chat.FileUploader]. Slack does not say where the file came to stand, so the thread is looked at first: without
 // its root it would be the channel.
 func (c *Client) Share(ctx context.Context, f chat.FileUpload, p chat.Post) error {
 	if err := c.checkMayPost(ctx, p.Channel); err != nil {
@@ -38,7 +41,7 @@ func (c *Client) Share(ctx context.Context, f chat.FileUpload, p chat.Post) erro
 	args := completeUploadArgs(f.ID, f.Name, p.Channel, p.Root)
 	setIf(args, "initial_comment", c.scrubText(p.Text))
 	_, err := c.callWithEffect(ctx, methodUpload, true, args)
-	if errorCode(err) == "file_not_found" {
+	if ErrorCode(err) == "file_not_found" {
 		return c.checkAlreadyShared(ctx, f, p)
 	}
 	return fileError(err)
@@ -63,9 +66,9 @@ func (c *Client) checkRootExists(ctx context.Context, p chat.Post) error {
 func (c *Client) checkAlreadyShared(ctx context.Context, f chat.FileUpload, p chat.Post) error {
 	a, err := c.call(ctx, methodFile, url.Values{"file": {f.ID}})
 	switch {
-	case errorCode(err) == "missing_scope":
+	case ErrorCode(err) == "missing_scope":
 		return &chat.FileError{Why: "I cannot tell whether it was posted, since the Slack app lacks the scope " + scopeFetch}
-	case err != nil && errorCode(err) != "file_not_found":
+	case err != nil && ErrorCode(err) != "file_not_found":
 		return err
 	case err != nil, !a.obj("file").isSharedIn(p.Channel):
 		return fmt.Errorf("%s: %w", methodUpload, chat.ErrNotUploaded)
@@ -84,9 +87,9 @@ func (o rawObject) isSharedIn(channel string) bool {
 	return false
 }
 
-// FindFile implements [threads.FileUploader]. The search begins a minute before since, which is by Slack's clock.
+// FindFile implements [chat.FileUploader]. The search begins a minute before since, which is by Slack's clock.
 func (c *Client) FindFile(ctx context.Context, f chat.FileUpload, p chat.Post, since time.Time) (string, error) {
-	if err := c.ensureIdentified(ctx); err != nil {
+	if err := c.EnsureIdentified(ctx); err != nil {
 		return "", err
 	}
 	args := url.Values{"channel": {p.Channel}, "ts": {p.Root}, "limit": {pageSize}}
@@ -118,7 +121,70 @@ func fileError(err error) error {
 }
 
 func missingScopeError(scope string) error {
-	return &chat.FileError{Why: "the Slack app lacks the scope " + firstNonEmpty(scope, scopeUpload) + "; add it in the app's settings and reinstall the app"}
+	return &chat.FileError{Why: "the Slack app lacks the scope " + cmp.Or(scope, scopeUpload) + "; add it in the app's settings and reinstall the app"}
 }
 
 var _ chat.FileUploader = (*Client)(nil)
+
+// errNoUpload says that the bot may not upload files.
+var errNoUpload = errors.New("the bot may not upload files: the token lacks the scope files:write")
+
+// mayUpload reports whether files can be uploaded, as far as Slack said.
+func (c *Client) mayUpload() bool {
+	return !c.lacksScope(scopeUpload)
+}
+
+// upload posts a file in a thread. errNoUpload when the bot may not.
+func (c *Client) postFile(ctx context.Context, channel, root, name, title string, data []byte) error {
+	if !c.mayUpload() {
+		return errNoUpload
+	}
+	if err := c.checkMayPost(ctx, channel); err != nil {
+		return err
+	}
+	a, err := c.call(ctx, methodUploadURL, url.Values{"filename": {name}, "length": {strconv.Itoa(len(data))}, "alt_txt": {title}})
+	if ErrorCode(err) == "missing_scope" {
+		return errNoUpload
+	}
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*c.timeout)
+	defer cancel()
+	if err := c.uploadBytes(ctx, a.str("upload_url"), bytes.NewReader(data), int64(len(data))); err != nil {
+		return err
+	}
+	_, err = c.call(ctx, methodUpload, completeUploadArgs(a.str("file_id"), title, channel, root))
+	return err
+}
+
+// completeUploadArgs are the arguments that post an uploaded file.
+func completeUploadArgs(id, title, channel, root string) url.Values {
+	files, _ := json.Marshal([]map[string]string{{"id": id, "title": title}}) // strings encode
+	return url.Values{"files": {string(files)}, "channel_id": {channel}, "thread_ts": {root}}
+}
+
+// uploadBytes puts a file's bytes where Slack said. The address is a secret of its own, and no token goes with it.
+func (c *Client) uploadBytes(ctx context.Context, to string, content io.Reader, size int64) error {
+	u, err := url.Parse(to)
+	if err != nil || !c.transport.isTrusted(u) {
+		return errors.New("refusing to upload to an address that is not Slack's")
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, content)
+	if err != nil {
+		return errors.New("the address for the upload cannot be used")
+	}
+	req.ContentLength = size
+	req.Header.Set("Content-Type", "application/octet-stream")
+	resp, err := c.transport.send(req)
+	if err != nil {
+		return fmt.Errorf("upload: %w", withoutURL(err))
+	}
+	switch status := resp.StatusCode; {
+	case status == http.StatusOK:
+		return nil
+	case status/100 == 4 && status != http.StatusTooManyRequests && status != http.StatusRequestTimeout:
+		return &chat.FileError{Why: "Slack refuses it (" + resp.Status + ")"} // the address is a fresh one
+	}
+	return fmt.Errorf("upload: %s", resp.Status)
+}

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"the-loop/sessions/loop"
 	"the-loop/threads/chat"
 )
 
@@ -66,7 +67,7 @@ func (r *threadReader) request(t readableThread, urgent bool, active time.Time) 
 		r.requests[t] = w
 	}
 	w.urgent, w.active = w.urgent || urgent, active
-	wake(r.wakeup)
+	loop.Wake(r.wakeup)
 }
 
 // requestFresh has a thread read from now on: a read that is under way does not count.
@@ -91,20 +92,13 @@ func (r *threadReader) pendingCount() int {
 	return len(r.requests)
 }
 
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 // run reads until ctx ends.
 func (r *threadReader) run(ctx context.Context) {
 	slots := make(chan struct{}, readsAtOnce)
 	for {
 		t, wait := r.pick()
 		if t == nil {
-			if !r.sleep(ctx, wait) {
+			if !loop.Wait(ctx, r.wakeup, wait) {
 				return
 			}
 			continue
@@ -121,19 +115,6 @@ func (r *threadReader) run(ctx context.Context) {
 			return
 		}
 	}
-}
-
-// sleep waits until there may be something to read. False: ctx ended.
-func (r *threadReader) sleep(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-r.wakeup:
-	case <-timer.C:
-	}
-	return true
 }
 
 // pick returns the most urgent thread that may be read now, or how long to wait.
@@ -219,7 +200,7 @@ func (r *threadReader) readPages(ctx context.Context, b Binding) (all []chat.Rep
 func (r *threadReader) finish(t readableThread, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	defer wake(r.wakeup)
+	defer loop.Wake(r.wakeup)
 	w := r.requests[t]
 	switch {
 	case w == nil:

@@ -3,6 +3,7 @@ package threads
 import (
 	"context"
 	"sync"
+	"the-loop/sessions/loop"
 	"time"
 )
 
@@ -81,13 +82,4 @@ func (g *goroutines) isStopping() bool {
 }
 
 // sleep waits for d. False: the manager stops.
-func (g *goroutines) sleep(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-g.watchCtx.Done():
-		return false
-	}
-}
+func (g *goroutines) sleep(d time.Duration) bool { return loop.Sleep(g.watchCtx, d) }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"the-loop/sessions"
+	"the-loop/sessions/loop"
 	"the-loop/threads/chat"
 )
 
@@ -94,7 +95,7 @@ func (r *receipts) markDirty(t receiptThread) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dirty[t] = true
-	wake(r.wakeup)
+	loop.Wake(r.wakeup)
 }
 
 // retryChannel ends the pause of a channel.
@@ -102,7 +103,7 @@ func (r *receipts) retryChannel(channel string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.closedChannels, channel)
-	wake(r.wakeup)
+	loop.Wake(r.wakeup)
 }
 
 // reactionChange is one reaction to add or to remove.
@@ -116,22 +117,14 @@ type reactionChange struct {
 
 // run works until ctx ends.
 func (r *receipts) run(ctx context.Context) {
-	for {
+	loop.Run(ctx, r.wakeup, func(ctx context.Context) time.Duration {
 		c, wait := r.pick(ctx)
 		if c == nil {
-			timer := time.NewTimer(wait)
-			select {
-			case <-ctx.Done():
-				timer.Stop()
-				return
-			case <-r.wakeup:
-			case <-timer.C:
-			}
-			timer.Stop()
-			continue
+			return wait
 		}
 		r.apply(ctx, *c)
-	}
+		return 0
+	})
 }
 
 // pick finds the next change: an addition if there is any that can be made now, else a removal.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"the-loop/sessions"
+	"the-loop/sessions/loop"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 )
@@ -80,7 +81,7 @@ func (k *statusLoop) setCheckAt(t statusThread, due time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.checkAt[t] = due
-	wake(k.wakeup)
+	loop.Wake(k.wakeup)
 }
 
 // onConnected has the workspace tried again for statuses.
@@ -98,30 +99,19 @@ func (k *statusLoop) requestAll() {
 	for t := range k.checkAt {
 		k.checkAt[t] = time.Time{}
 	}
-	wake(k.wakeup)
+	loop.Wake(k.wakeup)
 }
 
 // run works until ctx ends.
 func (k *statusLoop) run(ctx context.Context) {
-	for {
+	loop.Run(ctx, k.wakeup, func(ctx context.Context) time.Duration {
 		t, wait := k.pick()
-		if t != nil {
-			k.process(ctx, t)
-			if ctx.Err() != nil {
-				return
-			}
-			continue
+		if t == nil {
+			return wait
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-k.wakeup:
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
+		k.process(ctx, t)
+		return 0
+	})
 }
 
 // pick takes the thread that has been due for the longest, or says how long to wait.

@@ -36,7 +36,7 @@ func TestAWorkspaceTakesEveryPage(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, page := range render.Markdown(string(text)) {
-			m, err := render.Post{Text: page.Text, Nonce: "n"}.Render()
+			m, err := render.Post{Text: page.Text}.Render()
 			if err != nil {
 				t.Fatal(err)
 			}

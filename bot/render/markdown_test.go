@@ -309,7 +309,7 @@ func checkPage(t rapid.TB, p Page, limit int) {
 	if limit > MaxSection {
 		return
 	}
-	m, err := Post{Text: p.Text, Nonce: "n"}.Render()
+	m, err := Post{Text: p.Text}.Render()
 	if err != nil || len(m.Blocks) != 1 || m.Fallback != p.Text {
 		t.Fatalf("as a post: %d blocks, %v", len(m.Blocks), err)
 	}

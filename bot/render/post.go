@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/slack-go/slack"
+
+	"the-loop/threads/chat"
 )
 
 // Slack's limits on one message.
@@ -19,29 +21,43 @@ const (
 	maxActionID = 255
 )
 
-// MetadataEvent is the event type of the metadata that our messages carry.
-const MetadataEvent = "the_loop"
-
-// NoncePrefix begins the id of a message's first block; the nonce follows. It travels there as well as in the metadata,
-// which Slack may keep from an app that has no scope to read metadata.
-const NoncePrefix = "the_loop."
-
 // Post is what a message says: text with Slack's marks, and choices under it.
 type Post struct {
 	Text    string
 	Buttons []Button
-	Session string // Record.ID; travels as metadata
-	Nonce   string // travels as metadata
 }
 
 // Button is a choice under a message. Style is "", "primary" or "danger".
-type Button struct{ Label, Action, Value, Style string }
+type Button = chat.Button
 
 // Message is a post in Slack's terms.
 type Message struct {
 	Fallback string // what notifications and screen readers show
 	Blocks   []slack.Block
-	Metadata slack.SlackMetadata
+}
+
+// Renderer renders posts and ephemeral messages for the client of Slack's Web API.
+type Renderer struct{}
+
+// RenderPost returns the fallback text and the blocks of a post.
+func (Renderer) RenderPost(p chat.Post) (text string, blocks []slack.Block, err error) {
+	post := Post{Text: p.Text, Buttons: p.Buttons}
+	render := post.Render
+	if p.Plain {
+		render = post.Plain
+	}
+	m, err := render()
+	return m.Fallback, m.Blocks, err
+}
+
+// RenderEphemeral returns the text and the blocks of a message that one member sees. It has blocks only where a text alone would
+// not do.
+func (Renderer) RenderEphemeral(text string, buttons []Button) (string, []slack.Block, error) {
+	if len(buttons) == 0 && Cut(text, MaxText) == text {
+		return text, nil, nil
+	}
+	m, err := Post{Text: text, Buttons: buttons}.Render()
+	return m.Fallback, m.Blocks, err
 }
 
 // Render makes a message of a post. A text of more than MaxMessage characters is cut, and says so: whoever has that
@@ -50,13 +66,10 @@ func (p Post) Render() (Message, error) {
 	if strings.TrimSpace(p.Text) == "" {
 		return Message{}, errors.New("a message without text")
 	}
-	m := Message{Fallback: Cut(p.Text, MaxText), Metadata: p.metadata()}
-	for i, part := range sections(p.Text) {
+	m := Message{Fallback: Cut(p.Text, MaxText)}
+	for _, part := range sections(p.Text) {
 		block := slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, part, false, true), nil, nil)
 		block.Expand = true // Slack folds long ones otherwise (NousResearch/hermes-agent#95565)
-		if i == 0 && p.Nonce != "" {
-			block.BlockID = NoncePrefix + p.Nonce
-		}
 		m.Blocks = append(m.Blocks, block)
 	}
 	actions, err := actionsOf(p.Buttons)
@@ -85,7 +98,7 @@ func (p Post) Plain() (Message, error) {
 	if len(p.Buttons) > 0 {
 		text += "\n(Slack refused this message with its buttons.)"
 	}
-	return Message{Fallback: text, Metadata: p.metadata()}, nil
+	return Message{Fallback: text}, nil
 }
 
 const cutNote = "\n… (cut: the message is longer than Slack shows)"
@@ -101,14 +114,6 @@ func sections(text string) []string {
 		}
 	}
 	return parts
-}
-
-func (p Post) metadata() slack.SlackMetadata {
-	payload := map[string]any{"nonce": p.Nonce}
-	if p.Session != "" {
-		payload["session"] = p.Session
-	}
-	return slack.SlackMetadata{EventType: MetadataEvent, EventPayload: payload}
 }
 
 func actionsOf(buttons []Button) (slack.Block, error) {

@@ -37,7 +37,7 @@ func TestR3_2_RotationsAreRendered(t *testing.T) {
 		{Drift: sessions.Drift{Configured: true, Problem: "open /x/env: no such file"}},
 		{},
 	} {
-		m, err := Post{Text: r.Text(), Buttons: r.Buttons(), Nonce: "n"}.Render()
+		m, err := Post{Text: r.Text(), Buttons: r.Buttons()}.Render()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -59,7 +59,7 @@ func TestRotationsStayWithinSlacksLimits(t *testing.T) {
 		rolled = append(rolled, sessions.RestartRow{Ref: rows[i].Ref, Outcome: sessions.OutcomeFailed, Detail: strings.Repeat("<", 5000)})
 	}
 	r := Rotation{Drift: drift(rows...), Rows: rolled}
-	m, err := Post{Text: r.Text(), Buttons: r.Buttons(), Nonce: "n"}.Render()
+	m, err := Post{Text: r.Text(), Buttons: r.Buttons()}.Render()
 	if err != nil || !strings.Contains(r.Text(), "… and 460 more") || !strings.Contains(r.Text(), "and 488 more") {
 		t.Errorf("%d blocks, %v", len(m.Blocks), err)
 	}

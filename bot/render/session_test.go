@@ -35,7 +35,7 @@ func TestSessionsAreAnnouncedWithTheirButtons(t *testing.T) {
 	t.Parallel()
 	var posts []Message
 	for _, r := range rows {
-		m, err := Post{Text: Announcement(r), Buttons: Buttons(r), Session: r.ID, Nonce: "n"}.Render()
+		m, err := Post{Text: Announcement(r), Buttons: Buttons(r)}.Render()
 		if err != nil {
 			t.Fatal(err)
 		}

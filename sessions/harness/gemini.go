@@ -11,12 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
 
 // GeminiName is Gemini CLI's name in the configuration.
@@ -94,7 +94,7 @@ func (g Gemini) inspectPane(talk sessions.Conversation) (geminiPane, error) {
 	home := g.Home
 	for _, p := range processes {
 		if id := p.flagValue("--session-id", "--resume"); sessions.ValidConversation(id) {
-			r.startID, r.hasPrompt, home = id, p.flagValue(geminiPromptFlag) != "", orDefault(p.env["HOME"], home)
+			r.startID, r.hasPrompt, home = id, p.flagValue(geminiPromptFlag) != "", orDefault(p.Env["HOME"], home)
 			break
 		}
 	}
@@ -153,7 +153,7 @@ func (r geminiPane) readLog() ([]geminiLogEntry, error) {
 	return ours, nil
 }
 
-// Offset is how many texts the log has, as "conversation@number". A [sessions.HeldError] until the first message is there, and
+// Offset is how many texts the log has. A [sessions.HeldError] until the first message is there, and
 // for a moment after /clear: what is pasted then is lost with the old screen.
 func (g Gemini) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
 	r, err := g.inspectPane(talk)
@@ -171,23 +171,22 @@ func (g Gemini) Offset(_ context.Context, talk sessions.Conversation) (sessions.
 	if n := len(entries); n > 0 && isClear(entries[n-1]) && time.Since(entries[n-1].At) < maxClearDelay {
 		return "", &sessions.HeldError{State: sessions.ViewStarting} // it empties the box once more (0.61.0)
 	}
-	return sessions.Offset(r.startID + "@" + strconv.Itoa(len(entries))), nil
+	return transcript.Encode(geminiOffset{Since: time.Now(), Conversation: talk.ID, StartID: r.startID, Logged: len(entries)}), nil
 }
 
 func isClear(e geminiLogEntry) bool { return strings.HasPrefix(strings.TrimSpace(e.Message), "/clear") }
 
 // Accepted looks in the log for a text after the place. A log that is just being written is no evidence yet.
 func (g Gemini) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
-	id, at, _ := strings.Cut(string(since), "@")
-	n, err := strconv.Atoi(at)
-	if err != nil || n < 0 || !sessions.ValidConversation(id) {
-		return false, fmt.Errorf("%q is no offset in gemini's log", since)
+	from, err := parseGeminiOffset(since)
+	if err != nil || !sessions.ValidConversation(from.StartID) {
+		return false, transcript.InvalidOffset(since)
 	}
 	r, err := g.inspectPane(talk)
 	if err != nil {
 		return false, err
 	}
-	r.startID = id
+	r.startID = from.StartID
 	entries, err := r.readLog()
 	if broken := (*json.SyntaxError)(nil); errors.As(err, &broken) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return false, nil
@@ -195,11 +194,12 @@ func (g Gemini) Accepted(_ context.Context, talk sessions.Conversation, since se
 	if err != nil {
 		return false, err
 	}
+	n := from.Logged
 	if n > len(entries) {
 		n = 0 // it put a log away that it could not read, and began another one
 	}
 	for _, e := range entries[n:] {
-		if matchesSum(e.Message, sum) {
+		if sessions.Fingerprint(e.Message) == sum {
 			return true, nil
 		}
 	}
@@ -244,7 +244,7 @@ func (r geminiPane) conversationBegunAt(at time.Time) string {
 			ID    string    `json:"sessionId"`
 			Began time.Time `json:"startTime"`
 		}
-		if decodeFirstLine(file, &head) != nil || head.ID == r.startID || head.Began.Before(at.Add(-time.Second)) || head.Began.After(at.Add(maxClearDelay)) {
+		if transcript.DecodeFirstLine(file, &head) != nil || head.ID == r.startID || head.Began.Before(at.Add(-time.Second)) || head.Began.After(at.Add(maxClearDelay)) {
 			continue
 		}
 		if found != "" && found != head.ID {

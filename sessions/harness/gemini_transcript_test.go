@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
 
 // Lines as Gemini CLI 0.61.0 writes them, shortened. The talk has a text before a tool, an error, a cancelled turn, and what is
@@ -64,7 +65,7 @@ func TestGeminisMessagesAreTheSameWheneverTheyAreRead(t *testing.T) {
 			t.Fatal(err) // nobody has said /clear lately: the processes need not be looked at
 		}
 		whole := strings.Join(geminiTranscript(), "\n") + "\n"
-		begin := sessions.TranscriptBatch{Next: sessions.Offset(geminiCursor{Since: talk.Started, Conversation: conversationA, Dir: dir, LogSeen: talk.Started.UnixNano()}.String())}
+		begin := sessions.TranscriptBatch{Next: transcript.Encode(geminiOffset{Since: talk.Started, Conversation: conversationA, Dir: dir, LogSeen: talk.Started.UnixNano()})}
 		told := begin
 		var all []sessions.AgentMessage
 		for at := 0; at < len(whole); {

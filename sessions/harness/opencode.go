@@ -4,14 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
+	"the-loop/sessions/process"
 )
 
 // OpenCodeName is OpenCode's name in the configuration.
@@ -73,8 +73,8 @@ type openCodePane struct {
 func (o OpenCode) inspectPane(session string) (openCodePane, bool) {
 	processes, _ := paneProcesses(session)
 	for _, p := range processes {
-		binary, err := os.Readlink(filepath.Join(p.dir, "exe"))
-		if err == nil && strings.HasPrefix(filepath.Base(binary), "opencode") {
+		binary := process.System().Executable(p.PID)
+		if strings.HasPrefix(filepath.Base(binary), "opencode") {
 			return openCodePane{process: p, binary: binary, prompt: p.flagValue("--prompt")}, true
 		}
 	}
@@ -83,7 +83,7 @@ func (o OpenCode) inspectPane(session string) (openCodePane, bool) {
 
 // historyFile is where the submitted texts of all its sessions are, without their sessions.
 func (r openCodePane) historyFile() string {
-	state := orDefault(r.process.env["XDG_STATE_HOME"], filepath.Join(r.process.env["HOME"], ".local", "state"))
+	state := orDefault(r.process.Env["XDG_STATE_HOME"], filepath.Join(r.process.Env["HOME"], ".local", "state"))
 	return filepath.Join(state, "opencode", "prompt-history.jsonl")
 }
 
@@ -128,7 +128,7 @@ func (o OpenCode) TrackConversation(ctx context.Context, talk sessions.Conversat
 	var began []string
 	for _, t := range texts {
 		switch {
-		case r.prompt != "" && matchesSum(t.Text, sessions.Fingerprint(r.prompt)):
+		case r.prompt != "" && sessions.Fingerprint(t.Text) == sessions.Fingerprint(r.prompt):
 			return t.Conversation, nil
 		case !slices.Contains(began, t.Conversation):
 			began = append(began, t.Conversation)
@@ -150,7 +150,7 @@ func resolveFolder(dir string) string {
 // Offset is now, in milliseconds. A [sessions.HeldError] until the first message has been there for a moment: what is typed
 // into the first screen goes away with it.
 func (o OpenCode) Offset(ctx context.Context, talk sessions.Conversation) (sessions.Offset, error) {
-	now := sessions.Offset(strconv.FormatInt(time.Now().UnixMilli(), 10))
+	now := transcript.Encode(openCodeOffset{Since: time.Now()})
 	r, ok := o.inspectPane(talk.Session)
 	if !ok || r.prompt == "" || time.Since(talk.Started) > openCodeStartTimeout {
 		return now, nil
@@ -161,7 +161,7 @@ func (o OpenCode) Offset(ctx context.Context, talk sessions.Conversation) (sessi
 	}
 	prompt := sessions.Fingerprint(r.prompt)
 	if slices.ContainsFunc(texts, func(t openCodeText) bool {
-		return matchesSum(t.Text, prompt) && time.Since(time.UnixMilli(t.At)) > openCodePromptDelay
+		return sessions.Fingerprint(t.Text) == prompt && time.Since(time.UnixMilli(t.At)) > openCodePromptDelay
 	}) {
 		return now, nil
 	}
@@ -171,23 +171,23 @@ func (o OpenCode) Offset(ctx context.Context, talk sessions.Conversation) (sessi
 // Accepted asks the database once the history has the text. The history alone proves nothing: it is common to all sessions, has
 // no times, leaves repetitions out, and has drafts that were cleared.
 func (o OpenCode) Accepted(ctx context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
-	from, err := strconv.ParseInt(string(since), 10, 64)
+	from, err := parseOpenCodeOffset(since)
 	if err != nil {
-		return false, fmt.Errorf("%q is no offset in opencode's database", since)
+		return false, err
 	}
 	r, ok := o.inspectPane(talk.Session)
 	if !ok {
 		return false, nil
 	}
-	found := r.prompt != "" && matchesSum(r.prompt, sum) // what it was started with is not in the history
-	if _, err := readLines(r.historyFile(), 0, func(line []byte) { found = found || matchesSum(parseOpenCodeHistoryLine(line), sum) }); err != nil {
+	found := r.prompt != "" && sessions.Fingerprint(r.prompt) == sum // what it was started with is not in the history
+	if _, err := transcript.ReadLines(r.historyFile(), 0, func(line []byte) { found = found || sessions.Fingerprint(parseOpenCodeHistoryLine(line)) == sum }); err != nil {
 		return false, fmt.Errorf("read opencode's history: %w", err)
 	}
 	if !found {
 		return false, nil
 	}
-	texts, err := r.userTexts(ctx, resolveFolder(talk.Cwd), from)
-	return slices.ContainsFunc(texts, func(t openCodeText) bool { return matchesSum(t.Text, sum) }), err
+	texts, err := r.userTexts(ctx, resolveFolder(talk.Cwd), from.Since.UnixMilli())
+	return slices.ContainsFunc(texts, func(t openCodeText) bool { return sessions.Fingerprint(t.Text) == sum }), err
 }
 
 // parseOpenCodeHistoryLine is a text of the history, with what was pasted in the place of its stand-in.

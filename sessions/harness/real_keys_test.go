@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"the-loop/sessions"
+	"the-loop/sessions/core"
+	"the-loop/sessions/harness/screen"
 )
 
 // testKeysAtDialog presses every key at a dialog but those that turn it down: those that the harness calls harmless leave it open,
@@ -13,7 +15,7 @@ import (
 func (s *agentEnv) testKeysAtDialog(marker string) {
 	s.Helper()
 	traits := s.harness.Capabilities()
-	for _, key := range sessions.KeyNames() {
+	for _, key := range core.KeyNames() {
 		if slices.Contains(traits.DenyKeys, key) {
 			continue
 		}
@@ -51,9 +53,9 @@ func TestRealClaudesModeIsSwitchedOnlyByAnActor(t *testing.T) {
 // footer is the last line of the screen, which names the mode.
 func (s *agentEnv) footer() string {
 	s.Helper()
-	screen, err := s.term.Capture(s.Context(), s.record().Target())
+	shown, err := s.term.Capture(s.Context(), s.record().Target())
 	if err != nil {
 		s.Fatal(err)
 	}
-	return lastLines(screenLines(screen), 1)[0]
+	return screen.LastLines(screen.Lines(shown), 1)[0]
 }

@@ -13,8 +13,11 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/sessions/eventlog/eventlogtest"
 	"the-loop/sessions/harness/harnesstest"
+	"the-loop/sessions/harness/report"
+	"the-loop/sessions/harness/screen"
 	"the-loop/sessions/registry"
 	"the-loop/sessions/tmux"
 	"the-loop/sessions/tmux/tmuxtest"
@@ -23,7 +26,7 @@ import (
 // agentEnv is one real agent in a real tmux with a core above it, a home of its own and a model on loopback.
 type agentEnv struct {
 	*testing.T
-	core    *sessions.Core
+	core    *core.Core
 	term    *tmux.Tmux
 	store   *registry.Registry
 	model   *harnesstest.Model
@@ -64,10 +67,10 @@ func (s *agentEnv) newCore(h sessions.Harness, env map[string]string) {
 		s.probe = 2 * time.Second
 	}
 	s.store = registry.New(s.root)
-	s.core = sessions.New(sessions.Options{Terminal: s.term, Store: s.store, Sink: &eventlogtest.Recorder{}, Harnesses: NewSet(h).Get,
-		Reports: Reports{Dir: filepath.Join(s.root, "reports"), PermissionDir: filepath.Join(s.root, "run", "ask")},
-		Config: func() sessions.Config {
-			return sessions.Config{Enabled: true, Declared: []sessions.Definition{s.def}, RemainOnExit: true, Resume: true,
+	s.core = core.New(core.Options{Terminal: s.term, Store: s.store, Sink: &eventlogtest.Recorder{}, Harnesses: NewSet(h).Get,
+		Reports: report.Reader{Dir: filepath.Join(s.root, "reports"), PermissionDir: filepath.Join(s.root, "run", "ask")},
+		Config: func() core.Config {
+			return core.Config{Enabled: true, Declared: []sessions.Definition{s.def}, RemainOnExit: true, Resume: true,
 				Probe: s.probe, KillGrace: 5 * time.Second, Env: func() (sessions.EnvFile, error) {
 					return sessions.EnvFile{Configured: true, Values: s.env}, nil
 				}}
@@ -112,11 +115,11 @@ func (s *agentEnv) screen() string {
 	if err != nil {
 		return err.Error()
 	}
-	screen, err := s.term.Capture(context.WithoutCancel(s.Context()), rec.Target())
+	shown, err := s.term.Capture(context.WithoutCancel(s.Context()), rec.Target())
 	if err != nil {
 		return err.Error()
 	}
-	return strings.Join(lastLines(screenLines(screen), 60), "\n")
+	return strings.Join(screen.LastLines(screen.Lines(shown), 60), "\n")
 }
 
 // seen is what the harness makes of the screen, and where the cursor is.
@@ -126,22 +129,22 @@ func (s *agentEnv) describeView() string {
 	if err != nil {
 		return err.Error()
 	}
-	screen, err := s.term.Capture(ctx, rec.Target())
+	shown, err := s.term.Capture(ctx, rec.Target())
 	if err != nil {
 		return err.Error()
 	}
-	view := s.harness.Capabilities().ParseScreen(screen)
-	return fmt.Sprintf("it is %s, with %q in the box, the cursor at %d,%d", view.State, view.Box, screen.CursorX, screen.CursorY)
+	view := s.harness.Capabilities().ParseScreen(shown)
+	return fmt.Sprintf("it is %s, with %q in the box, the cursor at %d,%d", view.State, view.Box, shown.CursorX, shown.CursorY)
 }
 
 // view is the screen as the harness reads it.
 func (s *agentEnv) view() sessions.View {
 	s.Helper()
-	screen, err := s.term.Capture(s.Context(), s.record().Target())
+	shown, err := s.term.Capture(s.Context(), s.record().Target())
 	if err != nil {
 		s.Fatal(err)
 	}
-	return s.harness.Capabilities().ParseScreen(screen)
+	return s.harness.Capabilities().ParseScreen(shown)
 }
 
 // waitUntil waits for a condition, and shows the screen when it does not come.

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 	"the-loop/sessions/harness/smallagent"
+	"the-loop/sessions/harness/transcript"
 )
 
 // SmallAgentName is the small agent's name in the configuration.
@@ -49,11 +51,11 @@ func (a SmallAgent) Command(l sessions.Launch) (sessions.Command, error) {
 	}
 	argv := append(slices.Clone(a.Argv), "--dir", a.Dir, flag, l.Conversation)
 	if l.Session != "" && len(a.Hook) > 0 { // otherwise it is only asked what would run
-		report, err := ReportPath(a.ReportDir, l.Session)
+		reportFile, err := report.Path(a.ReportDir, l.Session)
 		if err != nil {
 			return sessions.Command{}, err
 		}
-		argv = append(argv, "--hook", shellCommandLine(append(slices.Clone(a.Hook), report, a.PermissionDir)))
+		argv = append(argv, "--hook", shellescape.QuoteCommand(append(slices.Clone(a.Hook), reportFile, a.PermissionDir)))
 	}
 	argv = append(argv, l.Args...)
 	if l.Prompt != "" {
@@ -80,24 +82,23 @@ func (a SmallAgent) ParseScreen(s sessions.Screen) sessions.View {
 	return view
 }
 
-// Offset is the end of the record, as "conversation@offset". A conversation that /clear ended goes on in another one.
+// Offset is the end of the record. A conversation that /clear ended goes on in another one.
 func (a SmallAgent) Offset(_ context.Context, c sessions.Conversation) (sessions.Offset, error) {
 	id, offset, err := a.eachEntry(c.ID, 0, func(smallagent.Entry) {})
 	if err != nil {
 		return "", err
 	}
-	return sessions.Offset(fmt.Sprintf("%s@%d", id, offset)), nil
+	return transcript.Encode(smallAgentOffset{Cursor: transcript.Cursor{Recorded: c.ID, Conversation: id, Offset: offset}}), nil
 }
 
 // Accepted looks for a message with that sum after place.
 func (a SmallAgent) Accepted(_ context.Context, _ sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
-	id, at, ok := strings.Cut(string(since), "@")
-	offset, err := strconv.ParseInt(at, 10, 64)
-	if !ok || err != nil || !sessions.ValidConversation(id) {
-		return false, fmt.Errorf("%q is no offset in a transcript", since)
+	from, err := parseSmallAgentOffset(since)
+	if err != nil {
+		return false, err
 	}
 	found := false
-	_, _, err = a.eachEntry(id, offset, func(e smallagent.Entry) {
+	_, _, err = a.eachEntry(from.Conversation, from.Offset, func(e smallagent.Entry) {
 		switch e.Type {
 		case smallagent.TypeUser, smallagent.TypeCommand, smallagent.TypeShell:
 			found = found || sessions.Fingerprint(e.Text) == sum

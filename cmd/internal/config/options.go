@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 
 	"the-loop/bot"
+	"the-loop/bot/command"
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/sessions/envstate"
 	"the-loop/sessions/eventlog"
 	"the-loop/sessions/harness"
@@ -23,11 +25,11 @@ func (c *Config) chatService() string {
 
 // SessionsConfig is what the core asks of the configuration. own are the variables that every pane gets whatever the env file
 // says.
-func (c *Config) SessionsConfig(own map[string]string) sessions.Config {
+func (c *Config) SessionsConfig(own map[string]string) core.Config {
 	t := c.Routing.Tmux
-	s := sessions.Config{Enabled: c.Standing.Enabled, RemainOnExit: t.RemainOnExit, Resume: t.ResumeOnRespawn,
+	s := core.Config{Enabled: c.Standing.Enabled, RemainOnExit: t.RemainOnExit, Resume: t.ResumeOnRespawn,
 		Probe: t.ResumeProbe, KillGrace: t.HarnessKillGrace, Env: c.readEnvFile, OwnEnv: own, ChatService: c.chatService(),
-		Defaults: sessions.Defaults{Harness: c.Routing.DefaultHarness, HarnessArgs: c.Routing.HarnessArgs, Cwd: c.Routing.SpawnWorkdir}}
+		Defaults: core.Defaults{Harness: c.Routing.DefaultHarness, HarnessArgs: c.Routing.HarnessArgs, Cwd: c.Routing.SpawnWorkdir}}
 	for _, d := range c.Standing.Sessions {
 		s.Declared = append(s.Declared, d.definition())
 	}
@@ -86,7 +88,7 @@ func (c *Config) EventLogOptions() eventlog.Options {
 func (c *Config) BotConfig(suspended bool) bot.Config {
 	r := c.Slack.Receipts
 	return bot.Config{Channel: c.Slack.Channel, AllowShared: c.Slack.AllowSharedChannels, Users: c.Slack.AuthorizedUsers,
-		Create:         bot.Limits{CwdRoots: c.Slack.Create.CwdRoots, Harnesses: c.Slack.Create.Harnesses},
+		Create:         command.Limits{CwdRoots: c.Slack.Create.CwdRoots, Harnesses: c.Slack.Create.Harnesses},
 		DefaultHarness: c.Routing.DefaultHarness, DefaultCwd: c.Routing.SpawnWorkdir,
 		Suspended: suspended, Settings: threads.Settings{MaxAge: c.Slack.CatchUpMaxAge, Answers: threads.Answers(c.Slack.Replies), MaxFile: c.Slack.FileMaxBytes, Emoji: map[threads.Mark]string{
 			threads.MarkReceived: r.Received, threads.MarkTyped: r.Typed, threads.MarkAccepted: r.Accepted,

@@ -1,0 +1,37 @@
+package bot
+
+import (
+	"slices"
+
+	"the-loop/bot/render"
+	"the-loop/sessions"
+)
+
+// NewSlackClient returns a client that renders and cleans texts as the bot does. Renderer, text rules and scopes are set here.
+func NewSlackClient(o ClientOptions) (*Client, error) {
+	o.Renderer = render.Renderer{}
+	o.Text = TextRules{DisplayName: sessions.DisplayName, Handle: sessions.Handle, Clean: sessions.Clean}
+	o.Scopes = RequiredScopes()
+	return NewClient(o)
+}
+
+// scrubber removes secrets with a function for texts.
+type scrubber func(text string) string
+
+// Scrub implements [slack.Scrubber].
+func (s scrubber) Scrub(text string) string { return s(text) }
+
+// ScrubJSON implements [slack.Scrubber].
+func (s scrubber) ScrubJSON(data []byte, isMachineField func(key string) bool) []byte {
+	return sessions.ScrubJSON(data, s, isMachineField)
+}
+
+// clientHooks are what the client asks and tells the bot.
+func (b *Bot) clientHooks() Hooks {
+	h := Hooks{CheckPost: b.sharing.check, OnTokenChange: b.onTokenChange,
+		IsListed: func(id string) bool { return slices.Contains(b.o.Config().Users, id) }}
+	if b.o.Scrub != nil {
+		h.Scrubber = scrubber(b.o.Scrub)
+	}
+	return h
+}
