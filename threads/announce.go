@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 )
@@ -114,14 +115,14 @@ func (an *announcer) ensureThread(a AnnounceRequest) *thread {
 	if t := an.index.of(a.ID); t != nil {
 		return t
 	}
-	t := newThread(an.services, an.loops, Binding{ID: a.ID, Ref: a.Ref, Channel: a.Channel})
+	t := newThread(an.services, an.loops, binding.Binding{ID: a.ID, Ref: a.Ref, Channel: a.Channel})
 	t.relay.transcriptSynced = true
 	an.index.put(t)
 	return t
 }
 
 // reconcile finds out whether an earlier try to post came through, and posts only when it did not.
-func (an *announcer) reconcile(ctx context.Context, t *thread, b Binding, a AnnounceRequest) error {
+func (an *announcer) reconcile(ctx context.Context, t *thread, b binding.Binding, a AnnounceRequest) error {
 	c := an.current(t, b, chat.Post{Channel: b.Channel, Nonce: b.Announcement.Nonce})
 	if err := c.Find(ctx); err != nil {
 		return fmt.Errorf("announce %s: %w", a.Ref, err)
@@ -138,7 +139,7 @@ func (an *announcer) post(ctx context.Context, t *thread, a AnnounceRequest) err
 	p.Channel, p.Root, p.Nonce, p.Session = a.Channel, "", rand.Text(), t.sessionID
 	since := an.now()
 	t.call(ctx, func(context.Context) { t.relay.begin(a.Started) })
-	c := an.current(t, Binding{Announcement: Announcement{Since: since}}, p)
+	c := an.current(t, binding.Binding{Announcement: binding.Announcement{Since: since}}, p)
 	if err := c.Ensure(ctx); err != nil {
 		return fmt.Errorf("announce %s: %w", a.Ref, err)
 	}
@@ -146,7 +147,7 @@ func (an *announcer) post(ctx context.Context, t *thread, a AnnounceRequest) err
 }
 
 // refresh edits an announcement that no longer shows what is true.
-func (an *announcer) refresh(ctx context.Context, t *thread, b Binding, p chat.Post) error {
+func (an *announcer) refresh(ctx context.Context, t *thread, b binding.Binding, p chat.Post) error {
 	p.Channel, p.Root, p.Nonce, p.Session = b.Channel, "", b.Announcement.Nonce, t.sessionID
 	err := an.current(t, b, p).Show(ctx)
 	switch {
@@ -160,7 +161,7 @@ func (an *announcer) refresh(ctx context.Context, t *thread, b Binding, p chat.P
 }
 
 // current is the announcement as a message that is posted once. Only the intent to post must be stored.
-func (an *announcer) current(t *thread, b Binding, p chat.Post) *outbox.Current {
+func (an *announcer) current(t *thread, b binding.Binding, p chat.Post) *outbox.Current {
 	return &outbox.Current{Chat: an.chat, Post: p, State: outbox.State{TS: b.Root, Since: b.Announcement.Since, MaybePosted: b.Announcement.Tried, Shown: b.Announcement.Shown},
 		Store: func(ctx context.Context, s outbox.State) error {
 			err, ok := call(ctx, t.actor, func(ctx context.Context) error { return t.storeAnnouncement(ctx, p, s) })
@@ -182,7 +183,7 @@ func (t *thread) storeAnnouncement(ctx context.Context, p chat.Post, s outbox.St
 	case s.TS != "": // it was deleted meanwhile
 	case s.MaybePosted:
 		t.b.Channel = p.Channel
-		t.b.Announcement = Announcement{Nonce: p.Nonce, Since: s.Since, Tried: true}
+		t.b.Announcement = binding.Announcement{Nonce: p.Nonce, Since: s.Since, Tried: true}
 		return t.save()
 	default:
 		t.b.Announcement.Tried = false
@@ -192,7 +193,7 @@ func (t *thread) storeAnnouncement(ctx context.Context, p chat.Post, s outbox.St
 }
 
 // pendingAnnouncement reports whether an announcement in that channel may have been posted without our knowing.
-func (t *thread) pendingAnnouncement(ctx context.Context, channel string) (Announcement, bool) {
+func (t *thread) pendingAnnouncement(ctx context.Context, channel string) (binding.Announcement, bool) {
 	b, ok := t.snapshot(ctx)
 	return b.Announcement, ok && b.Root == "" && b.Announcement.Tried && b.Channel == channel
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"the-loop/sessions/loop"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -21,14 +22,14 @@ const (
 
 // readableThread is a thread as the reader needs it.
 type readableThread interface {
-	readPosition(ctx context.Context) (from Binding, number int, ok bool)
+	readPosition(ctx context.Context) (from binding.Binding, number int, ok bool)
 	applyRead(number int, from string, replies []chat.Reply, now time.Time)
 	rootGone()
 }
 
 // channelFinder finds the channel of a thread whose own is not known any more; pace waits before each call of the service.
 type channelFinder interface {
-	findChannel(ctx context.Context, b Binding, pace func(context.Context) error)
+	findChannel(ctx context.Context, b binding.Binding, pace func(context.Context) error)
 }
 
 // threadReader reads threads from their cursors, the urgent ones first, within Slack's rate.
@@ -174,7 +175,7 @@ func (r *threadReader) read(ctx, work context.Context, t readableThread) {
 	r.finish(t, err)
 }
 
-func (r *threadReader) readPages(ctx context.Context, b Binding) (all []chat.Reply, now time.Time, err error) {
+func (r *threadReader) readPages(ctx context.Context, b binding.Binding) (all []chat.Reply, now time.Time, err error) {
 	for cursor := ""; ; {
 		if err := r.limit.Wait(ctx); err != nil {
 			return nil, now, err
@@ -241,9 +242,9 @@ func (w *readRequest) backoff(err error) time.Duration {
 }
 
 // readPosition implements [readableThread].
-func (t *thread) readPosition(ctx context.Context) (from Binding, number int, ok bool) {
+func (t *thread) readPosition(ctx context.Context) (from binding.Binding, number int, ok bool) {
 	type position struct {
-		b      Binding
+		b      binding.Binding
 		number int
 	}
 	p, ok := call(ctx, t.actor, func(context.Context) position { return position{t.b.Clone(), t.replies.readGeneration} })

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 
 	"github.com/google/renameio/v2"
@@ -141,7 +142,7 @@ func (l *relocator) find(ctx context.Context, r chat.Reply) *thread {
 }
 
 // hasAnnouncement reports whether a channel has the announcement of a binding.
-func (l *relocator) hasAnnouncement(ctx context.Context, b Binding, channel string) bool {
+func (l *relocator) hasAnnouncement(ctx context.Context, b binding.Binding, channel string) bool {
 	if b.Announcement.Nonce == "" {
 		return false
 	}
@@ -159,7 +160,7 @@ const (
 )
 
 // findChannel looks for a thread in the channels that the bot is in, when Slack does not know its channel any more.
-func (l *relocator) findChannel(ctx context.Context, b Binding, pace func(context.Context) error) {
+func (l *relocator) findChannel(ctx context.Context, b binding.Binding, pace func(context.Context) error) {
 	if l.Channels == nil || !l.shouldSearch(b.Channel) {
 		return
 	}

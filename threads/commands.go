@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"the-loop/authz"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -20,14 +21,14 @@ func (c *commands) handleCommand(ctx context.Context, r chat.Reply, live bool) {
 	old := !live && c.svc.now().Sub(chat.TSTime(r.TS)) > commandAge
 	switch {
 	case old && !c.canAcknowledge(r.Actor):
-		c.entries.settle(r.TS, OutcomeCommand, "")
+		c.entries.settle(r.TS, binding.OutcomeCommand, "")
 		c.entries.dropSuspended(ctx, r)
 		return
 	case old:
-		c.entries.settleWithNotification(r.TS, OutcomeSkipped, "", "I was away when this command came, and did not run it. Give it again if it is still wanted.")
+		c.entries.settleWithNotification(r.TS, binding.OutcomeSkipped, "", "I was away when this command came, and did not run it. Give it again if it is still wanted.")
 		return
 	}
-	c.entries.settle(r.TS, OutcomeCommand, "")
+	c.entries.settle(r.TS, binding.OutcomeCommand, "")
 	c.svc.start(func(ctx context.Context) { c.runCommand(ctx, r) })
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -69,9 +70,9 @@ func (rs *replies) withdrawMissing(ctx context.Context, from string, there map[s
 			rs.settleDeleted(ctx, it)
 		}
 	}
-	for _, ts := range append(rs.entries.inState(StateHeld), rs.entries.inState("")...) { // of an earlier run
+	for _, ts := range append(rs.entries.inState(binding.StateHeld), rs.entries.inState("")...) { // of an earlier run
 		if gone(ts) {
-			rs.entries.settle(ts, OutcomeWithdrawn, "")
+			rs.entries.settle(ts, binding.OutcomeWithdrawn, "")
 		}
 	}
 }
@@ -84,7 +85,7 @@ func (rs *replies) requeueChosen(ts string) {
 // requeueApproved has typed what somebody chose in an earlier run: the cursor may have gone past it.
 func (rs *replies) requeueApproved() {
 	for ts, e := range rs.b.Replies {
-		if e.State == StateApproved || e.State == StateHeld && e.Approved {
+		if e.State == binding.StateApproved || e.State == binding.StateHeld && e.Approved {
 			rs.requeueChosen(ts)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -28,7 +29,7 @@ func (es *entries) isHandled(ts string) bool {
 		return true
 	}
 	switch es.b.Replies[ts].State {
-	case StateSettled, StateInflight, StateDoubt, StateOffered:
+	case binding.StateSettled, binding.StateInflight, binding.StateDoubt, binding.StateOffered:
 		return true
 	}
 	return false
@@ -39,13 +40,13 @@ func (es *entries) isHandled(ts string) bool {
 func (es *entries) deny(ctx context.Context, r chat.Reply, reason authz.Reason) {
 	es.svc.Log.Warn("dropped a reply", "member", r.Actor.User, "team", r.Actor.Team, "because", reason, "ref", es.ref)
 	es.svc.emitDropped(ctx, es.sessionID, es.ref, r, ReasonUnauthorized)
-	es.settle(r.TS, OutcomeDropped, "")
+	es.settle(r.TS, binding.OutcomeDropped, "")
 }
 
 // settle stores that a reply is done with, and what its receipt shows.
-func (es *entries) settle(ts string, o Outcome, m Mark) {
+func (es *entries) settle(ts string, o binding.Outcome, m binding.Mark) {
 	e := es.b.Replies[ts]
-	e.State, e.Outcome, e.At, e.Wanted = StateSettled, o, es.svc.now(), m
+	e.State, e.Outcome, e.At, e.Wanted = binding.StateSettled, o, es.svc.now(), m
 	e.Intent = sessions.Intent{} // not needed any more, and the file is written at every step
 	es.setEntry(ts, e)
 	es.trim()
@@ -54,7 +55,7 @@ func (es *entries) settle(ts string, o Outcome, m Mark) {
 
 // settleWithNotification settles a reply and tells the thread why. The text is stored with the entry, so that it is posted also after
 // a crash in between.
-func (es *entries) settleWithNotification(ts string, o Outcome, m Mark, text string) {
+func (es *entries) settleWithNotification(ts string, o binding.Outcome, m binding.Mark, text string) {
 	e := es.b.Replies[ts]
 	e.Notification = text
 	es.b.Replies[ts] = e
@@ -72,7 +73,7 @@ func (es *entries) postNotification(ts string, maybePosted bool) {
 }
 
 // setEntry replaces an entry and has its receipt shown.
-func (es *entries) setEntry(ts string, e Entry) {
+func (es *entries) setEntry(ts string, e binding.Entry) {
 	es.b.Replies[ts] = e
 	if !e.IsComplete() {
 		es.signals.receiptsDue()
@@ -80,7 +81,7 @@ func (es *entries) setEntry(ts string, e Entry) {
 }
 
 // inState lists the replies in a state, oldest first.
-func (es *entries) inState(s State) []string {
+func (es *entries) inState(s binding.State) []string {
 	var all []string
 	for ts, e := range es.b.Replies {
 		if e.State == s {
@@ -105,8 +106,8 @@ func (es *entries) emitReceived(ctx context.Context, r chat.Reply) {
 }
 
 // editedLate says that the agent has an older version. A reply that the operator decides about is read again then.
-func (es *entries) editedLate(r chat.Reply, e Entry) {
-	if !e.WasDelivered() || !IsNewer(r.Edited, Newer(e.Edited, e.Changed)) {
+func (es *entries) editedLate(r chat.Reply, e binding.Entry) {
+	if !e.WasDelivered() || !binding.IsNewer(r.Edited, binding.Newer(e.Edited, e.Changed)) {
 		return
 	}
 	e.Changed = r.Edited
@@ -118,7 +119,7 @@ func (es *entries) editedLate(r chat.Reply, e Entry) {
 // editedTrace is editedLate for a reply of which only a trace is kept. False: there is none.
 func (es *entries) editedTrace(r chat.Reply) bool {
 	trace, ok := es.b.Traces[r.TS]
-	if ok && trace.Typed && IsNewer(r.Edited, trace.Edited) {
+	if ok && trace.Typed && binding.IsNewer(r.Edited, trace.Edited) {
 		trace.Edited = r.Edited
 		es.b.Traces[r.TS] = trace
 		es.saveBestEffort()
@@ -128,13 +129,13 @@ func (es *entries) editedTrace(r chat.Reply) bool {
 }
 
 // settleDelivered settles a reply that the agent has, and says so where an edit or its deletion came too late.
-func (es *entries) settleDelivered(ts string, o Outcome, m Mark) {
+func (es *entries) settleDelivered(ts string, o binding.Outcome, m binding.Mark) {
 	e := es.b.Replies[ts]
 	es.settle(ts, o, m)
 	switch {
 	case e.Deleted:
 		es.postTooLate(authz.Actor{User: e.User}, deletionTooLate)
-	case IsNewer(e.Changed, e.Edited):
+	case binding.IsNewer(e.Changed, e.Edited):
 		es.postTooLate(authz.Actor{User: e.User}, editTooLate)
 	}
 }
@@ -147,7 +148,7 @@ func (es *entries) postTooLate(actor authz.Actor, text string) {
 }
 
 // deletedLate says, once, that the agent has a reply that its author deleted.
-func (es *entries) deletedLate(ts string, e Entry) {
+func (es *entries) deletedLate(ts string, e binding.Entry) {
 	if !e.WasDelivered() || e.Deleted || es.svc.now().Sub(e.At) >= deletedSoon {
 		return
 	}
@@ -165,7 +166,7 @@ func (es *entries) blocksCursor(ts string) bool {
 	}
 	e := es.b.Replies[ts]
 	switch e.State {
-	case StateSettled, StateDoubt, StateOffered, StateApproved:
+	case binding.StateSettled, binding.StateDoubt, binding.StateOffered, binding.StateApproved:
 		return false
 	}
 	return !e.Approved
@@ -236,7 +237,7 @@ func (es *entries) pendingReactions(now time.Time, failed map[string]time.Time) 
 }
 
 // pendingReaction is the next change of one reply's receipt; nil: it shows what it should.
-func (es *entries) pendingReaction(ts string, e Entry) *reactionChange {
+func (es *entries) pendingReaction(ts string, e binding.Entry) *reactionChange {
 	crowded := es.reactionsFull[ts] && len(e.Shown) > 0
 	if e.Wanted != "" && !slices.Contains(e.Shown, e.Wanted) && !crowded {
 		return &reactionChange{ts: ts, mark: e.Wanted}
@@ -255,7 +256,7 @@ func (es *entries) onReactionChanged(c reactionChange) {
 	if !ok {
 		return
 	}
-	e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m Mark) bool { return m == c.mark })
+	e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m binding.Mark) bool { return m == c.mark })
 	if !c.remove {
 		e.Shown = append(e.Shown, c.mark)
 		delete(es.reactionsFull, c.ts)
@@ -275,7 +276,7 @@ func (es *entries) giveUpReaction(c reactionChange, err error) {
 	case errors.Is(err, chat.ErrReplyGone), errors.Is(err, chat.ErrThreadGone):
 		e.Wanted, e.Shown = "", nil
 	case c.remove:
-		e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m Mark) bool { return m == c.mark })
+		e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m binding.Mark) bool { return m == c.mark })
 	case errors.Is(err, chat.ErrTooManyReactions) && len(e.Shown) > 0:
 		es.reactionsFull[c.ts] = true
 		return
@@ -291,7 +292,7 @@ func (es *entries) giveUpReaction(c reactionChange, err error) {
 // skip settles a reply that is not typed.
 func (es *entries) skip(ts string) {
 	e := es.b.Replies[ts]
-	e.State, e.Outcome, e.At, e.Wanted = StateSettled, OutcomeSkipped, es.svc.now(), ""
+	e.State, e.Outcome, e.At, e.Wanted = binding.StateSettled, binding.OutcomeSkipped, es.svc.now(), ""
 	es.setEntry(ts, e)
 }
 

@@ -13,6 +13,7 @@ import (
 	"the-loop/authz"
 	"the-loop/sessions"
 	"the-loop/threads/attachments"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 )
@@ -42,7 +43,7 @@ type CommandRequest struct {
 // Settings are what the configuration says of replies.
 type Settings struct {
 	MaxAge  time.Duration // older replies are offered, not typed
-	Emoji   map[Mark]string
+	Emoji   map[binding.Mark]string
 	Answers Answers // empty: AnswersOff
 	MaxFile int64   // bytes of one file, either way; 0: none is fetched or posted
 }
@@ -103,7 +104,7 @@ const (
 type Manager struct {
 	*services
 	*loops
-	disk       *Disk
+	disk       *binding.Disk
 	announcer  *announcer
 	relocator  *relocator
 	unreadable []*sessions.UnreadableError
@@ -112,12 +113,12 @@ type Manager struct {
 // New makes a manager and reads the bindings. It starts nothing.
 func New(o Options) (*Manager, error) {
 	o.setDefaults()
-	disk := NewDisk(o.Log)
+	disk := binding.NewDisk(o.Log)
 	moves := loadChannelMoves(filepath.Join(o.Root, "channels.json"))
 	if moves.loadErr != nil {
 		o.Log.Error("the file of channels that have another id cannot be read, so their threads are not found", "err", moves.loadErr)
 	}
-	sv := &services{Options: o, goroutines: newGoroutines(), store: NewStore(filepath.Join(o.Root, "threads"), disk), connections: &connections{},
+	sv := &services{Options: o, goroutines: newGoroutines(), store: binding.NewStore(filepath.Join(o.Root, "threads"), disk), connections: &connections{},
 		downloader: &attachments.Downloader{Fetcher: o.Fetcher, MaxSize: func() int64 { return o.Settings().MaxFile }, Now: o.Now, Log: o.Log}}
 	l := &loops{index: newThreadIndex(moves)}
 	m := &Manager{services: sv, loops: l, disk: disk}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -321,7 +322,7 @@ func (d *replyModel) check() {
 			}
 		}
 		e, known := b.Replies[ts]
-		asked := known && (e.State == StateDoubt || e.State == StateOffered)
+		asked := known && (e.State == binding.StateDoubt || e.State == binding.StateOffered)
 		switch {
 		case n > 1:
 			d.t.Errorf("%s was typed %d times", word, n)

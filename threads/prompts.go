@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -15,7 +16,7 @@ type prompts struct {
 }
 
 // prompt asks the operator about replies. The prompt is stored before it is posted.
-func (ps *prompts) prompt(q ResendPrompt) {
+func (ps *prompts) prompt(q binding.ResendPrompt) {
 	name := token(ps.sessionID)
 	ps.b.ResendPrompts[name] = q
 	ps.expirePrompts()
@@ -24,11 +25,11 @@ func (ps *prompts) prompt(q ResendPrompt) {
 }
 
 // promptPost is the message of a prompt, or of what was chosen.
-func (ps *prompts) promptPost(name string, q ResendPrompt) chat.Post {
+func (ps *prompts) promptPost(name string, q binding.ResendPrompt) chat.Post {
 	p := ps.newPost(ps.promptText(q), name)
 	if q.Choice == "" {
 		send, skip := "Send again", "Skip"
-		if q.Kind == ResendPromptOffer {
+		if q.Kind == binding.ResendPromptOffer {
 			send = "Send now"
 		}
 		p.Buttons = []chat.Button{{Label: send, Action: chat.ActionSend, Value: name, Style: "primary"}, {Label: skip, Action: chat.ActionSkip, Value: name}}
@@ -36,9 +37,9 @@ func (ps *prompts) promptPost(name string, q ResendPrompt) chat.Post {
 	return p
 }
 
-func (ps *prompts) promptText(q ResendPrompt) string {
+func (ps *prompts) promptText(q binding.ResendPrompt) string {
 	text := fmt.Sprintf("I cannot tell whether %s reached the agent. Look at the agent, then choose.", ps.describeReplies(q.Replies))
-	if q.Kind == ResendPromptOffer {
+	if q.Kind == binding.ResendPromptOffer {
 		text = fmt.Sprintf("I did not type %s: too much time has passed. Choose what to do.", ps.describeReplies(q.Replies))
 	}
 	if q.Choice != "" {
@@ -63,7 +64,7 @@ func (ps *prompts) describeReplies(replies []string) string {
 	return fmt.Sprintf("%d replies %s to %s", len(replies), first, chat.DateText(replies[len(replies)-1]))
 }
 
-func choiceText(q ResendPrompt) string {
+func choiceText(q binding.ResendPrompt) string {
 	did := "Skipped"
 	switch q.Choice {
 	case choiceLapsed:
@@ -103,17 +104,17 @@ func (ps *prompts) resend(c ResendChoice) (answer string, again []string) {
 }
 
 // applyChoice applies a choice to those replies of a prompt that are still open, and returns those to be typed.
-func (ps *prompts) applyChoice(q ResendPrompt) (again []string) {
+func (ps *prompts) applyChoice(q binding.ResendPrompt) (again []string) {
 	for _, ts := range q.Replies {
 		e := ps.b.Replies[ts]
-		if e.State != StateDoubt && e.State != StateOffered {
+		if e.State != binding.StateDoubt && e.State != binding.StateOffered {
 			continue
 		}
 		e.At = q.At
 		if q.Choice == chat.ActionSkip {
-			e.State, e.Outcome, e.Wanted = StateSettled, OutcomeSkipped, ""
+			e.State, e.Outcome, e.Wanted = binding.StateSettled, binding.OutcomeSkipped, ""
 		} else {
-			e.State, e.Wanted, e.Approved = StateApproved, MarkReceived, true
+			e.State, e.Wanted, e.Approved = binding.StateApproved, binding.MarkReceived, true
 			again = append(again, ts)
 		}
 		ps.entries.setEntry(ts, e)
@@ -138,7 +139,7 @@ func (ps *prompts) expirePrompts() {
 		q := ps.b.ResendPrompts[open[0]]
 		n -= len(q.Replies)
 		for _, ts := range q.Replies {
-			if e := ps.b.Replies[ts]; e.State == StateDoubt || e.State == StateOffered {
+			if e := ps.b.Replies[ts]; e.State == binding.StateDoubt || e.State == binding.StateOffered {
 				ps.entries.skip(ts)
 			}
 		}
@@ -181,7 +182,7 @@ func (ps *prompts) closeEmptyPrompts(ts string) {
 		}
 		if !slices.ContainsFunc(q.Replies, func(ts string) bool {
 			s := ps.b.Replies[ts].State
-			return s == StateDoubt || s == StateOffered
+			return s == binding.StateDoubt || s == binding.StateOffered
 		}) {
 			ps.closePrompt(name, choiceWithdrawn)
 			ps.saveBestEffort()
@@ -190,7 +191,7 @@ func (ps *prompts) closeEmptyPrompts(ts string) {
 }
 
 // omittedText says how many replies an offer leaves out.
-func omittedText(q ResendPrompt) string {
+func omittedText(q binding.ResendPrompt) string {
 	if q.Omitted == 0 {
 		return ""
 	}

@@ -12,6 +12,7 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/sessions/loop"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -110,7 +111,7 @@ func (r *receipts) retryChannel(channel string) {
 type reactionChange struct {
 	t        receiptThread
 	ts       string
-	mark     Mark
+	mark     binding.Mark
 	remove   bool
 	priority bool // it makes room for an addition, and goes before others
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -27,7 +28,7 @@ func (w *env) announceSecond(id, in string, replies int) (ts []string) {
 	}
 	t.call(context.Background(), func(context.Context) {
 		for _, ts := range ts {
-			t.entries.settle(ts, OutcomeAccepted, MarkAccepted)
+			t.entries.settle(ts, binding.OutcomeAccepted, binding.MarkAccepted)
 		}
 	})
 	return ts

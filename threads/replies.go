@@ -9,6 +9,7 @@ import (
 	"the-loop/authz"
 	"the-loop/sessions"
 	"the-loop/threads/attachments"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -70,8 +71,8 @@ func (rs *replies) enqueue(ctx context.Context, r chat.Reply, live bool) {
 		rs.commands.handleCommand(ctx, r, live)
 		return
 	}
-	rs.queue.put(&item{reply: r, live: live, arrivedAt: time.Now(), approved: entry.Approved || entry.State == StateApproved,
-		raw: r.Command != nil, held: entry.State == StateHeld, heldSince: entry.At, logged: entry.State != ""})
+	rs.queue.put(&item{reply: r, live: live, arrivedAt: time.Now(), approved: entry.Approved || entry.State == binding.StateApproved,
+		raw: r.Command != nil, held: entry.State == binding.StateHeld, heldSince: entry.At, logged: entry.State != ""})
 	if live {
 		rs.showReceivedLater(r.TS, r.Actor)
 	}
@@ -87,8 +88,8 @@ func (rs *replies) showReceivedLater(ts string, actor authz.Actor) {
 			if it := rs.queue.get(ts); it == nil && (rs.current == nil || rs.current.reply.TS != ts) {
 				return
 			}
-			if e := rs.b.Replies[ts]; e.Wanted == "" && e.State != StateSettled && rs.canAcknowledge(actor) && rs.entries.canShowReceived() {
-				e.Wanted = MarkReceived
+			if e := rs.b.Replies[ts]; e.Wanted == "" && e.State != binding.StateSettled && rs.canAcknowledge(actor) && rs.entries.canShowReceived() {
+				e.Wanted = binding.MarkReceived
 				rs.b.Replies[ts] = e
 				rs.signals.receiptsDue()
 			}
@@ -231,7 +232,7 @@ func (rs *replies) markInFlight(ctx context.Context, a attempt, i sessions.Inten
 	}
 	before, known := rs.b.Replies[ts]
 	e := before
-	e.State, e.At, e.Intent, e.Raw, e.User = StateInflight, rs.svc.now(), i, a.raw, a.reply.Actor.User
+	e.State, e.At, e.Intent, e.Raw, e.User = binding.StateInflight, rs.svc.now(), i, a.raw, a.reply.Actor.User
 	e.Approved, e.Edited = a.it.approved, a.reply.Edited
 	e.Attempt++
 	e.Notification = a.undeliveredText
@@ -281,10 +282,10 @@ func (rs *replies) applyResult(ctx context.Context, it *item, res result) {
 		rs.deny(ctx, it.reply, res.denied)
 	case err == nil && res.receipt == sessions.ReceiptAccepted:
 		rs.onDelivered()
-		rs.entries.settleDelivered(ts, OutcomeAccepted, MarkAccepted)
+		rs.entries.settleDelivered(ts, binding.OutcomeAccepted, binding.MarkAccepted)
 	case err == nil && res.receipt == sessions.ReceiptTyped:
 		rs.onDelivered()
-		rs.entries.settleDelivered(ts, OutcomeTyped, MarkTyped)
+		rs.entries.settleDelivered(ts, binding.OutcomeTyped, binding.MarkTyped)
 	case errors.Is(err, errChanged):
 	case errors.Is(err, chat.ErrReplyGone):
 		rs.settleDeleted(ctx, it)
@@ -298,7 +299,7 @@ func (rs *replies) applyResult(ctx context.Context, it *item, res result) {
 		}
 	case errors.As(err, &locked):
 		rs.hold(ctx, it, "", "")
-	case errors.As(err, &unstored), IsDiskFull(err):
+	case errors.As(err, &unstored), binding.IsDiskFull(err):
 		rs.hold(ctx, it, "unstored", unstoredText(err))
 	case errors.Is(err, sessions.ErrTerminalTimeout):
 		rs.hold(ctx, it, "silent", "tmux does not answer on this machine.")
@@ -321,19 +322,19 @@ func (rs *replies) onDelivered() {
 func (rs *replies) settleDeleted(ctx context.Context, it *item) {
 	rs.queue.remove(it.reply.TS)
 	rs.svc.emitDropped(ctx, rs.sessionID, rs.ref, it.reply, ReasonWithdrawn)
-	rs.entries.settle(it.reply.TS, OutcomeWithdrawn, "")
+	rs.entries.settle(it.reply.TS, binding.OutcomeWithdrawn, "")
 }
 
 // settleFailed settles a reply that was not typed and will not be, and says why in the thread.
 func (rs *replies) settleFailed(ts, why string) {
 	rs.queue.remove(ts)
-	rs.entries.settleWithNotification(ts, OutcomeFailed, MarkFailed, "Not delivered: "+chat.Escape(why))
+	rs.entries.settleWithNotification(ts, binding.OutcomeFailed, binding.MarkFailed, "Not delivered: "+chat.Escape(why))
 }
 
 // hold keeps a reply for later, and says why in the thread, once for each cause. Without a cause it says nothing.
 func (rs *replies) hold(ctx context.Context, it *item, cause, text string) {
 	ts := it.reply.TS
-	if rs.b.Replies[ts].State == StateInflight && !rs.requeue(ctx, it) { // its intent was stored, but it certainly was not typed
+	if rs.b.Replies[ts].State == binding.StateInflight && !rs.requeue(ctx, it) { // its intent was stored, but it certainly was not typed
 		return
 	}
 	told := it.held && rs.holdCause == "" // by an earlier run of the bot
@@ -342,8 +343,8 @@ func (rs *replies) hold(ctx context.Context, it *item, cause, text string) {
 	}
 	rs.b.LastUser = it.reply.Actor.User // an authorized one, or it would not have come this far
 	e := rs.b.Replies[ts]
-	if e.State != StateHeld || e.Wanted != MarkHeld {
-		e.State, e.At, e.Wanted = StateHeld, it.heldSince, MarkHeld
+	if e.State != binding.StateHeld || e.Wanted != binding.MarkHeld {
+		e.State, e.At, e.Wanted = binding.StateHeld, it.heldSince, binding.MarkHeld
 		rs.entries.setEntry(ts, e)
 		rs.saveBestEffort()
 	}
@@ -401,23 +402,23 @@ func (rs *replies) setInDoubt(ts string, cause error) {
 	rs.queue.remove(ts)
 	e := rs.b.Replies[ts]
 	if e.Raw {
-		rs.entries.settleWithNotification(ts, OutcomeFailed, MarkInDoubt,
+		rs.entries.settleWithNotification(ts, binding.OutcomeFailed, binding.MarkInDoubt,
 			"I cannot tell whether this command arrived. It is not repeated: look at the agent, and give it again if it did not.")
 		return
 	}
 	if e.Deleted {
-		rs.entries.settleWithNotification(ts, OutcomeWithdrawn, "", "This reply was deleted while it was on its way: I cannot tell whether it reached the agent.")
+		rs.entries.settleWithNotification(ts, binding.OutcomeWithdrawn, "", "This reply was deleted while it was on its way: I cannot tell whether it reached the agent.")
 		return
 	}
-	e.State, e.At, e.Wanted, e.Intent = StateDoubt, rs.svc.now(), MarkInDoubt, sessions.Intent{}
+	e.State, e.At, e.Wanted, e.Intent = binding.StateDoubt, rs.svc.now(), binding.MarkInDoubt, sessions.Intent{}
 	rs.entries.setEntry(ts, e)
-	rs.prompts.prompt(ResendPrompt{Kind: ResendPromptInDoubt, Replies: []string{ts}})
+	rs.prompts.prompt(binding.ResendPrompt{Kind: binding.ResendPromptInDoubt, Replies: []string{ts}})
 }
 
 // recoverInFlight settles the replies that an earlier run left in flight. Each is looked for in the transcript; without evidence it is
 // in doubt.
 func (rs *replies) recoverInFlight(ctx context.Context) {
-	for _, ts := range rs.entries.inState(StateInflight) {
+	for _, ts := range rs.entries.inState(binding.StateInflight) {
 		e := rs.b.Replies[ts]
 		rs.recovering++
 		rs.svc.start(func(ctx context.Context) {
@@ -433,9 +434,9 @@ func (rs *replies) recoverInFlight(ctx context.Context) {
 func (rs *replies) finishRecovery(ctx context.Context, ts string, arrived bool, err error) {
 	rs.recovering--
 	switch {
-	case rs.b.Replies[ts].State != StateInflight:
+	case rs.b.Replies[ts].State != binding.StateInflight:
 	case arrived:
-		rs.entries.settleDelivered(ts, OutcomeAccepted, MarkAccepted)
+		rs.entries.settleDelivered(ts, binding.OutcomeAccepted, binding.MarkAccepted)
 	default:
 		rs.setInDoubt(ts, fmt.Errorf("found in flight at the start: %w", errors.Join(sessions.ErrInDoubt, err)))
 	}
@@ -463,5 +464,5 @@ func (rs *replies) drop(ctx context.Context) {
 // unstoredText is why nothing is typed while it cannot be stored what is.
 func unstoredText(err error) string {
 	return fmt.Sprintf("the bot's disk takes nothing (%s), and nothing is typed that could not be accounted for. "+
-		"Make room on it; everything goes on by itself then.", chat.Escape(Cause(err)))
+		"Make room on it; everything goes on by itself then.", chat.Escape(binding.Cause(err)))
 }

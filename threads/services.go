@@ -8,6 +8,7 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/threads/attachments"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 )
@@ -16,7 +17,7 @@ import (
 type services struct {
 	Options
 	*goroutines
-	store       Store
+	store       binding.Store
 	outbox      *outbox.Outbox
 	downloader  *attachments.Downloader
 	connections *connections

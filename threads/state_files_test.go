@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"the-loop/threads/binding"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -16,7 +17,7 @@ func TestEveryFieldOfAFileOfAnEarlierProgramIsRead(t *testing.T) {
 	if err := os.CopyFS(root, os.DirFS(filepath.Join("testdata", "v2"))); err != nil {
 		t.Fatal(err)
 	}
-	all, unreadable, err := NewStore(filepath.Join(root, "threads"), nil).Load()
+	all, unreadable, err := binding.NewStore(filepath.Join(root, "threads"), nil).Load()
 	if err != nil || len(unreadable) > 0 || len(all) != 1 {
 		t.Fatal(all, unreadable, err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 	"the-loop/threads/permission"
@@ -30,7 +31,7 @@ type threadState struct {
 	signals   signals
 	sessionID string
 	ref       sessions.Ref
-	b         Binding
+	b         binding.Binding
 	unbound   bool // the session was deleted: nothing is stored any more
 
 	idMu      sync.Mutex    // guards the field that follows
@@ -52,15 +53,15 @@ func (s *threadState) setThreadID(to chat.ThreadID) (from chat.ThreadID) {
 }
 
 // setBinding replaces the binding.
-func (s *threadState) setBinding(b Binding) {
+func (s *threadState) setBinding(b binding.Binding) {
 	if b.Replies == nil {
-		b.Replies = map[string]Entry{}
+		b.Replies = map[string]binding.Entry{}
 	}
 	if b.Traces == nil {
-		b.Traces = map[string]Trace{}
+		b.Traces = map[string]binding.Trace{}
 	}
 	if b.ResendPrompts == nil {
-		b.ResendPrompts = map[string]ResendPrompt{}
+		b.ResendPrompts = map[string]binding.ResendPrompt{}
 	}
 	if b.PermissionRequests == nil {
 		b.PermissionRequests = permission.Requests{}
@@ -134,7 +135,7 @@ func (s threadSignals) readFreshDue(urgent bool) {
 	s.reader.requestFresh(s.t, urgent, s.t.b.LastActive)
 }
 
-func newThread(svc *services, l *loops, b Binding) *thread {
+func newThread(svc *services, l *loops, b binding.Binding) *thread {
 	s := &threadState{actor: &actor{start: svc.start}, svc: svc, sessionID: b.ID, ref: b.Ref, currentID: chat.ThreadID{Channel: b.Channel, Root: b.Root}}
 	s.setBinding(b)
 	t := &thread{threadState: s, loops: l}
@@ -151,8 +152,8 @@ func newThread(svc *services, l *loops, b Binding) *thread {
 }
 
 // snapshot is the binding as it is now.
-func (t *thread) snapshot(ctx context.Context) (Binding, bool) {
-	return call(ctx, t.actor, func(context.Context) Binding { return t.b.Clone() })
+func (t *thread) snapshot(ctx context.Context) (binding.Binding, bool) {
+	return call(ctx, t.actor, func(context.Context) binding.Binding { return t.b.Clone() })
 }
 
 // requireRead has the thread read before anything of it is typed.
@@ -207,7 +208,7 @@ func (t *thread) bindRoot(ctx context.Context, ts, shown string) {
 func (t *thread) dismiss(ctx context.Context) {
 	t.loops.index.removeRoot(t, t.b.Channel)
 	t.dropReplies(ctx)
-	t.setBinding(Binding{ID: t.sessionID, Ref: t.ref, Channel: t.b.Channel, ReportOffset: t.b.ReportOffset, Announcement: Announcement{Dismissed: t.svc.now()}})
+	t.setBinding(binding.Binding{ID: t.sessionID, Ref: t.ref, Channel: t.b.Channel, ReportOffset: t.b.ReportOffset, Announcement: binding.Announcement{Dismissed: t.svc.now()}})
 	t.saveBestEffort()
 }
 

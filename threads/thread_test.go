@@ -13,6 +13,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -646,7 +647,7 @@ func TestTheCursorStaysBehindWhatIsUnsettledAndBehindSlacksClock(t *testing.T) {
 			t.Errorf("the cursor is at %s after ten minutes", b.Cursor)
 		}
 		w.advance(30 * time.Minute)
-		if b := bindingFile(t, w); b.Cursor != third || len(b.repliesIn(StateDoubt)) != 1 {
+		if b := bindingFile(t, w); b.Cursor != third || len(repliesIn(b, binding.StateDoubt)) != 1 {
 			t.Errorf("the cursor is at %s with %v; want %s and the one in doubt", b.Cursor, b.Replies, third)
 		}
 		w.locked(func() { w.configInvalid = false })
@@ -657,7 +658,7 @@ func TestTheCursorStaysBehindWhatIsUnsettledAndBehindSlacksClock(t *testing.T) {
 		w.advance(10 * time.Second)
 		w.m.Connected(true)
 		w.advance(10 * time.Second)
-		if b := bindingFile(t, w); len(b.repliesIn(StateSettled, StateDoubt)) != 0 {
+		if b := bindingFile(t, w); len(repliesIn(b, binding.StateSettled, binding.StateDoubt)) != 0 {
 			t.Errorf("kept: %v; want nothing that is settled", b.Replies)
 		}
 	})

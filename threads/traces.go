@@ -3,6 +3,7 @@ package threads
 import (
 	"slices"
 
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -35,7 +36,7 @@ func (es *entries) trim() {
 	slices.SortFunc(done, chat.CompareTS)
 	for _, ts := range done[:len(done)-maxFullEntries] {
 		e := es.b.Replies[ts]
-		es.b.Traces[ts] = Trace{Typed: e.WasDelivered(), Edited: Newer(e.Edited, e.Changed)}
+		es.b.Traces[ts] = binding.Trace{Typed: e.WasDelivered(), Edited: binding.Newer(e.Edited, e.Changed)}
 		delete(es.b.Replies, ts)
 	}
 	if n := len(es.b.Traces); n >= maxTraces && n >= es.readAtTraces {
@@ -48,7 +49,7 @@ func (es *entries) trim() {
 func (es *entries) giveUpReceipts() {
 	var unshown []string
 	for ts, e := range es.b.Replies {
-		if e.State == StateSettled && !e.IsComplete() {
+		if e.State == binding.StateSettled && !e.IsComplete() {
 			unshown = append(unshown, ts)
 		}
 	}

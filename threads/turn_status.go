@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 )
@@ -214,10 +215,10 @@ func (w *turnStatus) startMessage(now time.Time) time.Time {
 	case now.Before(due):
 		return due
 	}
-	w.b.TurnMessage = TurnMessage{Nonce: w.sessionID + "." + rand.Text(), Since: w.startedAt(), Edited: now, Shown: w.messageText(now)}
+	w.b.TurnMessage = binding.TurnMessage{Nonce: w.sessionID + "." + rand.Text(), Since: w.startedAt(), Edited: now, Shown: w.messageText(now)}
 	if err := w.save(); err != nil {
 		w.svc.Log.Error("could not store that a message tells of a turn", "ref", w.ref, "err", err)
-		w.b.TurnMessage = TurnMessage{}
+		w.b.TurnMessage = binding.TurnMessage{}
 		return now.Add(statusRetry)
 	}
 	_ = w.svc.outbox.Put(&outbox.Message{Post: w.messagePost(w.b.TurnMessage.Shown), Since: w.svc.slackTime(), LowPriority: true}) // it was logged, and nothing depends on it
@@ -302,7 +303,7 @@ func (w *turnStatus) unconfirmedStep(over bool) step {
 
 // forgetMessage forgets the message: it is not edited any more.
 func (w *turnStatus) forgetMessage() {
-	w.b.TurnMessage = TurnMessage{}
+	w.b.TurnMessage = binding.TurnMessage{}
 	w.saveBestEffort()
 }
 

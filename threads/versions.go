@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
 // applyVersion replaces the version of a reply that waits, where this one is newer.
 func (rs *replies) applyVersion(ctx context.Context, it *item, r chat.Reply, live bool) {
-	if IsNewer(r.Edited, it.reply.Edited) {
+	if binding.IsNewer(r.Edited, it.reply.Edited) {
 		rs.replaceVersion(ctx, it, r, live)
 	}
 }
@@ -37,9 +38,9 @@ func (rs *replies) onEdited(ctx context.Context, r chat.Reply) {
 	}
 	e, known := rs.b.Replies[r.TS]
 	switch {
-	case known && e.State == StateInflight:
+	case known && e.State == binding.StateInflight:
 		rs.editedInflight(r, e)
-	case known && (e.State == StateSettled || e.State == StateDoubt || e.State == StateOffered):
+	case known && (e.State == binding.StateSettled || e.State == binding.StateDoubt || e.State == binding.StateOffered):
 		rs.entries.editedLate(r, e)
 	case rs.entries.editedTrace(r):
 	default: // it waits to be read, or its own event was missed
@@ -48,8 +49,8 @@ func (rs *replies) onEdited(ctx context.Context, r chat.Reply) {
 }
 
 // editedInflight remembers a newer version of a reply that may be in the pane. Whether it came too late shows its outcome.
-func (rs *replies) editedInflight(r chat.Reply, e Entry) {
-	if !IsNewer(r.Edited, Newer(e.Edited, e.Changed)) {
+func (rs *replies) editedInflight(r chat.Reply, e binding.Entry) {
+	if !binding.IsNewer(r.Edited, binding.Newer(e.Edited, e.Changed)) {
 		return
 	}
 	e.Changed = r.Edited
@@ -94,17 +95,17 @@ func (rs *replies) onDeleted(ctx context.Context, ts string) {
 	_, done := rs.b.Traces[ts]
 	switch {
 	case done, rs.unbound:
-	case known && e.State == StateInflight:
+	case known && e.State == binding.StateInflight:
 		e.Deleted = true
 		rs.b.Replies[ts] = e
 		rs.saveBestEffort()
-	case known && e.State == StateSettled:
+	case known && e.State == binding.StateSettled:
 		rs.entries.deletedLate(ts, e)
 	case known:
-		rs.entries.settle(ts, OutcomeWithdrawn, "")
+		rs.entries.settle(ts, binding.OutcomeWithdrawn, "")
 		rs.prompts.closeEmptyPrompts(ts)
 	case chat.CompareTS(ts, rs.b.Cursor) > 0: // up to the cursor everything is settled
-		rs.entries.settle(ts, OutcomeWithdrawn, "")
+		rs.entries.settle(ts, binding.OutcomeWithdrawn, "")
 	}
 }
 

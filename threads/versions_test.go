@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
 // repliesIn lists the replies of a binding in one of the states.
-func (b Binding) repliesIn(states ...State) (all []string) {
+func repliesIn(b binding.Binding, states ...binding.State) (all []string) {
 	for ts, e := range b.Replies {
 		if slices.Contains(states, e.State) {
 			all = append(all, ts)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -23,7 +24,7 @@ type waitNotice struct {
 // already. A dialog that no hook reports is seen again and again; the reminder is for permission requests.
 func (w *waitNotice) set(since time.Time, lines []string) {
 	if w.b.Waiting == nil {
-		w.b.Waiting = &WaitState{Since: since}
+		w.b.Waiting = &binding.WaitState{Since: since}
 		w.saveBestEffort()
 	}
 	if w.b.Waiting.Notified {
