@@ -9,6 +9,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"the-loop/sessions/loop"
+	"the-loop/threads/actor"
 	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
@@ -109,7 +110,7 @@ func (r *threadReader) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !r.sv.start(func(work context.Context) {
+		if !r.sv.Start(func(work context.Context) {
 			defer func() { <-slots }()
 			r.read(ctx, work, t)
 		}) {
@@ -247,14 +248,14 @@ func (t *thread) readPosition(ctx context.Context) (from binding.Binding, number
 		b      binding.Binding
 		number int
 	}
-	p, ok := call(ctx, t.actor, func(context.Context) position { return position{t.b.Clone(), t.replies.readGeneration} })
+	p, ok := actor.Call(ctx, t.Actor, func(context.Context) position { return position{t.B.Clone(), t.replies.readGeneration} })
 	return p.b, p.number, ok
 }
 
 // applyRead implements [readableThread].
 func (t *thread) applyRead(number int, from string, replies []chat.Reply, now time.Time) {
-	t.do(func(ctx context.Context) { t.replies.merge(ctx, number, from, replies, now) })
+	t.Do(func(ctx context.Context) { t.replies.merge(ctx, number, from, replies, now) })
 }
 
 // rootGone implements [readableThread].
-func (t *thread) rootGone() { t.do(t.dismiss) }
+func (t *thread) rootGone() { t.Do(t.dismiss) }

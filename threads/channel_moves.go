@@ -13,10 +13,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/renameio/v2"
+
 	"the-loop/threads/binding"
 	"the-loop/threads/chat"
-
-	"github.com/google/renameio/v2"
 )
 
 // channelMoves are the channels that have another id now, by the old one, in a file. It is stored before any binding is changed, so
@@ -110,14 +110,14 @@ func (l *relocator) move(from, to, ts string) {
 		return
 	}
 	for _, t := range l.index.all() {
-		if t.threadID().Channel != from {
+		if t.ThreadID().Channel != from {
 			continue
 		}
 		l.index.move(t, to)
-		t.do(func(ctx context.Context) {
-			t.b.Channel = to
+		t.Do(func(ctx context.Context) {
+			t.B.Channel = to
 			l.index.move(t, to) // again: it may have been bound meanwhile
-			t.saveBestEffort()
+			t.SaveBestEffort()
 			t.signals.receiptsDue()
 			t.requireRead(ctx)
 		})
@@ -129,11 +129,11 @@ func (l *relocator) move(from, to, ts string) {
 // come. The root's ts stays the same, and the root is our announcement.
 func (l *relocator) find(ctx context.Context, r chat.Reply) *thread {
 	for _, t := range l.index.all() {
-		at := t.threadID()
+		at := t.ThreadID()
 		if at.Root != r.Root || at.Channel == r.Channel || at.Root == "" {
 			continue
 		}
-		if b, ok := t.snapshot(ctx); ok && l.hasAnnouncement(ctx, b, r.Channel) {
+		if b, ok := t.Snapshot(ctx); ok && l.hasAnnouncement(ctx, b, r.Channel) {
 			l.move(at.Channel, r.Channel, r.TS)
 			return t
 		}

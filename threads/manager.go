@@ -12,6 +12,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/actor"
 	"the-loop/threads/attachments"
 	"the-loop/threads/binding"
 	"the-loop/threads/chat"
@@ -118,7 +119,7 @@ func New(o Options) (*Manager, error) {
 	if moves.loadErr != nil {
 		o.Log.Error("the file of channels that have another id cannot be read, so their threads are not found", "err", moves.loadErr)
 	}
-	sv := &services{Options: o, goroutines: newGoroutines(), store: binding.NewStore(filepath.Join(o.Root, "threads"), disk), connections: &connections{},
+	sv := &services{Options: o, Goroutines: actor.NewGoroutines(), store: binding.NewStore(filepath.Join(o.Root, "threads"), disk), connections: &connections{},
 		downloader: &attachments.Downloader{Fetcher: o.Fetcher, MaxSize: func() int64 { return o.Settings().MaxFile }, Now: o.Now, Log: o.Log}}
 	l := &loops{index: newThreadIndex(moves)}
 	m := &Manager{services: sv, loops: l, disk: disk}
@@ -130,7 +131,7 @@ func New(o Options) (*Manager, error) {
 	}
 	var err error
 	sv.outbox, err = outbox.New(outbox.Options{Dir: filepath.Join(o.Root, "outbox"), Chat: sv.chat(), Uploader: o.FileUploader, Disk: disk,
-		Observer: postObserver{o.Sink, l.index}, CurrentChannel: moves.current, IsSecret: o.IsSecret, Start: sv.start, ChatTime: sv.slackTime, Now: o.Now, Log: o.Log})
+		Observer: postObserver{o.Sink, l.index}, CurrentChannel: moves.current, IsSecret: o.IsSecret, Start: sv.Start, ChatTime: sv.slackTime, Now: o.Now, Log: o.Log})
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +188,7 @@ func (m *Manager) unreadableBinding(id string) *sessions.UnreadableError {
 // Run takes up what an earlier run left, then works until ctx ends, and returns when every goroutine has ended.
 func (m *Manager) Run(ctx context.Context) {
 	for _, t := range m.index.all() {
-		t.do(t.recover)
+		t.Do(t.recover)
 	}
 	loops, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
@@ -196,9 +197,9 @@ func (m *Manager) Run(ctx context.Context) {
 	}
 	<-ctx.Done()
 	stop()
-	m.cancelWatch()
+	m.EndWatch()
 	wg.Wait()
-	m.goroutines.stop()
+	m.Goroutines.Stop()
 }
 
 // storeRetry is the pause between tries to store what could not be stored.
@@ -221,7 +222,7 @@ func (m *Manager) sweep(ctx context.Context) {
 		case <-tick.C:
 		}
 		for _, t := range m.index.all() {
-			t.do(func(context.Context) {
+			t.Do(func(context.Context) {
 				if t.isActive(sweepActive) {
 					t.signals.readFreshDue(false)
 				}
@@ -248,8 +249,8 @@ func (m *Manager) retryStores(ctx context.Context) {
 			}
 			m.outbox.RetryWrites()
 			for _, t := range m.index.all() {
-				if m.disk.IsBehind(m.store.Path(t.sessionID)) {
-					t.call(ctx, func(context.Context) { t.saveBestEffort() })
+				if m.disk.IsBehind(m.store.Path(t.SessionID)) {
+					t.Call(ctx, func(context.Context) { t.SaveBestEffort() })
 				}
 			}
 		}
@@ -259,10 +260,10 @@ func (m *Manager) retryStores(ctx context.Context) {
 // HandleReply takes a live reply. It never blocks.
 func (m *Manager) HandleReply(r chat.Reply) {
 	if t := m.index.at(r.Channel, r.Root); t != nil {
-		t.do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
+		t.Do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
 		return
 	}
-	m.start(func(ctx context.Context) { m.handleUnboundReply(ctx, r) })
+	m.Start(func(ctx context.Context) { m.handleUnboundReply(ctx, r) })
 }
 
 // handleUnboundReply handles a reply in a thread that is bound to nothing: a crash between the announcement's post and its binding
@@ -279,17 +280,17 @@ func (m *Manager) handleUnboundReply(ctx context.Context, r chat.Reply) {
 			continue
 		}
 		if ts == r.Root {
-			t.call(ctx, func(ctx context.Context) { t.bindRoot(ctx, ts, "") })
-			t.do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
+			t.Call(ctx, func(ctx context.Context) { t.bindRoot(ctx, ts, "") })
+			t.Do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
 			return
 		}
 	}
 	if t := m.index.at(r.Channel, r.Root); t != nil { // bound by the announcer in the meantime
-		t.do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
+		t.Do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
 		return
 	}
 	if t := m.relocator.find(ctx, r); t != nil {
-		t.do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
+		t.Do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
 		return
 	}
 	m.emitDropped(ctx, "", "", r, ReasonUnmapped)
@@ -298,21 +299,21 @@ func (m *Manager) handleUnboundReply(ctx context.Context, r chat.Reply) {
 // ReplyEdited takes a reply whose text was changed by its author.
 func (m *Manager) ReplyEdited(r chat.Reply) {
 	if t := m.index.at(r.Channel, r.Root); t != nil {
-		t.do(func(ctx context.Context) { t.replies.onEdited(ctx, r) })
+		t.Do(func(ctx context.Context) { t.replies.onEdited(ctx, r) })
 	}
 }
 
 // ReplyDeleted takes the deletion of a reply.
 func (m *Manager) ReplyDeleted(channel, root, ts string) {
 	if t := m.index.at(channel, root); t != nil {
-		t.do(func(ctx context.Context) { t.replies.onDeleted(ctx, ts) })
+		t.Do(func(ctx context.Context) { t.replies.onDeleted(ctx, ts) })
 	}
 }
 
 // ThreadDeleted takes the deletion of an announcement: its thread is unbound, and the next announcement is a new one.
 func (m *Manager) ThreadDeleted(channel, root string) {
 	if t := m.index.at(channel, root); t != nil {
-		t.do(t.dismiss)
+		t.Do(t.dismiss)
 	}
 }
 
@@ -327,14 +328,14 @@ func (m *Manager) Connected(alone bool) {
 // CatchUpAll has every bound thread read: something may have been missed.
 func (m *Manager) CatchUpAll() {
 	for _, t := range m.index.all() {
-		t.do(t.requireRead)
+		t.Do(t.requireRead)
 	}
 }
 
 // CatchUp has one thread read.
 func (m *Manager) CatchUp(channel, root string) {
 	if t := m.index.at(channel, root); t != nil {
-		t.do(t.requireRead)
+		t.Do(t.requireRead)
 	}
 }
 
@@ -343,8 +344,8 @@ func (m *Manager) ChannelOpened(channel string) {
 	m.receipts.retryChannel(channel)
 	m.outbox.RetryChannel(channel)
 	for _, t := range m.index.all() {
-		if t.threadID().Channel == channel {
-			t.do(t.retryStatus)
+		if t.ThreadID().Channel == channel {
+			t.Do(t.retryStatus)
 		}
 	}
 }
@@ -394,7 +395,7 @@ func (m *Manager) Resend(ctx context.Context, d ResendChoice) (string, error) {
 	if t == nil {
 		return "This session is gone, and the question with it.", nil
 	}
-	answer, ok := call(ctx, t.actor, func(ctx context.Context) string { return t.resend(ctx, d) })
+	answer, ok := actor.Call(ctx, t.Actor, func(ctx context.Context) string { return t.resend(ctx, d) })
 	if !ok {
 		return "", fmt.Errorf("decide: %w", ctx.Err())
 	}

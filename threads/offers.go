@@ -17,7 +17,7 @@ func (rs *replies) offerOld(ctx context.Context) bool {
 	waiting := len(rs.queue.items)
 	for _, it := range rs.expiredItems(ctx) {
 		old = append(old, it.reply.TS)
-		e := rs.b.Replies[it.reply.TS]
+		e := rs.B.Replies[it.reply.TS]
 		e.State, e.At, e.User, e.Raw, e.Wanted = binding.StateOffered, rs.svc.now(), it.reply.Actor.User, it.raw, binding.MarkHeld
 		rs.entries.setEntry(it.reply.TS, e)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/sessions/loop"
+	"the-loop/threads/actor"
 	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
@@ -312,7 +313,7 @@ func increaseBackoff[K comparable](rests map[K]*backoff, key K, now time.Time) {
 
 // pendingReactions implements [receiptThread].
 func (t *thread) pendingReactions(ctx context.Context, now time.Time, failed map[string]time.Time) threadChanges {
-	l, _ := call(ctx, t.actor, func(context.Context) threadChanges { return t.entries.pendingReactions(now, failed) })
+	l, _ := actor.Call(ctx, t.Actor, func(context.Context) threadChanges { return t.entries.pendingReactions(now, failed) })
 	for _, c := range []*reactionChange{l.add, l.remove} {
 		if c != nil {
 			c.t = t
@@ -323,10 +324,10 @@ func (t *thread) pendingReactions(ctx context.Context, now time.Time, failed map
 
 // onReactionChanged implements [receiptThread].
 func (t *thread) onReactionChanged(ctx context.Context, c reactionChange) {
-	t.call(ctx, func(context.Context) { t.entries.onReactionChanged(c) })
+	t.Call(ctx, func(context.Context) { t.entries.onReactionChanged(c) })
 }
 
 // giveUpReaction implements [receiptThread].
 func (t *thread) giveUpReaction(ctx context.Context, c reactionChange, err error) {
-	t.call(ctx, func(context.Context) { t.entries.giveUpReaction(c, err) })
+	t.Call(ctx, func(context.Context) { t.entries.giveUpReaction(c, err) })
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/actor"
 	"the-loop/threads/attachments"
 	"the-loop/threads/binding"
 	"the-loop/threads/chat"
@@ -16,7 +17,7 @@ import (
 // services are what all threads of a manager share.
 type services struct {
 	Options
-	*goroutines
+	*actor.Goroutines
 	store       binding.Store
 	outbox      *outbox.Outbox
 	downloader  *attachments.Downloader

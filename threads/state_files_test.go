@@ -5,9 +5,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"the-loop/threads/binding"
 
 	"github.com/google/go-cmp/cmp"
+
+	"the-loop/threads/binding"
 )
 
 // testdata/v2 was written by a program that wrote version 2 of bindings, with every field set; channels.json had no version.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/actor"
 	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
@@ -78,9 +79,9 @@ func (w *turnStatus) onTurn(turn sessions.Turn, news bool) {
 	}
 	w.endIfAgentEnded()
 	if !w.known {
-		w.known, w.statusUncertain = true, w.b.TurnRunning // an earlier run of the bot may have had it shown
+		w.known, w.statusUncertain = true, w.B.TurnRunning // an earlier run of the bot may have had it shown
 	}
-	w.b.TurnRunning = turn.Working
+	w.B.TurnRunning = turn.Working
 	w.signals.statusDue()
 }
 
@@ -95,7 +96,7 @@ func (w *turnState) endIfAgentEnded() {
 // AgentEnded says that a session's agent had ended by then, so that its thread does not show that it works.
 func (m *Manager) AgentEnded(ctx context.Context, id string, at time.Time) {
 	if t := m.index.of(id); t != nil {
-		t.call(ctx, func(context.Context) { t.turn.agentEnded(at) })
+		t.Call(ctx, func(context.Context) { t.turn.agentEnded(at) })
 	}
 }
 
@@ -132,7 +133,7 @@ func (w *turnStatus) onScreen(state sessions.ViewState, now time.Time, err error
 
 // nextStep decides what is to be done next. none: the workspace has no statuses.
 func (w *turnStatus) nextStep(now time.Time, none bool) step {
-	if w.unbound || w.b.Root == "" {
+	if w.Unbound || w.B.Root == "" {
 		return step{}
 	}
 	s := w.messageStep(now)
@@ -181,7 +182,7 @@ func (w *turnStatus) statusStep(now time.Time) step {
 	case now.Before(w.refusedAt.Add(statusRefusedPause)) && !w.refusedAt.IsZero():
 		return step{next: w.refusedAt.Add(statusRefusedPause)}
 	}
-	return step{kind: stepSetStatus, text: want, post: w.newPost("", "")}
+	return step{kind: stepSetStatus, text: want, post: w.NewPost("", "")}
 }
 
 // onStatusSet handles what became of setting the status.
@@ -210,23 +211,23 @@ func (w *turnStatus) onStatusCleared() {
 func (w *turnStatus) startMessage(now time.Time) time.Time {
 	due := w.startedAt().Add(turnMessageAfter)
 	switch {
-	case !w.isRunning() || w.b.TurnMessage.Nonce != "":
+	case !w.isRunning() || w.B.TurnMessage.Nonce != "":
 		return time.Time{}
 	case now.Before(due):
 		return due
 	}
-	w.b.TurnMessage = binding.TurnMessage{Nonce: w.sessionID + "." + rand.Text(), Since: w.startedAt(), Edited: now, Shown: w.messageText(now)}
-	if err := w.save(); err != nil {
-		w.svc.Log.Error("could not store that a message tells of a turn", "ref", w.ref, "err", err)
-		w.b.TurnMessage = binding.TurnMessage{}
+	w.B.TurnMessage = binding.TurnMessage{Nonce: w.SessionID + "." + rand.Text(), Since: w.startedAt(), Edited: now, Shown: w.messageText(now)}
+	if err := w.Save(); err != nil {
+		w.svc.Log.Error("could not store that a message tells of a turn", "ref", w.Ref, "err", err)
+		w.B.TurnMessage = binding.TurnMessage{}
 		return now.Add(statusRetry)
 	}
-	_ = w.svc.outbox.Put(&outbox.Message{Post: w.messagePost(w.b.TurnMessage.Shown), Since: w.svc.slackTime(), LowPriority: true}) // it was logged, and nothing depends on it
+	_ = w.svc.outbox.Put(&outbox.Message{Post: w.messagePost(w.B.TurnMessage.Shown), Since: w.svc.slackTime(), LowPriority: true}) // it was logged, and nothing depends on it
 	return now.Add(turnMessageEditEvery)
 }
 
 func (w *turnStatus) messagePost(text string) chat.Post {
-	return w.newPost(text, w.b.TurnMessage.Nonce)
+	return w.NewPost(text, w.B.TurnMessage.Nonce)
 }
 
 // messageText is what the message says of the turn that runs.
@@ -239,7 +240,7 @@ func (w *turnStatus) messageText(now time.Time) string {
 
 // finalMessageText is what the message says of a turn that has ended.
 func (w *turnStatus) finalMessageText() string {
-	same := w.startedAt().Equal(w.b.TurnMessage.Since)
+	same := w.startedAt().Equal(w.B.TurnMessage.Since)
 	switch {
 	case w.svc.answerMode() == AnswersOff:
 		return "_What the agent does is no longer shown here._"
@@ -266,7 +267,7 @@ func durationText(d time.Duration) string {
 
 // messageStep is the step that makes the message true, if there is one.
 func (w *turnStatus) messageStep(now time.Time) step {
-	m := &w.b.TurnMessage
+	m := &w.B.TurnMessage
 	if m.Nonce == "" || !w.known {
 		return step{}
 	}
@@ -291,59 +292,59 @@ func (w *turnStatus) messageStep(now time.Time) step {
 
 // unconfirmedStep is for a message of which it is not known that it was posted.
 func (w *turnStatus) unconfirmedStep(over bool) step {
-	switch waiting := w.svc.outbox.IsPending(w.b.TurnMessage.Nonce); {
-	case waiting && over && w.svc.outbox.Withdraw(w.b.TurnMessage.Nonce):
+	switch waiting := w.svc.outbox.IsPending(w.B.TurnMessage.Nonce); {
+	case waiting && over && w.svc.outbox.Withdraw(w.B.TurnMessage.Nonce):
 		w.forgetMessage()
 		return step{}
 	case waiting:
 		return step{} // onPosted hears of it
 	}
-	return step{kind: stepFindMessage, post: w.messagePost(""), since: w.svc.Clock.FromLocal(w.b.TurnMessage.Since)}
+	return step{kind: stepFindMessage, post: w.messagePost(""), since: w.svc.Clock.FromLocal(w.B.TurnMessage.Since)}
 }
 
 // forgetMessage forgets the message: it is not edited any more.
 func (w *turnStatus) forgetMessage() {
-	w.b.TurnMessage = binding.TurnMessage{}
-	w.saveBestEffort()
+	w.B.TurnMessage = binding.TurnMessage{}
+	w.SaveBestEffort()
 }
 
 // onMessageFound handles what became of looking for the message.
 func (w *turnStatus) onMessageFound(nonce, ts string, err error) {
 	switch {
-	case nonce != w.b.TurnMessage.Nonce:
+	case nonce != w.B.TurnMessage.Nonce:
 	case errors.Is(err, chat.ErrThreadGone), err == nil && ts == "":
 		w.forgetMessage()
 	case err == nil:
-		w.b.TurnMessage.TS = ts
-		w.saveBestEffort()
+		w.B.TurnMessage.TS = ts
+		w.SaveBestEffort()
 	}
 }
 
 // onMessageEdited handles what became of an edit of the message. If somebody deleted it, it is not posted again.
 func (w *turnStatus) onMessageEdited(s step, now time.Time, err error) {
 	switch gone := errors.Is(err, chat.ErrReplyGone) || errors.Is(err, chat.ErrThreadGone); {
-	case s.post.Nonce != w.b.TurnMessage.Nonce || err != nil && !gone:
+	case s.post.Nonce != w.B.TurnMessage.Nonce || err != nil && !gone:
 	case s.final:
 		w.forgetMessage()
 	default:
-		w.b.TurnMessage.Shown, w.b.TurnMessage.Edited = s.post.Text, now
-		w.saveBestEffort()
+		w.B.TurnMessage.Shown, w.B.TurnMessage.Edited = s.post.Text, now
+		w.SaveBestEffort()
 	}
 }
 
 // onPosted handles that we posted in the thread, perhaps the message that tells of the turn.
 func (w *turnStatus) onPosted(nonce, ts string) {
 	w.onStatusCleared()
-	if nonce == w.b.TurnMessage.Nonce && nonce != "" {
-		w.b.TurnMessage.TS, w.b.TurnMessage.Edited = ts, w.svc.Now()
-		w.saveBestEffort()
+	if nonce == w.B.TurnMessage.Nonce && nonce != "" {
+		w.B.TurnMessage.TS, w.B.TurnMessage.Edited = ts, w.svc.Now()
+		w.SaveBestEffort()
 		w.signals.statusDue()
 	}
 }
 
 // closeMessage leaves the message of a thread that ends as that of a turn that is over.
 func (w *turnStatus) closeMessage() {
-	if m := w.b.TurnMessage; m.Nonce != "" && !w.svc.outbox.Withdraw(m.Nonce) {
+	if m := w.B.TurnMessage; m.Nonce != "" && !w.svc.outbox.Withdraw(m.Nonce) {
 		post := w.messagePost("_This turn is over._")
 		_ = w.svc.outbox.Put(&outbox.Message{Post: post, Edit: true, TS: m.TS, Final: true}) // it was logged
 	}
@@ -351,19 +352,19 @@ func (w *turnStatus) closeMessage() {
 
 // nextStatusStep implements [statusThread].
 func (t *thread) nextStatusStep(ctx context.Context, now time.Time, noStatuses bool) (step, bool) {
-	return call(ctx, t.actor, func(context.Context) step { return t.turn.nextStep(now, noStatuses) })
+	return actor.Call(ctx, t.Actor, func(context.Context) step { return t.turn.nextStep(now, noStatuses) })
 }
 
 // beginStatusStep implements [statusThread].
 func (t *thread) beginStatusStep(ctx context.Context, s step) {
 	if s.kind == stepSetStatus {
-		t.call(ctx, func(context.Context) { t.turn.statusCallPending, t.turn.statusUncertain = true, false })
+		t.Call(ctx, func(context.Context) { t.turn.statusCallPending, t.turn.statusUncertain = true, false })
 	}
 }
 
 // finishStatusStep implements [statusThread].
 func (t *thread) finishStatusStep(ctx context.Context, s step, r stepResult) {
-	t.call(ctx, func(context.Context) {
+	t.Call(ctx, func(context.Context) {
 		switch s.kind {
 		case stepReadScreen:
 			t.turn.onScreen(r.view.State, r.at, r.err)

@@ -36,7 +36,7 @@ func (rs *replies) onEdited(ctx context.Context, r chat.Reply) {
 		rs.applyVersion(ctx, it, r, true)
 		return
 	}
-	e, known := rs.b.Replies[r.TS]
+	e, known := rs.B.Replies[r.TS]
 	switch {
 	case known && e.State == binding.StateInflight:
 		rs.editedInflight(r, e)
@@ -54,11 +54,11 @@ func (rs *replies) editedInflight(r chat.Reply, e binding.Entry) {
 		return
 	}
 	e.Changed = r.Edited
-	rs.b.Replies[r.TS] = e
+	rs.B.Replies[r.TS] = e
 	if rs.current != nil && rs.current.reply.TS == r.TS {
 		rs.current.newerVersion = &r
 	}
-	rs.saveBestEffort()
+	rs.SaveBestEffort()
 }
 
 // What the thread is told when an edit or a deletion came too late.
@@ -71,13 +71,13 @@ const (
 func (rs *replies) requeue(ctx context.Context, it *item) bool {
 	ts := it.reply.TS
 	rs.queue.put(it)
-	if rs.b.Replies[ts].Deleted {
+	if rs.B.Replies[ts].Deleted {
 		rs.settleDeleted(ctx, it)
 		return false
 	}
-	e := rs.b.Replies[ts]
+	e := rs.B.Replies[ts]
 	e.Changed = ""
-	rs.b.Replies[ts] = e
+	rs.B.Replies[ts] = e
 	if next := it.newerVersion; next != nil {
 		it.newerVersion = nil
 		rs.applyVersion(ctx, it, *next, true)
@@ -91,20 +91,20 @@ func (rs *replies) onDeleted(ctx context.Context, ts string) {
 		rs.settleDeleted(ctx, it)
 		return
 	}
-	e, known := rs.b.Replies[ts]
-	_, done := rs.b.Traces[ts]
+	e, known := rs.B.Replies[ts]
+	_, done := rs.B.Traces[ts]
 	switch {
-	case done, rs.unbound:
+	case done, rs.Unbound:
 	case known && e.State == binding.StateInflight:
 		e.Deleted = true
-		rs.b.Replies[ts] = e
-		rs.saveBestEffort()
+		rs.B.Replies[ts] = e
+		rs.SaveBestEffort()
 	case known && e.State == binding.StateSettled:
 		rs.entries.deletedLate(ts, e)
 	case known:
 		rs.entries.settle(ts, binding.OutcomeWithdrawn, "")
 		rs.prompts.closeEmptyPrompts(ts)
-	case chat.CompareTS(ts, rs.b.Cursor) > 0: // up to the cursor everything is settled
+	case chat.CompareTS(ts, rs.B.Cursor) > 0: // up to the cursor everything is settled
 		rs.entries.settle(ts, binding.OutcomeWithdrawn, "")
 	}
 }

@@ -96,8 +96,8 @@ func TestAReadOfAnOlderVersionNeverUndoesAnEdit(t *testing.T) {
 		first, second := w.editReply(ts, "new")
 		w.handleEdits(second)
 		at := w.m.index.of(sid)
-		at.call(context.Background(), func(ctx context.Context) {
-			at.replies.merge(ctx, at.replies.readGeneration, at.b.Cursor, []chat.Reply{first}, time.Now())
+		at.Call(context.Background(), func(ctx context.Context) {
+			at.replies.merge(ctx, at.replies.readGeneration, at.B.Cursor, []chat.Reply{first}, time.Now())
 		})
 		w.agent.setOnStep(nil)
 		w.advance(time.Minute)

@@ -44,6 +44,8 @@ var layout = map[string][]string{
 	"sessions/harness/harnesstest":   {},
 	"threads":                        {"authz", "sessions", "sessions/statefile", "threads/"},
 	"threads/chat":                   {"authz"},
+	"threads/actor":                  {},
+	"threads/binding":                {"sessions", "sessions/statefile", "threads/actor", "threads/chat", "threads/permission"},
 	"threads/outbox":                 {"threads/chat", "sessions/statefile"},
 	"threads/permission":             {"threads/chat", "sessions"},
 	"threads/attachments":            {"threads/chat", "sessions"},

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"sync"
 	"syscall"
+
 	"the-loop/sessions/loop"
 )
 
