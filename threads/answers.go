@@ -75,7 +75,7 @@ func (m *Manager) Relay(ctx context.Context, id string) (watch []string, err err
 
 // turnObserver hears of an agent's turn.
 type turnObserver interface {
-	onTurn(turn sessions.Turn, news bool)
+	OnTurn(turn sessions.Turn, news bool)
 }
 
 // permissionReports takes permission requests that an agent reports.
@@ -137,7 +137,7 @@ func (rl *relay) transcript(ctx context.Context) (watch []string, err error) {
 	batch, err := rl.svc.Agent.ReadTranscript(ctx, *q)
 	if err != nil {
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, sessions.ErrNotRecorded) {
-			rl.Do(func(context.Context) { rl.turn.onTurn(sessions.Turn{}, false) })
+			rl.Do(func(context.Context) { rl.turn.OnTurn(sessions.Turn{}, false) })
 		}
 		return nil, err
 	}
@@ -154,7 +154,7 @@ func (rl *relay) transcriptRequest() *sessions.TranscriptRequest {
 		return nil
 	}
 	if rl.svc.answerMode() == AnswersOff {
-		rl.turn.onTurn(sessions.Turn{}, false)
+		rl.turn.OnTurn(sessions.Turn{}, false)
 		if rl.B.TranscriptOffset != "" || !rl.B.TranscriptSince.IsZero() {
 			rl.B.TranscriptOffset, rl.B.TranscriptSince = "", time.Time{} // when it is on again, nothing old is posted
 			rl.SaveBestEffort()
@@ -174,7 +174,7 @@ func (rl *relay) applyTranscript(since sessions.Offset, batch sessions.Transcrip
 	if rl.Unbound || rl.B.Root == "" || rl.B.TranscriptOffset != since {
 		return nil
 	}
-	rl.turn.onTurn(batch.Turn, batch.Next != since)
+	rl.turn.OnTurn(batch.Turn, batch.Next != since)
 	for _, said := range batch.Messages {
 		if err := rl.postAnswer(said); err != nil {
 			rl.transcriptSynced = false

@@ -159,8 +159,8 @@ const (
 	maxSearchedChannels = 100
 )
 
-// findChannel looks for a thread in the channels that the bot is in, when Slack does not know its channel any more.
-func (l *relocator) findChannel(ctx context.Context, b binding.Binding, pace func(context.Context) error) {
+// FindChannel looks for a thread in the channels that the bot is in, when Slack does not know its channel any more.
+func (l *relocator) FindChannel(ctx context.Context, b binding.Binding, pace func(context.Context) error) {
 	if l.Channels == nil || !l.shouldSearch(b.Channel) {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"the-loop/sessions"
 	"the-loop/threads/binding"
 	"the-loop/threads/chat"
+	"the-loop/threads/receipts"
 )
 
 // entries keeps what is stored of the replies of one thread: how each was settled, and what its receipt shows.
@@ -212,7 +213,7 @@ func (es *entries) lazyReply(ts string) chat.Reply {
 }
 
 // pendingReactions are the first changes of receipts that are due; failed says when replies whose change failed may be tried again.
-func (es *entries) pendingReactions(now time.Time, failed map[string]time.Time) (l threadChanges) {
+func (es *entries) pendingReactions(now time.Time, failed map[string]time.Time) (l receipts.Changes) {
 	if es.B.Root == "" || es.Unbound {
 		return l
 	}
@@ -222,14 +223,14 @@ func (es *entries) pendingReactions(now time.Time, failed map[string]time.Time) 
 			continue
 		}
 		if wait := failed[ts].Sub(now); wait > 0 {
-			l.retryIn = min(cmp.Or(l.retryIn, wait), wait)
+			l.RetryIn = min(cmp.Or(l.RetryIn, wait), wait)
 			continue
 		}
-		best := &l.add
-		if c.remove {
-			best = &l.remove
+		best := &l.Add
+		if c.Remove {
+			best = &l.Remove
 		}
-		if *best == nil || chat.CompareTS(ts, (*best).ts) < 0 {
+		if *best == nil || chat.CompareTS(ts, (*best).TS) < 0 {
 			*best = c
 		}
 	}
@@ -237,54 +238,54 @@ func (es *entries) pendingReactions(now time.Time, failed map[string]time.Time) 
 }
 
 // pendingReaction is the next change of one reply's receipt; nil: it shows what it should.
-func (es *entries) pendingReaction(ts string, e binding.Entry) *reactionChange {
+func (es *entries) pendingReaction(ts string, e binding.Entry) *receipts.Change {
 	crowded := es.reactionsFull[ts] && len(e.Shown) > 0
 	if e.Wanted != "" && !slices.Contains(e.Shown, e.Wanted) && !crowded {
-		return &reactionChange{ts: ts, mark: e.Wanted}
+		return &receipts.Change{TS: ts, Mark: e.Wanted}
 	}
 	for _, m := range e.Shown {
 		if m != e.Wanted {
-			return &reactionChange{ts: ts, mark: m, remove: true, priority: crowded}
+			return &receipts.Change{TS: ts, Mark: m, Remove: true, Priority: crowded}
 		}
 	}
 	return nil
 }
 
 // onReactionChanged stores that a reaction was added or removed.
-func (es *entries) onReactionChanged(c reactionChange) {
-	e, ok := es.B.Replies[c.ts]
+func (es *entries) onReactionChanged(c receipts.Change) {
+	e, ok := es.B.Replies[c.TS]
 	if !ok {
 		return
 	}
-	e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m binding.Mark) bool { return m == c.mark })
-	if !c.remove {
-		e.Shown = append(e.Shown, c.mark)
-		delete(es.reactionsFull, c.ts)
+	e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m binding.Mark) bool { return m == c.Mark })
+	if !c.Remove {
+		e.Shown = append(e.Shown, c.Mark)
+		delete(es.reactionsFull, c.TS)
 	}
-	es.B.Replies[c.ts] = e
+	es.B.Replies[c.TS] = e
 	es.trim()
 	es.SaveBestEffort()
 }
 
 // giveUpReaction gives up a change that Slack refuses for good: of a reply that is gone, or of one reaction. Where others left no
 // room for another reaction, the old receipt is removed first: it is not true any more.
-func (es *entries) giveUpReaction(c reactionChange, err error) {
-	e, ok := es.B.Replies[c.ts]
+func (es *entries) giveUpReaction(c receipts.Change, err error) {
+	e, ok := es.B.Replies[c.TS]
 	switch {
 	case !ok:
 		return
 	case errors.Is(err, chat.ErrReplyGone), errors.Is(err, chat.ErrThreadGone):
 		e.Wanted, e.Shown = "", nil
-	case c.remove:
-		e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m binding.Mark) bool { return m == c.mark })
+	case c.Remove:
+		e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m binding.Mark) bool { return m == c.Mark })
 	case errors.Is(err, chat.ErrTooManyReactions) && len(e.Shown) > 0:
-		es.reactionsFull[c.ts] = true
+		es.reactionsFull[c.TS] = true
 		return
-	case e.Wanted == c.mark:
+	case e.Wanted == c.Mark:
 		e.Wanted = ""
 	}
-	delete(es.reactionsFull, c.ts)
-	es.B.Replies[c.ts] = e
+	delete(es.reactionsFull, c.TS)
+	es.B.Replies[c.TS] = e
 	es.trim()
 	es.SaveBestEffort()
 }

@@ -15,8 +15,11 @@ import (
 	"the-loop/threads/actor"
 	"the-loop/threads/attachments"
 	"the-loop/threads/binding"
+	"the-loop/threads/catchup"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
+	"the-loop/threads/receipts"
+	"the-loop/threads/status"
 )
 
 // Agent is what a thread asks of the core.
@@ -124,15 +127,18 @@ func New(o Options) (*Manager, error) {
 	l := &loops{index: newThreadIndex(moves)}
 	m := &Manager{services: sv, loops: l, disk: disk}
 	m.relocator = &relocator{services: sv, index: l.index, searchedAt: map[string]time.Time{}}
-	l.receipts, l.status, l.reader = newReceipts(sv), newStatusLoop(sv), newThreadReader(sv, m.relocator)
+	l.receipts = receipts.New(receipts.Options{Reactions: o.Reactions, Emoji: func(mark binding.Mark) string { return o.Settings().Emoji[mark] }, Now: o.Now, Log: o.Log})
+	l.reader = catchup.New(catchup.Options{History: o.History, Finder: m.relocator, Clock: o.Clock, Start: sv.Start, Log: o.Log})
 	m.announcer = &announcer{services: sv, loops: l, chat: outbox.PlainFallback{Chat: sv.chat(), Log: o.Log}}
-	if err := m.loadBindings(); err != nil {
-		return nil, err
-	}
 	var err error
 	sv.outbox, err = outbox.New(outbox.Options{Dir: filepath.Join(o.Root, "outbox"), Chat: sv.chat(), Uploader: o.FileUploader, Disk: disk,
 		Observer: postObserver{o.Sink, l.index}, CurrentChannel: moves.current, IsSecret: o.IsSecret, Start: sv.Start, ChatTime: sv.slackTime, Now: o.Now, Log: o.Log})
 	if err != nil {
+		return nil, err
+	}
+	l.status = status.NewLoop(status.Options{Chat: sv.chat(), Outbox: sv.outbox, StatusSetter: o.StatusSetter, ScreenReader: o.ScreenReader,
+		AnswersOff: func() bool { return sv.answerMode() == AnswersOff }, Clock: o.Clock, Now: o.Now, Log: o.Log})
+	if err := m.loadBindings(); err != nil {
 		return nil, err
 	}
 	sv.outbox.Prune(m.mayExist)
@@ -192,7 +198,7 @@ func (m *Manager) Run(ctx context.Context) {
 	}
 	loops, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	for _, loop := range []func(context.Context){m.receipts.run, m.reader.run, m.outbox.Run, m.loops.status.run, m.sweep, m.retryStores} {
+	for _, loop := range []func(context.Context){m.receipts.Run, m.reader.Run, m.outbox.Run, m.loops.status.Run, m.sweep, m.retryStores} {
 		wg.Go(func() { loop(loops) })
 	}
 	<-ctx.Done()
@@ -321,7 +327,7 @@ func (m *Manager) ThreadDeleted(channel, root string) {
 // only one, a live reply may also be the first that is heard of several: for a while its thread is read first each time.
 func (m *Manager) Connected(alone bool) {
 	m.connections.opened(alone)
-	m.loops.status.onConnected()
+	m.loops.status.OnConnected()
 	m.CatchUpAll()
 }
 
@@ -341,11 +347,11 @@ func (m *Manager) CatchUp(channel, root string) {
 
 // ChannelOpened has everything tried at once that was put off because the channel took nothing.
 func (m *Manager) ChannelOpened(channel string) {
-	m.receipts.retryChannel(channel)
+	m.receipts.RetryChannel(channel)
 	m.outbox.RetryChannel(channel)
 	for _, t := range m.index.all() {
 		if t.ThreadID().Channel == channel {
-			t.Do(t.retryStatus)
+			t.Do(t.turn.Retry)
 		}
 	}
 }
@@ -367,7 +373,7 @@ type Status struct {
 
 // Status counts.
 func (m *Manager) Status() Status {
-	return Status{Bound: m.index.boundCount(), Unread: m.reader.pendingCount(), Unposted: m.outbox.Len(), Unstored: m.disk.Problem()}
+	return Status{Bound: m.index.boundCount(), Unread: m.reader.Len(), Unposted: m.outbox.Len(), Unstored: m.disk.Problem()}
 }
 
 // ResendChoice is a click on a button of a question.

@@ -2,6 +2,7 @@ package threads
 
 import (
 	"context"
+	"time"
 
 	"the-loop/sessions"
 	"the-loop/threads/actor"
@@ -55,4 +56,11 @@ func (m *Manager) ThreadOf(id string) (channel, root string, ok bool) {
 	}
 	at := t.ThreadID()
 	return at.Channel, at.Root, at.Root != ""
+}
+
+// AgentEnded says that a session's agent had ended by then, so that its thread does not show that it works.
+func (m *Manager) AgentEnded(ctx context.Context, id string, at time.Time) {
+	if t := m.index.of(id); t != nil {
+		t.Call(ctx, func(context.Context) { t.turn.AgentEnded(at) })
+	}
 }

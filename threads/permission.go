@@ -25,7 +25,7 @@ const (
 )
 
 // dialogStatus shows whether a dialog of the agent waits for an answer.
-type dialogStatus interface{ setDialogOpen(open bool) }
+type dialogStatus interface{ SetDialogOpen(open bool) }
 
 // permissions drives the permission requests of one thread: package permission says what becomes of each.
 type permissions struct {
@@ -115,7 +115,7 @@ func (ps *permissions) apply(ctx context.Context, name string, e permission.Even
 		ps.watch(name, true)
 	}
 	if fx.Waiting || fx.Edit != nil {
-		ps.dialog.setDialogOpen(ps.B.PermissionRequests.HasOpen())
+		ps.dialog.SetDialogOpen(ps.B.PermissionRequests.HasOpen())
 	}
 }
 

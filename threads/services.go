@@ -14,6 +14,11 @@ import (
 	"the-loop/threads/outbox"
 )
 
+// ScreenReader reads the screens of agents.
+type ScreenReader interface {
+	View(ctx context.Context, q sessions.ViewRequest) (sessions.View, error)
+}
+
 // services are what all threads of a manager share.
 type services struct {
 	Options

@@ -9,15 +9,17 @@ import (
 	"the-loop/authz"
 	"the-loop/sessions"
 	"the-loop/threads/binding"
+	"the-loop/threads/catchup"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 	"the-loop/threads/permission"
+	"the-loop/threads/receipts"
+	"the-loop/threads/status"
 )
 
 // signals tells the loops of a manager that something of a thread is due.
 type signals interface {
 	receiptsDue()             // its receipts may differ from what they should be
-	statusDue()               // its status may differ from what it should be
 	readDue(urgent bool)      // it should be read
 	readFreshDue(urgent bool) // it should be read from now on: a read that is under way does not count
 }
@@ -51,7 +53,7 @@ type thread struct {
 	prompts     *prompts
 	waiting     *waitNotice
 	permissions *permissions
-	turn        *turnStatus
+	turn        *status.Turn
 	relay       *relay
 	replies     *replies
 }
@@ -59,9 +61,9 @@ type thread struct {
 // loops are what serves all threads in turn.
 type loops struct {
 	index    *threadIndex
-	receipts *receipts
-	reader   *threadReader
-	status   *statusLoop
+	receipts *receipts.Receipts
+	reader   *catchup.Reader
+	status   *status.Loop
 }
 
 // threadSignals are the [signals] of one thread.
@@ -70,13 +72,12 @@ type threadSignals struct {
 	t *thread
 }
 
-func (s threadSignals) receiptsDue() { s.receipts.markDirty(s.t) }
-func (s threadSignals) statusDue()   { s.status.requestCheck(s.t) }
+func (s threadSignals) receiptsDue() { s.receipts.MarkDirty(s.t) }
 func (s threadSignals) readDue(urgent bool) {
-	s.reader.request(s.t, urgent, s.t.B.LastActive)
+	s.reader.Request(s.t, urgent, s.t.B.LastActive)
 }
 func (s threadSignals) readFreshDue(urgent bool) {
-	s.reader.requestFresh(s.t, urgent, s.t.B.LastActive)
+	s.reader.RequestFresh(s.t, urgent, s.t.B.LastActive)
 }
 
 func newThread(svc *services, l *loops, b binding.Binding) *thread {
@@ -86,7 +87,7 @@ func newThread(svc *services, l *loops, b binding.Binding) *thread {
 	t.entries = &entries{threadState: s, reactionsFull: map[string]bool{}}
 	t.prompts = &prompts{threadState: s, entries: t.entries}
 	t.waiting = &waitNotice{threadState: s}
-	t.turn = &turnStatus{threadState: s}
+	t.turn = l.status.NewTurn(s.Thread)
 	t.permissions = &permissions{threadState: s, waiting: t.waiting, dialog: t.turn}
 	t.relay = &relay{threadState: s, turn: t.turn, permissions: t.permissions}
 	t.replies = &replies{threadState: s, entries: t.entries, prompts: t.prompts, waiting: t.waiting,
@@ -122,7 +123,7 @@ func (t *thread) onPosted(ctx context.Context, msg outbox.Message, ts string) {
 	t.prompts.onPosted(msg.Post.Nonce, ts)
 	t.permissions.apply(ctx, msg.Post.Nonce, permission.Event{Kind: permission.Posted, TS: ts}, true)
 	if !msg.Edit {
-		t.turn.onPosted(msg.Post.Nonce, ts)
+		t.turn.OnPosted(msg.Post.Nonce, ts)
 	}
 }
 
@@ -152,7 +153,7 @@ func (t *thread) dismiss(ctx context.Context) {
 
 // end ends the thread of a session that was deleted.
 func (t *thread) end(ctx context.Context) error {
-	t.turn.closeMessage()
+	t.turn.CloseMessage()
 	t.svc.outbox.RemoveSession(t.SessionID)
 	if t.B.Root != "" {
 		t.postEnded()
@@ -166,7 +167,7 @@ func (t *thread) end(ctx context.Context) error {
 // dropReplies drops the replies that wait: there is no thread any more to answer in.
 func (t *thread) dropReplies(ctx context.Context) {
 	t.replies.drop(ctx)
-	t.loops.reader.cancel(t)
+	t.loops.reader.Cancel(t)
 }
 
 // postEnded says that the session is gone.
@@ -203,7 +204,7 @@ func (t *thread) isActive(d time.Duration) bool {
 	return t.B.Root != "" && t.svc.now().Sub(t.B.LastActive) < d
 }
 
-// identity is the session of the thread, and where the thread is.
-func (t *thread) identity() (id string, ref sessions.Ref, at chat.ThreadID) {
+// Identity is the session of the thread, and where the thread is.
+func (t *thread) Identity() (id string, ref sessions.Ref, at chat.ThreadID) {
 	return t.SessionID, t.Ref, t.ThreadID()
 }
