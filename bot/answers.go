@@ -6,7 +6,7 @@ import (
 
 	"the-loop/bot/render"
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/relay"
 )
 
 // answerPages is how many messages one text of an agent's may take. Of a longer one the thread gets the beginning.
@@ -14,7 +14,7 @@ const answerPages = 5
 
 // renderAnswer makes messages of what an agent said, without the values of the environment: they are taken out before the text is
 // cut, so that none is hidden in two halves.
-func (b *Bot) renderAnswer(ref sessions.Ref, said sessions.AgentMessage) threads.Rendering {
+func (b *Bot) renderAnswer(ref sessions.Ref, said sessions.AgentMessage) relay.Rendering {
 	text := b.scrub(said.Text)
 	pages, cut := render.Beginning(text, answerPages)
 	texts := make([]string, 0, len(pages))
@@ -22,12 +22,12 @@ func (b *Bot) renderAnswer(ref sessions.Ref, said sessions.AgentMessage) threads
 		texts = append(texts, p.Text)
 	}
 	if len(texts) == 0 {
-		return threads.Rendering{}
+		return relay.Rendering{}
 	}
 	if said.Failed {
 		texts[0] = ":warning: The turn ended with an error:\n" + texts[0]
 	}
-	r := threads.Rendering{Texts: texts}
+	r := relay.Rendering{Texts: texts}
 	if cut {
 		r.FullText = fullText(ref, text)
 	}
@@ -35,8 +35,8 @@ func (b *Bot) renderAnswer(ref sessions.Ref, said sessions.AgentMessage) threads
 }
 
 // whole is a text of which the thread has the beginning.
-func fullText(ref sessions.Ref, text string) *threads.FullText {
+func fullText(ref sessions.Ref, text string) *relay.FullText {
 	n := len(utf16.Encode([]rune(text)))
-	return &threads.FullText{Name: "answer.md", Content: text, Text: fmt.Sprintf("_This was the beginning of %d characters. All of it:_", n),
+	return &relay.FullText{Name: "answer.md", Content: text, Text: fmt.Sprintf("_This was the beginning of %d characters. All of it:_", n),
 		Fallback: fmt.Sprintf("_This was the beginning of %d characters. All of it, on the agent's machine:_ %s", n, render.Code("the-loop attach "+ref.Name()))}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/relay"
 )
 
 // How often agents' records are looked at of which the system does not tell that they change: those in which something
@@ -40,7 +40,7 @@ type transcriptWatcher struct {
 	files       *fileWatcher
 	transcripts map[string]*watchedTranscript // by session id
 	nextListing time.Time                     // when it is asked which sessions there are
-	mode        threads.Answers
+	mode        relay.Answers
 	slots       chan struct{}
 	results     chan readResult
 
