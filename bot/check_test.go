@@ -76,12 +76,12 @@ func TestTheCheckNamesWhatIsWrong(t *testing.T) {
 		{"a wrong member id", nil, func(_ *world, o *CheckOptions) { o.Users = append(o.Users, "U404") }, "people: U404 is no member|authorizedUsers"},
 		{"a deactivated member", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("old", localslack.Deleted()).ID} }, "people|is deactivated"},
 		{"a bot on the list", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("beep", localslack.Bot()).ID} }, "people|is a bot or an app"},
-		{"events that are off", nil, func(x *world, _ *CheckOptions) { x.Faults().InjectDelivery("*", -1, localslack.Suppress) }, "way in: nothing came back|Event Subscriptions|message.channels"},
-		{"messages that are not subscribed", func(o *localslack.Options) { o.Events = []string{"channel_archive"} }, nil, "way in: nothing came back|message.channels"},
-		{"no connection", nil, func(x *world, _ *CheckOptions) { x.Faults().TooManyWebsockets() }, "way in: no connection|too_many_websockets"},
+		{"events that are off", nil, func(x *world, _ *CheckOptions) { x.Faults().InjectDelivery("*", -1, localslack.Suppress) }, "event delivery: nothing came back|Event Subscriptions|message.channels"},
+		{"messages that are not subscribed", func(o *localslack.Options) { o.Events = []string{"channel_archive"} }, nil, "event delivery: nothing came back|message.channels"},
+		{"no connection", nil, func(x *world, _ *CheckOptions) { x.Faults().TooManyWebsockets() }, "event delivery: no connection|too_many_websockets"},
 		{"posts that fail", nil, func(x *world, _ *CheckOptions) {
 			x.Faults().InjectAPI(methodPost, 1, localslack.Error("restricted_action"))
-		}, "way in: chat.postMessage: restricted_action"},
+		}, "event delivery: chat.postMessage: restricted_action"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -1,19 +1,11 @@
 package threads
 
 import (
-	"encoding/json"
-	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
-	"os"
-	"path/filepath"
-	"strings"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"the-loop/sessions"
+	"the-loop/threads/chat"
 	"the-loop/threads/permission"
 )
 
@@ -45,10 +37,6 @@ type Binding struct {
 	Waiting            *WaitState              `json:"waiting,omitempty"`   // the agent waits for its operator
 	LastUser           string                  `json:"speaker,omitempty"`   // member id of who spoke last, and was let in
 }
-
-// bindingVersion is the version that this program writes. It reads the earlier ones too: what they do not have is empty.
-// A program that does not know Done must not read a file that has it, since it would type those replies again.
-const bindingVersion = 2
 
 // Announcement is the intent of a thread's root: it is on disk before the message is posted.
 type Announcement struct {
@@ -107,8 +95,8 @@ type Entry struct {
 	Shown  []Mark `json:"shown,omitempty"`  // the receipts that are there
 }
 
-// isComplete reports whether nothing is left to do for the entry.
-func (e Entry) isComplete() bool {
+// IsComplete reports whether nothing is left to do for the entry.
+func (e Entry) IsComplete() bool {
 	if e.State != StateSettled {
 		return false
 	}
@@ -138,8 +126,8 @@ type ResendPrompt struct {
 	Omitted int              `json:"left,omitempty"` // older replies that it was about too, and that are no longer to be had
 }
 
-// clone is a copy that shares nothing that may be changed.
-func (b Binding) clone() Binding {
+// Clone is a copy that shares nothing that may be changed.
+func (b Binding) Clone() Binding {
 	b.Replies = maps.Clone(b.Replies)
 	b.Traces = maps.Clone(b.Traces)
 	b.ResendPrompts = maps.Clone(b.ResendPrompts)
@@ -147,89 +135,59 @@ func (b Binding) clone() Binding {
 	return b
 }
 
-// bindings keeps the bindings as files in dir, one a session.
-type bindings struct {
-	dir     string
-	storage *storage // optional: nobody keeps account of what could not be stored
+// Trace is what is kept of a reply of which nothing is left to do, so that it is not typed again and a late edit is known.
+type Trace struct {
+	Typed  bool   `json:"t,omitempty"` // the agent has it
+	Edited string `json:"e,omitempty"` // edited.ts of the newest version that was heard of
 }
 
-func (s bindings) path(id string) string { return filepath.Join(s.dir, id+".json") }
-
-// load reads all bindings. A file that cannot be used is returned as an error of its own, and left alone.
-func (s bindings) load() ([]Binding, []*sessions.UnreadableError, error) {
-	removePartialFiles(s.dir)
-	names, err := os.ReadDir(s.dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, nil
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the bindings: %w", err)
-	}
-	var all []Binding
-	var broken []*sessions.UnreadableError
-	for _, n := range names {
-		id, ok := strings.CutSuffix(n.Name(), ".json")
-		if !ok || strings.HasPrefix(id, ".") {
-			continue
-		}
-		b, err := s.read(id)
-		if err != nil {
-			broken = append(broken, &sessions.UnreadableError{Path: s.path(id), Err: err})
-			continue
-		}
-		all = append(all, b)
-	}
-	return all, broken, nil
+// WaitState is a time during which an agent waits for its operator. The thread is told once when it lasts.
+type WaitState struct {
+	Since    time.Time `json:"since"`
+	Notified bool      `json:"told,omitempty"`
 }
 
-func (s bindings) read(id string) (Binding, error) {
-	data, err := os.ReadFile(s.path(id))
-	if err != nil {
-		return Binding{}, err
-	}
-	var b Binding
-	if err := json.Unmarshal(data, &b); err != nil {
-		return Binding{}, err
-	}
-	switch {
-	case b.Version < 1 || b.Version > bindingVersion:
-		return Binding{}, fmt.Errorf("it has version %d, and this program reads up to %d", b.Version, bindingVersion)
-	case b.ID != id:
-		return Binding{}, fmt.Errorf("it is about another session, %q", b.ID)
-	}
-	return b, nil
+// TurnMessage is the one message that tells of a turn where the workspace has no statuses. It is stored before it is posted.
+type TurnMessage struct {
+	Nonce  string    `json:"nonce,omitempty"` // empty: there is none
+	TS     string    `json:"ts,omitempty"`
+	Since  time.Time `json:"since,omitzero"` // when the turn began
+	Shown  string    `json:"shown,omitempty"`
+	Edited time.Time `json:"edited,omitzero"`
 }
 
-func (s bindings) save(b Binding) error {
-	b.Version = bindingVersion
-	return s.storage.Save(s.path(b.ID), b)
+// Mark is what a receipt shows: one reaction on the reply.
+type Mark string
+
+// The marks. Which emoji each one is, the configuration says.
+const (
+	MarkReceived Mark = "received" // heard, and not settled within 2 s
+	MarkTyped    Mark = "typed"
+	MarkAccepted Mark = "accepted"
+	MarkHeld     Mark = "held"
+	MarkFailed   Mark = "failed"
+	MarkInDoubt  Mark = "inDoubt"
+)
+
+// IsNewer reports whether version a of a message came after version b. Slack marks a version with the time of its edit, and
+// the first one not at all. So an event that comes late, or again, never undoes an edit.
+func IsNewer(a, b string) bool { return a != "" && (b == "" || chat.CompareTS(a, b) > 0) }
+
+// WasDelivered reports whether the reply certainly went into the pane.
+func (e Entry) WasDelivered() bool { return e.Outcome == OutcomeAccepted || e.Outcome == OutcomeTyped }
+
+// Newer is the later one of two versions.
+func Newer(a, b string) string {
+	if IsNewer(b, a) {
+		return b
+	}
+	return a
 }
 
-func (s bindings) remove(id string) error {
-	s.storage.Forget(s.path(id))
-	err := os.Remove(s.path(id))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+// FirstReply is the oldest reply that a prompt is about.
+func (q ResendPrompt) FirstReply() string {
+	if len(q.Replies) == 0 {
+		return ""
 	}
-	return err
-}
-
-// removePartialFiles removes what writes left behind whose process was killed. There is one bot, so nobody is at it.
-func removePartialFiles(dir string) {
-	halves, _ := filepath.Glob(filepath.Join(dir, ".*.json*")) // the pattern is well-formed
-	for _, half := range halves {
-		_ = os.Remove(half) // one that stays does no harm
-	}
-}
-
-// writeJSON writes atomically and durably, 0600 in a folder of 0700.
-func writeJSON(path string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encode %s: %w", path, err)
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
-	return renameio.WriteFile(path, append(data, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(path)))
+	return q.Replies[0]
 }
