@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/url"
+
 	"the-loop/threads/chat"
 )
 

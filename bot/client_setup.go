@@ -2,6 +2,7 @@ package bot
 
 import (
 	"slices"
+
 	"the-loop/bot/render"
 	"the-loop/sessions"
 )

@@ -228,7 +228,7 @@ func (cfg Config) readEnvFile() (EnvFile, error) {
 
 // paneEnvironment is what a pane of the session starts with: later ones win.
 func (cfg Config) paneEnvironment(r Record, declared, harness map[string]string) map[string]string {
-	own := map[string]string{"THE_LOOP_SESSION": r.ID}
+	own := map[string]string{SessionVariable: r.ID}
 	if r.Ref.Kind() == KindWorkItem {
 		own["THE_LOOP_WORK_ITEM"] = string(r.Ref)
 	}

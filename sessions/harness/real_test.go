@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,12 +9,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"the-loop/sessions"
 	"the-loop/sessions/eventlog/eventlogtest"
+	"the-loop/sessions/harness/claude"
 	"the-loop/sessions/harness/harnesstest"
 	"the-loop/sessions/harness/report"
 	"the-loop/sessions/harness/screen"
@@ -105,7 +108,7 @@ func (s *agentEnv) record() sessions.Record {
 
 // observedRef is the session that is looked at.
 func (s *agentEnv) observedRef() sessions.Ref {
-	return sessions.Ref(orDefault(string(s.ref), string(realRef)))
+	return sessions.Ref(cmp.Or(string(s.ref), string(realRef)))
 }
 
 // screen is what the pane shows, for a person.
@@ -207,11 +210,14 @@ func (s *agentEnv) submit(text string) sessions.Receipt {
 // normalizeSpace makes texts comparable: agents trim lines and turn tabs into spaces.
 func normalizeSpace(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// heardOnce reports how often the model was told a text.
+// pasteWrapper is what newer agents put around long pastes.
+var pasteWrapper = regexp.MustCompile(`</?pasted_content\b[^>]*>`)
+
+// timesReceived reports how often the model was told a text.
 func (s *agentEnv) timesReceived(text string) int {
 	n := 0
 	for _, h := range s.model.UserTexts() {
-		if normalizeSpace(pastedTag().ReplaceAllString(h, " ")) == normalizeSpace(text) {
+		if normalizeSpace(pasteWrapper.ReplaceAllString(h, " ")) == normalizeSpace(text) {
 			n++
 		}
 	}
@@ -276,7 +282,7 @@ func newClaudeAgentEnv(t *testing.T) *agentEnv {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.newCore(Claude{Binary: a.Binary, SettingsDir: filepath.Join(s.root, "run", "claude"), ReportDir: filepath.Join(s.root, "reports"),
+	s.newCore(claude.Harness{Binary: a.Binary, SettingsDir: filepath.Join(s.root, "run", "claude"), ReportDir: filepath.Join(s.root, "reports"),
 		Hook: []string{test, hookRole}, PermissionDir: filepath.Join(s.root, "run", "ask"), AcceptTrust: true, Home: s.home}, a.Env)
 	return s
 }
@@ -398,7 +404,7 @@ func TestRealClaudeThatCannotResumeEndsAtOnce(t *testing.T) {
 func TestRealClaudesTrustDialogHoldsEveryText(t *testing.T) {
 	t.Parallel()
 	s := newClaudeAgentEnv(t)
-	c := s.harness.(Claude)
+	c := s.harness.(claude.Harness)
 	c.AcceptTrust = false
 	s.newCore(c, s.env)
 	s.start()
@@ -414,12 +420,15 @@ func TestRealClaudesTrustDialogHoldsEveryText(t *testing.T) {
 	}
 }
 
+// chatKeyPress is the submit key that [claude.Harness.AddChatKey] adds.
+const chatKeyPress = "\x18\x19"
+
 // chatKeyClaude is Claude Code with the key that its sessions were started with.
-type chatKeyClaude struct{ Claude }
+type chatKeyClaude struct{ claude.Harness }
 
 func (c chatKeyClaude) Capabilities() sessions.Capabilities {
-	traits := c.Claude.Capabilities()
-	traits.Submit, traits.SubmitDelay = chatKeyBytes, chatDelay
+	traits := c.Harness.Capabilities()
+	traits.Submit, traits.SubmitDelay = chatKeyPress, 500*time.Millisecond
 	return traits
 }
 
@@ -427,7 +436,7 @@ func (c chatKeyClaude) Capabilities() sessions.Capabilities {
 func TestRealClaudesChatKeyAnswersNoDialog(t *testing.T) {
 	t.Parallel()
 	s := newClaudeAgentEnv(t)
-	c := s.harness.(Claude)
+	c := s.harness.(claude.Harness)
 	if added, err := c.AddChatKey(nil); err != nil || !added {
 		t.Fatalf("AddChatKey: %v, %v", added, err)
 	}
@@ -438,14 +447,14 @@ func TestRealClaudesChatKeyAnswersNoDialog(t *testing.T) {
 			t.Errorf("%q: %s", sessions.Truncate(text, 40), got)
 		}
 	}
-	if key, _, err := c.SubmitKey(t.Context(), s.record().AgentConversation()); err != nil || key != chatKeyBytes {
+	if key, _, err := c.SubmitKey(t.Context(), s.record().AgentConversation()); err != nil || key != chatKeyPress {
 		t.Errorf("SubmitKey = %q, %v", key, err)
 	}
 	marker := filepath.Join(s.def.Cwd, "APPROVED")
 	s.submit("[[run touch " + marker + "]]")
 	s.waitState(sessions.ViewDialog)
 	for range 3 {
-		err := s.term.Paste(t.Context(), sessions.Paste{Target: s.record().Target(), Text: "yes", Submit: chatKeyBytes, Delay: time.Millisecond})
+		err := s.term.Paste(t.Context(), sessions.Paste{Target: s.record().Target(), Text: "yes", Submit: chatKeyPress, Delay: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/harnesstest"
 	"the-loop/sessions/harness/report"
 )
 
@@ -31,7 +32,7 @@ func (s *agentEnv) readMessages(q *sessions.TranscriptRequest) []string {
 		s.Fatal(err)
 	}
 	q.Offset = told.Next
-	return describeMessages(told)
+	return harnesstest.DescribeMessages(told)
 }
 
 // waitReports waits for the agent's own hooks.
