@@ -124,7 +124,7 @@ func (s *agentEnv) screen() string {
 	return strings.Join(screen.LastLines(screen.Lines(shown), 60), "\n")
 }
 
-// seen is what the harness makes of the screen, and where the cursor is.
+// describeView returns what the harness makes of the screen, and where the cursor is.
 func (s *agentEnv) describeView() string {
 	ctx := context.WithoutCancel(s.Context())
 	rec, err := s.store.Load(ctx, realRef)
@@ -189,7 +189,7 @@ func (s *agentEnv) waitSteady(want sessions.ViewState) {
 	})
 }
 
-// say sends one text as the bot does, again while it is held, and returns its receipt.
+// submit sends one text as the bot does, again while it is held, and returns its receipt.
 func (s *agentEnv) submit(text string) sessions.Receipt {
 	s.Helper()
 	var receipt sessions.Receipt

@@ -16,15 +16,14 @@ import (
 // Name is Claude Code's name in the configuration.
 const Name = "claude"
 
-// Harness is Claude Code (measured with 2.1.197). Its transcript proves what it took, hooks that are given at spawn tell of
-// conversation ids that change, and its screen can be read. [Harness.Prepare] must run before each start: it writes the
-// settings file that [Harness.HandleCommand] names.
+// Harness is Claude Code (measured with 2.1.197). Its transcript proves which texts it accepted, and its hooks report when the
+// conversation changes. [Harness.Prepare] must run before each start: it writes the settings file that [Harness.Command] names.
 type Harness struct {
 	Binary        string       // empty: claude, from the pane's PATH
 	SettingsDir   string       // absolute; ours: the settings files of the sessions
 	ReportDir     string       // absolute; the folder of the report files
-	Hook          []string     // the program that runs a [Hook], with what comes before the report file's path; empty: no hooks
-	PermissionDir string       // absolute; the folder of the sockets of hooks that wait, which follows the path; empty: questions are not asked here
+	Hook          []string     // the program that runs a [report.Hook], with its arguments before the report file's path; empty: no hooks
+	PermissionDir string       // absolute; the folder of the sockets of hooks that wait; empty: permission requests are not reported
 	AcceptTrust   bool         // accept the folder's trust dialog: the operator wants unattended starts (routing.harnessTrust.enabled)
 	Bypass        BypassPolicy // empty: BypassAuto
 	Home          string       // of the agents, where a launch does not say; empty: this process's
@@ -32,7 +31,7 @@ type Harness struct {
 	Index *report.Index // of the reports; nil: they are read anew each time
 }
 
-// BypassPolicy says when the warning of Claude Code's mode without permissions is answered for the operator.
+// BypassPolicy says when the warning before the mode without permissions is accepted for the operator.
 type BypassPolicy string
 
 // The values of routing.harnessTrust.acceptBypassPermissions.
@@ -42,19 +41,40 @@ const (
 	BypassNever  BypassPolicy = "never"
 )
 
-// Name is [Name].
+// Name returns [Name].
 func (c Harness) Name() string { return Name }
 
 // Capabilities are those of the program: a leading "!" runs a shell command without asking, "/" is a command, and a few words
-// alone end it. "#", "&" and "?" begin plain text when they are pasted (2.1.197).
+// alone end it. "#", "&" and "?" begin plain text when they are pasted. C-c declines nothing: the dialog stays open, and a second
+// C-c ends the program (2.1.197).
 func (c Harness) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{ParseScreen: c.ParseScreen, Input: c, ReadTranscript: c.ReadTranscript, TrackConversation: c.TrackConversation, Prepare: c.Prepare, SubmitKey: c.SubmitKey, Normalize: c.Normalize, Quote: c.Quote,
-		Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", ClearLine: "\x15", CanResume: true,
-		MoveKeys: []string{sessions.KeyUp, sessions.KeyDown}, DenyKeys: []string{sessions.KeyEscape}, ModeKeys: []string{sessions.KeyBackTab},
-		ReportsPermissions: len(c.Hook) > 0 && c.PermissionDir != "", AcceptTimeout: transcript.AcceptTimeout, Trailer: " ", CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
+	return sessions.Capabilities{
+		ParseScreen:       c.ParseScreen,
+		Input:             c,
+		ReadTranscript:    c.ReadTranscript,
+		TrackConversation: c.TrackConversation,
+		Prepare:           c.Prepare,
+		SubmitKey:         c.SubmitKey,
+		Normalize:         c.Normalize,
+		Quote:             c.Quote,
+
+		Submit:             "\r",
+		Interrupt:          "\x1b",
+		ClearLine:          "\x15",
+		CommandPrefixes:    []string{"!", "/"},
+		CommandWords:       []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"},
+		Trailer:            " ",
+		AcceptTimeout:      transcript.AcceptTimeout,
+		CanResume:          true,
+		ReportsPermissions: len(c.Hook) > 0 && c.PermissionDir != "",
+
+		MoveKeys: []string{sessions.KeyUp, sessions.KeyDown},
+		DenyKeys: []string{sessions.KeyEscape},
+		ModeKeys: []string{sessions.KeyBackTab},
+	}
 }
 
-// Command gives the conversation its id, or resumes it. The id's shape is checked: with anything else --resume opens a
+// Command starts a conversation with the given id, or resumes it. The id's shape is checked: with anything else --resume opens a
 // picker that never ends. "--" goes before the prompt, because flags such as --allowedTools take all words that follow.
 func (c Harness) Command(l sessions.Launch) (sessions.Command, error) {
 	if !sessions.ValidConversation(l.Conversation) {
@@ -69,7 +89,7 @@ func (c Harness) Command(l sessions.Launch) (sessions.Command, error) {
 		flag = "--resume"
 	}
 	argv := []string{cmp.Or(c.Binary, "claude"), flag, l.Conversation}
-	if l.Session != "" { // otherwise it is only asked what would run
+	if l.Session != "" { // else the caller only wants to know the program
 		settings, err := c.settingsPath(l.Session)
 		if err != nil {
 			return sessions.Command{}, err
@@ -84,12 +104,12 @@ func (c Harness) Command(l sessions.Launch) (sessions.Command, error) {
 	return sessions.Command{Argv: argv, Env: map[string]string{"CLAUDE_CODE_DISABLE_AGENT_VIEW": "1"}}, nil
 }
 
-// reservedFlags are the flags that say which conversation it is, and whether there is a terminal: the-loop's to choose.
+// reservedFlags are the flags that choose the conversation, or that there is no terminal.
 var reservedFlags = []string{"--session-id", "--resume", "-r", "--continue", "-c", "--fork-session", "--print", "-p",
 	"--no-session-persistence", "--bg", "--background"}
 
-// extractSettingsArg takes the operator's --settings out of the arguments, for ours to hold them too: of two the last one would
-// count alone.
+// extractSettingsArg splits the operator's --settings from the other arguments. Of two --settings only the last one counts, so
+// ours has to contain it.
 func extractSettingsArg(args []string) (rest []string, settings string, err error) {
 	for i := 0; i < len(args); i++ {
 		name, value, inline := strings.Cut(args[i], "=")
@@ -109,8 +129,8 @@ func extractSettingsArg(args []string) (rest []string, settings string, err erro
 	return rest, settings, nil
 }
 
-// Prepare writes the session's own settings file, where the operator asked for it accepts the folder's trust, and notes in
-// the reports that an agent is about to start.
+// Prepare writes the session's own settings file, accepts the folder's trust where the operator asked for it, and reports that
+// an agent is about to start.
 func (c Harness) Prepare(ctx context.Context, l sessions.Launch) error {
 	if err := c.writeSettings(l); err != nil {
 		return fmt.Errorf("write the session's settings: %w", err)
@@ -123,15 +143,15 @@ func (c Harness) Prepare(ctx context.Context, l sessions.Launch) error {
 	return c.reportLaunch(l)
 }
 
-// TrackConversation reads the id from the reports: /clear begins another conversation. Empty while the agent has not reported yet, and
-// without hooks.
+// TrackConversation reads the id from the reports: /clear begins another conversation. It is empty until the agent's first report,
+// and without hooks.
 func (c Harness) TrackConversation(_ context.Context, talk sessions.Conversation) (string, error) {
 	now := ""
 	err := c.withFacts(talk, func(facts *report.Facts, _ int64) { now = facts.CurrentConversation(talk.ID) })
 	return now, err
 }
 
-// withFacts calls see with what all reports of a session say, and the offset of their end.
+// withFacts calls see with the facts of a session's reports, and the offset of their end.
 func (c Harness) withFacts(talk sessions.Conversation, see func(facts *report.Facts, end int64)) error {
 	if len(c.Hook) == 0 {
 		see(&report.Facts{}, 0)
@@ -141,7 +161,7 @@ func (c Harness) withFacts(talk sessions.Conversation, see func(facts *report.Fa
 	if err != nil {
 		return err
 	}
-	return c.Index.View(path, see)
+	return c.Index.WithFacts(path, see)
 }
 
 func (c Harness) readReports(talk sessions.Conversation, from int64) ([]report.Report, int64, error) {
@@ -155,7 +175,7 @@ func (c Harness) readReports(talk sessions.Conversation, from int64) ([]report.R
 	return report.Read(path, from)
 }
 
-// configDir is where Claude Code keeps what is the user's.
+// configDir is the folder of the user's settings and transcripts.
 func (c Harness) configDir(env map[string]string) (string, error) {
 	if dir := env["CLAUDE_CONFIG_DIR"]; dir != "" {
 		return dir, nil

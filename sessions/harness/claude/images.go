@@ -16,9 +16,8 @@ var (
 	escapePattern     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\(.)`) })
 )
 
-// Quote puts a full stop after what looks like an image's name and is none that can be read, where the text has one that can
-// be: Claude Code attaches that one, and leaves out whatever else ends like an image, with the words in front of it
-// (2.1.197). Without one it keeps all of the text.
+// Quote puts a full stop after each name of an image that cannot be read, where the text also names one that can. Claude Code
+// would attach that one and drop the others with the words in front of them (2.1.197). In other texts it drops nothing.
 func (c Harness) Quote(text string) string {
 	pieces, images := splitPieces(text), false
 	for i, piece := range pieces {
@@ -38,8 +37,7 @@ func (c Harness) Quote(text string) string {
 	return strings.Join(pieces, "")
 }
 
-// splitPieces are the parts of a text that Claude Code takes for dropped files one by one: lines, and what follows a blank as
-// an absolute path does.
+// splitPieces splits a text where Claude Code does to find dropped files: at line feeds, and at blanks before absolute paths.
 func splitPieces(text string) []string {
 	var pieces []string
 	from := 0

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// errNoObject says that a JSON text does not have the shape that a change needs.
+// errNoObject is the error of a JSON text that is no object.
 var errNoObject = errors.New("is not a JSON object")
 
 // setMember returns the JSON text with one member, below the path of object names, set to a value. Objects that are missing

@@ -18,20 +18,20 @@ import (
 )
 
 // The key that submits in Claude Code's box and does nothing in its dialogs and menus, where Enter would answer. It works
-// only where the operator's key bindings have it, see [AddChatKey].
+// only where the operator's key bindings have it, see [Harness.AddChatKey].
 const (
 	chatKey      = "ctrl+x ctrl+y"
 	chatKeyBytes = "\x18\x19"
 	chatAction   = "chat:submit"
 	chatContext  = "Chat"
 
-	// chatDelay parts it from the paste. With it in the same moment a paste of more than some 800 characters is lost
-	// for good, the box stays empty (2.1.197); Enter waits for such a paste itself.
+	// chatDelay lies between the paste and the key. Without it a paste of more than some 800 characters is lost (2.1.197);
+	// Enter waits for such a paste itself.
 	chatDelay = 500 * time.Millisecond
 )
 
-// SubmitKey is that key when the operator's bindings had it as the session was started: a running program does not read
-// them again (2.1.197). It is Enter otherwise.
+// SubmitKey returns that key when the operator's bindings had it at the session's start, and Enter otherwise: a running program
+// does not read them again (2.1.197).
 func (c Harness) SubmitKey(_ context.Context, talk sessions.Conversation) (string, time.Duration, error) {
 	bound := false
 	err := c.withFacts(talk, func(facts *report.Facts, _ int64) { bound = facts.Launch != nil && facts.Launch.Payload.SubmitKey })
@@ -53,7 +53,7 @@ func (c Harness) bindingsFile(env map[string]string) (string, error) {
 	return filepath.Join(dir, "keybindings.json"), nil
 }
 
-// keyBindings is the shape of that file.
+// keyBindings is that file's content.
 type keyBindings struct {
 	Bindings []struct {
 		Context  string         `json:"context"`
@@ -76,7 +76,7 @@ func (c Harness) hasChatKey(env map[string]string) (bool, error) {
 	return isChatKeyBound(text), nil
 }
 
-// isChatKeyBound reports whether the bindings have the key. In a file that does not parse Claude Code finds none either.
+// isChatKeyBound reports whether the bindings have the key. A file that does not parse has none for Claude Code either.
 func isChatKeyBound(text []byte) bool {
 	var known keyBindings
 	if json.Unmarshal(text, &known) != nil {
@@ -91,8 +91,8 @@ func isChatKeyBound(text []byte) bool {
 	return bound
 }
 
-// AddChatKey adds the key to Claude Code's key bindings, and reports whether it had to. Everything else in the file stays as
-// it is; one that does not parse, or has another use for the key, is left alone. It is for the operator to ask for.
+// AddChatKey adds the key to Claude Code's key bindings, and reports whether it was missing. Everything else in the file
+// stays as it is; a file that does not parse, or that uses the key for something else, is left alone.
 func (c Harness) AddChatKey(env map[string]string) (added bool, err error) {
 	file, err := c.bindingsFile(env)
 	if err != nil {
@@ -121,7 +121,7 @@ func (c Harness) AddChatKey(env map[string]string) (added bool, err error) {
 	return true, renameio.WriteFile(file, changed, 0o600)
 }
 
-// appendChatKey is the text with one more group of bindings at the end of the list.
+// appendChatKey returns the text with one more group of bindings at the end of the list.
 func appendChatKey(text []byte) ([]byte, error) {
 	var known keyBindings
 	if err := json.Unmarshal(text, &known); err != nil {

@@ -30,16 +30,16 @@ func (c Harness) reportLaunch(l sessions.Launch) error {
 }
 
 const (
-	// firstPromptTimeout is how long the first prompt is waited for after the agent said that it started. Some are never
-	// reported: one that begins with "/".
+	// firstPromptTimeout is how long to wait for the report of the first prompt after that of the start. A prompt that begins
+	// with "/" is never reported.
 	firstPromptTimeout = 5 * time.Second
-	// firstReportTimeout is how long the agent's first report is waited for: a policy may forbid hooks.
+	// firstReportTimeout is how long to wait for the agent's first report: a policy may forbid hooks.
 	firstReportTimeout = 20 * time.Second
 )
 
 // isStarting reports whether the agent that was launched last may still lose what is typed. Its box is on the screen for some
-// 300 ms before it takes the prompt that it was started with, and what is pasted until then goes away with that (2.1.197);
-// nothing on the screen tells.
+// 300 ms before it accepts the prompt that it was started with, and what is pasted until then is lost (2.1.197). The screen does
+// not show that.
 func isStarting(l *report.LaunchFact, now time.Time) bool {
 	switch {
 	case l == nil, l.Prompted:

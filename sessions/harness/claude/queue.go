@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Claude Code writes into the transcript what goes into its queue and what leaves it (2.1.197). A text that is submitted while
-// others wait there, and in the very moment when the turn ends, goes before them, and comes back into the box as well.
+// Claude Code writes into the transcript what enters its queue and what leaves it (2.1.197). A text that is submitted just when the
+// turn ends overtakes those in the queue, and also comes back into the box.
 const (
-	queueTail    = 1 << 20                // bytes of the transcript's end that are looked at
+	queueTail    = 1 << 20                // bytes of the transcript's end that are read
 	dequeueDelay = 500 * time.Millisecond // from what leaves the queue to the turn that it begins
-	queueExpiry  = 5 * time.Second        // after the end of a turn that nothing leaves the queue at, nothing is in it, whatever was told
+	queueExpiry  = 5 * time.Second        // after a turn at whose end nothing left the queue, the queue counts as empty
 )
 
-// isInputQueued reports whether a text that was queued since then has not reached the agent yet.
+// isInputQueued reports whether a text that was queued since then waits for the agent.
 func isInputQueued(path string, since, now time.Time) (bool, error) {
 	tail, err := readFileTail(path, queueTail)
 	if err != nil {
@@ -44,7 +44,7 @@ func isInputQueued(path string, since, now time.Time) (bool, error) {
 		case l.Operation == "enqueue":
 			waiting, ended = waiting+1, time.Time{}
 		default:
-			waiting, left, ended = max(0, waiting-1), l.Timestamp, time.Time{} // each other one takes one text out
+			waiting, left, ended = max(0, waiting-1), l.Timestamp, time.Time{} // every other operation removes one text
 		}
 	}
 	if !ended.IsZero() && now.Sub(ended) > queueExpiry {
@@ -53,7 +53,7 @@ func isInputQueued(path string, since, now time.Time) (bool, error) {
 	return waiting > 0 || now.Sub(left) < dequeueDelay, nil
 }
 
-// readFileTail is the end of a file, from the beginning of a line on; nothing of one that is not there.
+// readFileTail returns the last whole lines of a file, at most so many bytes; none of a file that is not there.
 func readFileTail(path string, most int64) ([]byte, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {

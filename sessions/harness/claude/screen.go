@@ -31,8 +31,8 @@ var (
 	})
 )
 
-// ParseScreen reads the screen. It says ready only while the cursor stands in the input box: every dialog and menu that was seen
-// takes either the box or the cursor away. What it does not know is a dialog, since text is held back then.
+// ParseScreen parses the screen. It is ready only while the cursor is in the input box: every known dialog and menu hides the box or
+// the cursor. An unknown screen is a dialog, so that text is held.
 func (c Harness) ParseScreen(s sessions.Screen) sessions.View {
 	lines := screen.Lines(s)
 	if screen.IsBlank(lines) {
@@ -59,12 +59,12 @@ func (c Harness) ParseScreen(s sessions.Screen) sessions.View {
 	return view
 }
 
-// sessionListPattern is the view of all sessions, whose box starts another one.
+// sessionListPattern matches the list of all sessions, whose box starts another one.
 var sessionListPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^ Type a task to start another session|^\s*▘▘ ▝▝\s+\d+ awaiting input`)
 })
 
-// findBox finds the rows of the input box around the cursor: below a rule, above the next one.
+// findBox returns the rows of the input box around the cursor: below a rule, above the next one.
 func findBox(lines []string, cursor int) (top, bottom int, ok bool) {
 	for top = min(cursor, len(lines)-1); top > 0; top-- {
 		if rulePattern().MatchString(lines[top]) {
@@ -88,8 +88,7 @@ func isBoxStart(line string) bool {
 	return strings.HasPrefix(line, boxPrompt) || strings.HasPrefix(line, "!\u00a0")
 }
 
-// draft is what stands in the box. A single line with the cursor before its first character is a suggestion of the
-// program's, not a draft.
+// draft returns the text in the box. A single line with the cursor before its first character is the program's suggestion.
 func draft(rows []string, s sessions.Screen, top int) string {
 	if len(rows) == 1 && s.CursorY == top && s.CursorX <= len([]rune(boxPrompt)) {
 		return ""
@@ -101,7 +100,7 @@ func draft(rows []string, s sessions.Screen, top int) string {
 	return strings.TrimSpace(strings.Join(text, "\n"))
 }
 
-// isWorking reports a running turn. The hint below the box is not always there; the line above it is.
+// isWorking reports whether a turn runs. The hint below the box is not always there; the line above it is.
 func isWorking(above, below []string) bool {
 	if slices.ContainsFunc(below, func(l string) bool { return strings.Contains(l, "esc to interrupt") }) {
 		return true
@@ -117,7 +116,7 @@ func isWorking(above, below []string) bool {
 	return false
 }
 
-// parseDialog is a screen without a box that takes text.
+// parseDialog parses a screen without a box that accepts text.
 func parseDialog(lines []string) sessions.View {
 	view := sessions.View{State: sessions.ViewDialog, Lines: dialogLines(lines)}
 	if screen.AnyMatch(view.Lines, menuPattern()) && !screen.AnyMatch(view.Lines, questionPattern()) {
@@ -126,7 +125,7 @@ func parseDialog(lines []string) sessions.View {
 	return view
 }
 
-// dialogLines are the lines from the last rule that spans the screen on: what is asked, without the talk above it.
+// dialogLines returns the lines below the last rule across the screen: the question without the conversation above it.
 func dialogLines(lines []string) []string {
 	last := screen.LastLines(lines, screen.MaxDialogLines)
 	for i := len(last) - 2; i >= 0; i-- {

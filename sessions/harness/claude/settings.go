@@ -16,14 +16,14 @@ import (
 	"the-loop/sessions/harness/report"
 )
 
-// syncEvents are the hooks that are asked for and that Claude Code waits for; asyncEvents are those that it does not. While it
-// waits for a Stop hook, a text that is submitted goes before those in its queue, and comes back into the box (2.1.197).
+// syncEvents are the events whose hooks Claude Code waits for, and asyncEvents those whose hooks run in the background: a text that
+// is submitted while it waits for a Stop hook overtakes those in its queue, and also comes back into the box (2.1.197).
 var (
 	syncEvents  = []string{report.EventSessionStart, report.EventPromptSubmit, report.EventSessionEnd}
 	asyncEvents = []string{report.EventStop, report.EventStopFailure, report.EventNotification}
 )
 
-// settingsPath is the session's own settings file.
+// settingsPath returns the session's own settings file.
 func (c Harness) settingsPath(session string) (string, error) {
 	if !sessions.ValidConversation(session) {
 		return "", fmt.Errorf("claude: %q is no id of a session", session)
@@ -31,8 +31,8 @@ func (c Harness) settingsPath(session string) (string, error) {
 	return filepath.Join(c.SettingsDir, session+".json"), nil
 }
 
-// writeSettings writes it, with whatever the operator gave by --settings in it. Claude Code adds the hooks of all its
-// settings files together, so that the operator's still run.
+// writeSettings writes the session's settings file, with the content of the operator's --settings in it. Claude Code runs the hooks
+// of all its settings files, so the operator's still run.
 func (c Harness) writeSettings(l sessions.Launch) error {
 	path, err := c.settingsPath(l.Session)
 	if err != nil {
@@ -80,7 +80,7 @@ func readGivenSettings(given, cwd string) (map[string]json.RawMessage, error) {
 	}
 	if err := json.Unmarshal(data, &settings); err != nil || settings == nil {
 		return nil, &sessions.Refusal{Cause: sessions.ErrRefused, What: "the --settings of harnessArgs are no JSON object",
-			Remedy: "mend them"}
+			Remedy: "correct them"}
 	}
 	return settings, nil
 }
@@ -97,12 +97,12 @@ type hookEntry struct {
 	Timeout int    `json:"timeout"` // seconds
 }
 
-// permissionTimeoutSeconds is how long a question may wait for its answer, 7 days. Claude Code takes it as it is (2.1.197); what it did not
-// hear by then it goes on asking in the terminal alone.
+// permissionTimeoutSeconds is how long a permission request may wait for its decision: 7 days (2.1.197 accepts that). After it the
+// dialog in the terminal stays open.
 const permissionTimeoutSeconds = 7 * 24 * 60 * 60
 
-// buildHooks are the hooks that are asked for, by event. Their lines never fail and print nothing but a decision, whatever becomes of
-// the program: a hook that fails is shown to the operator, and one that ends with status 2 holds the prompt back.
+// buildHooks returns our hooks by event. Their lines never fail and print nothing but a decision, whatever becomes of the program:
+// Claude Code shows the operator a hook that fails, and holds the prompt back after one that ends with status 2.
 func (c Harness) buildHooks(reportFile string) map[string]hookGroup {
 	own := map[string]hookGroup{}
 	for _, event := range syncEvents {
@@ -145,8 +145,8 @@ func (c Harness) addHooks(settings map[string]json.RawMessage, session string) e
 	return err
 }
 
-// acceptsBypass reports whether the warning before the mode without permissions is answered. It goes into our own file,
-// so that nothing is accepted for the operator's other sessions.
+// acceptsBypass reports whether the warning before the mode without permissions is accepted. That goes into our own file, so that
+// it does not hold for the operator's other sessions.
 func (c Harness) acceptsBypass(args []string) bool {
 	switch c.Bypass {
 	case BypassAlways:

@@ -9,8 +9,8 @@ import (
 	"the-loop/sessions/harness/transcript"
 )
 
-// toolUseWatcher sees in Claude Code's transcript that the tool that is asked for was used after all: it does not end a hook whose
-// question was answered with yes in the terminal, and does not listen to it any more (2.1.197).
+// toolUseWatcher watches the transcript for the use of the tool of a permission request. After a yes in the terminal Claude Code does
+// not end the hook, and ignores its decision (2.1.197).
 type toolUseWatcher struct {
 	path    string // of the transcript; empty: there is none
 	tool    string
@@ -24,10 +24,10 @@ type toolUseWatcher struct {
 // WatchTool returns a function that reports whether the tool of a permission request was used.
 func WatchTool(request json.RawMessage) func() bool { return newToolUseWatcher(request).isDone }
 
-// maxToolUseTail is how much of the transcript's end is read at first: the use that is asked for stands there.
+// maxToolUseTail is how much of the transcript's end is read at first: it has the use that permission is asked for.
 const maxToolUseTail = 4 << 20
 
-// newToolUseWatcher begins to watch for the tool that the payload of a question names.
+// newToolUseWatcher returns a watcher for the tool of a permission request.
 func newToolUseWatcher(payload json.RawMessage) *toolUseWatcher {
 	var p struct {
 		Transcript string `json:"transcript_path"`
@@ -47,7 +47,7 @@ func newToolUseWatcher(payload json.RawMessage) *toolUseWatcher {
 	return w
 }
 
-// isDone reports whether each such use has its result.
+// isDone reports whether every use of the tool has its result.
 func (w *toolUseWatcher) isDone() bool {
 	if w.path == "" {
 		return false

@@ -50,7 +50,7 @@ func (c Harness) ReadTranscript(_ context.Context, talk sessions.Conversation, s
 	return e.batch, nil
 }
 
-// transcriptReader reads what an agent said, from a spot on.
+// transcriptReader reads the messages after an offset.
 type transcriptReader struct {
 	claude       Harness
 	conversation sessions.Conversation
@@ -58,8 +58,8 @@ type transcriptReader struct {
 	batch        sessions.TranscriptBatch
 }
 
-// followRecorded goes on in the session's recorded conversation, when that is another one than before and nothing was reported
-// of it: it is a fresh one, and there are no hooks.
+// followRecorded switches to the session's recorded conversation where that has changed without a report: it is a fresh one, and
+// there are no hooks.
 func (e *transcriptReader) followRecorded() error {
 	if e.conversation.ID == e.offset.Recorded {
 		return nil
@@ -74,7 +74,7 @@ func (e *transcriptReader) followRecorded() error {
 	return e.read()
 }
 
-// hear reads to the end of the transcript of one conversation.
+// read reads the transcript of the current conversation to its end.
 func (e *transcriptReader) read() error {
 	path, err := e.transcriptFile()
 	if err != nil {
@@ -98,7 +98,7 @@ func (e *transcriptReader) read() error {
 	return nil
 }
 
-// file is where the conversation is written. It is kept once it is there.
+// transcriptFile returns the file of the current conversation, and remembers it once it is there.
 func (e *transcriptReader) transcriptFile() (string, error) {
 	if e.offset.File != "" {
 		return e.offset.File, nil
@@ -116,8 +116,8 @@ func (e *transcriptReader) transcriptFile() (string, error) {
 	return path, nil
 }
 
-// transcriptParser gathers what the lines of a transcript say. A text whose line does not tell yet whether it ends the turn (a
-// stop reason that is null, as older versions write it) waits for the next one.
+// transcriptParser collects the messages in the lines of a transcript. A text whose stop reason is null, as older versions write it,
+// is pending until the next line.
 type transcriptParser struct{ transcript.TurnParser }
 
 func (l *transcriptParser) parseLine(line []byte) {
@@ -153,10 +153,10 @@ func (l *transcriptParser) addMessage(a transcriptEntry, start int64) {
 	l.Messages = append(l.Messages, said)
 }
 
-// syntheticModel is the model of what Claude Code says itself: errors, and notes that nobody needs to read.
+// syntheticModel is the model of what the program says itself: errors, and notes that nobody needs to read.
 const syntheticModel = "<synthetic>"
 
-// transcriptEntry is a line of a transcript, as far as it tells of what the agent said.
+// transcriptEntry is a line of a transcript, as far as messages and turns need it.
 type transcriptEntry struct {
 	Type      string    `json:"type"`
 	Subtype   string    `json:"subtype"`
@@ -174,7 +174,7 @@ type transcriptEntry struct {
 	} `json:"message"`
 }
 
-// isToolResult reports a tool's result, which goes to the agent in the user's name.
+// isToolResult reports whether the entry is a tool's result, which has the type of a user's message.
 func (a transcriptEntry) isToolResult() bool {
 	var blocks []struct {
 		Type string `json:"type"`

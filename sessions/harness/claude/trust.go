@@ -87,7 +87,7 @@ func readTrust(file string) (text []byte, mode fs.FileMode, err error) {
 	}
 	if !json.Valid(text) {
 		var v any
-		return nil, 0, &sessions.Refusal{Cause: sessions.ErrRefused, Remedy: "mend it, or switch routing.harnessTrust off",
+		return nil, 0, &sessions.Refusal{Cause: sessions.ErrRefused, Remedy: "correct it, or switch routing.harnessTrust off",
 			What: fmt.Sprintf("%s is no JSON and was left alone: %v", file, json.Unmarshal(text, &v))}
 	}
 	return text, info.Mode().Perm(), nil

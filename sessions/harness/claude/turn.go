@@ -44,7 +44,7 @@ func (a transcriptEntry) nextTurn(t sessions.Turn) sessions.Turn {
 // interruptedText begins what is written when Escape has ended a turn; no hook tells of it.
 const interruptedText = "[Request interrupted by user"
 
-// goesOn reports that the turn does not end with this message. Older versions do not say so.
+// continuesTurn reports whether the turn goes on after this message. Older versions do not say so.
 func (a transcriptEntry) continuesTurn() bool {
 	if a.Message.Model == syntheticModel {
 		return false

@@ -20,7 +20,7 @@ import (
 	"the-loop/sessions/harness/transcript"
 )
 
-// Offset is the end of the transcript of the conversation that the pane is in now. A [sessions.HeldError] while the agent
+// Offset returns the end of the transcript of the conversation that the pane is in now. A [sessions.HeldError] while the agent
 // starts, and while a text waits in its queue: another one might overtake it.
 func (c Harness) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
 	p, starts, path := transcriptOffset{Cursor: transcript.Cursor{Recorded: talk.ID, Conversation: talk.ID}}, false, ""
@@ -55,8 +55,8 @@ func (c Harness) Offset(_ context.Context, talk sessions.Conversation) (sessions
 }
 
 // Accepted looks in the transcript, where each text is one line: of the queue when a turn runs, of the user otherwise. The
-// UserPromptSubmit report comes when a queued text leaves the queue (2.1.197), so that the one of an earlier equal text
-// would look like the one of this; it counts only where no transcript is kept.
+// UserPromptSubmit report comes when a queued text leaves the queue (2.1.197), so that the report of an
+// earlier equal text would look like that of this one; it counts only where no transcript is kept.
 func (c Harness) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
 	p, err := parseOffset(since)
 	if err != nil {
@@ -105,7 +105,7 @@ func (c Harness) transcriptHas(talk sessions.Conversation, id string, from int64
 	return found, err
 }
 
-// transcriptFile is where a conversation is written: as the agent reported it, or by the rule that it follows.
+// transcriptFile returns the file of a conversation: as the agent reported it, or where it is by default.
 func (c Harness) transcriptFile(talk sessions.Conversation, id string) (string, error) {
 	path := ""
 	if err := c.withFacts(talk, func(facts *report.Facts, _ int64) { path = facts.Conversations[id].Path }); path != "" || err != nil {
@@ -129,7 +129,7 @@ func (c Harness) defaultTranscriptFile(talk sessions.Conversation, id string) (s
 // maxProjectName is the length from which the name of a project's folder ends in a hash (2.1.197).
 const maxProjectName = 200
 
-// projectName is the name of the folder for the conversations of a working folder: everything but letters and digits
+// projectName returns the name of the folder of a working folder's conversations: everything but letters and digits
 // becomes a dash, counted in UTF-16 units; what is too long is cut, and ends in the hash that Java has for strings.
 func projectName(cwd string) string {
 	units := utf16.Encode([]rune(cwd))
@@ -149,7 +149,7 @@ func projectName(cwd string) string {
 	return string(name[:maxProjectName]) + "-" + strconv.FormatInt(max(int64(hash), -int64(hash)), 36)
 }
 
-// inputEntry is a line of a transcript, as far as it tells of what was submitted.
+// inputEntry is a line of a transcript, as far as submitted texts need it.
 type inputEntry struct {
 	Type         string          `json:"type"`
 	Subtype      string          `json:"subtype"`
@@ -163,7 +163,7 @@ type inputEntry struct {
 	} `json:"message"`
 }
 
-// parseInput is the text that a line shows to have been submitted, at the moment when it was.
+// parseInput returns the text that a line shows to have been submitted just then.
 func parseInput(line []byte) (string, bool) {
 	var l inputEntry
 	if json.Unmarshal(line, &l) != nil || l.Sidechain || l.Meta {
@@ -182,7 +182,7 @@ func parseInput(line []byte) (string, bool) {
 	return "", false
 }
 
-// textOf is the text of a message's content: a string, or blocks.
+// textOf returns the text of a message's content: a string, or blocks.
 func textOf(content json.RawMessage) string {
 	var text string
 	if json.Unmarshal(content, &text) == nil {
@@ -210,7 +210,7 @@ var (
 	pastedTag   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`</?pasted_content\b[^>]*>`) })
 )
 
-// typedCommand is a command as it was typed, where the text is Claude Code's note of one.
+// typedCommand returns a command as it was typed, where the text is Claude Code's note of one.
 func typedCommand(text string) string {
 	name := commandName().FindStringSubmatch(text)
 	if name == nil {
@@ -222,13 +222,13 @@ func typedCommand(text string) string {
 	return name[1]
 }
 
-// equalsSum compares words only, with and without the wrapper that newer versions put around long pastes.
+// equalsSum compares a text with a sum, with and without the tags that newer versions put around long pastes.
 func equalsSum(text string, sum sessions.Sum) bool {
 	return sessions.Fingerprint(text) == sum || sessions.Fingerprint(pastedTag().ReplaceAllString(text, " ")) == sum
 }
 
-// matchesSum compares a text of the transcript: as it is, since people write what looks like Claude Code's own notes too,
-// and as such a note.
+// matchesSum compares a text of the transcript with a sum: as it is, and as Claude Code's note of a command. People write what
+// looks like such notes too.
 func matchesSum(text string, sum sessions.Sum) bool {
 	return equalsSum(normalizeText(text), sum) || equalsSum(normalizeText(typedCommand(text)), sum)
 }
@@ -238,8 +238,8 @@ var (
 	imagePathPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)^["']?/.*\.(png|jpe?g|gif|webp)["']?$`) })
 )
 
-// Normalize leaves out what Claude Code takes for an image that was dropped into the box: a line, or what follows a blank, that
-// is the path of one. It puts a mark at the front of the text in its place (2.1.197), if it can read the image.
+// Normalize removes the paths of images, and the marks that Claude Code puts at the front of the text instead of them where it can
+// read the image (2.1.197).
 func (c Harness) Normalize(text string) string { return normalizeText(text) }
 
 func normalizeText(text string) string {

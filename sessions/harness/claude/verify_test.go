@@ -58,7 +58,7 @@ func TestEachTextThatClaudeAcceptedIsOneLine(t *testing.T) {
 	}
 }
 
-// talk is one conversation on disk with its reports.
+// transcriptEnv is one conversation on disk with its reports.
 type transcriptEnv struct {
 	t      *testing.T
 	claude Harness

@@ -20,14 +20,14 @@ import (
 const Name = "codex"
 
 // Harness is OpenAI's Codex (measured with 0.171.0). It chooses its conversation id itself, at the first message: the id is read
-// from the file of the conversation that the process in the pane has open. Its history, a line for each submitted text,
-// proves what it took.
+// from the name of the file that the process in the pane has open. Its history, a line for each submitted text, proves which texts
+// it accepted.
 type Harness struct {
 	Binary string // empty: codex, from the pane's PATH
 	Home   string // of the agents, where their processes do not say; empty: this process's
 }
 
-// Name is [Name].
+// Name returns [Name].
 func (c Harness) Name() string { return Name }
 
 // Capabilities are those of the program: a leading "!" runs a shell command without asking, "/" is a command (one that is not
@@ -39,7 +39,7 @@ func (c Harness) Capabilities() sessions.Capabilities {
 		Trailer: " ", AcceptTimeout: transcript.AcceptTimeout, CommandsUnrecorded: true}
 }
 
-// Command runs it without its daemon, which has the environment of the first session and outlives every pane.
+// Command starts or resumes the program without its daemon, which has the environment of the first session and outlives every pane.
 func (c Harness) Command(l sessions.Launch) (sessions.Command, error) {
 	if err := l.RefuseArgs("codex", "resume", "fork", "exec", "--remote", "--worktree", "--"); err != nil {
 		return sessions.Command{}, err
@@ -65,16 +65,16 @@ func (c Harness) Command(l sessions.Launch) (sessions.Command, error) {
 	return sessions.Command{Argv: argv}, nil
 }
 
-// startTimeout is how long the first message is waited for after a start: what is typed before goes away with it.
+// startTimeout is how long to wait for the first message after a start: what is typed before it is lost.
 const startTimeout = 15 * time.Second
 
-// rolloutName is the file of a conversation; the id is a UUID at its end.
+// rolloutName matches the name of a conversation's file, which ends in the id.
 var rolloutName = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^rollout-.*-([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl$`)
 })
 
-// pane is what the processes of a pane show: where Codex keeps its things, and the files of the conversations that are
-// open, by id. The agent's subagents have files too.
+// pane is what the processes of a pane show: the folder of Codex's files, and the open files of conversations by id, those of
+// subagents too.
 type pane struct {
 	home    string
 	files   map[string]string
@@ -106,7 +106,7 @@ func (c Harness) inspectPane(session string) (pane, error) {
 
 func (r pane) historyFile() string { return filepath.Join(r.home, "history.jsonl") }
 
-// owns reports whether the conversation is the session's.
+// owns reports whether a conversation is the session's.
 func (r pane) owns(id string, talk sessions.Conversation) bool {
 	if r.hasProc {
 		return r.files[id] != ""
@@ -114,7 +114,7 @@ func (r pane) owns(id string, talk sessions.Conversation) bool {
 	return id == talk.ID || r.beganInFolder(id, talk)
 }
 
-// beganInFolder reports a conversation that began in the session's folder during its run: the best there is without /proc.
+// beganInFolder reports whether a conversation began in the session's folder during its run: all that can be known without /proc.
 func (r pane) beganInFolder(id string, talk sessions.Conversation) bool {
 	if !sessions.ValidConversation(id) {
 		return false
@@ -145,7 +145,7 @@ func readRolloutHead(path string) rolloutHead {
 	return head.Payload
 }
 
-// TrackConversation returns the conversation in which the last text was said, or the newest that is open: /new and /clear begin another.
+// TrackConversation returns the conversation of the last submitted text, or the newest that is open: /new and /clear begin another.
 func (c Harness) TrackConversation(_ context.Context, talk sessions.Conversation) (string, error) {
 	r, err := c.inspectPane(talk.Session)
 	if err != nil {
@@ -184,7 +184,7 @@ func parseHistoryLine(line []byte) (historyLine, bool) {
 	return h, err == nil && h.Conversation != ""
 }
 
-// Offset is the end of the history. A [sessions.HeldError] until a conversation is open.
+// Offset returns the end of the history. A [sessions.HeldError] until a conversation is open.
 func (c Harness) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
 	r, err := c.inspectPane(talk.Session)
 	if err != nil {
@@ -201,14 +201,14 @@ func (c Harness) Offset(_ context.Context, talk sessions.Conversation) (sessions
 	return transcript.Encode(transcriptOffset{Cursor: cursor, Home: r.home, HistoryOffset: end}), nil
 }
 
-// Accepted looks in the history after the place for a text that was said in the session's pane. A queued text is there at once;
-// in the conversation's own file it comes only when the turn takes it.
+// Accepted looks in the history after the offset for a text of the session's. A queued text is there at once; in the conversation's
+// own file it is only once the agent reads it.
 func (c Harness) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
 	from, err := parseOffset(since)
 	if err != nil || !filepath.IsAbs(from.Home) {
 		return false, transcript.InvalidOffset(since)
 	}
-	var in []string // the conversations in which the text was said since
+	var in []string // the conversations with the text
 	_, err = transcript.ReadLines(pane{home: from.Home}.historyFile(), from.HistoryOffset, func(line []byte) {
 		if h, ok := parseHistoryLine(line); ok && sessions.Fingerprint(h.Text) == sum {
 			in = append(in, h.Conversation)

@@ -18,7 +18,7 @@ var (
 	questionPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*Would you like|Press enter to confirm`) })
 )
 
-// ParseScreen reads the screen. It says ready only while the cursor stands in the box, above the footer: dialogs and menus hide
+// ParseScreen parses the screen. It is ready only while the cursor is in the box, above the footer: dialogs and menus hide
 // the cursor in the last corner of the screen (0.171.0).
 func (c Harness) ParseScreen(s sessions.Screen) sessions.View {
 	lines := screen.Lines(s)
@@ -43,8 +43,7 @@ func (c Harness) ParseScreen(s sessions.Screen) sessions.View {
 	return view
 }
 
-// findBox finds the rows of the box around the cursor: from its pointer down to the footer, the last lines of the screen,
-// which a blank one parts from it.
+// findBox returns the rows of the box around the cursor: from its pointer down to the blank line above the footer.
 func findBox(lines []string, cursor int) (top, bottom int, ok bool) {
 	footer := len(lines)
 	for footer > 0 && strings.TrimSpace(lines[footer-1]) == "" {
@@ -68,7 +67,7 @@ func findBox(lines []string, cursor int) (top, bottom int, ok bool) {
 	return 0, 0, false
 }
 
-// draft is what stands in the box. A suggestion has the cursor before its first character.
+// draft returns the text in the box. A suggestion of the program's has the cursor before its first character.
 func draft(rows []string, s sessions.Screen, top int) string {
 	if s.CursorY == top && s.CursorX <= 2 && !slices.ContainsFunc(rows[1:], func(r string) bool { return r != "" }) {
 		return ""

@@ -15,7 +15,7 @@ import (
 )
 
 // ReadTranscript reads the file of the conversation, and follows /new, /clear and /resume by the files that the pane's process has
-// open. It looks at the processes only when something was said since: that takes milliseconds.
+// open. It looks at the processes, which takes milliseconds, only when a text was submitted since.
 func (c Harness) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
 	s, err := startOffset(talk, since)
 	if err != nil {
@@ -39,15 +39,15 @@ func (c Harness) ReadTranscript(ctx context.Context, talk sessions.Conversation,
 	return told, nil
 }
 
-// openDelay is for how many seconds after a text the file of its conversation may not be open yet.
+// openDelay is how many seconds after a text the program may open the file of its conversation.
 const openDelay = 3
 
-// historyBeside is the history beside the file of a conversation, which lies in sessions/YEAR/MONTH/DAY.
+// historyBeside returns the history of a conversation's file, which is below sessions/YEAR/MONTH/DAY.
 func historyBeside(file string) string {
 	return filepath.Join(filepath.Dir(file), "..", "..", "..", "..", "history.jsonl")
 }
 
-// lastHistoryChange is when something was said last, in seconds since 1970; 0: that is not known.
+// lastHistoryChange returns when a text was submitted last, in Unix seconds; 0: that is not known.
 func lastHistoryChange(file string) int64 {
 	info, err := os.Stat(historyBeside(file))
 	if err != nil {
@@ -56,7 +56,7 @@ func lastHistoryChange(file string) int64 {
 	return info.ModTime().Unix()
 }
 
-// followPane goes on in the conversation that the pane is in now, when that is another one.
+// followPane switches to the conversation that the pane is in now, if that is another one.
 func (c Harness) followPane(ctx context.Context, talk sessions.Conversation, s *transcriptOffset, told *sessions.TranscriptBatch) error {
 	r, err := c.inspectPane(talk.Session)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c Harness) followPane(ctx context.Context, talk sessions.Conversation, s *
 	return readTranscript(s, told)
 }
 
-// enter goes on in another conversation. Of one that began before the last was read, what was said until now is old.
+// switchTo switches to another conversation. If it began before the current one, it counts only from now on.
 func (r pane) switchTo(s *transcriptOffset, id string) error {
 	file := r.files[id]
 	if file == "" {
@@ -111,13 +111,13 @@ func readTranscript(s *transcriptOffset, told *sessions.TranscriptBatch) error {
 	return nil
 }
 
-// transcriptParser gathers what the lines of a conversation say. Whether a text ends the turn is known by the line after it.
+// transcriptParser collects the messages in the lines of a conversation. The line after a text tells whether it ends the turn.
 type transcriptParser struct {
 	transcript.TurnParser
 	conversation string
 }
 
-// transcriptEntry is a line of a conversation, as far as it tells of what the agent said.
+// transcriptEntry is a line of a conversation, as far as messages and turns need it.
 type transcriptEntry struct {
 	Timestamp time.Time `json:"timestamp"`
 	Type      string    `json:"type"`

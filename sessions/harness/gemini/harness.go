@@ -24,14 +24,14 @@ import (
 // Name is Gemini CLI's name in the configuration.
 const Name = "gemini"
 
-// Harness is Google's Gemini CLI (measured with 0.61.0). Its log of a folder, with an entry for each text that was taken,
-// proves it; a text that it queues is there only when the turn ends.
+// Harness is Google's Gemini CLI (measured with 0.61.0). Its log of a folder, with an entry for each accepted text, is
+// the proof; a queued text is there only when the turn ends.
 type Harness struct {
 	Binary string // empty: gemini, from the pane's PATH
 	Home   string // of the agents, where their processes do not say; empty: this process's
 }
 
-// Name is [Name].
+// Name returns [Name].
 func (g Harness) Name() string { return Name }
 
 // Capabilities are those of the program. A submit that comes with the paste is lost (0 of 8 arrived at 0 ms; all did from 80 ms up
@@ -44,17 +44,17 @@ func (g Harness) Capabilities() sessions.Capabilities {
 		Trailer: " ", AcceptTimeout: transcript.AcceptTimeout, QueuesUnrecorded: true}
 }
 
-// outsidePathPattern is an "@" before a path that need not lie in the session's folder.
+// outsidePathPattern matches an "@" before a path that need not lie in the session's folder.
 var outsidePathPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(^|[^\\])@("?(?:/|~|\.\.))`) })
 
-// Quote escapes, in Gemini CLI's own way, an "@" before such a path: it asks whether it may read the file before it writes
-// the text down (0.61.0), so that nothing would prove it. In the session's folder "@" names a file, as in its terminal.
+// Quote escapes an "@" before such a path: the program asks whether it may read the file before it logs the text (0.61.0), so that
+// nothing would prove it. In the session's folder "@" names a file, as in the terminal.
 func (g Harness) Quote(text string) string {
 	return outsidePathPattern().ReplaceAllString(text, `${1}\@${2}`)
 }
 
-// Command gives the conversation its id, or resumes it; the first message is taken in both cases, and it stays. One that ended without a
-// message cannot be resumed (exit 42).
+// Command starts a conversation with the given id, or resumes it; either takes a first message. A conversation without any message
+// cannot be resumed (exit 42).
 func (g Harness) Command(l sessions.Launch) (sessions.Command, error) {
 	if !sessions.ValidConversation(l.Conversation) {
 		return sessions.Command{}, fmt.Errorf("gemini: %q is no id of a conversation", l.Conversation)
@@ -69,7 +69,7 @@ func (g Harness) Command(l sessions.Launch) (sessions.Command, error) {
 	}
 	argv := append([]string{cmp.Or(g.Binary, "gemini"), flag, l.Conversation}, l.Args...)
 	if l.Prompt != "" {
-		argv = append(argv, promptFlag+"="+l.Prompt) // in one word: one of its own that begins with "-" is taken for a flag
+		argv = append(argv, promptFlag+"="+l.Prompt) // in one argument: a separate one that begins with "-" would be a flag
 	}
 	return sessions.Command{Argv: argv}, nil
 }
@@ -77,16 +77,16 @@ func (g Harness) Command(l sessions.Launch) (sessions.Command, error) {
 // promptFlag is the flag of the first message.
 const promptFlag = "--prompt-interactive"
 
-// startTimeout is how long the first message is waited for after a start. It took more than 20 s on a busy machine, and the log
-// loses a text that is typed before it: both are written at once.
+// startTimeout is how long to wait for the first message after a start. It took more than 20 s on a busy machine, and the log loses
+// a text that is typed before it: both are written at once.
 const startTimeout = time.Minute
 
-// pane is what the processes of a pane show. The log names every text by the conversation that the program was started
-// with, also after /clear.
+// pane is what the processes of a pane show. In the log every text has the id of the conversation that the program was started with,
+// also after /clear.
 type pane struct {
-	projectsFile string // the file that names the folders' own
+	projectsFile string // names the folder of each working folder
 	projectDir   string // of the working folder's log and conversations; empty: it has none yet
-	startID      string // that conversation
+	startID      string // of that conversation
 	hasPrompt    bool   // a first message was given
 }
 
@@ -120,7 +120,7 @@ func (g Harness) inspectPane(talk sessions.Conversation) (pane, error) {
 	return r, nil
 }
 
-// logEntry is one of the log's.
+// logEntry is an entry of the log.
 type logEntry struct {
 	Conversation string    `json:"sessionId"`
 	Type         string    `json:"type"`
@@ -128,7 +128,7 @@ type logEntry struct {
 	At           time.Time `json:"timestamp"`
 }
 
-// log reads the texts that were taken since the conversation began. There may be no log yet.
+// readLog returns the session's entries of the log. There may be no log yet.
 func (r pane) readLog() ([]logEntry, error) {
 	if r.projectDir == "" {
 		return nil, nil
@@ -152,8 +152,8 @@ func (r pane) readLog() ([]logEntry, error) {
 	return ours, nil
 }
 
-// Offset is how many texts the log has. A [sessions.HeldError] until the first message is there, and
-// for a moment after /clear: what is pasted then is lost with the old screen.
+// Offset returns the number of the session's texts in the log. A [sessions.HeldError] until the first message is there, and for a
+// moment after /clear: what is pasted then is lost with the old screen.
 func (g Harness) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
 	r, err := g.inspectPane(talk)
 	if err != nil {
@@ -175,7 +175,7 @@ func (g Harness) Offset(_ context.Context, talk sessions.Conversation) (sessions
 
 func isClear(e logEntry) bool { return strings.HasPrefix(strings.TrimSpace(e.Message), "/clear") }
 
-// Accepted looks in the log for a text after the place. A log that is just being written is no evidence yet.
+// Accepted looks in the log for a text after the offset. A log that is just being written is no evidence yet.
 func (g Harness) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
 	from, err := parseOffset(since)
 	if err != nil || !sessions.ValidConversation(from.StartID) {
@@ -195,7 +195,7 @@ func (g Harness) Accepted(_ context.Context, talk sessions.Conversation, since s
 	}
 	n := from.Logged
 	if n > len(entries) {
-		n = 0 // it put a log away that it could not read, and began another one
+		n = 0 // the program replaced a log that it could not read
 	}
 	for _, e := range entries[n:] {
 		if sessions.Fingerprint(e.Message) == sum {
@@ -208,7 +208,7 @@ func (g Harness) Accepted(_ context.Context, talk sessions.Conversation, since s
 // maxClearDelay is how soon after a /clear the next conversation begins.
 const maxClearDelay = 3 * time.Second
 
-// TrackConversation finds the conversation that began when the last /clear of this run was logged. Empty where two sessions of the
+// TrackConversation finds the conversation that began when the last /clear of this run was logged. Empty if two sessions of the
 // folder did that at the same moment.
 func (g Harness) TrackConversation(_ context.Context, talk sessions.Conversation) (string, error) {
 	r, err := g.inspectPane(talk)
@@ -231,7 +231,7 @@ func (g Harness) TrackConversation(_ context.Context, talk sessions.Conversation
 	return r.conversationBegunAt(cleared), nil
 }
 
-// conversationBegunAt is the one conversation of the folder that began then.
+// conversationBegunAt returns the only conversation of the folder that began then.
 func (r pane) conversationBegunAt(at time.Time) string {
 	files, err := filepath.Glob(filepath.Join(r.projectDir, "chats", "session-*.jsonl"))
 	if err != nil {

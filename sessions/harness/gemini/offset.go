@@ -14,8 +14,8 @@ import (
 type transcriptOffset struct {
 	Since        time.Time        `json:"since"`            // what was said before does not count
 	Conversation string           `json:"now"`              // the conversation
-	Dir          string           `json:"dir,omitempty"`    // of the working folder's log and conversations, once it is known
-	LogSeen      int64            `json:"asked,omitzero"`   // when the log was changed last, as of the last look, in nanoseconds
+	Dir          string           `json:"dir,omitempty"`    // of the working folder's log and conversations; empty: not known yet
+	LogSeen      int64            `json:"asked,omitzero"`   // when the log was changed last, as of that read, in Unix nanoseconds
 	Files        map[string]int64 `json:"files,omitempty"`  // offsets in the files of conversations, by name
 	LastKey      string           `json:"lastly,omitempty"` // the message that was read last: it may be written again with more in it
 	Turn         sessions.Turn    `json:"turn,omitzero"`

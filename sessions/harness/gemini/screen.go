@@ -17,7 +17,7 @@ var (
 	rulePattern     = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^─+$`) })
 )
 
-// ParseScreen reads the screen. It says ready only while the cursor stands in the box, which the rule above it and its pointer
+// ParseScreen parses the screen. It is ready only while the cursor is in the box, which the rule above it and its pointer
 // show (0.61.0): dialogs take the box away.
 func (g Harness) ParseScreen(s sessions.Screen) sessions.View {
 	lines := screen.Lines(s)
@@ -38,7 +38,7 @@ func (g Harness) ParseScreen(s sessions.Screen) sessions.View {
 	return view
 }
 
-// findBox finds the first row of the box that the cursor stands in.
+// findBox returns the first row of the box that the cursor is in.
 func findBox(lines []string, cursor int) (top int, ok bool) {
 	for top = min(cursor, len(lines)-1); top >= 0; top-- {
 		if strings.HasPrefix(lines[top], " > ") || strings.HasPrefix(lines[top], " ! ") {
@@ -56,8 +56,7 @@ func findBox(lines []string, cursor int) (top int, ok bool) {
 	return 0, false
 }
 
-// draft is what stands in the box: until the last row above the footer, which two lines of columns make. A suggestion
-// has the cursor before its first character.
+// draft returns the text in the box, down to the footer. A suggestion of the program's has the cursor before its first character.
 func draft(lines []string, s sessions.Screen, top int) string {
 	if s.CursorY == top && s.CursorX <= 3 {
 		return ""

@@ -14,8 +14,8 @@ import (
 	"the-loop/sessions/harness/transcript"
 )
 
-// ReadTranscript reads the files of the conversation, and follows /clear by the log. A file does not tell whether a text ends the turn
-// until the next one comes: when nothing follows it for a while and the screen waits for text, it did.
+// ReadTranscript reads the files of the conversation, and follows /clear by the log. Only the next entry
+// tells whether a text ended the turn: when none comes for a while and the screen is ready, it did.
 func (g Harness) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
 	s, err := startOffset(talk, since)
 	if err != nil {
@@ -30,7 +30,7 @@ func (g Harness) ReadTranscript(ctx context.Context, talk sessions.Conversation,
 		if err := s.read(&told); err != nil {
 			return sessions.TranscriptBatch{}, err
 		}
-		s.finishPending(&told) // nothing comes there any more
+		s.finishPending(&told) // nothing more comes there
 		s.Conversation, s.LastKey, s.Turn = next, "", sessions.Turn{}
 	}
 	if err := s.readUntilIdle(ctx, talk, &told); err != nil {
@@ -40,7 +40,7 @@ func (g Harness) ReadTranscript(ctx context.Context, talk sessions.Conversation,
 	return told, nil
 }
 
-// logModTime is when the log of the folder was changed last; 0: there is none.
+// logModTime returns when the log was changed last; 0: there is none.
 func (s transcriptOffset) logModTime() int64 {
 	info, err := os.Stat(filepath.Join(s.Dir, "logs.json"))
 	if s.Dir == "" || err != nil {
@@ -49,8 +49,8 @@ func (s transcriptOffset) logModTime() int64 {
 	return info.ModTime().UnixNano()
 }
 
-// nextConversation is the conversation that the pane has gone to; empty: it is where it was. It looks at the pane's process only when
-// the log was changed, and for a while after: what /clear begins has no file at once.
+// nextConversation returns the conversation that the pane has switched to; empty: it has not. It looks at the pane's process only when
+// the log was changed, and for a while after: a conversation that /clear begins has no file at first.
 func (g Harness) nextConversation(ctx context.Context, talk sessions.Conversation, s *transcriptOffset) (string, error) {
 	changed := s.logModTime()
 	if s.Dir != "" && changed == s.LogSeen && time.Since(time.Unix(0, changed)) > 2*maxClearDelay && talk.ID == s.Conversation {
@@ -71,12 +71,12 @@ func (g Harness) nextConversation(ctx context.Context, talk sessions.Conversatio
 	return now, nil
 }
 
-// files are those of the conversation, by name. One that is resumed has an empty one beside its own.
+// files returns the files of the conversation. A resumed one has an empty file beside its own.
 func (s transcriptOffset) files() []string {
 	if s.Dir == "" {
 		return nil
 	}
-	files, _ := filepath.Glob(filepath.Join(s.Dir, "chats", "session-*-"+s.Conversation[:min(8, len(s.Conversation))]+".jsonl")) // a glob that is well formed
+	files, _ := filepath.Glob(filepath.Join(s.Dir, "chats", "session-*-"+s.Conversation[:min(8, len(s.Conversation))]+".jsonl")) // the pattern is well formed
 	var ours []string
 	for _, file := range files {
 		var head struct {
@@ -96,14 +96,14 @@ func (s transcriptOffset) watchedFiles() []string {
 	return append([]string{filepath.Join(s.Dir, "logs.json")}, s.files()...)
 }
 
-// pendingText is a text of which only what comes next tells whether it ended the turn.
+// pendingText is a text of which only the next entry tells whether it ended the turn.
 type pendingText struct {
 	message sessions.AgentMessage
 	file    string
-	end     int64 // offset after all that was read with it
+	end     int64 // offset to read on from once the text is final
 }
 
-// hear reads the conversation on.
+// read reads the conversation to its end.
 func (s *transcriptOffset) read(told *sessions.TranscriptBatch) error {
 	s.pending = nil
 	for _, file := range s.files() {
@@ -131,7 +131,7 @@ func (s *transcriptOffset) addMessage(told *sessions.TranscriptBatch, said sessi
 	}
 }
 
-// settle takes the text that stands last: no turn runs any more.
+// finishPending adds the pending text as one that ended its turn.
 func (s *transcriptOffset) finishPending(told *sessions.TranscriptBatch) {
 	if s.pending == nil {
 		return
@@ -143,15 +143,15 @@ func (s *transcriptOffset) finishPending(told *sessions.TranscriptBatch) {
 	told.Turn = s.Turn
 }
 
-// How long a text must stand last before the screen tells whether it ended the turn, which comes a little after what is
-// written; how often the screen is looked at then, and for how long. It is looked at once more when that was in vain.
+// How long a text must be the last one before the screen, which changes a little later, tells whether it ended the turn; how often
+// the screen is read then, and for how long.
 const (
 	idleDelay    = 400 * time.Millisecond
 	pollInterval = 100 * time.Millisecond
 	idleTimeout  = 1500 * time.Millisecond
 )
 
-// attend reads to the end, and waits for the end of a turn whose last text stands there.
+// readUntilIdle reads to the end. If a text is pending there, it waits a while for the end of the turn.
 func (s *transcriptOffset) readUntilIdle(ctx context.Context, talk sessions.Conversation, told *sessions.TranscriptBatch) error {
 	looking, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()
@@ -172,7 +172,7 @@ func (s *transcriptOffset) readUntilIdle(ctx context.Context, talk sessions.Conv
 		ok, err := s.waitIdle(looking, talk)
 		switch {
 		case looking.Err() != nil:
-			return nil // it is read again
+			return nil // the next read tries again
 		case err != nil:
 			return err
 		case ok:
@@ -183,7 +183,7 @@ func (s *transcriptOffset) readUntilIdle(ctx context.Context, talk sessions.Conv
 	}
 }
 
-// waitIdle looks at the screen once the text that stands last has stood there long enough.
+// waitIdle reports whether the screen is ready, once the pending text has been the last one for long enough.
 func (s *transcriptOffset) waitIdle(ctx context.Context, talk sessions.Conversation) (bool, error) {
 	wait := time.NewTimer(max(pollInterval, idleDelay-time.Since(s.pending.message.At)))
 	defer wait.Stop()
@@ -195,14 +195,14 @@ func (s *transcriptOffset) waitIdle(ctx context.Context, talk sessions.Conversat
 	}
 }
 
-// transcriptParser gathers what the lines of a conversation say. A message is written again when there is more in it: the tools that
-// it called, once they are done.
+// transcriptParser collects the messages in the lines of a conversation. A message is written again with the tools that it called,
+// once they are done.
 type transcriptParser struct {
 	transcript.TurnParser
-	lastKey string // the message that was told last
+	lastKey string // of the last message that was collected
 }
 
-// message is a line of a conversation, as far as it tells of what the agent said.
+// message is a line of a conversation, as far as messages and turns need it.
 type message struct {
 	ID      string          `json:"id"`
 	At      time.Time       `json:"timestamp"`
@@ -226,11 +226,11 @@ func (l *transcriptParser) parseLine(line []byte) {
 	case m.Type == "gemini":
 		l.addMessage(m, start)
 	case m.Type == "user" && bytes.Contains(m.Content, []byte(`"functionResponse"`)) && m.text() == "":
-		l.flushLast(false) // a tool's result, which goes to the agent in the user's name
+		l.flushLast(false) // a tool's result, which has the type of a user's message
 	case m.Type == "user":
 		l.flushLast(true)
 		l.Turn = l.Turn.Begin(m.At)
-	case m.Type == "error" && len(l.Pending) > 0: // of a command: the text that stands there has ended the turn
+	case m.Type == "error" && len(l.Pending) > 0: // of a command: the pending text has ended the turn
 		l.Turn = l.Turn.End(m.At)
 		l.flushLast(true)
 	case m.Type == "error" && l.Turn.Working:
@@ -242,7 +242,7 @@ func (l *transcriptParser) parseLine(line []byte) {
 	}
 }
 
-// addMessage takes a message of the agent's.
+// addMessage adds a message of the agent's.
 func (l *transcriptParser) addMessage(m message, start int64) {
 	l.Turn = l.Turn.Continue(m.At)
 	again := len(l.Pending) > 0 && l.Pending[0].Key == m.ID
@@ -257,7 +257,7 @@ func (l *transcriptParser) addMessage(m message, start int64) {
 	}
 }
 
-// flushLast takes the text that waits.
+// flushLast adds the pending text to the messages.
 func (l *transcriptParser) flushLast(final bool) {
 	if len(l.Pending) > 0 {
 		l.lastKey = l.Pending[0].Key
@@ -265,7 +265,7 @@ func (l *transcriptParser) flushLast(final bool) {
 	l.FlushPending(final)
 }
 
-// text is what the message says: a string, or parts.
+// text returns the text of the message: a string, or parts.
 func (m message) text() string {
 	var text string
 	if json.Unmarshal(m.Content, &text) == nil {

@@ -23,10 +23,10 @@ import (
 	"the-loop/sessions/process"
 )
 
-// queryTimeout bounds a question to the database.
+// queryTimeout bounds a query.
 const queryTimeout = 15 * time.Second
 
-// database is Harness's database, and the program that can read it.
+// database is OpenCode's database, and the program that can read it.
 type database struct {
 	file   string
 	binary string
@@ -36,7 +36,7 @@ type database struct {
 func (r pane) database() database {
 	db := database{file: r.dataFile("opencode.db"), binary: r.binary}
 	for name, value := range r.process.Env {
-		if name != sessions.SessionVariable { // it is none of the pane's processes
+		if name != sessions.SessionVariable { // the query is no process of the pane's
 			db.env = append(db.env, name+"="+value)
 		}
 	}
@@ -45,7 +45,7 @@ func (r pane) database() database {
 
 func (r pane) logFile() string { return r.dataFile(filepath.Join("log", "opencode.log")) }
 
-// file is one of Harness's own: as the process has it open, or where it keeps them otherwise.
+// dataFile returns the path of one of OpenCode's files: as the process has it open, or where it is by default.
 func (r pane) dataFile(name string) string {
 	for _, open := range process.System().OpenFiles(r.process.PID) {
 		if strings.HasSuffix(open, string(filepath.Separator)+name) {
@@ -56,17 +56,17 @@ func (r pane) dataFile(name string) string {
 	return filepath.Join(data, "opencode", name)
 }
 
-// queryScript asks the database a question, as the program that Harness is built into does in a few hundredths of a second.
+// queryScript runs a query in the runtime that OpenCode is built into, which takes some hundredths of a second.
 const queryScript = `import {Database} from "bun:sqlite";
 const db = new Database(process.Env.DB, {readonly: true});
 db.exec("pragma busy_timeout = 5000");
 console.log(JSON.stringify(db.query(process.Env.QUERY).all()));`
 
-// ask reads the rows of a question. Harness's own command would take 1–2 s of a processor each time, and is asked where its
-// program does not do it faster (it is built with Bun, which can be asked to be just that).
+// query decodes the rows of a query. OpenCode's own command takes 1–2 s of a processor each time; it is used only where its program
+// does not run as the Bun that it is built with.
 func (db database) query(ctx context.Context, query string, rows any) error {
 	if _, err := os.Stat(db.file); errors.Is(err, fs.ErrNotExist) {
-		return nil // it has not begun yet
+		return nil // OpenCode has written nothing yet
 	}
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -79,15 +79,15 @@ func (db database) query(ctx context.Context, query string, rows any) error {
 		return nil
 	}
 	if db.env == nil {
-		return fmt.Errorf("ask opencode's database: %w", errorOr(err, "it gave no rows"))
+		return fmt.Errorf("query opencode's database: %w", errorOr(err, "it gave no rows"))
 	}
 	cmd = exec.CommandContext(ctx, db.binary, "--pure", "db", "--format", "json", query)
 	cmd.Dir, cmd.WaitDelay, cmd.Env = filepath.Dir(db.file), time.Second, db.env
 	if out, err = cmd.Output(); err != nil {
-		return fmt.Errorf("ask opencode's database: %w", err)
+		return fmt.Errorf("query opencode's database: %w", err)
 	}
 	if err := json.Unmarshal(out, rows); err != nil {
-		return fmt.Errorf("read what opencode's database says: %w", err)
+		return fmt.Errorf("read the rows of opencode's database: %w", err)
 	}
 	return nil
 }
@@ -99,8 +99,8 @@ func errorOr(err error, otherwise string) error {
 	return err
 }
 
-// The lines of the log that tell of conversations: a turn of one begins or goes on, and one is made, by a person or by an agent
-// for a subagent. run names a process of Harness's; all of them write into one log.
+// The lines of the log about conversations: a turn begins or goes on, a conversation for a subagent is made, a turn ends. "run" names
+// a process of OpenCode's; all of them write into one log.
 var (
 	turnLinePattern = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`^timestamp=(\S+) level=\S+ run=(\S+) message=loop session\.id=(ses_\w+) step=\d+`)
@@ -116,16 +116,16 @@ var (
 // maxLogTail is how much of the end of the log is read: a session's own turns are near it.
 const maxLogTail = 4 << 20
 
-// logParser follows one session through the log.
+// logParser finds the conversations of one session in the log.
 type logParser struct {
 	runID         string               // the process in the pane, once it is known
 	conversations map[string]time.Time // the session's conversations, and when they came
 	current       string               // the one that it is in
 	subagents     map[string]bool      // conversations of subagents
-	hasNews       bool                 // a line told of a turn of the session's
+	hasNews       bool                 // a line was about a turn of the session's
 }
 
-// parseLine takes a line. A process that goes on with one of the session's conversations is the one in the pane.
+// parseLine parses a line. A process with a turn in one of the session's conversations is the one in the pane.
 func (l *logParser) parseLine(line []byte) {
 	if m := createdLinePattern().FindSubmatch(line); m != nil {
 		l.subagents[string(m[1])] = true
@@ -148,7 +148,7 @@ func (l *logParser) parseLine(line []byte) {
 	l.runID, l.current, l.hasNews = run, id, true
 }
 
-// currentConversation is the conversation that the program which was in the given one is in now.
+// currentConversation returns the conversation that the program which was in the given one is in now.
 func currentConversation(log, id string) (string, error) {
 	l := logParser{conversations: map[string]time.Time{id: {}}, current: id, subagents: map[string]bool{}}
 	from, err := tailStart(log, maxLogTail)
@@ -161,7 +161,7 @@ func currentConversation(log, id string) (string, error) {
 	return l.current, nil
 }
 
-// tailStart is where the last whole lines of a file begin that are no longer than size together.
+// tailStart returns the offset of the last whole lines of a file that have at most size bytes together.
 func tailStart(path string, size int64) (int64, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -193,12 +193,11 @@ type message struct {
 	Completed    int64  `json:"completed"` // milliseconds; 0: it is still being written, or the program was killed
 	Summary      string `json:"summary"`   // "true": of a conversation that was compacted; a user's message has an object there
 	Error        string `json:"error"`     // the name of one
-	ErrorText    string `json:"message"`   // what the error says
+	ErrorText    string `json:"message"`   // the text of the error
 	Text         string `json:"text"`
 }
 
-// said asks for the messages after the given ones, oldest first. The ids come from the log or the record; those of subagents'
-// conversations are left out.
+// messagesAfter returns the messages after the given positions, oldest first, without those of subagents.
 func (db database) messagesAfter(ctx context.Context, after map[string]position) ([]message, error) {
 	var which []string
 	for id, mark := range after {

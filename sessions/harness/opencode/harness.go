@@ -15,21 +15,21 @@ import (
 	"the-loop/sessions/process"
 )
 
-// Name is Harness's name in the configuration.
+// Name is OpenCode's name in the configuration.
 const Name = "opencode"
 
-// Harness is Harness (measured with 1.18.33). It chooses its conversation id itself. What it took and said is in its
-// database; its log tells which conversation the program in a pane is in.
+// Harness is OpenCode (measured with 1.18.33). It chooses its conversation id itself. Its database has the texts that it accepted and
+// its messages; its log tells which conversation the program in a pane is in.
 type Harness struct {
 	Binary string // empty: opencode, from the pane's PATH
 }
 
-// Name is [Name].
+// Name returns [Name].
 func (o Harness) Name() string { return Name }
 
 // Capabilities are those of the program: "/" is a command also when it was pasted, "!" a mode of the shell when it is typed, and a
 // few words alone end it. A known command opens a list, and a submit that comes with the paste is lost (0 of 4 arrived at 0 ms,
-// all at 150 ms). With --session it leaves --prompt aside (1.18.33).
+// all at 150 ms). With --session it ignores --prompt (1.18.33).
 func (o Harness) Capabilities() sessions.Capabilities {
 	return sessions.Capabilities{ParseScreen: o.ParseScreen, Input: o, ReadTranscript: o.ReadTranscript, TrackConversation: o.TrackConversation,
 		Submit: "\r", SubmitDelay: 200 * time.Millisecond, CommandPrefixes: []string{"/", "!"},
@@ -38,7 +38,7 @@ func (o Harness) Capabilities() sessions.Capabilities {
 		Trailer: " ", CommandsUnrecorded: true}
 }
 
-// Command starts it, or continues a conversation whose id it gave.
+// Command starts the program, or resumes a conversation whose id it gave.
 func (o Harness) Command(l sessions.Launch) (sessions.Command, error) {
 	err := l.RefuseArgs("opencode", "--session", "-s", "--continue", "-c", "--fork", "--prompt", "--mini", "--")
 	if err != nil {
@@ -53,14 +53,14 @@ func (o Harness) Command(l sessions.Launch) (sessions.Command, error) {
 	}
 	argv = append(argv, l.Args...)
 	if l.Prompt != "" {
-		argv = append(argv, "--prompt="+l.Prompt) // in one word: one of its own that begins with "-" is taken for a flag
+		argv = append(argv, "--prompt="+l.Prompt) // in one argument: a separate one that begins with "-" would be a flag
 	}
 	return sessions.Command{Argv: argv}, nil
 }
 
 const (
-	idPrefix     = "ses_"      // of its own ids
-	startTimeout = time.Minute // how long the first message is waited for after a start
+	idPrefix     = "ses_"      // of the program's own ids
+	startTimeout = time.Minute // how long to wait for the first message after a start
 	promptDelay  = 3 * time.Second
 )
 
@@ -82,7 +82,7 @@ func (o Harness) inspectPane(session string) (pane, bool) {
 	return pane{}, false
 }
 
-// historyFile is where the submitted texts of all its sessions are, without their sessions.
+// historyFile returns the file with the submitted texts of all sessions, which does not say of which.
 func (r pane) historyFile() string {
 	state := cmp.Or(r.process.Env["XDG_STATE_HOME"], filepath.Join(r.process.Env["HOME"], ".local", "state"))
 	return filepath.Join(state, "opencode", "prompt-history.jsonl")
@@ -95,7 +95,7 @@ type userText struct {
 	Text         string `json:"text"`
 }
 
-// userTexts asks the database for the user's texts in conversations of a folder, from a moment on, oldest first.
+// userTexts returns the user's texts from the database in conversations of a folder, from a moment on, oldest first.
 func (r pane) userTexts(ctx context.Context, cwd string, from int64) ([]userText, error) {
 	query := fmt.Sprintf(`select m.session_id as conversation, m.time_created as at, json_extract(p.data,'$.text') as text
 		from message m join part p on p.message_id = m.id join session s on s.id = m.session_id
@@ -110,7 +110,7 @@ func (r pane) userTexts(ctx context.Context, cwd string, from int64) ([]userText
 }
 
 // TrackConversation finds the conversation that began with the first message that the program was given, or the only one that began
-// since. Once that is known, the log tells which one the program has gone to with /new.
+// since. Once that is known, the log tells to which one the program has switched with /new.
 func (o Harness) TrackConversation(ctx context.Context, talk sessions.Conversation) (string, error) {
 	r, ok := o.inspectPane(talk.Session)
 	if strings.HasPrefix(talk.ID, idPrefix) {
@@ -141,8 +141,8 @@ func (o Harness) TrackConversation(ctx context.Context, talk sessions.Conversati
 	return "", nil
 }
 
-// Offset is now, in milliseconds. A [sessions.HeldError] until the first message has been there for a moment: what is typed
-// into the first screen goes away with it.
+// Offset returns the current time. A [sessions.HeldError] until the first message has been there for a moment: what is typed into the
+// first screen is lost with it.
 func (o Harness) Offset(ctx context.Context, talk sessions.Conversation) (sessions.Offset, error) {
 	now := transcript.Encode(transcriptOffset{Since: time.Now()})
 	r, ok := o.inspectPane(talk.Session)
@@ -162,8 +162,8 @@ func (o Harness) Offset(ctx context.Context, talk sessions.Conversation) (sessio
 	return "", &sessions.HeldError{State: sessions.ViewStarting}
 }
 
-// Accepted asks the database once the history has the text. The history alone proves nothing: it is common to all sessions, has
-// no times, leaves repetitions out, and has drafts that were cleared.
+// Accepted asks the database once the history has the text. The history alone proves nothing: all sessions share it, and it has no
+// times, omits repetitions and contains cleared drafts.
 func (o Harness) Accepted(ctx context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
 	from, err := parseOffset(since)
 	if err != nil {
@@ -184,7 +184,7 @@ func (o Harness) Accepted(ctx context.Context, talk sessions.Conversation, since
 	return slices.ContainsFunc(texts, func(t userText) bool { return sessions.Fingerprint(t.Text) == sum }), err
 }
 
-// parseHistoryLine is a text of the history, with what was pasted in the place of its stand-in.
+// parseHistoryLine returns a text of the history, with each paste in the place of its mark.
 func parseHistoryLine(line []byte) string {
 	var h struct {
 		Input string `json:"input"`

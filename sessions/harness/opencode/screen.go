@@ -15,7 +15,7 @@ var (
 	workingPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`esc (again to )?interrupt`) })
 )
 
-// ParseScreen reads the screen. It says ready only while the cursor stands in the box, which its lower edge shows: dialogs hide the
+// ParseScreen parses the screen. It is ready only while the cursor is in the box, which its lower edge shows: dialogs hide the
 // cursor in the last corner of the screen, and the one for permissions takes the box away (1.18.33).
 func (o Harness) ParseScreen(s sessions.Screen) sessions.View {
 	lines := screen.Lines(s)
@@ -40,7 +40,7 @@ func (o Harness) ParseScreen(s sessions.Screen) sessions.View {
 	return view
 }
 
-// findBox finds the rows of the box around the cursor, down to its lower edge.
+// findBox returns the rows of the box around the cursor, down to its lower edge.
 func findBox(lines []string, cursor int) (top, bottom int, ok bool) {
 	if cursor >= len(lines) || !boxRowPattern().MatchString(lines[cursor]) || strings.Count(lines[cursor], "┃") > 1 {
 		return 0, 0, false
@@ -52,14 +52,14 @@ func findBox(lines []string, cursor int) (top, bottom int, ok bool) {
 	return top, bottom, bottom < len(lines) && boxEdgePattern().MatchString(lines[bottom])
 }
 
-// isShell reports the shell's mode, which the last row of the box names.
+// isShell reports whether the box is in the shell's mode, which its last row names.
 func isShell(rows []string) bool {
 	m := boxRowPattern().FindStringSubmatch(rows[len(rows)-1])
 	return m != nil && strings.HasPrefix(strings.TrimSpace(m[2]), "Shell")
 }
 
-// draft is what stands in the box above the row that names the model. A suggestion has the cursor before its first
-// character.
+// draft returns the text in the box, above the row that names the model. A suggestion of the program's has the cursor before its
+// first character.
 func draft(rows []string, s sessions.Screen, top int) string {
 	first := boxRowPattern().FindStringSubmatch(rows[s.CursorY-top])
 	if before := len([]rune(first[1])) + 3; s.CursorX <= before {

@@ -13,8 +13,8 @@ import (
 	"the-loop/sessions/harness/transcript"
 )
 
-// ReadTranscript reads the database when the log tells of a turn, or when nothing does. The log also tells which conversations the
-// program in the pane went to. Steps come as they are completed.
+// ReadTranscript reads the database when the log has something about a turn, or nothing new at all. The log also tells to which
+// conversations the program in the pane switched. Steps appear as they are completed.
 func (o Harness) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
 	s, err := startOffset(talk, since)
 	if err != nil {
@@ -24,7 +24,7 @@ func (o Harness) ReadTranscript(ctx context.Context, talk sessions.Conversation,
 		o.locateFiles(talk, &s)
 	}
 	if s.DB == "" {
-		return sessions.TranscriptBatch{Next: since, Turn: s.Turn}, nil // it has not begun yet
+		return sessions.TranscriptBatch{Next: since, Turn: s.Turn}, nil // the agent has written nothing yet
 	}
 	told := sessions.TranscriptBatch{WatchFiles: []string{s.Log}, Turn: s.Turn}
 	if news, err := o.followLog(ctx, talk, &s); err != nil {
@@ -38,7 +38,7 @@ func (o Harness) ReadTranscript(ctx context.Context, talk sessions.Conversation,
 	return told, nil
 }
 
-// logGrowth is by how many bytes the log has become longer. One that became shorter was begun anew.
+// logGrowth returns by how many bytes the log has grown. A log that became shorter was begun anew.
 func (s *transcriptOffset) logGrowth() int64 {
 	info, err := os.Stat(s.Log)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *transcriptOffset) logGrowth() int64 {
 	return info.Size() - s.LogOffset
 }
 
-// locateFiles keeps where the files of the program in the pane are.
+// locateFiles remembers where the files of the program in the pane are.
 func (o Harness) locateFiles(talk sessions.Conversation, s *transcriptOffset) {
 	if r, ok := o.inspectPane(talk.Session); ok {
 		s.DB, s.Binary = r.dataFile("opencode.db"), r.binary
@@ -60,7 +60,7 @@ func (o Harness) locateFiles(talk sessions.Conversation, s *transcriptOffset) {
 	}
 }
 
-// follow reads the log on. It reports whether the database may have something new: the log is quiet, or says so.
+// followLog reads the log on. It reports whether the database may have something new: the log says so, or has nothing new.
 func (o Harness) followLog(ctx context.Context, talk sessions.Conversation, s *transcriptOffset) (news bool, err error) {
 	quiet := s.logGrowth() == 0
 	id := talk.ID
@@ -94,7 +94,7 @@ func (o Harness) followLog(ctx context.Context, talk sessions.Conversation, s *t
 // logDelay is how long before the log tells of its first turn a text may have begun a conversation.
 const logDelay = 5 * time.Second
 
-// hear reads what is new in the session's conversations.
+// read reads the new messages of the session's conversations.
 func (s *transcriptOffset) read(ctx context.Context, told *sessions.TranscriptBatch) error {
 	if len(s.LastRead) == 0 {
 		return nil
@@ -116,8 +116,8 @@ func (s *transcriptOffset) read(ctx context.Context, told *sessions.TranscriptBa
 	return nil
 }
 
-// take keeps what the messages of one conversation say, up to the first that is still being written. One that was never
-// completed although another came after it is of a program that was killed.
+// addMessages adds the messages of one conversation up to the first that is still being written. A message that was never completed
+// although another follows it is of a program that was killed.
 func (s *transcriptOffset) addMessages(id string, rows []message, told *sessions.TranscriptBatch) {
 	last := -1 // the newest of the agent's
 	for i, r := range rows {
@@ -139,12 +139,12 @@ func (s *transcriptOffset) addMessages(id string, rows []message, told *sessions
 // abortedError is the error of a turn that a person ended with Escape.
 const abortedError = "MessageAbortedError"
 
-// goesOn reports that the turn does not end with this message.
+// continuesTurn reports whether the turn goes on after this message.
 func (m message) continuesTurn() bool {
 	return m.Error == "" && (m.Completed == 0 || m.Finish == "tool-calls" || m.Finish == "unknown")
 }
 
-// nextTurn is the turn after the message.
+// nextTurn returns the turn after the message.
 func (m message) nextTurn(t sessions.Turn) sessions.Turn {
 	switch at := time.UnixMilli(m.At); {
 	case m.Role == "user":
@@ -156,7 +156,8 @@ func (m message) nextTurn(t sessions.Turn) sessions.Turn {
 	}
 }
 
-// said are the text of a message, and the error that ended the turn with it. Summaries of compacted conversations are left out.
+// agentMessages returns the text of a message, and the error that ended the turn with it. Summaries of compacted conversations are
+// none.
 func (m message) agentMessages() []sessions.AgentMessage {
 	if m.Role != "assistant" || m.Summary == "true" {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"the-loop/sessions/harness/transcript"
 )
 
-// transcriptRows is how Harness 1.18.33's database grew: a turn with a tool, one that failed, one that a person ended, one of
+// transcriptRows is how OpenCode 1.18.33's database grew: a turn with a tool, one that failed, one that a person ended, one of
 // a program that was killed, and one after it.
 func transcriptRows() []message {
 	const talk = "ses_dd3e5b7d8ffeO5Ucu0XQ6FZ39d"
@@ -91,7 +91,7 @@ func TestOpenCodesMessagesAreTheSameWheneverTheyAreRead(t *testing.T) {
 	})
 }
 
-// Lines of Harness 1.18.33's log, shortened; another program writes into it too.
+// logLines are lines of OpenCode 1.18.33's log, shortened; another program writes into it too.
 const logLines = `timestamp=2026-11-30T10:57:29.639Z level=INFO run=00129bae message=created id=ses_first slug=cosmic-meadow version=1.18.33 projectID=global directory=/srv/w path=srv/w workspaceID=undefined parentID=undefined title="New session"
 timestamp=2026-11-30T10:57:31.315Z level=INFO run=00129bae message=loop session.id=ses_first step=0
 timestamp=2026-11-30T10:57:40.000Z level=INFO run=77777777 message=loop session.id=ses_strange step=0

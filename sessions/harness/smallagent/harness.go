@@ -16,28 +16,28 @@ import (
 // Name is the small agent's name in the configuration.
 const Name = "small-agent"
 
-// Harness is the agent that comes with the binary. Its own record proves what it took, and its screen can be read.
+// Harness is the small agent as a harness. Its transcript proves which texts it accepted.
 type Harness struct {
-	Argv []string          // the program and what comes before its own flags, e.g. {"/usr/bin/the-loop", "small-agent"}
+	Argv []string          // the program with its arguments before those of the small agent, e.g. {"/usr/bin/the-loop", "small-agent"}
 	Dir  string            // where its conversations are
-	Env  map[string]string // variables that it needs to be that program
+	Env  map[string]string // variables that make the program the small agent
 
-	Hook          []string // the program that runs a [Hook], with what comes before the report file's path; empty: no hook
+	Hook          []string // the program that runs a [report.Hook], with its arguments before the report file's path; empty: no hook
 	ReportDir     string   // absolute; the folder of the report files
 	PermissionDir string   // absolute; the folder of the sockets of hooks that wait
 }
 
-// Name is [Name].
+// Name returns [Name].
 func (a Harness) Name() string { return Name }
 
-// Capabilities are those of the program: "!" and "/" begin commands, and so do two words alone.
+// Capabilities are those of the program: "!" and "/" begin commands, and two words alone are commands.
 func (a Harness) Capabilities() sessions.Capabilities {
 	return sessions.Capabilities{ParseScreen: a.ParseScreen, Input: a, ReadTranscript: a.ReadTranscript,
 		Submit: "\r", ClearLine: "\x15", MoveKeys: []string{sessions.KeyUp, sessions.KeyDown}, DenyKeys: []string{sessions.KeyEscape}, CommandPrefixes: []string{"!", "/"},
 		CommandWords: []string{"exit", "quit"}, CanResume: true, ReportsPermissions: len(a.Hook) > 0 && a.PermissionDir != "", AcceptTimeout: time.Second}
 }
 
-// Command starts it in its folder of conversations.
+// Command starts a conversation with the given id, or resumes it.
 func (a Harness) Command(l sessions.Launch) (sessions.Command, error) {
 	if !sessions.ValidConversation(l.Conversation) {
 		return sessions.Command{}, fmt.Errorf("small-agent: %q is no id of a conversation", l.Conversation)
@@ -47,7 +47,7 @@ func (a Harness) Command(l sessions.Launch) (sessions.Command, error) {
 		flag = "--resume"
 	}
 	argv := append(slices.Clone(a.Argv), "--dir", a.Dir, flag, l.Conversation)
-	if l.Session != "" && len(a.Hook) > 0 { // otherwise it is only asked what would run
+	if l.Session != "" && len(a.Hook) > 0 { // else the caller only wants to know the program
 		reportFile, err := report.Path(a.ReportDir, l.Session)
 		if err != nil {
 			return sessions.Command{}, err
@@ -61,7 +61,7 @@ func (a Harness) Command(l sessions.Launch) (sessions.Command, error) {
 	return sessions.Command{Argv: argv, Env: a.Env}, nil
 }
 
-// ParseScreen reads its screen.
+// ParseScreen parses the screen.
 func (a Harness) ParseScreen(s sessions.Screen) sessions.View {
 	screen, ok := ParseScreen(s.Text)
 	if !ok {
@@ -79,7 +79,7 @@ func (a Harness) ParseScreen(s sessions.Screen) sessions.View {
 	return view
 }
 
-// Offset is the end of the record. A conversation that /clear ended goes on in another one.
+// Offset returns the end of the transcript. A conversation that /clear ended continues in another one.
 func (a Harness) Offset(_ context.Context, c sessions.Conversation) (sessions.Offset, error) {
 	id, offset, err := a.eachEntry(c.ID, 0, func(Entry) {})
 	if err != nil {
@@ -88,7 +88,7 @@ func (a Harness) Offset(_ context.Context, c sessions.Conversation) (sessions.Of
 	return transcript.Encode(transcriptOffset{Cursor: transcript.Cursor{Recorded: c.ID, Conversation: id, Offset: offset}}), nil
 }
 
-// Accepted looks for a message with that sum after place.
+// Accepted looks for a text with that sum after the offset.
 func (a Harness) Accepted(_ context.Context, _ sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
 	from, err := parseOffset(since)
 	if err != nil {
@@ -107,7 +107,8 @@ func (a Harness) Accepted(_ context.Context, _ sessions.Conversation, since sess
 // maxClears bounds how many conversations are followed from one to the next.
 const maxClears = 1000
 
-// follow reads a conversation from an offset, and those that /clear began after it, and returns where it ends.
+// eachEntry calls see with the entries of a conversation from an offset on, and of those that /clear began after it. It returns
+// where they end.
 func (a Harness) eachEntry(id string, offset int64, see func(Entry)) (string, int64, error) {
 	for range maxClears {
 		entries, end, err := ReadTranscript(TranscriptPath(a.Dir, id), offset)

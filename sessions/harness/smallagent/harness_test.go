@@ -15,7 +15,7 @@ import (
 	"the-loop/sessions/harness/harnesstest"
 )
 
-// writeSmallAgentEntries writes a conversation of the small agent.
+// writeEntries writes a conversation of the small agent.
 func writeEntries(t *testing.T, dir, id string, entries ...Entry) {
 	t.Helper()
 	f, err := os.OpenFile(filepath.Join(dir, id+".jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)

@@ -11,7 +11,7 @@ import (
 	"the-loop/sessions/harness/transcript"
 )
 
-// ReadTranscript reads its record. Each of its answers ends a turn.
+// ReadTranscript reads the transcript. Each message of the agent ends a turn.
 func (a Harness) ReadTranscript(_ context.Context, c sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
 	s, err := startOffset(c, since)
 	if err != nil {
@@ -35,7 +35,7 @@ func (a Harness) ReadTranscript(_ context.Context, c sessions.Conversation, sinc
 	return told, nil
 }
 
-// hear reads on from a spot to the end of what is there, and moves it there.
+// readFrom reads from an offset to the end of the transcript, and moves the offset there.
 func (a Harness) readFrom(s *transcriptOffset, told *sessions.TranscriptBatch) error {
 	for range maxClears {
 		entries, end, err := ReadTranscript(TranscriptPath(a.Dir, s.Conversation), s.Offset)
@@ -75,8 +75,8 @@ func (a Harness) leadsTo(from, to string) bool {
 	return err == nil && seen[to]
 }
 
-// advanceTurn moves the turn of a spot on. The record shows a text when it is submitted: one that waits begins its turn when the
-// one before it ends. What waits goes along into the conversation that /clear begins.
+// advanceTurn moves the turn on by an entry. The transcript shows a text when it is submitted: a queued one begins its turn when the
+// one before it ends. The queue stays across /clear.
 func (s *transcriptOffset) advanceTurn(e Entry) {
 	switch e.Type {
 	case TypeUser:
