@@ -13,9 +13,9 @@ import (
 	"sync"
 	"time"
 
-	"the-loop/threads/chat"
-
 	"github.com/google/renameio/v2"
+
+	"the-loop/threads/chat"
 )
 
 // channelMoves are the channels that have another id now, by the old one, in a file. It is stored before any binding is changed, so
