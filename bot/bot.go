@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"the-loop/authz"
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -73,7 +74,7 @@ type Config struct {
 // Options are what a [BotConfig] is made of. All fields but the marked ones are required.
 type Options struct {
 	Root     string // the state's root folder
-	Client   *Client
+	Client   *slack.Client
 	Core     Core
 	Sink     sessions.Sink
 	Config   func() Config        // the current configuration
@@ -90,7 +91,7 @@ type Options struct {
 
 // Report is how the bot is.
 type Status struct {
-	Self    Self
+	Self    slack.Self
 	Socket  State
 	Threads threads.Status
 	Problem string // what keeps sessions from being announced; empty: nothing
@@ -140,7 +141,7 @@ func New(o Options) (*Bot, error) {
 		OnHomeDenied: b.home.handleDenied, AnswerInView: b.answerInView})
 	b.doors = doors
 	b.registerInteractions(doors)
-	in := NewEventRouter(EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: doors,
+	in := slack.NewEventRouter(slack.EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: doors,
 		OnDropped: emitDropped(o.Sink), OnChannelEvent: b.onChannelEvent, Log: o.Log})
 	if o.OnStatus == nil {
 		o.OnStatus = func(Status) {}
@@ -233,7 +234,7 @@ func (b *Bot) onTokenChange() {
 // state is how the bot is now.
 func (b *Bot) currentStatus() Status {
 	return Status{Self: b.o.Client.Self(), Socket: b.socket.State(), Threads: b.threads.Status(),
-		Problem: firstNonEmpty(b.o.Client.TokenProblem(), b.problem())}
+		Problem: cmp.Or(b.o.Client.TokenProblem(), b.problem())}
 }
 
 // catchUpHandler recovers what was missed: threads are read again, and announcements that failed are tried again.
@@ -249,21 +250,21 @@ func (c catchUpHandler) Connected(alone bool) {
 func (c catchUpHandler) CatchUpAll() { c.b.threads.CatchUpAll() }
 
 // onChannelEvent takes what happened to the app or to a channel.
-func (b *Bot) onChannelEvent(n ChannelEvent) {
+func (b *Bot) onChannelEvent(n slack.ChannelEvent) {
 	switch n.Kind {
-	case ChannelIsShared:
+	case slack.ChannelIsShared:
 		b.sharing.onSharedEvent(n.Channel)
 		return
-	case ChannelMemberJoined:
+	case slack.ChannelMemberJoined:
 		b.sharing.invalidate(n.Channel, false)
 		return
 	}
 	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.NewID)
-	if n.Kind == ChannelIDChanged {
+	if n.Kind == slack.ChannelIDChanged {
 		b.threads.ChannelMoved(n.Channel, n.NewID, n.TS)
 	}
 	if n.Channel != "" {
-		b.sharing.invalidate(n.Channel, n.Kind == ChannelSharingChanged || n.Kind == ChannelRenamed)
+		b.sharing.invalidate(n.Channel, n.Kind == slack.ChannelSharingChanged || n.Kind == slack.ChannelRenamed)
 		b.threads.ChannelOpened(n.Channel)
 	}
 	b.announcer.retry()

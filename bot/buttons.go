@@ -1,9 +1,10 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 
-	"github.com/slack-go/slack"
+	slackgo "github.com/slack-go/slack"
 
 	"the-loop/bot/render"
 	"the-loop/sessions"
@@ -62,7 +63,7 @@ func (b *Bot) handlePeek(ctx context.Context, a Interaction) (string, error) {
 	if a.View.Kind != kindHome {
 		return look(ctx)
 	}
-	return "", b.openModal(ctx, a, "Peek", func(ctx context.Context) (slack.ModalViewRequest, error) {
+	return "", b.openModal(ctx, a, "Peek", func(ctx context.Context) (slackgo.ModalViewRequest, error) {
 		text, err := look(ctx)
 		return b.textModal("Peek", text), err
 	})
@@ -70,10 +71,10 @@ func (b *Bot) handlePeek(ctx context.Context, a Interaction) (string, error) {
 
 // openDeleteModal opens the modal that asks. A session that will not be deleted is refused there, before anybody is asked.
 func (b *Bot) openDeleteModal(ctx context.Context, a Interaction, handle string) error {
-	return b.openModal(ctx, a, "Delete a session", func(ctx context.Context) (slack.ModalViewRequest, error) {
+	return b.openModal(ctx, a, "Delete a session", func(ctx context.Context) (slackgo.ModalViewRequest, error) {
 		row, err := b.findDeletable(ctx, handle)
 		if err != nil {
-			return slack.ModalViewRequest{}, err
+			return slackgo.ModalViewRequest{}, err
 		}
 		return render.Confirm(row, render.Handle(row)), nil
 	})
@@ -108,14 +109,14 @@ func (b *Bot) handleDelete(ctx context.Context, a Interaction) (string, error) {
 
 // openSessionMenu is the message shortcut: what can be done to the session whose thread the message is in.
 func (b *Bot) openSessionMenu(ctx context.Context, a Interaction) (string, error) {
-	return "", b.openModal(ctx, a, "Session", func(ctx context.Context) (slack.ModalViewRequest, error) {
-		id, _, ok := b.threads.SessionAt(a.Channel, firstNonEmpty(a.Root, a.TS))
+	return "", b.openModal(ctx, a, "Session", func(ctx context.Context) (slackgo.ModalViewRequest, error) {
+		id, _, ok := b.threads.SessionAt(a.Channel, cmp.Or(a.Root, a.TS))
 		if !ok {
 			return b.textModal("Session", "This message is in no session's thread. A session's thread is the one under its announcement."), nil
 		}
 		row, err := b.findSession(ctx, id)
 		if err != nil {
-			return slack.ModalViewRequest{}, err
+			return slackgo.ModalViewRequest{}, err
 		}
 		return b.textModal(row.Name, render.Announcement(row), render.Buttons(row)...), nil
 	})

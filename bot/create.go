@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"the-loop/bot/render"
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 )
 
@@ -22,8 +24,8 @@ type createRequest struct {
 // create makes a session within the limits.
 func (b *Bot) create(ctx context.Context, w createRequest) (sessions.Row, error) {
 	cfg := b.o.Config()
-	harness := firstNonEmpty(w.harness, cfg.DefaultHarness)
-	cwd, err := cfg.Create.apply(harness, firstNonEmpty(expandHome(w.cwd), cfg.DefaultCwd))
+	harness := cmp.Or(w.harness, cfg.DefaultHarness)
+	cwd, err := cfg.Create.apply(harness, cmp.Or(expandHome(w.cwd), cfg.DefaultCwd))
 	if err != nil {
 		return sessions.Row{}, err
 	}
@@ -82,7 +84,7 @@ func (b *Bot) openCreateForm(ctx context.Context, a Interaction) error {
 
 // submitCreateForm creates the session of a filled-in form. Refusals are shown at their field.
 func (b *Bot) submitCreateForm(ctx context.Context, a Interaction) any {
-	w := parseCreateForm(parseObject(a.Payload).obj("view"))
+	w := parseCreateForm(slack.ParseObject(a.Payload).Obj("view"))
 	return b.ackWhenDone(ctx, a, "Creating "+render.Name(w.name)+" …", func(ctx context.Context) (string, error) {
 		row, err := b.create(ctx, w)
 		if err != nil {
@@ -93,19 +95,19 @@ func (b *Bot) submitCreateForm(ctx context.Context, a Interaction) any {
 }
 
 // parseCreateForm reads the form.
-func parseCreateForm(view rawObject) createRequest {
-	fields := view.obj("state").obj("values")
-	field := func(id string) rawObject { return fields.obj(id).obj(render.FieldValue) }
+func parseCreateForm(view slack.RawObject) createRequest {
+	fields := view.Obj("state").Obj("values")
+	field := func(id string) slack.RawObject { return fields.Obj(id).Obj(render.FieldValue) }
 	w := createRequest{
-		name:    strings.TrimSpace(field(render.FieldName).str("value")),
-		harness: field(render.FieldHarness).obj("selected_option").str("value"),
-		cwd:     strings.TrimSpace(field(render.FieldCwd).str("value")),
-		brief:   strings.TrimSpace(field(render.FieldBrief).str("value")),
-		channel: field(render.FieldChannel).str("selected_conversation"),
+		name:    strings.TrimSpace(field(render.FieldName).Str("value")),
+		harness: field(render.FieldHarness).Obj("selected_option").Str("value"),
+		cwd:     strings.TrimSpace(field(render.FieldCwd).Str("value")),
+		brief:   strings.TrimSpace(field(render.FieldBrief).Str("value")),
+		channel: field(render.FieldChannel).Str("selected_conversation"),
 		noStart: true,
 	}
-	for _, o := range field(render.FieldStart).objects("selected_options") {
-		w.noStart = w.noStart && o.str("value") != render.StartNow
+	for _, o := range field(render.FieldStart).Objects("selected_options") {
+		w.noStart = w.noStart && o.Str("value") != render.StartNow
 	}
 	return w
 }

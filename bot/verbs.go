@@ -1,12 +1,14 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strings"
 
 	"the-loop/bot/render"
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -69,7 +71,7 @@ func (b *Bot) sendText(ctx context.Context, a Interaction, ref sessions.Ref, tex
 	if err != nil {
 		b.o.Log.Info("cannot tell how a member is called", "member", a.Actor.User, "error", err)
 	}
-	receipt, err := b.o.Core.Submit(ctx, sessions.SubmitRequest{Ref: ref, Text: text, Sender: firstNonEmpty(sessions.DisplayName(person.Name), a.Actor.User)})
+	receipt, err := b.o.Core.Submit(ctx, sessions.SubmitRequest{Ref: ref, Text: text, Sender: cmp.Or(sessions.DisplayName(person.Name), a.Actor.User)})
 	var held *sessions.HeldError
 	switch {
 	case errors.As(err, &held):
@@ -110,14 +112,14 @@ func (b *Bot) peek(ctx context.Context, ref sessions.Ref, user string, share boo
 // picture posts a picture of a session's screen in its thread. Where files may not be uploaded there is none.
 func (b *Bot) shareScreenImage(ctx context.Context, ref sessions.Ref, id string) (string, error) {
 	channel, root, ok := b.threads.ThreadOf(id)
-	if !ok || !b.o.Client.mayUpload() {
+	if !ok || !b.o.Client.MayUpload() {
 		return "Shared in its thread.", nil
 	}
 	err := b.postScreenImage(ctx, ref, channel, root)
 	switch {
 	case err == nil:
 		return "Shared in its thread, with a picture.", nil
-	case errors.Is(err, errNoUpload), errors.Is(err, errors.ErrUnsupported):
+	case errors.Is(err, slack.ErrNoUpload), errors.Is(err, errors.ErrUnsupported):
 		b.o.Log.Info("no picture of a shared screen", "ref", ref, "error", err)
 		return "Shared in its thread.", nil
 	}
@@ -134,7 +136,7 @@ func (b *Bot) postScreenImage(ctx context.Context, ref sessions.Ref, channel, ro
 	if err != nil {
 		return err
 	}
-	return b.o.Client.postFile(ctx, channel, root, strings.ReplaceAll(ref.Name(), "/", "-")+".png", "The screen of "+ref.Name(), data)
+	return b.o.Client.PostFile(ctx, channel, root, strings.ReplaceAll(ref.Name(), "/", "-")+".png", "The screen of "+ref.Name(), data)
 }
 
 // listText answers the slash command of that name.
