@@ -236,7 +236,7 @@ func summarizeErrors(errs []error) error {
 // reconcileSession announces a session that runs, brings an announcement up to date, and tells of an agent that ended.
 func (a *announcer) reconcileSession(ctx context.Context, r sessions.Row) error {
 	bound := a.b.threads.IsBound(r.ID)
-	wanted := r.Running && r.Slack.Enabled || bound
+	wanted := r.Running && r.Chat.Enabled || bound
 	if r.ID == "" || r.State == sessions.StateUnknown || r.State == sessions.StateBroken || !wanted {
 		return nil
 	}

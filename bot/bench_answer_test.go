@@ -28,7 +28,7 @@ func BenchmarkTurnToThread(b *testing.B) {
 	agents := make([]*agent, 12)
 	for i := range agents {
 		d := w.definition(fmt.Sprintf("a%02d", i))
-		d.Slack.Channel = w.AddChannel(d.Name, localslack.Members(w.ann.ID, w.BotUserID())).ID
+		d.Chat.Channel = w.AddChannel(d.Name, localslack.Members(w.ann.ID, w.BotUserID())).ID
 		agents[i] = w.launch(d)
 		agents[i].announced()
 		agents[i].ready()

@@ -51,7 +51,7 @@ func (w *world) meter(name string) *meter {
 	context.AfterFunc(w.ctx, func() { _ = in.Close() }) // nothing is written to it
 	d := w.definition(name)
 	d.Harness, d.HarnessArgs = "meter", []string{pipe}
-	d.Slack.Channel = w.AddChannel(name, localslack.Members(w.ann.ID, w.BotUserID())).ID
+	d.Chat.Channel = w.AddChannel(name, localslack.Members(w.ann.ID, w.BotUserID())).ID
 	w.change(func(p *plan) {
 		p.Harnesses = []harness.Template{{Title: "meter", Binary: os.Args[0], Args: []string{roleTimes, "{harnessArgs}"}}}
 	})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"the-loop/authz"
+	"the-loop/bot/command"
 	"the-loop/bot/slack"
 	"the-loop/sessions"
 	"the-loop/threads"
@@ -65,10 +66,10 @@ type Config struct {
 	Suspended   bool     // the configuration does not validate at the moment: nobody is let in, replies wait
 	Settings    threads.Settings
 
-	Create         Limits   // of what may be created from Slack
-	Harnesses      []string // names of those that are known, in the order in which they are offered
-	DefaultHarness string   // of a session that names none
-	DefaultCwd     string   // absolute; of a session that names none
+	Create         command.Limits // of what may be created from Slack
+	Harnesses      []string       // names of those that are known, in the order in which they are offered
+	DefaultHarness string         // of a session that names none
+	DefaultCwd     string         // absolute; of a session that names none
 }
 
 // Options are what a [BotConfig] is made of. All fields but the marked ones are required.
@@ -103,6 +104,8 @@ type Bot struct {
 	threads     *threads.Manager
 	socket      *Socket
 	doors       *InteractionRouter
+	actions     *command.Actions
+	commands    *command.Commands
 	announcer   *announcer
 	home        *homeTabs
 	transcripts *transcriptWatcher
@@ -125,7 +128,7 @@ func New(o Options) (*Bot, error) {
 	o.Config = b.config
 	b.o = o
 	var err error
-	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Reports: o.Core, Commander: commander{b}, History: o.Client,
+	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Reports: o.Core, Commander: mentions{b}, History: o.Client,
 		Reactions: o.Client, Poster: o.Client, StatusSetter: o.Client, ScreenReader: o.Core,
 		Fetcher: o.Client, FileUploader: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, RenderAnswer: b.renderAnswer,
 		Clock: o.Client.Clock(), Channels: o.Client,
@@ -137,7 +140,9 @@ func New(o Options) (*Bot, error) {
 	}
 	b.announcer, b.home, b.transcripts, b.driftNotice, b.sharing = newAnnouncer(b), newHomeTabs(b), newTranscriptWatcher(b), newDriftNotice(b), newSharingGuard(b)
 	o.Client.SetHooks(b.clientHooks())
-	doors := NewInteractionRouter(InteractionRouterOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: slashHandler{b},
+	b.actions = b.newActions()
+	b.commands = command.New(command.Options{Actions: b.actions, Restarter: b.driftNotice, Poster: o.Client, Channels: channelReaders{b}, Health: b.health, Log: o.Log})
+	doors := NewInteractionRouter(InteractionRouterOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: b,
 		OnHomeDenied: b.home.handleDenied, AnswerInView: b.answerInView})
 	b.doors = doors
 	b.registerInteractions(doors)

@@ -6,9 +6,10 @@ import (
 
 	slackgo "github.com/slack-go/slack"
 
+	"the-loop/bot/command"
 	"the-loop/bot/render"
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // shortcutSession is the callback id of the message shortcut.
@@ -17,14 +18,14 @@ const shortcutSession = "session_menu"
 // registerInteractions opens the doors to everything that there is.
 func (b *Bot) registerInteractions(d *InteractionRouter) {
 	d.OnResend(b.threads)
-	d.OnAction(threads.ActionAllow, b.permissionHandler(sessions.VerdictAllow))
-	d.OnAction(threads.ActionDeny, b.permissionHandler(sessions.VerdictDeny))
-	d.OnAction(threads.ActionReason, b.openReasonModal)
+	d.OnAction(chat.ActionAllow, b.permissionHandler(sessions.VerdictAllow))
+	d.OnAction(chat.ActionDeny, b.permissionHandler(sessions.VerdictDeny))
+	d.OnAction(chat.ActionReason, b.openReasonModal)
 	d.OnView(render.ViewReason, b.submitReason)
 	d.OnAction(render.ActionPeek, b.handlePeek)
-	d.OnAction(render.ActionRestart, b.lifecycleHandler(verbRestart))
-	d.OnAction(render.ActionStop, b.lifecycleHandler(verbStop))
-	d.OnAction(render.ActionStart, b.lifecycleHandler(verbStart))
+	d.OnAction(render.ActionRestart, b.lifecycleHandler(command.VerbRestart))
+	d.OnAction(render.ActionStop, b.lifecycleHandler(command.VerbStop))
+	d.OnAction(render.ActionStart, b.lifecycleHandler(command.VerbStart))
 	d.OnAction(render.ActionDelete, func(ctx context.Context, a Interaction) (string, error) {
 		return "", b.openDeleteModal(ctx, a, a.Value)
 	})
@@ -36,15 +37,14 @@ func (b *Bot) registerInteractions(d *InteractionRouter) {
 	d.OnHome(b.home.handleOpened)
 }
 
-// lifecycleHandler is a button that changes how a session is. It holds nothing but the session's id, so it works as long as it is
-// there, and never on another session.
+// lifecycleHandler is a button that changes a session's state. Its value is the session's id, so it never acts on another session.
 func (b *Bot) lifecycleHandler(verb string) Handler {
 	return func(ctx context.Context, a Interaction) (string, error) {
-		row, err := b.findSession(ctx, a.Value)
+		row, err := b.actions.Find(ctx, a.Value)
 		if err != nil {
 			return "", err
 		}
-		row, err = b.changeState(ctx, verb, row.Ref, row.ID)
+		row, err = b.actions.ChangeState(ctx, verb, row.Ref, row.ID)
 		if err != nil {
 			return "", err
 		}
@@ -53,26 +53,26 @@ func (b *Bot) lifecycleHandler(verb string) Handler {
 }
 
 func (b *Bot) handlePeek(ctx context.Context, a Interaction) (string, error) {
-	look := func(ctx context.Context) (string, error) {
-		row, err := b.findSession(ctx, a.Value)
+	peek := func(ctx context.Context) (string, error) {
+		row, err := b.actions.Find(ctx, a.Value)
 		if err != nil {
 			return "", err
 		}
-		return b.peek(ctx, row.Ref, a.Actor.User, false)
+		return b.actions.Peek(ctx, row.Ref, a.Actor.User, false)
 	}
 	if a.View.Kind != kindHome {
-		return look(ctx)
+		return peek(ctx)
 	}
 	return "", b.openModal(ctx, a, "Peek", func(ctx context.Context) (slackgo.ModalViewRequest, error) {
-		text, err := look(ctx)
+		text, err := peek(ctx)
 		return b.textModal("Peek", text), err
 	})
 }
 
-// openDeleteModal opens the modal that asks. A session that will not be deleted is refused there, before anybody is asked.
+// openDeleteModal opens the modal that asks before a session is deleted. A session that cannot be deleted is refused there.
 func (b *Bot) openDeleteModal(ctx context.Context, a Interaction, handle string) error {
 	return b.openModal(ctx, a, "Delete a session", func(ctx context.Context) (slackgo.ModalViewRequest, error) {
-		row, err := b.findDeletable(ctx, handle)
+		row, err := b.actions.FindDeletable(ctx, handle)
 		if err != nil {
 			return slackgo.ModalViewRequest{}, err
 		}
@@ -80,31 +80,15 @@ func (b *Bot) openDeleteModal(ctx context.Context, a Interaction, handle string)
 	})
 }
 
-func (b *Bot) findDeletable(ctx context.Context, handle string) (sessions.Row, error) {
-	row, err := b.findSession(ctx, handle)
-	if err != nil {
-		return sessions.Row{}, err
-	}
-	return row, b.o.Core.CheckDeletable(sessions.DeleteRequest{Ref: row.Ref})
-}
-
 func (b *Bot) submitDelete(ctx context.Context, a Interaction) any {
 	return b.ackWhenDone(ctx, a, "Deleting …", func(ctx context.Context) (string, error) {
-		row, err := b.findSession(ctx, a.View.Meta)
-		if err != nil {
-			return "", err
-		}
-		return b.deleteSession(ctx, row.Ref, row.ID)
+		return b.actions.Delete(ctx, a.View.Meta)
 	})
 }
 
-// handleDelete deletes: its button stands under a question.
+// handleDelete deletes a session: its button stands below the question.
 func (b *Bot) handleDelete(ctx context.Context, a Interaction) (string, error) {
-	row, err := b.findSession(ctx, a.Value)
-	if err != nil {
-		return "", err
-	}
-	return b.deleteSession(ctx, row.Ref, row.ID)
+	return b.actions.Delete(ctx, a.Value)
 }
 
 // openSessionMenu is the message shortcut: what can be done to the session whose thread the message is in.
@@ -114,10 +98,21 @@ func (b *Bot) openSessionMenu(ctx context.Context, a Interaction) (string, error
 		if !ok {
 			return b.textModal("Session", "This message is in no session's thread. A session's thread is the one under its announcement."), nil
 		}
-		row, err := b.findSession(ctx, id)
+		row, err := b.actions.Find(ctx, id)
 		if err != nil {
 			return slackgo.ModalViewRequest{}, err
 		}
 		return b.textModal(row.Name, render.Announcement(row), render.Buttons(row)...), nil
 	})
+}
+
+// MessageShortcuts are the app's entries in the menu of a message: their names, by callback id.
+func MessageShortcuts() map[string]string {
+	names := map[string]string{}
+	for _, s := range shortcuts {
+		if s.Type == "message" {
+			names[s.CallbackID] = s.Name
+		}
+	}
+	return names
 }

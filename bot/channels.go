@@ -18,7 +18,7 @@ func (b *Bot) config() Config {
 
 // channelOf is where a session is announced, by the id that the channel has now.
 func (b *Bot) announceChannel(r sessions.Row) string {
-	return b.threads.CurrentChannel(cmp.Or(r.Slack.Channel, b.o.Config().Channel))
+	return b.threads.CurrentChannel(cmp.Or(r.Chat.Channel, b.o.Config().Channel))
 }
 
 // staleChannelIDs are the entries of the configuration that name a channel by an id that Slack does not know any more.
@@ -31,7 +31,7 @@ func (b *Bot) staleChannelIDs(rows []sessions.Row) (errs []error) {
 	say("channels.slack.channel", b.rawConfig().Channel)
 	for _, r := range rows {
 		if r.Source == sessions.SourceDeclared {
-			say("slack.channel of the session "+r.Name, r.Slack.Channel)
+			say("slack.channel of the session "+r.Name, r.Chat.Channel)
 		}
 	}
 	return errs

@@ -139,28 +139,27 @@ func (r *driftNotice) updateState(f func(*driftState)) {
 	}
 }
 
-// jobRunningError says that one restart is under way already.
-type jobRunningError struct{ by string }
-
-func (e *jobRunningError) Error() string {
-	return "the sessions are being restarted already, as <@" + e.by + "> asked"
+// alreadyRunning answers a request for a restart while one runs.
+func alreadyRunning(by string) string {
+	return "The sessions are already being restarted, as <@" + by + "> asked."
 }
 
-// ask has sessions restarted: those that are stale, of which there are so many, or with all every one. [*jobRunningError] while that is done already.
-func (r *driftNotice) requestRestart(by string, all bool, stale int) (*restartJob, error) {
+// requestRestart starts a restart of the stale sessions, which are so many, or with all of every one. It reports false, with the job
+// that runs, when there is one already.
+func (r *driftNotice) requestRestart(by string, all bool, stale int) (run *restartJob, fresh bool) {
 	r.mu.Lock()
 	if r.job != nil {
 		defer r.mu.Unlock()
-		return nil, &jobRunningError{r.job.by}
+		return r.job, false
 	}
-	run := &restartJob{by: by, all: all, total: stale, done: make(chan struct{})}
+	run = &restartJob{by: by, all: all, total: stale, done: make(chan struct{})}
 	r.job = run
 	r.mu.Unlock()
 	r.updateState(func(s *driftState) {
 		s.Restart, s.LastResult = &requestedRestart{RequestedBy: by, Started: time.Now()}, nil
 	})
 	r.wake()
-	return run, nil
+	return run, true
 }
 
 // startJob runs a restart that was asked for.
@@ -434,7 +433,7 @@ func (r *driftNotice) handleButton(ctx context.Context, a Interaction) (string, 
 	r.mu.Unlock()
 	switch {
 	case run != nil:
-		return capitalize((&jobRunningError{run.by}).Error()) + ".", nil
+		return alreadyRunning(run.by), nil
 	case d.Problem != "" || !d.Configured:
 		_, err := r.b.o.Core.RollingRestart(ctx, sessions.RollingRestartRequest{})
 		return "", err
@@ -442,24 +441,24 @@ func (r *driftNotice) handleButton(ctx context.Context, a Interaction) (string, 
 		r.wake()
 		return "No session runs on a stale environment any more, so none was restarted.", nil
 	}
-	if _, err := r.requestRestart(a.Actor.User, false, d.Stale); err != nil {
-		return capitalize(err.Error()) + ".", nil
+	if run, fresh := r.requestRestart(a.Actor.User, false, d.Stale); !fresh {
+		return alreadyRunning(run.by), nil
 	}
 	return fmt.Sprintf("Restarting %d of the sessions. The message shows how far that is.", d.Stale), nil
 }
 
-// command has every session restarted, or says which would be, and answers with what came of it.
-func (r *driftNotice) handleCommand(ctx context.Context, user string, dry bool) (string, error) {
-	if dry {
+// RestartAll restarts every running session, or says which would be, and returns what came of it.
+func (r *driftNotice) RestartAll(ctx context.Context, user string, dryRun bool) (string, error) {
+	if dryRun {
 		out, err := r.b.o.Core.RollingRestart(ctx, sessions.RollingRestartRequest{All: true, DryRun: true})
 		if err != nil {
 			return "", err
 		}
 		return render.Rolled(out), nil
 	}
-	run, err := r.requestRestart(user, true, r.b.o.Core.Drift(ctx).Stale)
-	if err != nil {
-		return capitalize(err.Error()) + ".", nil
+	run, fresh := r.requestRestart(user, true, r.b.o.Core.Drift(ctx).Stale)
+	if !fresh {
+		return alreadyRunning(run.by), nil
 	}
 	timer := time.NewTimer(restartWait)
 	defer timer.Stop()

@@ -1,17 +1,13 @@
 package bot
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"time"
 
-	"github.com/google/renameio/v2"
-
 	"the-loop/sessions"
+	"the-loop/sessions/statefile"
 )
 
 // driftState is what is stored of the message that tells of stale sessions, and of the restart that was asked for. It
@@ -42,36 +38,19 @@ type requestedRestart struct {
 
 const driftStateVersion = 1
 
+// driftFormat is how the state is stored.
+var driftFormat = statefile.Format[driftState]{Version: driftStateVersion}
+
 func driftStatePath(root string) string { return filepath.Join(root, "rotation.json") }
 
 // loadDriftState reads the state; none is the zero state.
 func loadDriftState(root string) (driftState, error) {
-	path := driftStatePath(root)
-	data, err := os.ReadFile(path)
+	s, err := driftFormat.Load(driftStatePath(root))
 	if errors.Is(err, fs.ErrNotExist) {
 		return driftState{Version: driftStateVersion}, nil
 	}
-	var s driftState
-	if err == nil {
-		err = json.Unmarshal(data, &s)
-	}
-	if err == nil && s.Version != driftStateVersion {
-		err = fmt.Errorf("it has version %d, and this program reads %d", s.Version, driftStateVersion)
-	}
-	if err != nil {
-		return driftState{}, &sessions.UnreadableError{Path: path, Err: err}
-	}
-	return s, nil
+	return s, err
 }
 
 // save writes the state atomically and durably.
-func (s driftState) save(root string) error {
-	data, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(root, 0o700); err != nil {
-		return err
-	}
-	return renameio.WriteFile(driftStatePath(root), append(data, '\n'), 0o600, renameio.WithTempDir(root))
-}
+func (s driftState) save(root string) error { return driftFormat.Save(driftStatePath(root), s) }

@@ -17,6 +17,7 @@ import (
 	"the-loop/sessions"
 	"the-loop/sessions/harness/smallagent"
 	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 const askLabels = "Allow Deny Deny with a reason…"
@@ -87,7 +88,7 @@ func TestAQuestionIsAllowedByAButton(t *testing.T) {
 		t.Errorf("it is asked as %q", m.Text)
 	}
 	a.until(smallagent.StateAsking) // the terminal can be used all the while
-	a.decides(w.ann, m.TS, threads.ActionAllow)
+	a.decides(w.ann, m.TS, chat.ActionAllow)
 	a.closed(m.TS, "The agent asks to use", "Allowed by <@"+w.ann.ID+">")
 	a.whispered("Allowed by <@" + w.ann.ID + ">")
 	a.wantsDialogs("approved|hook|")
@@ -113,13 +114,13 @@ func TestAQuestionIsDeniedByAButtonOnceAndForAll(t *testing.T) {
 	a := w.agent("helper")
 	w.change(func(p *plan) { p.Users = append(p.Users, w.bob.ID) })
 	m := a.asks("deploy")
-	a.decides(w.ann, m.TS, threads.ActionDeny)
+	a.decides(w.ann, m.TS, chat.ActionDeny)
 	a.closed(m.TS, "Denied by <@"+w.ann.ID+">")
 	a.wantsDialogs("denied|hook|The operator denied this.")
 	value := buttonValue(m.Blocks)
 	for _, who := range []*localslack.Person{w.ann, w.bob} {
 		before := len(w.Ephemerals(who.ID))
-		w.press(who, a, m, threads.ActionAllow, value)
+		w.press(who, a, m, chat.ActionAllow, value)
 		w.until("the answer to a second click", func() bool {
 			all := w.Ephemerals(who.ID)
 			return len(all) > before && contains(all[len(all)-1].Text, "Already decided", "Denied by <@"+w.ann.ID+">")
@@ -128,7 +129,7 @@ func TestAQuestionIsDeniedByAButtonOnceAndForAll(t *testing.T) {
 	a.wantsDialogs("denied|hook|The operator denied this.")
 	w.back()
 	before := len(w.Ephemerals(w.bob.ID))
-	w.press(w.bob, a, m, threads.ActionAllow, value)
+	w.press(w.bob, a, m, chat.ActionAllow, value)
 	w.until("the answer after a restart", func() bool {
 		all := w.Ephemerals(w.bob.ID)
 		return len(all) > before && contains(all[len(all)-1].Text, "Already decided", "Denied by <@"+w.ann.ID+">")
@@ -140,7 +141,7 @@ func TestAQuestionIsDeniedWithAReason(t *testing.T) {
 	w := newWorld(t)
 	a := w.agent("helper")
 	m := a.asks("deploy")
-	a.decides(w.ann, m.TS, threads.ActionReason)
+	a.decides(w.ann, m.TS, chat.ActionReason)
 	var view localslack.View
 	w.until("the form", func() bool {
 		open := w.Views(w.ann.ID)
@@ -162,7 +163,7 @@ func TestNobodyElseDecidesAQuestion(t *testing.T) {
 	w := newWorld(t)
 	a := w.agent("helper")
 	m := a.asks("deploy")
-	for i, action := range []string{threads.ActionAllow, threads.ActionDeny, threads.ActionReason} {
+	for i, action := range []string{chat.ActionAllow, chat.ActionDeny, chat.ActionReason} {
 		a.decides(w.bob, m.TS, action)
 		w.until("the drop in the event log", func() bool {
 			return len(slices.DeleteFunc(w.events.Events(), func(e sessions.Event) bool {
@@ -171,7 +172,7 @@ func TestNobodyElseDecidesAQuestion(t *testing.T) {
 		})
 	}
 	w.change(func(p *plan) { p.Users = nil }) // it counts who is on the list now
-	a.decides(w.ann, m.TS, threads.ActionAllow)
+	a.decides(w.ann, m.TS, chat.ActionAllow)
 	w.dropped(m.TS, "unauthorized-actor")
 	w.passed()
 	a.until(smallagent.StateAsking)
@@ -190,9 +191,9 @@ func TestAQuestionThatIsAnsweredInTheTerminalLosesItsButtons(t *testing.T) {
 	m := a.asks("deploy")
 	a.keys("1")
 	a.closed(m.TS, "Answered in the terminal")
-	w.press(w.ann, a, m, threads.ActionDeny, buttonValue(m.Blocks))
+	w.press(w.ann, a, m, chat.ActionDeny, buttonValue(m.Blocks))
 	a.whispered("Already decided", "Answered in the terminal")
-	w.press(w.ann, a, m, threads.ActionReason, buttonValue(m.Blocks))
+	w.press(w.ann, a, m, chat.ActionReason, buttonValue(m.Blocks))
 	w.until("an answer in place of the form", func() bool { return len(w.Ephemerals(w.ann.ID)) == 2 })
 	a.wantsDialogs("approved||")
 	if n := len(a.eventsOf(threads.EventPermissionEnded)); n != 1 {
@@ -217,7 +218,7 @@ func TestAHookThatIsLeftWaitingDoesNotKeepTheButtons(t *testing.T) {
 	m = read("once more")
 	a.keys("2")
 	a.until(smallagent.StateReady)
-	w.press(w.ann, a, m, threads.ActionAllow, buttonValue(m.Blocks)) // it comes while the buttons may still be there
+	w.press(w.ann, a, m, chat.ActionAllow, buttonValue(m.Blocks)) // it comes while the buttons may still be there
 	a.closed(m.TS, "Answered in the terminal")
 	w.until("a true answer to the click", func() bool {
 		all := w.Ephemerals(w.ann.ID)
@@ -252,7 +253,7 @@ func TestAQuestionOutlivesTheBot(t *testing.T) {
 	if n := a.count("The agent asks"); n != 1 {
 		t.Fatalf("it stands %d times in the thread", n)
 	}
-	a.decides(w.ann, m.TS, threads.ActionAllow)
+	a.decides(w.ann, m.TS, chat.ActionAllow)
 	a.closed(m.TS, "Allowed by <@"+w.ann.ID+">")
 	a.wantsDialogs("approved|hook|")
 	second := a.asks("again")
@@ -276,7 +277,7 @@ func TestAQuestionThatWasAskedWhileTheBotWasDownIsPostedWhenItIsBack(t *testing.
 	a.until(smallagent.StateAsking)
 	w.start()
 	m := a.asked("deploy")
-	a.decides(w.ann, m.TS, threads.ActionAllow)
+	a.decides(w.ann, m.TS, chat.ActionAllow)
 	a.wantsDialogs("approved||", "approved|hook|")
 	if n := a.count("answered meanwhile"); n != 0 {
 		t.Errorf("what was answered before is asked %d times", n)
@@ -306,7 +307,7 @@ func TestRepliesDuringAQuestionDecideNothingAndGoInInOrderAfterwards(t *testing.
 	if len(a.dialogs()) > 0 {
 		t.Fatalf("a reply decided: %v", a.dialogs())
 	}
-	a.decides(w.ann, m.TS, threads.ActionDeny)
+	a.decides(w.ann, m.TS, chat.ActionDeny)
 	for _, ts := range all {
 		a.receipt(ts, accepted)
 	}
@@ -343,7 +344,7 @@ func TestAnAgentThatWaitsLongSaysSoOnce(t *testing.T) {
 	said := "<@" + w.ann.ID + "> The agent waits for an answer"
 	a.answer(said, "See the question above")
 	w.back()
-	a.decides(w.ann, m.TS, threads.ActionAllow)
+	a.decides(w.ann, m.TS, chat.ActionAllow)
 	a.closed(m.TS, "Allowed by")
 	a.until(smallagent.StateReady)
 	if n := a.count(said); n != 1 {
@@ -423,7 +424,7 @@ func TestNoValueOfTheEnvironmentIsInAQuestion(t *testing.T) {
 	if err != nil || strings.Contains(m.Text+string(m.Blocks)+string(stored), value) {
 		t.Errorf("posted %q, stored %s, %v", m.Text, stored, err)
 	}
-	a.decides(w.ann, m.TS, threads.ActionDeny)
+	a.decides(w.ann, m.TS, chat.ActionDeny)
 	a.closed(m.TS, "Denied by")
 	if m, _ := w.Message(a.ch, m.TS); strings.Contains(m.Text+string(m.Blocks), value) {
 		t.Errorf("the message shows %q", m.Text)

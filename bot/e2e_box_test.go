@@ -135,7 +135,7 @@ func TestCommandsToTheBotReachItAndNotThePane(t *testing.T) {
 	w := newWorld(t, bulk)
 	a := w.agent("helper")
 	for _, c := range []struct{ text, answer string }{
-		{"@the-loop", "What works in this thread"},
+		{"@the-loop", "Commands in this thread"},
 		{"@the-loop what is this?", "I do not know `what`"},
 		{"@the-loop: STATUS", "*helper* running"},
 		{"@the-loop keys Nope", "there is no key"},
@@ -175,7 +175,7 @@ func TestKeysAndInterruptGoPastWhatWaits(t *testing.T) {
 		a.answer("Not done", "the agent asks a question", strings.ToLower(key)+" might answer it")
 	}
 	a.reply("@the-loop keys Escape")
-	a.answer("Pressed `Escape`", "<@", "turned down what the agent asked")
+	a.answer("Pressed `Escape`", "<@", "denied what the agent asked")
 	a.receipt(ts, accepted)
 	if d := a.entries(smallagent.TypeDialog); len(d) != 1 || d[0].Decision != smallagent.DecisionDenied {
 		t.Errorf("the dialog ended as %+v", d)

@@ -69,7 +69,7 @@ func TestFilesThatAreNotToBeHadAreNamedToBothSides(t *testing.T) {
 		ts := a.tells(name, localslack.WithFiles(c.file, localslack.File{Name: "good.txt", Content: []byte(name)}))
 		a.answer("did not get the file", c.file.Name, c.why)
 		a.holds(a.inbox(ts, "good.txt"), name)
-		if got := a.got(); !contains(got[len(got)-1], name+"\nAttached, but not here: "+c.file.Name, c.why) {
+		if got := a.got(); !contains(got[len(got)-1], name+"\nAttachment "+c.file.Name+" could not be downloaded", c.why) {
 			t.Errorf("%s: the agent was told %q", name, got[len(got)-1])
 		}
 	}

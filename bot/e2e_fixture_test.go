@@ -498,7 +498,7 @@ type agent struct {
 // definition of a session with the small agent, which keeps the bytes it gets.
 func (w *world) definition(name string, flags ...string) sessions.Definition {
 	return sessions.Definition{Name: name, Source: sessions.SourceDeclared, Harness: harness.SmallAgentName, Cwd: w.config().TmuxDir,
-		HarnessArgs: append([]string{"--log-bytes", "--reply-delay", "10ms"}, flags...), Slack: sessions.SlackDefinition{Enabled: true}}
+		HarnessArgs: append([]string{"--log-bytes", "--reply-delay", "10ms"}, flags...), Chat: sessions.ChatDefinition{Enabled: true}}
 }
 
 // agent starts a session with the small agent and waits for its announcement and its readiness.
@@ -522,7 +522,7 @@ func (w *world) launch(d sessions.Definition) *agent {
 		w.t.Fatal(err)
 	}
 	w.reconcile()
-	return &agent{w: w, ref: row.Ref, id: row.ID, conv: row.Conversation, ch: cmp.Or(d.Slack.Channel, w.ch)}
+	return &agent{w: w, ref: row.Ref, id: row.ID, conv: row.Conversation, ch: cmp.Or(d.Chat.Channel, w.ch)}
 }
 
 // announced waits for the announcement.

@@ -29,7 +29,7 @@ func TestADayInTheLifeOfASession(t *testing.T) {
 	a.shows(buttonsUp, "*day* is running")
 
 	a.tells("good morning")
-	l.says("say day and via the command", "has taken it")
+	l.says("say day and via the command", "has received it")
 	a.reply("@the-loop status")
 	a.answer("*day* running")
 	l.says("peek day", "good morning", "```")

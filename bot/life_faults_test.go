@@ -62,7 +62,7 @@ func TestR4_5_AnArchivedChannelKeepsNoSessionFromStarting(t *testing.T) {
 	l := newLife(t)
 	other := l.AddChannel("old", localslack.Members(l.ann.ID, l.BotUserID())).ID
 	l.Archive(other)
-	if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: "late", Slack: sessions.SlackDefinition{Enabled: true, Channel: other}}); err != nil {
+	if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: "late", Chat: sessions.ChatDefinition{Enabled: true, Channel: other}}); err != nil {
 		t.Fatal(err)
 	}
 	l.reconcile()
@@ -83,7 +83,7 @@ func TestR4_5_SlackIsAwayWhenTheBotStarts(t *testing.T) {
 	l := newLife(t, func(s *lifeSetup) { s.late = true })
 	l.Faults().InjectAPI("*", -1, localslack.CutBefore())
 	l.start()
-	if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: "alone", Slack: sessions.SlackDefinition{Enabled: true}}); err != nil {
+	if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: "alone", Chat: sessions.ChatDefinition{Enabled: true}}); err != nil {
 		t.Fatal(err)
 	}
 	l.until("a try", func() bool { return len(l.RequestsOf("auth.test")) > 0 })
@@ -100,7 +100,7 @@ func TestManySessionsAreAnnouncedAtSlacksPace(t *testing.T) {
 	l := newLife(t, func(s *lifeSetup) { s.workspace.RateLimits = localslack.RateLimitsStrict })
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	for _, name := range names {
-		if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: name, Slack: sessions.SlackDefinition{Enabled: true}}); err != nil {
+		if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: name, Chat: sessions.ChatDefinition{Enabled: true}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"the-loop/bot"
+	"the-loop/bot/command"
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
@@ -24,13 +25,13 @@ const secret = "hunter2hunter2"
 // life is a world in which sessions are made and ended in Slack.
 type life struct {
 	*world
-	limits atomic.Pointer[bot.Limits]
+	limits atomic.Pointer[command.Limits]
 }
 
 // lifeSetup changes a life before its bot starts.
 type lifeSetup struct {
 	setup
-	limits bot.Limits
+	limits command.Limits
 	core   func(*sessions.Core) bot.Core // what the bot is given for a core
 	late   bool                          // the bot is started by the test
 }
@@ -80,7 +81,7 @@ func (l *life) newCore() *sessions.Core {
 		harness.Template{Title: "other", Binary: filepath.Join(p.TmuxDir, "not-there"), Args: []string{"{prompt}"}})
 	return sessions.New(sessions.Options{Terminal: l.tm, Store: registry.New(p.Root), Sink: l.events, Harnesses: agents.Get,
 		Config: func() sessions.Config {
-			return sessions.Config{Enabled: true, Declared: l.world.config().Declared, RemainOnExit: true, Resume: true, Slack: true,
+			return sessions.Config{Enabled: true, Declared: l.world.config().Declared, RemainOnExit: true, Resume: true, ChatService: "Slack",
 				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envOf(filepath.Join(p.TmuxDir, "env")), Defaults: sessions.Defaults{Harness: harness.SmallAgentName, Cwd: p.TmuxDir,
 					HarnessArgs: map[string][]string{harness.SmallAgentName: {"--log-bytes", "--reply-delay", "10ms"}}}}
 		}})

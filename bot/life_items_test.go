@@ -29,7 +29,7 @@ func (l *life) deliver(id, text string) sessions.DeliveryResult {
 // item registers a work item and delivers its first event.
 func (l *life) item() *agent {
 	l.t.Helper()
-	_, err := l.core.Register(l.ctx, sessions.RegisterRequest{Ref: item, Slack: sessions.SlackDefinition{Enabled: true}})
+	_, err := l.core.Register(l.ctx, sessions.RegisterRequest{Ref: item, Chat: sessions.ChatDefinition{Enabled: true}})
 	if err != nil {
 		l.t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestAWorkItemHasAThreadOfItsOwn(t *testing.T) {
 		t.Errorf("%q", told)
 	}
 	l.says("peek "+string(item), "look at the parser")
-	l.says("say "+string(item)+" and at the lexer", "*acme/shop#7* has taken it")
+	l.says("say "+string(item)+" and at the lexer", "*acme/shop#7* has received it")
 	a.wants("look at the parser", "and at the lexer")
 	if _, err := l.ann.Post(l.ch, "nothing"); err != nil {
 		t.Fatal(err)

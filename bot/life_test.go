@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"the-loop/bot"
+	"the-loop/bot/command"
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
@@ -39,7 +39,7 @@ func TestR6_1_ASessionIsCreatedByOneLine(t *testing.T) {
 	}
 	d := rec.Definition
 	if d.Source != sessions.SourceCreated || d.Harness != harness.SmallAgentName || d.Cwd != dir || d.Prompt != "Watch the “build” — please" ||
-		!d.AutoStart || !d.Slack.Enabled || len(d.HarnessArgs) != 3 || d.PromptFile != "" {
+		!d.AutoStart || !d.Chat.Enabled || len(d.HarnessArgs) != 3 || d.PromptFile != "" {
 		t.Errorf("recorded %+v", d)
 	}
 	a := l.session("scout")
@@ -104,15 +104,15 @@ func TestR6_2_R6_3_RefusalsAreTheCoresOwn(t *testing.T) {
 		"create Bad_Name":                    "cannot name a session",
 		"create x --cwd /not/there":          "the folder /not/there cannot be used",
 		"create x --harness cobol":           "there is no harness \"cobol\"",
-		"create x --harness-arg --evil":      "Use it like this",
-		"create x --prompt-file /etc/passwd": "Use it like this",
+		"create x --harness-arg --evil":      "Usage: ",
+		"create x --prompt-file /etc/passwd": "Usage: ",
 		"create x y":                         "it takes one name",
 		"start nobody":                       "there is no session standing:nobody",
 		"say one":                            "it takes a name and a text",
 		"peek nobody":                        "there is no session standing:nobody",
 		"restart --all":                      "env.file is not set",
-		"restart --everything":               "Use it like this",
-		"dance":                              "What works here",
+		"restart --everything":               "Usage: ",
+		"dance":                              "Commands:",
 	} {
 		l.says(text, part)
 	}
@@ -134,7 +134,7 @@ func TestTheLimitsHoldForCommandsAndForms(t *testing.T) {
 	if err := os.Symlink(out, filepath.Join(in, "way-out")); err != nil {
 		t.Fatal(err)
 	}
-	l.limits.Store(&bot.Limits{CwdRoots: []string{in}, Harnesses: []string{harness.SmallAgentName}})
+	l.limits.Store(&command.Limits{CwdRoots: []string{in}, Harnesses: []string{harness.SmallAgentName}})
 	for _, args := range []string{"", " --cwd " + out, " --cwd " + in + "/way-out", " --cwd " + in + "/../out", " --cwd ~"} {
 		l.says("create x"+args, "create.cwdRoots allows "+in)
 	}
@@ -207,7 +207,7 @@ func TestR6_7_TheVerbsDoNotCareWhereASessionComesFrom(t *testing.T) {
 		if a == created {
 			down = buttonsCreated
 		}
-		l.says("say "+name+" “quoted” — as typed", "has taken it")
+		l.says("say "+name+" “quoted” — as typed", "has received it")
 		a.wants("“quoted” — as typed")
 		l.says("stop "+name, "stopped")
 		a.shows(down, "is stopped")

@@ -3,6 +3,7 @@ package bot
 import (
 	"bytes"
 	"fmt"
+	"the-loop/bot/command"
 
 	"gopkg.in/yaml.v3"
 )
@@ -75,18 +76,18 @@ var shortcuts = []manifestShortcut{{Name: "Session", Type: "message", CallbackID
 	Description: "What can be done to the session of this thread"}}
 
 // Manifest is the YAML from which api.slack.com/apps makes the app: the scopes, events, command and shortcuts that are
-// in use, and nothing else. command begins with a slash; name is what the bot is called.
-func Manifest(command, name string) ([]byte, error) {
-	if len(command) < 2 || command[0] != '/' {
-		return nil, fmt.Errorf("the command %q must begin with a slash", command)
+// in use, and nothing else. slash is the command, with its slash; name is what the bot is called.
+func Manifest(slash, name string) ([]byte, error) {
+	if len(slash) < 2 || slash[0] != '/' {
+		return nil, fmt.Errorf("the command %q must begin with a slash", slash)
 	}
 	m := manifest{
 		Display: manifestDisplay{Name: name, Description: "Talk to the agents that run on your machine"},
 		Features: manifestFeatures{
 			AppHome: manifestHome{Home: true, Messages: true, MessagesReadOnly: true}, // the operator is written to directly
 			BotUser: manifestBot{DisplayName: name, AlwaysOnline: false},
-			SlashCommands: []manifestCommand{{Command: command, Description: "What runs, and how it is",
-				UsageHint: usageHint(), ShouldEscape: true}},
+			SlashCommands: []manifestCommand{{Command: slash, Description: "What runs, and how it is",
+				UsageHint: command.UsageHint(), ShouldEscape: true}},
 			Shortcuts: shortcuts,
 		},
 	}

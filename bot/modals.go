@@ -8,6 +8,7 @@ import (
 
 	slackgo "github.com/slack-go/slack"
 
+	"the-loop/bot/command"
 	"the-loop/bot/render"
 	"the-loop/bot/slack"
 )
@@ -94,10 +95,10 @@ func (b *Bot) ackWhenDone(ctx context.Context, a Interaction, working string, wo
 
 // ackPayload is what a modal is acked with when its work is done.
 func (b *Bot) ackPayload(text string, err error) any {
-	var field *fieldError
+	var field *command.FieldError
 	switch {
 	case errors.As(err, &field):
-		return map[string]any{"response_action": "errors", "errors": map[string]string{field.field: render.Cut(b.scrub(err.Error()), render.MaxSection)}}
+		return map[string]any{"response_action": "errors", "errors": map[string]string{field.Field: render.Cut(b.scrub(err.Error()), render.MaxSection)}}
 	case err != nil:
 		return updateResponse(b.textModal(titleSession, failed(err)))
 	}

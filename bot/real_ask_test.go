@@ -9,7 +9,7 @@ import (
 
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/chat"
 )
 
 // TestRealClaudesPermissionIsGivenAndRefusedByButtons has each way to answer, with a reply that waits meanwhile.
@@ -26,7 +26,7 @@ func TestRealClaudesPermissionIsGivenAndRefusedByButtons(t *testing.T) {
 	m := k.runs("touch ALLOWED")
 	ts := k.reply("[[say what was held]]")
 	k.receipt(ts, held)
-	k.decides(k.w.ann, m.TS, threads.ActionAllow)
+	k.decides(k.w.ann, m.TS, chat.ActionAllow)
 	k.closed(m.TS, "Allowed by <@"+k.w.ann.ID+">")
 	k.receipt(ts, accepted)
 	k.once("what was held")
@@ -34,10 +34,10 @@ func TestRealClaudesPermissionIsGivenAndRefusedByButtons(t *testing.T) {
 		t.Error("what was allowed did not run")
 	}
 	m = k.runs("touch DENIED")
-	k.decides(k.w.ann, m.TS, threads.ActionDeny)
+	k.decides(k.w.ann, m.TS, chat.ActionDeny)
 	k.closed(m.TS, "Denied by <@"+k.w.ann.ID+">")
 	m = k.runs("touch REASON")
-	k.decides(k.w.ann, m.TS, threads.ActionReason)
+	k.decides(k.w.ann, m.TS, chat.ActionReason)
 	k.w.until("the form", func() bool { return len(k.w.Views(k.w.ann.ID)) == 1 })
 	if wrong, err := k.w.ann.Submit(k.w.ctx, k.w.Views(k.w.ann.ID)[0].ID, map[string]string{"reason": "wait for noon"}); err != nil || len(wrong) > 0 {
 		t.Fatal(wrong, err)

@@ -91,7 +91,7 @@ func newTalkWith(t *testing.T, name string, changes ...func(*setup)) *talk {
 		}
 	})
 	k.agent = w.launch(sessions.Definition{Name: "real", Source: sessions.SourceDeclared, Harness: name, HarnessArgs: w.plan.Real.Args, Cwd: k.cwd,
-		Slack: sessions.SlackDefinition{Enabled: true}})
+		Chat: sessions.ChatDefinition{Enabled: true}})
 	k.announced()
 	k.agent.answer("Answer ")
 	k.rests()

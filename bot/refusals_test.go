@@ -61,7 +61,7 @@ func TestAnArchivedChannelHoldsUpNoOther(t *testing.T) {
 	w := newWorld(t)
 	other := w.AddChannel("other", localslack.Members(w.ann.ID, w.BotUserID())).ID
 	d := w.definition("old", "--reply-delay", "3s")
-	d.Slack.Channel = other
+	d.Chat.Channel = other
 	a := w.launch(d)
 	a.announced()
 	a.ready()

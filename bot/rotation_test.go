@@ -297,7 +297,7 @@ func TestASecondClickIsToldThatARestartIsUnderWay(t *testing.T) {
 	w.click(m, w.ann)
 	w.rotation(1, "<@"+w.ann.ID+"> has the stale ones restarted: 0 of 1 done.")
 	w.click(m, w.ann)
-	w.whispered("The sessions are being restarted already, as <@" + w.ann.ID + "> asked.")
+	w.whispered("The sessions are already being restarted, as <@" + w.ann.ID + "> asked.")
 	w.rotation(1, "any more (1 running)")
 	restarts := 0
 	for _, e := range w.events.Events() {

@@ -113,7 +113,7 @@ func TestAChannelThatSomebodyWasInvitedToGetsNothing(t *testing.T) {
 	l := newLife(t)
 	other := l.AddChannel("other", localslack.Members(l.ann.ID, l.BotUserID())).ID
 	l.InviteTeam(other)
-	if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: "late", Slack: sessions.SlackDefinition{Enabled: true, Channel: other}}); err != nil {
+	if _, err := l.core.Create(l.ctx, sessions.CreateRequest{Name: "late", Chat: sessions.ChatDefinition{Enabled: true, Channel: other}}); err != nil {
 		t.Fatal(err)
 	}
 	l.reconcile()

@@ -1,6 +1,6 @@
 package sessions
 
-// What a harness may lack, in words that follow its name. They are fixed: surfaces show them as they are, and programs may
+// The limitations of a harness, in words that follow its name. They are fixed: surfaces show them as they are, and programs may
 // compare them.
 const (
 	LimitationNoTranscript  = "what it says is not posted"
@@ -12,18 +12,18 @@ const (
 
 // Limitations says what cannot be done with sessions of a harness that can be done with others, the weightiest first.
 func Limitations(h Harness) []string {
-	_, looks := h.(ScreenParser)
-	_, proves := h.(InputVerifier)
-	_, tells := h.(TranscriptReader)
-	traits := h.Capabilities()
-	var lacks []string
+	can := h.Capabilities()
+	var all []string
 	for _, l := range []struct {
 		what string
 		has  bool
-	}{{LimitationNoScreen, looks}, {LimitationNoTranscript, tells}, {LimitationNoProof, proves}, {LimitationNoPermissions, traits.ReportsPermissions}, {LimitationNoResume, traits.CanResume}} {
+	}{
+		{LimitationNoScreen, can.ParseScreen != nil}, {LimitationNoTranscript, can.ReadTranscript != nil}, {LimitationNoProof, can.Input != nil},
+		{LimitationNoPermissions, can.ReportsPermissions}, {LimitationNoResume, can.CanResume},
+	} {
 		if !l.has {
-			lacks = append(lacks, l.what)
+			all = append(all, l.what)
 		}
 	}
-	return lacks
+	return all
 }

@@ -8,44 +8,46 @@ import (
 	"the-loop/sessions"
 )
 
-// bareHarness is a harness that can do nothing but start; the others add what there is to add.
-type bareHarness struct{ traits sessions.Capabilities }
+// fakeHarness is a harness with given capabilities.
+type fakeHarness struct{ can sessions.Capabilities }
 
-func (b bareHarness) Name() string                        { return "bare" }
-func (b bareHarness) Capabilities() sessions.Capabilities { return b.traits }
-func (b bareHarness) Command(sessions.Launch) (sessions.Command, error) {
+func (f fakeHarness) Name() string                        { return "fake" }
+func (f fakeHarness) Capabilities() sessions.Capabilities { return f.can }
+func (f fakeHarness) Command(sessions.Launch) (sessions.Command, error) {
 	return sessions.Command{}, nil
 }
 
-type transcriptHarness struct{ bareHarness }
+type fakeVerifier struct{}
 
-func (transcriptHarness) ReadTranscript(context.Context, sessions.Conversation, string) (sessions.TranscriptBatch, error) {
-	return sessions.TranscriptBatch{}, nil
+func (fakeVerifier) Offset(context.Context, sessions.Conversation) (sessions.Offset, error) {
+	return "", nil
 }
-
-type fullHarness struct{ transcriptHarness }
-
-func (fullHarness) Offset(context.Context, sessions.Conversation) (string, error) { return "", nil }
-func (fullHarness) Accepted(context.Context, sessions.Conversation, string, sessions.Sum) (bool, error) {
+func (fakeVerifier) Accepted(context.Context, sessions.Conversation, sessions.Offset, sessions.Sum) (bool, error) {
 	return false, nil
 }
-func (fullHarness) ParseScreen(sessions.Screen) sessions.View { return sessions.View{} }
 
 func TestLimitationsSayWhatAHarnessCannotDo(t *testing.T) {
 	t.Parallel()
-	all := sessions.Capabilities{CanResume: true, ReportsPermissions: true}
+	all := sessions.Capabilities{CanResume: true, ReportsPermissions: true, Input: fakeVerifier{},
+		ParseScreen: func(sessions.Screen) sessions.View { return sessions.View{} },
+		ReadTranscript: func(context.Context, sessions.Conversation, sessions.Offset) (sessions.TranscriptBatch, error) {
+			return sessions.TranscriptBatch{}, nil
+		}}
+	noReports, readOnly := all, all
+	noReports.ReportsPermissions = false
+	readOnly.ParseScreen, readOnly.Input = nil, nil
 	for _, c := range []struct {
-		h    sessions.Harness
+		can  sessions.Capabilities
 		want []string
 	}{
-		{fullHarness{transcriptHarness{bareHarness{all}}}, nil},
-		{fullHarness{transcriptHarness{bareHarness{sessions.Capabilities{CanResume: true}}}}, []string{"its questions are answered in the terminal alone"}},
-		{transcriptHarness{bareHarness{all}}, []string{"its screen is not read, so a reply may answer a question that it asks", "nothing proves that it took a reply"}},
-		{bareHarness{}, []string{"its screen is not read, so a reply may answer a question that it asks", "what it says is not posted",
+		{all, nil},
+		{noReports, []string{"its questions are answered in the terminal alone"}},
+		{readOnly, []string{"its screen is not read, so a reply may answer a question that it asks", "nothing proves that it took a reply"}},
+		{sessions.Capabilities{}, []string{"its screen is not read, so a reply may answer a question that it asks", "what it says is not posted",
 			"nothing proves that it took a reply", "its questions are answered in the terminal alone", "its conversation is not resumed"}},
 	} {
-		if got := sessions.Limitations(c.h); !slices.Equal(got, c.want) {
-			t.Errorf("%T lacks %q; want %q", c.h, got, c.want)
+		if got := sessions.Limitations(fakeHarness{c.can}); !slices.Equal(got, c.want) {
+			t.Errorf("limitations %q; want %q", got, c.want)
 		}
 	}
 }

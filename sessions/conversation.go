@@ -5,11 +5,11 @@ import "context"
 // currentConversation is the id of the conversation that the session is in now. It is the recorded one where the harness
 // cannot tell, does not know yet, or says something that is no id.
 func (c *Core) currentConversation(ctx context.Context, h Harness, rec Record) string {
-	f, ok := h.(ConversationTracker)
-	if !ok {
+	track := h.Capabilities().TrackConversation
+	if track == nil {
 		return rec.Conversation
 	}
-	id, err := f.TrackConversation(ctx, rec.AgentConversation())
+	id, err := track(ctx, rec.AgentConversation())
 	switch {
 	case err != nil:
 		c.o.Log.Warn("it cannot be told which conversation a session is in", "ref", rec.Ref, "err", err)

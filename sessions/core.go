@@ -53,7 +53,7 @@ type Config struct {
 	KillGrace    time.Duration           // between TERM and KILL
 	Env          func() (EnvFile, error) // the env file as it is now; nil: none is configured
 	OwnEnv       map[string]string       // the product's own names; they win over Env
-	Slack        bool                    // channels.slack.enabled
+	ChatService  string                  // the name of the chat service in which sessions have threads; empty: there is none
 	Program      string                  // a path of this program that stays, for agents to run; empty: they are told of none
 	Defaults     Defaults
 }

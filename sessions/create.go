@@ -21,8 +21,8 @@ type CreateRequest struct {
 	Prompt      string   // never together with PromptFile
 	PromptFile  string   // absolute; read at each start
 	NoAutoStart bool     // "the-loop start" does not bring it back
-	Slack       SlackDefinition
-	NoStart     bool // saveUnstarted it only
+	Chat        ChatDefinition
+	NoStart     bool // record it only
 }
 
 // Create records the whole definition of a session and starts it. A name that is declared or recorded is refused: a name
@@ -58,7 +58,7 @@ func (c *Core) failCreate(ctx context.Context, rec Record, why error) error {
 
 func (q CreateRequest) definition(d Defaults) Definition {
 	def := Definition{Name: q.Name, Description: q.Description, Source: SourceCreated, Harness: q.Harness, HarnessArgs: slices.Clone(q.HarnessArgs),
-		Cwd: q.Cwd, Prompt: q.Prompt, PromptFile: q.PromptFile, AutoStart: !q.NoAutoStart, Slack: q.Slack}
+		Cwd: q.Cwd, Prompt: q.Prompt, PromptFile: q.PromptFile, AutoStart: !q.NoAutoStart, Chat: q.Chat}
 	if def.Harness == "" {
 		def.Harness = d.Harness
 	}

@@ -36,11 +36,11 @@ func TestR6_1_ACreateRecordsTheWholeDefinitionAndStarts(t *testing.T) {
 	w := newEnv(t, nil)
 	q := w.createRequest("a")
 	q.Description, q.Prompt = "does things", "the brief"
-	q.Slack = sessions.SlackDefinition{Enabled: true, Channel: "C1"}
+	q.Chat = sessions.ChatDefinition{Enabled: true, Channel: "C1"}
 	row := w.create(q)
 	w.awaitReady("a")
 	want := sessions.Definition{Name: "a", Description: "does things", Source: sessions.SourceCreated, Harness: harness.SmallAgentName,
-		HarnessArgs: q.HarnessArgs, Cwd: w.dir, Prompt: "the brief", AutoStart: true, Slack: q.Slack}
+		HarnessArgs: q.HarnessArgs, Cwd: w.dir, Prompt: "the brief", AutoStart: true, Chat: q.Chat}
 	if diff := cmp.Diff(want, w.record("a").Definition); diff != "" {
 		t.Error(diff)
 	}

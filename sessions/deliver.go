@@ -277,8 +277,8 @@ func (d *eventDelivery) awaitProof(ctx context.Context) (Receipt, error) {
 		return "", fmt.Errorf("%w: %w", ErrInDoubt, err)
 	}
 	d.rec = rec
-	w, ok := d.harness.(InputVerifier)
-	if !ok || d.opening.intent.Offset == "" {
+	w := d.harness.Capabilities().Input
+	if w == nil || d.opening.intent.Offset == "" {
 		return ReceiptTyped, nil
 	}
 	taken, err := d.awaitEvidence(ctx, w, d.opening.intent, time.Now().Add(openingTimeout), nil)

@@ -1,7 +1,7 @@
 // Package sessions is the core of the-loop: what a session is, and the verbs on it.
 //
 // A verb is a method of [Core]: it takes a request struct and returns rows and messages. The core never prints, knows
-// nothing of Slack, and reaches the outside only through a few interfaces: [Terminal] (tmux), [Harness] (an agent
+// no chat service, and reaches the outside only through a few interfaces: [Terminal] (tmux), [Harness] (an agent
 // program), [Store] (records and locks on disk), [Sink] (the event log) and [UsesReports] (what agents report). Their
 // implementations are the packages below this one, which import it and not the other way round.
 //

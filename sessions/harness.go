@@ -1,70 +1,33 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
 
-// Harness is one kind of agent program. An implementation may also be a [InputVerifier] and a [ScreenParser].
+// Harness is one kind of agent program.
 type Harness interface {
 	// Name is the key under which the configuration knows it.
 	Name() string
-	// Capabilities are the facts of the program that typing into it depends on.
+	// Capabilities say what the program can do and prove, and what typing into it depends on.
 	Capabilities() Capabilities
 	// Command is the program and its arguments for a new conversation, or with l.Resume for a recorded one.
 	// [ErrCannotResume] when the program has no way to continue one.
 	Command(l Launch) (Command, error)
 }
 
-// InputVerifier is a harness that can show that a text was taken.
+// Offset is a position in what an agent records or reports. Only the harness that made it can read it; it may be stored. The
+// empty offset stands for no position.
+type Offset string
+
+// InputVerifier proves from an agent's own record that it accepted a text.
 type InputVerifier interface {
-	// Offset is the end of the agent's record now: evidence counts from there, so that an equal earlier text proves
-	// nothing. It is an opaque string that may be stored. Without c.Started no agent runs yet that could have begun to start.
-	Offset(ctx context.Context, c Conversation) (string, error)
-	// Accepted reports whether the record shows, after place, a text with that sum.
-	Accepted(ctx context.Context, c Conversation, place string, sum Sum) (bool, error)
-}
-
-// Normalizer is a harness whose program rewrites what it takes.
-type Normalizer interface {
-	// Normalize is what is the same of a text as it was typed and as the program's record shows it. A [Sum] is of that.
-	Normalize(text string) string
-}
-
-// Quoter is a harness whose program takes something inside of a text for more than text, and has a way to write it.
-type Quoter interface {
-	// Quote writes a text so that it is nothing but text.
-	Quote(text string) string
-}
-
-// normalize is what is compared of a text.
-func normalize(h Harness, text string) string {
-	if n, ok := h.(Normalizer); ok {
-		return n.Normalize(text)
-	}
-	return text
-}
-
-// ScreenParser is a harness whose screen can be read.
-type ScreenParser interface {
-	ParseScreen(s Screen) View
-}
-
-// Preparer is a harness that needs something in place before it can start without a person: the folder's trust, say.
-// Nothing is widened that the operator did not ask for, and a file that does not parse is reported and left alone.
-type Preparer interface {
-	Prepare(ctx context.Context, l Launch) error
-}
-
-// ConversationTracker is a harness whose conversation id cannot be given in advance, or changes while it runs.
-type ConversationTracker interface {
-	// TrackConversation returns the id of the conversation that the pane is in now. Empty: it cannot be told yet.
-	TrackConversation(ctx context.Context, c Conversation) (id string, err error)
-}
-
-// SubmitKeyProvider is a harness whose submit key depends on how the session was started. Key and delay go before those of [Capabilities].
-type SubmitKeyProvider interface {
-	SubmitKey(ctx context.Context, c Conversation) (bytes string, delay time.Duration, err error)
+	// Offset is the end of the record now: evidence counts from there, so that an equal earlier text proves nothing. Without
+	// c.Started no agent runs yet that could have begun to start.
+	Offset(ctx context.Context, c Conversation) (Offset, error)
+	// Accepted reports whether the record shows, after the offset, a text with that sum.
+	Accepted(ctx context.Context, c Conversation, since Offset, sum Sum) (bool, error)
 }
 
 // Launch is what a harness's argv is made of.
@@ -84,20 +47,41 @@ type Command struct {
 	Env  map[string]string
 }
 
-// Conversation is where a witness looks.
+// Conversation is an agent's conversation in one run of its program.
 type Conversation struct {
 	Session string // Record.ID
 	ID      string
 	Cwd     string
-	Started time.Time // of the run that is looked at
+	Started time.Time // of the run
 
-	// IsIdle reports whether the screen waits for text, or the agent has ended. It is there for a [TranscriptReader] whose record does
-	// not tell when a turn ends; nil: nobody can look.
+	// IsIdle reports whether the screen waits for text, or the agent has ended. Transcripts that do not show when a turn ends
+	// need it; nil: the screen cannot be read.
 	IsIdle func(context.Context) (bool, error)
 }
 
-// Capabilities are facts of an agent program.
+// Capabilities say what an agent program can do and prove, and what typing into it depends on. A function or an interface that
+// is nil is something that the program cannot do, or that it does not need.
 type Capabilities struct {
+	// ParseScreen reads the program's screen.
+	ParseScreen func(s Screen) View
+	// Input proves that a text was accepted.
+	Input InputVerifier
+	// ReadTranscript reads what the agent said after an offset; from c.Started on where that is empty. It follows the
+	// conversation into those that it was left for, and across resumes.
+	ReadTranscript func(ctx context.Context, c Conversation, since Offset) (TranscriptBatch, error)
+	// TrackConversation returns the id of the conversation that the pane is in now, for programs that choose it themselves or
+	// change it while they run. Empty: it is not known yet.
+	TrackConversation func(ctx context.Context, c Conversation) (id string, err error)
+	// Prepare puts in place what an unattended start needs, e.g. the folder's trust. It widens nothing that the operator did
+	// not ask for; a file that does not parse is reported and left alone.
+	Prepare func(ctx context.Context, l Launch) error
+	// SubmitKey is the submit key of a session where it depends on how that was started. It goes before Submit and SubmitDelay.
+	SubmitKey func(ctx context.Context, c Conversation) (bytes string, delay time.Duration, err error)
+	// Normalize returns what is the same of a text as it was typed and as the record shows it. A [Sum] is of that.
+	Normalize func(text string) string
+	// Quote writes a text so that the program takes nothing in it for more than text.
+	Quote func(text string) string
+
 	Submit             string        // bytes of the submit key
 	SubmitDelay        time.Duration // between paste and submit
 	CommandPrefixes    []string      // a text that begins so (after white space) is a command of the program
@@ -105,12 +89,12 @@ type Capabilities struct {
 	Interrupt          string        // bytes that stop a running turn; empty: Escape
 	ClearLine          string        // bytes that take the line with the cursor out of the input box, and do nothing else; empty: none
 	CanResume          bool
-	ReportsPermissions bool          // its questions are reported, and a hook of it waits for the answer: see [UsesReports]
+	ReportsPermissions bool          // it reports its permission requests, and a hook of it waits for the decision: see [Reports]
 	AcceptTimeout      time.Duration // how long evidence may take before the box is looked at; 0: DefaultAcceptTimeout
 
-	// MoveKeys are the names of keys, see [KeyNames], that answer nothing while a question or a menu is open: they move a
-	// pointer at most. DenyKeys turn the question down or close the menu, and never say yes. ModeKeys switch, while the box
-	// waits for text, what the program may do without asking. Each was tried; a key in none of them is not known to be harmless.
+	// MoveKeys, DenyKeys and ModeKeys are names of keys, see [KeyNames]. While a dialog or a menu is open, MoveKeys answer
+	// nothing, and DenyKeys decline or close it and never say yes. ModeKeys switch, while the box waits for text, what the
+	// program may do without asking. Each was tried; a key in none of them is not known to be harmless.
 	MoveKeys, DenyKeys, ModeKeys []string
 
 	// Trailer goes after every text, so that the submit key submits and does nothing else: it would take a word from the list
@@ -119,15 +103,28 @@ type Capabilities struct {
 	// QueuesUnrecorded says that the program's record shows a text that it queues only when the turn ends: until then
 	// nothing proves it, and it is better held while a turn runs.
 	QueuesUnrecorded bool
-	// NoPromptOnStart and NoPromptOnResume say that the program takes no first message when it begins or resumes a conversation: what it
-	// is to be told is typed into it.
+	// NoPromptOnStart and NoPromptOnResume say that the program takes no first message when it begins or resumes a conversation:
+	// the message is typed then.
 	NoPromptOnStart, NoPromptOnResume bool
-	// CommandsUnrecorded says that its record shows no commands: one that is sent on purpose is typed, at best.
+	// CommandsUnrecorded says that its record shows no commands, so that none is ever proved.
 	CommandsUnrecorded bool
 }
 
-// DefaultAcceptTimeout is how long a witness is given for one attempt.
+// DefaultAcceptTimeout is how long evidence may take for one attempt, unless the harness says otherwise.
 const DefaultAcceptTimeout = 2 * time.Second
+
+// EvidenceTimeout is how long evidence may take for one attempt.
+func (c Capabilities) EvidenceTimeout() time.Duration {
+	return cmp.Or(c.AcceptTimeout, DefaultAcceptTimeout)
+}
+
+// Normalized returns what is compared of a text.
+func (c Capabilities) Normalized(text string) string {
+	if c.Normalize == nil {
+		return text
+	}
+	return c.Normalize(text)
+}
 
 // ViewState says what an agent's screen is good for.
 type ViewState string

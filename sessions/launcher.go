@@ -180,8 +180,8 @@ func (r *launcher) spawnRequest(ctx context.Context, l Launch) (Spawn, error) {
 	d := r.rec.Definition
 	l.Session, l.Conversation, l.Args, l.Cwd = r.rec.ID, r.rec.Conversation, d.HarnessArgs, d.Cwd
 	l.Env = r.cfg.paneEnvironment(r.rec, r.declared, nil)
-	if p, ok := r.harness.(Preparer); ok {
-		if err := p.Prepare(ctx, l); err != nil {
+	if prepare := r.harness.Capabilities().Prepare; prepare != nil {
+		if err := prepare(ctx, l); err != nil {
 			return Spawn{}, fmt.Errorf("prepare %s: %w", r.harness.Name(), err)
 		}
 	}

@@ -37,9 +37,9 @@ func (r *launcher) readOffset(ctx context.Context) {
 	if r.opening == nil {
 		return
 	}
-	r.opening.intent = Intent{Sum: Fingerprint(normalize(r.harness, r.opening.text)), Conversation: r.rec.Conversation}
-	w, ok := r.harness.(InputVerifier)
-	if !ok || !r.opening.inPrompt {
+	r.opening.intent = Intent{Sum: Fingerprint(r.harness.Capabilities().Normalized(r.opening.text)), Conversation: r.rec.Conversation}
+	w := r.harness.Capabilities().Input
+	if w == nil || !r.opening.inPrompt {
 		return
 	}
 	talk := r.rec.AgentConversation()
@@ -64,8 +64,8 @@ func (r *launcher) recordIntent(ctx context.Context) error {
 
 // hasAcceptedOpening reports whether the agent that was started with the event, and has ended, took it.
 func (r *launcher) hasAcceptedOpening(ctx context.Context) bool {
-	w, ok := r.harness.(InputVerifier)
-	if !ok || r.opening == nil || !r.opening.inPrompt || r.opening.intent.Offset == "" {
+	w := r.harness.Capabilities().Input
+	if w == nil || r.opening == nil || !r.opening.inPrompt || r.opening.intent.Offset == "" {
 		return false
 	}
 	talk := r.rec.AgentConversation()

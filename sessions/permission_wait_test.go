@@ -15,7 +15,7 @@ import (
 // waitingReports is an agent's hook that waits until it is let go.
 type waitingReports struct{}
 
-func (waitingReports) ReadReports(context.Context, string, string, time.Time) (sessions.ReportBatch, error) {
+func (waitingReports) ReadReports(context.Context, string, sessions.Offset, time.Time) (sessions.ReportBatch, error) {
 	return sessions.ReportBatch{}, nil
 }
 func (waitingReports) Remove(context.Context, string) error { return nil }
@@ -63,7 +63,7 @@ type fileRequestReports struct {
 	file string
 }
 
-func (a fileRequestReports) ReadReports(context.Context, string, string, time.Time) (sessions.ReportBatch, error) {
+func (a fileRequestReports) ReadReports(context.Context, string, sessions.Offset, time.Time) (sessions.ReportBatch, error) {
 	return sessions.ReportBatch{PermissionRequests: []sessions.PermissionRequest{{Token: "t", Tool: "Write", File: a.file}}}, nil
 }
 

@@ -21,12 +21,12 @@ func bootPrompt(d Definition, cfg Config) (string, error) {
 		}
 	}
 	directive := identityText(d) + " Your operator speaks to you in this terminal"
-	inSlack := cfg.Slack && d.Slack.Enabled
-	if inSlack {
-		directive += ", in your Slack thread"
+	inChat := cfg.ChatService != "" && d.Chat.Enabled
+	if inChat {
+		directive += ", in your " + cfg.ChatService + " thread"
 	}
 	directive += " and through the-loop's own commands; what arrives here as a message comes from them."
-	if inSlack && cfg.Program != "" {
+	if inChat && cfg.Program != "" {
 		directive += fmt.Sprintf(" To show them a file of your folder in the thread, run: %s report file PATH --comment TEXT", quoteShellWord(cfg.Program))
 	}
 	if brief = strings.TrimSpace(Clean(brief)); brief == "" {

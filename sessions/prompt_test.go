@@ -7,20 +7,20 @@ import (
 
 func TestAnAgentIsToldHowToShowAFileWhereItHasAThread(t *testing.T) {
 	t.Parallel()
-	d := Definition{Name: "a", Source: SourceDeclared, Slack: SlackDefinition{Enabled: true}}
+	d := Definition{Name: "a", Source: SourceDeclared, Chat: ChatDefinition{Enabled: true}}
 	silent := d
-	silent.Slack.Enabled = false
+	silent.Chat.Enabled = false
 	for _, c := range []struct {
 		name string
 		d    Definition
 		cfg  Config
 		want string // empty: nothing of it
 	}{
-		{"in Slack", d, Config{Slack: true, Program: "/opt/the-loop"}, "run: /opt/the-loop report file PATH --comment TEXT"},
-		{"a path with a space and a quote", d, Config{Slack: true, Program: "/my progs/it's"}, `run: '/my progs/it'\''s' report file`},
+		{"in Slack", d, Config{ChatService: "Slack", Program: "/opt/the-loop"}, "run: /opt/the-loop report file PATH --comment TEXT"},
+		{"a path with a space and a quote", d, Config{ChatService: "Slack", Program: "/my progs/it's"}, `run: '/my progs/it'\''s' report file`},
 		{"Slack is off", d, Config{Program: "/opt/the-loop"}, ""},
-		{"not announced", silent, Config{Slack: true, Program: "/opt/the-loop"}, ""},
-		{"no program", d, Config{Slack: true}, ""},
+		{"not announced", silent, Config{ChatService: "Slack", Program: "/opt/the-loop"}, ""},
+		{"no program", d, Config{ChatService: "Slack"}, ""},
 	} {
 		got, err := bootPrompt(c.d, c.cfg)
 		if err != nil || !strings.Contains(got, c.want) || c.want == "" && strings.Contains(got, "report file") {

@@ -152,8 +152,8 @@ func (d *eventDelivery) reconcileEarlier(ctx context.Context, e LedgerEntry) err
 // findEvidence looks whether the agent's record shows a delivery: for a while when whoever gave it may still be at it. It ends
 // with errStateChanged when they have settled it meanwhile.
 func (d *eventDelivery) findEvidence(ctx context.Context, e LedgerEntry) (bool, error) {
-	w, ok := d.harness.(InputVerifier)
-	if !ok || e.Session != d.rec.ID || e.Intent.Offset == "" {
+	w := d.harness.Capabilities().Input
+	if w == nil || e.Session != d.rec.ID || e.Intent.Offset == "" {
 		return false, nil
 	}
 	until := e.At
@@ -165,14 +165,10 @@ func (d *eventDelivery) findEvidence(ctx context.Context, e LedgerEntry) (bool, 
 
 // proofTimeout is how long whoever brought a delivery waits for its evidence, at most.
 func (d *eventDelivery) proofTimeout(e LedgerEntry) time.Duration {
-	t := d.harness.Capabilities().AcceptTimeout
-	if t == 0 {
-		t = DefaultAcceptTimeout
-	}
 	if e.InPrompt {
 		return openingTimeout
 	}
-	return (maxSubmitRetries + 1) * t
+	return (maxSubmitRetries + 1) * d.harness.Capabilities().EvidenceTimeout()
 }
 
 func (d *eventDelivery) checkUnchanged(ctx context.Context, e LedgerEntry) error {

@@ -22,7 +22,7 @@ func (w *env) addInFlight(id, text string, at time.Time) {
 	}
 	rec := w.record(item)
 	l.Deliveries = append(l.Deliveries, sessions.LedgerEntry{ID: id, State: sessions.DeliveryInFlight, At: at, Session: rec.ID,
-		Intent: sessions.Intent{Sum: sessions.Fingerprint(text), Conversation: rec.Conversation, Offset: rec.Conversation + "@0"}})
+		Intent: sessions.Intent{Sum: sessions.Fingerprint(text), Conversation: rec.Conversation, Offset: sessions.Offset(rec.Conversation + "@0")}})
 	if err := w.registry.SaveLedger(w.t.Context(), l); err != nil {
 		w.t.Fatal(err)
 	}

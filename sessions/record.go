@@ -29,22 +29,22 @@ const (
 
 // Definition is what a session is.
 type Definition struct {
-	Name        string          `json:"name"`
-	Description string          `json:"description,omitempty"`
-	Source      Source          `json:"source"`
-	Harness     string          `json:"harness"`
-	HarnessArgs []string        `json:"harnessArgs"`
-	Cwd         string          `json:"cwd"` // absolute
-	Prompt      string          `json:"prompt,omitempty"`
-	PromptFile  string          `json:"promptFile,omitempty"`
-	AutoStart   bool            `json:"autoStart"`
-	Slack       SlackDefinition `json:"slack"`
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Source      Source         `json:"source"`
+	Harness     string         `json:"harness"`
+	HarnessArgs []string       `json:"harnessArgs"`
+	Cwd         string         `json:"cwd"` // absolute
+	Prompt      string         `json:"prompt,omitempty"`
+	PromptFile  string         `json:"promptFile,omitempty"`
+	AutoStart   bool           `json:"autoStart"`
+	Chat        ChatDefinition `json:"chat"`
 }
 
-// SlackDefinition says whether and where a session is announced.
-type SlackDefinition struct {
+// ChatDefinition says whether a session has a thread in the chat service, and where.
+type ChatDefinition struct {
 	Enabled bool   `json:"enabled"`
-	Channel string `json:"channel,omitempty"` // C…; resolved when the session is started
+	Channel string `json:"channel,omitempty"` // the id of the channel; resolved when the session is started
 }
 
 // Ref is the ref of the session that it defines.
@@ -83,8 +83,8 @@ type Record struct {
 	ReplacesPID int `json:"replaces,omitempty"`
 }
 
-// RecordVersion is the version that this program writes and reads.
-const RecordVersion = 1
+// RecordVersion is the version that this program writes. In version 1, what is now in Definition.Chat had the name of a chat service.
+const RecordVersion = 2
 
 // Target is the address of the session's pane.
 func (r Record) Target() Target { return Target{Pane: r.Pane, Mark: r.ID} }

@@ -13,7 +13,7 @@ type RegisterRequest struct {
 	Harness      string
 	Cwd          string // absolute
 	Conversation string // the harness's id of one to go on with; empty: the first event begins one
-	Slack        SlackDefinition
+	Chat         ChatDefinition
 }
 
 // Register records a work item's session. It starts nothing: the first event does, see [Core.Deliver]. A ref that is
@@ -39,7 +39,7 @@ func (c *Core) Register(ctx context.Context, q RegisterRequest) (Row, error) {
 }
 
 func (q RegisterRequest) definition(d Defaults) Definition {
-	def := CreateRequest{Name: q.Ref.Name(), Harness: q.Harness, Cwd: q.Cwd, Slack: q.Slack}.definition(d)
+	def := CreateRequest{Name: q.Ref.Name(), Harness: q.Harness, Cwd: q.Cwd, Chat: q.Chat}.definition(d)
 	def.Source, def.AutoStart, def.HarnessArgs = SourceRegistered, false, slices.Clone(def.HarnessArgs)
 	return def
 }

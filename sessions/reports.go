@@ -10,29 +10,30 @@ import (
 // Reports is what agents report beyond what their own records hold, whatever their harness: through hooks, and with the
 // program itself.
 type Reports interface {
-	// ReadReports reads what a session's agent reported after place, which is opaque and may be stored. An empty place is the
-	// beginning: of what was reported before since, only what waits for an answer counts then.
-	ReadReports(ctx context.Context, session, place string, since time.Time) (ReportBatch, error)
+	// ReadReports reads what a session's agent reported after an offset. The empty offset is the beginning: of what was
+	// reported before since, only what waits for an answer counts then.
+	ReadReports(ctx context.Context, session string, after Offset, since time.Time) (ReportBatch, error)
 	// Remove removes what the agent of a session reported. That there is nothing is no error.
 	Remove(ctx context.Context, session string) error
-	// WaitResolved waits until an ask is over, and returns nil then. Open is called as soon as it is known to be open; nil and
-	// no call of open: it was over before. It fails when ctx ends or the ask cannot be reached.
+	// WaitResolved waits until a permission request is resolved, and returns nil then. It calls open as soon as it knows that
+	// the request is open; nil without that call: it was resolved before. It fails when ctx ends or the request cannot be reached.
 	WaitResolved(ctx context.Context, session, token string, open func()) error
-	// Answer gives an ask its one answer. [ErrPermissionEnded] when it did not take it, [ErrInDoubt] when it may have.
+	// AnswerPermission gives a permission request its one decision. [ErrPermissionEnded] when it did not take it, [ErrInDoubt]
+	// when it may have.
 	AnswerPermission(ctx context.Context, session string, a PermissionDecision) error
 }
 
-// ErrPermissionEnded says that a question of an agent's is not open any more.
+// ErrPermissionEnded says that a permission request is not open any more.
 var ErrPermissionEnded = errors.New("the agent does not ask this any more")
 
-// ReadReports is what an agent reported, each oldest first.
+// ReportBatch is what an agent reported, each oldest first.
 type ReportBatch struct {
 	PermissionRequests []PermissionRequest
 	Answered           []AnsweredPermission
 	Files              []ReportedFile
 	Cwd                string   // the folder that the session works in, for its files
 	FolderID           FolderID // of that folder when the agent was started
-	Next               string   // the place to go on from
+	Next               Offset   // to go on from
 	WatchFiles         []string // files: as long as none of them changes, there is nothing new
 }
 
@@ -45,7 +46,7 @@ type ReportedFile struct {
 
 // PermissionRequest is a question that an agent waits for an answer to.
 type PermissionRequest struct {
-	Token       string    // names it; it cannot be guessed, and answers the ask once
+	Token       string    // names it; it cannot be guessed, and resolves the request once
 	At          time.Time // by this machine's clock
 	Tool        string    // that the agent would use, in its own word
 	Command     string    // that it would run; empty: none
@@ -55,12 +56,12 @@ type PermissionRequest struct {
 	Input       string    // what else the tool would be given, as JSON; empty: nothing
 	Decidable   bool      // yes or no answers it; else it can only be answered in the terminal
 	// CwdTargets and FileTargets are where Cwd and File lead to, where that is another place than they name: more than one where it
-	// depends on the program. Unplaced says that it could not be found out.
+	// depends on the program. Unresolved says that it could not be found out.
 	CwdTargets, FileTargets []string
 	Unresolved              bool
 }
 
-// Verdict is what is decided about an [PermissionRequest].
+// Verdict is what is decided about a [PermissionRequest].
 type Verdict string
 
 // The verdicts.
@@ -70,14 +71,14 @@ const (
 	VerdictUndecided Verdict = "leave" // nothing is decided here: the hook need not wait any longer
 )
 
-// Answer is what somebody decided about an [PermissionRequest].
+// PermissionDecision is what somebody decided about a [PermissionRequest].
 type PermissionDecision struct {
 	Token   string
 	Verdict Verdict
 	Reason  string // of a refusal, for the agent; may be empty
 }
 
-// AnsweredPermission is an [AnswerPermission] that the agent was given.
+// AnsweredPermission is a decision that the agent was given.
 type AnsweredPermission struct {
 	Token string
 	Allow bool
@@ -88,8 +89,8 @@ type AnsweredPermission struct {
 type ReportsRequest struct {
 	Ref    Ref
 	ID     string    // the session that is meant; empty: whichever has the ref now
-	Offset string    // [ReportBatch.Next] of the last time; empty: from Since on
-	Since  time.Time // counts without a place, but not for asks: those are open or over
+	Offset Offset    // [ReportBatch.Next] of the last time; empty: from Since on
+	Since  time.Time // counts without an offset, but not for permission requests: those are open or over
 }
 
 // ReadReports reads what the agent of a session reported, also in a run that has ended. [errors.ErrUnsupported] when the core was

@@ -49,7 +49,7 @@ type Row struct {
 	PID     int       `json:"-"`                // of the process in its pane, while it runs; in lists alone
 	Changed time.Time `json:"changed,omitzero"` // when it was last started or stopped
 
-	Slack SlackDefinition `json:"slack"`
+	Chat ChatDefinition `json:"chat"`
 }
 
 // State is how a session is found to be.
@@ -91,7 +91,7 @@ func rowOf(r Record, s State) Row {
 func declaredRow(d Definition) Row {
 	ref := d.Ref()
 	return Row{Ref: ref, Kind: ref.Kind(), Name: d.Name, Description: d.Description, Source: d.Source, Harness: d.Harness, Cwd: d.Cwd,
-		State: StateNew, AutoStart: d.AutoStart, TmuxTarget: ref.TmuxName(), Slack: d.Slack}
+		State: StateNew, AutoStart: d.AutoStart, TmuxTarget: ref.TmuxName(), Chat: d.Chat}
 }
 
 func brokenRow(u *UnreadableError) Row {

@@ -62,7 +62,7 @@ func screenForm(text string) string {
 
 // clearStaleDraft takes the copy of a text that the agent has taken out of its box, and reports whether the box is empty then.
 func (s *submission) clearStaleDraft(ctx context.Context, v View) (bool, error) {
-	if s.capabilities.ClearLine == "" || !s.c.staleDrafts.isCopy(s.rec.ID, v, normalize(s.harness, v.Box), s.c.o.Now()) {
+	if s.capabilities.ClearLine == "" || !s.c.staleDrafts.isCopy(s.rec.ID, v, s.capabilities.Normalized(v.Box), s.c.o.Now()) {
 		return false, nil
 	}
 	for range staleDraftTries {

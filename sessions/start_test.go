@@ -416,8 +416,8 @@ func TestR1_6_AnUnreadablePromptFileRefusesThatSessionAlone(t *testing.T) {
 
 func TestR5_1_TheFirstMessageSaysWhatTheSessionIsNot(t *testing.T) {
 	t.Parallel()
-	w := newEnv(t, nil, sessions.Definition{Name: "a", Slack: sessions.SlackDefinition{Enabled: true}}, sessions.Definition{Name: "b"})
-	w.reconfigure(func(c *sessions.Config) { c.Slack = true })
+	w := newEnv(t, nil, sessions.Definition{Name: "a", Chat: sessions.ChatDefinition{Enabled: true}}, sessions.Definition{Name: "b"})
+	w.reconfigure(func(c *sessions.Config) { c.ChatService = "Slack" })
 	w.start("a")
 	w.start("b")
 	a, b := w.awaitUserTexts("a", 1)[0], w.awaitUserTexts("b", 1)[0]

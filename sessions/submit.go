@@ -27,7 +27,7 @@ type SubmitRequest struct {
 type Intent struct {
 	Sum          Sum    `json:"sum"`
 	Conversation string `json:"conversation,omitempty"`
-	Offset       string `json:"place,omitempty"` // see [InputVerifier]
+	Offset       Offset `json:"place,omitempty"` // see [InputVerifier]
 }
 
 // Receipt is how well a text is known to have arrived.
@@ -57,7 +57,9 @@ const (
 func (c *Core) Submit(ctx context.Context, q SubmitRequest) (Receipt, error) {
 	s := &submission{c: c, q: q}
 	receipt, err := s.run(ctx)
-	c.updateConversation(ctx, s.harness, s.rec)
+	if s.harness != nil { // it was found
+		c.updateConversation(ctx, s.harness, s.rec)
+	}
 	if err != nil {
 		return "", err
 	}
@@ -90,22 +92,21 @@ func (s *submission) compose(ctx context.Context, id string) (err error) {
 	if s.text, err = composeText(s.q, s.capabilities); err != nil {
 		return err
 	}
-	if q, ok := s.harness.(Quoter); ok && !s.q.Raw {
-		s.text = q.Quote(s.text)
+	if s.capabilities.Quote != nil && !s.q.Raw {
+		s.text = s.capabilities.Quote(s.text)
 	}
 	s.text = withTrailer(s.text, s.q.Raw, s.capabilities)
-	s.intent = Intent{Sum: Fingerprint(normalize(s.harness, s.text)), Conversation: s.rec.Conversation}
+	s.intent = Intent{Sum: Fingerprint(s.capabilities.Normalized(s.text)), Conversation: s.rec.Conversation}
 	return nil
 }
 
 // sessionCapabilities are the harness's traits, with the submit key of this session.
 func (s *submission) sessionCapabilities(ctx context.Context) (Capabilities, error) {
 	t := s.harness.Capabilities()
-	k, ok := s.harness.(SubmitKeyProvider)
-	if !ok {
+	if t.SubmitKey == nil {
 		return t, nil
 	}
-	key, delay, err := k.SubmitKey(ctx, s.rec.AgentConversation())
+	key, delay, err := t.SubmitKey(ctx, s.rec.AgentConversation())
 	if err != nil {
 		return t, fmt.Errorf("find the agent's submit key: %w", err)
 	}
@@ -194,8 +195,8 @@ func (s *submission) run(ctx context.Context) (Receipt, error) {
 
 // awaitReceipt waits for the proof of a text that was typed.
 func (s *submission) awaitReceipt(ctx context.Context) (Receipt, error) {
-	w, ok := s.harness.(InputVerifier)
-	if !ok || s.q.Raw && s.capabilities.CommandsUnrecorded {
+	w := s.capabilities.Input
+	if w == nil || s.q.Raw && s.capabilities.CommandsUnrecorded {
 		return ReceiptTyped, nil
 	}
 	return s.awaitAccepted(ctx, w)
@@ -278,21 +279,21 @@ func (c *Core) checkAlive(ctx context.Context, rec Record) error {
 
 // readScreen reads the pane's screen, when the harness can be read.
 func (c *Core) readScreen(ctx context.Context, h Harness, rec Record) (View, error) {
-	l, ok := h.(ScreenParser)
-	if !ok {
+	parse := h.Capabilities().ParseScreen
+	if parse == nil {
 		return View{State: ViewUnknown}, nil
 	}
 	screen, err := c.terminal(rec).Capture(ctx, rec.Target())
 	if err != nil {
 		return View{}, c.typingError(rec, fmt.Errorf("look at the pane: %w", err))
 	}
-	return l.ParseScreen(screen), nil
+	return parse(screen), nil
 }
 
 // readOffset takes the place from which evidence counts.
 func (s *submission) readOffset(ctx context.Context) (err error) {
-	w, ok := s.harness.(InputVerifier)
-	if !ok {
+	w := s.capabilities.Input
+	if w == nil {
 		return nil
 	}
 	if s.intent.Offset, err = w.Offset(ctx, s.rec.AgentConversation()); err != nil {
@@ -343,17 +344,14 @@ func (c *Core) typingError(rec Record, err error) error {
 // awaitAccepted waits for the agent's record to show the text. While it does not and the text stands in the box, the submit key
 // is given again: the key, never the text.
 func (s *submission) awaitAccepted(ctx context.Context, w InputVerifier) (Receipt, error) {
-	timeout := s.capabilities.AcceptTimeout
-	if timeout == 0 {
-		timeout = DefaultAcceptTimeout
-	}
+	timeout := s.capabilities.EvidenceTimeout()
 	for try := 0; ; try++ {
 		ok, err := pollAccepted(ctx, w, s.rec.AgentConversation(), s.intent, timeout)
 		switch {
 		case err != nil:
 			return "", fmt.Errorf("%s: %w: %w", s.rec.Ref, ErrInDoubt, err)
 		case ok:
-			s.c.staleDrafts.remember(s.rec.ID, s.text, normalize(s.harness, s.text), s.c.o.Now())
+			s.c.staleDrafts.remember(s.rec.ID, s.text, s.capabilities.Normalized(s.text), s.c.o.Now())
 			return ReceiptAccepted, nil
 		case try == maxSubmitRetries:
 			return "", fmt.Errorf("%s: %w: its record does not show it after %d submit keys", s.rec.Ref, ErrInDoubt, maxSubmitRetries+1)
@@ -426,13 +424,9 @@ func (c *Core) VerifyInput(ctx context.Context, q VerifyInputRequest) (bool, err
 	if err != nil {
 		return false, err
 	}
-	w, ok := h.(InputVerifier)
-	if !ok || rec.ID != q.ID {
+	can := h.Capabilities()
+	if can.Input == nil || rec.ID != q.ID {
 		return false, nil
 	}
-	timeout := h.Capabilities().AcceptTimeout
-	if timeout == 0 {
-		timeout = DefaultAcceptTimeout
-	}
-	return pollAccepted(ctx, w, rec.AgentConversation(), q.Intent, timeout)
+	return pollAccepted(ctx, can.Input, rec.AgentConversation(), q.Intent, can.EvidenceTimeout())
 }

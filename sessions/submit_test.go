@@ -2,6 +2,7 @@ package sessions_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -303,6 +304,12 @@ type submitKeyAgent struct {
 	err error
 }
 
+func (k *submitKeyAgent) Capabilities() sessions.Capabilities {
+	c := k.shortTimeoutAgent.Capabilities()
+	c.SubmitKey = k.SubmitKey
+	return c
+}
+
 func (k *submitKeyAgent) SubmitKey(context.Context, sessions.Conversation) (string, time.Duration, error) {
 	return k.key, 5 * time.Millisecond, k.err
 }
@@ -348,12 +355,12 @@ func TestATextWithoutAnyProofIsTyped(t *testing.T) {
 }
 
 // unverifiableAgent is the small agent without proof and without a screen that can be read.
-type unverifiableAgent struct{ a harness.SmallAgent }
+type unverifiableAgent struct{ harness.SmallAgent }
 
-func (m unverifiableAgent) Name() string                        { return m.a.Name() }
-func (m unverifiableAgent) Capabilities() sessions.Capabilities { return m.a.Capabilities() }
-func (m unverifiableAgent) Command(l sessions.Launch) (sessions.Command, error) {
-	return m.a.Command(l)
+func (m unverifiableAgent) Capabilities() sessions.Capabilities {
+	c := m.SmallAgent.Capabilities()
+	c.Input, c.ParseScreen = nil, nil
+	return c
 }
 
 func TestADoubtOfTmuxIsReportedAsInDoubt(t *testing.T) {
@@ -589,10 +596,19 @@ func TestAConversationThatChangesInTheAgentIsTracked(t *testing.T) {
 // trackedAgent is the small agent as one whose conversations are followed.
 type trackedAgent struct{ harness.SmallAgent }
 
+func (f trackedAgent) Capabilities() sessions.Capabilities {
+	c := f.SmallAgent.Capabilities()
+	c.TrackConversation = f.TrackConversation
+	return c
+}
+
 func (f trackedAgent) TrackConversation(ctx context.Context, c sessions.Conversation) (string, error) {
 	place, err := f.Offset(ctx, c)
-	id, _, _ := strings.Cut(place, "@")
-	return id, err
+	var at struct {
+		Conversation string `json:"now"`
+	}
+	err = errors.Join(err, json.Unmarshal([]byte(place), &at))
+	return at.Conversation, err
 }
 
 func TestATrackerThatNamesNoConversationIsNotBelieved(t *testing.T) {
@@ -614,6 +630,12 @@ type wrongIDAgent struct {
 	harness.SmallAgent
 	id  string
 	err error
+}
+
+func (l wrongIDAgent) Capabilities() sessions.Capabilities {
+	c := l.SmallAgent.Capabilities()
+	c.TrackConversation = l.TrackConversation
+	return c
 }
 
 func (l wrongIDAgent) TrackConversation(context.Context, sessions.Conversation) (string, error) {
@@ -656,6 +678,12 @@ type runTrackingAgent struct {
 	harness.SmallAgent
 	mu   sync.Mutex
 	runs []time.Time
+}
+
+func (d *runTrackingAgent) Capabilities() sessions.Capabilities {
+	c := d.SmallAgent.Capabilities()
+	c.TrackConversation = d.TrackConversation
+	return c
 }
 
 func (d *runTrackingAgent) TrackConversation(_ context.Context, c sessions.Conversation) (string, error) {
@@ -702,6 +730,12 @@ type preparingAgent struct {
 	harness.SmallAgent
 	last sessions.Launch
 	err  error
+}
+
+func (p *preparingAgent) Capabilities() sessions.Capabilities {
+	c := p.SmallAgent.Capabilities()
+	c.Prepare = p.Prepare
+	return c
 }
 
 func (p *preparingAgent) Prepare(_ context.Context, l sessions.Launch) error {

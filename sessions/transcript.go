@@ -7,14 +7,7 @@ import (
 	"time"
 )
 
-// TranscriptReader is a harness whose answers can be read from its own record.
-type TranscriptReader interface {
-	// ReadTranscript reads what the agent said after place, which is opaque and may be stored. An empty place is the moment
-	// c.Started. It follows the conversation into those that it was left for, and across resumes.
-	ReadTranscript(ctx context.Context, c Conversation, place string) (TranscriptBatch, error)
-}
-
-// Said is one text of an agent's.
+// AgentMessage is one text of an agent's.
 type AgentMessage struct {
 	Text   string
 	Final  bool      // it ends a turn; else the agent said it between two steps
@@ -23,10 +16,10 @@ type AgentMessage struct {
 	Key    string    // unique within the session, and the same whenever it is read
 }
 
-// ReadTranscript is what an agent said, oldest first.
+// TranscriptBatch is what an agent said, oldest first.
 type TranscriptBatch struct {
 	Messages   []AgentMessage
-	Next       string   // the place to go on from
+	Next       Offset   // to go on from
 	WatchFiles []string // files: as long as none of them changes, there is nothing new
 	Turn       Turn     // whether a turn runs, as of Next
 }
@@ -35,8 +28,8 @@ type TranscriptBatch struct {
 type TranscriptRequest struct {
 	Ref    Ref
 	ID     string    // the session that is meant; empty: whichever has the ref now
-	Offset string    // [TranscriptBatch.Next] of the last time; empty: from Since on
-	Since  time.Time // counts without a place
+	Offset Offset    // [TranscriptBatch.Next] of the last time; empty: from Since on
+	Since  time.Time // counts without an offset
 }
 
 // ReadTranscript reads what the agent of a session said, also in a run that has ended. [errors.ErrUnsupported] when its harness
@@ -53,20 +46,20 @@ func (c *Core) ReadTranscript(ctx context.Context, q TranscriptRequest) (Transcr
 	if err != nil {
 		return TranscriptBatch{}, &Refusal{Cause: ErrRefused, What: err.Error()}
 	}
-	teller, ok := h.(TranscriptReader)
-	if !ok {
+	read := h.Capabilities().ReadTranscript
+	if read == nil {
 		return TranscriptBatch{}, fmt.Errorf("the answers of %s: %w", h.Name(), errors.ErrUnsupported)
 	}
-	talk := rec.AgentConversation()
-	talk.IsIdle = func(ctx context.Context) (bool, error) { return c.isIdle(ctx, rec) }
+	conv := rec.AgentConversation()
+	conv.IsIdle = func(ctx context.Context) (bool, error) { return c.isIdle(ctx, rec) }
 	if q.Offset == "" {
-		talk.Started = q.Since
+		conv.Started = q.Since
 	}
-	told, err := teller.ReadTranscript(ctx, talk, q.Offset)
+	batch, err := read(ctx, conv, q.Offset)
 	if err != nil {
 		return TranscriptBatch{}, fmt.Errorf("read what %s said: %w", q.Ref, err)
 	}
-	return told, nil
+	return batch, nil
 }
 
 // isIdle reports whether the screen of a session waits for text, or its agent has ended.

@@ -3,9 +3,6 @@ package threads
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +10,7 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/threads/chat"
+	"the-loop/threads/outbox"
 )
 
 // AnnounceRequest asks for a session to be announced, and for its announcement to show what is true.
@@ -101,7 +99,7 @@ func (m *Manager) postRoot(ctx context.Context, t *thread, a AnnounceRequest) er
 	ts, err := m.postWithFallback(ctx, p)
 	switch {
 	case err == nil:
-		t.call(ctx, func(ctx context.Context) { t.bindRoot(ctx, ts, fingerprint(a.Post)) })
+		t.call(ctx, func(ctx context.Context) { t.bindRoot(ctx, ts, outbox.Fingerprint(a.Post)) })
 		return nil
 	case !errors.Is(err, chat.ErrOutcomeUnknown) && ctx.Err() == nil:
 		t.call(ctx, func(context.Context) { t.b.Announcement.Tried = false; t.saveBestEffort() })
@@ -132,7 +130,7 @@ func (m *Manager) updateWithFallback(ctx context.Context, ts string, p chat.Post
 
 // refreshAnnouncement edits an announcement that no longer shows what is true.
 func (m *Manager) refreshAnnouncement(ctx context.Context, t *thread, b Binding, p chat.Post) error {
-	shows := fingerprint(p)
+	shows := outbox.Fingerprint(p)
 	if b.Announcement.Shown == shows {
 		return nil
 	}
@@ -204,7 +202,7 @@ func (m *Manager) Unbind(ctx context.Context, id string) error {
 	}
 	err, ok := call(ctx, t, func(ctx context.Context) error {
 		t.closeTurnMessage()
-		m.outbox.removeSession(t.sessionID)
+		m.outbox.RemoveSession(t.sessionID)
 		if t.b.Root != "" {
 			t.postEnded()
 		}
@@ -221,8 +219,8 @@ func (m *Manager) Unbind(ctx context.Context, id string) error {
 
 // postEnded says that the session is gone.
 func (t *thread) postEnded() {
-	l := &OutboxMessage{Post: t.newPost(endedText(t.ref)+" What is written here goes nowhere.", t.sessionID+".ended"), Since: t.m.o.Now(), Final: true}
-	_ = t.m.outbox.put(l) // it was logged, and nothing depends on it
+	l := &outbox.Message{Post: t.newPost(endedText(t.ref)+" What is written here goes nowhere.", t.sessionID+".ended"), Since: t.m.o.Now(), Final: true}
+	_ = t.m.outbox.Put(l) // it was logged, and nothing depends on it
 }
 
 func endedText(ref sessions.Ref) string {
@@ -245,12 +243,4 @@ func (m *Manager) Sessions() map[string]sessions.Ref {
 func (m *Manager) IsBound(id string) bool {
 	t := m.threadOf(id)
 	return t != nil && t.threadID().Root != ""
-}
-
-// fingerprint is a short sum of what a message shows.
-func fingerprint(p chat.Post) string {
-	p.Channel, p.Root, p.Nonce, p.Session = "", "", "", ""
-	data, _ := json.Marshal(p) // a struct of strings always encodes
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
 }

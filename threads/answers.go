@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/chat"
+	"the-loop/threads/outbox"
 )
 
 // Answers says which texts of an agent are posted in its thread.
@@ -98,7 +100,7 @@ func (m *Manager) relayTranscript(ctx context.Context, t *thread) (watch []strin
 	case q == nil:
 		return nil, nil
 	}
-	if n := m.outbox.pendingOfSession(t.sessionID); n >= maxUnposted {
+	if n := m.outbox.LenOfSession(t.sessionID); n >= maxUnposted {
 		return nil, fmt.Errorf("%d messages of the session wait to be posted; what else it says is read when they are", n)
 	}
 	told, err := m.o.Agent.ReadTranscript(ctx, *q)
@@ -135,27 +137,27 @@ func (t *thread) transcriptRequest() *sessions.TranscriptRequest {
 	return &sessions.TranscriptRequest{Ref: t.ref, ID: t.sessionID, Offset: t.b.TranscriptOffset, Since: t.b.TranscriptSince}
 }
 
-// relayBatch puts what the agent said after place into the outbox, and then stores how far that is. After a crash in between the
+// relayBatch puts what the agent said since an offset into the outbox, and then stores how far that is. After a crash in between the
 // same texts come again: they are looked for before they are posted.
-func (t *thread) relayBatch(place string, told sessions.TranscriptBatch) error {
-	if t.unbound || t.b.Root == "" || t.b.TranscriptOffset != place {
+func (t *thread) relayBatch(since sessions.Offset, told sessions.TranscriptBatch) error {
+	if t.unbound || t.b.Root == "" || t.b.TranscriptOffset != since {
 		return nil
 	}
-	t.onTurn(told.Turn, told.Next != place)
+	t.onTurn(told.Turn, told.Next != since)
 	for _, said := range told.Messages {
 		if err := t.postAnswer(said); err != nil {
 			t.transcriptSynced = false
 			return fmt.Errorf("keep what the agent said: %w", err)
 		}
 	}
-	if told.Next == place {
+	if told.Next == since {
 		t.transcriptSynced = true
 		return nil
 	}
 	t.b.TranscriptOffset = told.Next
 	err := t.save()
 	if t.transcriptSynced = err == nil; !t.transcriptSynced {
-		t.b.TranscriptOffset = place
+		t.b.TranscriptOffset = since
 		return fmt.Errorf("store how far the agent was listened to: %w", err)
 	}
 	return nil
@@ -170,24 +172,24 @@ func (t *thread) postAnswer(said sessions.AgentMessage) error {
 	nonce := t.sessionID + "." + hex.EncodeToString(sum[:12]) + "."
 	r := t.m.renderAnswer(t.ref, said)
 	for i, text := range r.Texts {
-		l := &OutboxMessage{Post: t.newPost(text, nonce+strconv.Itoa(i)), Since: said.At, MaybePosted: !t.transcriptSynced}
-		if err := t.m.outbox.put(l); err != nil {
+		l := &outbox.Message{Post: t.newPost(text, nonce+strconv.Itoa(i)), Since: said.At, MaybePosted: !t.transcriptSynced}
+		if err := t.m.outbox.Put(l); err != nil {
 			return err
 		}
 	}
 	if r.FullText == nil {
 		return nil
 	}
-	l := &OutboxMessage{Post: t.newPost(r.FullText.Text, nonce+"whole"), Since: said.At, MaybePosted: !t.transcriptSynced}
-	if err := t.m.outbox.attachFullText(l, *r.FullText, t.m.o.Settings().MaxFile); err != nil {
+	l := &outbox.Message{Post: t.newPost(r.FullText.Text, nonce+"whole"), Since: said.At, MaybePosted: !t.transcriptSynced}
+	if err := t.m.outbox.AttachText(l, outbox.TextFile{Name: r.FullText.Name, Content: r.FullText.Content, Fallback: r.FullText.Fallback}, t.m.o.Settings().MaxFile); err != nil {
 		return err
 	}
-	return t.m.outbox.put(l)
+	return t.m.outbox.Put(l)
 }
 
 func (m *Manager) renderAnswer(ref sessions.Ref, said sessions.AgentMessage) Rendering {
 	if m.o.RenderAnswer == nil {
-		return Rendering{Texts: []string{escape(said.Text)}}
+		return Rendering{Texts: []string{chat.Escape(said.Text)}}
 	}
 	return m.o.RenderAnswer(ref, said)
 }

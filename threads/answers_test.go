@@ -324,7 +324,7 @@ func TestTheOutboxIsBoundedAndNothingThatAnAgentSaysIsLost(t *testing.T) {
 				t.Fatalf("answer %d: %v", i, err)
 			}
 		}
-		if n := w.m.outbox.pendingOfSession(sid); n != maxUnposted {
+		if n := w.m.outbox.LenOfSession(sid); n != maxUnposted {
 			t.Errorf("%d messages wait", n)
 		}
 		w.slack.setErr(nil)

@@ -14,6 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"the-loop/sessions"
+	"the-loop/threads/permission"
 )
 
 // Binding is what is stored of one thread: whose it is, and how far it is settled. It holds no text of anybody, but for what
@@ -29,20 +30,20 @@ type Binding struct {
 	LastActive       time.Time    `json:"active"`           // when somebody last spoke in it
 	LastNotification string       `json:"told,omitempty"`   // the name of what the thread was told last, see [Notification]
 
-	TranscriptOffset string    `json:"heard,omitempty"`     // how far the agent was listened to, see [sessions.Told]
-	TranscriptSince  time.Time `json:"heardSince,omitzero"` // when there is no such place yet: what was said before is not posted
-	ReportOffset     string    `json:"noted,omitempty"`     // how far its reports were read, see [sessions.Noted]
-	ReportsSince     time.Time `json:"notedSince,omitzero"` // when there is no such place yet
+	TranscriptOffset sessions.Offset `json:"heard,omitempty"`     // how far the transcript was read, see [sessions.TranscriptBatch]
+	TranscriptSince  time.Time       `json:"heardSince,omitzero"` // where there is no offset yet: what was said before is not posted
+	ReportOffset     sessions.Offset `json:"noted,omitempty"`     // how far the reports were read, see [sessions.ReportBatch]
+	ReportsSince     time.Time       `json:"notedSince,omitzero"` // where there is no offset yet
 
 	TurnRunning bool        `json:"busy,omitempty"` // a turn ran at that place
 	TurnMessage TurnMessage `json:"working,omitzero"`
 
-	Replies            map[string]Entry             `json:"replies,omitempty"`   // by ts: what is open, and the newest of what is not
-	Traces             map[string]Trace             `json:"done,omitempty"`      // by ts, all after Cursor: nothing is left to do
-	ResendPrompts      map[string]ResendPrompt      `json:"questions,omitempty"` // by token
-	PermissionRequests map[string]PermissionRequest `json:"asks,omitempty"`      // by the token of their buttons
-	Waiting            *WaitState                   `json:"waiting,omitempty"`   // the agent waits for its operator
-	LastUser           string                       `json:"speaker,omitempty"`   // member id of who spoke last, and was let in
+	Replies            map[string]Entry        `json:"replies,omitempty"`   // by ts: what is open, and the newest of what is not
+	Traces             map[string]Trace        `json:"done,omitempty"`      // by ts, all after Cursor: nothing is left to do
+	ResendPrompts      map[string]ResendPrompt `json:"questions,omitempty"` // by token
+	PermissionRequests permission.Requests     `json:"asks,omitempty"`      // by the value of their buttons
+	Waiting            *WaitState              `json:"waiting,omitempty"`   // the agent waits for its operator
+	LastUser           string                  `json:"speaker,omitempty"`   // member id of who spoke last, and was let in
 }
 
 // bindingVersion is the version that this program writes. It reads the earlier ones too: what they do not have is empty.
@@ -201,11 +202,11 @@ func (s bindings) read(id string) (Binding, error) {
 
 func (s bindings) save(b Binding) error {
 	b.Version = bindingVersion
-	return s.storage.save(s.path(b.ID), b)
+	return s.storage.Save(s.path(b.ID), b)
 }
 
 func (s bindings) remove(id string) error {
-	s.storage.forget(s.path(id))
+	s.storage.Forget(s.path(id))
 	err := os.Remove(s.path(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -107,7 +107,7 @@ func (m *Manager) ChannelMoved(from, to, ts string) {
 			t.requireRead(ctx)
 		})
 	}
-	wake(m.outbox.wakeup)
+	m.outbox.Wake()
 }
 
 // relocate changes under which channel a thread is found.

@@ -797,13 +797,13 @@ func (a *fakeAgent) readTranscript(l *managerRun, q sessions.TranscriptRequest) 
 	var t sessions.TranscriptBatch
 	from := 0
 	if q.Offset != "" {
-		from, _ = strconv.Atoi(q.Offset)
+		from, _ = strconv.Atoi(string(q.Offset))
 	}
 	for _, s := range a.messages[from:] {
 		if q.Offset != "" || !s.At.Before(q.Since) {
 			t.Messages = append(t.Messages, s)
 		}
 	}
-	t.Next, t.Turn = strconv.Itoa(len(a.messages)), a.turn
+	t.Next, t.Turn = sessions.Offset(strconv.Itoa(len(a.messages))), a.turn
 	return t, nil
 }

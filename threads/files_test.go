@@ -21,7 +21,9 @@ func (w *env) replyWithFiles(text string, files ...chat.File) string {
 	return ts
 }
 
-func (w *env) inboxPath(ts, name string) string { return filepath.Join(w.cwd, inboxName, ts, name) }
+func (w *env) inboxPath(ts, name string) string {
+	return filepath.Join(w.cwd, ".the-loop-inbox", ts, name)
+}
 
 func (w *env) wantFile(path, content string) {
 	w.t.Helper()
@@ -35,7 +37,7 @@ func TestTheTextNamesTheFilesThatCameWithIt(t *testing.T) {
 		ts := w.replyWithFiles("look", chat.File{ID: "one", Name: "a.txt"}, chat.File{ID: "two", Name: "../a.txt"},
 			chat.File{ID: "three", Name: "plan\n!x", Elsewhere: true, Link: "https://drive.example/x"}, chat.File{ID: "four", Name: "big", Size: 2 << 20})
 		w.wantTyped("look\nAttached file: " + w.inboxPath(ts, "a.txt") + "\nAttached file: " + w.inboxPath(ts, "a-2.txt") +
-			"\nAttached link: plan__x https://drive.example/x\nAttached, but not here: big (it is larger than 1 MB)")
+			"\nAttached link: plan__x https://drive.example/x\nAttachment big could not be downloaded: it is larger than 1 MB")
 		w.wantFile(w.inboxPath(ts, "a.txt"), "one")
 		w.wantFile(w.inboxPath(ts, "a-2.txt"), "two")
 		w.wantPosts("did not get the file `big`: it is larger than 1 MB")
@@ -60,7 +62,7 @@ func TestTheThreadIsToldWhatTheAgentDoesNotGet(t *testing.T) {
 		w.wantPosts("The agent did not get all of this message, I cannot read: a part of the kind “x”, a &lt;b&gt;, c, d, e and 1 more. Write it as text.",
 			"Write it as text.\nThe agent did not get the file `big`: it is larger than 1 MB.")
 		w.wantTyped("look\n[not readable here: a part of the kind “x”]",
-			"look\n[not readable here: a part of the kind “x”]\nAttached, but not here: big (it is larger than 1 MB)")
+			"look\n[not readable here: a part of the kind “x”]\nAttachment big could not be downloaded: it is larger than 1 MB")
 	})
 }
 
@@ -68,7 +70,7 @@ func TestTheThreadIsToldWhatTheAgentDoesNotGet(t *testing.T) {
 func TestAFileIsCutOffAtTheLimit(t *testing.T) {
 	withEnv(t, func(w *env) {
 		ts := w.replyWithFiles("look", chat.File{ID: strings.Repeat("x", 1<<20+1), Name: "a.txt", Size: 5})
-		w.wantTyped("look\nAttached, but not here: a.txt (it is larger than 1 MB)")
+		w.wantTyped("look\nAttachment a.txt could not be downloaded: it is larger than 1 MB")
 		if left, _ := os.ReadDir(filepath.Dir(w.inboxPath(ts, "a.txt"))); len(left) != 0 {
 			t.Errorf("left %v", left)
 		}
@@ -104,7 +106,7 @@ func TestAFileIsNotWaitedForWithoutEnd(t *testing.T) {
 		w.advance(4 * time.Minute)
 		w.wantTyped()
 		w.advance(2 * time.Minute)
-		w.wantTyped("look\nAttached, but not here: a (it could not be fetched: no route)")
+		w.wantTyped("look\nAttachment a could not be downloaded: it could not be fetched: no route")
 		w.wantPosts("did not get the file `a`: it could not be fetched: no route")
 	})
 }
@@ -134,7 +136,7 @@ func TestFilesAreFetchedOnceForAReplyThatIsHeld(t *testing.T) {
 		w.wantTyped()
 		w.locked(func() { open = true })
 		w.advance(2 * time.Second)
-		w.wantTyped("look\nAttached file: " + w.inboxPath(ts, "a") + "\nAttached, but not here: gone (it is no longer in Slack)")
+		w.wantTyped("look\nAttached file: " + w.inboxPath(ts, "a") + "\nAttachment gone could not be downloaded: it is no longer in Slack")
 		if fetched != 2 || len(texts) != 1 {
 			t.Errorf("fetched %d times, for %d texts", fetched, len(texts))
 		}

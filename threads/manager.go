@@ -14,7 +14,9 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/attachments"
 	"the-loop/threads/chat"
+	"the-loop/threads/outbox"
 )
 
 // Agent is what a thread asks of the core.
@@ -108,7 +110,8 @@ type Manager struct {
 	o            Options
 	storage      *storage
 	store        bindings
-	outbox       *outbox
+	outbox       *outbox.Outbox
+	downloader   *attachments.Downloader
 	channelMoves *channelMoves
 	receipts     *receipts
 	reader       *threadReader
@@ -164,10 +167,13 @@ func New(o Options) (*Manager, error) {
 		m.index(newThread(m, b))
 	}
 	m.receipts, m.reader, m.statusLoop = newReceipts(m), newThreadReader(m), newStatusLoop(m)
-	if m.outbox, err = newOutbox(m, filepath.Join(o.Root, "outbox")); err != nil {
+	m.downloader = &attachments.Downloader{Fetcher: o.Fetcher, MaxSize: func() int64 { return o.Settings().MaxFile }, Now: o.Now, Log: o.Log}
+	m.outbox, err = outbox.New(outbox.Options{Dir: filepath.Join(o.Root, "outbox"), Chat: m.chat(), Uploader: o.FileUploader, Disk: disk, Observer: postObserver{m},
+		CurrentChannel: m.channelMoves.current, IsSecret: o.IsSecret, Start: m.start, ChatTime: m.slackTime, Now: o.Now, Log: o.Log})
+	if err != nil {
 		return nil, err
 	}
-	m.outbox.prune(m.mayExist)
+	m.outbox.Prune(m.mayExist)
 	return m, nil
 }
 
@@ -185,7 +191,7 @@ func (m *Manager) Run(ctx context.Context) {
 	}
 	loops, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	for _, loop := range []func(context.Context){m.receipts.run, m.reader.run, m.outbox.run, m.statusLoop.run, m.retryStores} {
+	for _, loop := range []func(context.Context){m.receipts.run, m.reader.run, m.outbox.Run, m.statusLoop.run, m.retryStores} {
 		wg.Go(func() { loop(loops) })
 	}
 	<-ctx.Done()
@@ -415,12 +421,12 @@ func (m *Manager) CatchUp(channel, root string) {
 // ChannelOpened has everything tried at once that was put off because the channel took nothing.
 func (m *Manager) ChannelOpened(channel string) {
 	m.receipts.retryChannel(channel)
-	m.outbox.retryChannel(channel)
+	m.outbox.RetryChannel(channel)
 	m.statusLoop.retryChannel(channel)
 }
 
 // PendingPosts is how many messages wait to be posted in a channel.
-func (m *Manager) PendingPosts(channel string) int { return m.outbox.pendingInChannel(channel) }
+func (m *Manager) PendingPosts(channel string) int { return m.outbox.LenOfChannel(channel) }
 
 // UnreadableBindings are the files of bindings that could not be used.
 func (m *Manager) UnreadableBindings() []*sessions.UnreadableError { return m.unreadable }
@@ -439,7 +445,7 @@ func (m *Manager) Status() Status {
 	m.mu.Lock()
 	bound := len(m.byThread)
 	m.mu.Unlock()
-	return Status{Bound: bound, Unread: m.reader.pendingCount(), Unposted: m.outbox.pendingCount(), Unstored: m.storage.problem()}
+	return Status{Bound: bound, Unread: m.reader.pendingCount(), Unposted: m.outbox.Len(), Unstored: m.storage.problem()}
 }
 
 func (m *Manager) emitDropped(ctx context.Context, id string, ref sessions.Ref, r chat.Reply, reason string) {

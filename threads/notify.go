@@ -6,6 +6,7 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/threads/chat"
+	"the-loop/threads/outbox"
 )
 
 // Notification is something that a session's thread is told.
@@ -39,7 +40,7 @@ func (t *thread) notify(what Notification) bool {
 		p.Nonce = t.sessionID + "." + what.Once
 	}
 	p.Buttons = what.Buttons
-	t.m.outbox.add(p, what.Once != "")
+	t.m.outbox.Add(p, what.Once != "")
 	if what.Once != "" {
 		t.b.LastNotification = what.Once
 		t.saveBestEffort()
@@ -99,5 +100,5 @@ func (m *Manager) AnnouncementMatches(ctx context.Context, id string, p chat.Pos
 		return false
 	}
 	b, ok := t.snapshot(ctx)
-	return ok && b.Root != "" && b.Announcement.Shown == fingerprint(p)
+	return ok && b.Root != "" && b.Announcement.Shown == outbox.Fingerprint(p)
 }

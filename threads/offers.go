@@ -139,7 +139,7 @@ func (t *thread) closePrompt(name, choice string) {
 	q := t.b.ResendPrompts[name]
 	q.Choice, q.At = choice, t.m.now()
 	t.b.ResendPrompts[name] = q
-	t.m.outbox.update(t.promptPost(name, q), q.TS)
+	t.m.outbox.Update(t.promptPost(name, q), q.TS)
 }
 
 // closeEmptyPrompts settles the questions about a reply that was deleted, where they are about no other.

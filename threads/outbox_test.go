@@ -21,7 +21,7 @@ func (w *env) outboxSizes() (memory, disk int) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	return w.m.outbox.pendingCount(), len(files)
+	return w.m.outbox.Len(), len(files)
 }
 
 func (w *env) wantOutbox(n int) {

@@ -66,8 +66,8 @@ func (a fakeAPIWithHooks) ReadReports(ctx context.Context, q sessions.ReportsReq
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var asks, answered int
-	_, _ = fmt.Sscanf(q.Offset, "%d.%d", &asks, &answered)
-	return sessions.ReportBatch{PermissionRequests: h.asks[asks:], Answered: h.answered[answered:], Next: fmt.Sprintf("%d.%d", len(h.asks), len(h.answered))}, nil
+	_, _ = fmt.Sscanf(string(q.Offset), "%d.%d", &asks, &answered)
+	return sessions.ReportBatch{PermissionRequests: h.asks[asks:], Answered: h.answered[answered:], Next: sessions.Offset(fmt.Sprintf("%d.%d", len(h.asks), len(h.answered)))}, nil
 }
 
 func (a fakeAPIWithHooks) WaitResolved(ctx context.Context, q sessions.WaitResolvedRequest) error {
@@ -313,16 +313,19 @@ func TestWhatWasOverBeforeItWasReadIsNotAsked(t *testing.T) {
 	})
 }
 
+// keptPermissions is how many requests that ended are remembered.
+const keptPermissions = 50
+
 func TestOldQuestionsAreForgotten(t *testing.T) {
 	withHooks(t, func(w *env) {
-		for i := range maxEndedPermissions + 10 {
+		for i := range keptPermissions + 10 {
 			token := fmt.Sprintf("T%03d.", i)
 			w.requestPermission(token)
 			w.hooks.end(token)
 			w.advance(5 * time.Second)
 		}
 		b, ok := w.m.threadOf(sid).snapshot(context.Background())
-		if !ok || len(b.PermissionRequests) != maxEndedPermissions {
+		if !ok || len(b.PermissionRequests) != keptPermissions {
 			t.Errorf("%d questions are kept", len(b.PermissionRequests))
 		}
 		for _, a := range b.PermissionRequests {

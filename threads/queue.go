@@ -4,22 +4,23 @@ import (
 	"slices"
 	"time"
 
+	"the-loop/threads/attachments"
 	"the-loop/threads/chat"
 )
 
 // item is a reply that waits.
 type item struct {
 	reply        chat.Reply
-	live         bool        // heard as an event, not found by reading
-	arrivedAt    time.Time   // when it was heard or found, with the monotonic clock: it has waited since
-	approved     bool        // somebody chose to have it typed: its age is not asked
-	raw          bool        // a command of the agent's own
-	logged       bool        // it passed authorization once, and the event log has it
-	held         bool        // the pane did not take it; it is tried again
-	heldSince    time.Time   // since when it is held
-	version      int         // counts edits while it waits
-	newerVersion *chat.Reply // a later version that came while this one was on its way
-	download     *download   // of the reply's files; the attempt that is under way has it
+	live         bool                  // heard as an event, not found by reading
+	arrivedAt    time.Time             // when it was heard or found, with the monotonic clock: it has waited since
+	approved     bool                  // somebody chose to have it typed: its age is not asked
+	raw          bool                  // a command of the agent's own
+	logged       bool                  // it passed authorization once, and the event log has it
+	held         bool                  // the pane did not take it; it is tried again
+	heldSince    time.Time             // since when it is held
+	version      int                   // counts edits while it waits
+	newerVersion *chat.Reply           // a later version that came while this one was on its way
+	download     *attachments.Progress // of the reply's files; used by the attempt that is under way
 }
 
 // queue holds the replies of one thread that wait, in the order of their ts.

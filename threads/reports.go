@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"the-loop/sessions"
+	"the-loop/threads/outbox"
 )
 
 // Noter is what a thread asks of the core about what agents report.
@@ -53,23 +54,23 @@ func (t *thread) reportsRequest() *sessions.ReportsRequest {
 	return &sessions.ReportsRequest{Ref: t.ref, ID: t.sessionID, Offset: t.b.ReportOffset, Since: t.b.ReportsSince}
 }
 
-// applyReports takes up what was reported after place, and stores how far that is in the same write. What is put into the outbox
+// applyReports takes up what was reported since an offset, and stores how far that is in the same write. What is put into the outbox
 // here comes again after a crash: it is looked for before it is posted.
-func (t *thread) applyReports(ctx context.Context, place string, noted sessions.ReportBatch, files []*OutboxMessage) error {
-	if t.unbound || t.b.Root == "" || t.b.ReportOffset != place {
+func (t *thread) applyReports(ctx context.Context, since sessions.Offset, noted sessions.ReportBatch, files []*outbox.Message) error {
+	if t.unbound || t.b.Root == "" || t.b.ReportOffset != since {
 		return nil
 	}
 	if err := t.queueReportedFiles(files); err != nil {
 		return err
 	}
-	if t.reportsSynced = noted.Next == place; t.reportsSynced {
+	if t.reportsSynced = noted.Next == since; t.reportsSynced {
 		return nil
 	}
 	fresh := t.addPermissions(noted)
 	t.b.ReportOffset = noted.Next
 	err := t.save()
 	if t.reportsSynced = err == nil; !t.reportsSynced {
-		t.b.ReportOffset = place
+		t.b.ReportOffset = since
 		for _, name := range fresh {
 			delete(t.b.PermissionRequests, name)
 		}

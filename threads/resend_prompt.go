@@ -14,7 +14,7 @@ func (t *thread) prompt(q ResendPrompt) {
 	t.b.ResendPrompts[name] = q
 	t.expirePrompts()
 	t.saveBestEffort()
-	t.m.outbox.add(t.promptPost(name, q), false)
+	t.m.outbox.Add(t.promptPost(name, q), false)
 }
 
 // promptPost is the message that asks, or that says how it was answered.
@@ -47,20 +47,14 @@ func (t *thread) describeReplies(replies []string) string {
 	if len(replies) == 0 {
 		return "a reply"
 	}
-	first := fmt.Sprintf("from %s", dateText(replies[0]))
+	first := fmt.Sprintf("from %s", chat.DateText(replies[0]))
 	if len(replies) == 1 {
 		if user := t.b.Replies[replies[0]].User; user != "" {
 			return fmt.Sprintf("the reply of <@%s> %s", user, first)
 		}
 		return "the reply " + first
 	}
-	return fmt.Sprintf("%d replies %s to %s", len(replies), first, dateText(replies[len(replies)-1]))
-}
-
-// dateText is a time that each reader sees in his own time zone.
-func dateText(ts string) string {
-	at := chat.TSTime(ts)
-	return fmt.Sprintf("<!date^%d^{date_short_pretty} {time_secs}|%s>", at.Unix(), at.UTC().Format("2006-01-02 15:04:05 UTC"))
+	return fmt.Sprintf("%d replies %s to %s", len(replies), first, chat.DateText(replies[len(replies)-1]))
 }
 
 func choiceText(q ResendPrompt) string {
@@ -73,7 +67,7 @@ func choiceText(q ResendPrompt) string {
 	case chat.ActionSend:
 		did = "Sent"
 	}
-	return fmt.Sprintf("%s by <@%s> at %s.", did, q.By, dateText(chat.TimeTS(q.At)))
+	return fmt.Sprintf("%s by <@%s> at %s.", did, q.By, chat.DateText(chat.TimeTS(q.At)))
 }
 
 // resend settles a question by a click, once, and returns what is true for the one who clicked.
@@ -98,7 +92,7 @@ func (t *thread) resend(ctx context.Context, d ResendChoice) string {
 	if err := t.save(); err != nil {
 		t.m.o.Log.Error("could not store a decision", "ref", t.ref, "err", err)
 	}
-	t.m.outbox.update(t.promptPost(d.Token, q), q.TS)
+	t.m.outbox.Update(t.promptPost(d.Token, q), q.TS)
 	for _, ts := range again {
 		t.requeueChosen(ts)
 	}
@@ -123,9 +117,4 @@ func (t *thread) applyChoice(q ResendPrompt) (again []string) {
 		t.setEntry(ts, e)
 	}
 	return again
-}
-
-// escape makes text safe in a message of Slack, where only these three characters mean something.
-func escape(text string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(text)
 }

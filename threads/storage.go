@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"sync"
 	"syscall"
 	"time"
+
+	"the-loop/threads/chat"
 )
 
 // storeRetry is how often it is tried again to store what could not be.
@@ -28,8 +31,8 @@ func newStorage(log *slog.Logger) *storage {
 	return &storage{write: writeJSON, log: log, wakeup: make(chan struct{}, 1), behind: map[string]error{}}
 }
 
-// save writes a file. That it fails is logged once.
-func (s *storage) save(path string, v any) error {
+// Save writes a file. That it fails is logged once.
+func (s *storage) Save(path string, v any) error {
 	if s == nil {
 		return writeJSON(path, v)
 	}
@@ -50,8 +53,8 @@ func (s *storage) save(path string, v any) error {
 	return err
 }
 
-// forget takes that a file is not wanted any more.
-func (s *storage) forget(path string) {
+// Forget says that a file is not wanted any more.
+func (s *storage) Forget(path string) {
 	if s == nil {
 		return
 	}
@@ -60,8 +63,8 @@ func (s *storage) forget(path string) {
 	delete(s.behind, path)
 }
 
-// isBehind reports whether a file is not as it should be.
-func (s *storage) isBehind(path string) bool {
+// IsBehind reports whether a file is not as it should be.
+func (s *storage) IsBehind(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.behind[path] != nil
@@ -93,9 +96,9 @@ func (m *Manager) retryStores(ctx context.Context) {
 				return
 			case <-tick.C:
 			}
-			m.outbox.retryWrites()
+			m.outbox.RetryWrites()
 			for _, t := range m.threads() {
-				if m.storage.isBehind(m.store.path(t.sessionID)) {
+				if m.storage.IsBehind(m.store.path(t.sessionID)) {
 					t.call(ctx, func(context.Context) { t.saveBestEffort() })
 				}
 			}
@@ -106,7 +109,7 @@ func (m *Manager) retryStores(ctx context.Context) {
 // unstoredText is why nothing is typed while it cannot be stored what is.
 func unstoredText(err error) string {
 	return fmt.Sprintf("the bot's disk takes nothing (%s), and nothing is typed that could not be accounted for. "+
-		"Make room on it; everything goes on by itself then.", escape(cause(err)))
+		"Make room on it; everything goes on by itself then.", chat.Escape(cause(err)))
 }
 
 // cause is the system's word for an error, without the path of a file.
@@ -115,7 +118,11 @@ func cause(err error) string {
 	if errors.As(err, &no) {
 		return no.Error()
 	}
-	return withoutPath(err)
+	var named *fs.PathError
+	if errors.As(err, &named) {
+		err = named.Err
+	}
+	return err.Error()
 }
 
 // isDiskFull reports whether a full disk is what failed: it passes when somebody makes room.

@@ -3,7 +3,6 @@ package threads
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"path/filepath"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"the-loop/sessions"
-	"the-loop/threads/chat"
 )
 
 // A full disk: replies wait, with a receipt and one message in the thread that says so, and none of that needs the disk. When
@@ -129,26 +127,10 @@ type sessionError struct{ error }
 
 func (e *sessionError) Unwrap() error { return e.error }
 
-// A file of a reply for which there is no room in the session's folder is not given up.
-func TestAFileWaitsForRoom(t *testing.T) {
-	in := inbox{dir: t.TempDir(), ts: "1.000000"}
-	err := in.store("a.txt", 0, func(io.Writer) error { return &sessionError{syscall.ENOSPC} })
-	var final *chat.FileError
-	if errors.As(err, &final) || !isDiskFull(err) {
-		t.Errorf("keep: %v", err)
-	}
-	if err := in.diskError(syscall.EACCES); !errors.As(err, &final) {
-		t.Errorf("another failure of the disk: %v", err)
-	}
-	if err := in.diskError(syscall.ENOSPC); errors.As(err, &final) || !isDiskFull(err) {
-		t.Errorf("a full disk: %v", err)
-	}
-}
-
 func TestTheReasonNamesNoPath(t *testing.T) {
 	t.Parallel()
 	s := newStorage(slog.New(slog.DiscardHandler))
-	err := s.save(filepath.Join(t.TempDir(), strings.Repeat("x", 300)), 1)
+	err := s.Save(filepath.Join(t.TempDir(), strings.Repeat("x", 300)), 1)
 	if err == nil || s.problem() != syscall.ENAMETOOLONG.Error() {
 		t.Errorf("%v: %q", err, s.problem())
 	}

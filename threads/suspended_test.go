@@ -55,7 +55,7 @@ func TestWhoWasOnTheLastValidListIsAnsweredWhileTheConfigurationIsNotValid(t *te
 		w.reply("@bot status")
 		w.advance(5 * time.Second)
 		w.wantReceipt(ts, "eyes")
-		w.wantPosts("configuration is not valid")
+		w.wantPosts("configuration is invalid")
 		w.locked(func() { w.configInvalid = false })
 		w.advance(5 * time.Second)
 		w.wantTyped("wait for it")

@@ -14,7 +14,9 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/attachments"
 	"the-loop/threads/chat"
+	"the-loop/threads/permission"
 )
 
 // thread owns one bound thread. Everything that concerns it runs, one after the other, in one goroutine that lives only
@@ -49,8 +51,7 @@ type thread struct {
 
 	reactionsFull map[string]bool // replies on which there is no room for another reaction
 
-	decidingPermissions map[string]bool // questions of the agent's that somebody's decision is on its way to
-	waitReminder        *time.Timer     // when the agent will have waited long
+	waitReminder *time.Timer // when the agent will have waited long
 }
 
 func newThread(m *Manager, b Binding) *thread {
@@ -64,9 +65,9 @@ func newThread(m *Manager, b Binding) *thread {
 		b.ResendPrompts = map[string]ResendPrompt{}
 	}
 	if b.PermissionRequests == nil {
-		b.PermissionRequests = map[string]PermissionRequest{}
+		b.PermissionRequests = permission.Requests{}
 	}
-	return &thread{m: m, sessionID: b.ID, ref: b.Ref, b: b, reactionsFull: map[string]bool{}, decidingPermissions: map[string]bool{}, currentID: chat.ThreadID{Channel: b.Channel, Root: b.Root}}
+	return &thread{m: m, sessionID: b.ID, ref: b.Ref, b: b, reactionsFull: map[string]bool{}, currentID: chat.ThreadID{Channel: b.Channel, Root: b.Root}}
 }
 
 // do has f run by the thread's goroutine. It never blocks.
@@ -239,7 +240,7 @@ func (t *thread) settleWithNotification(ts string, o Outcome, m Mark, text strin
 func (t *thread) postNotification(ts string, maybePosted bool) {
 	e := t.b.Replies[ts]
 	sum := sha256.Sum256([]byte(e.Notification)) // a reply may have more than one thing told of it
-	t.m.outbox.add(t.newPost(e.Notification, t.sessionID+"."+ts+"."+hex.EncodeToString(sum[:6])), maybePosted)
+	t.m.outbox.Add(t.newPost(e.Notification, t.sessionID+"."+ts+"."+hex.EncodeToString(sum[:6])), maybePosted)
 	e.Notification = ""
 	t.b.Replies[ts] = e
 }
@@ -250,7 +251,7 @@ func (t *thread) newPost(text, nonce string) chat.Post {
 }
 
 // post tells the thread something that nothing depends on.
-func (t *thread) post(text string) { t.m.outbox.add(t.newPost(text, rand.Text()), false) }
+func (t *thread) post(text string) { t.m.outbox.Add(t.newPost(text, rand.Text()), false) }
 
 // setEntry changes an entry and has its receipt shown.
 func (t *thread) setEntry(ts string, e Entry) {
@@ -306,7 +307,7 @@ func (t *thread) sendNext(ctx context.Context) {
 	}
 	t.current = it
 	if it.download == nil {
-		it.download = newDownload()
+		it.download = attachments.NewProgress()
 	}
 	a := attempt{it: it, reply: it.reply, raw: it.raw, version: it.version}
 	if !t.m.start(func(ctx context.Context) {
@@ -360,7 +361,7 @@ func (t *thread) send(ctx context.Context, a attempt) result {
 	case a.raw && a.reply.Command != nil:
 		text = a.reply.Command.Rest
 	case len(content.Files) > 0:
-		if text, a.undeliveredText, err = t.fetchAttachments(ctx, a, content); err != nil {
+		if text, a.undeliveredText, err = t.downloadAttachments(ctx, a, content); err != nil {
 			return fetchFailed(err)
 		}
 		if verdict, _ := t.m.o.Policy().Authorize(content.Actor); verdict != authz.Allowed { // that took its time
@@ -523,7 +524,7 @@ func (t *thread) settleDeleted(ctx context.Context, it *item) {
 // settleFailed settles a reply that was not typed and will not be, and says why in the thread.
 func (t *thread) settleFailed(ts, why string) {
 	t.queue.remove(ts)
-	t.settleWithNotification(ts, OutcomeFailed, MarkFailed, "Not delivered: "+escape(why))
+	t.settleWithNotification(ts, OutcomeFailed, MarkFailed, "Not delivered: "+chat.Escape(why))
 }
 
 // hold keeps a reply for later, and says why in the thread, once for each cause; not at all where there is none.
@@ -583,9 +584,9 @@ func (t *thread) holdReason(h *sessions.HeldError) (cause, text string) {
 		return "", "" // it passes by itself; the receipt says enough
 	case h.State == sessions.ViewMenu:
 		return "menu", "the agent shows a menu. Close it in the terminal." + t.m.dialogText(h.Lines)
-	case t.hasDecidablePermission():
+	case t.b.PermissionRequests.HasDecidable():
 		return "question", "the agent asks a question. Decide it with the buttons above, or in the terminal."
-	case t.hasOpenPermissions():
+	case t.b.PermissionRequests.HasOpen():
 		return "question", "the agent asks the question above. Answer it in the terminal."
 	}
 	return "question", "the agent asks a question, and a reply would answer it. Answer it in the terminal." + t.m.dialogText(h.Lines)
@@ -632,7 +633,7 @@ func (t *thread) recoverInFlight(ctx context.Context) {
 	t.requeueApproved()
 	for token, q := range t.b.ResendPrompts {
 		if q.Choice == "" && q.TS == "" {
-			t.m.outbox.add(t.promptPost(token, q), true)
+			t.m.outbox.Add(t.promptPost(token, q), true)
 		}
 	}
 }
@@ -684,7 +685,7 @@ func (t *thread) commandFailed(ctx context.Context, r chat.Reply, err error) {
 		t.dropSuspended(ctx, r)
 		return
 	}
-	t.post("I could not run this command: " + escape(err.Error()))
+	t.post("I could not run this command: " + chat.Escape(err.Error()))
 }
 
 // dropSuspended drops a command of somebody whom the last valid list does not know.
@@ -723,4 +724,4 @@ func (t *thread) runCommand(ctx context.Context, r chat.Reply) {
 }
 
 // suspendedText answers who would act while the list cannot be read.
-const suspendedText = "The configuration is not valid at the moment, so nobody is let in. Try again when it is mended."
+const suspendedText = "The configuration is invalid, so requests are refused until it is fixed."

@@ -9,6 +9,7 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/threads/chat"
+	"the-loop/threads/outbox"
 )
 
 const (
@@ -222,7 +223,7 @@ func (t *thread) startTurnMessage(now time.Time) time.Time {
 		t.b.TurnMessage = TurnMessage{}
 		return now.Add(statusRetry)
 	}
-	_ = t.m.outbox.put(&OutboxMessage{Post: t.turnMessagePost(t.b.TurnMessage.Shown), Since: t.m.slackTime(), LowPriority: true}) // it was logged, and nothing depends on it
+	_ = t.m.outbox.Put(&outbox.Message{Post: t.turnMessagePost(t.b.TurnMessage.Shown), Since: t.m.slackTime(), LowPriority: true}) // it was logged, and nothing depends on it
 	return now.Add(turnMessageEditEvery)
 }
 
@@ -293,8 +294,8 @@ func (t *thread) turnMessageStep(now time.Time) step {
 
 // unconfirmedMessageStep is for a message of which it is not known that it was posted.
 func (t *thread) unconfirmedMessageStep(over bool) step {
-	switch waiting := t.m.outbox.isPending(t.b.TurnMessage.Nonce); {
-	case waiting && over && t.m.outbox.withdraw(t.b.TurnMessage.Nonce):
+	switch waiting := t.m.outbox.IsPending(t.b.TurnMessage.Nonce); {
+	case waiting && over && t.m.outbox.Withdraw(t.b.TurnMessage.Nonce):
 		t.forgetTurnMessage()
 		return step{}
 	case waiting:
@@ -333,25 +334,19 @@ func (t *thread) onTurnMessageEdited(s step, now time.Time, err error) {
 	}
 }
 
-// onPosted takes that a message of ours was posted in a session's thread.
-func (m *Manager) onPosted(p chat.Post, ts string) {
-	t := m.threadOf(p.Session)
-	if t == nil {
-		return
+// onTurnMessagePosted handles that we posted in the thread, perhaps the message that tells of the turn.
+func (t *thread) onTurnMessagePosted(nonce, ts string) {
+	t.onStatusCleared()
+	if nonce == t.b.TurnMessage.Nonce && nonce != "" {
+		t.b.TurnMessage.TS, t.b.TurnMessage.Edited = ts, t.m.o.Now()
+		t.saveBestEffort()
+		t.m.statusLoop.requestCheck(t)
 	}
-	t.do(func(context.Context) {
-		t.onStatusCleared()
-		if p.Nonce == t.b.TurnMessage.Nonce && p.Nonce != "" {
-			t.b.TurnMessage.TS, t.b.TurnMessage.Edited = ts, t.m.o.Now()
-			t.saveBestEffort()
-			t.m.statusLoop.requestCheck(t)
-		}
-	})
 }
 
 // closeTurnMessage leaves the message of a thread that ends as one of a turn that is over.
 func (t *thread) closeTurnMessage() {
-	if w := t.b.TurnMessage; w.Nonce != "" && !t.m.outbox.withdraw(w.Nonce) {
-		_ = t.m.outbox.put(&OutboxMessage{Post: t.turnMessagePost("_This turn is over._"), Edit: true, TS: w.TS, Final: true}) // it was logged
+	if w := t.b.TurnMessage; w.Nonce != "" && !t.m.outbox.Withdraw(w.Nonce) {
+		_ = t.m.outbox.Put(&outbox.Message{Post: t.turnMessagePost("_This turn is over._"), Edit: true, TS: w.TS, Final: true}) // it was logged
 	}
 }

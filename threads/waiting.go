@@ -38,7 +38,7 @@ func (t *thread) setWaiting(since time.Time, lines []string) {
 		t.waitReminder = time.AfterFunc(left, func() {
 			t.do(func(context.Context) {
 				t.waitReminder = nil
-				if t.b.Waiting != nil && t.hasOpenPermissions() { // a dialog alone is looked at again by who saw it
+				if t.b.Waiting != nil && t.b.PermissionRequests.HasOpen() { // a dialog alone is looked at again by who saw it
 					t.setWaiting(t.b.Waiting.Since, nil)
 				}
 			})
@@ -50,21 +50,21 @@ func (t *thread) setWaiting(since time.Time, lines []string) {
 func (t *thread) postWaiting(lines []string) {
 	t.b.Waiting.Notified = true
 	t.saveBestEffort()
-	since, text := dateText(chat.TimeTS(t.b.Waiting.Since)), ""
+	since, text := chat.DateText(chat.TimeTS(t.b.Waiting.Since)), ""
 	if t.b.LastUser != "" {
 		text = fmt.Sprintf("<@%s> ", t.b.LastUser)
 	}
-	if t.hasOpenPermissions() {
+	if t.b.PermissionRequests.HasOpen() {
 		text += fmt.Sprintf("The agent waits for an answer since %s. See the question above.", since)
 	} else { // a screen that is not known is taken for a dialog
 		text += fmt.Sprintf("The agent seems to wait for an answer since %s. Answer it in the terminal.", since) + t.m.dialogText(lines)
 	}
-	t.m.outbox.add(t.newPost(text, rand.Text()), false)
+	t.m.outbox.Add(t.newPost(text, rand.Text()), false)
 }
 
 // rests takes that the agent may not wait for its operator any more.
 func (t *thread) clearWaiting() {
-	if t.b.Waiting == nil || t.hasOpenPermissions() {
+	if t.b.Waiting == nil || t.b.PermissionRequests.HasOpen() {
 		return
 	}
 	t.b.Waiting = nil
@@ -86,7 +86,7 @@ func (m *Manager) HandleScreen(id string, v sessions.View) {
 
 func (t *thread) updateWaiting(v sessions.View) {
 	switch {
-	case t.unbound || t.b.Root == "" || t.hasOpenPermissions(): // a hook tells of its end
+	case t.unbound || t.b.Root == "" || t.b.PermissionRequests.HasOpen(): // a hook tells of its end
 	case v.State == sessions.ViewDialog:
 		t.setWaiting(t.m.o.Now(), v.Lines)
 	case v.State == sessions.ViewReady || v.State == sessions.ViewWorking:

@@ -47,7 +47,7 @@ func startPage(t *testing.T, change ...func(*Options)) *pageFixture {
 	p := &pageFixture{fixture: f, bob: f.AddUser("bob"), demo: &fakeDemoController{}}
 	f.Join(f.ch, p.bob.ID)
 	p.page = NewPage(f.Workspace, PageOptions{Channel: f.ch, Demo: p.demo,
-		Personas:  []Persona{{User: f.ann.ID, Role: "on the list", Authorized: true}, {User: p.bob.ID, Role: "not on it"}},
+		Personas:  []Persona{{User: f.ann.ID, Role: "authorized", Authorized: true}, {User: p.bob.ID, Role: "not on it"}},
 		Commands:  []Command{{Name: "/the-loop", Verb: "status", Description: "how it is"}},
 		Shortcuts: []Shortcut{{ID: "session", Name: "Session"}}})
 	if err := p.page.Start(f.ctx); err != nil {

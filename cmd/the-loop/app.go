@@ -56,7 +56,7 @@ func checkConfig(cfg *config.Config) error {
 		created, err := sessions.IsCreated(context.Background(), reg, s.Name)
 		if err == nil && created { // a record that cannot be read refuses its session, not the configuration
 			conflicts = append(conflicts, cfg.ProblemAt(s.Position.Key+".name",
-				fmt.Sprintf("%q is the name of a session that was created at run time (%s) — choose another name, or take the entry out and run `the-loop standing delete %s`",
+				fmt.Sprintf("%q is already the name of a session created at run time (%s) — choose another name, or remove this entry and run `the-loop standing delete %s`",
 					s.Name, filepath.Join(cfg.StateRoot, "local", "standing", s.Name+".json"), s.Name)))
 		}
 	}
@@ -88,9 +88,9 @@ func (c *cli) openAppForStop() (*app, error) {
 		return nil, ferr
 	}
 	cfg, sure := found.Loader(c.env.workdir, c.env.home).LoadPartial(found.Path)
-	_, _ = fmt.Fprintf(c.env.err, "the-loop: %v\nthe-loop: the configuration is not valid; what the records below %s say is stopped\n", err, cfg.StateRoot)
+	_, _ = fmt.Fprintf(c.env.err, "the-loop: %v\nthe-loop: the configuration is invalid; stopping the sessions that are recorded in %s\n", err, cfg.StateRoot)
 	if !sure {
-		_, _ = fmt.Fprintln(c.env.err, "the-loop: state.root cannot be read, so that is the default; --config FILE names another configuration")
+		_, _ = fmt.Fprintln(c.env.err, "the-loop: state.root could not be read, so the default is used; use --config FILE for another configuration")
 	}
 	return c.buildApp(func() *config.Config { return cfg }, c.warningLog())
 }
@@ -237,7 +237,7 @@ func (c *cli) withStandingSession(ctx context.Context, name string, verb func(*a
 
 func (c *cli) withStandingSessionFrom(ctx context.Context, name string, open func() (*app, error), verb func(*app, sessions.Ref) error) error {
 	if !sessions.ValidName(name) {
-		return usageError(fmt.Errorf("%q cannot name a session: use small letters, digits and dashes, up to 40, as in supervisor", name))
+		return usageError(fmt.Errorf("%q is not a valid session name: use up to 40 lowercase letters, digits and dashes, as in supervisor", name))
 	}
 	return c.withApp(ctx, open, func(a *app) error { return verb(a, sessions.StandingRef(name)) })
 }

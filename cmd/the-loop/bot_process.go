@@ -99,7 +99,7 @@ func (c *cli) startBot(ctx context.Context, a *app) service {
 	case b.exited:
 		return s.withFailure("%s", lastBotError(a.cfg().StateRoot))
 	case err != nil:
-		return s.withFailure("process %d has not said that it is ready (%v): see logs/bot.log", b.pid, err)
+		return s.withFailure("process %d is not ready (%v): see logs/bot.log", b.pid, err)
 	}
 	s.Running, s.PID, s.Outcome = true, b.pid, sessions.OutcomeStarted
 	if !b.connected {
@@ -161,7 +161,7 @@ func (c *cli) spawnBot(cfg *config.Config) (*exec.Cmd, error) {
 	defer func() { _ = errs.Close() }()
 	tokens, err := newTokenPipe(c.readTokens(cfg))
 	if err != nil {
-		return nil, fmt.Errorf("hand the bot its tokens: %w", err)
+		return nil, fmt.Errorf("pass the tokens to the bot: %w", err)
 	}
 	defer func() { _ = tokens.Close() }()
 	args := []string{"serve", "--" + flagDetached, "--" + flagTokens}
@@ -208,7 +208,7 @@ func lastBotError(root string) string {
 	if last := lastLine(botErrorPath(root)); last != "" {
 		return last
 	}
-	return "it ended at once: see logs/bot.log"
+	return "it exited immediately: see logs/bot.log"
 }
 
 // lastLine is the last line of a file, without the program's name; empty when there is none.
@@ -231,15 +231,15 @@ func (a *app) stopBot(ctx context.Context) service {
 	case !s.Running:
 		return s
 	case s.PID <= 1:
-		return s.withFailure("it has not said which process it is; try again")
+		return s.withFailure("its process id is not known yet: try again")
 	}
 	if err := a.terminateBot(state); err != nil {
-		return s.withFailure("process %d cannot be asked to end: %v", s.PID, err)
+		return s.withFailure("cannot signal process %d: %v", s.PID, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, botStopTimeout)
 	defer cancel()
 	if err := pollUntil(ctx, func() bool { return !a.holdsBotLock(state) }); err != nil {
-		return s.withFailure("it has not ended in %s: see logs/bot.log", botStopTimeout)
+		return s.withFailure("it did not stop within %s: see logs/bot.log", botStopTimeout)
 	}
 	s.Running, s.Outcome = false, sessions.OutcomeStopped
 	return s

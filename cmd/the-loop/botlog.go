@@ -124,7 +124,7 @@ func (h unauthorizedLogLimiter) Handle(ctx context.Context, r slog.Record) error
 	}
 	if unsaid > 0 {
 		r = r.Clone()
-		r.AddAttrs(slog.Int("unsaid", unsaid))
+		r.AddAttrs(slog.Int("suppressed", unsaid))
 	}
 	return h.Handler.Handle(ctx, r)
 }

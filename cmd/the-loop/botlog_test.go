@@ -103,7 +103,7 @@ func TestUnauthorizedUsersCannotFillTheBotsLog(t *testing.T) {
 	}
 	now = now.Add(unauthorizedLogWindow)
 	say("member", "U1", "because", "unauthorized-actor")
-	if want := fmt.Sprint("unsaid=", 10_000-maxUnauthorizedLines+1); !strings.Contains(b.String(), want) {
+	if want := fmt.Sprint("suppressed=", 10_000-maxUnauthorizedLines+1); !strings.Contains(b.String(), want) {
 		t.Errorf("an hour later %s is not said", want)
 	}
 }

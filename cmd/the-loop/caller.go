@@ -79,7 +79,7 @@ func (c *cli) callerFromPane(ctx context.Context, l tmux.Lineage, given caller, 
 		pane, found, err := t.FindEnclosingPane(ctx, l)
 		switch {
 		case err != nil && given.sessionID == "":
-			return caller{}, fmt.Errorf("find out whether an agent calls: %w", err)
+			return caller{}, fmt.Errorf("check whether an agent runs this command: %w", err)
 		case err != nil:
 			return given, nil
 		case !found || pane.Mark == given.sessionID:
@@ -134,8 +134,8 @@ func (c *cli) checkCaller(cmd *cobra.Command) error {
 		return nil
 	}
 	return &sessions.Refusal{Cause: sessions.ErrRefused,
-		What:   fmt.Sprintf("%s is not for agents, and this is called in an agent's terminal (session %s)", cmd.CommandPath(), who.sessionID),
-		Remedy: "an agent may use the-loop report; you can split the window, or use another terminal"}
+		What:   fmt.Sprintf("agents may not run %s, and this is an agent's terminal (session %s)", cmd.CommandPath(), who.sessionID),
+		Remedy: "agents may run the-loop report; as the operator, split the window or use another terminal"}
 }
 
 // isOtherInstance reports that the session belongs to another state root than the one that is meant: to another installation, or to

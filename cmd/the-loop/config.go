@@ -9,16 +9,16 @@ import (
 	"the-loop/sessions/harness"
 )
 
-func (c *cli) configCommand() *cobra.Command {
-	return newGroupCommand("config", "Write, check and accept the configuration", c.configInitCommand(), c.configValidateCommand(), c.configSchemaCommand(), c.configTrustCommand(), c.configClaudeKeyCommand())
+func configCommand(c *cli) *cobra.Command {
+	return newGroupCommand("config", "Create, check and trust the configuration", configInitCommand(c), configValidateCommand(c), configSchemaCommand(c), configTrustCommand(c), configClaudeKeyCommand(c))
 }
 
-func (c *cli) configInitCommand() *cobra.Command {
+func configInitCommand(c *cli) *cobra.Command {
 	var here bool
-	cmd := &cobra.Command{Use: "init", Short: "Write a first configuration, with its schema beside it", Args: cobra.NoArgs,
-		Long: `Write a first configuration to ~/.the-loop/cli-config.yaml, or with --here to ./.the-loop/cli-config.yaml, with the schema
-beside it so that editors complete it. An existing file is left alone.`}
-	cmd.Flags().BoolVar(&here, "here", false, "write it to the working folder")
+	cmd := &cobra.Command{Use: "init", Short: "Create a configuration and its schema", Args: cobra.NoArgs,
+		Long: `Create ~/.the-loop/cli-config.yaml, or with --here ./.the-loop/cli-config.yaml, and its schema in the same folder, which editors use
+for completion. An existing configuration is not changed.`}
+	cmd.Flags().BoolVar(&here, "here", false, "create it in the current folder")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path := config.HomePath(c.env.home)
 		switch {
@@ -36,8 +36,8 @@ beside it so that editors complete it. An existing file is left alone.`}
 	return cmd
 }
 
-func (c *cli) configValidateCommand() *cobra.Command {
-	return &cobra.Command{Use: "validate", Short: "Check the configuration and say which one is used", Args: cobra.NoArgs,
+func configValidateCommand(c *cli) *cobra.Command {
+	return &cobra.Command{Use: "validate", Short: "Check the configuration and print its path", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, _, err := c.loadConfig()
 			if err != nil {
@@ -51,7 +51,7 @@ func (c *cli) configValidateCommand() *cobra.Command {
 		}}
 }
 
-func (c *cli) configSchemaCommand() *cobra.Command {
+func configSchemaCommand(c *cli) *cobra.Command {
 	return allowAgents(&cobra.Command{Use: "schema", Short: "Print the configuration's JSON Schema", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
@@ -59,10 +59,10 @@ func (c *cli) configSchemaCommand() *cobra.Command {
 		}})
 }
 
-func (c *cli) configTrustCommand() *cobra.Command {
-	return &cobra.Command{Use: "trust [FILE]", Short: "Accept a configuration that is found in the working folder", Args: cobra.MaximumNArgs(1),
-		Long: `Accept the configuration FILE (./.the-loop/cli-config.yaml without one) for use when it is found in the working folder. Read it
-first: it names programs that are run with your rights.`,
+func configTrustCommand(c *cli) *cobra.Command {
+	return &cobra.Command{Use: "trust [FILE]", Short: "Trust a configuration in the current folder", Args: cobra.MaximumNArgs(1),
+		Long: `Trust the configuration FILE (default ./.the-loop/cli-config.yaml), so that it is used when the-loop is run in its folder. Read it
+first: it names programs that run with your permissions.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path := config.FolderPath(c.env.workdir)
 			if len(args) == 1 {
@@ -71,24 +71,24 @@ first: it names programs that are run with your rights.`,
 			if err := config.Trust(c.env.home, path); err != nil {
 				return err
 			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is accepted\n", path)
+			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s is trusted\n", path)
 			return err
 		}}
 }
 
-func (c *cli) configClaudeKeyCommand() *cobra.Command {
-	return &cobra.Command{Use: "claude-key", Short: "Give Claude Code a submit key that answers no dialog", Args: cobra.NoArgs,
-		Long: `Merge a key binding for Claude Code's input box (C-x C-y) into ~/.claude/keybindings.json. Sessions that start after it
-are submitted with that key, which does nothing in a dialog: a question that opens in the very moment of a reply is then not
-answered by it. What else stands in that file stays; one that cannot be read is left alone.`,
+func configClaudeKeyCommand(c *cli) *cobra.Command {
+	return &cobra.Command{Use: "claude-key", Short: "Add a submit key to Claude Code that cannot answer a dialog", Args: cobra.NoArgs,
+		Long: `Add a key binding for Claude Code's input box (C-x C-y) to ~/.claude/keybindings.json. Sessions started after that use it to submit
+text. It does nothing in a dialog, so a reply cannot answer a dialog that opens at the same moment. Other key bindings in the file are
+kept; a file that cannot be parsed is not changed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			added, err := harness.Claude{Home: c.env.home}.AddChatKey(nil)
 			if err != nil {
 				return err
 			}
-			said := "the key was there already"
+			said := "the key binding exists already"
 			if added {
-				said = "the key was added; restart running sessions to use it"
+				said = "the key binding was added: restart running sessions to use it"
 			}
 			_, err = fmt.Fprintln(cmd.OutOrStdout(), said)
 			return err

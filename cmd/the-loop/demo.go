@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,23 +18,24 @@ import (
 	"the-loop/bot/slack"
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
+	"the-loop/sessions/process"
 )
 
 // demoTimeout bounds the whole of "demo --once".
 const demoTimeout = 2 * time.Minute
 
-func (c *cli) demoCommand() *cobra.Command {
+func demoCommand(c *cli) *cobra.Command {
 	var once bool
 	var o liveOptions
-	cmd := &cobra.Command{Use: "demo", Short: "Try it without Slack: a workspace in the browser, the bot and an agent on this machine", Args: cobra.NoArgs,
-		Long: `Try it without a Slack account: a local workspace, the bot and an agent in tmux are started on this machine, and a page in the
-browser shows them: a channel to write in, the agent's terminal beside it, and buttons that make something go wrong. It needs
-tmux and nothing else, talks to nobody outside this machine unless the agent does, and leaves nothing behind when it is
-interrupted. With --once a conversation is played without a browser and printed.`}
-	cmd.Flags().BoolVar(&once, "once", false, "play one conversation, print it and end")
-	cmd.Flags().StringVar(&o.harness, "harness", "small-agent", "the agent: a built-in one such as claude, or one of your configuration")
-	cmd.Flags().IntVar(&o.port, "port", 0, "the page's port (default: one that is free)")
-	cmd.Flags().BoolVar(&o.noOpen, "no-open", false, "start no browser")
+	cmd := &cobra.Command{Use: "demo", Short: "Try the-loop without Slack: the bot, an agent and a local workspace in the browser", Args: cobra.NoArgs,
+		Long: `Try the-loop without a Slack account: the bot, an agent in tmux and a local workspace run on this machine. A page in the browser shows
+a channel to write in, the agent's terminal, and buttons that simulate faults. It needs only tmux. Nothing leaves this machine, unless
+the agent uses the network, and everything is removed when you press Ctrl-C. With --once, a conversation is played and printed, without
+a browser.`}
+	cmd.Flags().BoolVar(&once, "once", false, "play one conversation, print it and exit")
+	cmd.Flags().StringVar(&o.harness, "harness", "small-agent", "the agent program: a built-in one such as claude, or one from your configuration")
+	cmd.Flags().IntVar(&o.port, "port", 0, "the page's port (default: any free port)")
+	cmd.Flags().BoolVar(&o.noOpen, "no-open", false, "do not open a browser")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !once {
 			return c.runLiveDemo(cmd.Context(), o, cmd.OutOrStdout())
@@ -177,7 +177,7 @@ func (d *demoBase) shutdown(ctx context.Context) error {
 
 // waitExited waits until a tmux server has ended, as it does with its last session.
 func waitExited(ctx context.Context, pid int) error {
-	for isProcessRunning(pid) {
+	for process.System().IsRunning(ctx, pid) {
 		select {
 		case <-time.After(10 * time.Millisecond):
 		case <-ctx.Done():
@@ -185,16 +185,6 @@ func waitExited(ctx context.Context, pid int) error {
 		}
 	}
 	return nil
-}
-
-// running reports whether a process is there and has not ended: one that its parent has not asked after yet has no
-// command line any more.
-func isProcessRunning(pid int) bool {
-	if pid <= 0 || syscall.Kill(pid, 0) != nil {
-		return false
-	}
-	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	return err != nil || len(line) > 0
 }
 
 // demoRef is the demo's session.

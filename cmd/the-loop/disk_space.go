@@ -38,5 +38,5 @@ func diskFullText(root string, err error) string {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return fmt.Sprintf("the disk of %s is full (%v), so replies wait: make room on it, and everything goes on by itself", root, err)
+	return fmt.Sprintf("the disk of %s is full (%v), so replies wait: free some space, and the bot continues by itself", root, err)
 }

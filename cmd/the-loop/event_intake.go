@@ -23,15 +23,15 @@ type intakeResult struct {
 	Detail     string           `json:"detail,omitempty"`
 }
 
-func (c *cli) sessionsFeedCommand() *cobra.Command {
+func sessionsFeedCommand(c *cli) *cobra.Command {
 	var wait time.Duration
-	cmd := &cobra.Command{Use: "feed", Short: "Deliver the events that come on standard input", Args: cobra.NoArgs,
-		Long: `Deliver the events that come on standard input, one JSON object a line, each as deliver does:
+	cmd := &cobra.Command{Use: "feed", Short: "Deliver events from standard input", Args: cobra.NoArgs,
+		Long: `Deliver events from standard input, one JSON object per line, each like deliver does:
 
   {"ref": "github:acme/shop#7", "id": "72d3162e", "text": "ann commented: …"}
 
-What became of each is printed, one JSON object a line, in the same order. The exit code is 1 when one was not delivered.`}
-	cmd.Flags().DurationVar(&wait, "wait", time.Minute, "how long to wait for an agent to take text")
+The result of each is printed, one JSON object per line, in the same order. The exit code is 1 if one was not delivered.`}
+	cmd.Flags().DurationVar(&wait, "wait", time.Minute, "how long to wait until an agent can take text")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return c.withApp(cmd.Context(), c.openApp, func(a *app) error {
 			failed, out := 0, json.NewEncoder(cmd.OutOrStdout())
@@ -79,7 +79,7 @@ func (s *jsonLineSource) NextEvent(ctx context.Context) (e sessions.WorkItemEven
 			continue
 		}
 		if err := json.Unmarshal(line, &e); err != nil {
-			return e, fmt.Errorf("line %d is no event: %w", s.lineNumber, err)
+			return e, fmt.Errorf("line %d is not an event: %w", s.lineNumber, err)
 		}
 		return e, nil
 	}

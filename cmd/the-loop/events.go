@@ -10,12 +10,12 @@ import (
 	"the-loop/sessions/eventlog"
 )
 
-func (c *cli) eventsCommand() *cobra.Command {
+func eventsCommand(c *cli) *cobra.Command {
 	var follow bool
-	cmd := &cobra.Command{Use: "events", Short: "Print the event log, one JSON object a line", Args: cobra.NoArgs,
-		Long: `Print the event log, one JSON object a line: every transition of a session, every reply and what became of it. It never
-holds the text of a message or a value of the environment.`}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with the events to come")
+	cmd := &cobra.Command{Use: "events", Short: "Print the event log, one JSON object per line", Args: cobra.NoArgs,
+		Long: `Print the event log, one JSON object per line: every state change of a session and every reply with its outcome. It never contains
+the text of a message or the value of an environment variable.`}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "keep printing new events")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		cfg, _, err := c.loadConfig()
 		if err != nil {

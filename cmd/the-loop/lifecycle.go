@@ -77,15 +77,15 @@ func (r lifecycleResult) writeText(w io.Writer) error {
 
 const sessionsDisabledText = "disabled (standingSessions.enabled is false)"
 
-func (c *cli) startCommand() *cobra.Command {
+func startCommand(c *cli) *cobra.Command {
 	var format string
 	var foreground bool
-	cmd := &cobra.Command{Use: "start", Short: "Start the bot and the sessions that should be up", Args: cobra.NoArgs,
-		Long: `Start the bot in the background, when channels.slack.enabled is true, and wait until it is ready; then start every session that
-should be up: those declared with autoStart, and those created without --no-auto-start. What runs already is left untouched.
-Sessions start also when the bot cannot. The exit code is 1 when something could not be started.`}
+	cmd := &cobra.Command{Use: "start", Short: "Start the bot and the sessions that start automatically", Args: cobra.NoArgs,
+		Long: `If channels.slack.enabled is true, start the bot in the background and wait until it is ready. Then start the sessions that are declared
+with autoStart or were created without --no-auto-start. What is running already is not touched. If the bot cannot be started, the
+sessions are started all the same. The exit code is 1 if something could not be started.`}
 	addFormatFlag(cmd, &format)
-	cmd.Flags().BoolVar(&foreground, "foreground", false, "stay, and run the bot in this process, for a service manager")
+	cmd.Flags().BoolVar(&foreground, "foreground", false, "run the bot in this process and stay, for a service manager")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if foreground {
 			_ = setUndumpable() // before anything is read; where it cannot be, the bot says so
@@ -130,12 +130,11 @@ func (c *cli) runForeground(cmd *cobra.Command, a *app, format string) error {
 	return err
 }
 
-func (c *cli) stopCommand() *cobra.Command {
+func stopCommand(c *cli) *cobra.Command {
 	var format string
-	cmd := &cobra.Command{Use: "stop", Short: "Stop every standing session, and then the bot", Args: cobra.NoArgs,
-		Long: `Stop every recorded standing session, whether or not it is declared or enabled, and then the bot. Conversations stay: the next
-start resumes them. The sessions of work items go on: the-loop sessions list shows them. It works also while the configuration does not
-validate.`}
+	cmd := &cobra.Command{Use: "stop", Short: "Stop all standing sessions, then the bot", Args: cobra.NoArgs,
+		Long: `Stop all recorded standing sessions, even if they are no longer declared or enabled, then the bot. Conversations are kept and resumed
+at the next start. Sessions of work items keep running; see the-loop sessions list. This works even if the configuration is invalid.`}
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return c.withApp(cmd.Context(), c.openAppForStop, func(a *app) error {
@@ -153,9 +152,9 @@ func (a *app) stop(ctx context.Context) lifecycleResult {
 	return r
 }
 
-func (c *cli) restartCommand() *cobra.Command {
+func restartCommand(c *cli) *cobra.Command {
 	var format string
-	cmd := &cobra.Command{Use: "restart", Short: "Stop everything and start it again; conversations go on", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "restart", Short: "Restart the bot and all standing sessions; conversations continue", Args: cobra.NoArgs}
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return c.withApp(cmd.Context(), c.openApp, func(a *app) error {

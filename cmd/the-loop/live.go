@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"the-loop/bot"
+	"the-loop/bot/command"
 	"the-loop/bot/localslack"
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
@@ -68,7 +69,7 @@ func (c *cli) runLiveDemo(ctx context.Context, o liveOptions, out io.Writer) (er
 	}
 	d.printWelcome(ctx, out)
 	<-ctx.Done()
-	_, _ = fmt.Fprintln(out, "\nTaking everything down …")
+	_, _ = fmt.Fprintln(out, "\nShutting down …")
 	return nil
 }
 
@@ -164,9 +165,9 @@ func (d *liveDemo) servePage(ctx context.Context) error {
 	d.page = localslack.NewPage(d.slack, localslack.PageOptions{
 		Addr: "127.0.0.1:" + strconv.Itoa(d.options.port), Channel: d.channel, Demo: d, Tips: d.tips(), Commands: demoCommands(), Shortcuts: demoShortcuts(),
 		Personas: []localslack.Persona{
-			{User: d.ann.ID, Role: "on the list", Authorized: true, About: "Ann is on the operator's list: what she writes in the thread is typed into the terminal, and her buttons work."},
-			{User: d.bob.ID, Role: "not on the list", About: "Bob is a colleague who is not on the list: he reads along, and nothing that he does reaches an agent."},
-			{User: d.stranger.ID, Role: "other company", About: "Mallory is of another company, in a shared channel: nothing that she does reaches an agent or gets an answer."},
+			{User: d.ann.ID, Role: "authorized", Authorized: true, About: "Ann is authorized: her replies are typed into the terminal, and her buttons work."},
+			{User: d.bob.ID, Role: "not authorized", About: "Bob is a colleague without authorization: he can read, but nothing he does reaches an agent."},
+			{User: d.stranger.ID, Role: "other company", About: "Mallory works at another company and shares the channel: nothing she does reaches an agent or is answered."},
 		}})
 	if err := d.page.Start(ctx); err != nil {
 		d.page = nil
@@ -177,7 +178,7 @@ func (d *liveDemo) servePage(ctx context.Context) error {
 
 // demoCommands are what the composer suggests.
 func demoCommands() (all []localslack.Command) {
-	for _, u := range bot.Usages() {
+	for _, u := range command.Usages() {
 		all = append(all, localslack.Command{Name: demoCommandName, Verb: u.Verb, Hint: u.Args, Description: u.Description})
 	}
 	return all
@@ -203,7 +204,7 @@ func (d *liveDemo) printWelcome(ctx context.Context, out io.Writer) {
 
 Three things to try on the page:
 %s
-Ctrl-C ends it and leaves nothing behind.
+Press Ctrl-C to stop it and remove everything.
 `, d.options.harness, d.page.URL(), shellQuoteAll(attach), numberedList(d.tips()))
 	if !d.options.noOpen {
 		openBrowser(d.page.SingleUseURL(), d.cli.env.getenv)
@@ -212,11 +213,11 @@ Ctrl-C ends it and leaves nothing behind.
 
 // tips are what to try.
 func (d *liveDemo) tips() []string {
-	first := "Write a reply in the thread, and see it typed into the terminal, once."
+	first := "Write a reply in the thread and watch it being typed into the terminal, once."
 	if d.options.harness == harness.SmallAgentName {
 		first = "Write “ask: run the tests” in the thread, and answer the agent's question there with a button."
 	}
-	return []string{first, "Write as Bob or Mallory, who are not on the list, and see that they get nowhere.",
+	return []string{first, "Write as Bob or Mallory, who are not authorized: nothing reaches the agent.",
 		"Kill the bot, write a reply, and start it again: the reply is typed, once."}
 }
 

@@ -93,13 +93,13 @@ func (b *demoBot) signalAndWait(ctx context.Context, sig os.Signal) error {
 		return nil
 	}
 	if err := b.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("end the bot: %w", err)
+		return fmt.Errorf("stop the bot: %w", err)
 	}
 	select {
 	case <-b.exited:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("the bot, process %d, did not end: %w", b.cmd.Process.Pid, ctx.Err())
+		return fmt.Errorf("the bot (process %d) did not exit: %w", b.cmd.Process.Pid, ctx.Err())
 	}
 }
 

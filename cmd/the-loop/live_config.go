@@ -23,7 +23,7 @@ func (d *liveDemo) writeConfig(c *cli) (path string, err error) {
 	if err := os.Mkdir(work, 0o700); err != nil {
 		return "", err
 	}
-	if err := os.WriteFile(filepath.Join(work, "README.md"), []byte("# A folder to play in\n\nIt goes away with the demo.\n"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(work, "README.md"), []byte("# A folder to play in\n\nIt is removed with the demo.\n"), 0o600); err != nil {
 		return "", err
 	}
 	theirs, err := d.operatorConfig(c)
@@ -52,11 +52,11 @@ func (d *liveDemo) operatorConfig(c *cli) (*config.Config, error) {
 	case errors.Is(err, config.ErrNotFound) && builtIn:
 		return &config.Config{}, nil
 	case errors.Is(err, config.ErrNotFound):
-		return nil, usageError(fmt.Errorf("%s is no built-in harness, and there is no configuration that describes it", d.options.harness))
+		return nil, usageError(fmt.Errorf("unknown harness %s: it is not built in, and there is no configuration", d.options.harness))
 	case err != nil:
 		return nil, err
 	case !builtIn && cfg.Harnesses[d.options.harness].Args == nil:
-		return nil, usageError(fmt.Errorf("%s is neither a built-in harness nor one of %s", d.options.harness, cfg.Path))
+		return nil, usageError(fmt.Errorf("unknown harness %s: it is not built in, and %s does not describe it", d.options.harness, cfg.Path))
 	}
 	return cfg, nil
 }

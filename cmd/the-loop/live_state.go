@@ -64,7 +64,7 @@ func (d *liveDemo) addSession(ctx context.Context, s *localslack.State, row sess
 	ansi, err := d.app.core.PeekANSI(ctx, sessions.PeekRequest{Ref: row.Ref})
 	switch {
 	case errors.Is(err, sessions.ErrNotRunning):
-		s.Note = "The session is " + string(row.State) + ": there is no terminal."
+		s.Note = "The session is " + string(row.State) + ", so there is no terminal."
 	case err != nil:
 		s.Note = oneLine(err)
 	default:
@@ -140,7 +140,7 @@ func bindingFacts(b threads.Binding) localslack.FactGroup {
 		}
 	}
 	if open > 0 {
-		lines = append(lines, plainFact("asked", plural(open, "open question", "open questions")))
+		lines = append(lines, plainFact("prompts", plural(open, "open question", "open questions")))
 	}
 	return localslack.FactGroup{Title: "Binding", Lines: lines}
 }
@@ -158,7 +158,7 @@ func (d *liveDemo) driftFacts(ctx context.Context, row sessions.Row) localslack.
 		case r.State == sessions.DriftStale:
 			f.Lines = append(f.Lines, markedFact("stale", strings.Join(r.Stale, ", "), false))
 		case r.State == sessions.DriftCurrent:
-			f.Lines = append(f.Lines, markedFact("agent", "holds what is declared", true))
+			f.Lines = append(f.Lines, markedFact("agent", "environment is current", true))
 		default:
 			f.Lines = append(f.Lines, plainFact("agent", "its environment cannot be read"))
 		}
@@ -184,9 +184,9 @@ func (d *liveDemo) botFacts() localslack.FactGroup {
 	f := localslack.FactGroup{Title: "Bot"}
 	pid := d.bot.pid()
 	if pid == 0 {
-		f.Lines = append(f.Lines, markedFact("process", "does not run", false))
+		f.Lines = append(f.Lines, markedFact("process", "not running", false))
 		if last := d.bot.lastError(); last != "" {
-			f.Lines = append(f.Lines, plainFact("it said", last))
+			f.Lines = append(f.Lines, plainFact("last error", last))
 		}
 		return f
 	}
@@ -206,17 +206,17 @@ func (d *liveDemo) botFacts() localslack.FactGroup {
 }
 
 func (d *liveDemo) controls() []localslack.Control {
-	life := localslack.Control{ID: controlToggleBot, Label: "Kill the bot", Description: "Its process is killed, without a warning. Replies wait in Slack."}
+	life := localslack.Control{ID: controlToggleBot, Label: "Kill the bot", Description: "Kills its process without warning. Replies wait in Slack."}
 	if d.bot.pid() == 0 {
-		life = localslack.Control{ID: controlToggleBot, Label: "Start the bot", Description: "It starts again, and reads what was written while it was away."}
+		life = localslack.Control{ID: controlToggleBot, Label: "Start the bot", Description: "Starts it again. It catches up on replies written meanwhile."}
 	}
 	return []localslack.Control{
-		{ID: controlDropConnection, Label: "Drop the connection", Description: "The bot's socket is cut. It connects again, and reads what it missed."},
-		{ID: controlFailCalls, Label: "Slack says no", Description: fmt.Sprintf("The next %d calls of the bot are answered with an error.", failedCalls)},
-		{ID: controlDuplicateEvents, Label: "Say it twice", Description: fmt.Sprintf("The bot is told of the next %d messages twice, as Slack does at times.", duplicatedEvents)},
-		{ID: controlKillAgent, Label: "Kill the agent", Description: "The agent's process is killed. Its thread is told, and Start resumes its conversation."},
+		{ID: controlDropConnection, Label: "Drop the connection", Description: "Cuts the bot's connection. It reconnects and catches up."},
+		{ID: controlFailCalls, Label: "Fail Slack calls", Description: fmt.Sprintf("The bot's next %d calls to Slack fail.", failedCalls)},
+		{ID: controlDuplicateEvents, Label: "Duplicate events", Description: fmt.Sprintf("The next %d messages are sent to the bot twice, as Slack sometimes does.", duplicatedEvents)},
+		{ID: controlKillAgent, Label: "Kill the agent", Description: "Kills the agent's process. Its thread shows that, and Start resumes the conversation."},
 		life,
-		{ID: controlRotateKey, Label: "Rotate the key", Description: "The credentials file gets another key. A running agent still holds the old one."},
+		{ID: controlRotateKey, Label: "Rotate the key", Description: "Writes a new key to the env file. A running agent keeps the old one."},
 	}
 }
 
@@ -231,7 +231,7 @@ func (d *liveDemo) RunControl(ctx context.Context, control, channel, thread stri
 		return fmt.Sprintf("The next %d calls of the bot fail.", failedCalls), nil
 	case controlDuplicateEvents:
 		d.slack.Faults().InjectDelivery("message.channels", duplicatedEvents, localslack.DuplicateNewEnvelope)
-		return fmt.Sprintf("The bot hears of the next %d messages twice.", duplicatedEvents), nil
+		return fmt.Sprintf("The next %d messages are sent to the bot twice.", duplicatedEvents), nil
 	case controlKillAgent:
 		return d.killAgent(ctx, channel, thread)
 	case controlToggleBot:
@@ -240,7 +240,7 @@ func (d *liveDemo) RunControl(ctx context.Context, control, channel, thread stri
 		if err := d.rotateKey(); err != nil {
 			return "", err
 		}
-		return demoEnvVariable + " has another value now.", nil
+		return demoEnvVariable + " has a new value.", nil
 	}
 	return "", fmt.Errorf("there is no control %q", control)
 }
@@ -252,19 +252,19 @@ func (d *liveDemo) killAgent(ctx context.Context, channel, thread string) (strin
 	}
 	pid := d.agentPID(ctx, binding.ID)
 	if pid <= 1 {
-		return "", errors.New("its agent does not run")
+		return "", errors.New("its agent is not running")
 	}
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		return "", fmt.Errorf("kill process %d: %w", pid, err)
 	}
-	return fmt.Sprintf("The agent, process %d, was killed.", pid), nil
+	return fmt.Sprintf("The agent (process %d) was killed.", pid), nil
 }
 
 func (d *liveDemo) toggleBot(ctx context.Context) (string, error) {
 	if pid := d.bot.pid(); pid != 0 {
-		return fmt.Sprintf("The bot, process %d, was killed. What is written now waits.", pid), d.bot.signalAndWait(ctx, syscall.SIGKILL)
+		return fmt.Sprintf("The bot (process %d) was killed. Replies wait until it runs again.", pid), d.bot.signalAndWait(ctx, syscall.SIGKILL)
 	}
-	return "The bot starts.", d.bot.start()
+	return "The bot is starting.", d.bot.start()
 }
 
 func plural(n int, one, many string) string {

@@ -132,7 +132,7 @@ func TestTheDemoNamesAnUnknownHarness(t *testing.T) {
 	env.out, env.err = &out, &errOut
 	began := time.Now()
 	code := run(t.Context(), []string{"demo", "--no-open", "--harness", "nonesuch"}, env)
-	if code != exitUsage || !strings.Contains(errOut.String(), "nonesuch is no built-in harness") {
+	if code != exitUsage || !strings.Contains(errOut.String(), "unknown harness nonesuch") {
 		t.Errorf("exit code %d after %s, %q", code, time.Since(began), errOut.String())
 	}
 }

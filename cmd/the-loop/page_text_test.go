@@ -33,7 +33,7 @@ func startPageEnv(t *testing.T) *pageEnv {
 	}
 	w.ann = w.AddUser("ann", localslack.Named("Ann", "Ann"))
 	w.ch = w.AddChannel("agents", localslack.Members(w.ann.ID, w.BotUserID())).ID
-	w.page = localslack.NewPage(w.Workspace, localslack.PageOptions{Channel: w.ch, Personas: []localslack.Persona{{User: w.ann.ID, Role: "on the list", About: "Ann", Authorized: true}}})
+	w.page = localslack.NewPage(w.Workspace, localslack.PageOptions{Channel: w.ch, Personas: []localslack.Persona{{User: w.ann.ID, Role: "authorized", About: "Ann", Authorized: true}}})
 	if err := w.page.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}

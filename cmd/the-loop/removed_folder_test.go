@@ -61,7 +61,7 @@ func TestEveryCommandWorksInAFolderThatWasRemoved(t *testing.T) {
 		if code := exitCode(err); code != line.code || strings.Contains(string(out), "getwd") {
 			t.Errorf("%d. the-loop %s ends with %d, not %d:\n%s", i, line.args, code, line.code, out)
 		}
-		if wants := line.args == "standing delete a"; wants != strings.Contains(string(out), "say --yes") { // its input is /dev/null
+		if wants := line.args == "standing delete a"; wants != strings.Contains(string(out), "use --yes") { // its input is /dev/null
 			t.Errorf("the-loop %s says %q", line.args, out)
 		}
 	}

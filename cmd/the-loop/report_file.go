@@ -15,15 +15,15 @@ import (
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
 	"the-loop/sessions/registry"
-	"the-loop/threads"
+	"the-loop/threads/attachments"
 )
 
-func (c *cli) reportFileCommand() *cobra.Command {
+func reportFileCommand(c *cli) *cobra.Command {
 	var comment string
-	cmd := &cobra.Command{Use: "file PATH", Short: "Post a file of the session's folder in its Slack thread", Args: cobra.ExactArgs(1),
-		Long: `Post a file of the session's folder in its Slack thread. It is for agents: it works in a session's terminal, and only for files within
-the session's folder. The bot takes a copy when it reads the report, which may be a moment later, or when it is back.`}
-	cmd.Flags().StringVar(&comment, "comment", "", "a sentence that goes with it")
+	cmd := &cobra.Command{Use: "file PATH", Short: "Post a file from the session's folder to its Slack thread", Args: cobra.ExactArgs(1),
+		Long: `Post a file from the session's folder to its Slack thread. For agents: it works only in a session's terminal and for files within the
+session's folder. The bot copies the file when it reads the report: a moment later, or when it runs again.`}
+	cmd.Flags().StringVar(&comment, "comment", "", "a comment to post with the file")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		s, err := c.findReportingSession(cmd.Context())
 		if err == nil {
@@ -39,7 +39,7 @@ the session's folder. The bot takes a copy when it reads the report, which may b
 		if err := s.appendReport(harness.EventFile, harness.FilePayload{Path: path, Comment: comment}); err != nil {
 			return err
 		}
-		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s goes into the thread of %s\n", path, s.record.Ref)
+		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s will be posted in the thread of %s\n", path, s.record.Ref)
 		return nil
 	}
 	return cmd
@@ -69,12 +69,12 @@ func (c *cli) findReportingSession(ctx context.Context) (*reportingSession, erro
 			return r, nil
 		}
 	}
-	return nil, fmt.Errorf("no session with the id %s is recorded below %s: it was deleted", id, root)
+	return nil, fmt.Errorf("there is no session with the id %s in %s: it was deleted", id, root)
 }
 
 func (r *reportingSession) checkInSlack() error {
-	if !r.record.Definition.Slack.Enabled || r.cfg != nil && !r.cfg.Slack.Enabled {
-		return fmt.Errorf("%s has no thread in Slack", r.record.Ref)
+	if !r.record.Definition.Chat.Enabled || r.cfg != nil && !r.cfg.Slack.Enabled {
+		return fmt.Errorf("Slack is disabled for %s, so it has no thread", r.record.Ref)
 	}
 	return nil
 }
@@ -99,8 +99,8 @@ func (r *reportingSession) postablePath(workdir, given string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", given, err)
 	}
-	if err := threads.CheckPostable(threads.Folder{Path: cwd, ID: r.record.FolderID}, rel, r.maxFileBytes()); err != nil {
-		return "", fmt.Errorf("%s is not posted: %w", given, err)
+	if err := attachments.CheckPostable(attachments.Folder{Path: cwd, ID: r.record.FolderID}, rel, r.maxFileBytes()); err != nil {
+		return "", fmt.Errorf("%s cannot be posted: %w", given, err)
 	}
 	return rel, nil
 }

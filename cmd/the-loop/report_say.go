@@ -16,20 +16,19 @@ import (
 // maxReportBytes bounds a text that is reported, in bytes: a thread shows the beginning of one that is much shorter.
 const maxReportBytes = 1 << 20
 
-func (c *cli) reportSayCommand() *cobra.Command {
+func reportSayCommand(c *cli) *cobra.Command {
 	var step, final bool
-	cmd := &cobra.Command{Use: "say [TEXT... | -]", Short: "Say something in the session's thread",
-		Long: `Say something in the thread of the session in whose terminal it runs. It is for a harness of your own, described in the
-configuration with "reports: program", whose program calls it when its agent has said something. Without TEXT, and with -, it is
-read from standard input. No bot need run: what is said is kept, and posted when one does.
+	cmd := &cobra.Command{Use: "say [TEXT... | -]", Short: "Post a message to the session's thread",
+		Long: `Post a message to the thread of the session in whose terminal it runs. It is for a harness of your own that the configuration describes
+with "reports: program": your program calls it with each message of its agent. Without TEXT, or with -, the text is read from standard
+input. The bot need not run: the message is kept, and posted when it does.
 
-With --final, which is the default, the text ends a turn; with --step it was said in between (channels.slack.replies says which
-of them are posted).`}
-	cmd.Flags().BoolVar(&step, "step", false, "the turn goes on after it")
+With --final (the default), the message ends a turn; with --step, the turn continues. channels.slack.replies selects which are posted.`}
+	cmd.Flags().BoolVar(&step, "step", false, "the turn continues after it")
 	cmd.Flags().BoolVar(&final, "final", false, "it ends the turn")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if step && final {
-			return usageError(errors.New("--step and --final exclude each other"))
+			return usageError(errors.New("use --step or --final, not both"))
 		}
 		text, err := c.readReportText(args)
 		if err != nil {
@@ -48,16 +47,16 @@ func (c *cli) readReportText(args []string) (string, error) {
 	} else {
 		data, err := io.ReadAll(io.LimitReader(c.env.in, maxReportBytes+1))
 		if err != nil {
-			return "", fmt.Errorf("read what is to be said: %w", err)
+			return "", fmt.Errorf("read the text: %w", err)
 		}
 		text = string(data)
 	}
 	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
 	switch {
 	case text == "":
-		return "", usageError(errors.New("there is nothing to be said: give the text as an argument, or on standard input"))
+		return "", usageError(errors.New("the text is empty: give it as an argument or on standard input"))
 	case len(text) > maxReportBytes:
-		return "", usageError(fmt.Errorf("the text is longer than %d bytes: say less, and post the rest as a file", maxReportBytes))
+		return "", usageError(fmt.Errorf("the text is longer than %d bytes: shorten it, or post it as a file with the-loop report file", maxReportBytes))
 	}
 	return text, nil
 }
@@ -69,7 +68,7 @@ func (c *cli) reportText(cmd *cobra.Command, note harness.AgentMessagePayload) e
 		return err
 	}
 	if name := s.record.Definition.Harness; s.cfg != nil && !s.cfg.Harnesses[name].UsesReports {
-		return fmt.Errorf("what %s says is not read from its reports: a harness of the configuration's own says so with harnesses.%s.reports: program", name, name)
+		return fmt.Errorf("messages of %s are not read from reports: for a harness of your own, set harnesses.%s.reports to program", name, name)
 	}
 	return s.appendReport(harness.EventAgentMessage, note)
 }
@@ -79,15 +78,15 @@ func (c *cli) reportText(cmd *cobra.Command, note harness.AgentMessagePayload) e
 func (c *cli) paneSession(ctx context.Context) (id, root string, err error) {
 	id, root = c.env.getenv(sessionVariable), c.env.getenv(instanceVariable)
 	if id == "" || root == "" {
-		return "", "", usageError(errors.New("this is for agents, in a session's terminal: THE_LOOP_SESSION and THE_LOOP_INSTANCE name the session there"))
+		return "", "", usageError(errors.New("THE_LOOP_SESSION or THE_LOOP_INSTANCE is not set: run this in a session's terminal"))
 	}
 	who, err := c.findCaller(ctx)
 	switch {
 	case err != nil:
 		return "", "", err
 	case who.sessionID != "" && who.sessionID != id:
-		return "", "", &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("this is the terminal of the session %s, and THE_LOOP_SESSION names %s", who.sessionID, id),
-			Remedy: "leave the variable as it was given: an agent reports for its own session"}
+		return "", "", &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("this terminal belongs to the session %s, but THE_LOOP_SESSION is %s", who.sessionID, id),
+			Remedy: "do not change THE_LOOP_SESSION: an agent can report only for its own session"}
 	}
 	return id, root, nil
 }

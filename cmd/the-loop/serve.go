@@ -20,10 +20,11 @@ import (
 	"the-loop/sessions/registry"
 )
 
-func (c *cli) serveCommand() *cobra.Command {
+func serveCommand(c *cli) *cobra.Command {
 	cmd := &cobra.Command{Use: "serve", Short: "Run the Slack bot in the foreground", Args: cobra.NoArgs,
-		Long: `Run the Slack bot in the foreground until it is interrupted. It announces running sessions, takes replies to them, and reads
-what was written while it was away. One bot runs on a state root, and one on a Slack app. Sessions go on without it.`,
+		Long: `Run the Slack bot in the foreground until it is interrupted. It announces running sessions, delivers replies to
+them, and catches up on replies written while it was down. Run only one bot per state root and per Slack app. Sessions keep running
+without it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return c.serve(cmd.Context(), func(line string) { _, _ = fmt.Fprintln(cmd.OutOrStdout(), line) })
 		}}
@@ -50,7 +51,7 @@ func (c *cli) serve(ctx context.Context, say func(line string)) error {
 		return err
 	}
 	if !cfg.Slack.Enabled {
-		return usageError(fmt.Errorf("%s: channels.slack.enabled: it is false, so there is nothing to serve — set it to true", cfg.Path))
+		return usageError(fmt.Errorf("%s: channels.slack.enabled: is false — set it to true to run the bot", cfg.Path))
 	}
 	own, err := c.takeTokens(cfg)
 	if err != nil {
@@ -72,7 +73,7 @@ func (c *cli) serve(ctx context.Context, say func(line string)) error {
 	}
 	defer closeLog()
 	if readable != nil {
-		log.Warn("another program of this user may read the bot's memory", "err", readable)
+		log.Warn("other programs of this user can read the bot's memory", "err", readable)
 	}
 	watcher := config.NewWatcher(loader, cfg.Path, cfg, config.WatchOptions{Log: log})
 	a, err := c.buildApp(func() *config.Config { return watcher.Current().Config }, log)
@@ -150,7 +151,7 @@ func (a *app) writeBotState(started time.Time, invalid error, r bot.Status, scru
 	}
 	state.Problem, state.ConfigError = scrub(state.Problem), scrub(state.ConfigError)
 	if err := a.registry.WriteBot(state); err != nil {
-		a.log.Error("could not write how the bot is", "err", err)
+		a.log.Error("could not write the bot's status", "err", err)
 	}
 }
 
@@ -187,7 +188,7 @@ func watchRecords(ctx context.Context, dirs []string, records chan<- struct{}, l
 		}
 	}
 	if err != nil {
-		log.Warn("the records' folder cannot be watched; changes are seen a few seconds later", "err", err)
+		log.Warn("cannot watch the records' folder; checking every few seconds instead", "err", err)
 		runEvery(ctx, recordsPollInterval, func() { wake(records) })
 		return
 	}
@@ -201,7 +202,7 @@ func watchRecords(ctx context.Context, dirs []string, records chan<- struct{}, l
 			}
 			wake(records)
 		case err := <-w.Errors: // some may have been missed
-			log.Warn("watching the records' folder", "err", err)
+			log.Warn("missed changes in the records' folder", "err", err)
 			wake(records)
 		}
 	}

@@ -31,19 +31,18 @@ func (a *app) registeredRef(ctx context.Context, ref sessions.Ref) sessions.Ref 
 	return ref
 }
 
-func (c *cli) sessionsRegisterCommand() *cobra.Command {
+func sessionsRegisterCommand(c *cli) *cobra.Command {
 	var q sessions.RegisterRequest
 	var format string
-	cmd := &cobra.Command{Use: "register REF", Short: "Make a work item's session known; its first event starts it", Args: cobra.ExactArgs(1),
-		Long: `Make the session of a work item known, REF being github:OWNER/REPO#N. Nothing is started: the first event that is delivered does
-that. With --session-id that continues a conversation which the harness has already. What is not given comes from routing in the
-configuration.`}
+	cmd := &cobra.Command{Use: "register REF", Short: "Register a work item's session; its first event starts it", Args: cobra.ExactArgs(1),
+		Long: `Register the session of a work item; REF is github:OWNER/REPO#N. Nothing is started until the first event is delivered. With
+--session-id, the session continues an existing conversation of the harness. Defaults come from routing in the configuration.`}
 	f := cmd.Flags()
 	f.StringVar(&q.Harness, "harness", "", "the agent program (default routing.defaultHarness)")
 	f.StringVar(&q.Cwd, "cwd", "", "the folder it works in (default routing.spawnWorkdir)")
-	f.StringVar(&q.Conversation, "session-id", "", "the harness's `ID` of the conversation to go on with")
-	f.BoolVar(&q.Slack.Enabled, "slack", true, "announce it in Slack when Slack is enabled; --slack=false does not")
-	f.StringVar(&q.Slack.Channel, "slack-channel", "", "the id of the channel, C… (default channels.slack.channel)")
+	f.StringVar(&q.Conversation, "session-id", "", "the harness's `ID` of the conversation to continue")
+	f.BoolVar(&q.Chat.Enabled, "slack", true, "announce it in Slack, if Slack is enabled; --slack=false: do not")
+	f.StringVar(&q.Chat.Channel, "slack-channel", "", "the id of the channel, C… (default channels.slack.channel)")
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if q.Cwd != "" {
@@ -64,18 +63,18 @@ configuration.`}
 // listableStates are the states by which sessions can be listed.
 var listableStates = []sessions.State{sessions.StateNew, sessions.StateRunning, sessions.StateEnded, sessions.StateStopped, sessions.StateUnknown, sessions.StateBroken}
 
-func (c *cli) sessionsListCommand() *cobra.Command {
+func sessionsListCommand(c *cli) *cobra.Command {
 	var format, status string
 	cmd := &cobra.Command{Use: "list", Short: "List the sessions of work items", Args: cobra.NoArgs,
-		Long: `List the sessions of work items, with the deliveries of which nobody can tell whether they arrived. Standing sessions are not
-among them: the-loop standing list.`}
-	cmd.Flags().StringVar(&status, "status", "", "only those that are new, running, ended, stopped, unknown or broken")
+		Long: `List the sessions of work items, with the deliveries that may or may not have arrived. For standing sessions, see the-loop standing
+list.`}
+	cmd.Flags().StringVar(&status, "status", "", "only sessions in this state: new, running, ended, stopped, unknown or broken")
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		q := sessions.ListRequest{Kind: sessions.KindWorkItem}
 		if status != "" {
 			if q.States = []sessions.State{sessions.State(status)}; !slices.Contains(listableStates, q.States[0]) {
-				return usageError(fmt.Errorf("--status is one of %s, not %q", joinStates(listableStates), status))
+				return usageError(fmt.Errorf("--status must be one of %s, not %q", joinStates(listableStates), status))
 			}
 		}
 		a, err := c.openApp()
@@ -100,23 +99,23 @@ func joinStates(states []sessions.State) string {
 	return strings.Join(words, ", ")
 }
 
-func (c *cli) sessionsAttachCommand() *cobra.Command {
-	return c.newAttachCommand("attach REF", "Show the terminal of a work item's session", c.withWorkItem)
+func sessionsAttachCommand(c *cli) *cobra.Command {
+	return newAttachCommand(c, "attach REF", "Show the terminal of a work item's session", c.withWorkItem)
 }
 
-func (c *cli) sessionsDeliverCommand() *cobra.Command {
+func sessionsDeliverCommand(c *cli) *cobra.Command {
 	var q sessions.DeliverRequest
 	var format string
-	cmd := &cobra.Command{Use: "deliver REF --text TEXT", Short: "Take an event of a work item to its session, once", Args: cobra.ExactArgs(1),
-		Long: `Take an event of a work item to its session. A live agent has it typed, as a reply is; one that has ended, or never ran, is
-started with it: in its conversation, or in a fresh one where that cannot be resumed. With --text - the text is read from standard input.
+	cmd := &cobra.Command{Use: "deliver REF --text TEXT", Short: "Deliver an event to a work item's session, exactly once", Args: cobra.ExactArgs(1),
+		Long: `Deliver an event to a work item's session. If its agent runs, the text is typed like a reply. Otherwise the agent is started with it: in
+its conversation, or in a new one if that cannot be resumed. With --text - the text is read from standard input.
 
-A delivery with an id that was processed is not repeated, whoever brings it again; the ids of the last 500 deliveries to a work item
-are known. Where nobody can tell whether it arrived, that is said, and the same id is never typed again.
-An agent that starts is waited for. While it asks a question, or unsent text stands in its box, nothing is typed: the command waits
-as long as --wait says and then fails, and the same delivery may be brought again.`}
-	cmd.Flags().StringVar(&q.DeliveryID, "delivery-id", "", "the `ID` of the event; without one it is like no other")
-	cmd.Flags().DurationVar(&q.Wait, "wait", 0, "how long to wait for the agent to take text")
+An id is processed only once; the ids of the last 500 deliveries to a work item are remembered. If it is not known whether a delivery
+arrived, the command says so, and that id is never typed again. The command waits for an agent that is starting. While the agent asks a
+question or its input box holds unsent text, nothing is typed: the command waits for up to --wait and then fails, and the same delivery
+can be sent again.`}
+	cmd.Flags().StringVar(&q.DeliveryID, "delivery-id", "", "the `ID` of the event; without one, it counts as a new event")
+	cmd.Flags().DurationVar(&q.Wait, "wait", 0, "how long to wait until the agent can take text")
 	text := addTextFlag(cmd)
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) (err error) {
@@ -124,7 +123,7 @@ as long as --wait says and then fails, and the same delivery may be brought agai
 			return err
 		}
 		if q.Wait < 0 || q.Wait > time.Hour {
-			return usageError(errors.New("--wait is between 0s and 1h"))
+			return usageError(errors.New("--wait must be between 0s and 1h"))
 		}
 		return c.withWorkItem(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
 			q.Ref = ref
@@ -132,7 +131,7 @@ as long as --wait says and then fails, and the same delivery may be brought agai
 			var held *sessions.HeldError
 			switch {
 			case errors.As(err, &held):
-				return fmt.Errorf("%w: nothing was typed; bring it again when that is over, or wait for it with --wait", err)
+				return fmt.Errorf("%w: nothing was typed; deliver it again later, or wait with --wait", err)
 			case err != nil:
 				return err
 			case format == "json":
@@ -145,10 +144,10 @@ as long as --wait says and then fails, and the same delivery may be brought agai
 	return cmd
 }
 
-func (c *cli) sessionsReplyCommand() *cobra.Command {
+func sessionsReplyCommand(c *cli) *cobra.Command {
 	cmd := &cobra.Command{Use: "reply REF --text TEXT", Short: "Type a text into the running session of a work item", Args: cobra.ExactArgs(1),
-		Long: `Type a text into the running session of a work item and submit it, once. It starts nothing: only an event does, see deliver. With
---text - the text is read from standard input. What is printed is as for standing say.`}
+		Long: `Type a text into the running session of a work item and submit it, once. It does not start the session; deliver does.
+With --text - the text is read from standard input. The output is that of standing say.`}
 	text := addTextFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		words, err := text()
@@ -160,11 +159,11 @@ func (c *cli) sessionsReplyCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) sessionsCloseCommand() *cobra.Command {
+func sessionsCloseCommand(c *cli) *cobra.Command {
 	var format string
-	cmd := &cobra.Command{Use: "close REF", Short: "Stop a work item's session and forget it", Args: cobra.ExactArgs(1),
-		Long: `Stop a work item's session and remove its record. The harness keeps the conversation; its id is in the event log. Which
-deliveries there were stays known.`}
+	cmd := &cobra.Command{Use: "close REF", Short: "Stop a work item's session and remove its record", Args: cobra.ExactArgs(1),
+		Long: `Stop a work item's session and remove its record. The harness keeps the conversation; its id is in the event log. The
+ids of its deliveries are kept.`}
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return c.withWorkItem(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
@@ -181,10 +180,10 @@ deliveries there were stays known.`}
 // addTextFlag adds --text, and returns what reads what was given.
 func addTextFlag(cmd *cobra.Command) (read func() (string, error)) {
 	var text string
-	cmd.Flags().StringVar(&text, "text", "", "the text; - reads standard input")
+	cmd.Flags().StringVar(&text, "text", "", "the text, or - for standard input")
 	return func() (string, error) {
 		if !cmd.Flags().Changed("text") {
-			return "", usageError(errors.New("there is no --text"))
+			return "", usageError(errors.New("--text is missing"))
 		}
 		if text == "-" {
 			data, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), maxTextBytes+1))

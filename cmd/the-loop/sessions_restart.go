@@ -12,20 +12,20 @@ import (
 	"the-loop/sessions"
 )
 
-func (c *cli) sessionsRestartCommand() *cobra.Command {
+func sessionsRestartCommand(c *cli) *cobra.Command {
 	var format string
 	var all, dry bool
-	cmd := &cobra.Command{Use: "restart [REF|NAME ...]", Short: "Restart running sessions onto what the env file declares now", Args: cobra.ArbitraryArgs,
-		Long: `Restart running sessions in their tmux panes and conversations, so that their agents hold what env.file declares now. Each agent
-is asked to end, and resumed in the same pane: its tmux session and those who are attached to it stay. Replies from Slack
-wait meanwhile. What is not running, or cannot be resumed, is skipped and not touched. The bot need not run.
+	cmd := &cobra.Command{Use: "restart [REF|NAME ...]", Short: "Restart running sessions with the current env file", Args: cobra.ArbitraryArgs,
+		Long: `Restart running sessions so that their agents get the current values of env.file. Each agent is stopped and its conversation is resumed
+in the same pane; the tmux session stays, and so do attached clients. Replies from Slack wait meanwhile. Sessions that are not running
+or cannot be resumed are skipped. The bot need not run.
 
-Of each session is said what became of it: "verified" (it was read back from the process), "verified-stale" with the names of
-the variables that are not as the file declares them, "unverified" where the process cannot be read, "skipped" or "failed". The
-exit code is 1 when one failed or is stale, and 2 when there is no env file to restart onto. No value is ever shown.`}
+The outcome of each session is "verified" (read back from the process), "verified-stale" with the names of the variables that still
+differ, "unverified" (the process cannot be read), "skipped" or "failed". The exit code is 1 if a session failed or is stale, and 2 if
+there is no env file. Values are never shown.`}
 	addFormatFlag(cmd, &format)
-	cmd.Flags().BoolVar(&all, "all", false, "every session")
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "say which sessions would be restarted, and restart none")
+	cmd.Flags().BoolVar(&all, "all", false, "all sessions")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print which sessions would be restarted, without restarting them")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		q, err := parseRestartRequest(args, all, dry)
 		if err != nil {
@@ -46,9 +46,9 @@ func parseRestartRequest(args []string, all, dry bool) (sessions.RollingRestartR
 	q := sessions.RollingRestartRequest{All: all, DryRun: dry}
 	switch {
 	case all && len(args) > 0:
-		return q, usageError(errors.New("either name sessions or say --all"))
+		return q, usageError(errors.New("use session names or --all, not both"))
 	case !all && len(args) == 0:
-		return q, usageError(errors.New("name the sessions, or say --all"))
+		return q, usageError(errors.New("give session names, or use --all"))
 	}
 	for _, arg := range args {
 		ref, err := parseSessionRef(arg)
@@ -88,7 +88,7 @@ func (c *cli) printRestartResult(w io.Writer, format string, rolled sessions.Res
 
 func printRestartTable(w io.Writer, rolled sessions.RestartResult) error {
 	if len(rolled.Rows) == 0 {
-		_, err := fmt.Fprintln(w, "there is no session")
+		_, err := fmt.Fprintln(w, "there are no sessions")
 		return err
 	}
 	t := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)

@@ -12,16 +12,16 @@ import (
 	"the-loop/threads"
 )
 
-func (c *cli) slackCommand() *cobra.Command {
-	return newGroupCommand("slack", "Set the Slack app up and try it", c.slackManifestCommand(), c.slackCheckCommand())
+func slackCommand(c *cli) *cobra.Command {
+	return newGroupCommand("slack", "Set up and check the Slack app", slackManifestCommand(c), slackCheckCommand(c))
 }
 
-func (c *cli) slackManifestCommand() *cobra.Command {
+func slackManifestCommand(c *cli) *cobra.Command {
 	var name, command string
-	cmd := &cobra.Command{Use: "manifest", Short: "Print the manifest from which Slack makes the app", Args: cobra.NoArgs,
-		Long: `Print the manifest from which Slack makes the app, with exactly the scopes, events, commands and shortcuts that are in use:
+	cmd := &cobra.Command{Use: "manifest", Short: "Print the manifest to create the Slack app from", Args: cobra.NoArgs,
+		Long: `Print the manifest to create the Slack app from, with exactly the scopes, events, commands and shortcuts that the-loop uses:
 at api.slack.com/apps choose "Create New App", "From a manifest", and paste it as YAML.`}
-	cmd.Flags().StringVar(&name, "name", "the-loop", "what the bot is called in Slack")
+	cmd.Flags().StringVar(&name, "name", "the-loop", "the bot's name in Slack")
 	cmd.Flags().StringVar(&command, "command", "", "the slash command (default: channels.slack.command, or /the-loop)")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if command == "" {
@@ -45,11 +45,11 @@ func (c *cli) slashCommand() string {
 	return "/the-loop"
 }
 
-func (c *cli) slackCheckCommand() *cobra.Command {
+func slackCheckCommand(c *cli) *cobra.Command {
 	var format string
-	cmd := &cobra.Command{Use: "check", Short: "Try the tokens, their scopes, the channel, the people and the way in", Args: cobra.NoArgs,
-		Long: `Try the tokens, their scopes, the channel, the people on the list, and the way in: a message of the bot's own, in a thread of
-its own, has to come back over the connection. What is wrong is said with what to do about it. The messages are deleted again.`}
+	cmd := &cobra.Command{Use: "check", Short: "Check tokens, scopes, channel, users and event delivery", Args: cobra.NoArgs,
+		Long: `Check the tokens, their scopes, the channel, the authorized users and event delivery: a message that the bot posts in a thread of its
+own must come back over the connection. For each problem, a remedy is printed. The messages are deleted afterwards.`}
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		a, err := c.openApp()

@@ -12,21 +12,21 @@ import (
 	"the-loop/sessions"
 )
 
-func (c *cli) standingCommand() *cobra.Command {
-	return newGroupCommand("standing", "Create, start, stop, list, look at and talk to standing sessions",
-		c.standingVerbCommand("start", "Start a session; one that runs is left untouched", c.openApp, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+func standingCommand(c *cli) *cobra.Command {
+	return newGroupCommand("standing", "Manage standing sessions",
+		standingVerbCommand(c, "start", "Start a session, unless it is running", c.openApp, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
 			return a.core.Start(cmd.Context(), sessions.StartRequest{Ref: ref})
 		}),
-		c.standingVerbCommand("stop", "Stop a session; its conversation stays", c.openAppForStop, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+		standingVerbCommand(c, "stop", "Stop a session; its conversation is kept", c.openAppForStop, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
 			return a.core.Stop(cmd.Context(), sessions.StopRequest{Ref: ref})
 		}),
-		c.standingVerbCommand("restart", "Stop a session and start it again; its conversation goes on", c.openApp, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+		standingVerbCommand(c, "restart", "Restart a session; its conversation continues", c.openApp, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
 			return a.core.Restart(cmd.Context(), sessions.RestartRequest{Ref: ref})
 		}),
-		c.standingListCommand(), c.standingCreateCommand(), c.standingDeleteCommand(), c.standingSayCommand(), c.standingPeekCommand())
+		standingListCommand(c), standingCreateCommand(c), standingDeleteCommand(c), standingSayCommand(c), standingPeekCommand(c))
 }
 
-func (c *cli) standingVerbCommand(use, short string, open func() (*app, error), verb func(*cobra.Command, *app, sessions.Ref) (sessions.Row, error)) *cobra.Command {
+func standingVerbCommand(c *cli, use, short string, open func() (*app, error), verb func(*cobra.Command, *app, sessions.Ref) (sessions.Row, error)) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: use + " NAME", Short: short, Args: cobra.ExactArgs(1)}
 	addFormatFlag(cmd, &format)
@@ -42,9 +42,9 @@ func (c *cli) standingVerbCommand(use, short string, open func() (*app, error), 
 	return cmd
 }
 
-func (c *cli) standingListCommand() *cobra.Command {
+func standingListCommand(c *cli) *cobra.Command {
 	var format string
-	cmd := &cobra.Command{Use: "list", Short: "List the sessions that are declared or recorded", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list", Short: "List standing sessions, declared and created", Args: cobra.NoArgs}
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		a, err := c.openApp()
@@ -61,13 +61,13 @@ func (c *cli) standingListCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) standingSayCommand() *cobra.Command {
+func standingSayCommand(c *cli) *cobra.Command {
 	cmd := &cobra.Command{Use: "say NAME --text TEXT", Short: "Type a text into a session and submit it", Args: cobra.ExactArgs(1),
 		Long: `Type a text into a running session and submit it, once. With --text - the text is read from standard input.
 
-What is printed is what is known: "accepted" when the agent's own record shows the text, "typed" when it gives no proof. A text
-that the agent would take as a command (for most, one that begins with ! or /) gets a name in front, so that it is plain text.
-Nothing is typed while the agent asks a question or while unsent text stands in its input box.`}
+The receipt is printed: "accepted" if the agent's transcript shows the text, "typed" if the agent cannot confirm it. A text that the
+agent would run as a command (usually one that begins with ! or /) gets a name in front, so that it is plain text. Nothing is typed
+while the agent asks a question or its input box holds unsent text.`}
 	text := addTextFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		words, err := text()
@@ -98,7 +98,7 @@ func addFormatFlag(cmd *cobra.Command, format *string) {
 	cmd.Flags().StringVar(format, "format", "text", "text or json")
 	cmd.PreRunE = func(*cobra.Command, []string) error {
 		if *format != "text" && *format != "json" {
-			return usageError(fmt.Errorf("--format is text or json, not %q", *format))
+			return usageError(fmt.Errorf("--format must be text or json, not %q", *format))
 		}
 		return nil
 	}

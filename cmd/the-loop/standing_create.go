@@ -13,27 +13,27 @@ import (
 	"the-loop/sessions"
 )
 
-func (c *cli) standingCreateCommand() *cobra.Command {
+func standingCreateCommand(c *cli) *cobra.Command {
 	var q sessions.CreateRequest
 	var format string
-	cmd := &cobra.Command{Use: "create NAME", Short: "Make a session that the configuration does not declare, and start it", Args: cobra.ExactArgs(1),
-		Long: `Make a session that the configuration does not declare, and start it. Its definition is kept in its record, so it comes back with
-"the-loop start" like a declared one. What is not given comes from routing in the configuration.`}
+	cmd := &cobra.Command{Use: "create NAME", Short: "Create a session that is not in the configuration, and start it", Args: cobra.ExactArgs(1),
+		Long: `Create a session that is not in the configuration, and start it. Its definition is kept in its record, so "the-loop start" starts it
+like a declared one. Defaults come from routing in the configuration.`}
 	f := cmd.Flags()
-	f.StringVar(&q.Description, "description", "", "what it is for, in a line")
+	f.StringVar(&q.Description, "description", "", "its purpose, in one line")
 	f.StringVar(&q.Harness, "harness", "", "the agent program (default routing.defaultHarness)")
-	f.StringArrayVar(&q.HarnessArgs, "harness-arg", nil, "an argument for it; may be repeated (default routing.harnessArgs of it)")
+	f.StringArrayVar(&q.HarnessArgs, "harness-arg", nil, "an argument for the agent program; repeatable (default routing.harnessArgs)")
 	f.StringVar(&q.Cwd, "cwd", "", "the folder it works in (default routing.spawnWorkdir)")
-	f.StringVar(&q.Prompt, "prompt", "", "its brief, after what every session is told first")
-	f.StringVar(&q.PromptFile, "prompt-file", "", "the file that holds its brief, read at each fresh start")
-	f.BoolVar(&q.Slack.Enabled, "slack", true, "announce it in Slack when Slack is enabled; --slack=false does not")
-	f.StringVar(&q.Slack.Channel, "slack-channel", "", "the id of the channel, C… (default channels.slack.channel)")
-	f.BoolVar(&q.NoAutoStart, "no-auto-start", false, "do not bring it back with the-loop start")
-	f.BoolVar(&q.NoStart, "no-start", false, "only record it")
+	f.StringVar(&q.Prompt, "prompt", "", "its first instructions, after those that every session gets")
+	f.StringVar(&q.PromptFile, "prompt-file", "", "a file with its first instructions, read for each new conversation")
+	f.BoolVar(&q.Chat.Enabled, "slack", true, "announce it in Slack, if Slack is enabled; --slack=false: do not")
+	f.StringVar(&q.Chat.Channel, "slack-channel", "", "the id of the channel, C… (default channels.slack.channel)")
+	f.BoolVar(&q.NoAutoStart, "no-auto-start", false, "do not start it with the-loop start")
+	f.BoolVar(&q.NoStart, "no-start", false, "create it without starting it")
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if q.Prompt != "" && q.PromptFile != "" {
-			return usageError(errors.New("--prompt and --prompt-file have no order between them: give one of the two"))
+			return usageError(errors.New("use --prompt or --prompt-file, not both"))
 		}
 		q.Name = args[0]
 		if q.Cwd != "" {
@@ -53,13 +53,13 @@ func (c *cli) standingCreateCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) standingDeleteCommand() *cobra.Command {
+func standingDeleteCommand(c *cli) *cobra.Command {
 	var yes bool
 	var format string
 	cmd := &cobra.Command{Use: "delete NAME", Short: "Stop a created session and remove its record", Args: cobra.ExactArgs(1),
-		Long: `Stop a session and remove its record, so that it does not come back. A declared session is refused: the configuration would
-make it again. It asks first; --yes answers.`}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+		Long: `Stop a session and remove its record. A declared session cannot be deleted, since the configuration would create it again: remove it
+there. Asks for confirmation; --yes skips that.`}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return c.withStandingSession(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {
@@ -84,7 +84,7 @@ make it again. It asks first; --yes answers.`}
 // confirm asks on the terminal. Without one there is nobody to ask.
 func (c *cli) confirm(question string) error {
 	if !term.IsTerminal(int(c.env.in.Fd())) { // /dev/null is a device too
-		return usageError(errors.New("there is no terminal to ask on: say --yes"))
+		return usageError(errors.New("there is no terminal to ask for confirmation: use --yes"))
 	}
 	if _, err := fmt.Fprintf(c.env.err, "%s [y/N] ", question); err != nil {
 		return err
@@ -97,13 +97,13 @@ func (c *cli) confirm(question string) error {
 	case "y", "yes":
 		return nil
 	}
-	return errors.New("nothing was deleted; --yes deletes without asking")
+	return errors.New("not confirmed, so nothing was deleted")
 }
 
-func (c *cli) standingPeekCommand() *cobra.Command {
+func standingPeekCommand(c *cli) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "peek NAME", Short: "Print what a session's terminal shows", Args: cobra.ExactArgs(1),
-		Long: `Print what a session's terminal shows; of an agent that ended, what it showed last.`}
+		Long: `Print what a session's terminal shows, or showed last if its agent has ended.`}
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return c.withStandingSession(cmd.Context(), args[0], func(a *app, ref sessions.Ref) error {

@@ -45,11 +45,11 @@ type botStatus struct {
 	diskFull error // the disk of the state takes nothing, not even how the bot is
 }
 
-func (c *cli) statusCommand() *cobra.Command {
+func statusCommand(c *cli) *cobra.Command {
 	var format string
-	cmd := &cobra.Command{Use: "status", Short: "Say whether the bot and the sessions are as they should be", Args: cobra.NoArgs,
-		Long: `Say whether the bot and the sessions are as they should be. The exit code is 0 when they are and 1 when they are not: when
-Slack is enabled and the bot does not run, is not connected or hears nothing, or when a session that should be running is not.`}
+	cmd := &cobra.Command{Use: "status", Short: "Show whether the bot and the sessions are healthy", Args: cobra.NoArgs,
+		Long: `Show whether the bot and the sessions are healthy. The exit code is 0 if they are, and 1 if Slack is enabled and the bot is not running,
+not connected or receives nothing, or if a session that should be running is not.`}
 	addFormatFlag(cmd, &format)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		a, err := c.openApp()
@@ -123,27 +123,27 @@ func botProblems(b botStatus, now time.Time) (all []string) {
 	s := b.State
 	switch {
 	case !b.Running && b.Enabled && b.LastError != "":
-		say("the bot has ended: %s; then: the-loop start", b.LastError)
+		say("the bot exited: %s; fix that and run the-loop start", b.LastError)
 		return all
 	case !b.Running && b.Enabled:
-		say("the bot is not running: the-loop start")
+		say("the bot is not running: run the-loop start")
 		return all
 	case !b.Running:
 		return nil
 	case b.isStale(now) && b.diskFull != nil: // what it said last is not how it is
 		return all
 	case b.isStale(now):
-		say("the bot has not said how it is for %s: it may hang; see logs/bot.log", now.Sub(s.Written).Round(time.Second))
+		say("the bot has not updated its status for %s and may hang: see logs/bot.log", now.Sub(s.Written).Round(time.Second))
 	case !s.Connected:
-		say("the bot is not connected to Slack: replies wait in Slack until it is")
+		say("the bot is not connected to Slack: replies wait until it is; see logs/bot.log")
 	case now.Sub(s.LastFrame) > silentAfter:
-		say("the connection is open and silent: nothing came for %s", now.Sub(s.LastFrame).Round(time.Second))
+		say("the bot is connected but has received nothing for %s: see logs/bot.log", now.Sub(s.LastFrame).Round(time.Second))
 	}
 	if s.Connections > 1 {
-		say("%d connections are open on this Slack app: another bot takes some of its events; stop it, or give it an app of its own", s.Connections)
+		say("%d connections are open on this Slack app: another bot receives some of its events; stop it, or give it its own app", s.Connections)
 	}
 	if s.ConfigError != "" {
-		say("the configuration is not valid, so nobody is let in and replies wait: %s", s.ConfigError)
+		say("the configuration is invalid, so requests are refused and replies wait until it is fixed: %s", s.ConfigError)
 	}
 	if s.Problem != "" {
 		say("%s", s.Problem)
@@ -166,7 +166,7 @@ func (s status) writeText(w io.Writer) error {
 		}
 	}
 	if len(s.Sessions) == 0 {
-		_, err := fmt.Fprintln(w, "sessions  none: declare one under standingSessions in the config, or the-loop standing create NAME")
+		_, err := fmt.Fprintln(w, "sessions  none: declare one under standingSessions in the configuration, or run the-loop standing create NAME")
 		return err
 	}
 	if err := printTable(w, s.Sessions); err != nil {
@@ -182,14 +182,14 @@ func (s status) writeText(w io.Writer) error {
 func (b botStatus) describe() string {
 	switch {
 	case !b.Running && !b.Enabled:
-		return "not wanted (channels.slack.enabled is false)"
+		return "disabled (channels.slack.enabled is false)"
 	case !b.Running:
 		return "not running"
 	case b.isStale(time.Now()):
-		return fmt.Sprintf("process %d, has not said how it is for %s", b.State.PID, time.Since(b.State.Written).Round(time.Second))
+		return fmt.Sprintf("process %d, no status update for %s", b.State.PID, time.Since(b.State.Written).Round(time.Second))
 	case !b.State.Connected:
 		return fmt.Sprintf("process %d, not connected", b.State.PID)
 	}
-	return fmt.Sprintf("process %d, connected, %d threads, last frame %s ago", b.State.PID, b.State.Bound,
+	return fmt.Sprintf("process %d, connected, %d threads, last event %s ago", b.State.PID, b.State.Bound,
 		time.Since(b.State.LastFrame).Round(time.Second))
 }

@@ -24,9 +24,9 @@ func TestStatusDistinguishesAWorkingBotFromARunningOne(t *testing.T) {
 		"hanging":          {func(b *botStatus) { b.State.Written = now.Add(-time.Minute) }, "may hang"},
 		"full, not silent": {func(b *botStatus) { b.State.Written, b.diskFull = now.Add(-time.Minute), syscall.ENOSPC }, ""},
 		"not connected":    {func(b *botStatus) { b.State.Connected = false }, "not connected"},
-		"silent":           {func(b *botStatus) { b.State.LastFrame = now.Add(-2 * time.Minute) }, "silent"},
+		"silent":           {func(b *botStatus) { b.State.LastFrame = now.Add(-2 * time.Minute) }, "received nothing"},
 		"another bot":      {func(b *botStatus) { b.State.Connections = 2 }, "another bot"},
-		"a broken config":  {func(b *botStatus) { b.State.ConfigError = "x:1: channels" }, "nobody is let in"},
+		"a broken config":  {func(b *botStatus) { b.State.ConfigError = "x:1: channels" }, "requests are refused"},
 		"not announceable": {func(b *botStatus) { b.State.Problem = "the channel is archived" }, "archived"},
 	} {
 		b := botStatus{Enabled: true, Running: true, State: good}
@@ -42,7 +42,7 @@ func TestStatusDistinguishesAWorkingBotFromARunningOne(t *testing.T) {
 func TestStatusDoesNotShowStaleStateAsCurrent(t *testing.T) {
 	t.Parallel()
 	b := botStatus{Running: true, Enabled: true, State: registry.BotState{PID: 7, Connected: true, Bound: 3, Written: time.Now().Add(-time.Minute), LastFrame: time.Now()}}
-	if words := b.describe(); strings.Contains(words, "connected") || !strings.Contains(words, "has not said how it is for 1m") {
+	if words := b.describe(); strings.Contains(words, "connected") || !strings.Contains(words, "no status update for 1m") {
 		t.Errorf("%q", words)
 	}
 }

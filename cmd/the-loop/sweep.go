@@ -35,11 +35,11 @@ func (a *app) sweepDeletedSessions(ctx context.Context, now time.Time) {
 	root := a.cfg().StateRoot
 	for dir, age := range map[string]time.Duration{"reports": staleFileAge, "run/claude": staleFileAge, "run/locks": staleLockAge} {
 		if err := sweepFolder(filepath.Join(root, filepath.FromSlash(dir)), alive, now.Add(-age)); err != nil {
-			a.log.Warn("what deleted sessions left cannot be removed", "err", err)
+			a.log.Warn("cannot remove files of deleted sessions", "err", err)
 		}
 	}
 	if err := a.registry.SweepLedgers(ctx, now.Add(-staleLedgerAge)); err != nil {
-		a.log.Warn("old lists of deliveries cannot be removed", "err", err)
+		a.log.Warn("cannot remove old delivery ledgers", "err", err)
 	}
 }
 

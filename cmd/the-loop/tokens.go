@@ -36,7 +36,7 @@ func (c *cli) takeTokens(cfg *config.Config) (map[string]string, error) {
 	own := c.readTokens(cfg)
 	for _, name := range cfg.SecretNames() {
 		if err := c.env.unsetenv(name); err != nil {
-			return nil, fmt.Errorf("take $%s out of the environment: %w", name, err)
+			return nil, fmt.Errorf("unset $%s: %w", name, err)
 		}
 	}
 	if !c.tokensOnStdin {
@@ -44,7 +44,7 @@ func (c *cli) takeTokens(cfg *config.Config) (map[string]string, error) {
 	}
 	given := map[string]string{}
 	if err := json.NewDecoder(io.LimitReader(c.env.in, maxTokenBytes)).Decode(&given); err != nil {
-		return nil, fmt.Errorf("read the tokens from standard input: it holds no JSON object") // the error may hold a part of one
+		return nil, fmt.Errorf("read the tokens from standard input: not a JSON object") // the error may hold a part of one
 	}
 	maps.Copy(own, given)
 	return own, nil

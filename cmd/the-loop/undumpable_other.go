@@ -4,4 +4,4 @@ package main
 
 import "errors"
 
-func setUndumpable() error { return errors.New("this system has no way to prevent it") }
+func setUndumpable() error { return errors.New("not supported on this system") }

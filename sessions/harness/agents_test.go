@@ -108,7 +108,7 @@ func TestCodexsHistoryProvesOnlyWhatThePaneAccepted(t *testing.T) {
 	if ok, err := c.Accepted(t.Context(), talk, place, sessions.Fingerprint("yes")); ok || err != nil {
 		t.Errorf("a text of a conversation that no process of the pane has open: %v, %v", ok, err)
 	}
-	for _, bad := range []string{"", "7", "/x@", "/x@-1", "x@1"} {
+	for _, bad := range []sessions.Offset{"", "7", "/x@", "/x@-1", "x@1"} {
 		if _, err := c.Accepted(t.Context(), talk, bad, "x"); err == nil {
 			t.Errorf("Taken from %q: no error", bad)
 		}
@@ -154,8 +154,8 @@ func TestGeminisLogProvesWhatCameAfterTheOffset(t *testing.T) {
 	}
 	g, talk, dir := geminiFolder(t, "["+entry(conversationA, "yes")+","+entry(conversationB, "no")+"]")
 	place, err := g.Offset(t.Context(), talk)
-	if err != nil || place != conversationA+"@1" {
-		t.Fatalf("Place = %q, %v", place, err)
+	if p, _ := parseGeminiOffset(place); err != nil || p.StartID != conversationA || p.Logged != 1 {
+		t.Fatalf("Offset = %q, %v", place, err)
 	}
 	taken := func(text string) bool {
 		t.Helper()
@@ -180,7 +180,8 @@ func TestGeminisLogProvesWhatCameAfterTheOffset(t *testing.T) {
 		t.Error("a place that is none is taken")
 	}
 	writeLines(t, filepath.Join(dir, "logs.json"), "["+entry(conversationA, "yes")+"]", `.678Z"}]`) // two writes at once
-	if place, err := g.Offset(t.Context(), talk); err != nil || place != conversationA+"@1" {
+	place, err = g.Offset(t.Context(), talk)
+	if p, _ := parseGeminiOffset(place); err != nil || p.Logged != 1 {
 		t.Errorf("of a log with a rest of another write: %q, %v", place, err)
 	}
 }

@@ -40,20 +40,14 @@ const (
 	BypassNever  BypassPolicy = "never"
 )
 
-var (
-	_ sessions.InputVerifier       = Claude{}
-	_ sessions.ScreenParser        = Claude{}
-	_ sessions.Preparer            = Claude{}
-	_ sessions.ConversationTracker = Claude{}
-)
-
 // Name is [ClaudeName].
 func (c Claude) Name() string { return ClaudeName }
 
 // Capabilities are those of the program: a leading "!" runs a shell command without asking, "/" is a command, and a few words
 // alone end it. "#", "&" and "?" begin plain text when they are pasted (2.1.197).
 func (c Claude) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", ClearLine: "\x15", CanResume: true,
+	return sessions.Capabilities{ParseScreen: c.ParseScreen, Input: c, ReadTranscript: c.ReadTranscript, TrackConversation: c.TrackConversation, Prepare: c.Prepare, SubmitKey: c.SubmitKey, Normalize: c.Normalize, Quote: c.Quote,
+		Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", ClearLine: "\x15", CanResume: true,
 		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
 		ReportsPermissions: len(c.Hook) > 0 && c.PermissionDir != "", AcceptTimeout: acceptTimeout, Trailer: " ", CommandWords: []string{"exit", "quit", ":q", ":q!", ":wq", ":wq!"}}
 }

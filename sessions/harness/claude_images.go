@@ -8,11 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-
-	"the-loop/sessions"
 )
-
-var _ sessions.Quoter = Claude{}
 
 var (
 	claudePieceStart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\n| (?:/|[A-Za-z]:\\)`) })

@@ -29,8 +29,6 @@ const (
 	chatDelay = 500 * time.Millisecond
 )
 
-var _ sessions.SubmitKeyProvider = Claude{}
-
 // SubmitKey is that key when the operator's bindings had it as the session was started: a running program does not read
 // them again (2.1.197). It is Enter otherwise.
 func (c Claude) SubmitKey(_ context.Context, talk sessions.Conversation) (string, time.Duration, error) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/screen"
 )
 
 // claudePrompt begins the input box. The no-break space tells it from the pointer in menus and dialogs and from messages
@@ -33,19 +34,19 @@ var (
 // ParseScreen reads the screen. It says ready only while the cursor stands in the input box: every dialog and menu that was seen
 // takes either the box or the cursor away. What it does not know is a dialog, since text is held back then.
 func (c Claude) ParseScreen(s sessions.Screen) sessions.View {
-	lines := screenLines(s)
-	if isBlank(lines) {
+	lines := screen.Lines(s)
+	if screen.IsBlank(lines) {
 		return sessions.View{State: sessions.ViewStarting}
 	}
 	top, bottom, ok := findClaudeBox(lines, s.CursorY)
 	if !ok {
 		return parseClaudeDialog(lines)
 	}
-	below := linesFrom(lines, bottom+1)
+	below := screen.From(lines, bottom+1)
 	switch {
 	case strings.HasPrefix(lines[top], "!"): // what is pasted now would run in a shell
 		return sessions.View{State: sessions.ViewMenu, Lines: lines[top:bottom]}
-	case anyMatch(below, claudePointer()), anyMatch(below, claudeMenu()), anyMatch(lines[:top], claudeSessionList()):
+	case screen.AnyMatch(below, claudePointer()), screen.AnyMatch(below, claudeMenu()), screen.AnyMatch(lines[:top], claudeSessionList()):
 		return parseClaudeDialog(lines)
 	}
 	view := sessions.View{State: sessions.ViewReady, Box: claudeDraft(lines[top:bottom], s, top)}
@@ -119,7 +120,7 @@ func isClaudeWorking(above, below []string) bool {
 // parseClaudeDialog is a screen without a box that takes text.
 func parseClaudeDialog(lines []string) sessions.View {
 	view := sessions.View{State: sessions.ViewDialog, Lines: claudeDialogLines(lines)}
-	if anyMatch(view.Lines, claudeMenu()) && !anyMatch(view.Lines, claudeQuestion()) {
+	if screen.AnyMatch(view.Lines, claudeMenu()) && !screen.AnyMatch(view.Lines, claudeQuestion()) {
 		view.State = sessions.ViewMenu
 	}
 	return view
@@ -127,7 +128,7 @@ func parseClaudeDialog(lines []string) sessions.View {
 
 // claudeDialogLines are the lines from the last rule that spans the screen on: what is asked, without the talk above it.
 func claudeDialogLines(lines []string) []string {
-	last := lastLines(lines, maxDialogLines)
+	last := screen.LastLines(lines, screen.MaxDialogLines)
 	for i := len(last) - 2; i >= 0; i-- {
 		if claudeRule().MatchString(last[i]) && strings.TrimSpace(strings.Trim(last[i], "─")) == "" && len(last)-i > 3 {
 			return last[i+1:]

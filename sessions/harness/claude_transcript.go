@@ -10,42 +10,41 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
 
-var _ sessions.TranscriptReader = Claude{}
-
 // ReadTranscript reads the transcript, and follows /clear and /resume through the reports. What subagents say is left out.
-func (c Claude) ReadTranscript(_ context.Context, talk sessions.Conversation, place string) (sessions.TranscriptBatch, error) {
-	s, err := newCursor(talk, place)
+func (c Claude) ReadTranscript(_ context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := startOffset(talk, since)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	reports, end, err := c.readReports(talk, s.ReportOffset)
+	reports, end, err := c.readReports(talk, s.Reports)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	e := &claudeReader{claude: c, conversation: talk, cursor: s}
+	e := &claudeReader{claude: c, conversation: talk, offset: s}
 	var quiet time.Time
 	for _, r := range reports {
-		if isClaudeIdle(r) && r.Conversation == e.cursor.Conversation {
+		if isClaudeIdle(r) && r.Conversation == e.offset.Conversation {
 			quiet = r.At
 		}
-		if r.Event != EventSessionStart || r.Conversation == e.cursor.Conversation || !sessions.ValidConversation(r.Conversation) {
+		if r.Event != EventSessionStart || r.Conversation == e.offset.Conversation || !sessions.ValidConversation(r.Conversation) {
 			continue
 		}
-		if place != "" || !r.At.Before(s.Since) {
+		if since != "" || !r.At.Before(s.Since) {
 			err = errors.Join(err, e.read())
 		}
-		e.switchTo(r.Conversation, laterTime(s.Since, r.At))
+		e.offset.SwitchTo(r.Conversation, laterTime(s.Since, r.At))
 	}
-	e.cursor.ReportOffset = end
+	e.offset.Reports = end
 	if err = errors.Join(err, e.read(), e.followRecorded()); err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	if e.cursor.Turn.Since.Before(quiet) {
-		e.cursor.Turn = e.cursor.Turn.End(quiet)
+	if e.offset.Turn.Since.Before(quiet) {
+		e.offset.Turn = e.offset.Turn.End(quiet)
 	}
-	e.batch.Next, e.batch.Turn = e.cursor.String(), e.cursor.Turn
+	e.batch.Next, e.batch.Turn = transcript.Encode(e.offset), e.offset.Turn
 	return e.batch, nil
 }
 
@@ -60,28 +59,23 @@ func laterTime(a, b time.Time) time.Time {
 type claudeReader struct {
 	claude       Claude
 	conversation sessions.Conversation
-	cursor       transcriptCursor
+	offset       claudeOffset
 	batch        sessions.TranscriptBatch
-}
-
-// enter goes on in another conversation. It may be an old one: what was said in it before does not count.
-func (e *claudeReader) switchTo(id string, since time.Time) {
-	e.cursor.Conversation, e.cursor.Offset, e.cursor.File, e.cursor.Since, e.cursor.Turn = id, 0, "", since, sessions.Turn{}
 }
 
 // followRecorded goes on in the session's recorded conversation, when that is another one than before and nothing was reported
 // of it: it is a fresh one, and there are no hooks.
 func (e *claudeReader) followRecorded() error {
-	if e.conversation.ID == e.cursor.Recorded {
+	if e.conversation.ID == e.offset.Recorded {
 		return nil
 	}
-	e.cursor.Recorded = e.conversation.ID
+	e.offset.Recorded = e.conversation.ID
 	known := false
 	err := e.claude.withFacts(e.conversation, func(facts *reportFacts, _ int64) { _, known = facts.Conversations[e.conversation.ID] })
-	if err != nil || e.conversation.ID == e.cursor.Conversation || known {
+	if err != nil || e.conversation.ID == e.offset.Conversation || known {
 		return err
 	}
-	e.switchTo(e.conversation.ID, time.Time{})
+	e.offset.SwitchTo(e.conversation.ID, time.Time{})
 	return e.read()
 }
 
@@ -91,18 +85,15 @@ func (e *claudeReader) read() error {
 	if err != nil {
 		return err
 	}
-	l := claudeParser{turnParser{turn: e.cursor.Turn, offset: e.cursor.Offset, pendingOffset: -1}}
-	end, err := readLines(path, e.cursor.Offset, l.parseLine)
+	l := claudeParser{transcript.NewTurnParser(e.offset.Turn, e.offset.Offset)}
+	end, err := transcript.ReadLines(path, e.offset.Offset, l.parseLine)
 	if err != nil {
 		return fmt.Errorf("read the transcript: %w", err)
 	}
-	e.cursor.Turn = l.turn
-	if e.cursor.Offset = end; l.pendingOffset >= 0 {
-		e.cursor.Offset = l.pendingOffset
-	}
-	for _, s := range l.messages {
-		if !s.At.Before(e.cursor.Since) {
-			e.batch.Messages = append(e.batch.Messages, s)
+	e.offset.Turn, e.offset.Offset = l.Turn, l.ReadOn(end)
+	for _, m := range l.Messages {
+		if e.offset.Counts(m) {
+			e.batch.Messages = append(e.batch.Messages, m)
 		}
 	}
 	e.batch.WatchFiles = []string{path}
@@ -114,16 +105,16 @@ func (e *claudeReader) read() error {
 
 // file is where the conversation is written. It is kept once it is there.
 func (e *claudeReader) transcriptFile() (string, error) {
-	if e.cursor.File != "" {
-		return e.cursor.File, nil
+	if e.offset.File != "" {
+		return e.offset.File, nil
 	}
-	path, err := e.claude.transcriptFile(e.conversation, e.cursor.Conversation)
+	path, err := e.claude.transcriptFile(e.conversation, e.offset.Conversation)
 	if err != nil {
 		return "", err
 	}
 	switch _, err := os.Stat(path); {
 	case err == nil:
-		e.cursor.File = path
+		e.offset.File = path
 	case !errors.Is(err, fs.ErrNotExist):
 		return "", fmt.Errorf("read the transcript: %w", err)
 	}
@@ -132,40 +123,39 @@ func (e *claudeReader) transcriptFile() (string, error) {
 
 // claudeParser gathers what the lines of a transcript say. A text whose line does not tell yet whether it ends the turn (a
 // stop reason that is null, as older versions write it) waits for the next one.
-type claudeParser struct{ turnParser }
+type claudeParser struct{ transcript.TurnParser }
 
 func (l *claudeParser) parseLine(line []byte) {
-	start := l.offset
-	l.offset += int64(len(line)) + 1
+	start := l.Next(line)
 	var a claudeEntry
 	if json.Unmarshal(line, &a) != nil || a.Sidechain {
 		return
 	}
-	l.turn = a.nextTurn(l.turn)
+	l.Turn = a.nextTurn(l.Turn)
 	switch {
 	case a.Type == "assistant" && a.Message.Model == claudeSynthetic && !a.Error:
 	case a.Type == "assistant":
 		l.addMessage(a, start)
 	case a.Type == "user":
-		l.flushPending(!a.isToolResult())
+		l.FlushPending(!a.isToolResult())
 	case a.Type == "system" && a.Subtype == "turn_duration":
-		l.flushPending(true)
+		l.FlushPending(true)
 	}
 }
 
 func (l *claudeParser) addMessage(a claudeEntry, start int64) {
-	l.flushPending(false)
+	l.FlushPending(false)
 	text := textOf(a.Message.Content)
 	if text == "" {
 		return
 	}
 	said := sessions.AgentMessage{Text: text, Failed: a.Error, At: a.Timestamp, Key: orDefault(a.UUID, fmt.Sprintf("%s@%d", a.Session, start))}
 	if a.Message.Stop == nil {
-		l.addPending(said, start)
+		l.AddPending(said, start)
 		return
 	}
 	said.Final = !a.continuesTurn()
-	l.messages = append(l.messages, said)
+	l.Messages = append(l.Messages, said)
 }
 
 // claudeSynthetic is the model of what Claude Code says itself: errors, and notes that nobody needs to read.

@@ -16,41 +16,19 @@ import (
 	"unicode/utf16"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
-
-// claudeOffset is where evidence begins: in the reports, and in the transcript of one conversation. As a string it is
-// "reports:conversation@transcript".
-type claudeOffset struct {
-	reports      int64
-	conversation string
-	transcript   int64
-}
-
-func (p claudeOffset) String() string {
-	return fmt.Sprintf("%d:%s@%d", p.reports, p.conversation, p.transcript)
-}
-
-func parseClaudeOffset(s string) (claudeOffset, error) {
-	reports, rest, ok := strings.Cut(s, ":")
-	id, at, ok2 := strings.Cut(rest, "@")
-	from, err := strconv.ParseInt(reports, 10, 64)
-	offset, err2 := strconv.ParseInt(at, 10, 64)
-	if !ok || !ok2 || err != nil || err2 != nil || from < 0 || offset < 0 || !sessions.ValidConversation(id) {
-		return claudeOffset{}, fmt.Errorf("%q is no place in a transcript of claude", s)
-	}
-	return claudeOffset{reports: from, conversation: id, transcript: offset}, nil
-}
 
 // Offset is the end of the transcript of the conversation that the pane is in now. A [sessions.HeldError] while the agent
 // starts, and while a text waits in its queue: another one might overtake it.
-func (c Claude) Offset(_ context.Context, talk sessions.Conversation) (string, error) {
-	p, starts, path := claudeOffset{conversation: talk.ID}, false, ""
+func (c Claude) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
+	p, starts, path := claudeOffset{Cursor: transcript.Cursor{Recorded: talk.ID, Conversation: talk.ID}}, false, ""
 	err := c.withFacts(talk, func(facts *reportFacts, end int64) {
-		starts, p.reports = facts.isStarting(time.Now()), end
+		starts, p.Reports = facts.isStarting(time.Now()), end
 		if now := facts.currentConversation(talk.ID); now != "" {
-			p.conversation = now
+			p.Conversation = now
 		}
-		path = facts.Conversations[p.conversation].Path
+		path = facts.Conversations[p.Conversation].Path
 	})
 	switch {
 	case err != nil:
@@ -58,7 +36,7 @@ func (c Claude) Offset(_ context.Context, talk sessions.Conversation) (string, e
 	case starts && !talk.Started.IsZero():
 		return "", &sessions.HeldError{State: sessions.ViewStarting}
 	case path == "":
-		if path, err = c.defaultTranscriptFile(talk, p.conversation); err != nil {
+		if path, err = c.defaultTranscriptFile(talk, p.Conversation); err != nil {
 			return "", err
 		}
 	}
@@ -69,25 +47,25 @@ func (c Claude) Offset(_ context.Context, talk sessions.Conversation) (string, e
 			return "", &sessions.HeldError{State: sessions.ViewWorking}
 		}
 	}
-	if p.transcript, err = lastLineEnd(path); err != nil {
+	if p.Cursor.Offset, err = transcript.End(path); err != nil {
 		return "", fmt.Errorf("read the transcript: %w", err)
 	}
-	return p.String(), nil
+	return transcript.Encode(p), nil
 }
 
 // Accepted looks in the transcript, where each text is one line: of the queue when a turn runs, of the user otherwise. The
 // UserPromptSubmit report comes when a queued text leaves the queue (2.1.197), so that the one of an earlier equal text
 // would look like the one of this; it counts only where no transcript is kept.
-func (c Claude) Accepted(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
-	p, err := parseClaudeOffset(place)
+func (c Claude) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+	p, err := parseClaudeOffset(since)
 	if err != nil {
 		return false, err
 	}
-	reports, _, err := c.readReports(talk, p.reports)
+	reports, _, err := c.readReports(talk, p.Reports)
 	if err != nil {
 		return false, err
 	}
-	found, err := c.transcriptHas(talk, p.conversation, p.transcript, sum)
+	found, err := c.transcriptHas(talk, p.Conversation, p.Cursor.Offset, sum)
 	if found || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return found, err
 	}
@@ -118,7 +96,7 @@ func (c Claude) transcriptHas(talk sessions.Conversation, id string, from int64,
 		return false, err
 	}
 	found := false
-	_, err = readLines(path, from, func(line []byte) {
+	_, err = transcript.ReadLines(path, from, func(line []byte) {
 		if text, ok := parseClaudeInput(line); ok && claudeMatchesSum(text, sum) {
 			found = true
 		}

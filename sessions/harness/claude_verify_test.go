@@ -51,7 +51,7 @@ func TestEachTextThatClaudeAcceptedIsOneLine(t *testing.T) {
 	if _, ok := parseClaudeInput([]byte(lineDequeue)); ok {
 		t.Error("what leaves the queue is taken for a text")
 	}
-	if !matchesSum("<pasted_content id=\"1\" lines=\"2\">\na\nb\n</pasted_content>", sessions.Fingerprint("a\nb")) {
+	if !claudeMatchesSum("<pasted_content id=\"1\" lines=\"2\">\na\nb\n</pasted_content>", sessions.Fingerprint("a\nb")) {
 		t.Error("the wrapper around a long paste is not taken off")
 	}
 }
@@ -106,7 +106,7 @@ func (k *claudeEnv) appendReport(at time.Time, event, id string, payload map[str
 	}
 }
 
-func (k *claudeEnv) offset() string {
+func (k *claudeEnv) offset() sessions.Offset {
 	k.t.Helper()
 	place, err := k.claude.Offset(k.t.Context(), k.Conversation)
 	if err != nil {
@@ -115,9 +115,9 @@ func (k *claudeEnv) offset() string {
 	return place
 }
 
-func (k *claudeEnv) accepted(place, text string) bool {
+func (k *claudeEnv) accepted(since sessions.Offset, text string) bool {
 	k.t.Helper()
-	ok, err := k.claude.Accepted(k.t.Context(), k.Conversation, place, sessions.Fingerprint(text))
+	ok, err := k.claude.Accepted(k.t.Context(), k.Conversation, since, sessions.Fingerprint(text))
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestClaudesEvidenceFollowsAClear(t *testing.T) {
 	if !k.accepted(place, "/clear") || !k.accepted(place, "after") || k.accepted(place, "before") {
 		t.Error("from before the clear")
 	}
-	if now := k.offset(); !strings.Contains(now, conversationB) || k.accepted(now, "after") {
+	if now := k.offset(); !strings.Contains(string(now), conversationB) || k.accepted(now, "after") {
 		t.Errorf("the place is %s", now)
 	}
 }
@@ -204,7 +204,7 @@ func TestReportsAreProofWhereNoTranscriptIsKept(t *testing.T) {
 	if !k.accepted(place, "hello") {
 		t.Error("the report is not counted")
 	}
-	for _, bad := range []string{"", "7", "1:x", "1:../x@0", "-1:c@0", "1:c@x", "x:c@0"} {
+	for _, bad := range []sessions.Offset{"", "7", "1:x", "1:../x@0", "-1:c@0", "1:c@x", "x:c@0"} {
 		if _, err := k.claude.Accepted(t.Context(), k.Conversation, bad, "x"); err == nil {
 			t.Errorf("Taken from %q: no error", bad)
 		}

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
 
 // CodexName is Codex's name in the configuration.
@@ -26,19 +26,14 @@ type Codex struct {
 	Home   string // of the agents, where their processes do not say; empty: this process's
 }
 
-var (
-	_ sessions.InputVerifier       = Codex{}
-	_ sessions.ScreenParser        = Codex{}
-	_ sessions.ConversationTracker = Codex{}
-)
-
 // Name is [CodexName].
 func (c Codex) Name() string { return CodexName }
 
 // Capabilities are those of the program: a leading "!" runs a shell command without asking, "/" is a command (one that is not
 // known stays in the box); exit, quit and :q are text.
 func (c Codex) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", CanResume: true,
+	return sessions.Capabilities{ParseScreen: c.ParseScreen, Input: c, ReadTranscript: c.ReadTranscript, TrackConversation: c.TrackConversation,
+		Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", CanResume: true,
 		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
 		Trailer: " ", AcceptTimeout: acceptTimeout, CommandsUnrecorded: true}
 }
@@ -107,7 +102,7 @@ func (c Codex) inspectPane(session string) (codexPane, error) {
 			}
 		}
 		if r.home == "" {
-			r.home = orDefault(p.env["CODEX_HOME"], filepath.Join(p.env["HOME"], ".codex"))
+			r.home = orDefault(p.Env["CODEX_HOME"], filepath.Join(p.Env["HOME"], ".codex"))
 		}
 	}
 	if r.home == "" {
@@ -155,7 +150,7 @@ func readRolloutHead(path string) rolloutHead {
 		Type    string      `json:"type"`
 		Payload rolloutHead `json:"payload"`
 	}
-	if decodeFirstLine(path, &head) != nil {
+	if transcript.DecodeFirstLine(path, &head) != nil {
 		return rolloutHead{}
 	}
 	return head.Payload
@@ -168,7 +163,7 @@ func (c Codex) TrackConversation(_ context.Context, talk sessions.Conversation) 
 		return "", err
 	}
 	last := ""
-	_, err = readLines(r.historyFile(), 0, func(line []byte) {
+	_, err = transcript.ReadLines(r.historyFile(), 0, func(line []byte) {
 		if h, ok := parseCodexHistoryLine(line); ok && r.files[h.Conversation] != "" {
 			last = h.Conversation
 		}
@@ -200,8 +195,8 @@ func parseCodexHistoryLine(line []byte) (codexHistoryLine, bool) {
 	return h, err == nil && h.Conversation != ""
 }
 
-// Offset is the end of the history, as "folder@offset". A [sessions.HeldError] until a conversation is open.
-func (c Codex) Offset(_ context.Context, talk sessions.Conversation) (string, error) {
+// Offset is the end of the history. A [sessions.HeldError] until a conversation is open.
+func (c Codex) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
 	r, err := c.inspectPane(talk.Session)
 	if err != nil {
 		return "", err
@@ -209,24 +204,24 @@ func (c Codex) Offset(_ context.Context, talk sessions.Conversation) (string, er
 	if r.hasProc && len(r.files) == 0 && time.Since(talk.Started) < codexStartTimeout {
 		return "", &sessions.HeldError{State: sessions.ViewStarting}
 	}
-	end, err := lastLineEnd(r.historyFile())
+	end, err := transcript.End(r.historyFile())
 	if err != nil {
 		return "", fmt.Errorf("read codex's history: %w", err)
 	}
-	return r.home + "@" + strconv.FormatInt(end, 10), nil
+	cursor := transcript.Cursor{Recorded: talk.ID, Conversation: talk.ID, Since: time.Now()}
+	return transcript.Encode(codexOffset{Cursor: cursor, Home: r.home, HistoryOffset: end}), nil
 }
 
 // Accepted looks in the history after the place for a text that was said in the session's pane. A queued text is there at once;
 // in the conversation's own file it comes only when the turn takes it.
-func (c Codex) Accepted(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
-	dir, at, _ := cutLast(place, "@")
-	from, err := strconv.ParseInt(at, 10, 64)
-	if err != nil || from < 0 || !filepath.IsAbs(dir) {
-		return false, fmt.Errorf("%q is no place in codex's history", place)
+func (c Codex) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+	from, err := parseCodexOffset(since)
+	if err != nil || !filepath.IsAbs(from.Home) {
+		return false, transcript.InvalidOffset(since)
 	}
 	var in []string // the conversations in which the text was said since
-	_, err = readLines(codexPane{home: dir}.historyFile(), from, func(line []byte) {
-		if h, ok := parseCodexHistoryLine(line); ok && matchesSum(h.Text, sum) {
+	_, err = transcript.ReadLines(codexPane{home: from.Home}.historyFile(), from.HistoryOffset, func(line []byte) {
+		if h, ok := parseCodexHistoryLine(line); ok && sessions.Fingerprint(h.Text) == sum {
 			in = append(in, h.Conversation)
 		}
 	})
@@ -238,13 +233,4 @@ func (c Codex) Accepted(_ context.Context, talk sessions.Conversation, place str
 	}
 	r, err := c.inspectPane(talk.Session)
 	return slices.ContainsFunc(in, func(id string) bool { return r.owns(id, talk) }), err
-}
-
-// cutLast is strings.Cut at the last separator.
-func cutLast(s, sep string) (before, after string, ok bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/screen"
 )
 
 var (
@@ -20,14 +21,14 @@ var (
 // ParseScreen reads the screen. It says ready only while the cursor stands in the box, above the footer: dialogs and menus hide
 // the cursor in the last corner of the screen (0.171.0).
 func (c Codex) ParseScreen(s sessions.Screen) sessions.View {
-	lines := screenLines(s)
-	if isBlank(lines) {
+	lines := screen.Lines(s)
+	if screen.IsBlank(lines) {
 		return sessions.View{State: sessions.ViewStarting}
 	}
 	top, bottom, ok := findCodexBox(lines, s.CursorY)
-	if !ok || anyMatch(linesFrom(lines, top), codexQuestionPattern()) {
-		view := sessions.View{State: sessions.ViewDialog, Lines: lastLines(lines, maxDialogLines)}
-		if anyMatch(lines, codexMenu()) && !anyMatch(lines, codexQuestionPattern()) {
+	if !ok || screen.AnyMatch(screen.From(lines, top), codexQuestionPattern()) {
+		view := sessions.View{State: sessions.ViewDialog, Lines: screen.LastLines(lines, screen.MaxDialogLines)}
+		if screen.AnyMatch(lines, codexMenu()) && !screen.AnyMatch(lines, codexQuestionPattern()) {
 			view.State = sessions.ViewMenu
 		}
 		return view
@@ -36,7 +37,7 @@ func (c Codex) ParseScreen(s sessions.Screen) sessions.View {
 		return sessions.View{State: sessions.ViewMenu, Lines: lines[top:bottom]}
 	}
 	view := sessions.View{State: sessions.ViewReady, Box: codexDraft(lines[top:bottom], s, top)}
-	if anyMatch(lines[:top], codexWorking()) {
+	if screen.AnyMatch(lines[:top], codexWorking()) {
 		view.State = sessions.ViewWorking
 	}
 	return view
@@ -53,7 +54,7 @@ func findCodexBox(lines []string, cursor int) (top, bottom int, ok bool) {
 	for footer > 0 && strings.TrimSpace(lines[footer-1]) != "" {
 		footer--
 	}
-	if cursor >= footer || end-footer > 3 || anyMatch(lines[footer:end], codexMenu()) {
+	if cursor >= footer || end-footer > 3 || screen.AnyMatch(lines[footer:end], codexMenu()) {
 		return 0, 0, false
 	}
 	for top = cursor; top >= 0; top-- {

@@ -11,14 +11,13 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
-
-var _ sessions.TranscriptReader = Codex{}
 
 // ReadTranscript reads the file of the conversation, and follows /new, /clear and /resume by the files that the pane's process has
 // open. It looks at the processes only when something was said since: that takes milliseconds.
-func (c Codex) ReadTranscript(ctx context.Context, talk sessions.Conversation, place string) (sessions.TranscriptBatch, error) {
-	s, err := newCursor(talk, place)
+func (c Codex) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := startCodexOffset(talk, since)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
@@ -26,8 +25,8 @@ func (c Codex) ReadTranscript(ctx context.Context, talk sessions.Conversation, p
 	if s.File != "" {
 		err = readCodexTranscript(&s, &told)
 	}
-	if at := lastHistoryChange(s.File); err == nil && (s.File == "" || at != s.ReportOffset || time.Now().Unix()-at < codexOpenDelay) {
-		s.ReportOffset = at
+	if at := lastHistoryChange(s.File); err == nil && (s.File == "" || at != s.HistoryChanged || time.Now().Unix()-at < codexOpenDelay) {
+		s.HistoryChanged = at
 		err = c.followPane(ctx, talk, &s, &told)
 	}
 	if err != nil {
@@ -36,7 +35,7 @@ func (c Codex) ReadTranscript(ctx context.Context, talk sessions.Conversation, p
 	if s.Recorded = talk.ID; s.File != "" {
 		told.WatchFiles = []string{historyBeside(s.File), s.File}
 	}
-	told.Next, told.Turn = s.String(), s.Turn
+	told.Next, told.Turn = transcript.Encode(s), s.Turn
 	return told, nil
 }
 
@@ -58,7 +57,7 @@ func lastHistoryChange(file string) int64 {
 }
 
 // followPane goes on in the conversation that the pane is in now, when that is another one.
-func (c Codex) followPane(ctx context.Context, talk sessions.Conversation, s *transcriptCursor, told *sessions.TranscriptBatch) error {
+func (c Codex) followPane(ctx context.Context, talk sessions.Conversation, s *codexOffset, told *sessions.TranscriptBatch) error {
 	r, err := c.inspectPane(talk.Session)
 	if err != nil {
 		return err
@@ -75,7 +74,7 @@ func (c Codex) followPane(ctx context.Context, talk sessions.Conversation, s *tr
 }
 
 // enter goes on in another conversation. Of one that began before the last was read, what was said until now is old.
-func (r codexPane) switchTo(s *transcriptCursor, id string) error {
+func (r codexPane) switchTo(s *codexOffset, id string) error {
 	file := r.files[id]
 	if file == "" {
 		return nil
@@ -97,19 +96,16 @@ func (r codexPane) switchTo(s *transcriptCursor, id string) error {
 	return nil
 }
 
-func readCodexTranscript(s *transcriptCursor, told *sessions.TranscriptBatch) error {
-	l := codexParser{conversation: s.Conversation, turnParser: turnParser{turn: s.Turn, offset: s.Offset, pendingOffset: -1}}
-	end, err := readLines(s.File, s.Offset, l.parseLine)
+func readCodexTranscript(s *codexOffset, told *sessions.TranscriptBatch) error {
+	l := codexParser{conversation: s.Conversation, TurnParser: transcript.NewTurnParser(s.Turn, s.Offset)}
+	end, err := transcript.ReadLines(s.File, s.Offset, l.parseLine)
 	if err != nil {
 		return fmt.Errorf("read codex's conversation: %w", err)
 	}
-	s.Turn = l.turn
-	if s.Offset = end; l.pendingOffset >= 0 {
-		s.Offset = l.pendingOffset
-	}
-	for _, said := range l.messages {
-		if !said.At.Before(s.Since) {
-			told.Messages = append(told.Messages, said)
+	s.Turn, s.Offset = l.Turn, l.ReadOn(end)
+	for _, m := range l.Messages {
+		if s.Counts(m) {
+			told.Messages = append(told.Messages, m)
 		}
 	}
 	return nil
@@ -117,7 +113,7 @@ func readCodexTranscript(s *transcriptCursor, told *sessions.TranscriptBatch) er
 
 // codexParser gathers what the lines of a conversation say. Whether a text ends the turn is known by the line after it.
 type codexParser struct {
-	turnParser
+	transcript.TurnParser
 	conversation string
 }
 
@@ -139,31 +135,30 @@ type codexEntry struct {
 }
 
 func (l *codexParser) parseLine(line []byte) {
-	start := l.offset
-	l.offset += int64(len(line)) + 1
+	start := l.Next(line)
 	var e codexEntry
 	if json.Unmarshal(line, &e) != nil {
 		return
 	}
 	switch p := e.Payload; {
 	case e.Type == "response_item" && p.Type == "message" && p.Role == "assistant":
-		l.flushPending(false)
+		l.FlushPending(false)
 		text := ""
 		for _, c := range p.Content {
 			if c.Type == "output_text" {
 				text += c.Text
 			}
 		}
-		l.addPending(sessions.AgentMessage{Text: text, At: e.Timestamp, Key: fmt.Sprintf("%s@%d", l.conversation, start)}, start)
+		l.AddPending(sessions.AgentMessage{Text: text, At: e.Timestamp, Key: fmt.Sprintf("%s@%d", l.conversation, start)}, start)
 	case e.Type == "response_item" && p.Type != "reasoning" && p.Role == "":
-		l.flushPending(false) // a tool
+		l.FlushPending(false) // a tool
 	case e.Type == "event_msg" && p.Type == "task_started":
-		l.turn = l.turn.Begin(e.Timestamp)
+		l.Turn = l.Turn.Begin(e.Timestamp)
 	case e.Type == "event_msg" && (p.Type == "task_complete" || p.Type == "turn_aborted"):
-		l.turn = l.turn.End(e.Timestamp)
-		l.flushPending(true)
+		l.Turn = l.Turn.End(e.Timestamp)
+		l.FlushPending(true)
 		if p.Error != nil && p.Error.Message != "" {
-			l.messages = append(l.messages, sessions.AgentMessage{Text: p.Error.Message, Final: true, Failed: true, At: e.Timestamp,
+			l.Messages = append(l.Messages, sessions.AgentMessage{Text: p.Error.Message, Final: true, Failed: true, At: e.Timestamp,
 				Key: fmt.Sprintf("%s@%d", l.conversation, start)})
 		}
 	}

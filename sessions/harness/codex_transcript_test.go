@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
 
 // Lines as Codex 0.171.0 writes them, shortened; the time is filled in.
@@ -33,7 +34,7 @@ func TestCodexsMessageIsFinalWhenItsTurnIsOver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := transcriptCursor{Conversation: "a", File: path}
+	s := codexOffset{Cursor: transcript.Cursor{Conversation: "a", File: path}}
 	hears := func(want ...string) {
 		t.Helper()
 		var told sessions.TranscriptBatch

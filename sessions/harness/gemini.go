@@ -11,12 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
 
 // GeminiName is Gemini CLI's name in the configuration.
@@ -29,12 +29,6 @@ type Gemini struct {
 	Home   string // of the agents, where their processes do not say; empty: this process's
 }
 
-var (
-	_ sessions.InputVerifier       = Gemini{}
-	_ sessions.ScreenParser        = Gemini{}
-	_ sessions.ConversationTracker = Gemini{}
-)
-
 // Name is [GeminiName].
 func (g Gemini) Name() string { return GeminiName }
 
@@ -42,7 +36,8 @@ func (g Gemini) Name() string { return GeminiName }
 // to 4 kB, from 500 ms at 40 kB). Known commands run, also when they were pasted; "!" is text then, but a mode of the shell
 // when it is typed.
 func (g Gemini) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{Submit: "\r", SubmitDelay: 300 * time.Millisecond, CommandPrefixes: []string{"/", "!"}, Interrupt: "\x1b",
+	return sessions.Capabilities{ParseScreen: g.ParseScreen, Input: g, ReadTranscript: g.ReadTranscript, TrackConversation: g.TrackConversation, Quote: g.Quote,
+		Submit: "\r", SubmitDelay: 300 * time.Millisecond, CommandPrefixes: []string{"/", "!"}, Interrupt: "\x1b",
 		CanResume: true, MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyBackTab},
 		Trailer: " ", AcceptTimeout: acceptTimeout, QueuesUnrecorded: true}
 }
@@ -99,7 +94,7 @@ func (g Gemini) inspectPane(talk sessions.Conversation) (geminiPane, error) {
 	home := g.Home
 	for _, p := range processes {
 		if id := p.flagValue("--session-id", "--resume"); sessions.ValidConversation(id) {
-			r.startID, r.hasPrompt, home = id, p.flagValue(geminiPromptFlag) != "", orDefault(p.env["HOME"], home)
+			r.startID, r.hasPrompt, home = id, p.flagValue(geminiPromptFlag) != "", orDefault(p.Env["HOME"], home)
 			break
 		}
 	}
@@ -158,9 +153,9 @@ func (r geminiPane) readLog() ([]geminiLogEntry, error) {
 	return ours, nil
 }
 
-// Offset is how many texts the log has, as "conversation@number". A [sessions.HeldError] until the first message is there, and
+// Offset is how many texts the log has. A [sessions.HeldError] until the first message is there, and
 // for a moment after /clear: what is pasted then is lost with the old screen.
-func (g Gemini) Offset(_ context.Context, talk sessions.Conversation) (string, error) {
+func (g Gemini) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
 	r, err := g.inspectPane(talk)
 	if err != nil {
 		return "", err
@@ -176,23 +171,22 @@ func (g Gemini) Offset(_ context.Context, talk sessions.Conversation) (string, e
 	if n := len(entries); n > 0 && isClear(entries[n-1]) && time.Since(entries[n-1].At) < maxClearDelay {
 		return "", &sessions.HeldError{State: sessions.ViewStarting} // it empties the box once more (0.61.0)
 	}
-	return r.startID + "@" + strconv.Itoa(len(entries)), nil
+	return transcript.Encode(geminiOffset{Since: time.Now(), Conversation: talk.ID, StartID: r.startID, Logged: len(entries)}), nil
 }
 
 func isClear(e geminiLogEntry) bool { return strings.HasPrefix(strings.TrimSpace(e.Message), "/clear") }
 
 // Accepted looks in the log for a text after the place. A log that is just being written is no evidence yet.
-func (g Gemini) Accepted(_ context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
-	id, at, _ := strings.Cut(place, "@")
-	n, err := strconv.Atoi(at)
-	if err != nil || n < 0 || !sessions.ValidConversation(id) {
-		return false, fmt.Errorf("%q is no place in gemini's log", place)
+func (g Gemini) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+	from, err := parseGeminiOffset(since)
+	if err != nil || !sessions.ValidConversation(from.StartID) {
+		return false, transcript.InvalidOffset(since)
 	}
 	r, err := g.inspectPane(talk)
 	if err != nil {
 		return false, err
 	}
-	r.startID = id
+	r.startID = from.StartID
 	entries, err := r.readLog()
 	if broken := (*json.SyntaxError)(nil); errors.As(err, &broken) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return false, nil
@@ -200,11 +194,12 @@ func (g Gemini) Accepted(_ context.Context, talk sessions.Conversation, place st
 	if err != nil {
 		return false, err
 	}
+	n := from.Logged
 	if n > len(entries) {
 		n = 0 // it put a log away that it could not read, and began another one
 	}
 	for _, e := range entries[n:] {
-		if matchesSum(e.Message, sum) {
+		if sessions.Fingerprint(e.Message) == sum {
 			return true, nil
 		}
 	}
@@ -249,7 +244,7 @@ func (r geminiPane) conversationBegunAt(at time.Time) string {
 			ID    string    `json:"sessionId"`
 			Began time.Time `json:"startTime"`
 		}
-		if decodeFirstLine(file, &head) != nil || head.ID == r.startID || head.Began.Before(at.Add(-time.Second)) || head.Began.After(at.Add(maxClearDelay)) {
+		if transcript.DecodeFirstLine(file, &head) != nil || head.ID == r.startID || head.Began.Before(at.Add(-time.Second)) || head.Began.After(at.Add(maxClearDelay)) {
 			continue
 		}
 		if found != "" && found != head.ID {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/screen"
 )
 
 var (
@@ -19,19 +20,19 @@ var (
 // ParseScreen reads the screen. It says ready only while the cursor stands in the box, which the rule above it and its pointer
 // show (0.61.0): dialogs take the box away.
 func (g Gemini) ParseScreen(s sessions.Screen) sessions.View {
-	lines := screenLines(s)
-	if isBlank(lines) {
+	lines := screen.Lines(s)
+	if screen.IsBlank(lines) {
 		return sessions.View{State: sessions.ViewStarting}
 	}
 	top, ok := findGeminiBox(lines, s.CursorY)
 	switch {
-	case !ok || anyMatch(lines, geminiQuestion()):
-		return sessions.View{State: sessions.ViewDialog, Lines: lastLines(lines, maxDialogLines)}
+	case !ok || screen.AnyMatch(lines, geminiQuestion()):
+		return sessions.View{State: sessions.ViewDialog, Lines: screen.LastLines(lines, screen.MaxDialogLines)}
 	case strings.HasPrefix(lines[top], " !"): // what is pasted now would run in a shell
 		return sessions.View{State: sessions.ViewMenu, Lines: lines[top : s.CursorY+1]}
 	}
 	view := sessions.View{State: sessions.ViewReady, Box: geminiDraft(lines, s, top)}
-	if anyMatch(lines[:top], geminiWorking()) {
+	if screen.AnyMatch(lines[:top], geminiWorking()) {
 		view.State = sessions.ViewWorking
 	}
 	return view

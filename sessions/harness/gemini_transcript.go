@@ -11,50 +11,13 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
-
-var _ sessions.TranscriptReader = Gemini{}
-
-// geminiCursor is how far Gemini's answers were read. As a string it is JSON.
-type geminiCursor struct {
-	Since        time.Time        `json:"since"`            // what was said before does not count
-	Conversation string           `json:"now"`              // the conversation
-	Dir          string           `json:"dir,omitempty"`    // of the working folder's log and conversations, once it is known
-	LogSeen      int64            `json:"asked,omitzero"`   // when the log was changed last, as of the last look, in nanoseconds
-	Files        map[string]int64 `json:"files,omitempty"`  // offsets in the files of conversations, by name
-	LastKey      string           `json:"lastly,omitempty"` // the message that was told last: it may be written again with more in it
-	Turn         sessions.Turn    `json:"turn,omitzero"`
-
-	pending      *geminiPending // not stored: it is read again
-	projectsFile string         // not stored: it changes when there is a Dir
-}
-
-func newGeminiCursor(talk sessions.Conversation, place string) (geminiCursor, error) {
-	s := geminiCursor{Since: talk.Started, Conversation: talk.ID}
-	if place != "" {
-		s = geminiCursor{}
-		if err := json.Unmarshal([]byte(place), &s); err != nil || s.Since.IsZero() {
-			return geminiCursor{}, fmt.Errorf("%q is no place in gemini's record", place)
-		}
-	}
-	if !sessions.ValidConversation(s.Conversation) {
-		return geminiCursor{}, fmt.Errorf("%q is no id of a conversation", s.Conversation)
-	}
-	if s.Files == nil {
-		s.Files = map[string]int64{}
-	}
-	return s, nil
-}
-
-func (s geminiCursor) String() string {
-	data, _ := json.Marshal(s) // strings, numbers and times always encode
-	return string(data)
-}
 
 // ReadTranscript reads the files of the conversation, and follows /clear by the log. A file does not tell whether a text ends the turn
 // until the next one comes: when nothing follows it for a while and the screen waits for text, it did.
-func (g Gemini) ReadTranscript(ctx context.Context, talk sessions.Conversation, place string) (sessions.TranscriptBatch, error) {
-	s, err := newGeminiCursor(talk, place)
+func (g Gemini) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := startGeminiOffset(talk, since)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
@@ -73,12 +36,12 @@ func (g Gemini) ReadTranscript(ctx context.Context, talk sessions.Conversation, 
 	if err := s.readUntilIdle(ctx, talk, &told); err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	told.Next, told.WatchFiles = s.String(), s.watchedFiles()
+	told.Next, told.WatchFiles = transcript.Encode(s), s.watchedFiles()
 	return told, nil
 }
 
 // logModTime is when the log of the folder was changed last; 0: there is none.
-func (s geminiCursor) logModTime() int64 {
+func (s geminiOffset) logModTime() int64 {
 	info, err := os.Stat(filepath.Join(s.Dir, "logs.json"))
 	if s.Dir == "" || err != nil {
 		return 0
@@ -88,7 +51,7 @@ func (s geminiCursor) logModTime() int64 {
 
 // nextConversation is the conversation that the pane has gone to; empty: it is where it was. It looks at the pane's process only when
 // the log was changed, and for a while after: what /clear begins has no file at once.
-func (g Gemini) nextConversation(ctx context.Context, talk sessions.Conversation, s *geminiCursor) (string, error) {
+func (g Gemini) nextConversation(ctx context.Context, talk sessions.Conversation, s *geminiOffset) (string, error) {
 	changed := s.logModTime()
 	if s.Dir != "" && changed == s.LogSeen && time.Since(time.Unix(0, changed)) > 2*maxClearDelay && talk.ID == s.Conversation {
 		return "", nil
@@ -109,7 +72,7 @@ func (g Gemini) nextConversation(ctx context.Context, talk sessions.Conversation
 }
 
 // files are those of the conversation, by name. One that is resumed has an empty one beside its own.
-func (s geminiCursor) files() []string {
+func (s geminiOffset) files() []string {
 	if s.Dir == "" {
 		return nil
 	}
@@ -119,14 +82,14 @@ func (s geminiCursor) files() []string {
 		var head struct {
 			ID string `json:"sessionId"`
 		}
-		if decodeFirstLine(file, &head) == nil && head.ID == s.Conversation {
+		if transcript.DecodeFirstLine(file, &head) == nil && head.ID == s.Conversation {
 			ours = append(ours, file)
 		}
 	}
 	return ours
 }
 
-func (s geminiCursor) watchedFiles() []string {
+func (s geminiOffset) watchedFiles() []string {
 	if s.Dir == "" {
 		return []string{s.projectsFile}
 	}
@@ -141,36 +104,35 @@ type geminiPending struct {
 }
 
 // hear reads the conversation on.
-func (s *geminiCursor) read(told *sessions.TranscriptBatch) error {
+func (s *geminiOffset) read(told *sessions.TranscriptBatch) error {
 	s.pending = nil
 	for _, file := range s.files() {
 		name := filepath.Base(file)
-		l := geminiParser{lastKey: s.LastKey, turnParser: turnParser{turn: s.Turn, offset: s.Files[name], pendingOffset: -1}}
-		end, err := readLines(file, s.Files[name], l.parseLine)
+		l := geminiParser{lastKey: s.LastKey, TurnParser: transcript.NewTurnParser(s.Turn, s.Files[name])}
+		end, err := transcript.ReadLines(file, s.Files[name], l.parseLine)
 		if err != nil {
 			return fmt.Errorf("read gemini's conversation: %w", err)
 		}
-		if s.Files[name] = end; l.pendingOffset >= 0 {
-			s.Files[name] = l.pendingOffset
-			s.pending = &geminiPending{message: l.pending[0], file: name, end: end}
+		if s.Files[name] = l.ReadOn(end); len(l.Pending) > 0 {
+			s.pending = &geminiPending{message: l.Pending[0], file: name, end: end}
 		}
-		s.LastKey, s.Turn = l.lastKey, l.turn
-		for _, said := range l.messages {
-			s.addMessage(told, said)
+		s.LastKey, s.Turn = l.lastKey, l.Turn
+		for _, m := range l.Messages {
+			s.addMessage(told, m)
 		}
 	}
 	told.Turn = s.Turn
 	return nil
 }
 
-func (s *geminiCursor) addMessage(told *sessions.TranscriptBatch, said sessions.AgentMessage) {
+func (s *geminiOffset) addMessage(told *sessions.TranscriptBatch, said sessions.AgentMessage) {
 	if !said.At.Before(s.Since) {
 		told.Messages = append(told.Messages, said)
 	}
 }
 
 // settle takes the text that stands last: no turn runs any more.
-func (s *geminiCursor) finishPending(told *sessions.TranscriptBatch) {
+func (s *geminiOffset) finishPending(told *sessions.TranscriptBatch) {
 	if s.pending == nil {
 		return
 	}
@@ -190,18 +152,18 @@ const (
 )
 
 // attend reads to the end, and waits for the end of a turn whose last text stands there.
-func (s *geminiCursor) readUntilIdle(ctx context.Context, talk sessions.Conversation, told *sessions.TranscriptBatch) error {
+func (s *geminiOffset) readUntilIdle(ctx context.Context, talk sessions.Conversation, told *sessions.TranscriptBatch) error {
 	looking, cancel := context.WithTimeout(ctx, geminiIdleTimeout)
 	defer cancel()
 	for idle := 0; ; {
-		before := s.String()
+		before := transcript.Encode(s)
 		if err := s.read(told); err != nil {
 			return err
 		}
 		switch {
 		case s.pending == nil, talk.IsIdle == nil:
 			return nil
-		case s.String() != before:
+		case transcript.Encode(s) != before:
 			idle = 0
 		case idle >= 2:
 			s.finishPending(told)
@@ -222,7 +184,7 @@ func (s *geminiCursor) readUntilIdle(ctx context.Context, talk sessions.Conversa
 }
 
 // waitIdle looks at the screen once the text that stands last has stood there long enough.
-func (s *geminiCursor) waitIdle(ctx context.Context, talk sessions.Conversation) (bool, error) {
+func (s *geminiOffset) waitIdle(ctx context.Context, talk sessions.Conversation) (bool, error) {
 	wait := time.NewTimer(max(geminiPollInterval, geminiIdleDelay-time.Since(s.pending.message.At)))
 	defer wait.Stop()
 	select {
@@ -236,7 +198,7 @@ func (s *geminiCursor) waitIdle(ctx context.Context, talk sessions.Conversation)
 // geminiParser gathers what the lines of a conversation say. A message is written again when there is more in it: the tools that
 // it called, once they are done.
 type geminiParser struct {
-	turnParser
+	transcript.TurnParser
 	lastKey string // the message that was told last
 }
 
@@ -255,8 +217,7 @@ type geminiMessage struct {
 const geminiCancelled = "Request cancelled."
 
 func (l *geminiParser) parseLine(line []byte) {
-	start := l.offset
-	l.offset += int64(len(line)) + 1
+	start := l.Next(line)
 	var m geminiMessage
 	if json.Unmarshal(line, &m) != nil || m.ID == "" {
 		return
@@ -268,28 +229,28 @@ func (l *geminiParser) parseLine(line []byte) {
 		l.flushLast(false) // a tool's result, which goes to the agent in the user's name
 	case m.Type == "user":
 		l.flushLast(true)
-		l.turn = l.turn.Begin(m.At)
-	case m.Type == "error" && len(l.pending) > 0: // of a command: the text that stands there has ended the turn
-		l.turn = l.turn.End(m.At)
+		l.Turn = l.Turn.Begin(m.At)
+	case m.Type == "error" && len(l.Pending) > 0: // of a command: the text that stands there has ended the turn
+		l.Turn = l.Turn.End(m.At)
 		l.flushLast(true)
-	case m.Type == "error" && l.turn.Working:
-		l.lastKey, l.turn = m.ID, l.turn.End(m.At)
-		l.messages = append(l.messages, sessions.AgentMessage{Text: m.text(), Final: true, Failed: true, At: m.At, Key: m.ID})
+	case m.Type == "error" && l.Turn.Working:
+		l.lastKey, l.Turn = m.ID, l.Turn.End(m.At)
+		l.Messages = append(l.Messages, sessions.AgentMessage{Text: m.text(), Final: true, Failed: true, At: m.At, Key: m.ID})
 	case m.Type == "info" && m.text() == geminiCancelled:
 		l.flushLast(true)
-		l.turn = l.turn.End(m.At)
+		l.Turn = l.Turn.End(m.At)
 	}
 }
 
 // addMessage takes a message of the agent's.
 func (l *geminiParser) addMessage(m geminiMessage, start int64) {
-	l.turn = l.turn.Continue(m.At)
-	again := len(l.pending) > 0 && l.pending[0].Key == m.ID
+	l.Turn = l.Turn.Continue(m.At)
+	again := len(l.Pending) > 0 && l.Pending[0].Key == m.ID
 	if !again {
 		l.flushLast(false)
 	}
 	if !again && m.ID != l.lastKey {
-		l.addPending(sessions.AgentMessage{Text: m.text(), At: m.At, Key: m.ID}, start)
+		l.AddPending(sessions.AgentMessage{Text: m.text(), At: m.At, Key: m.ID}, start)
 	}
 	if len(m.Tools) > 0 {
 		l.flushLast(false)
@@ -298,10 +259,10 @@ func (l *geminiParser) addMessage(m geminiMessage, start int64) {
 
 // flushLast takes the text that waits.
 func (l *geminiParser) flushLast(final bool) {
-	if len(l.pending) > 0 {
-		l.lastKey = l.pending[0].Key
+	if len(l.Pending) > 0 {
+		l.lastKey = l.Pending[0].Key
 	}
-	l.flushPending(final)
+	l.FlushPending(final)
 }
 
 // text is what the message says: a string, or parts.

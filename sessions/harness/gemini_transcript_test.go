@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
 
 // Lines as Gemini CLI 0.61.0 writes them, shortened. The talk has a text before a tool, an error, a cancelled turn, and what is
@@ -42,8 +43,8 @@ func geminiTranscript() []string {
 var wantGeminiMessages = []string{"F one", "S I look", "F done", "E [API Error: 400]", "F I begin"}
 
 // readTranscript reads on from a place.
-func readTranscript(t interface{ Fatal(...any) }, h sessions.TranscriptReader, talk sessions.Conversation, told sessions.TranscriptBatch) sessions.TranscriptBatch {
-	next, err := h.ReadTranscript(context.Background(), talk, told.Next)
+func readTranscript(t interface{ Fatal(...any) }, h sessions.Harness, talk sessions.Conversation, told sessions.TranscriptBatch) sessions.TranscriptBatch {
+	next, err := h.Capabilities().ReadTranscript(context.Background(), talk, told.Next)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestGeminisMessagesAreTheSameWheneverTheyAreRead(t *testing.T) {
 			t.Fatal(err) // nobody has said /clear lately: the processes need not be looked at
 		}
 		whole := strings.Join(geminiTranscript(), "\n") + "\n"
-		begin := sessions.TranscriptBatch{Next: geminiCursor{Since: talk.Started, Conversation: conversationA, Dir: dir, LogSeen: talk.Started.UnixNano()}.String()}
+		begin := sessions.TranscriptBatch{Next: transcript.Encode(geminiOffset{Since: talk.Started, Conversation: conversationA, Dir: dir, LogSeen: talk.Started.UnixNano()})}
 		told := begin
 		var all []sessions.AgentMessage
 		for at := 0; at < len(whole); {
@@ -154,7 +155,7 @@ func TestGeminisMissingFolderIsWatchedFor(t *testing.T) {
 func TestInvalidGeminiCursorIsRefused(t *testing.T) {
 	t.Parallel()
 	g, talk, _ := geminiFolder(t, "[]")
-	for _, place := range []string{"x", "{}", `{"since":"2026-11-30T10:43:18Z","now":"../x"}`} {
+	for _, place := range []sessions.Offset{"x", "{}", `{"since":"2026-11-30T10:43:18Z","now":"../x"}`} {
 		if _, err := g.ReadTranscript(t.Context(), talk, place); err == nil {
 			t.Errorf("%q is taken for a place", place)
 		}

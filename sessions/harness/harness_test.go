@@ -85,9 +85,9 @@ func TestEvidenceCountsFromTheOffsetSoThatAnEqualEarlierTextProvesNothing(t *tes
 	a := SmallAgent{Dir: dir}
 	talk := sessions.Conversation{ID: "c1"}
 	said := smallagent.Entry{Type: smallagent.TypeUser, Text: "yes"}
-	taken := func(place, text string) bool {
+	taken := func(since sessions.Offset, text string) bool {
 		t.Helper()
-		ok, err := a.Accepted(ctx, talk, place, sessions.Fingerprint(text))
+		ok, err := a.Accepted(ctx, talk, since, sessions.Fingerprint(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,13 +122,13 @@ func TestEvidenceFollowsAConversationThatWasCleared(t *testing.T) {
 		t.Errorf("Taken from before the clear = %v, %v", ok, err)
 	}
 	after, err := a.Offset(ctx, talk)
-	if err != nil || !strings.HasPrefix(after, "c2@") {
-		t.Errorf("Place = %q, %v; want one in c2", after, err)
+	if err != nil || !strings.Contains(string(after), `"now":"c2"`) {
+		t.Errorf("Offset = %q, %v; want one in c2", after, err)
 	}
 	if ok, _ := a.Accepted(ctx, talk, after, sessions.Fingerprint("after")); ok {
 		t.Error("a text before the place is taken as proof")
 	}
-	for _, bad := range []string{"", "c1", "../../etc/passwd@0", "c1@x"} {
+	for _, bad := range []sessions.Offset{"", "c1", "../../etc/passwd@0", "c1@x"} {
 		if _, err := a.Accepted(ctx, talk, bad, "x"); err == nil {
 			t.Errorf("Taken from %q: no error", bad)
 		}

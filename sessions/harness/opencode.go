@@ -4,14 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
+	"the-loop/sessions/process"
 )
 
 // OpenCodeName is OpenCode's name in the configuration.
@@ -23,12 +23,6 @@ type OpenCode struct {
 	Binary string // empty: opencode, from the pane's PATH
 }
 
-var (
-	_ sessions.InputVerifier       = OpenCode{}
-	_ sessions.ScreenParser        = OpenCode{}
-	_ sessions.ConversationTracker = OpenCode{}
-)
-
 // Name is [OpenCodeName].
 func (o OpenCode) Name() string { return OpenCodeName }
 
@@ -36,7 +30,8 @@ func (o OpenCode) Name() string { return OpenCodeName }
 // few words alone end it. A known command opens a list, and a submit that comes with the paste is lost (0 of 4 arrived at 0 ms,
 // all at 150 ms). With --session it leaves --prompt aside (1.18.33).
 func (o OpenCode) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{Submit: "\r", SubmitDelay: 200 * time.Millisecond, CommandPrefixes: []string{"/", "!"},
+	return sessions.Capabilities{ParseScreen: o.ParseScreen, Input: o, ReadTranscript: o.ReadTranscript, TrackConversation: o.TrackConversation,
+		Submit: "\r", SubmitDelay: 200 * time.Millisecond, CommandPrefixes: []string{"/", "!"},
 		CommandWords: []string{"exit", "quit", ":q"}, Interrupt: "\x1b", CanResume: true, NoPromptOnResume: true, AcceptTimeout: 10 * time.Second,
 		MoveKeys: moveKeys(), DenyKeys: denyKeys(), ModeKeys: []string{sessions.KeyTab, sessions.KeyBackTab},
 		Trailer: " ", CommandsUnrecorded: true}
@@ -78,8 +73,8 @@ type openCodePane struct {
 func (o OpenCode) inspectPane(session string) (openCodePane, bool) {
 	processes, _ := paneProcesses(session)
 	for _, p := range processes {
-		binary, err := os.Readlink(filepath.Join(p.dir, "exe"))
-		if err == nil && strings.HasPrefix(filepath.Base(binary), "opencode") {
+		binary := process.System().Executable(p.PID)
+		if strings.HasPrefix(filepath.Base(binary), "opencode") {
 			return openCodePane{process: p, binary: binary, prompt: p.flagValue("--prompt")}, true
 		}
 	}
@@ -88,7 +83,7 @@ func (o OpenCode) inspectPane(session string) (openCodePane, bool) {
 
 // historyFile is where the submitted texts of all its sessions are, without their sessions.
 func (r openCodePane) historyFile() string {
-	state := orDefault(r.process.env["XDG_STATE_HOME"], filepath.Join(r.process.env["HOME"], ".local", "state"))
+	state := orDefault(r.process.Env["XDG_STATE_HOME"], filepath.Join(r.process.Env["HOME"], ".local", "state"))
 	return filepath.Join(state, "opencode", "prompt-history.jsonl")
 }
 
@@ -133,7 +128,7 @@ func (o OpenCode) TrackConversation(ctx context.Context, talk sessions.Conversat
 	var began []string
 	for _, t := range texts {
 		switch {
-		case r.prompt != "" && matchesSum(t.Text, sessions.Fingerprint(r.prompt)):
+		case r.prompt != "" && sessions.Fingerprint(t.Text) == sessions.Fingerprint(r.prompt):
 			return t.Conversation, nil
 		case !slices.Contains(began, t.Conversation):
 			began = append(began, t.Conversation)
@@ -154,8 +149,8 @@ func resolveFolder(dir string) string {
 
 // Offset is now, in milliseconds. A [sessions.HeldError] until the first message has been there for a moment: what is typed
 // into the first screen goes away with it.
-func (o OpenCode) Offset(ctx context.Context, talk sessions.Conversation) (string, error) {
-	now := strconv.FormatInt(time.Now().UnixMilli(), 10)
+func (o OpenCode) Offset(ctx context.Context, talk sessions.Conversation) (sessions.Offset, error) {
+	now := transcript.Encode(openCodeOffset{Since: time.Now()})
 	r, ok := o.inspectPane(talk.Session)
 	if !ok || r.prompt == "" || time.Since(talk.Started) > openCodeStartTimeout {
 		return now, nil
@@ -166,7 +161,7 @@ func (o OpenCode) Offset(ctx context.Context, talk sessions.Conversation) (strin
 	}
 	prompt := sessions.Fingerprint(r.prompt)
 	if slices.ContainsFunc(texts, func(t openCodeText) bool {
-		return matchesSum(t.Text, prompt) && time.Since(time.UnixMilli(t.At)) > openCodePromptDelay
+		return sessions.Fingerprint(t.Text) == prompt && time.Since(time.UnixMilli(t.At)) > openCodePromptDelay
 	}) {
 		return now, nil
 	}
@@ -175,24 +170,24 @@ func (o OpenCode) Offset(ctx context.Context, talk sessions.Conversation) (strin
 
 // Accepted asks the database once the history has the text. The history alone proves nothing: it is common to all sessions, has
 // no times, leaves repetitions out, and has drafts that were cleared.
-func (o OpenCode) Accepted(ctx context.Context, talk sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
-	from, err := strconv.ParseInt(place, 10, 64)
+func (o OpenCode) Accepted(ctx context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+	from, err := parseOpenCodeOffset(since)
 	if err != nil {
-		return false, fmt.Errorf("%q is no place in opencode's database", place)
+		return false, err
 	}
 	r, ok := o.inspectPane(talk.Session)
 	if !ok {
 		return false, nil
 	}
-	found := r.prompt != "" && matchesSum(r.prompt, sum) // what it was started with is not in the history
-	if _, err := readLines(r.historyFile(), 0, func(line []byte) { found = found || matchesSum(parseOpenCodeHistoryLine(line), sum) }); err != nil {
+	found := r.prompt != "" && sessions.Fingerprint(r.prompt) == sum // what it was started with is not in the history
+	if _, err := transcript.ReadLines(r.historyFile(), 0, func(line []byte) { found = found || sessions.Fingerprint(parseOpenCodeHistoryLine(line)) == sum }); err != nil {
 		return false, fmt.Errorf("read opencode's history: %w", err)
 	}
 	if !found {
 		return false, nil
 	}
-	texts, err := r.userTexts(ctx, resolveFolder(talk.Cwd), from)
-	return slices.ContainsFunc(texts, func(t openCodeText) bool { return matchesSum(t.Text, sum) }), err
+	texts, err := r.userTexts(ctx, resolveFolder(talk.Cwd), from.Since.UnixMilli())
+	return slices.ContainsFunc(texts, func(t openCodeText) bool { return sessions.Fingerprint(t.Text) == sum }), err
 }
 
 // parseOpenCodeHistoryLine is a text of the history, with what was pasted in the place of its stand-in.

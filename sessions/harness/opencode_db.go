@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
 
 // openCodeQueryTimeout bounds a question to the database.
@@ -32,7 +33,7 @@ type openCodeDB struct {
 
 func (r openCodePane) database() openCodeDB {
 	db := openCodeDB{file: r.dataFile("opencode.db"), binary: r.binary}
-	for name, value := range r.process.env {
+	for name, value := range r.process.Env {
 		if name != sessionVariable { // it is none of the pane's processes
 			db.env = append(db.env, name+"="+value)
 		}
@@ -49,15 +50,15 @@ func (r openCodePane) dataFile(name string) string {
 			return open
 		}
 	}
-	data := orDefault(r.process.env["XDG_DATA_HOME"], filepath.Join(r.process.env["HOME"], ".local", "share"))
+	data := orDefault(r.process.Env["XDG_DATA_HOME"], filepath.Join(r.process.Env["HOME"], ".local", "share"))
 	return filepath.Join(data, "opencode", name)
 }
 
 // openCodeQueryScript asks the database a question, as the program that OpenCode is built into does in a few hundredths of a second.
 const openCodeQueryScript = `import {Database} from "bun:sqlite";
-const db = new Database(process.env.DB, {readonly: true});
+const db = new Database(process.Env.DB, {readonly: true});
 db.exec("pragma busy_timeout = 5000");
-console.log(JSON.stringify(db.query(process.env.QUERY).all()));`
+console.log(JSON.stringify(db.query(process.Env.QUERY).all()));`
 
 // ask reads the rows of a question. OpenCode's own command would take 1–2 s of a processor each time, and is asked where its
 // program does not do it faster (it is built with Bun, which can be asked to be just that).
@@ -150,7 +151,7 @@ func currentOpenCodeConversation(log, id string) (string, error) {
 	l := openCodeLogParser{conversations: map[string]time.Time{id: {}}, current: id, subagents: map[string]bool{}}
 	from, err := tailStart(log, maxLogTail)
 	if err == nil {
-		_, err = readLines(log, from, l.parseLine)
+		_, err = transcript.ReadLines(log, from, l.parseLine)
 	}
 	if err != nil {
 		return "", fmt.Errorf("read opencode's log: %w", err)

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/screen"
 )
 
 var (
@@ -17,14 +18,14 @@ var (
 // ParseScreen reads the screen. It says ready only while the cursor stands in the box, which its lower edge shows: dialogs hide the
 // cursor in the last corner of the screen, and the one for permissions takes the box away (1.18.33).
 func (o OpenCode) ParseScreen(s sessions.Screen) sessions.View {
-	lines := screenLines(s)
-	if isBlank(lines) {
+	lines := screen.Lines(s)
+	if screen.IsBlank(lines) {
 		return sessions.View{State: sessions.ViewStarting}
 	}
 	top, bottom, ok := findOpenCodeBox(lines, s.CursorY)
 	if !ok {
-		view := sessions.View{State: sessions.ViewDialog, Lines: lastLines(lines, maxDialogLines)}
-		if anyMatch(lines, openCodeBoxEdge()) {
+		view := sessions.View{State: sessions.ViewDialog, Lines: screen.LastLines(lines, screen.MaxDialogLines)}
+		if screen.AnyMatch(lines, openCodeBoxEdge()) {
 			view.State = sessions.ViewMenu
 		}
 		return view
@@ -33,7 +34,7 @@ func (o OpenCode) ParseScreen(s sessions.Screen) sessions.View {
 		return sessions.View{State: sessions.ViewMenu, Lines: rows}
 	}
 	view := sessions.View{State: sessions.ViewReady, Box: openCodeDraft(lines[top:bottom], s, top)}
-	if anyMatch(linesFrom(lines, bottom), openCodeWorking()) {
+	if screen.AnyMatch(screen.From(lines, bottom), openCodeWorking()) {
 		view.State = sessions.ViewWorking
 	}
 	return view

@@ -3,7 +3,6 @@ package harness
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -11,51 +10,13 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
-
-var _ sessions.TranscriptReader = OpenCode{}
-
-// openCodeCursor is how far OpenCode's answers were read. As a string it is JSON. Where its files are is kept, so that what an
-// agent said last can be read when it has ended.
-type openCodeCursor struct {
-	Since     time.Time                   `json:"since"` // of the session's listening: what was said before does not count
-	DB        string                      `json:"db,omitempty"`
-	Binary    string                      `json:"binary,omitempty"`
-	Log       string                      `json:"log,omitempty"`
-	LogOffset int64                       `json:"logAt,omitzero"` // offset in the log
-	RunID     string                      `json:"run,omitempty"`  // the log's name for the process in the pane
-	LastRead  map[string]openCodePosition `json:"read,omitempty"` // the session's conversations
-	Turn      sessions.Turn               `json:"turn,omitzero"`
-}
-
-// openCodePosition is the last message that was read of a conversation.
-type openCodePosition struct {
-	At int64  `json:"at"` // milliseconds
-	ID string `json:"id,omitempty"`
-}
-
-func newOpenCodeCursor(talk sessions.Conversation, place string) (openCodeCursor, error) {
-	s := openCodeCursor{Since: talk.Started}
-	if place != "" {
-		if err := json.Unmarshal([]byte(place), &s); err != nil || s.LogOffset < 0 || s.Since.IsZero() {
-			return openCodeCursor{}, fmt.Errorf("%q is no place in opencode's record", place)
-		}
-	}
-	if s.LastRead == nil {
-		s.LastRead = map[string]openCodePosition{}
-	}
-	return s, nil
-}
-
-func (s openCodeCursor) String() string {
-	data, _ := json.Marshal(s) // strings, numbers and times always encode
-	return string(data)
-}
 
 // ReadTranscript reads the database when the log tells of a turn, or when nothing does. The log also tells which conversations the
 // program in the pane went to. Steps come as they are completed.
-func (o OpenCode) ReadTranscript(ctx context.Context, talk sessions.Conversation, place string) (sessions.TranscriptBatch, error) {
-	s, err := newOpenCodeCursor(talk, place)
+func (o OpenCode) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := startOpenCodeOffset(talk, since)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
@@ -63,7 +24,7 @@ func (o OpenCode) ReadTranscript(ctx context.Context, talk sessions.Conversation
 		o.locateFiles(talk, &s)
 	}
 	if s.DB == "" {
-		return sessions.TranscriptBatch{Next: place, Turn: s.Turn}, nil // it has not begun yet
+		return sessions.TranscriptBatch{Next: since, Turn: s.Turn}, nil // it has not begun yet
 	}
 	told := sessions.TranscriptBatch{WatchFiles: []string{s.Log}, Turn: s.Turn}
 	if news, err := o.followLog(ctx, talk, &s); err != nil {
@@ -73,12 +34,12 @@ func (o OpenCode) ReadTranscript(ctx context.Context, talk sessions.Conversation
 			return sessions.TranscriptBatch{}, err
 		}
 	}
-	told.Next = s.String()
+	told.Next = transcript.Encode(s)
 	return told, nil
 }
 
 // logGrowth is by how many bytes the log has become longer. One that became shorter was begun anew.
-func (s *openCodeCursor) logGrowth() int64 {
+func (s *openCodeOffset) logGrowth() int64 {
 	info, err := os.Stat(s.Log)
 	if err != nil {
 		return 0
@@ -90,7 +51,7 @@ func (s *openCodeCursor) logGrowth() int64 {
 }
 
 // locateFiles keeps where the files of the program in the pane are.
-func (o OpenCode) locateFiles(talk sessions.Conversation, s *openCodeCursor) {
+func (o OpenCode) locateFiles(talk sessions.Conversation, s *openCodeOffset) {
 	if r, ok := o.inspectPane(talk.Session); ok {
 		s.DB, s.Binary = r.dataFile("opencode.db"), r.binary
 		if log := r.logFile(); log != s.Log {
@@ -100,7 +61,7 @@ func (o OpenCode) locateFiles(talk sessions.Conversation, s *openCodeCursor) {
 }
 
 // follow reads the log on. It reports whether the database may have something new: the log is quiet, or says so.
-func (o OpenCode) followLog(ctx context.Context, talk sessions.Conversation, s *openCodeCursor) (news bool, err error) {
+func (o OpenCode) followLog(ctx context.Context, talk sessions.Conversation, s *openCodeOffset) (news bool, err error) {
 	quiet := s.logGrowth() == 0
 	id := talk.ID
 	if !strings.HasPrefix(id, openCodePrefix) && (quiet || len(s.LastRead) == 0) {
@@ -118,7 +79,7 @@ func (o OpenCode) followLog(ctx context.Context, talk sessions.Conversation, s *
 	for id := range s.LastRead {
 		l.conversations[id] = time.Time{}
 	}
-	if s.LogOffset, err = readLines(s.Log, s.LogOffset, l.parseLine); err != nil {
+	if s.LogOffset, err = transcript.ReadLines(s.Log, s.LogOffset, l.parseLine); err != nil {
 		return false, fmt.Errorf("read opencode's log: %w", err)
 	}
 	s.RunID = l.runID
@@ -134,7 +95,7 @@ func (o OpenCode) followLog(ctx context.Context, talk sessions.Conversation, s *
 const openCodeLogDelay = 5 * time.Second
 
 // hear reads what is new in the session's conversations.
-func (s *openCodeCursor) read(ctx context.Context, told *sessions.TranscriptBatch) error {
+func (s *openCodeOffset) read(ctx context.Context, told *sessions.TranscriptBatch) error {
 	if len(s.LastRead) == 0 {
 		return nil
 	}
@@ -157,7 +118,7 @@ func (s *openCodeCursor) read(ctx context.Context, told *sessions.TranscriptBatc
 
 // take keeps what the messages of one conversation say, up to the first that is still being written. One that was never
 // completed although another came after it is of a program that was killed.
-func (s *openCodeCursor) addMessages(id string, rows []openCodeMessage, told *sessions.TranscriptBatch) {
+func (s *openCodeOffset) addMessages(id string, rows []openCodeMessage, told *sessions.TranscriptBatch) {
 	last := -1 // the newest of the agent's
 	for i, r := range rows {
 		if r.Role == "assistant" {

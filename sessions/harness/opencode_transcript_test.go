@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
 
 // openCodeTranscript is how OpenCode 1.18.33's database grew: a turn with a tool, one that failed, one that a person ended, one of
@@ -60,7 +61,7 @@ func TestOpenCodesMessagesAreTheSameWheneverTheyAreRead(t *testing.T) {
 	rows := openCodeTranscript()
 	id := rows[0].Conversation
 	rapid.Check(t, func(r *rapid.T) {
-		s := openCodeCursor{Since: time.UnixMilli(1), LastRead: map[string]openCodePosition{id: {}}}
+		s := openCodeOffset{Since: time.UnixMilli(1), LastRead: map[string]openCodePosition{id: {}}}
 		var all []sessions.AgentMessage
 		var told sessions.TranscriptBatch
 		for moment := 0; moment < 2*len(rows); {
@@ -69,7 +70,7 @@ func TestOpenCodesMessagesAreTheSameWheneverTheyAreRead(t *testing.T) {
 			s.addMessages(id, rowsAfter(rowsAtMoment(rows, moment), s.LastRead[id]), &told)
 			all = append(all, told.Messages...)
 			var err error
-			if s, err = newOpenCodeCursor(sessions.Conversation{}, s.String()); err != nil {
+			if s, err = startOpenCodeOffset(sessions.Conversation{}, transcript.Encode(s)); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -143,7 +144,7 @@ func TestTailOfALongLogBeginsWithAWholeLine(t *testing.T) {
 
 func TestInvalidOpenCodeCursorIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, place := range []string{"x", "{}", `{"since":"2026-11-30T10:43:18Z","logAt":-1}`} {
+	for _, place := range []sessions.Offset{"x", "{}", `{"since":"2026-11-30T10:43:18Z","logAt":-1}`} {
 		if _, err := (OpenCode{}).ReadTranscript(t.Context(), sessions.Conversation{Session: sessionA}, place); err == nil {
 			t.Errorf("%q is taken for a place", place)
 		}

@@ -403,7 +403,7 @@ func TestReportsAreReadFromAnOffset(t *testing.T) {
 	if noted, err = r.ReadReports(t.Context(), hookSession, noted.Next, time.Time{}); err != nil || len(noted.PermissionRequests) != 0 {
 		t.Errorf("read twice: %+v, %v", noted, err)
 	}
-	for _, place := range []string{"x", "-1"} {
+	for _, place := range []sessions.Offset{"x", "-1"} {
 		if _, err := r.ReadReports(t.Context(), hookSession, place, time.Time{}); err == nil {
 			t.Errorf("Noted from %q: no error", place)
 		}

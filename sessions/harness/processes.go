@@ -1,62 +1,33 @@
 package harness
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"the-loop/sessions/process"
 )
 
 // sessionVariable is the name under which every process of a pane knows the id of its session.
 const sessionVariable = "THE_LOOP_SESSION"
 
 // paneProcess is a process of a session's pane, with the environment that it was started with.
-type paneProcess struct {
-	dir string // below /proc
-	env map[string]string
-}
+type paneProcess struct{ process.Found }
 
 // paneProcesses finds the processes of a session by their environment: sure also for two that start in one folder at the
 // same moment. Where there is no /proc there are none; known is false then.
 func paneProcesses(session string) (found []paneProcess, known bool) {
-	if _, err := os.Stat("/proc/self/environ"); err != nil {
-		return nil, false
-	}
-	files, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		return nil, false
-	}
-	mark := []byte(sessionVariable + "=" + session)
-	for _, file := range files {
-		data, err := os.ReadFile(file)
-		if err != nil || !bytes.Contains(data, mark) {
-			continue // it has ended, or is somebody else's
-		}
-		if env := parseEnviron(data); env[sessionVariable] == session {
-			found = append(found, paneProcess{dir: filepath.Dir(file), env: env})
+	all, known := process.System().WithVariable(sessionVariable, session)
+	for _, p := range all {
+		if p.Env[sessionVariable] == session {
+			found = append(found, paneProcess{p})
 		}
 	}
-	return found, true
-}
-
-func parseEnviron(data []byte) map[string]string {
-	env := map[string]string{}
-	for word := range strings.SplitSeq(string(data), "\x00") {
-		if name, value, ok := strings.Cut(word, "="); ok {
-			env[name] = value
-		}
-	}
-	return env
+	return found, known
 }
 
 // flagValue is the value of the first of the flags in the process's command line: what follows it, as another word or after "=".
 func (p paneProcess) flagValue(flags ...string) string {
-	data, err := os.ReadFile(filepath.Join(p.dir, "cmdline"))
-	if err != nil {
-		return ""
-	}
-	words := strings.Split(strings.TrimSuffix(string(data), "\x00"), "\x00")
+	words := process.System().Argv(p.PID)
 	for i, w := range words {
 		name, value, inline := strings.Cut(w, "=")
 		switch {
@@ -71,16 +42,4 @@ func (p paneProcess) flagValue(flags ...string) string {
 }
 
 // openFiles are the paths of the files that the process has open. One that ended has none.
-func (p paneProcess) openFiles() []string {
-	links, err := os.ReadDir(filepath.Join(p.dir, "fd"))
-	if err != nil {
-		return nil
-	}
-	var open []string
-	for _, l := range links {
-		if target, err := os.Readlink(filepath.Join(p.dir, "fd", l.Name())); err == nil && filepath.IsAbs(target) {
-			open = append(open, target)
-		}
-	}
-	return open
-}
+func (p paneProcess) openFiles() []string { return process.System().OpenFiles(p.PID) }

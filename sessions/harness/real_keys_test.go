@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/screen"
 )
 
 // testKeysAtDialog presses every key at a dialog but those that turn it down: those that the harness calls harmless leave it open,
@@ -51,9 +52,9 @@ func TestRealClaudesModeIsSwitchedOnlyByAnActor(t *testing.T) {
 // footer is the last line of the screen, which names the mode.
 func (s *agentEnv) footer() string {
 	s.Helper()
-	screen, err := s.term.Capture(s.Context(), s.record().Target())
+	shown, err := s.term.Capture(s.Context(), s.record().Target())
 	if err != nil {
 		s.Fatal(err)
 	}
-	return lastLines(screenLines(screen), 1)[0]
+	return screen.LastLines(screen.Lines(shown), 1)[0]
 }

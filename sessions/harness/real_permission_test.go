@@ -20,7 +20,7 @@ type pendingPermission struct {
 }
 
 // asked waits for n more questions in the reports.
-func (s *agentEnv) waitRequests(place *string, n int) []*pendingPermission {
+func (s *agentEnv) waitRequests(place *sessions.Offset, n int) []*pendingPermission {
 	s.Helper()
 	var all []*pendingPermission
 	s.waitUntil("the question", func() bool {
@@ -84,7 +84,7 @@ func TestRealClaudesPermissionRequestIsAnsweredThroughItsHook(t *testing.T) {
 	t.Parallel()
 	s := newClaudeAgentEnv(t)
 	s.start()
-	place, allowed, denied := "", filepath.Join(s.def.Cwd, "ALLOWED"), filepath.Join(s.def.Cwd, "DENIED")
+	place, allowed, denied := sessions.Offset(""), filepath.Join(s.def.Cwd, "ALLOWED"), filepath.Join(s.def.Cwd, "DENIED")
 	s.submit("[[run touch " + allowed + "]]")
 	q := s.waitRequests(&place, 1)[0]
 	if q.Tool != "Bash" || q.Command != "touch "+allowed || q.Explanation != "as asked" || q.Cwd != s.def.Cwd || !q.Decidable {
@@ -122,7 +122,7 @@ func TestRealClaudesPermissionRequestEndsWhenTheTerminalAnswersIt(t *testing.T) 
 	t.Parallel()
 	s := newClaudeAgentEnv(t)
 	s.start()
-	place := ""
+	place := sessions.Offset("")
 	ask := func(command string) *pendingPermission {
 		t.Helper()
 		s.waitIdle()
@@ -166,7 +166,7 @@ func TestRealClaudesPermissionRequestsOfToolsAtOnce(t *testing.T) {
 	s := newClaudeAgentEnv(t)
 	s.start()
 	s.waitIdle()
-	place := ""
+	place := sessions.Offset("")
 	s.submit(`[[call WebFetch {"url":"http://127.0.0.1:1/first","prompt":"x"}]] [[call WebFetch {"url":"http://127.0.0.1:1/second","prompt":"x"}]]`)
 	qs := s.waitRequests(&place, 2)
 	s.waitState(sessions.ViewDialog)
@@ -200,7 +200,7 @@ func TestRealClaudesChoicesAreNoPermissions(t *testing.T) {
 			}
 			s.start()
 			s.waitIdle()
-			place := ""
+			place := sessions.Offset("")
 			s.submit("[[call " + tool + " " + input + "]]")
 			q := s.waitRequests(&place, 1)[0]
 			if q.Tool != tool || q.Decidable || q.Input == "" {

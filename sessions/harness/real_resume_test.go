@@ -2,7 +2,6 @@ package harness
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -93,11 +92,7 @@ func (s *agentEnv) killAgent() {
 		s.Skip("this system does not show which processes a pane has")
 	}
 	for _, p := range processes {
-		var pid int
-		if _, err := fmt.Sscanf(p.dir, "/proc/%d", &pid); err != nil {
-			s.Fatal(err)
-		}
-		_ = syscall.Kill(pid, syscall.SIGKILL) // one that has ended with its parent needs none
+		_ = syscall.Kill(p.PID, syscall.SIGKILL) // one that has ended with its parent needs none
 	}
 	s.waitUntil("the agent's death", func() bool {
 		panes, err := s.term.Panes(context.WithoutCancel(s.Context()))

@@ -15,6 +15,7 @@ import (
 	"the-loop/sessions"
 	"the-loop/sessions/eventlog/eventlogtest"
 	"the-loop/sessions/harness/harnesstest"
+	"the-loop/sessions/harness/screen"
 	"the-loop/sessions/registry"
 	"the-loop/sessions/tmux"
 	"the-loop/sessions/tmux/tmuxtest"
@@ -112,11 +113,11 @@ func (s *agentEnv) screen() string {
 	if err != nil {
 		return err.Error()
 	}
-	screen, err := s.term.Capture(context.WithoutCancel(s.Context()), rec.Target())
+	shown, err := s.term.Capture(context.WithoutCancel(s.Context()), rec.Target())
 	if err != nil {
 		return err.Error()
 	}
-	return strings.Join(lastLines(screenLines(screen), 60), "\n")
+	return strings.Join(screen.LastLines(screen.Lines(shown), 60), "\n")
 }
 
 // seen is what the harness makes of the screen, and where the cursor is.
@@ -126,22 +127,22 @@ func (s *agentEnv) describeView() string {
 	if err != nil {
 		return err.Error()
 	}
-	screen, err := s.term.Capture(ctx, rec.Target())
+	shown, err := s.term.Capture(ctx, rec.Target())
 	if err != nil {
 		return err.Error()
 	}
-	view := s.harness.(sessions.ScreenParser).ParseScreen(screen)
-	return fmt.Sprintf("it is %s, with %q in the box, the cursor at %d,%d", view.State, view.Box, screen.CursorX, screen.CursorY)
+	view := s.harness.Capabilities().ParseScreen(shown)
+	return fmt.Sprintf("it is %s, with %q in the box, the cursor at %d,%d", view.State, view.Box, shown.CursorX, shown.CursorY)
 }
 
 // view is the screen as the harness reads it.
 func (s *agentEnv) view() sessions.View {
 	s.Helper()
-	screen, err := s.term.Capture(s.Context(), s.record().Target())
+	shown, err := s.term.Capture(s.Context(), s.record().Target())
 	if err != nil {
 		s.Fatal(err)
 	}
-	return s.harness.(sessions.ScreenParser).ParseScreen(screen)
+	return s.harness.Capabilities().ParseScreen(shown)
 }
 
 // waitUntil waits for a condition, and shows the screen when it does not come.

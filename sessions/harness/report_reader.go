@@ -31,12 +31,12 @@ type FilePayload struct {
 }
 
 // ReadReports reads the reports of a session from a place on: an offset in its file. Those with a token wait for an answer.
-func (r Reports) ReadReports(_ context.Context, session, place string, since time.Time) (sessions.ReportBatch, error) {
+func (r Reports) ReadReports(_ context.Context, session string, after sessions.Offset, since time.Time) (sessions.ReportBatch, error) {
 	path, err := ReportPath(r.Dir, session)
 	if err != nil {
 		return sessions.ReportBatch{}, err
 	}
-	from, err := parseReportOffset(place)
+	from, err := parseReportOffset(after)
 	if err != nil {
 		return sessions.ReportBatch{}, err
 	}
@@ -44,9 +44,9 @@ func (r Reports) ReadReports(_ context.Context, session, place string, since tim
 	if err != nil {
 		return sessions.ReportBatch{}, err
 	}
-	noted := sessions.ReportBatch{Next: strconv.FormatInt(end, 10), WatchFiles: []string{path}}
+	noted := sessions.ReportBatch{Next: reportOffset(end), WatchFiles: []string{path}}
 	for _, report := range reports {
-		if place == "" && report.Token == "" && report.At.Before(since) {
+		if after == "" && report.Token == "" && report.At.Before(since) {
 			continue
 		}
 		addReport(&noted, report)
@@ -67,13 +67,16 @@ func (r Reports) Remove(_ context.Context, session string) error {
 	return nil
 }
 
-func parseReportOffset(place string) (int64, error) {
-	if place == "" {
+// reportOffset is an offset in a session's reports, as others keep it.
+func reportOffset(n int64) sessions.Offset { return sessions.Offset(strconv.FormatInt(n, 10)) }
+
+func parseReportOffset(o sessions.Offset) (int64, error) {
+	if o == "" {
 		return 0, nil
 	}
-	from, err := strconv.ParseInt(place, 10, 64)
+	from, err := strconv.ParseInt(string(o), 10, 64)
 	if err != nil || from < 0 {
-		return 0, fmt.Errorf("%q is no place in a session's reports", place)
+		return 0, fmt.Errorf("%q is no offset in a session's reports", o)
 	}
 	return from, nil
 }

@@ -1,13 +1,10 @@
 package harness
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -120,74 +117,4 @@ func ReadReports(path string, from int64) ([]Report, int64, error) {
 		return nil, from, fmt.Errorf("read the agent's reports: %w", err)
 	}
 	return reports, next, nil
-}
-
-// readLines calls see with each whole line from an offset on and returns where the next one begins. A file that is not
-// there has no lines; of one that is shorter than the offset nothing counts.
-func readLines(path string, from int64, see func(line []byte)) (int64, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return from, nil
-	}
-	if err != nil {
-		return from, err
-	}
-	defer func() { _ = f.Close() }()
-	if _, err := f.Seek(from, io.SeekStart); err != nil {
-		return from, err
-	}
-	data, err := io.ReadAll(f)
-	if err != nil {
-		return from, err
-	}
-	for {
-		line, rest, whole := bytes.Cut(data, []byte{'\n'})
-		if !whole {
-			return from, nil
-		}
-		from, data = from+int64(len(line))+1, rest
-		if len(bytes.TrimSpace(line)) > 0 {
-			see(line)
-		}
-	}
-}
-
-// lastLineEnd is where the next line of a growing file begins: the offset after its last whole line. It reads only the end.
-func lastLineEnd(path string) (int64, error) {
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = f.Close() }()
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	const step = 64 << 10
-	buf := make([]byte, step)
-	for end := info.Size(); end > 0; {
-		start := max(0, end-step)
-		part := buf[:end-start]
-		if _, err := f.ReadAt(part, start); err != nil && !errors.Is(err, io.EOF) {
-			return 0, err
-		}
-		if i := bytes.LastIndexByte(part, '\n'); i >= 0 {
-			return start + int64(i) + 1, nil
-		}
-		end = start
-	}
-	return 0, nil
-}
-
-// decodeFirstLine decodes the first line of a file.
-func decodeFirstLine(path string, v any) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = f.Close() }()
-	return json.NewDecoder(f).Decode(v)
 }

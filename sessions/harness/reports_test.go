@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"the-loop/sessions/harness/transcript"
 )
 
 func TestHooksOfManyProcessesLoseAndTearNoLine(t *testing.T) {
@@ -86,7 +88,7 @@ func TestLineEndIsFoundFarFromTheEnd(t *testing.T) {
 		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := lastLineEnd(path); err != nil || got != c.want {
+		if got, err := transcript.End(path); err != nil || got != c.want {
 			t.Errorf("of %d bytes: %d, %v; want %d", len(c.content), got, err, c.want)
 		}
 	}

@@ -35,7 +35,7 @@ type wantView struct {
 }
 
 // checkScreens checks every golden screen of an agent against what is expected of its name, which is the file's without the size.
-func checkScreens(t *testing.T, agent string, l sessions.ScreenParser, want map[string]wantView) {
+func checkScreens(t *testing.T, agent string, parse func(sessions.Screen) sessions.View, want map[string]wantView) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", agent, "*.txt"))
 	if err != nil || len(files) == 0 {
@@ -49,7 +49,7 @@ func checkScreens(t *testing.T, agent string, l sessions.ScreenParser, want map[
 			if !ok {
 				t.Fatal("nothing is expected of this screen")
 			}
-			got := l.ParseScreen(readGoldenScreen(t, file))
+			got := parse(readGoldenScreen(t, file))
 			if got.FoldedLines != w.fold {
 				t.Errorf("a mark of %d line feeds; want %d", got.FoldedLines, w.fold)
 			}
@@ -69,7 +69,7 @@ func checkScreens(t *testing.T, agent string, l sessions.ScreenParser, want map[
 func TestClaudeScreensAreParsed(t *testing.T) {
 	t.Parallel()
 	const ready, working, dialog, menu = sessions.ViewReady, sessions.ViewWorking, sessions.ViewDialog, sessions.ViewMenu
-	checkScreens(t, "claude", Claude{}, map[string]wantView{
+	checkScreens(t, "claude", Claude{}.ParseScreen, map[string]wantView{
 		"starting":         {state: sessions.ViewStarting},
 		"ready":            {state: ready},
 		"ready-later":      {state: ready},
@@ -116,7 +116,7 @@ func TestClaudeScreensAreParsed(t *testing.T) {
 func TestCodexScreensAreParsed(t *testing.T) {
 	t.Parallel()
 	const ready, working, dialog, menu = sessions.ViewReady, sessions.ViewWorking, sessions.ViewDialog, sessions.ViewMenu
-	checkScreens(t, "codex", Codex{}, map[string]wantView{
+	checkScreens(t, "codex", Codex{}.ParseScreen, map[string]wantView{
 		"starting":       {state: dialog},
 		"welcome":        {state: ready},
 		"ready":          {state: ready},
@@ -140,7 +140,7 @@ func TestCodexScreensAreParsed(t *testing.T) {
 func TestGeminiScreensAreParsed(t *testing.T) {
 	t.Parallel()
 	const ready, working, dialog, menu = sessions.ViewReady, sessions.ViewWorking, sessions.ViewDialog, sessions.ViewMenu
-	checkScreens(t, "gemini", Gemini{}, map[string]wantView{
+	checkScreens(t, "gemini", Gemini{}.ParseScreen, map[string]wantView{
 		"starting":       {state: sessions.ViewStarting},
 		"ready":          {state: ready},
 		"draft":          {state: ready, box: "draft words"},
@@ -159,7 +159,7 @@ func TestGeminiScreensAreParsed(t *testing.T) {
 func TestOpenCodeScreensAreParsed(t *testing.T) {
 	t.Parallel()
 	const ready, working, dialog, menu = sessions.ViewReady, sessions.ViewWorking, sessions.ViewDialog, sessions.ViewMenu
-	checkScreens(t, "opencode", OpenCode{}, map[string]wantView{
+	checkScreens(t, "opencode", OpenCode{}.ParseScreen, map[string]wantView{
 		"starting":       {state: sessions.ViewStarting},
 		"home":           {state: ready},
 		"ready":          {state: ready},

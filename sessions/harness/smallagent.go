@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"the-loop/sessions"
 	"the-loop/sessions/harness/smallagent"
+	"the-loop/sessions/harness/transcript"
 )
 
 // SmallAgentName is the small agent's name in the configuration.
@@ -33,7 +32,8 @@ func (a SmallAgent) Name() string { return SmallAgentName }
 
 // Capabilities are those of the program: "!" and "/" begin commands, and so do two words alone.
 func (a SmallAgent) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{Submit: "\r", ClearLine: "\x15", MoveKeys: moveKeys(), DenyKeys: denyKeys(), CommandPrefixes: []string{"!", "/"},
+	return sessions.Capabilities{ParseScreen: a.ParseScreen, Input: a, ReadTranscript: a.ReadTranscript,
+		Submit: "\r", ClearLine: "\x15", MoveKeys: moveKeys(), DenyKeys: denyKeys(), CommandPrefixes: []string{"!", "/"},
 		CommandWords: []string{"exit", "quit"}, CanResume: true, ReportsPermissions: len(a.Hook) > 0 && a.PermissionDir != "", AcceptTimeout: time.Second}
 }
 
@@ -79,24 +79,23 @@ func (a SmallAgent) ParseScreen(s sessions.Screen) sessions.View {
 	return view
 }
 
-// Offset is the end of the record, as "conversation@offset". A conversation that /clear ended goes on in another one.
-func (a SmallAgent) Offset(_ context.Context, c sessions.Conversation) (string, error) {
+// Offset is the end of the record. A conversation that /clear ended goes on in another one.
+func (a SmallAgent) Offset(_ context.Context, c sessions.Conversation) (sessions.Offset, error) {
 	id, offset, err := a.eachEntry(c.ID, 0, func(smallagent.Entry) {})
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s@%d", id, offset), nil
+	return transcript.Encode(smallAgentOffset{Cursor: transcript.Cursor{Recorded: c.ID, Conversation: id, Offset: offset}}), nil
 }
 
 // Accepted looks for a message with that sum after place.
-func (a SmallAgent) Accepted(_ context.Context, _ sessions.Conversation, place string, sum sessions.Sum) (bool, error) {
-	id, at, ok := strings.Cut(place, "@")
-	offset, err := strconv.ParseInt(at, 10, 64)
-	if !ok || err != nil || !sessions.ValidConversation(id) {
-		return false, fmt.Errorf("%q is no place in a record", place)
+func (a SmallAgent) Accepted(_ context.Context, _ sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+	from, err := parseSmallAgentOffset(since)
+	if err != nil {
+		return false, err
 	}
 	found := false
-	_, _, err = a.eachEntry(id, offset, func(e smallagent.Entry) {
+	_, _, err = a.eachEntry(from.Conversation, from.Offset, func(e smallagent.Entry) {
 		switch e.Type {
 		case smallagent.TypeUser, smallagent.TypeCommand, smallagent.TypeShell:
 			found = found || sessions.Fingerprint(e.Text) == sum

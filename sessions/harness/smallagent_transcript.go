@@ -9,13 +9,12 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/sessions/harness/smallagent"
+	"the-loop/sessions/harness/transcript"
 )
 
-var _ sessions.TranscriptReader = SmallAgent{}
-
 // ReadTranscript reads its record. Each of its answers ends a turn.
-func (a SmallAgent) ReadTranscript(_ context.Context, c sessions.Conversation, place string) (sessions.TranscriptBatch, error) {
-	s, err := newCursor(c, place)
+func (a SmallAgent) ReadTranscript(_ context.Context, c sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := startSmallAgentOffset(c, since)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
@@ -26,18 +25,19 @@ func (a SmallAgent) ReadTranscript(_ context.Context, c sessions.Conversation, p
 	if c.ID != s.Recorded {
 		from, talk := s.Conversation, c.ID
 		if s.Recorded = talk; !a.leadsTo(talk, from) { // a fresh conversation, which nothing leads to
-			s.Conversation, s.Offset, s.Since, s.Queued, s.Turn = talk, 0, time.Time{}, 0, sessions.Turn{}
+			s.SwitchTo(talk, time.Time{})
+			s.Queued = 0
 			if err := a.readFrom(&s, &told); err != nil {
 				return sessions.TranscriptBatch{}, err
 			}
 		}
 	}
-	told.Next, told.WatchFiles, told.Turn = s.String(), []string{smallagent.TranscriptPath(a.Dir, s.Conversation)}, s.Turn
+	told.Next, told.WatchFiles, told.Turn = transcript.Encode(s), []string{smallagent.TranscriptPath(a.Dir, s.Conversation)}, s.Turn
 	return told, nil
 }
 
 // hear reads on from a spot to the end of what is there, and moves it there.
-func (a SmallAgent) readFrom(s *transcriptCursor, told *sessions.TranscriptBatch) error {
+func (a SmallAgent) readFrom(s *smallAgentOffset, told *sessions.TranscriptBatch) error {
 	for range maxClears {
 		entries, end, err := smallagent.ReadTranscript(smallagent.TranscriptPath(a.Dir, s.Conversation), s.Offset)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -78,7 +78,7 @@ func (a SmallAgent) leadsTo(from, to string) bool {
 
 // advanceTurn moves the turn of a spot on. The record shows a text when it is submitted: one that waits begins its turn when the
 // one before it ends. What waits goes along into the conversation that /clear begins.
-func (s *transcriptCursor) advanceTurn(e smallagent.Entry) {
+func (s *smallAgentOffset) advanceTurn(e smallagent.Entry) {
 	switch e.Type {
 	case smallagent.TypeUser:
 		if s.Queued++; s.Queued == 1 {

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"time"
 
@@ -27,28 +26,34 @@ type ReportingTemplate struct {
 	ReportDir string // absolute; the folder of the report files
 }
 
-var _ sessions.TranscriptReader = ReportingTemplate{}
+// Capabilities are those of the [Template], and that its transcript is read.
+func (t ReportingTemplate) Capabilities() sessions.Capabilities {
+	c := t.Template.Capabilities()
+	c.ReadTranscript = t.ReadTranscript
+	return c
+}
 
 // ReadTranscript reads the reports of the session from a place on, an offset in their file.
-func (t ReportingTemplate) ReadTranscript(_ context.Context, c sessions.Conversation, place string) (sessions.TranscriptBatch, error) {
+func (t ReportingTemplate) ReadTranscript(_ context.Context, c sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
 	path, err := ReportPath(t.ReportDir, c.Session)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	from, since := int64(0), c.Started
-	if place != "" {
-		since = time.Time{}
-		if from, err = strconv.ParseInt(place, 10, 64); err != nil || from < 0 {
-			return sessions.TranscriptBatch{}, fmt.Errorf("%q is no place in a session's reports", place)
-		}
+	started := c.Started
+	if since != "" {
+		started = time.Time{}
+	}
+	from, err := parseReportOffset(since)
+	if err != nil {
+		return sessions.TranscriptBatch{}, err
 	}
 	reports, next, err := ReadReports(path, from)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	told := sessions.TranscriptBatch{Next: strconv.FormatInt(next, 10), WatchFiles: []string{path}}
+	told := sessions.TranscriptBatch{Next: reportOffset(next), WatchFiles: []string{path}}
 	for _, r := range reports {
-		if said, ok := parseAgentMessage(r); ok && !r.At.Before(since) {
+		if said, ok := parseAgentMessage(r); ok && !r.At.Before(started) {
 			told.Messages = append(told.Messages, said)
 		}
 	}

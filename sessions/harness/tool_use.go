@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"os"
 	"reflect"
+
+	"the-loop/sessions/harness/transcript"
 )
 
 // toolUseWatcher sees in Claude Code's transcript that the tool that is asked for was used after all: it does not end a hook whose
@@ -52,7 +54,7 @@ func (w *toolUseWatcher) isDone() bool {
 		return false
 	}
 	w.size = info.Size()
-	if at, err := readLines(w.path, w.offset, w.parseLine); err == nil {
+	if at, err := transcript.ReadLines(w.path, w.offset, w.parseLine); err == nil {
 		w.offset = at
 	}
 	return w.found && len(w.pending) == 0

@@ -61,9 +61,9 @@ func (k *claudeEnv) appendMessage(id, format, text string) {
 	k.appendLine(id, fmt.Sprintf(format, time.Now().UTC().Format(time.RFC3339Nano), text), "")
 }
 
-func (k *claudeEnv) read(place string) sessions.TranscriptBatch {
+func (k *claudeEnv) read(since sessions.Offset) sessions.TranscriptBatch {
 	k.t.Helper()
-	told, err := k.claude.ReadTranscript(k.t.Context(), k.Conversation, place)
+	told, err := k.claude.ReadTranscript(k.t.Context(), k.Conversation, since)
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestClaudeWithoutHooksIsReadInAFreshConversation(t *testing.T) {
 func TestInvalidCursorIsRefused(t *testing.T) {
 	t.Parallel()
 	k := newClaudeEnv(t)
-	for _, place := range []string{"x", "{}", `{"talk":"../a","now":"b"}`, `{"talk":"a","now":"b","at":-1}`} {
+	for _, place := range []sessions.Offset{"x", "{}", `{"talk":"../a","now":"b"}`, `{"talk":"a","now":"b","at":-1}`} {
 		if _, err := k.claude.ReadTranscript(t.Context(), k.Conversation, place); err == nil {
 			t.Errorf("%q is taken for a place", place)
 		}
@@ -184,9 +184,9 @@ func TestTheSmallAgentIsReadAcrossClearsAndInAFreshConversation(t *testing.T) {
 	t.Parallel()
 	a := SmallAgent{Dir: t.TempDir()}
 	c := sessions.Conversation{ID: "a", Started: time.Now()}
-	tell := func(place string) sessions.TranscriptBatch {
+	tell := func(since sessions.Offset) sessions.TranscriptBatch {
 		t.Helper()
-		told, err := a.ReadTranscript(context.Background(), c, place)
+		told, err := a.ReadTranscript(context.Background(), c, since)
 		if err != nil {
 			t.Fatal(err)
 		}

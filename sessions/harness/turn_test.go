@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/transcript"
 )
 
 // Lines as Claude Code 2.1.197 writes them, shortened; the time and the text are filled in.
@@ -97,7 +98,7 @@ func TestClaudesTurnEndsWithItsProgramOrConversation(t *testing.T) {
 func TestCodexsTurnFollowsItsEvents(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "rollout.jsonl")
-	s := transcriptCursor{Conversation: "a", File: path}
+	s := codexOffset{Cursor: transcript.Cursor{Conversation: "a", File: path}}
 	step := func(what string, works bool, line string) {
 		t.Helper()
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
@@ -129,7 +130,7 @@ func TestTheSmallAgentsTurnsFollowOneAnother(t *testing.T) {
 	t.Parallel()
 	a := SmallAgent{Dir: t.TempDir()}
 	c := sessions.Conversation{ID: "a", Started: time.Now()}
-	place := ""
+	place := sessions.Offset("")
 	step := func(what string, works bool, id string, entries ...string) {
 		t.Helper()
 		appendSmallAgentEntries(t, a.Dir, id, entries...)

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"the-loop/sessions"
+	"the-loop/sessions/statefile"
 )
 
 // botLockTimeout is how long the bot's lock is tried: as long as somebody who asks [Registry.BotRunning] may have it.
@@ -21,25 +21,28 @@ const botLockTimeout = 100 * time.Millisecond
 // BotInfo is what a bot says of itself when it takes the lock.
 type BotInfo struct {
 	Started time.Time
-	App     string // id of the Slack app; may be empty
+	App     string // id of the chat app; may be empty
 }
 
 // BotState is what a bot last said of itself. Whether it is alive is the lock's word, not the file's.
 type BotState struct {
 	PID         int       `json:"pid"`
-	App         string    `json:"app,omitempty"`  // id of the Slack app
+	App         string    `json:"app,omitempty"`  // id of the chat app
 	Team        string    `json:"team,omitempty"` // id of the workspace
 	Started     time.Time `json:"started,omitzero"`
 	Written     time.Time `json:"written,omitzero"` // when this was said
 	Connected   bool      `json:"connected"`
 	LastFrame   time.Time `json:"lastFrame,omitzero"` // of the socket, pings included
-	Connections int       `json:"connections"`        // of the app, as Slack counts them; more than one: another bot has it too
+	Connections int       `json:"connections"`        // of the app, as the chat service counts them; more than one: another bot has it too
 	ConfigError string    `json:"configError,omitempty"`
 	Problem     string    `json:"problem,omitempty"` // what keeps it from doing its work, in words
 	Bound       int       `json:"bound"`             // threads that are bound to a session
 	Unposted    int       `json:"unposted"`          // messages that wait to be posted
 	Unread      int       `json:"unread"`            // threads that are still to be read
 }
+
+// botFormat is how the bot's state is stored. The first one had no version.
+var botFormat = statefile.Format[BotState]{Version: 1, Migrations: map[int]statefile.Migration{0: statefile.NoChange}}
 
 // BotHeldError says that a bot runs on this root already. What the holder has not said is zero.
 type BotHeldError struct {
@@ -58,7 +61,7 @@ func (e *BotHeldError) Error() string {
 		text += ", since " + e.Started.Format(time.RFC3339)
 	}
 	if e.App != "" {
-		text += ", Slack app " + e.App
+		text += ", app " + e.App
 	}
 	return text
 }
@@ -87,7 +90,7 @@ func (r *Registry) AcquireBot(ctx context.Context, info BotInfo) (release func()
 		state := r.holderState()
 		return nil, &BotHeldError{Root: r.root, PID: state.PID, Started: state.Started, App: state.App}
 	}
-	sweepTemps(filepath.Dir(r.botFile()), time.Now())
+	statefile.Sweep(filepath.Dir(r.botFile()), time.Now())
 	return release, nil
 }
 
@@ -103,9 +106,9 @@ func (r *Registry) holderState() BotState {
 	return BotState{PID: h.PID, Started: h.Started, App: h.App}
 }
 
-// WriteBot replaces bot.json. Only the bot that has the lock may call it, with the PID and Started of the lock.
+// WriteBot replaces bot.json, also one that cannot be read: what an earlier bot said does not count any more. Only the bot that has the lock may call it, with the PID and Started of the lock.
 func (r *Registry) WriteBot(state BotState) error {
-	if err := writeJSON(r.botFile(), state); err != nil {
+	if err := botFormat.Replace(r.botFile(), state); err != nil {
 		return fmt.Errorf("write the bot's state: %w", err)
 	}
 	return nil
@@ -142,16 +145,9 @@ func (r *Registry) isBotLocked() (bool, error) {
 }
 
 func (r *Registry) readBot() (BotState, error) {
-	data, err := readFile(r.botFile())
-	if errors.Is(err, fs.ErrNotExist) {
-		return BotState{}, err
-	}
-	var state BotState
-	if err == nil {
-		err = json.Unmarshal(data, &state)
-	}
-	if err != nil {
+	state, err := botFormat.Load(r.botFile())
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return BotState{}, &sessions.UnreadableError{Path: r.botFile(), Err: withoutPath(err)}
 	}
-	return state, nil
+	return state, err
 }

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,9 +13,13 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/statefile"
 )
 
 var _ sessions.Ledgers = (*Registry)(nil)
+
+// ledgerFormat is how a ledger is stored.
+var ledgerFormat = statefile.Format[sessions.Ledger]{Version: sessions.LedgerVersion}
 
 func (r *Registry) ledgersDir() string { return filepath.Join(r.root, "deliveries") }
 
@@ -83,9 +86,8 @@ func ledgerRef(path string) sessions.Ref {
 		return sessions.Ref(ref)
 	}
 	var l sessions.Ledger
-	data, err := readFile(path)
-	if !isLedger || !strings.HasPrefix(name, "%sha256-") || err != nil || json.Unmarshal(data, &l) != nil {
-		return ""
+	if isLedger && strings.HasPrefix(name, "%sha256-") {
+		l, _ = ledgerFormat.Load(path)
 	}
 	return l.Ref
 }
@@ -123,29 +125,15 @@ func (r *Registry) LoadLedger(ctx context.Context, ref sessions.Ref) (sessions.L
 	if err != nil {
 		return empty, err
 	}
-	data, err := readFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	l, err := ledgerFormat.Load(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return empty, nil
-	}
-	var l sessions.Ledger
-	if err == nil {
-		l, err = decodeLedger(data, ref)
+	case err == nil && !l.Ref.Same(ref):
+		err = fmt.Errorf("it has the deliveries of %q", l.Ref)
 	}
 	if err != nil {
 		return empty, &sessions.UnreadableError{Path: path, Ref: ref, Err: withoutPath(err)}
-	}
-	return l, nil
-}
-
-func decodeLedger(data []byte, ref sessions.Ref) (l sessions.Ledger, err error) {
-	if err := json.Unmarshal(data, &l); err != nil {
-		return l, fmt.Errorf("not a list of deliveries: %w", err)
-	}
-	if err := checkVersion(l.Version, sessions.LedgerVersion); err != nil {
-		return l, err
-	}
-	if !l.Ref.Same(ref) {
-		return l, fmt.Errorf("it has the deliveries of %q", l.Ref)
 	}
 	return l, nil
 }
@@ -164,7 +152,10 @@ func (r *Registry) SaveLedger(ctx context.Context, l sessions.Ledger) error {
 			return fmt.Errorf("rename the deliveries of %s: %w", l.Ref, err)
 		}
 	}
-	return writeJSON(path, l)
+	if err := ledgerFormat.Save(path, l); err != nil {
+		return fmt.Errorf("save the deliveries of %s: %w", l.Ref, err)
+	}
+	return nil
 }
 
 // SweepLedgers removes the ledgers that were not written since before.
@@ -183,12 +174,8 @@ func (r *Registry) SweepLedgers(ctx context.Context, before time.Time) error {
 
 // sweepLedger removes one, while nobody else is at it. One that cannot be read stays.
 func (r *Registry) sweepLedger(ctx context.Context, path string, before time.Time) error {
-	data, err := readFile(path)
+	l, err := ledgerFormat.Load(path)
 	if err != nil {
-		return nil
-	}
-	var l sessions.Ledger
-	if json.Unmarshal(data, &l) != nil {
 		return nil
 	}
 	if _, err := r.ledgerPath(l.Ref); err != nil {

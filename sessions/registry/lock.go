@@ -19,6 +19,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"the-loop/sessions"
+	"the-loop/sessions/statefile"
 )
 
 // A lock that is held is asked for again after a pause that doubles from the one to the other.
@@ -71,7 +72,7 @@ func acquire(ctx context.Context, path string, who any, longest time.Duration) (
 		return nil, err
 	}
 	// Each flock.Flock opens the file anew, so that the lock holds between the goroutines of a process as well.
-	file := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW), flock.SetPermissions(fileMode))
+	file := flock.New(path, flock.SetFlag(os.O_CREATE|os.O_RDWR|syscall.O_NOFOLLOW), flock.SetPermissions(0o600))
 	got, err := poll(ctx, longest, func() (bool, error) { return tryLock(file) })
 	if err != nil || !got {
 		return nil, err
@@ -111,7 +112,7 @@ func tryLock(file *flock.Flock) (bool, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return got, err
 	}
-	if err := makeDir(filepath.Dir(file.Path())); err != nil {
+	if err := statefile.MkdirAll(filepath.Dir(file.Path())); err != nil {
 		return false, err
 	}
 	return file.TryLock()
@@ -135,7 +136,7 @@ func poll(ctx context.Context, longest time.Duration, try func() (bool, error)) 
 
 // readLockNote decodes what a holder wrote, or reports that it cannot: the holder may be about to write it.
 func readLockNote(path string, who any) bool {
-	data, err := readFile(path)
+	data, err := statefile.Read(path)
 	return err == nil && json.Unmarshal(data, who) == nil
 }
 

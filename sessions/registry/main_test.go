@@ -169,7 +169,7 @@ func validRecord(name string) sessions.Record {
 		Definition: sessions.Definition{
 			Name: name, Source: sessions.SourceCreated, Harness: "claude", HarnessArgs: []string{"--a", "<b>&"},
 			Cwd: "/srv/" + name, Prompt: "do \"this\"\nüñí", AutoStart: true,
-			Slack: sessions.SlackDefinition{Enabled: true, Channel: "C1"},
+			Chat: sessions.ChatDefinition{Enabled: true, Channel: "C1"},
 		},
 		Conversation: "c-1",
 		Status:       sessions.StatusRunning,

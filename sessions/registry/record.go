@@ -3,7 +3,6 @@ package registry
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,10 +15,27 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/statefile"
 )
 
 // extension is that of records.
 const extension = ".json"
+
+// recordFormat is how a record is stored.
+var recordFormat = statefile.Format[sessions.Record]{Version: sessions.RecordVersion, Migrations: map[int]statefile.Migration{1: renameSlack}}
+
+// renameSlack leads from version 1 to 2: definition.slack is definition.chat.
+func renameSlack(doc map[string]any) error {
+	definition, ok := doc["definition"].(map[string]any)
+	if !ok {
+		return errors.New("it has no definition")
+	}
+	if chat, ok := definition["slack"]; ok {
+		definition["chat"] = chat
+		delete(definition, "slack")
+	}
+	return nil
+}
 
 // idPattern is what an id may look like: it becomes part of file names and the mark of a pane.
 var idPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,63}$`) }) // slow to compile
@@ -93,7 +109,7 @@ func loadStanding(dir, name string) (sessions.Record, error) {
 // loadWorkItem loads the record of a work item from a file that was found. Which one it is only the record tells.
 func loadWorkItem(dir, slug string) (sessions.Record, error) {
 	path := filepath.Join(dir, slug+extension)
-	rec, err := readRecord(path)
+	rec, err := recordFormat.Load(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return sessions.Record{}, fmt.Errorf("%s: %w", slug, sessions.ErrNotRecorded)
@@ -123,7 +139,7 @@ func (r *Registry) Save(ctx context.Context, rec sessions.Record) error {
 	}
 	r.sweep.Do(func() {
 		for _, dir := range []string{r.standingDir(), r.workItemsDir(), r.ledgersDir()} {
-			sweepTemps(dir, time.Now())
+			statefile.Sweep(dir, time.Now())
 		}
 	})
 	switch there, err := loadRecord(path, rec.Ref); {
@@ -132,7 +148,7 @@ func (r *Registry) Save(ctx context.Context, rec sessions.Record) error {
 	case err != nil && !errors.Is(err, sessions.ErrNotRecorded):
 		return err
 	}
-	if err := writeJSON(path, rec); err != nil {
+	if err := recordFormat.Save(path, rec); err != nil {
 		return fmt.Errorf("save the record of %s: %w", rec.Ref, err)
 	}
 	return nil
@@ -155,10 +171,7 @@ func (r *Registry) Remove(ctx context.Context, ref sessions.Ref) error {
 	case err != nil:
 		return err
 	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the record of %s: %w", ref, err)
-	}
-	if err := syncDir(filepath.Dir(path)); err != nil {
+	if err := statefile.Remove(path); err != nil {
 		return fmt.Errorf("remove the record of %s: %w", ref, err)
 	}
 	return nil
@@ -178,7 +191,7 @@ func (r *Registry) recordPath(ref sessions.Ref) (string, error) {
 // loadRecord reads and checks one record, whose ref may be spelt another way. Errors: [sessions.ErrNotRecorded], [*sessions.UnreadableError], a
 // [sessions.Collision].
 func loadRecord(path string, ref sessions.Ref) (sessions.Record, error) {
-	rec, err := readRecord(path)
+	rec, err := recordFormat.Load(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return sessions.Record{}, fmt.Errorf("%s: %w", ref, sessions.ErrNotRecorded)
@@ -196,60 +209,27 @@ func loadRecord(path string, ref sessions.Ref) (sessions.Record, error) {
 	return rec, nil
 }
 
-// readRecord reads a record, whoever's it is.
-func readRecord(path string) (sessions.Record, error) {
-	data, err := readFile(path)
-	if err != nil {
-		return sessions.Record{}, err
-	}
-	return decodeRecord(data)
-}
-
-// withoutPath drops the path from an error of package os: an UnreadableError names it already.
+// withoutPath drops the path from an error about a file: a [sessions.UnreadableError] names it already.
 func withoutPath(err error) error {
+	var unreadable *statefile.UnreadableError
 	var withPath *fs.PathError
-	if errors.As(err, &withPath) {
+	switch {
+	case errors.As(err, &unreadable):
+		return unreadable.Err
+	case errors.As(err, &withPath):
 		return withPath.Err
 	}
 	return err
 }
 
-// decodeRecord reads a record. Of one that another version wrote nothing but the version means what we think.
-func decodeRecord(data []byte) (sessions.Record, error) {
-	var rec sessions.Record
-	whole := json.Unmarshal(data, &rec)
-	if whole == nil && rec.Version == sessions.RecordVersion {
-		return rec, nil
-	}
-	var head struct{ Version int }
-	if err := json.Unmarshal(data, &head); err != nil {
-		return sessions.Record{}, fmt.Errorf("not a record: %w", err)
-	}
-	if err := checkVersion(head.Version, sessions.RecordVersion); err != nil {
-		return sessions.Record{}, err
-	}
-	return sessions.Record{}, fmt.Errorf("not a record: %w", whole)
-}
-
-func checkVersion(v, known int) error {
-	if v > known {
-		return fmt.Errorf("it has version %d, from a newer the-loop; this one knows %d", v, known)
-	}
-	if v != known {
-		return fmt.Errorf("it has version %d, this the-loop knows %d", v, known)
-	}
-	return nil
-}
-
 // validateRecord says what makes rec unfit to be the record of ref.
 func validateRecord(rec sessions.Record, ref sessions.Ref) error {
-	if err := checkVersion(rec.Version, sessions.RecordVersion); err != nil {
-		return err
-	}
 	if _, err := sessions.ParseRef(string(ref)); err != nil {
 		return err
 	}
 	switch {
+	case rec.Version != sessions.RecordVersion:
+		return fmt.Errorf("it has version %d, this the-loop knows %d", rec.Version, sessions.RecordVersion)
 	case rec.Ref != ref:
 		return fmt.Errorf("it is the record of %q", rec.Ref)
 	case rec.Definition.Ref() != ref:

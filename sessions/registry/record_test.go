@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"the-loop/sessions"
+	"the-loop/sessions/statefile"
 )
 
 func TestRecordComesBackAsItWasSaved(t *testing.T) {
@@ -180,7 +181,7 @@ var corruptions = map[string]corruption{
 	"a field of another type": withFields(func(m map[string]any) { m["pane"] = 3 }),
 	"larger than anything sane": func(t *testing.T, r *Registry) {
 		save(t, r, validRecord("one"))
-		if err := os.Truncate(r.standingPath("one"), maxFile+1); err != nil {
+		if err := os.Truncate(r.standingPath("one"), statefile.MaxSize+1); err != nil {
 			t.Fatal(err)
 		}
 	},
@@ -332,7 +333,7 @@ func TestEndedContextChangesNothing(t *testing.T) {
 func TestOnlyStaleTemporaryFilesAreSwept(t *testing.T) {
 	t.Parallel()
 	r := New(t.TempDir())
-	old := time.Now().Add(-2 * staleTempAge)
+	old := time.Now().Add(-2 * time.Hour)
 	keep := []string{".one.json42", "one.json.7", ".notes"}
 	for _, name := range append(keep, ".one.json41") {
 		path := filepath.Join(r.standingDir(), name)

@@ -37,7 +37,7 @@ func writeLegacyLedger(t *testing.T, r *Registry, ref sessions.Ref, id string) s
 	t.Helper()
 	path := filepath.Join(r.ledgersDir(), ledgerName(ref))
 	l := sessions.Ledger{Version: sessions.LedgerVersion, Ref: ref, Deliveries: []sessions.LedgerEntry{{ID: id, State: sessions.DeliveryDone}}}
-	if err := writeJSON(path, l); err != nil {
+	if err := ledgerFormat.Save(path, l); err != nil {
 		t.Fatal(err)
 	}
 	return path

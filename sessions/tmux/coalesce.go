@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/process"
 )
 
 // shared gives callers who ask the same thing at the same time one answer. Its asking began after each of them had asked, so
@@ -94,9 +95,9 @@ func (s *coalescer[T]) runRound(ctx context.Context, r *round[T], ask func(conte
 // coalescedTable is a list of processes that is read once for all who ask at the same time.
 type coalescedTable struct {
 	processTable
-	processes *coalescer[[]process]
+	processes *coalescer[[]process.Process]
 }
 
-func (t coalescedTable) list(ctx context.Context) ([]process, error) {
-	return t.processes.get(ctx, t.processTable.list)
+func (t coalescedTable) List(ctx context.Context) ([]process.Process, error) {
+	return t.processes.get(ctx, t.processTable.List)
 }

@@ -1,7 +1,9 @@
 package tmux
 
-// UsePS has t ask ps for processes, as it does where there is no /proc.
-func (t *Tmux) UsePS() { t.processes = psTable{} }
+import "the-loop/sessions/process"
+
+// UsePS makes t ask ps for processes, as it does where there is no /proc.
+func (t *Tmux) UsePS() { t.processes = process.WithoutProc() }
 
 // HoldClients keeps lines that can share a client waiting until release is called; waiting counts them.
 func (t *Tmux) HoldClients() (waiting func() int, release func()) {

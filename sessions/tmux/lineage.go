@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"the-loop/sessions/process"
 )
 
 // Lineage is where a process comes from: itself and its ancestors, and the leaders of their sessions, which a process keeps when
@@ -19,29 +22,18 @@ type Lineage struct {
 
 // LineageOf climbs from a process.
 func LineageOf(ctx context.Context, pid int) (Lineage, error) {
-	stat, known := readProcess, true
-	if _, isProc := newProcessTable().(procTable); !isProc {
-		all, err := psTable{}.list(ctx)
-		if err != nil {
-			return Lineage{}, fmt.Errorf("the list of processes: %w", err)
-		}
-		known = false // ps does not tell which process is a tmux server
-		stat = func(pid int) (process, bool) {
-			i := slices.IndexFunc(all, func(p process) bool { return p.pid == pid })
-			return all[max(i, 0)], i >= 0
-		}
+	find, err := process.System().Finder(ctx)
+	if err != nil {
+		return Lineage{}, fmt.Errorf("the list of processes: %w", err)
 	}
-	l := walkAncestors(pid, stat)
-	l.MayBeInPane = l.MayBeInPane || !known
+	l := walkAncestors(pid, find)
+	if self, _ := find(os.Getpid()); self.Name == "" { // nothing tells which process is a tmux server
+		l.MayBeInPane = true
+	}
 	return l, nil
 }
 
-func readProcess(pid int) (process, bool) {
-	p, err := readStat(strconv.Itoa(pid))
-	return p, err == nil
-}
-
-func walkAncestors(pid int, stat func(pid int) (process, bool)) Lineage {
+func walkAncestors(pid int, find func(pid int) (process.Process, bool)) Lineage {
 	var l Lineage
 	add := func(pid int) {
 		if pid > 1 && !slices.Contains(l.PIDs, pid) {
@@ -51,19 +43,19 @@ func walkAncestors(pid int, stat func(pid int) (process, bool)) Lineage {
 	var leaders []int
 	for seen := map[int]bool{}; pid > 1 && !seen[pid]; {
 		seen[pid] = true
-		p, ok := stat(pid)
-		if !ok || p.isTmuxServer {
-			l.MayBeInPane = l.MayBeInPane || p.isTmuxServer
+		p, ok := find(pid)
+		if !ok || isTmuxServer(p) {
+			l.MayBeInPane = l.MayBeInPane || isTmuxServer(p)
 			break
 		}
-		add(p.pid)
-		leaders, pid = append(leaders, p.session), p.parent
+		add(p.PID)
+		leaders, pid = append(leaders, p.Session), p.Parent
 	}
 	for _, leader := range leaders {
-		if p, ok := stat(leader); ok && !p.isTmuxServer {
+		if p, ok := find(leader); ok && !isTmuxServer(p) {
 			add(leader)
-			above, _ := stat(p.parent)
-			l.MayBeInPane = l.MayBeInPane || above.isTmuxServer
+			above, _ := find(p.Parent)
+			l.MayBeInPane = l.MayBeInPane || isTmuxServer(above)
 		}
 	}
 	return l

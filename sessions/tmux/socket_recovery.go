@@ -11,18 +11,18 @@ import (
 // recoverSocket looks for our server when its socket is missing, and has it make the socket again (SIGUSR1). It reports whether
 // there was one. Without /proc none is found.
 func (t *Tmux) recoverSocket(ctx context.Context) bool {
-	all, err := t.processes.list(ctx)
+	all, err := t.processes.List(ctx)
 	if err != nil {
 		t.log.WarnContext(ctx, "cannot look for a tmux server without its socket", "error", err)
 		return false
 	}
 	for _, p := range all {
-		if p.isTmuxServer && t.isOurServer(t.processes.argv(p.pid)) {
+		if isTmuxServer(p) && t.isOurServer(t.processes.Argv(p.PID)) {
 			if t.awaitSocket(ctx) {
 				return true
 			}
-			t.log.WarnContext(ctx, "the socket of the tmux server was removed; it is made again", "pid", p.pid)
-			if err := t.processes.signal(ctx, p, syscall.SIGUSR1); err == nil {
+			t.log.WarnContext(ctx, "the socket of the tmux server was removed; it is made again", "pid", p.PID)
+			if err := t.processes.Signal(ctx, p, syscall.SIGUSR1); err == nil {
 				t.awaitServer(ctx)
 			}
 			return true

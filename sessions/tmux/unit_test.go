@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"the-loop/sessions/process"
 )
 
 func TestVersions(t *testing.T) {
@@ -66,27 +68,27 @@ func TestBuffersOfOursThatAreOldAreStale(t *testing.T) {
 func TestProcessTreeIncludesOnlyItsProcesses(t *testing.T) {
 	t.Parallel()
 	const server = 2_000_000
-	pane := process{pid: 10, parent: server, session: 10, start: "1"}
+	pane := process.Process{PID: 10, Parent: server, Session: 10, Start: "1"}
 	tree := newProcessTree(server)
-	all := []process{pane, {pid: 11, parent: 10, session: 10, start: "2"}, {pid: 12, parent: 11, session: 12, start: "3"},
-		{pid: 20, parent: 1, session: 20, start: "2"}, {pid: server, parent: 1, session: server, start: "0"}, {pid: os.Getpid(), parent: 10, session: 10, start: "9"},
-		{pid: 21, parent: 10, session: 21, start: "4", isTmuxServer: true}}
+	all := []process.Process{pane, {PID: 11, Parent: 10, Session: 10, Start: "2"}, {PID: 12, Parent: 11, Session: 12, Start: "3"},
+		{PID: 20, Parent: 1, Session: 20, Start: "2"}, {PID: server, Parent: 1, Session: server, Start: "0"}, {PID: os.Getpid(), Parent: 10, Session: 10, Start: "9"},
+		{PID: 21, Parent: 10, Session: 21, Start: "4", Name: "tmux: server"}}
 	tree.addRoot(10, all)
 	if alive := tree.update(all); len(alive) != 3 {
 		t.Fatalf("%+v", alive)
 	}
 	// 11 is gone, 12 is nobody's child and has one in its session; 10 is given to a stranger who leads a session.
-	all = []process{{pid: 10, parent: 1, session: 10, start: "50"}, {pid: 15, parent: 10, session: 10, start: "51"},
-		{pid: 12, parent: 1, session: 12, start: "3"}, {pid: 13, parent: 1, session: 12, start: "52"}, {pid: 14, parent: 12, session: 14, start: "53", isZombie: true}}
+	all = []process.Process{{PID: 10, Parent: 1, Session: 10, Start: "50"}, {PID: 15, Parent: 10, Session: 10, Start: "51"},
+		{PID: 12, Parent: 1, Session: 12, Start: "3"}, {PID: 13, Parent: 1, Session: 12, Start: "52"}, {PID: 14, Parent: 12, Session: 14, Start: "53", Zombie: true}}
 	alive := tree.update(all)
-	if len(alive) != 2 || alive[0].pid != 12 || alive[1].pid != 13 {
+	if len(alive) != 2 || alive[0].PID != 12 || alive[1].PID != 13 {
 		t.Errorf("%+v", alive)
 	}
 }
 
 func TestThePidOfADeadPaneIsNotTakenFromAStranger(t *testing.T) {
 	t.Parallel()
-	all := []process{{pid: 10, parent: 1, session: 10, start: "50"}, {pid: 11, parent: 10, session: 10, start: "51"}}
+	all := []process.Process{{PID: 10, Parent: 1, Session: 10, Start: "50"}, {PID: 11, Parent: 10, Session: 10, Start: "51"}}
 	tree := newProcessTree(99)
 	tree.addRoot(10, all)
 	if alive := tree.update(all); len(alive) != 0 {

@@ -68,6 +68,10 @@ type Button struct {
 const (
 	ActionSend = "reply_send" // type a reply that is in doubt, or replies that are offered
 	ActionSkip = "reply_skip" // leave them untyped
+
+	ActionAllow  = "ask_allow"  // what an agent asks permission for
+	ActionDeny   = "ask_deny"   // the same
+	ActionReason = "ask_reason" // deny it, with a reason that is asked for first
 )
 
 // Reply is one message of a bound thread, or of one that may be.

@@ -56,7 +56,7 @@ func checkHarness(d *document, key string, h fileHarness) {
 	}
 	for k, args := range map[string][]string{key + ".args": h.Args, key + ".resumeArgs": h.ResumeArgs} {
 		if !strings.Contains(strings.Join(args, "\n"), PlaceholderSession) {
-			d.addProblem(k, "lacks %s, without which it cannot be told which conversation is continued — add it, or leave resumeArgs out",
+			d.addProblem(k, "has no %s, so the conversation to continue is unknown — add it, or remove resumeArgs",
 				PlaceholderSession)
 		}
 	}
@@ -71,7 +71,7 @@ func checkTemplate(d *document, key string, args []string) {
 			at := indexKey(key, i)
 			switch {
 			case p != PlaceholderSession && p != PlaceholderPrompt && p != PlaceholderArgs:
-				d.addProblem(at, "%s is no placeholder — there are %s, %s and %s", quoteValue(p), PlaceholderSession, PlaceholderPrompt, PlaceholderArgs)
+				d.addProblem(at, "%s is not a placeholder — use %s, %s or %s", quoteValue(p), PlaceholderSession, PlaceholderPrompt, PlaceholderArgs)
 			case seen[p]:
 				d.addProblem(at, "uses %s a second time — once is allowed", p)
 			case arg != p:
@@ -87,7 +87,7 @@ func checkSlack(d *document, c *Config) {
 		d.addProblem("channels.slack.appTokenEnv", "names the same variable as botTokenEnv — the two tokens need one each")
 	}
 	if u, err := url.Parse(c.Slack.APIURL); err != nil || u.Hostname() == "" {
-		d.addProblem("channels.slack.apiUrl", "is no address of an API — write http:// or https:// and a host")
+		d.addProblem("channels.slack.apiUrl", "is not the address of an API — write http:// or https:// and a host")
 	}
 	if !c.Slack.Enabled || c.Slack.Channel != "" {
 		return
@@ -108,7 +108,7 @@ func checkReceipts(d *document, r fileReceipts) {
 		{"received", r.Received}, {"typed", r.Typed}, {"accepted", r.Accepted}, {"held", r.Held}, {"failed", r.Failed}, {"inDoubt", r.InDoubt},
 	} {
 		if other, taken := first[e.emoji]; taken {
-			d.addProblem("channels.slack.receipts."+e.key, "is the same emoji as %s — choose another, so that each says one thing", other)
+			d.addProblem("channels.slack.receipts."+e.key, "is the same emoji as %s — choose another one", other)
 			continue
 		}
 		first[e.emoji] = e.key

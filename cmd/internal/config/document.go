@@ -161,7 +161,7 @@ func (d *document) checkKey(name *yaml.Node, parent string, at location) bool {
 	case name.Kind == yaml.ScalarNode && name.ShortTag() == "!!merge":
 		d.addProblemAt(at, parent, "uses a merge key (<<) — write the keys out")
 	case name.Kind != yaml.ScalarNode || name.ShortTag() != "!!str":
-		d.addProblemAt(at, parent, "has a key that is not a plain word — put it in quotes if it is meant")
+		d.addProblemAt(at, parent, "has a key that is not plain text — put it in quotes")
 	case slackTokenPattern().MatchString(name.Value):
 		d.addProblemAt(at, parent, tokenInFileMessage)
 	default:
@@ -184,7 +184,7 @@ func (d *document) convertSequence(n *yaml.Node, key string, depth int) (any, er
 	return list, nil
 }
 
-const tokenInFileMessage = "holds a Slack token — take it out, put it into an environment variable and name that variable in " +
+const tokenInFileMessage = "holds a Slack token — move it to an environment variable and name that variable in " +
 	"channels.slack.botTokenEnv or appTokenEnv; if others could read this file, have Slack issue a new token"
 
 func (d *document) convertScalar(n *yaml.Node, key string) any {
@@ -195,7 +195,7 @@ func (d *document) convertScalar(n *yaml.Node, key string) any {
 	case tag == "!!str" || tag == "!!timestamp":
 		return d.convertText(n.Value, key, at)
 	case err != nil || tag != "!!int" && tag != "!!float" && tag != "!!bool" && tag != "!!null":
-		d.addProblemAt(at, key, "has a value that cannot be read as its kind — write plain text, a number, true or false")
+		d.addProblemAt(at, key, "has a value that cannot be read — write plain text, a number, true or false")
 		return nil
 	}
 	return d.convertNumber(v, key, at)
@@ -220,7 +220,7 @@ func (d *document) convertNumber(v any, key string, at location) any {
 		return float64(v)
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			d.addProblemAt(at, key, "is not a number that can be counted with — write an ordinary one")
+			d.addProblemAt(at, key, "is not a finite number — write an ordinary one")
 			return nil
 		}
 	}

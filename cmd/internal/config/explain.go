@@ -92,7 +92,7 @@ func valueProblem(value any, at map[string]any, key string) string {
 		return fmt.Sprintf("must be %s — choose one", joinChoices(want))
 	}
 	if want, is := at["const"]; is && normalizeNumber(value) != normalizeNumber(want) {
-		return fmt.Sprintf("must be %v — this the-loop knows no other", want)
+		return fmt.Sprintf("must be %v — this version of the-loop supports no other", want)
 	}
 	if text, is := value.(string); is {
 		return textProblem(text, at, key)

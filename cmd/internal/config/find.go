@@ -40,7 +40,7 @@ var (
 	// ErrUnsafeFile is a file that somebody else owns, can write or can replace.
 	ErrUnsafeFile = errors.New("this configuration is not safe to use")
 	// ErrUntrusted is a file of the current folder whose path was never accepted.
-	ErrUntrusted = errors.New("this configuration has not been accepted")
+	ErrUntrusted = errors.New("this configuration is not trusted")
 )
 
 // Find gives the first configuration of: explicit, the file that the environment names, the current folder's, the home
@@ -93,7 +93,7 @@ func findInFolder(path, home string) (FoundFile, error) {
 	case err != nil:
 		return FoundFile{}, err
 	case !trusted:
-		return FoundFile{}, fmt.Errorf("%w: %s may have come with this folder, and it names programs to run — read it, then run `the-loop config trust %s`",
+		return FoundFile{}, fmt.Errorf("%w: %s may come from somebody else, and it names programs to run — read it, then run `the-loop config trust %s`",
 			ErrUntrusted, path, shellQuote(path))
 	}
 	return FoundFile{path, OriginFolder}, nil
@@ -121,7 +121,7 @@ func exists(path string) (bool, error) {
 	case errors.Is(err, fs.ErrNotExist), isNotDir(err):
 		return false, nil
 	}
-	return false, fmt.Errorf("looking for a configuration: %w", err)
+	return false, fmt.Errorf("find the configuration: %w", err)
 }
 
 // isSameFile reports whether two paths lead to one file, as they do for somebody who works in their home folder.

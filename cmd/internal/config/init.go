@@ -18,8 +18,8 @@ var starterYAML []byte
 // SchemaName is the file beside a configuration from which editors complete it.
 const SchemaName = "cli-config.schema.json"
 
-// ErrExists is that there is a file already where Init would write one.
-var ErrExists = errors.New("there is a file already")
+// ErrExists is that the file exists already where Init would write one.
+var ErrExists = errors.New("the file exists already")
 
 // InitOptions is what [Init] needs beside the path.
 type InitOptions struct {
@@ -53,7 +53,7 @@ func Init(path string, o InitOptions) error {
 // prepareFolder refuses before anything is written, and makes the folder.
 func prepareFolder(path, dir string, o InitOptions) error {
 	if o.Home == "" {
-		return errors.New("there is no home folder to keep the list of accepted configurations in — set HOME")
+		return errors.New("there is no home folder for the list of trusted configurations — set HOME")
 	}
 	if there, err := exists(path); err != nil {
 		return err
@@ -65,7 +65,7 @@ func prepareFolder(path, dir string, o InitOptions) error {
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {
-		return fmt.Errorf("looking at the folder of the configuration: %w", err)
+		return fmt.Errorf("check the folder of the configuration: %w", err)
 	}
 	if fault := ownershipFault(info, false); fault != "" {
 		return fmt.Errorf("%w: %s %s", ErrUnsafeFile, dir, fault)

@@ -21,7 +21,7 @@ func TestRefusalsNameFileLineAndKey(t *testing.T) {
 		{"only comments", "# nothing\n\n", "c.yaml:1: is empty — write version: 1 as its first line, or let `the-loop config init` write a first file"},
 		{"a list", "- version: 1\n", "c.yaml:1: is not a block of keys — begin with version: 1"},
 		{"no version", "state: {root: x}\n", "c.yaml:1: version: is missing — write version: 1 as the first line"},
-		{"another version, whatever its keys", "version: 2\nnew: key\n", "c.yaml:1: version: must be 1 — this the-loop knows no other"},
+		{"another version, whatever its keys", "version: 2\nnew: key\n", "c.yaml:1: version: must be 1 — this version of the-loop supports no other"},
 		{"version as text", "version: \"1\"\n", "c.yaml:1: version: must be a whole number, not text — write digits, without quotes"},
 		{"misspelt key", "version: 1\nstanding-sessions: {}\n", "c.yaml:2: standing-sessions: is not known — did you mean standingSessions?"},
 		{"unknown key", "version: 1\nenv:\n  zzz: 1\n", "c.yaml:3: env.zzz: is not known — here there are file"},
@@ -41,7 +41,7 @@ func TestRefusalsNameFileLineAndKey(t *testing.T) {
 		{"emoji with colons", "version: 1\nchannels: {slack: {receipts: {held: \":zzz:\"}}}\n",
 			`c.yaml:2: channels.slack.receipts.held: ":zzz:" is no emoji name — write it as Slack shows it, without the colons`},
 		{"equal emoji", "version: 1\nchannels: {slack: {receipts: {held: eyes}}}\n",
-			"c.yaml:2: channels.slack.receipts.held: is the same emoji as received — choose another, so that each says one thing"},
+			"c.yaml:2: channels.slack.receipts.held: is the same emoji as received — choose another one"},
 		{"token for a name", "version: 1\nchannels: {slack: {botTokenEnv: xoxb-1234567890-abcdefghij}}\n",
 			"c.yaml:2: channels.slack.botTokenEnv: must be the NAME of an environment variable — a token or secret itself never belongs in this file: put it into a variable and write the variable's name here"},
 		{"token anywhere", "version: 1\nstate: {root: xapp-1-A0123-4567-abcdef}\n", "c.yaml:2: state.root: " + tokenInFileMessage},
@@ -55,7 +55,7 @@ func TestRefusalsNameFileLineAndKey(t *testing.T) {
 		{"relative binary", "version: 1\nharnesses:\n  mytool: {binary: bin/x, args: []}\n",
 			`c.yaml:3: harnesses.mytool.binary: "bin/x" is no program — write an absolute path, one from ~/, or a bare name that PATH knows; arguments go into args`},
 		{"unknown placeholder", "version: 1\nharnesses:\n  mytool:\n    binary: x\n    args:\n    - a\n    - \"{session}\"\n",
-			`c.yaml:7: harnesses.mytool.args[1]: "{session}" is no placeholder — there are {sessionId}, {prompt} and {harnessArgs}`},
+			`c.yaml:7: harnesses.mytool.args[1]: "{session}" is not a placeholder — use {sessionId}, {prompt} or {harnessArgs}`},
 		{"prompt twice", "version: 1\nharnesses: {mytool: {binary: x, args: [\"{prompt}\", \"{prompt}\"]}}\n",
 			"c.yaml:2: harnesses.mytool.args[1]: uses {prompt} a second time — once is allowed"},
 		{"harnessArgs inside an argument", "version: 1\nharnesses: {mytool: {binary: x, args: [\"-a={harnessArgs}\"]}}\n",
@@ -63,7 +63,7 @@ func TestRefusalsNameFileLineAndKey(t *testing.T) {
 		{"sessionId inside an argument", "version: 1\nharnesses: {mytool: {binary: x, args: [\"--id={sessionId}\"]}}\n",
 			"c.yaml:2: harnesses.mytool.args[0]: mixes {sessionId} with other text — make it an argument of its own"},
 		{"resume without an id", "version: 1\nharnesses: {mytool: {binary: x, args: [\"{sessionId}\"], resumeArgs: [-c]}}\n",
-			"c.yaml:2: harnesses.mytool.resumeArgs: lacks {sessionId}, without which it cannot be told which conversation is continued — add it, or leave resumeArgs out"},
+			"c.yaml:2: harnesses.mytool.resumeArgs: has no {sessionId}, so the conversation to continue is unknown — add it, or remove resumeArgs"},
 		{"resumeArgs without args", "version: 1\nharnesses: {mytool: {binary: x, resumeArgs: [\"{sessionId}\"]}}\n",
 			"c.yaml:2: harnesses.mytool.resumeArgs: needs args beside it — add args, or keep binary alone to replace that of a built-in harness"},
 		{"no channel", "version: 1\nstandingSessions:\n  sessions:\n  - name: a\nchannels:\n  slack: {enabled: true}\n",
@@ -74,14 +74,14 @@ func TestRefusalsNameFileLineAndKey(t *testing.T) {
 			"c.yaml:2: webhooks.ghWebhook.port: is also service.port on the same host — choose another"},
 		{"another user's home", "version: 1\nstate: {root: ~ann/x}\n", "c.yaml:2: state.root: starts at another user's home — write an absolute path"},
 		{"merge key", "version: 1\nstate: &s {root: x}\nenv: {<<: *s}\n", "c.yaml:3: env: uses a merge key (<<) — write the keys out"},
-		{"number as a key", "version: 1\n1: x\n", "c.yaml:2: has a key that is not a plain word — put it in quotes if it is meant"},
+		{"number as a key", "version: 1\n1: x\n", "c.yaml:2: has a key that is not plain text — put it in quotes"},
 		{"two documents", "version: 1\n---\nversion: 1\n", "c.yaml:2: begins a second document — keep one, without a line of dashes in between"},
 		{"bad indentation", "version: 1\nstate:\n\troot: x\n",
 			"c.yaml:3: is not valid YAML (found character that cannot start any token) — check indentation, quotes and tabs here and in the line above"},
 		{"not UTF-8", "version: 1\nstate: {root: \"\xff\"}\n", "c.yaml:2: is not UTF-8 text — save the file as UTF-8"},
 		{"escape sequence", "version: 1\nstate: {root: \"\\e[31m\"}\n", "c.yaml:2: state.root: contains a control character — take it out"},
 		{"infinite", "version: 1\nrouting: {tmux: {resumeProbeSeconds: .inf}}\n",
-			"c.yaml:2: routing.tmux.resumeProbeSeconds: is not a number that can be counted with — write an ordinary one"},
+			"c.yaml:2: routing.tmux.resumeProbeSeconds: is not a finite number — write an ordinary one"},
 		{"several, in order", "version: 1\nservice: {port: -1}\nstate: {root: \"\"}\n",
 			"c.yaml:2: service.port: is out of range — use 0 to 65535\nc.yaml:3: state.root: is empty — remove the line or give it a value"},
 	} {
@@ -197,7 +197,7 @@ standingSessions:
 func TestR1_5_PromptAndPromptFileTogetherAreRefused(t *testing.T) {
 	t.Parallel()
 	_, err := parseText("version: 1\nstandingSessions:\n  sessions:\n  - name: a\n    prompt: \"\"\n    promptFile: p.md\n")
-	want := "/etc/loop/c.yaml:6: standingSessions.sessions[0].promptFile: stands beside prompt (line 5), and there is no order between them — keep one of the two"
+	want := "/etc/loop/c.yaml:6: standingSessions.sessions[0].promptFile: cannot be used together with prompt (line 5) — keep one of the two"
 	if err == nil || err.Error() != want {
 		t.Errorf("got:\n%v", err)
 	}

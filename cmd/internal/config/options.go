@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 
 	"the-loop/bot"
+	"the-loop/bot/command"
 	"the-loop/sessions"
 	"the-loop/sessions/envstate"
 	"the-loop/sessions/eventlog"
@@ -13,12 +14,20 @@ import (
 	"the-loop/threads"
 )
 
+// chatService is the name of the chat service that is enabled; empty: none is.
+func (c *Config) chatService() string {
+	if c.Slack.Enabled {
+		return "Slack"
+	}
+	return ""
+}
+
 // SessionsConfig is what the core asks of the configuration. own are the variables that every pane gets whatever the env file
 // says.
 func (c *Config) SessionsConfig(own map[string]string) sessions.Config {
 	t := c.Routing.Tmux
 	s := sessions.Config{Enabled: c.Standing.Enabled, RemainOnExit: t.RemainOnExit, Resume: t.ResumeOnRespawn,
-		Probe: t.ResumeProbe, KillGrace: t.HarnessKillGrace, Env: c.readEnvFile, OwnEnv: own, Slack: c.Slack.Enabled,
+		Probe: t.ResumeProbe, KillGrace: t.HarnessKillGrace, Env: c.readEnvFile, OwnEnv: own, ChatService: c.chatService(),
 		Defaults: sessions.Defaults{Harness: c.Routing.DefaultHarness, HarnessArgs: c.Routing.HarnessArgs, Cwd: c.Routing.SpawnWorkdir}}
 	for _, d := range c.Standing.Sessions {
 		s.Declared = append(s.Declared, d.definition())
@@ -29,7 +38,7 @@ func (c *Config) SessionsConfig(own map[string]string) sessions.Config {
 func (s Session) definition() sessions.Definition {
 	return sessions.Definition{Name: s.Name, Description: s.Description, Source: sessions.SourceDeclared, Harness: s.Harness,
 		HarnessArgs: s.HarnessArgs, Cwd: s.Cwd, Prompt: s.Prompt, PromptFile: s.PromptFile, AutoStart: s.AutoStart,
-		Slack: sessions.SlackDefinition{Enabled: s.Slack.Enabled, Channel: s.Slack.Channel}}
+		Chat: sessions.ChatDefinition{Enabled: s.Slack.Enabled, Channel: s.Slack.Channel}}
 }
 
 // readEnvFile is what the env file declares now, less what no pane may get: the names that tmux owns, and the names of
@@ -78,7 +87,7 @@ func (c *Config) EventLogOptions() eventlog.Options {
 func (c *Config) BotConfig(suspended bool) bot.Config {
 	r := c.Slack.Receipts
 	return bot.Config{Channel: c.Slack.Channel, AllowShared: c.Slack.AllowSharedChannels, Users: c.Slack.AuthorizedUsers,
-		Create:         bot.Limits{CwdRoots: c.Slack.Create.CwdRoots, Harnesses: c.Slack.Create.Harnesses},
+		Create:         command.Limits{CwdRoots: c.Slack.Create.CwdRoots, Harnesses: c.Slack.Create.Harnesses},
 		DefaultHarness: c.Routing.DefaultHarness, DefaultCwd: c.Routing.SpawnWorkdir,
 		Suspended: suspended, Settings: threads.Settings{MaxAge: c.Slack.CatchUpMaxAge, Answers: threads.Answers(c.Slack.Replies), MaxFile: c.Slack.FileMaxBytes, Emoji: map[threads.Mark]string{
 			threads.MarkReceived: r.Received, threads.MarkTyped: r.Typed, threads.MarkAccepted: r.Accepted,

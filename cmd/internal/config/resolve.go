@@ -150,7 +150,7 @@ func (r *resolver) resolveSession(key string, raw fileSession, c *Config) Sessio
 
 func (r *resolver) resolvePrompt(key string, raw fileSession, s *Session) {
 	if raw.Prompt != nil && raw.PromptFile != nil {
-		r.addProblem(key+".promptFile", "stands beside prompt (line %d), and there is no order between them — keep one of the two",
+		r.addProblem(key+".promptFile", "cannot be used together with prompt (line %d) — keep one of the two",
 			findLocation(r.locations, key+".prompt").line)
 	}
 	if raw.Prompt != nil {

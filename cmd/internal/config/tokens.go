@@ -59,7 +59,7 @@ func (k tokenKind) check(variable, value string) error {
 		return fault("holds %s, not the %s (%s…) — %s", wrong, k.name, k.prefix, k.howToGet)
 	}
 	if !tokenPattern().MatchString(value) || len(value) < len(k.prefix)+8 {
-		return fault("holds no complete %s — copy it again; %s", k.name, k.howToGet)
+		return fault("does not hold a complete %s — copy it again; %s", k.name, k.howToGet)
 	}
 	return nil
 }

@@ -35,8 +35,8 @@ func TestATokenThatCannotBeUsedIsOneClearLineWithoutItsValue(t *testing.T) {
 		{"curly quotes", "“" + validBotToken + "”", validAppToken, "$B is in quotes — set it to the token alone"},
 		{"half a quote", validBotToken + "'", validAppToken, "$B is in quotes — set it to the token alone"},
 		{"line feed", validBotToken + "\n", validAppToken, "$B has white space around the token — set it to the token alone"},
-		{"line break inside", validBotToken[:20] + "\n" + validBotToken[20:], validAppToken, "$B holds no complete bot token — copy it again; the app's page OAuth & Permissions shows it"},
-		{"cut off", "xoxb-1111", validAppToken, "$B holds no complete bot token — copy it again; the app's page OAuth & Permissions shows it"},
+		{"line break inside", validBotToken[:20] + "\n" + validBotToken[20:], validAppToken, "$B does not hold a complete bot token — copy it again; the app's page OAuth & Permissions shows it"},
+		{"cut off", "xoxb-1111", validAppToken, "$B does not hold a complete bot token — copy it again; the app's page OAuth & Permissions shows it"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -57,15 +57,15 @@ func Trust(home, path string) error {
 // appendTrust adds a line in one write, so that two commands at once lose none.
 func appendTrust(home, path string) error {
 	if home == "" {
-		return errors.New("there is no home folder to keep the list of accepted configurations in — set HOME")
+		return errors.New("there is no home folder for the list of trusted configurations — set HOME")
 	}
 	name := trustPath(home)
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return fmt.Errorf("accepting a configuration: %w", err)
+		return fmt.Errorf("trust the configuration: %w", err)
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
-		return fmt.Errorf("accepting a configuration: %w", err)
+		return fmt.Errorf("trust the configuration: %w", err)
 	}
 	line := path + "\n"
 	if list, err := os.ReadFile(name); err == nil && len(list) > 0 && list[len(list)-1] != '\n' {
@@ -73,7 +73,7 @@ func appendTrust(home, path string) error {
 	}
 	_, err = f.WriteString(line)
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return fmt.Errorf("accepting a configuration: %w", err)
+		return fmt.Errorf("trust the configuration: %w", err)
 	}
 	return nil
 }
@@ -88,7 +88,7 @@ func readTrustList(home string) ([]byte, error) {
 	case errors.Is(err, fs.ErrNotExist), isNotDir(err):
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("reading the accepted configurations: %w", err)
+		return nil, fmt.Errorf("read the list of trusted configurations: %w", err)
 	}
 	if err := checkOwnership(name); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func canonicalPath(path string) (string, error) {
 		abs, err = filepath.EvalSymlinks(abs)
 	}
 	if err != nil {
-		return "", fmt.Errorf("finding out what %s is: %w", path, err)
+		return "", fmt.Errorf("resolve %s: %w", path, err)
 	}
 	if strings.ContainsAny(abs, "\r\n") {
 		return "", fmt.Errorf("%w: its path %q has a line break — rename the folder", ErrUnsafeFile, abs)
@@ -116,7 +116,7 @@ func checkOwnership(path string) error {
 	for _, p := range []string{filepath.Dir(path), path} {
 		info, err := os.Lstat(p)
 		if err != nil {
-			return fmt.Errorf("looking at the owner of a configuration: %w", err)
+			return fmt.Errorf("check the owner of the configuration: %w", err)
 		}
 		if fault := ownershipFault(info, p == path); fault != "" {
 			return fmt.Errorf("%w: %s %s", ErrUnsafeFile, p, fault)
@@ -129,7 +129,7 @@ func ownershipFault(info fs.FileInfo, wantFile bool) string {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	switch {
 	case info.Mode()&fs.ModeSymlink != 0:
-		return "is a symbolic link — put the real one in its place, or name it with --config"
+		return "is a symbolic link — replace it with the file, or give the file with --config"
 	case wantFile && !info.Mode().IsRegular():
 		return "is not a regular file — remove it"
 	case !wantFile && !info.IsDir():

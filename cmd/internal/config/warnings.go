@@ -43,7 +43,7 @@ func (c *Config) warnEnvFile(add func(key, message string)) {
 	case errors.Is(err, fs.ErrNotExist):
 		add("env.file", c.EnvFile+" does not exist — write it, or remove the key")
 	case err != nil:
-		add("env.file", c.EnvFile+" cannot be looked at — check its owner and mode")
+		add("env.file", c.EnvFile+" cannot be read — check its owner and mode")
 	case mode&0o077 != 0:
 		add("env.file", fmt.Sprintf("%s holds credentials and has mode %04o — run chmod 600 on it", c.EnvFile, mode))
 	}
@@ -84,7 +84,7 @@ func isWithin(path, dir string) bool {
 
 func (c *Config) warnSlack(add func(key, message string)) {
 	if len(c.Slack.AuthorizedUsers) == 0 {
-		add("channels.slack.authorizedUsers", "is empty, so nobody gets in — add the member ids of those who may talk to sessions")
+		add("channels.slack.authorizedUsers", "is empty, so nobody is authorized — add the member ids of those who may talk to sessions")
 	}
 	if c.Slack.Channel == "" {
 		add("channels.slack.channel", "is empty, so sessions made at run time without a channel are not announced — add the id of a channel (C…)")

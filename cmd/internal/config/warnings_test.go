@@ -46,7 +46,7 @@ channels:
 		"D/etc/c.yaml:3: env.file: D/etc/agents.env holds credentials and has mode 0644 — run chmod 600 on it",
 		"D/etc/c.yaml:6: standingSessions.sessions[0].cwd: works in D/work, which contains the state in D/link/state — move state.root out of the folders of agents",
 		"D/etc/c.yaml:8: standingSessions.sessions[2]: works in D, which contains the state in D/link/state — move state.root out of the folders of agents",
-		"D/etc/c.yaml:10: channels.slack.authorizedUsers: is empty, so nobody gets in — add the member ids of those who may talk to sessions",
+		"D/etc/c.yaml:10: channels.slack.authorizedUsers: is empty, so nobody is authorized — add the member ids of those who may talk to sessions",
 		"D/etc/c.yaml:10: channels.slack.apiUrl: sends the tokens over the network in the clear — use https",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

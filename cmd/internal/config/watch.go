@@ -82,7 +82,7 @@ func (w *Watcher) Reload() {
 func (w *Watcher) Run(ctx context.Context) {
 	n, err := fsnotify.NewWatcher()
 	if err != nil { // out of inotify instances: looking now and then is enough
-		w.options.Log.Warn("cannot be told of changes of the configuration, looking instead", "every", w.options.PollInterval, "err", err)
+		w.options.Log.Warn("cannot watch the configuration; polling it instead", "every", w.options.PollInterval, "err", err)
 		w.loop(ctx, nil, nil, func() {})
 		return
 	}
@@ -192,9 +192,9 @@ func (w *Watcher) reload(before fileStamp) bool {
 		return true
 	case err != nil:
 		next.Config = old.Config
-		w.options.Log.Error("the configuration is refused, the last valid one stays", "err", err)
+		w.options.Log.Error("the configuration is invalid; the last valid one stays in use", "err", err)
 	default:
-		w.options.Log.Info("the configuration was read again", "path", w.path)
+		w.options.Log.Info("the configuration was reloaded", "path", w.path)
 	}
 	w.publish(next)
 	return true

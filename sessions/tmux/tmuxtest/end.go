@@ -2,15 +2,14 @@ package tmuxtest
 
 import (
 	"context"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"the-loop/sessions/process"
 )
 
 // EndServer ends the tmux server at a socket, and waits for the end of the server and of everything that was started in its
@@ -55,15 +54,10 @@ func await(ctx context.Context, t testing.TB, what string, ok func() bool) {
 // paneProcesses lists the processes that were started in panes of the server at a socket, wherever they are by now: tmux gives each
 // of them TMUX=SOCKET,PID,SESSION. Where there is no /proc it finds none.
 func paneProcesses(socket string) (pids []int) {
-	all, _ := filepath.Glob("/proc/[0-9]*/environ") // the pattern is well-formed
-	for _, file := range all {
-		environ, err := os.ReadFile(file)
-		mark := func(v string) bool { return strings.HasPrefix(v, "TMUX="+socket+",") }
-		if err != nil || !slices.ContainsFunc(strings.Split(string(environ), "\x00"), mark) {
-			continue
-		}
-		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && IsAlive(pid) {
-			pids = append(pids, pid)
+	all, _ := process.System().WithVariable("TMUX", socket+",")
+	for _, p := range all {
+		if IsAlive(p.PID) {
+			pids = append(pids, p.PID)
 		}
 	}
 	return pids

@@ -2,19 +2,17 @@
 package tmuxtest
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/process"
 	"the-loop/sessions/tmux"
 )
 
@@ -87,14 +85,7 @@ func endAll(t testing.TB, tm *tmux.Tmux, socket string) {
 }
 
 // IsAlive reports a process that runs. One that ended and waits for its parent's notice does not count.
-func IsAlive(pid int) bool {
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return !errors.Is(syscall.Kill(pid, 0), syscall.ESRCH)
-	}
-	_, state, _ := bytes.Cut(stat, []byte(") "))
-	return !bytes.HasPrefix(state, []byte("Z")) && !bytes.HasPrefix(state, []byte("X"))
-}
+func IsAlive(pid int) bool { return process.System().IsRunning(context.Background(), pid) }
 
 // Await polls until ok, and fails the test after ten seconds.
 func Await(t testing.TB, what string, ok func() bool) {
