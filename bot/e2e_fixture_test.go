@@ -24,6 +24,7 @@ import (
 	"the-loop/bot"
 	"the-loop/bot/localslack"
 	"the-loop/bot/slack"
+	"the-loop/bot/slack/socket"
 	"the-loop/sessions"
 	"the-loop/sessions/envstate"
 	"the-loop/sessions/eventlog"
@@ -168,7 +169,7 @@ func (p plan) bot(core *sessions.Core, sink sessions.Sink, config func() plan, c
 }
 
 // fastSocket has connections come back soon, so that a fault does not cost a test its time.
-func fastSocket(o *bot.SocketOptions) {
+func fastSocket(o *socket.Options) {
 	o.BackoffMin, o.BackoffMax, o.Stable = 5*time.Millisecond, 50*time.Millisecond, time.Hour
 }
 

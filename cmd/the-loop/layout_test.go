@@ -48,7 +48,7 @@ var layout = map[string][]string{
 	"threads/attachments":            {"threads/chat", "sessions"},
 	"bot":                            {"authz", "bot/", "sessions", "sessions/statefile", "threads/"},
 	"bot/slack":                      {"authz", "threads/chat"},
-	"bot/slack/socket":               {"bot/slack"},
+	"bot/slack/socket":               {"bot/slack", "threads/chat"},
 	"bot/slack/app":                  {"authz", "bot/slack", "bot/slack/socket", "threads/chat"},
 	"bot/command":                    {"authz", "sessions", "threads", "threads/chat"},
 	"bot/interact":                   {"authz", "bot/command", "bot/render", "bot/slack", "sessions", "threads/"},

@@ -1,4 +1,4 @@
-package bot
+package socket
 
 import (
 	"errors"
@@ -131,7 +131,7 @@ func refusedAndTakenAgain(t *testing.T, code string) {
 	x.Faults().InjectAPI(slack.MethodOpen, -1, localslack.Error(code))
 	x.Faults().Drop()
 	x.pass(50 * time.Minute)
-	if s := x.socket.State(); s.Connected || !contains(s.Problem, code, "app token", "it took before", "tried again until") {
+	if s := x.socket.State(); s.Connected || !contains(s.Problem, code, "app token", "it accepted before", "retrying until") {
 		t.Errorf("state %+v", s)
 	}
 	if n := x.tries() - before; n < 10 || n > 25 {
@@ -156,7 +156,7 @@ func refusedAndTakenAgain(t *testing.T, code string) {
 // A network that fails as well does not begin the hour anew.
 func TestTheHourOfARefusedTokenIsOneHour(t *testing.T) {
 	t.Parallel()
-	o := SocketOptions{}.withDefaults()
+	o := Options{}.withDefaults()
 	wait, now := newBackoff(o), time.Now()
 	wait.markAccepted()
 	refusal := &slack.FatalError{Token: "app token", Code: "invalid_auth"}

@@ -1,4 +1,4 @@
-package bot
+package socket
 
 import (
 	"context"
@@ -8,10 +8,11 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"the-loop/bot/slack"
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"the-loop/bot/slack"
 )
 
 const (

@@ -1,11 +1,11 @@
-package bot
+package socket
 
 import (
 	"context"
 	"sync"
 )
 
-// queue is a first-in-first-out line between goroutines whose push never blocks.
+// queue is a bounded first-in-first-out queue between goroutines whose push never blocks.
 type queue[T any] struct {
 	max    int
 	wakeup chan struct{}
@@ -18,7 +18,7 @@ func newQueue[T any](limit int) *queue[T] {
 	return &queue[T]{max: limit, wakeup: make(chan struct{}, 1)}
 }
 
-// push appends v. It reports false, and drops v, when the line is full.
+// push appends v. It reports false, and drops v, when the queue is full.
 func (q *queue[T]) push(v T) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -33,7 +33,7 @@ func (q *queue[T]) push(v T) bool {
 	return true
 }
 
-// take waits until there is something and takes all of it; ok is false when ctx ended first.
+// takeAll waits until there is something and removes all of it; ok is false when ctx ended first.
 func (q *queue[T]) takeAll(ctx context.Context) (items []T, ok bool) {
 	for ctx.Err() == nil {
 		q.mu.Lock()

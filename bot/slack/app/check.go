@@ -1,4 +1,4 @@
-package bot
+package app
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/slack"
+	"the-loop/bot/slack/socket"
 	"the-loop/threads/chat"
 )
 
@@ -277,7 +278,7 @@ func (c *checker) deleteMessage(ctx context.Context, ts string) {
 func (c *checker) openProbe(ctx context.Context, p *probe) (watch func(context.Context, string, string) error, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	router := slack.NewEventRouter(slack.EventRouterOptions{Client: c.o.Client, Threads: noThreads{}, CatchUpAll: func() {}, OnDropped: p.onDropped, Log: c.o.Log})
-	conn := NewSocket(SocketOptions{API: c.o.Client, Router: router, CatchUps: catchUps{p}, Recorder: unrecorded{}, Log: c.o.Log})
+	conn := socket.New(socket.Options{API: c.o.Client, Router: router, CatchUps: catchUps{p}, Recorder: unrecorded{}, Log: c.o.Log})
 	p.socket = conn
 	ran := make(chan error, 1)
 	go func() { ran <- conn.Run(ctx) }()
@@ -299,7 +300,7 @@ type probe struct {
 	channel, root string
 	connected     chan struct{}
 	once          sync.Once
-	socket        *Socket
+	socket        *socket.Socket
 	changed       chan struct{}
 
 	mu       sync.Mutex // guards the field that follows
@@ -361,7 +362,7 @@ func (c catchUps) CatchUpAll() {}
 type unrecorded struct{}
 
 // Connected implements [socket.Recorder].
-func (unrecorded) Connected(context.Context, State) {}
+func (unrecorded) Connected(context.Context, socket.State) {}
 
 // Disconnected implements [socket.Recorder].
 func (unrecorded) Disconnected(context.Context, string, time.Duration) {}

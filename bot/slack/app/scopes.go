@@ -1,7 +1,8 @@
-package bot
+package app
 
 import (
 	"slices"
+
 	"the-loop/bot/slack"
 )
 
@@ -30,7 +31,7 @@ var methodScopes = map[string][]string{
 	slack.MethodFile:       {slack.ScopeFetch},
 }
 
-// optionalScopes are asked for, and done without where they are not given. They stand with what is missing then.
+// optionalScopes are the scopes that the bot works without, and what is missing then.
 var optionalScopes = map[string]string{
 	slack.ScopeUpload: "agents post no files, long answers are cut, and a shared screen has no picture",
 	slack.ScopeFetch:  "agents get no files of replies",

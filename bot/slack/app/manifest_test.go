@@ -1,4 +1,4 @@
-package bot
+package app
 
 import (
 	"context"
@@ -11,9 +11,8 @@ import (
 	"testing"
 	"time"
 
-	slackgo "github.com/slack-go/slack"
-
 	"github.com/google/go-cmp/cmp"
+	slackgo "github.com/slack-go/slack"
 	"gopkg.in/yaml.v3"
 
 	"the-loop/bot/localslack"
@@ -22,9 +21,12 @@ import (
 	"the-loop/threads/chat"
 )
 
+var testManifest = ManifestOptions{Command: "/the-loop", Name: "the-loop", UsageHint: "help | status | list | create | delete | start | stop | restart | say | peek",
+	Shortcuts: []Shortcut{{Name: "Session", Type: "message", CallbackID: "session_menu", Description: "What can be done to the session of this thread"}}}
+
 func TestTheManifestIsWhatIsInUse(t *testing.T) {
 	t.Parallel()
-	got, err := Manifest("/the-loop", "the-loop")
+	got, err := Manifest(testManifest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func TestTheManifestIsWhatIsInUse(t *testing.T) {
 	if err := yaml.Unmarshal(got, &back); err != nil || !slices.Equal(back.OAuth.Scopes.Bot, Scopes()) || !back.Settings.SocketMode {
 		t.Errorf("read back as %+v, %v", back, err)
 	}
-	if _, err := Manifest("the-loop", "x"); err == nil {
+	if _, err := Manifest(ManifestOptions{Command: "the-loop", Name: "x"}); err == nil {
 		t.Error("a command without its slash was accepted")
 	}
 }
@@ -48,7 +50,7 @@ func TestTheManifestIsWhatIsInUse(t *testing.T) {
 // The scopes in the manifest are those of the methods that are called, and every method works with them alone.
 func TestTheScopesAreThoseOfTheMethodsCalled(t *testing.T) {
 	t.Parallel()
-	x := start(t, func(o *localslack.Options) { o.Scopes, o.Events = Scopes(), Events() })
+	x := newEnv(t, func(o *localslack.Options) { o.Scopes, o.Events = Scopes(), Events() })
 	x.up()
 	called := map[string]bool{}
 	for method, call := range everyCall(x.ctx, x.client, x.ch, x.root(), x.ann.ID) {
@@ -140,10 +142,11 @@ func TestEachMissingScopeIsNamed(t *testing.T) {
 // The events of the manifest are enough to be talked to in public and private channels.
 func TestPrivateChannelsAreHeardToo(t *testing.T) {
 	t.Parallel()
-	x := start(t, func(o *localslack.Options) { o.Scopes, o.Events = Scopes(), Events() })
+	x := newEnv(t, func(o *localslack.Options) { o.Scopes, o.Events = Scopes(), Events() })
 	x.up()
 	x.ch = x.AddChannel("private", localslack.Private(), localslack.Members(x.ann.ID, x.BotUserID())).ID
-	x.nextReplyArrives(x.root())
+	ts := x.reply(x.root(), "hello")
+	x.until("the reply", func() bool { return x.heard.has("heard " + ts) })
 	x.Archive(x.ch)
 	x.until("the notice", func() bool { return x.heard.has("notice archived " + x.ch + " ") })
 	other := x.AddChannel("other", localslack.Members(x.BotUserID())).ID

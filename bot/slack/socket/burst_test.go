@@ -1,4 +1,4 @@
-package bot
+package socket
 
 import (
 	"context"
@@ -25,13 +25,13 @@ func burst(b *testing.B) []time.Duration {
 	defer w.Close()
 	ann := w.AddUser("ann")
 	ch := w.AddChannel("agents", localslack.Members(ann.ID, w.BotUserID())).ID
-	client, err := NewClient(slack.ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
+	client, err := newClient(slack.ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer client.Close()
-	heard := newEar()
-	s := NewSocket(SocketOptions{API: client, CatchUps: heard, Recorder: connectionRecorder{heard},
+	heard := newRecorder()
+	s := New(Options{API: client, CatchUps: heard, Recorder: connections{heard},
 		Router: slack.NewEventRouter(slack.EventRouterOptions{Client: client, Threads: heard, CatchUpAll: heard.CatchUpAll})})
 	ran := make(chan error, 1)
 	running, stop := context.WithCancel(ctx)

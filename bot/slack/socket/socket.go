@@ -1,4 +1,4 @@
-package bot
+package socket
 
 import (
 	"cmp"
@@ -10,8 +10,9 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"the-loop/bot/slack"
 	"time"
+
+	"the-loop/bot/slack"
 )
 
 // API is what a socket needs of the client of Slack's Web API.
@@ -42,8 +43,8 @@ type Recorder interface {
 	Disconnected(ctx context.Context, reason string, after time.Duration)
 }
 
-// SocketOptions are what a [Socket] is made of. API, Router, CatchUps and Recorder are required; the durations have defaults.
-type SocketOptions struct {
+// Options are what a [Socket] is made of. API, Router, CatchUps and Recorder are required; the durations have defaults.
+type Options struct {
 	API      API
 	Router   Router
 	CatchUps CatchUps
@@ -64,7 +65,7 @@ type SocketOptions struct {
 	GraceMax       time.Duration // the longest wait between two such tries; default 5 minutes
 }
 
-func (o SocketOptions) withDefaults() SocketOptions {
+func (o Options) withDefaults() Options {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
@@ -100,7 +101,7 @@ type State struct {
 // acked, which takes four fifths of the time until the ack in a burst, keeps Slack's reason for a disconnect to itself,
 // and waits forever when its reader stalls.
 type Socket struct {
-	o          SocketOptions
+	o          Options
 	jobs       *queue[func(context.Context)]
 	overflowed atomic.Bool // the queue was full
 	lastFrame  atomic.Int64
@@ -115,8 +116,8 @@ type Socket struct {
 // maxJobs bounds the queue. What does not fit is found by reading the threads.
 const maxJobs = 100_000
 
-// NewSocket returns a socket; Run opens it.
-func NewSocket(o SocketOptions) *Socket {
+// New returns a socket; Run opens it.
+func New(o Options) *Socket {
 	return &Socket{o: o.withDefaults(), jobs: newQueue[func(context.Context)](maxJobs)}
 }
 
@@ -168,13 +169,52 @@ func (s *Socket) enqueue(job func(context.Context)) {
 	}
 }
 
+// Identify asks Slack who we are until it says so. It returns nil when it did, ctx's error when ctx ended first, and otherwise a
+// [*slack.FatalError]: a token that Slack refuses here has never worked.
+func (s *Socket) Identify(ctx context.Context) error {
+	for wait := newBackoff(s.o); ; {
+		err := s.identifyOnce(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return s.stopped(ctx)
+		}
+		err, over := wait.assess(err, time.Now())
+		s.onDisconnected(ctx, err)
+		if over {
+			return err
+		}
+		s.o.API.Close()
+		d := wait.nextDelay(false, err)
+		if wait.failures == 1 || wait.shouldLog() {
+			s.o.Log.Warn("cannot reach Slack", "next", d.Round(time.Millisecond), "because", err)
+		}
+		if !pause(ctx, d) {
+			return s.stopped(ctx)
+		}
+	}
+}
+
+func (s *Socket) identifyOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.o.StepTimeout)
+	defer cancel()
+	return s.o.API.EnsureIdentified(ctx)
+}
+
+// stopped records that the bot is stopping, and returns ctx's error.
+func (s *Socket) stopped(ctx context.Context) error {
+	s.onDisconnected(context.WithoutCancel(ctx), errStopped)
+	return ctx.Err()
+}
+
 // keepConnected connects, again and again.
 func (s *Socket) keepConnected(ctx context.Context) error {
 	for wait := newBackoff(s.o); ; {
 		began, taken := time.Now(), s.tokenAccepted.Load()
 		err := s.connectOnce(ctx)
 		if ctx.Err() != nil {
-			s.onDisconnected(context.WithoutCancel(ctx), errStopped)
+			_ = s.stopped(ctx) // that is no failure
 			return nil
 		}
 		if s.tokenAccepted.Load() > taken {
@@ -191,6 +231,7 @@ func (s *Socket) keepConnected(ctx context.Context) error {
 			s.o.Log.Warn("cannot keep a connection to Slack", "tries", wait.failures, "next", d.Round(time.Millisecond), "because", err)
 		}
 		if !pause(ctx, d) {
+			_ = s.stopped(ctx)
 			return nil
 		}
 	}
@@ -198,14 +239,13 @@ func (s *Socket) keepConnected(ctx context.Context) error {
 
 // connectOnce holds one connection and returns why it ended.
 func (s *Socket) connectOnce(ctx context.Context) error {
-	asking, cancel := context.WithTimeout(ctx, s.o.StepTimeout)
-	defer cancel()
-	if err := s.o.API.EnsureIdentified(asking); err != nil {
+	if err := s.identifyOnce(ctx); err != nil {
 		return err
 	}
 	return newConnection(s).run(ctx)
 }
 
+// pause waits, and reports false when ctx ends first.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -1,4 +1,4 @@
-package bot
+package socket
 
 import (
 	"context"
@@ -132,8 +132,7 @@ func (x *flaky) Connected(bool) {
 	}
 }
 
-func (x *flaky) CatchUpAll()            {}
-func (x *flaky) CatchUp(string, string) {}
+func (x *flaky) CatchUpAll() {}
 
 // newFlaky starts one. The caller is in a bubble.
 func newFlaky(t *testing.T) *flaky {
@@ -146,12 +145,12 @@ func newFlaky(t *testing.T) *flaky {
 	x.ann = x.AddUser("ann")
 	x.ch = x.AddChannel("agents", localslack.Members(x.ann.ID, x.BotUserID())).ID
 	var err error
-	if x.client, err = NewClient(slack.ClientOptions{BotToken: x.BotToken(), AppToken: x.AppToken(), APIURL: x.APIURL(), HTTP: &http.Client{Transport: x}}); err != nil {
+	if x.client, err = newClient(slack.ClientOptions{BotToken: x.BotToken(), AppToken: x.AppToken(), APIURL: x.APIURL(), HTTP: &http.Client{Transport: x}}); err != nil {
 		t.Fatal(err)
 	}
-	heard := newEar()
-	in := slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: heard, CatchUpAll: x.CatchUpAll, OnChannelEvent: heard.notice, Log: x.log.logger()})
-	x.socket = NewSocket(SocketOptions{API: x.client, Router: in, CatchUps: x, Recorder: connectionRecorder{heard}, Log: x.log.logger(), Dial: x.net.dialer(forSocket)})
+	heard := newRecorder()
+	router := slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: heard, CatchUpAll: x.CatchUpAll, Log: x.log.logger()})
+	x.socket = New(Options{API: x.client, Router: router, CatchUps: x, Recorder: connections{heard}, Log: x.log.logger(), Dial: x.net.dialer(forSocket)})
 	return x
 }
 

@@ -1,9 +1,8 @@
-package bot
+package app
 
 import (
 	"bytes"
 	"fmt"
-	"the-loop/bot/command"
 
 	"gopkg.in/yaml.v3"
 )
@@ -22,10 +21,10 @@ type manifestDisplay struct {
 }
 
 type manifestFeatures struct {
-	AppHome       manifestHome       `yaml:"app_home"`
-	BotUser       manifestBot        `yaml:"bot_user"`
-	SlashCommands []manifestCommand  `yaml:"slash_commands"`
-	Shortcuts     []manifestShortcut `yaml:"shortcuts,omitempty"`
+	AppHome       manifestHome      `yaml:"app_home"`
+	BotUser       manifestBot       `yaml:"bot_user"`
+	SlashCommands []manifestCommand `yaml:"slash_commands"`
+	Shortcuts     []Shortcut        `yaml:"shortcuts,omitempty"`
 }
 
 type manifestHome struct {
@@ -46,9 +45,10 @@ type manifestCommand struct {
 	ShouldEscape bool   `yaml:"should_escape"`
 }
 
-type manifestShortcut struct {
+// Shortcut is an entry in the menu of a message, or of the composer.
+type Shortcut struct {
 	Name        string `yaml:"name"`
-	Type        string `yaml:"type"`
+	Type        string `yaml:"type"` // message or global
 	CallbackID  string `yaml:"callback_id"`
 	Description string `yaml:"description"`
 }
@@ -71,24 +71,27 @@ type manifestSettings struct {
 	TokenRotation bool `yaml:"token_rotation_enabled"`
 }
 
-// shortcuts are the message and global shortcuts in use.
-var shortcuts = []manifestShortcut{{Name: "Session", Type: "message", CallbackID: shortcutSession,
-	Description: "What can be done to the session of this thread"}}
+// ManifestOptions are what a manifest holds beside scopes and events.
+type ManifestOptions struct {
+	Command   string // the slash command, with its slash
+	UsageHint string // of the command
+	Name      string // of the bot
+	Shortcuts []Shortcut
+}
 
-// Manifest is the YAML from which api.slack.com/apps makes the app: the scopes, events, command and shortcuts that are
-// in use, and nothing else. slash is the command, with its slash; name is what the bot is called.
-func Manifest(slash, name string) ([]byte, error) {
-	if len(slash) < 2 || slash[0] != '/' {
-		return nil, fmt.Errorf("the command %q must begin with a slash", slash)
+// Manifest returns the YAML from which api.slack.com/apps creates the app, with exactly the scopes and events that are in use.
+func Manifest(o ManifestOptions) ([]byte, error) {
+	if len(o.Command) < 2 || o.Command[0] != '/' {
+		return nil, fmt.Errorf("the command %q must begin with a slash", o.Command)
 	}
 	m := manifest{
-		Display: manifestDisplay{Name: name, Description: "Talk to the agents that run on your machine"},
+		Display: manifestDisplay{Name: o.Name, Description: "Talk to the agents that run on your machine"},
 		Features: manifestFeatures{
 			AppHome: manifestHome{Home: true, Messages: true, MessagesReadOnly: true}, // the operator is written to directly
-			BotUser: manifestBot{DisplayName: name, AlwaysOnline: false},
-			SlashCommands: []manifestCommand{{Command: slash, Description: "What runs, and how it is",
-				UsageHint: command.UsageHint(), ShouldEscape: true}},
-			Shortcuts: shortcuts,
+			BotUser: manifestBot{DisplayName: o.Name, AlwaysOnline: false},
+			SlashCommands: []manifestCommand{{Command: o.Command, Description: "What runs, and how it is",
+				UsageHint: o.UsageHint, ShouldEscape: true}},
+			Shortcuts: o.Shortcuts,
 		},
 	}
 	m.OAuth.Scopes.Bot = Scopes()

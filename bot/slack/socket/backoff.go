@@ -1,4 +1,4 @@
-package bot
+package socket
 
 import (
 	"errors"
@@ -10,26 +10,26 @@ import (
 	"the-loop/threads/chat"
 )
 
-// backoff decides whether and when a connection is tried again. It is one goroutine's.
+// backoff decides whether and when to connect again. One goroutine uses it.
 type backoff struct {
-	o            SocketOptions
+	o            Options
 	failures     int       // in a row
-	tokenWorked  bool      // Slack has taken the token
-	refusedSince time.Time // since when it refuses it, having taken it before; zero: it does not
+	tokenWorked  bool      // Slack has accepted the token
+	refusedSince time.Time // since when it refuses a token that it accepted before; zero: it does not
 }
 
-func newBackoff(o SocketOptions) *backoff { return &backoff{o: o} }
+func newBackoff(o Options) *backoff { return &backoff{o: o} }
 
-// transientRefusals are the refusals of a token that Slack also gives while something is wrong on its side. The others say what
-// somebody has done to the app, its token or the workspace: token_revoked, missing_scope, app_not_found and so on.
+// transientRefusals are the refusals of a token that Slack also sends during its own failures. The others tell of a change of the
+// app, its token or the workspace: token_revoked, missing_scope, app_not_found and so on.
 var transientRefusals = map[string]bool{"invalid_auth": true, "not_authed": true, "account_inactive": true, "access_denied": true,
 	"org_login_required": true}
 
-// markAccepted notes that Slack took the token.
+// markAccepted records that Slack accepted the token.
 func (b *backoff) markAccepted() { b.tokenWorked, b.refusedSince = true, time.Time{} }
 
-// judge says what an attempt's error means: as an error to show, and whether it ends the attempts for good. A token that
-// worked before is tried on for a time; one that never did is refused at once.
+// assess returns the error to show for a failed attempt, and whether it was the last. A token that worked before is tried again
+// for some time; one that never did is not.
 func (b *backoff) assess(err error, now time.Time) (shown error, over bool) {
 	var f *slack.FatalError
 	if !errors.As(err, &f) {
@@ -48,8 +48,8 @@ func (b *backoff) assess(err error, now time.Time) (shown error, over bool) {
 	return &refusedError{refusal: f, until: until}, false
 }
 
-// next is how long to wait before the next attempt: nothing after a connection that lived, then more with each failure, and
-// never less than Slack asks for.
+// nextDelay is how long to wait before the next attempt: nothing after a stable connection, then more with each failure, and never
+// less than Slack asks for.
 func (b *backoff) nextDelay(lived bool, err error) time.Duration {
 	if lived {
 		b.failures = 0
@@ -73,18 +73,18 @@ func (b *backoff) nextDelay(lived bool, err error) time.Duration {
 	return d
 }
 
-// refusedError says that Slack refuses a token that it took before, and that it is tried again.
+// refusedError says that Slack refuses a token that it accepted before, and that it is tried again.
 type refusedError struct {
 	refusal *slack.FatalError
 	until   time.Time
 }
 
 func (e *refusedError) Error() string {
-	return fmt.Sprintf("Slack refuses the %s (%s), which it took before; it is tried again until %s, and then the bot ends. If it was changed: %s",
+	return fmt.Sprintf("Slack refuses the %s (%s), which it accepted before; retrying until %s, then the bot stops. If the token was changed: %s",
 		e.refusal.Token, e.refusal.Code, e.until.Format("15:04"), e.refusal.Remedy)
 }
 
-// shouldLog reports whether the log should have the failure: the third in a row, and then more and more seldom.
+// shouldLog reports whether to log the failure: the third in a row, and then ever more rarely.
 func (b *backoff) shouldLog() bool {
 	return b.failures == 3 || b.failures > 3 && b.failures&(b.failures-1) == 0
 }

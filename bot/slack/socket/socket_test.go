@@ -1,4 +1,4 @@
-package bot
+package socket
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 )
 
 // nextReplyArrives is the proof of every recovery: a reply written now is heard.
-func (x *world) nextReplyArrives(root string) {
+func (x *env) nextReplyArrives(root string) {
 	x.t.Helper()
 	ts := x.reply(root, "still there?")
 	x.until("the next reply", func() bool { return x.heard.has("heard " + ts) })
@@ -24,7 +24,7 @@ func (x *world) nextReplyArrives(root string) {
 
 func TestARepliesWayInIsOpenAndTold(t *testing.T) {
 	t.Parallel()
-	x := start(t)
+	x := newEnv(t)
 	s := x.up()
 	x.nextReplyArrives(x.root())
 	x.until("all acked", func() bool { return x.Pending() == 0 })
@@ -32,7 +32,7 @@ func TestARepliesWayInIsOpenAndTold(t *testing.T) {
 	if !st.Connected || st.App != x.AppID() || st.Connections != 1 || st.Reconnects != 0 || time.Since(st.LastFrame) > patience || st.Problem != "" {
 		t.Errorf("state %+v", st)
 	}
-	if got := x.heard.all(); got[0] != "bot.connected <nil>" || got[1] != "connected" {
+	if got := x.heard.all(); got[0] != "open" || got[1] != "connected" {
 		t.Errorf("heard %v", got)
 	}
 }
@@ -41,32 +41,32 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name  string
-		fault func(x *world)
-		tune  func(*SocketOptions)
+		fault func(x *env)
+		tune  func(*Options)
 	}{
 		// slack-go#1093: a stale socket, which is silent with TCP open. openclaw/openclaw#17847: deaf while "connected".
-		{"silent", func(x *world) { x.Faults().Stall() }, func(o *SocketOptions) { o.SilenceTimeout = 600 * time.Millisecond }},
-		{"silent, by its pings", func(x *world) { x.Faults().Stall() }, func(o *SocketOptions) { o.PingTimeout = 600 * time.Millisecond }},
-		{"cut in the middle of a frame (slack-go#1608)", func(x *world) { x.Faults().CutMidFrame() }, nil},
-		{"dropped (python-slack-sdk#1701)", func(x *world) { x.Faults().Drop() }, nil},
-		{"refreshed", func(x *world) { x.Disconnect("refresh_requested") }, nil},
-		{"a close that never ends (node-slack-sdk#2752)", func(x *world) {
+		{"silent", func(x *env) { x.Faults().Stall() }, func(o *Options) { o.SilenceTimeout = 600 * time.Millisecond }},
+		{"silent, by its pings", func(x *env) { x.Faults().Stall() }, func(o *Options) { o.PingTimeout = 600 * time.Millisecond }},
+		{"cut in the middle of a frame (slack-go#1608)", func(x *env) { x.Faults().CutMidFrame() }, nil},
+		{"dropped (python-slack-sdk#1701)", func(x *env) { x.Faults().Drop() }, nil},
+		{"refreshed", func(x *env) { x.Disconnect("refresh_requested") }, nil},
+		{"a close that never ends (node-slack-sdk#2752)", func(x *env) {
 			x.Faults().NeverFinishClosing()
 			x.Disconnect("refresh_requested")
 		}, nil},
-		{"disconnected before hello (bolt-js#2225)", func(x *world) {
+		{"disconnected before hello (bolt-js#2225)", func(x *env) {
 			x.Faults().InjectConnect(2, localslack.DisconnectFirst("refresh_requested"))
 			x.Faults().Drop()
 		}, nil},
-		{"upgrade answered with 408 (bolt-js#1061)", func(x *world) {
+		{"upgrade answered with 408 (bolt-js#1061)", func(x *env) {
 			x.Faults().InjectConnect(2, localslack.RejectUpgrade(408))
 			x.Faults().Drop()
 		}, nil},
-		{"no hello", func(x *world) {
+		{"no hello", func(x *env) {
 			x.Faults().InjectConnect(1, localslack.NoHello())
 			x.Faults().Drop()
-		}, func(o *SocketOptions) { o.StepTimeout = 400 * time.Millisecond }},
-		{"open fails (node-slack-sdk#1495, #1500)", func(x *world) {
+		}, func(o *Options) { o.StepTimeout = 400 * time.Millisecond }},
+		{"open fails (node-slack-sdk#1495, #1500)", func(x *env) {
 			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.Error("internal_error"))
 			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.Error("fatal_error"))
 			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.HTML(503))
@@ -75,19 +75,19 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.HTML(404))
 			x.Faults().Drop()
 		}, nil},
-		{"open hangs", func(x *world) {
+		{"open hangs", func(x *env) {
 			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.Hang())
 			x.Faults().Drop()
-		}, func(o *SocketOptions) { o.StepTimeout = 400 * time.Millisecond }},
-		{"open is rate-limited", func(x *world) {
+		}, func(o *Options) { o.StepTimeout = 400 * time.Millisecond }},
+		{"open is rate-limited", func(x *env) {
 			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.RateLimited("1"))
 			x.Faults().Drop()
 		}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			x := start(t)
-			var tune []func(*SocketOptions)
+			x := newEnv(t)
+			var tune []func(*Options)
 			if c.tune != nil {
 				tune = append(tune, c.tune)
 			}
@@ -100,7 +100,7 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 			x.Faults().Clear()
 			x.until("one live socket", func() bool { return x.Connections() >= 1 })
 			x.nextReplyArrives(root)
-			if x.heard.count("bot.disconnected") == 0 {
+			if x.heard.count("closed") == 0 {
 				t.Error("nothing said of the disconnection")
 			}
 		})
@@ -110,7 +110,7 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 // openclaw#128809, #102439: after many flaps there is one socket, not a crowd of ghosts.
 func TestFlapsLeaveOneSocket(t *testing.T) {
 	t.Parallel()
-	x := start(t)
+	x := newEnv(t)
 	s := x.up()
 	root := x.root()
 	for i := range 20 {
@@ -132,9 +132,9 @@ func TestARefusingSlackIsAskedSlowlyAndSaidSo(t *testing.T) {
 		"too_many_websockets": (*localslack.Faults).TooManyWebsockets, "link_disabled": (*localslack.Faults).LinkDisabled} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := start(t)
+			x := newEnv(t)
 			refuse(x.Faults())
-			s := x.connect(func(o *SocketOptions) { o.BackoffMin, o.BackoffMax = 100*time.Millisecond, 2*time.Second })
+			s := x.connect(func(o *Options) { o.BackoffMin, o.BackoffMax = 100*time.Millisecond, 2*time.Second })
 			began := time.Now()
 			x.until("the fifth try", func() bool { return len(x.RequestsOf(slack.MethodOpen)) >= 5 })
 			if took := time.Since(began); took < time.Second {
@@ -152,7 +152,7 @@ func TestARefusingSlackIsAskedSlowlyAndSaidSo(t *testing.T) {
 // slack-go#1585: waits grow, and not without a bound.
 func TestWaitsGrowWithinBounds(t *testing.T) {
 	t.Parallel()
-	o := SocketOptions{}.withDefaults()
+	o := Options{}.withDefaults()
 	wait := newBackoff(o)
 	for n := 1; n < 80; n++ {
 		d, most := wait.nextDelay(false, errClosed), min(o.BackoffMin<<min(n-1, 20), o.BackoffMax)
@@ -176,7 +176,7 @@ func TestARefusedTokenEndsTheSocketWithItsRemedy(t *testing.T) {
 		for _, method := range []string{slack.MethodAuthTest, slack.MethodOpen} {
 			t.Run(method+" "+code, func(t *testing.T) {
 				t.Parallel()
-				x := start(t)
+				x := newEnv(t)
 				x.Faults().InjectAPI(method, -1, localslack.Error(code))
 				s, _ := x.socket()
 				err := s.Run(x.ctx)
@@ -191,7 +191,7 @@ func TestARefusedTokenEndsTheSocketWithItsRemedy(t *testing.T) {
 
 func TestATokenRevokedWhileConnectedEndsTheSocket(t *testing.T) {
 	t.Parallel()
-	x := start(t)
+	x := newEnv(t)
 	s, ran := x.socket()
 	go func() { ran <- s.Run(x.ctx) }()
 	x.until("connected", func() bool { return s.State().Connected })
@@ -208,21 +208,21 @@ func TestATokenRevokedWhileConnectedEndsTheSocket(t *testing.T) {
 
 func TestTheSocketStopsAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]func(x *world){
-		"connected":      func(*world) {},
-		"stalled":        func(x *world) { x.Faults().Stall() },
-		"TCP stays open": func(x *world) { x.Faults().NeverFinishClosing() },
-		"while opening":  func(x *world) { x.Faults().InjectAPI(slack.MethodOpen, -1, localslack.Hang()); x.Faults().Drop() },
-		"while waiting to open": func(x *world) {
+	for name, fault := range map[string]func(x *env){
+		"connected":      func(*env) {},
+		"stalled":        func(x *env) { x.Faults().Stall() },
+		"TCP stays open": func(x *env) { x.Faults().NeverFinishClosing() },
+		"while opening":  func(x *env) { x.Faults().InjectAPI(slack.MethodOpen, -1, localslack.Hang()); x.Faults().Drop() },
+		"while waiting to open": func(x *env) {
 			x.Faults().InjectAPI(slack.MethodOpen, -1, localslack.RateLimited("60"))
 			x.Faults().Drop()
 		},
-		"while nobody says hello":  func(x *world) { x.Faults().InjectConnect(-1, localslack.NoHello()); x.Faults().Drop() },
-		"while Slack says go away": func(x *world) { x.Faults().TooManyWebsockets(); x.Faults().Drop() },
+		"while nobody says hello":  func(x *env) { x.Faults().InjectConnect(-1, localslack.NoHello()); x.Faults().Drop() },
+		"while Slack says go away": func(x *env) { x.Faults().TooManyWebsockets(); x.Faults().Drop() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			x := start(t)
+			x := newEnv(t)
 			s, ran := x.socket()
 			ctx, cancel := context.WithCancel(x.ctx)
 			go func() { ran <- s.Run(ctx) }()
@@ -243,7 +243,7 @@ func TestTheSocketStopsAtOnce(t *testing.T) {
 // What cannot be read is acked all the same, and starts a catch-up; a malformed part of a reply costs only that part.
 func TestWhatCannotBeReadStartsACatchUp(t *testing.T) {
 	t.Parallel()
-	x := start(t)
+	x := newEnv(t)
 	x.up()
 	root := x.root()
 	bad := x.reply(root, "bad blocks", localslack.MalformedBlocks())
@@ -272,7 +272,7 @@ func TestWhatCannotBeReadStartsACatchUp(t *testing.T) {
 func TestEveryCopyIsPassedOn(t *testing.T) {
 	t.Parallel()
 	clock := localslack.NewFakeClock(time.Now())
-	x := start(t, func(o *localslack.Options) { o.Clock = clock })
+	x := newEnv(t, func(o *localslack.Options) { o.Clock = clock })
 	x.up()
 	root := x.root()
 	x.Faults().InjectDelivery("message.channels", 1, localslack.LoseFirst)
@@ -288,7 +288,7 @@ func TestEveryCopyIsPassedOn(t *testing.T) {
 // bolt-js#820, openclaw#72808: acks while the connection is down neither hang nor stop anything.
 func TestAcksWhileDownDoNotHang(t *testing.T) {
 	t.Parallel()
-	x := start(t)
+	x := newEnv(t)
 	s := x.up()
 	root := x.root()
 	x.Faults().DropAfter(60)
@@ -307,7 +307,7 @@ func TestAcksWhileDownDoNotHang(t *testing.T) {
 // handler of one event may be slow; nothing else waits for it but what comes after.
 func TestASlowHandlerStopsNoAcks(t *testing.T) {
 	t.Parallel()
-	x := start(t)
+	x := newEnv(t)
 	release := make(chan struct{})
 	blocked := make(chan struct{})
 	s := x.up()
@@ -344,7 +344,7 @@ func TestASlowHandlerStopsNoAcks(t *testing.T) {
 // slackapi/bolt-js#2327, #1263: two bots on one app split the events; each says so.
 func TestAnotherBotOnTheAppIsNoticed(t *testing.T) {
 	t.Parallel()
-	x := start(t)
+	x := newEnv(t)
 	x.up()
 	s := x.up()
 	if n := s.State().Connections; n != 2 || !strings.Contains(x.logs.String(), "another bot runs on it") {
@@ -355,9 +355,9 @@ func TestAnotherBotOnTheAppIsNoticed(t *testing.T) {
 // n8n-slack-socket-mode#11: pings that come late, but in time, are no reason to reconnect.
 func TestLatePingsAreNoReasonToReconnect(t *testing.T) {
 	t.Parallel()
-	x := start(t)
+	x := newEnv(t)
 	x.Faults().PingEvery(250 * time.Millisecond)
-	s := x.up(func(o *SocketOptions) { o.PingTimeout, o.SilenceTimeout = 500*time.Millisecond, time.Second })
+	s := x.up(func(o *Options) { o.PingTimeout, o.SilenceTimeout = 500*time.Millisecond, time.Second })
 	seen := func() int {
 		n := 0
 		for _, f := range x.Frames() {
@@ -375,7 +375,7 @@ func TestLatePingsAreNoReasonToReconnect(t *testing.T) {
 
 func TestAFullLineIsMadeUpForByACatchUp(t *testing.T) {
 	t.Parallel()
-	x := start(t)
+	x := newEnv(t)
 	s, _ := x.socket()
 	s.jobs.max = 3
 	for range 5 {
