@@ -1,0 +1,92 @@
+package harness
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"reflect"
+
+	"the-loop/sessions/harness/transcript"
+)
+
+// toolUseWatcher sees in Claude Code's transcript that the tool that is asked for was used after all: it does not end a hook whose
+// question was answered with yes in the terminal, and does not listen to it any more (2.1.197).
+type toolUseWatcher struct {
+	path    string // of the transcript; empty: there is none
+	tool    string
+	input   any
+	offset  int64
+	size    int64
+	pending map[string]bool // uses of the tool with that input that have no result
+	found   bool            // there was one
+}
+
+// WatchTool returns a function that reports whether the tool of a permission request was used.
+func WatchTool(request json.RawMessage) func() bool { return newToolUseWatcher(request).isDone }
+
+// maxToolUseTail is how much of the transcript's end is read at first: the use that is asked for stands there.
+const maxToolUseTail = 4 << 20
+
+// newToolUseWatcher begins to watch for the tool that the payload of a question names.
+func newToolUseWatcher(payload json.RawMessage) *toolUseWatcher {
+	var p struct {
+		Transcript string `json:"transcript_path"`
+		Tool       string `json:"tool_name"`
+		Input      any    `json:"tool_input"`
+	}
+	w := &toolUseWatcher{pending: map[string]bool{}}
+	if json.Unmarshal(payload, &p) != nil || p.Transcript == "" {
+		return w
+	}
+	w.path, w.tool, w.input = p.Transcript, p.Tool, p.Input
+	if info, err := os.Stat(p.Transcript); err == nil {
+		w.offset = max(0, info.Size()-maxToolUseTail)
+	}
+	w.isDone()
+	w.found = len(w.pending) > 0
+	return w
+}
+
+// isDone reports whether each such use has its result.
+func (w *toolUseWatcher) isDone() bool {
+	if w.path == "" {
+		return false
+	}
+	info, err := os.Stat(w.path)
+	if err != nil || info.Size() == w.size {
+		return false
+	}
+	w.size = info.Size()
+	if at, err := transcript.ReadLines(w.path, w.offset, w.parseLine); err == nil {
+		w.offset = at
+	}
+	return w.found && len(w.pending) == 0
+}
+
+func (w *toolUseWatcher) parseLine(line []byte) {
+	if !bytes.Contains(line, []byte(`"tool_use`)) { // nor a result, which names the use
+		return
+	}
+	var l struct {
+		Message struct {
+			Content []struct {
+				Type  string `json:"type"`
+				ID    string `json:"id"`
+				Name  string `json:"name"`
+				Input any    `json:"input"`
+				Use   string `json:"tool_use_id"`
+			} `json:"content"`
+		} `json:"message"`
+	}
+	if json.Unmarshal(line, &l) != nil {
+		return
+	}
+	for _, b := range l.Message.Content {
+		switch {
+		case b.Type == "tool_use" && b.Name == w.tool && reflect.DeepEqual(b.Input, w.input):
+			w.pending[b.ID], w.found = true, true
+		case b.Type == "tool_result":
+			delete(w.pending, b.Use)
+		}
+	}
+}
