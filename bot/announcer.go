@@ -357,7 +357,7 @@ func (a *announcer) announce(ctx context.Context, r sessions.Row, bound bool) er
 		return errDeferred
 	}
 	if !bound {
-		if err := a.b.sharing.check(ctx, channel); err != nil {
+		if err := a.b.sharing.Check(ctx, channel); err != nil {
 			return err
 		}
 	}

@@ -111,7 +111,7 @@ type Bot struct {
 	home        *homeTabs
 	transcripts *transcriptWatcher
 	driftNotice *driftNotice
-	sharing     *sharingGuard
+	sharing     *slack.SharingGuard
 	reporter    *statusReporter
 	rawConfig   func() Config // the configuration as it is written, with channel ids that may be old
 }
@@ -138,7 +138,7 @@ func New(o Options) (*Bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.announcer, b.home, b.transcripts, b.driftNotice, b.sharing = newAnnouncer(b), newHomeTabs(b), newTranscriptWatcher(b), newDriftNotice(b), newSharingGuard(b)
+	b.announcer, b.home, b.transcripts, b.driftNotice, b.sharing = newAnnouncer(b), newHomeTabs(b), newTranscriptWatcher(b), newDriftNotice(b), b.newSharingGuard()
 	o.Client.SetHooks(b.clientHooks())
 	b.actions = b.newActions()
 	b.commands = command.New(command.Options{Actions: b.actions, Restarter: b.driftNotice, Poster: o.Client, Channels: channelReaders{b}, Health: b.health, Log: o.Log})
@@ -185,7 +185,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	if err == nil {
 		wg.Go(func() { b.announcer.run(running) })
 		wg.Go(func() { b.driftNotice.run(running) })
-		wg.Go(func() { b.sharing.run(running) })
+		wg.Go(func() { b.sharing.Run(running) })
 		err = b.socket.Run(running)
 		b.doors.Wait()
 	}
@@ -233,10 +233,10 @@ func (c catchUpHandler) CatchUpAll() { c.b.threads.CatchUpAll() }
 func (b *Bot) onChannelEvent(n slack.ChannelEvent) {
 	switch n.Kind {
 	case slack.ChannelIsShared:
-		b.sharing.onSharedEvent(n.Channel)
+		b.sharing.OnSharedEvent(n.Channel)
 		return
 	case slack.ChannelMemberJoined:
-		b.sharing.invalidate(n.Channel, false)
+		b.sharing.Invalidate(n.Channel, false)
 		return
 	}
 	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.NewID)
@@ -244,7 +244,7 @@ func (b *Bot) onChannelEvent(n slack.ChannelEvent) {
 		b.threads.ChannelMoved(n.Channel, n.NewID, n.TS)
 	}
 	if n.Channel != "" {
-		b.sharing.invalidate(n.Channel, n.Kind == slack.ChannelSharingChanged || n.Kind == slack.ChannelRenamed)
+		b.sharing.Invalidate(n.Channel, n.Kind == slack.ChannelSharingChanged || n.Kind == slack.ChannelRenamed)
 		b.threads.ChannelOpened(n.Channel)
 	}
 	b.announcer.retry()
@@ -259,5 +259,5 @@ func (b *Bot) problem() string {
 	if why := b.threads.Status().Unstored; why != "" {
 		all = append(all, fmt.Sprintf("the bot's disk takes nothing (%s), so replies wait: make room on it", why))
 	}
-	return strings.Join(append(all, b.sharing.problems()...), "; ")
+	return strings.Join(append(all, b.sharingProblems()...), "; ")
 }

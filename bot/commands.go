@@ -75,8 +75,8 @@ func (c channelReaders) Announces(channel string) bool {
 
 // IsShared reports whether another organisation can read the channel and must not read of sessions.
 func (c channelReaders) IsShared(ctx context.Context, channel string) bool {
-	var shared *SharedChannelError
-	return errors.As(c.b.sharing.check(ctx, channel), &shared)
+	var shared *slack.SharedChannelError
+	return errors.As(c.b.sharing.Check(ctx, channel), &shared)
 }
 
 // health is the state of the bot, for the status command.

@@ -292,7 +292,7 @@ func (r *driftNotice) createMessage(ctx context.Context, p render.Rotation) erro
 	if channel == "" {
 		return nil
 	}
-	if err := r.b.sharing.check(ctx, channel); err != nil {
+	if err := r.b.sharing.Check(ctx, channel); err != nil {
 		return err
 	}
 	r.lastChange = p.Drift.ChangeCount
