@@ -23,6 +23,8 @@ import (
 
 	"the-loop/bot"
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
+	"the-loop/bot/slack/socket"
 	"the-loop/sessions"
 	"the-loop/sessions/core"
 	"the-loop/sessions/envstate"
@@ -152,8 +154,8 @@ func (p plan) settings() threads.Settings {
 }
 
 // bot makes one, with its client.
-func (p plan) bot(core *core.Core, sink sessions.Sink, config func() plan, change func(*bot.Options)) (*bot.Bot, *bot.Client, error) {
-	client, err := bot.NewSlackClient(bot.ClientOptions{BotToken: p.BotToken, AppToken: p.AppToken, APIURL: p.APIURL})
+func (p plan) bot(core *core.Core, sink sessions.Sink, config func() plan, change func(*bot.Options)) (*bot.Bot, *slack.Client, error) {
+	client, err := bot.NewClient(slack.ClientOptions{BotToken: p.BotToken, AppToken: p.AppToken, APIURL: p.APIURL})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -169,7 +171,7 @@ func (p plan) bot(core *core.Core, sink sessions.Sink, config func() plan, chang
 }
 
 // fastSocket has connections come back soon, so that a fault does not cost a test its time.
-func fastSocket(o *bot.SocketOptions) {
+func fastSocket(o *socket.Options) {
 	o.BackoffMin, o.BackoffMax, o.Stable = 5*time.Millisecond, 50*time.Millisecond, time.Hour
 }
 

@@ -42,7 +42,7 @@ type lifeSetup struct {
 func newLife(t testing.TB, changes ...func(*lifeSetup)) *life {
 	t.Helper()
 	s := lifeSetup{setup: setup{workspace: localslack.Options{PingEvery: 200 * time.Millisecond, RateLimits: localslack.RateLimitsOff}}}
-	manifest, err := bot.Manifest("/the-loop", "the-loop")
+	manifest, err := bot.AppManifest("/the-loop", "the-loop")
 	if err = errors.Join(err, s.workspace.ApplyManifest(manifest)); err != nil {
 		t.Fatal(err)
 	}
