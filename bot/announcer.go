@@ -12,6 +12,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"the-loop/bot/render"
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 	"the-loop/threads"
 	"the-loop/threads/chat"
@@ -327,7 +328,7 @@ func (a *announcer) recordFailure(ctx context.Context, r sessions.Row, bound boo
 
 // withAdvice adds to an error of Slack's what to do about it.
 func (a *announcer) withAdvice(err error) error {
-	switch ErrorCode(err) {
+	switch slack.ErrorCode(err) {
 	case "not_in_channel", "channel_not_found":
 		return fmt.Errorf("%w: write `/invite @%s` in the channel", err, a.b.o.Client.Self().Name)
 	case "is_archived":
@@ -356,7 +357,7 @@ func (a *announcer) announce(ctx context.Context, r sessions.Row, bound bool) er
 		return errDeferred
 	}
 	if !bound {
-		if err := a.b.sharing.check(ctx, channel); err != nil {
+		if err := a.b.sharing.Check(ctx, channel); err != nil {
 			return err
 		}
 	}

@@ -12,6 +12,8 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/command"
+	"the-loop/bot/slack"
+	"the-loop/bot/slack/socket"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -74,16 +76,16 @@ type Config struct {
 // Options are what a [BotConfig] is made of. All fields but the marked ones are required.
 type Options struct {
 	Root     string // the state's root folder
-	Client   *Client
+	Client   *slack.Client
 	Core     Core
 	Sink     sessions.Sink
-	Config   func() Config        // the current configuration
-	Changed  <-chan struct{}      // optional: says that records or the configuration changed
-	OnStatus func(Status)         // optional: called when how the bot is changes, every few seconds, and at its end
-	Ready    func()               // optional: called once, when replies are being taken
-	Scrub    func(string) string  // optional: takes the values of the environment out of a text; what is posted goes through it
-	Socket   func(*SocketOptions) // optional: changes how long the connection waits for what
-	Log      *slog.Logger         // optional: silent
+	Config   func() Config         // the current configuration
+	Changed  <-chan struct{}       // optional: says that records or the configuration changed
+	OnStatus func(Status)          // optional: called when how the bot is changes, every few seconds, and at its end
+	Ready    func()                // optional: called once, when replies are being taken
+	Scrub    func(string) string   // optional: takes the values of the environment out of a text; what is posted goes through it
+	Socket   func(*socket.Options) // optional: changes how long the connection waits for what
+	Log      *slog.Logger          // optional: silent
 
 	RemindAfter    time.Duration // optional: how long an agent may wait for its operator before its thread says so; a minute
 	ScreenInterval time.Duration // optional: how often screens are looked at for dialogs that no hook tells of; 15 s
@@ -91,8 +93,8 @@ type Options struct {
 
 // Report is how the bot is.
 type Status struct {
-	Self    Self
-	Socket  State
+	Self    slack.Self
+	Socket  socket.State
 	Threads threads.Status
 	Problem string // what keeps sessions from being announced; empty: nothing
 }
@@ -101,7 +103,7 @@ type Status struct {
 type Bot struct {
 	o           Options
 	threads     *threads.Manager
-	socket      *Socket
+	socket      *socket.Socket
 	doors       *InteractionRouter
 	actions     *command.Actions
 	commands    *command.Commands
@@ -109,10 +111,9 @@ type Bot struct {
 	home        *homeTabs
 	transcripts *transcriptWatcher
 	driftNotice *driftNotice
-	sharing     *sharingGuard
+	sharing     *slack.SharingGuard
 	reporter    *statusReporter
 	rawConfig   func() Config // the configuration as it is written, with channel ids that may be old
-	identified  chan struct{}
 }
 
 // New makes a bot. It reads the bindings and starts nothing.
@@ -123,7 +124,7 @@ func New(o Options) (*Bot, error) {
 	if o.ScreenInterval == 0 {
 		o.ScreenInterval = screenPollEvery
 	}
-	b := &Bot{rawConfig: o.Config, identified: make(chan struct{})}
+	b := &Bot{rawConfig: o.Config}
 	o.Config = b.config
 	b.o = o
 	var err error
@@ -137,7 +138,7 @@ func New(o Options) (*Bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.announcer, b.home, b.transcripts, b.driftNotice, b.sharing = newAnnouncer(b), newHomeTabs(b), newTranscriptWatcher(b), newDriftNotice(b), newSharingGuard(b)
+	b.announcer, b.home, b.transcripts, b.driftNotice, b.sharing = newAnnouncer(b), newHomeTabs(b), newTranscriptWatcher(b), newDriftNotice(b), b.newSharingGuard()
 	o.Client.SetHooks(b.clientHooks())
 	b.actions = b.newActions()
 	b.commands = command.New(command.Options{Actions: b.actions, Restarter: b.driftNotice, Poster: o.Client, Channels: channelReaders{b}, Health: b.health, Log: o.Log})
@@ -145,17 +146,17 @@ func New(o Options) (*Bot, error) {
 		OnHomeDenied: b.home.handleDenied, AnswerInView: b.answerInView})
 	b.doors = doors
 	b.registerInteractions(doors)
-	in := NewEventRouter(EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: doors,
+	in := slack.NewEventRouter(slack.EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: doors,
 		OnDropped: emitDropped(o.Sink), OnChannelEvent: b.onChannelEvent, Log: o.Log})
 	if o.OnStatus == nil {
 		o.OnStatus = func(Status) {}
 	}
 	b.reporter = newStatusReporter(b.currentStatus, o.OnStatus)
-	socket := SocketOptions{API: o.Client, Router: in, CatchUps: catchUpHandler{b}, Recorder: connectionRecorder{o.Sink}, Log: o.Log, Changed: b.reporter.wake}
+	options := socket.Options{API: o.Client, Router: in, CatchUps: catchUpHandler{b}, Recorder: connectionRecorder{o.Sink}, Log: o.Log, Changed: b.reporter.wake}
 	if o.Socket != nil {
-		o.Socket(&socket)
+		o.Socket(&options)
 	}
-	b.socket = NewSocket(socket)
+	b.socket = socket.New(options)
 	return b, nil
 }
 
@@ -180,46 +181,21 @@ func (b *Bot) Run(ctx context.Context) error {
 	if b.o.Ready != nil {
 		b.o.Ready()
 	}
-	err := b.identify(running)
+	err := b.socket.Identify(running)
 	if err == nil {
 		wg.Go(func() { b.announcer.run(running) })
 		wg.Go(func() { b.driftNotice.run(running) })
-		wg.Go(func() { b.sharing.run(running) })
+		wg.Go(func() { b.sharing.Run(running) })
 		err = b.socket.Run(running)
 		b.doors.Wait()
 	}
 	stop()
 	wg.Wait()
-	b.socket.onDisconnected(context.WithoutCancel(ctx), cmp.Or(err, errStopped))
 	b.reporter.send()
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
-}
-
-// identify asks Slack who we are until it says so. A token that Slack refuses here has never worked.
-func (b *Bot) identify(ctx context.Context) error {
-	for wait := newBackoff(b.socket.o); ; {
-		asking, cancel := context.WithTimeout(ctx, b.socket.o.StepTimeout)
-		_, err := b.o.Client.Identify(asking)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if err, over := wait.assess(err, time.Now()); over {
-			return err
-		}
-		b.socket.onDisconnected(ctx, err)
-		b.o.Client.Close()
-		d := wait.nextDelay(false, err)
-		if wait.failures == 1 || wait.shouldLog() {
-			b.o.Log.Warn("Slack cannot be reached; it is tried again", "err", err, "after", d.Round(time.Millisecond))
-		}
-		if !pause(ctx, d) {
-			return ctx.Err()
-		}
-	}
 }
 
 // StatusChanged says that something changed of what [Options.ReportFile] tells, beside what the bot knows of itself.
@@ -238,7 +214,7 @@ func (b *Bot) onTokenChange() {
 // state is how the bot is now.
 func (b *Bot) currentStatus() Status {
 	return Status{Self: b.o.Client.Self(), Socket: b.socket.State(), Threads: b.threads.Status(),
-		Problem: firstNonEmpty(b.o.Client.TokenProblem(), b.problem())}
+		Problem: cmp.Or(b.o.Client.TokenProblem(), b.problem())}
 }
 
 // catchUpHandler recovers what was missed: threads are read again, and announcements that failed are tried again.
@@ -254,21 +230,21 @@ func (c catchUpHandler) Connected(alone bool) {
 func (c catchUpHandler) CatchUpAll() { c.b.threads.CatchUpAll() }
 
 // onChannelEvent takes what happened to the app or to a channel.
-func (b *Bot) onChannelEvent(n ChannelEvent) {
+func (b *Bot) onChannelEvent(n slack.ChannelEvent) {
 	switch n.Kind {
-	case ChannelIsShared:
-		b.sharing.onSharedEvent(n.Channel)
+	case slack.ChannelIsShared:
+		b.sharing.OnSharedEvent(n.Channel)
 		return
-	case ChannelMemberJoined:
-		b.sharing.invalidate(n.Channel, false)
+	case slack.ChannelMemberJoined:
+		b.sharing.Invalidate(n.Channel, false)
 		return
 	}
 	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.NewID)
-	if n.Kind == ChannelIDChanged {
+	if n.Kind == slack.ChannelIDChanged {
 		b.threads.ChannelMoved(n.Channel, n.NewID, n.TS)
 	}
 	if n.Channel != "" {
-		b.sharing.invalidate(n.Channel, n.Kind == ChannelSharingChanged || n.Kind == ChannelRenamed)
+		b.sharing.Invalidate(n.Channel, n.Kind == slack.ChannelSharingChanged || n.Kind == slack.ChannelRenamed)
 		b.threads.ChannelOpened(n.Channel)
 	}
 	b.announcer.retry()
@@ -283,5 +259,5 @@ func (b *Bot) problem() string {
 	if why := b.threads.Status().Unstored; why != "" {
 		all = append(all, fmt.Sprintf("the bot's disk takes nothing (%s), so replies wait: make room on it", why))
 	}
-	return strings.Join(append(all, b.sharing.problems()...), "; ")
+	return strings.Join(append(all, b.sharingProblems()...), "; ")
 }

@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"fmt"
 
 	"the-loop/sessions"
@@ -17,7 +18,7 @@ func (b *Bot) config() Config {
 
 // channelOf is where a session is announced, by the id that the channel has now.
 func (b *Bot) announceChannel(r sessions.Row) string {
-	return b.threads.CurrentChannel(firstNonEmpty(r.Chat.Channel, b.o.Config().Channel))
+	return b.threads.CurrentChannel(cmp.Or(r.Chat.Channel, b.o.Config().Channel))
 }
 
 // staleChannelIDs are the entries of the configuration that name a channel by an id that Slack does not know any more.

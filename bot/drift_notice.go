@@ -292,7 +292,7 @@ func (r *driftNotice) createMessage(ctx context.Context, p render.Rotation) erro
 	if channel == "" {
 		return nil
 	}
-	if err := r.b.sharing.check(ctx, channel); err != nil {
+	if err := r.b.sharing.Check(ctx, channel); err != nil {
 		return err
 	}
 	r.lastChange = p.Drift.ChangeCount
@@ -318,7 +318,7 @@ func (r *driftNotice) updateMessage(nonce string, f func(*driftMessage)) {
 // postOnce posts the message, once: one that may have been posted is looked for first.
 func (r *driftNotice) postOnce(ctx context.Context, p render.Rotation, m driftMessage) error {
 	if m.MaybePosted {
-		ts, err := r.b.o.Client.FindPost(ctx, m.Channel, "", m.Nonce, r.b.o.Client.clock.FromLocal(m.FirstTried))
+		ts, err := r.b.o.Client.FindPost(ctx, m.Channel, "", m.Nonce, r.b.o.Client.Clock().FromLocal(m.FirstTried))
 		if err != nil {
 			return fmt.Errorf("look for the message that tells of stale sessions: %w", err)
 		}
@@ -376,7 +376,7 @@ func (r *driftNotice) refreshMessage(ctx context.Context, p render.Rotation, m d
 // drop forgets a message that never came into the channel. One that may have is found first, so that it is not left there.
 func (r *driftNotice) forgetMessage(ctx context.Context, m driftMessage) error {
 	if m.MaybePosted {
-		ts, err := r.b.o.Client.FindPost(ctx, m.Channel, "", m.Nonce, r.b.o.Client.clock.FromLocal(m.FirstTried))
+		ts, err := r.b.o.Client.FindPost(ctx, m.Channel, "", m.Nonce, r.b.o.Client.Clock().FromLocal(m.FirstTried))
 		if err != nil {
 			return err
 		}

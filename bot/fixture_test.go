@@ -1,8 +1,8 @@
 package bot
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -15,6 +15,8 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
+	"the-loop/bot/slack/socket"
 	"the-loop/sessions"
 	"the-loop/threads"
 	"the-loop/threads/chat"
@@ -30,12 +32,12 @@ type world struct {
 	*localslack.Workspace
 	t      *testing.T
 	ctx    context.Context
-	client *Client
+	client *slack.Client
 	ann    *localslack.Person
 	ch     string
 	heard  *ear
 	doors  *InteractionRouter
-	inb    *EventRouter
+	inb    *slack.EventRouter
 	logs   *logbook
 }
 
@@ -59,20 +61,20 @@ func start(t *testing.T, change ...func(*localslack.Options)) *world {
 	x := &world{Workspace: w, t: t, ctx: ctx, heard: newEar(), logs: new(logbook)}
 	x.ann = w.AddUser("ann")
 	x.ch = w.AddChannel("agents", localslack.Members(x.ann.ID, w.BotUserID())).ID
-	x.client = x.newClient(ClientOptions{})
+	x.client = x.newClient(slack.ClientOptions{})
 	listed := func(id string) bool { return slices.Contains(x.policy().Users, id) }
-	x.client.SetHooks(Hooks{IsListed: listed})
+	x.client.SetHooks(slack.Hooks{IsListed: listed})
 	x.doors = NewInteractionRouter(InteractionRouterOptions{Client: x.client, Policy: x.policy, Sink: x.heard, Log: x.logs.logger()})
-	x.inb = NewEventRouter(EventRouterOptions{Client: x.client, Threads: x.heard, CatchUpAll: x.heard.CatchUpAll, Interactions: x.doors,
+	x.inb = slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: x.heard, CatchUpAll: x.heard.CatchUpAll, Interactions: x.doors,
 		OnDropped:      emitDropped(x.heard),
 		OnChannelEvent: x.heard.notice, Log: x.logs.logger()})
 	return x
 }
 
-func (x *world) newClient(o ClientOptions) *Client {
+func (x *world) newClient(o slack.ClientOptions) *slack.Client {
 	x.t.Helper()
-	o.BotToken, o.AppToken, o.APIURL = firstNonEmpty(o.BotToken, x.BotToken()), firstNonEmpty(o.AppToken, x.AppToken()), x.APIURL()
-	c, err := NewSlackClient(o)
+	o.BotToken, o.AppToken, o.APIURL = cmp.Or(o.BotToken, x.BotToken()), cmp.Or(o.AppToken, x.AppToken()), x.APIURL()
+	c, err := NewClient(o)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -84,17 +86,8 @@ func (x *world) policy() authz.Policy {
 	return authz.Policy{Users: []string{x.ann.ID}, Team: x.TeamID()}
 }
 
-// identified asks who we are, which a socket does by itself.
-func (x *world) identified() *world {
-	x.t.Helper()
-	if _, err := x.client.Identify(x.ctx); err != nil {
-		x.t.Fatal(err)
-	}
-	return x
-}
-
 // connect runs a socket until the test ends.
-func (x *world) connect(change ...func(*SocketOptions)) *Socket {
+func (x *world) connect(change ...func(*socket.Options)) *socket.Socket {
 	x.t.Helper()
 	s, ran := x.socket(change...)
 	ctx, cancel := context.WithCancel(x.ctx)
@@ -109,17 +102,17 @@ func (x *world) connect(change ...func(*SocketOptions)) *Socket {
 	return s
 }
 
-func (x *world) socket(change ...func(*SocketOptions)) (*Socket, chan error) {
-	o := SocketOptions{API: x.client, Router: x.inb, CatchUps: x.heard, Recorder: connectionRecorder{x.heard}, Log: x.logs.logger(),
+func (x *world) socket(change ...func(*socket.Options)) (*socket.Socket, chan error) {
+	o := socket.Options{API: x.client, Router: x.inb, CatchUps: x.heard, Recorder: connectionRecorder{x.heard}, Log: x.logs.logger(),
 		BackoffMin: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Stable: time.Hour}
 	for _, c := range change {
 		c(&o)
 	}
-	return NewSocket(o), make(chan error, 1)
+	return socket.New(o), make(chan error, 1)
 }
 
 // up connects and waits for the hello.
-func (x *world) up(change ...func(*SocketOptions)) *Socket {
+func (x *world) up(change ...func(*socket.Options)) *socket.Socket {
 	x.t.Helper()
 	s := x.connect(change...)
 	x.until("connected", func() bool { return s.State().Connected && x.heard.count("connected") > 0 })
@@ -158,32 +151,11 @@ func (x *world) post(p chat.Post) string {
 
 func (x *world) root() string { return x.post(chat.Post{Text: "root", Nonce: "n-root"}) }
 
-func (x *world) reply(root, text string, opts ...localslack.PostOption) string {
-	x.t.Helper()
-	return x.replyBy(x.ann, root, text, opts...)
-}
-
-func (x *world) replyBy(p *localslack.Person, root, text string, opts ...localslack.PostOption) string {
-	x.t.Helper()
-	ts, err := p.Reply(x.ch, root, text, opts...)
-	if err != nil {
-		x.t.Fatal(err)
-	}
-	return ts
-}
-
-// route hands an inner event to the inbound side, as JSON of the caller's making.
-func (x *world) route(inner string) {
-	x.t.Helper()
-	x.inb.Route(x.ctx, Envelope{Type: EnvelopeEvent, ID: "e1", Payload: json.RawMessage(`{"type":"event_callback","event":` + inner + `}`)})
-}
-
 // ear records everything that the inbound side says, in order.
 type ear struct {
 	mu      sync.Mutex // guards the fields that follow
 	changed chan struct{}
 	words   []string
-	replies []chat.Reply
 	events  []sessions.Event
 }
 
@@ -207,25 +179,19 @@ func (e *ear) changes() <-chan struct{} {
 	return e.changed
 }
 
-func (e *ear) HandleReply(r chat.Reply)              { e.keep(r); e.say("heard %s", r.TS) }
-func (e *ear) ReplyEdited(r chat.Reply)              { e.keep(r); e.say("edited %s", r.TS) }
+func (e *ear) HandleReply(r chat.Reply)              { e.say("heard %s", r.TS) }
+func (e *ear) ReplyEdited(r chat.Reply)              { e.say("edited %s", r.TS) }
 func (e *ear) ReplyDeleted(channel, root, ts string) { e.say("withdrawn %s %s %s", channel, root, ts) }
 func (e *ear) ThreadDeleted(channel, root string)    { e.say("rootgone %s %s", channel, root) }
 func (e *ear) Connected(bool)                        { e.say("connected") }
 func (e *ear) CatchUpAll()                           { e.say("catchupall") }
-func (e *ear) notice(n ChannelEvent)                 { e.say("notice %s %s %s", n.Kind, n.Channel, n.NewID) }
-
-func (e *ear) keep(r chat.Reply) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.replies = append(e.replies, r)
-}
+func (e *ear) notice(n slack.ChannelEvent)           { e.say("notice %s %s %s", n.Kind, n.Channel, n.NewID) }
 
 func (e *ear) Emit(_ context.Context, ev sessions.Event) {
 	e.mu.Lock()
 	e.events = append(e.events, ev)
 	e.mu.Unlock()
-	e.say("%s %v", ev.Name, firstNonEmpty(fmt.Sprint(ev.Fields["reason"])))
+	e.say("%s %v", ev.Name, cmp.Or(fmt.Sprint(ev.Fields["reason"])))
 }
 
 func (e *ear) all() []string {
@@ -247,20 +213,6 @@ func (e *ear) count(prefix string) int {
 
 func (e *ear) has(word string) bool { return slices.Contains(e.all(), word) }
 
-// reply is the last reply with that ts.
-func (e *ear) reply(t *testing.T, ts string) chat.Reply {
-	t.Helper()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, r := range slices.Backward(e.replies) {
-		if r.TS == ts {
-			return r
-		}
-	}
-	t.Fatalf("no reply %s among %v", ts, e.words)
-	return chat.Reply{}
-}
-
 // drop is the last recorded drop.
 func (e *ear) drop() map[string]any {
 	e.mu.Lock()
@@ -271,15 +223,6 @@ func (e *ear) drop() map[string]any {
 		}
 	}
 	return nil
-}
-
-func load(t *testing.T, ctx context.Context, r chat.Reply) chat.Content {
-	t.Helper()
-	c, err := r.Load(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // logbook is a log that a test reads.

@@ -9,6 +9,7 @@ import (
 	"the-loop/bot"
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/threads"
 )
 
@@ -118,7 +119,7 @@ func TestManySessionsAreAnnouncedAtSlacksPace(t *testing.T) {
 
 // slow is a core that takes its time.
 type slow struct {
-	*sessions.Core
+	*core.Core
 	takes time.Duration
 }
 
@@ -131,7 +132,7 @@ func (s slow) Create(ctx context.Context, q sessions.CreateRequest) (sessions.Ro
 func TestAFormIsAckedWhileItsWorkGoesOn(t *testing.T) {
 	t.Parallel()
 	l := newLife(t, func(s *lifeSetup) {
-		s.core = func(c *sessions.Core) bot.Core { return slow{c, 3500 * time.Millisecond} }
+		s.core = func(c *core.Core) bot.Core { return slow{c, 3500 * time.Millisecond} }
 	})
 	l.command("create")
 	v := l.view("Announce it in")

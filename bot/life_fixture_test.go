@@ -15,6 +15,7 @@ import (
 	"the-loop/bot/command"
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/sessions/harness"
 	"the-loop/sessions/harness/smallagent"
 	"the-loop/sessions/registry"
@@ -33,15 +34,15 @@ type life struct {
 type lifeSetup struct {
 	setup
 	limits command.Limits
-	core   func(*sessions.Core) bot.Core // what the bot is given for a core
-	late   bool                          // the bot is started by the test
+	core   func(*core.Core) bot.Core // what the bot is given for a core
+	late   bool                      // the bot is started by the test
 }
 
 // newLife makes a workspace with an app as its manifest says, and starts the bot. Ann is on the list, Bob is not.
 func newLife(t testing.TB, changes ...func(*lifeSetup)) *life {
 	t.Helper()
 	s := lifeSetup{setup: setup{workspace: localslack.Options{PingEvery: 200 * time.Millisecond, RateLimits: localslack.RateLimitsOff}}}
-	manifest, err := bot.Manifest("/the-loop", "the-loop")
+	manifest, err := bot.AppManifest("/the-loop", "the-loop")
 	if err = errors.Join(err, s.workspace.ApplyManifest(manifest)); err != nil {
 		t.Fatal(err)
 	}
@@ -76,14 +77,14 @@ func (l *life) config(c bot.Config) bot.Config {
 	return c
 }
 
-func (l *life) newCore() *sessions.Core {
+func (l *life) newCore() *core.Core {
 	p := l.plan
 	agents := harness.NewSet(smallagent.Harness{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents},
 		harness.Template{Title: "other", Binary: filepath.Join(p.TmuxDir, "not-there"), Args: []string{"{prompt}"}})
-	return sessions.New(sessions.Options{Terminal: l.tm, Store: registry.New(p.Root), Sink: l.events, Harnesses: agents.Get,
-		Config: func() sessions.Config {
-			return sessions.Config{Enabled: true, Declared: l.world.config().Declared, RemainOnExit: true, Resume: true, ChatService: "Slack",
-				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envOf(filepath.Join(p.TmuxDir, "env")), Defaults: sessions.Defaults{Harness: smallagent.Name, Cwd: p.TmuxDir,
+	return core.New(core.Options{Terminal: l.tm, Store: registry.New(p.Root), Sink: l.events, Harnesses: agents.Get,
+		Config: func() core.Config {
+			return core.Config{Enabled: true, Declared: l.world.config().Declared, RemainOnExit: true, Resume: true, ChatService: "Slack",
+				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envOf(filepath.Join(p.TmuxDir, "env")), Defaults: core.Defaults{Harness: smallagent.Name, Cwd: p.TmuxDir,
 					HarnessArgs: map[string][]string{smallagent.Name: {"--log-bytes", "--reply-delay", "10ms"}}}}
 		}})
 }

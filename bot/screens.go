@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/loop"
 )
 
 // How often it is asked whose screens changed, for dialogs that no hook tells of, what one look may take, and how often each is
@@ -65,7 +66,7 @@ func (s *screenWatcher) pollAll(ctx context.Context) {
 		if !s.b.threads.IsBound(id) || told && s.last[id].isUnchanged(sign, time.Now()) {
 			continue
 		}
-		if !sleepOrDone(ctx, s.pause) {
+		if !loop.Sleep(ctx, s.pause) {
 			return
 		}
 		s.readScreen(ctx, id, ref, sign)
@@ -89,16 +90,4 @@ func (s *screenWatcher) readScreen(ctx context.Context, id string, ref sessions.
 	since := now.Unix() - sign.LastOutput
 	over := sign.PID == 0 || err == nil && view.State != sessions.ViewDialog // nobody writes, or nothing is open
 	s.last[id] = lastScreen{readAt: now, sign: sign, isFinal: over && (since > 1 || since < -1)}
-}
-
-// wait waits, or returns false when ctx ends first.
-func sleepOrDone(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/google/renameio/v2"
 
 	"the-loop/sessions"
@@ -106,15 +107,15 @@ const permissionTimeoutSeconds = 7 * 24 * 60 * 60
 func (c Harness) buildHooks(reportFile string) map[string]hookGroup {
 	own := map[string]hookGroup{}
 	for _, event := range syncEvents {
-		line := report.ShellLine(append(slices.Clone(c.Hook), reportFile)) + " >/dev/null 2>&1 || :"
+		line := shellescape.QuoteCommand(append(slices.Clone(c.Hook), reportFile)) + " >/dev/null 2>&1 || :"
 		own[event] = hookGroup{Hooks: []hookEntry{{Type: "command", Command: line, Timeout: 10}}}
 	}
 	for _, event := range asyncEvents {
-		line := "{ " + report.ShellLine(append(slices.Clone(c.Hook), reportFile)) + " <&3 >/dev/null 2>&1 3<&- & } 3<&0"
+		line := "{ " + shellescape.QuoteCommand(append(slices.Clone(c.Hook), reportFile)) + " <&3 >/dev/null 2>&1 3<&- & } 3<&0"
 		own[event] = hookGroup{Hooks: []hookEntry{{Type: "command", Command: line, Timeout: 10}}}
 	}
 	if c.PermissionDir != "" {
-		line := report.ShellLine(append(slices.Clone(c.Hook), reportFile, c.PermissionDir)) + " 2>/dev/null || :"
+		line := shellescape.QuoteCommand(append(slices.Clone(c.Hook), reportFile, c.PermissionDir)) + " 2>/dev/null || :"
 		own[report.EventPermissionRequest] = hookGroup{Matcher: "*", Hooks: []hookEntry{{Type: "command", Command: line, Timeout: permissionTimeoutSeconds}}}
 	}
 	return own

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"the-loop/sessions"
 	"the-loop/sessions/harness/report"
 	"the-loop/sessions/harness/transcript"
@@ -52,7 +54,7 @@ func (a Harness) Command(l sessions.Launch) (sessions.Command, error) {
 		if err != nil {
 			return sessions.Command{}, err
 		}
-		argv = append(argv, "--hook", report.ShellLine(append(slices.Clone(a.Hook), reportFile, a.PermissionDir)))
+		argv = append(argv, "--hook", shellescape.QuoteCommand(append(slices.Clone(a.Hook), reportFile, a.PermissionDir)))
 	}
 	argv = append(argv, l.Args...)
 	if l.Prompt != "" {

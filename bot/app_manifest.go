@@ -1,0 +1,15 @@
+package bot
+
+import (
+	"the-loop/bot/command"
+	"the-loop/bot/slack/app"
+)
+
+// shortcuts are those of the app.
+var shortcuts = []app.Shortcut{{Name: "Session", Type: "message", CallbackID: shortcutSession,
+	Description: "What can be done to the session of this thread"}}
+
+// AppManifest returns the manifest of the Slack app for a slash command, which begins with a slash, and a bot's name.
+func AppManifest(slash, name string) ([]byte, error) {
+	return app.Manifest(app.ManifestOptions{Command: slash, UsageHint: command.UsageHint(), Name: name, Shortcuts: shortcuts})
+}
