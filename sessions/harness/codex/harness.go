@@ -33,10 +33,24 @@ func (c Harness) Name() string { return Name }
 // Capabilities are those of the program: a leading "!" runs a shell command without asking, "/" is a command (one that is not
 // known stays in the box); exit, quit and :q are text.
 func (c Harness) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{ParseScreen: c.ParseScreen, Input: c, ReadTranscript: c.ReadTranscript, TrackConversation: c.TrackConversation,
-		Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", CanResume: true,
-		MoveKeys: []string{sessions.KeyUp, sessions.KeyDown}, DenyKeys: []string{sessions.KeyEscape}, ModeKeys: []string{sessions.KeyBackTab},
-		Trailer: " ", AcceptTimeout: transcript.AcceptTimeout, CommandsUnrecorded: true}
+	return sessions.Capabilities{
+		ParseScreen:       c.ParseScreen,
+		Input:             c,
+		ReadTranscript:    c.ReadTranscript,
+		TrackConversation: c.TrackConversation,
+
+		Submit:             "\r",
+		Interrupt:          "\x1b",
+		CommandPrefixes:    []string{"!", "/"},
+		Trailer:            " ",
+		AcceptTimeout:      transcript.AcceptTimeout,
+		CanResume:          true,
+		CommandsUnrecorded: true,
+
+		MoveKeys: []string{sessions.KeyUp, sessions.KeyDown},
+		DenyKeys: []string{sessions.KeyEscape},
+		ModeKeys: []string{sessions.KeyBackTab},
+	}
 }
 
 // Command starts or resumes the program without its daemon, which has the environment of the first session and outlives every pane.

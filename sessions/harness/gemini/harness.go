@@ -38,10 +38,26 @@ func (g Harness) Name() string { return Name }
 // to 4 kB, from 500 ms at 40 kB). Known commands run, also when they were pasted; "!" is text then, but a mode of the shell
 // when it is typed.
 func (g Harness) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{ParseScreen: g.ParseScreen, Input: g, ReadTranscript: g.ReadTranscript, TrackConversation: g.TrackConversation, Quote: g.Quote,
-		Submit: "\r", SubmitDelay: 300 * time.Millisecond, CommandPrefixes: []string{"/", "!"}, Interrupt: "\x1b",
-		CanResume: true, MoveKeys: []string{sessions.KeyUp, sessions.KeyDown}, DenyKeys: []string{sessions.KeyEscape}, ModeKeys: []string{sessions.KeyBackTab},
-		Trailer: " ", AcceptTimeout: transcript.AcceptTimeout, QueuesUnrecorded: true}
+	return sessions.Capabilities{
+		ParseScreen:       g.ParseScreen,
+		Input:             g,
+		ReadTranscript:    g.ReadTranscript,
+		TrackConversation: g.TrackConversation,
+		Quote:             g.Quote,
+
+		Submit:           "\r",
+		SubmitDelay:      300 * time.Millisecond,
+		Interrupt:        "\x1b",
+		CommandPrefixes:  []string{"/", "!"},
+		Trailer:          " ",
+		AcceptTimeout:    transcript.AcceptTimeout,
+		CanResume:        true,
+		QueuesUnrecorded: true,
+
+		MoveKeys: []string{sessions.KeyUp, sessions.KeyDown},
+		DenyKeys: []string{sessions.KeyEscape},
+		ModeKeys: []string{sessions.KeyBackTab},
+	}
 }
 
 // outsidePathPattern matches an "@" before a path that need not lie in the session's folder.

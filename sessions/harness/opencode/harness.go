@@ -31,11 +31,27 @@ func (o Harness) Name() string { return Name }
 // few words alone end it. A known command opens a list, and a submit that comes with the paste is lost (0 of 4 arrived at 0 ms,
 // all at 150 ms). With --session it ignores --prompt (1.18.33).
 func (o Harness) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{ParseScreen: o.ParseScreen, Input: o, ReadTranscript: o.ReadTranscript, TrackConversation: o.TrackConversation,
-		Submit: "\r", SubmitDelay: 200 * time.Millisecond, CommandPrefixes: []string{"/", "!"},
-		CommandWords: []string{"exit", "quit", ":q"}, Interrupt: "\x1b", CanResume: true, NoPromptOnResume: true, AcceptTimeout: 10 * time.Second,
-		MoveKeys: []string{sessions.KeyUp, sessions.KeyDown}, DenyKeys: []string{sessions.KeyEscape}, ModeKeys: []string{sessions.KeyTab, sessions.KeyBackTab},
-		Trailer: " ", CommandsUnrecorded: true}
+	return sessions.Capabilities{
+		ParseScreen:       o.ParseScreen,
+		Input:             o,
+		ReadTranscript:    o.ReadTranscript,
+		TrackConversation: o.TrackConversation,
+
+		Submit:             "\r",
+		SubmitDelay:        200 * time.Millisecond,
+		Interrupt:          "\x1b",
+		CommandPrefixes:    []string{"/", "!"},
+		CommandWords:       []string{"exit", "quit", ":q"},
+		Trailer:            " ",
+		AcceptTimeout:      10 * time.Second,
+		CanResume:          true,
+		CommandsUnrecorded: true,
+		NoPromptOnResume:   true,
+
+		MoveKeys: []string{sessions.KeyUp, sessions.KeyDown},
+		DenyKeys: []string{sessions.KeyEscape},
+		ModeKeys: []string{sessions.KeyTab, sessions.KeyBackTab},
+	}
 }
 
 // Command starts the program, or resumes a conversation whose id it gave.
