@@ -29,7 +29,9 @@ func (b *Bot) registerInteractions(d *InteractionRouter) {
 		return "", b.openDeleteModal(ctx, a, a.Value)
 	})
 	d.OnAction(render.ActionDeleteNow, b.handleDelete)
-	d.OnAction(render.ActionRoll, b.driftNotice.handleButton)
+	d.OnAction(render.ActionRoll, func(ctx context.Context, a Interaction) (string, error) {
+		return b.driftNotice.RestartStale(ctx, a.Actor.User)
+	})
 	d.OnShortcut(shortcutSession, b.openSessionMenu)
 	d.OnView(render.ViewCreate, b.submitCreateForm)
 	d.OnView(render.ViewDelete, b.submitDelete)

@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -32,8 +33,8 @@ type life struct {
 type lifeSetup struct {
 	setup
 	limits command.Limits
-	core   func(*sessions.Core) bot.Core // what the bot is given for a core
-	late   bool                          // the bot is started by the test
+	spawn  time.Duration // starting an agent takes that much longer
+	late   bool          // the bot is started by the test
 }
 
 // newLife makes a workspace with an app as its manifest says, and starts the bot. Ann is on the list, Bob is not.
@@ -50,11 +51,8 @@ func newLife(t testing.TB, changes ...func(*lifeSetup)) *life {
 	w := newWorld(t, func(o *setup) { o.workspace, o.plan, o.noBot = s.workspace, s.plan, true })
 	l := &life{world: w}
 	l.limits.Store(&s.limits)
-	w.core = l.newCore()
+	w.core = l.newCore(s.spawn)
 	w.options = func(o *bot.Options) {
-		if s.core != nil {
-			o.Core = s.core(w.core)
-		}
 		config := o.Config
 		o.Config = func() bot.Config { return l.config(config()) }
 		o.Scrub = func(text string) string { return strings.ReplaceAll(text, secret, "[API_KEY]") }
@@ -75,16 +73,27 @@ func (l *life) config(c bot.Config) bot.Config {
 	return c
 }
 
-func (l *life) newCore() *sessions.Core {
+func (l *life) newCore(spawn time.Duration) *sessions.Core {
 	p := l.plan
 	agents := harness.NewSet(harness.SmallAgent{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents},
 		harness.Template{Title: "other", Binary: filepath.Join(p.TmuxDir, "not-there"), Args: []string{"{prompt}"}})
-	return sessions.New(sessions.Options{Terminal: l.tm, Store: registry.New(p.Root), Sink: l.events, Harnesses: agents.Get,
+	return sessions.New(sessions.Options{Terminal: slowTerminal{l.tm, spawn}, Store: registry.New(p.Root), Sink: l.events, Harnesses: agents.Get,
 		Config: func() sessions.Config {
 			return sessions.Config{Enabled: true, Declared: l.world.config().Declared, RemainOnExit: true, Resume: true, ChatService: "Slack",
 				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envOf(filepath.Join(p.TmuxDir, "env")), Defaults: sessions.Defaults{Harness: harness.SmallAgentName, Cwd: p.TmuxDir,
 					HarnessArgs: map[string][]string{harness.SmallAgentName: {"--log-bytes", "--reply-delay", "10ms"}}}}
 		}})
+}
+
+// slowTerminal takes longer to start agents.
+type slowTerminal struct {
+	sessions.Terminal
+	spawn time.Duration
+}
+
+func (s slowTerminal) Spawn(ctx context.Context, q sessions.Spawn) (sessions.Pane, error) {
+	time.Sleep(s.spawn) // the work itself, not a wait of the test
+	return s.Terminal.Spawn(ctx, q)
 }
 
 // slash gives a command as Ann and returns what she is answered.

@@ -3,9 +3,10 @@ package bot
 import (
 	"bytes"
 	"fmt"
-	"the-loop/bot/command"
 
 	"gopkg.in/yaml.v3"
+
+	"the-loop/bot/command"
 )
 
 // The manifest of a Slack app, as far as it is used here. Its keys are Slack's.

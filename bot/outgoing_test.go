@@ -13,6 +13,7 @@ import (
 	"github.com/slack-go/slack"
 	"pgregory.net/rapid"
 
+	"the-loop/bot/reconcile"
 	"the-loop/bot/render"
 	"the-loop/sessions"
 	"the-loop/sessions/envstate"
@@ -128,12 +129,12 @@ func TestWhatAgentsShowIsScrubbedBeforeItIsCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secret := drawSecret(t)
 		scrub := envstate.NewScrubber(map[string]string{"KEY": secret}).Scrub
-		b := &Bot{o: Options{Scrub: scrub}}
+		b := reconcile.Texts{Scrub: scrub}
 		pad := strings.Repeat("x", rapid.IntRange(0, 3200).Draw(t, "pad")) + "\n"
 		for name, text := range written(secret) {
-			answer := b.renderAnswer("standing:a", sessions.AgentMessage{Text: pad + text})
-			question, _ := b.permissionText("standing:a", sessions.PermissionRequest{Tool: text, Command: pad + text, File: text, Cwd: text, Explanation: text, Input: text})
-			made := append(answer.Texts, question, b.dialogText(strings.Split(text, "\n")), render.ParseScreen(pad+text).Scrubbed(scrub).Text())
+			answer := b.Answer("standing:a", sessions.AgentMessage{Text: pad + text})
+			question, _ := b.Permission("standing:a", sessions.PermissionRequest{Tool: text, Command: pad + text, File: text, Cwd: text, Explanation: text, Input: text})
+			made := append(answer.Texts, question, b.Dialog(strings.Split(text, "\n")), render.ParseScreen(pad+text).Scrubbed(scrub).Text())
 			if answer.FullText != nil {
 				made = append(made, answer.FullText.Content)
 			}

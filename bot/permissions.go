@@ -10,25 +10,6 @@ import (
 	"the-loop/threads"
 )
 
-// permissionText shows what an agent asks, without the values of the environment: they are taken out before the text is cut. It
-// reports whether all that matters is shown.
-func (b *Bot) permissionText(ref sessions.Ref, a sessions.PermissionRequest) (text string, whole bool) {
-	for _, part := range []*string{&a.Tool, &a.Command, &a.File, &a.Cwd, &a.Explanation, &a.Input} {
-		*part = b.scrub(*part)
-	}
-	for _, places := range [][]string{a.CwdTargets, a.FileTargets} {
-		for i := range places {
-			places[i] = b.scrub(places[i])
-		}
-	}
-	return render.Ask(a, "the-loop attach "+ref.Name())
-}
-
-// dialogText shows what stands in a dialog on an agent's screen.
-func (b *Bot) dialogText(lines []string) string {
-	return render.Dialog(strings.Split(b.scrub(strings.Join(lines, "\n")), "\n"))
-}
-
 // permissionHandler is a button that decides a question of an agent's.
 func (b *Bot) permissionHandler(v sessions.Verdict) Handler {
 	return func(ctx context.Context, a Interaction) (string, error) {

@@ -12,7 +12,6 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"the-loop/authz"
 	"the-loop/threads/chat"
 )
 
@@ -234,7 +233,7 @@ func (s *sharingGuard) notifyMembers(ctx context.Context, channel string) {
 	}
 	s.mu.Unlock()
 	for _, user := range s.b.o.Config().Users {
-		if told[user] || !s.b.isAllowed(ctx, user) {
+		if told[user] || s.b.authorizeMember(ctx, user) != nil {
 			continue
 		}
 		_, err := s.b.o.Client.Post(ctx, chat.Post{Channel: user, Nonce: rand.Text(), Text: fmt.Sprintf(":no_entry: <#%s> is shared with another "+
@@ -250,15 +249,8 @@ func (s *sharingGuard) notifyMembers(ctx context.Context, channel string) {
 	}
 }
 
-// isAllowed reports whether a member is let in now.
-func (b *Bot) isAllowed(ctx context.Context, user string) bool {
-	actor, _, err := b.o.Client.People().ResolveActor(ctx, authz.Actor{User: user})
-	verdict, _ := b.Policy().Authorize(actor)
-	return err == nil && verdict == authz.Allowed
-}
-
-// opened has everything tried at once that a channel did not take.
+// retryChannel retries at once what the channel refused.
 func (b *Bot) retryChannel(channel string) {
 	b.threads.ChannelOpened(channel)
-	b.announcer.retry()
+	b.announcer.Retry()
 }

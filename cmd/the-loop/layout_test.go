@@ -46,7 +46,7 @@ var layout = map[string][]string{
 	"threads/outbox":                 {"threads/chat", "sessions/statefile"},
 	"threads/permission":             {"threads/chat", "sessions"},
 	"threads/attachments":            {"threads/chat", "sessions"},
-	"bot":                            {"authz", "bot/", "sessions", "sessions/statefile", "threads/"},
+	"bot":                            {"authz", "bot/", "sessions", "sessions/core", "threads/"},
 	"bot/slack":                      {"authz", "threads/chat"},
 	"bot/slack/socket":               {"bot/slack"},
 	"bot/slack/app":                  {"bot/slack"},
