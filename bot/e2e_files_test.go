@@ -17,7 +17,7 @@ import (
 	"the-loop/bot"
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
-	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/report"
 )
 
 // inbox is where a file of a reply lies.
@@ -162,13 +162,13 @@ func (a *agent) file(name string) string {
 // posts reports a file as the agent does.
 func (a *agent) posts(path, comment string) {
 	a.w.t.Helper()
-	file, err := harness.ReportPath(filepath.Join(a.w.plan.Root, "reports"), a.id)
+	file, err := report.Path(filepath.Join(a.w.plan.Root, "reports"), a.id)
 	if err != nil {
 		a.w.t.Fatal(err)
 	}
-	payload, err := json.Marshal(harness.FilePayload{Path: path, Comment: comment})
+	payload, err := json.Marshal(report.FilePayload{Path: path, Comment: comment})
 	if err == nil {
-		err = harness.AppendReport(file, harness.Report{At: time.Now(), Event: harness.EventFile, Payload: payload})
+		err = report.Append(file, report.Report{At: time.Now(), Event: report.EventFile, Payload: payload})
 	}
 	if err != nil {
 		a.w.t.Fatal(err)

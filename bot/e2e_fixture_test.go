@@ -28,6 +28,7 @@ import (
 	"the-loop/sessions/eventlog"
 	"the-loop/sessions/eventlog/eventlogtest"
 	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/report"
 	"the-loop/sessions/harness/smallagent"
 	"the-loop/sessions/registry"
 	"the-loop/sessions/tmux"
@@ -118,7 +119,7 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, erro
 		return harness.NewSet(all...).Get(name)
 	}
 	return sessions.New(sessions.Options{Terminal: tm, Store: registry.New(p.Root), Sink: sink, Harnesses: find,
-		Reports: harness.Reports{Dir: filepath.Join(p.Root, "reports"), PermissionDir: filepath.Join(p.Root, "run", "ask")},
+		Reports: report.Reader{Dir: filepath.Join(p.Root, "reports"), PermissionDir: filepath.Join(p.Root, "run", "ask")},
 		Config: func() sessions.Config {
 			return sessions.Config{Enabled: true, Declared: config().Declared, RemainOnExit: true, Resume: true, Probe: config().Probe,
 				Env: p.env()}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"the-loop/sessions"
@@ -23,217 +22,58 @@ type AnnounceRequest struct {
 }
 
 // Announce posts the root of a session's thread and binds the thread, once: the intent is on disk before the post, and
-// after a crash or a silence the message is looked for before another one is posted. For a session that is announced it
+// after a crash or an unknown outcome the message is looked for before another one is posted. For a session that is announced it
 // brings the message up to date where it shows something else. One caller at a time.
 func (m *Manager) Announce(ctx context.Context, a AnnounceRequest) error {
-	a.Channel = m.channelMoves.current(a.Channel)
-	t, err := m.ensureThread(a)
-	if err != nil {
-		return err
+	if broken := m.unreadableBinding(a.ID); broken != nil {
+		return broken
+	}
+	return m.announcer.announce(ctx, a)
+}
+
+// UpdateAnnouncement has the announcement of a session show something, if there is one.
+func (m *Manager) UpdateAnnouncement(ctx context.Context, id string, p chat.Post) error {
+	t := m.index.of(id)
+	if t == nil {
+		return nil
 	}
 	b, ok := t.snapshot(ctx)
 	switch {
 	case !ok:
 		return ctx.Err()
-	case b.Root != "":
-		return m.refreshAnnouncement(ctx, t, b, a.Post)
-	case !b.Announcement.Dismissed.IsZero() && !a.Started.After(b.Announcement.Dismissed):
-		return nil
-	case b.Announcement.Tried:
-		return m.reconcileRoot(ctx, t, b, a)
-	}
-	return m.postRoot(ctx, t, a)
-}
-
-// ensureThread returns the session's thread, and makes an unbound one when there is none.
-func (m *Manager) ensureThread(a AnnounceRequest) (*thread, error) {
-	if t := m.threadOf(a.ID); t != nil {
-		return t, nil
-	}
-	for _, broken := range m.unreadable {
-		if broken.Path == m.store.path(a.ID) {
-			return nil, broken
-		}
-	}
-	t := newThread(m, Binding{ID: a.ID, Ref: a.Ref, Channel: a.Channel})
-	t.transcriptSynced = true
-	m.index(t)
-	return t, nil
-}
-
-// reconcileRoot finds out whether an earlier try to post came through, and posts only when it did not.
-func (m *Manager) reconcileRoot(ctx context.Context, t *thread, b Binding, a AnnounceRequest) error {
-	ts, err := m.o.History.FindPost(ctx, b.Channel, "", b.Announcement.Nonce, b.Announcement.Since)
-	switch {
-	case err != nil:
-		return fmt.Errorf("look for an earlier announcement of %s: %w", a.Ref, err)
-	case ts == "":
-		return m.postRoot(ctx, t, a)
-	}
-	t.call(ctx, func(ctx context.Context) { t.bindRoot(ctx, ts, "") })
-	return nil
-}
-
-// postRoot stores the intent, posts, and binds the thread to what was posted.
-func (m *Manager) postRoot(ctx context.Context, t *thread, a AnnounceRequest) error {
-	p := a.Post
-	p.Channel, p.Root, p.Nonce, p.Session = a.Channel, "", rand.Text(), t.sessionID
-	err, ok := call(ctx, t, func(context.Context) error {
-		t.b.Channel = a.Channel
-		t.b.Announcement = Announcement{Nonce: p.Nonce, Since: m.now(), Tried: true}
-		t.b.TranscriptOffset, t.b.TranscriptSince = "", time.Time{}
-		if t.b.ReportOffset == "" {
-			t.b.ReportsSince = transcriptStart(a.Started, m.o.Now())
-		}
-		if m.answerMode() != AnswersOff {
-			t.b.TranscriptSince = transcriptStart(a.Started, m.o.Now())
-		}
-		return t.save()
-	})
-	if !ok {
-		return ctx.Err()
-	}
-	if err != nil {
-		return fmt.Errorf("store the intent to announce %s: %w", a.Ref, err)
-	}
-	ts, err := m.postWithFallback(ctx, p)
-	switch {
-	case err == nil:
-		t.call(ctx, func(ctx context.Context) { t.bindRoot(ctx, ts, outbox.Fingerprint(a.Post)) })
-		return nil
-	case !errors.Is(err, chat.ErrOutcomeUnknown) && ctx.Err() == nil:
-		t.call(ctx, func(context.Context) { t.b.Announcement.Tried = false; t.saveBestEffort() })
-	}
-	return fmt.Errorf("announce %s: %w", a.Ref, err)
-}
-
-// postWithFallback posts, and where Slack refuses the message as it should be, a plain text in its place.
-func (m *Manager) postWithFallback(ctx context.Context, p chat.Post) (ts string, err error) {
-	if ts, err = m.o.Poster.Post(ctx, p); !errors.Is(err, chat.ErrRefused) {
-		return ts, err
-	}
-	m.o.Log.Warn("Slack refuses an announcement; it is posted as a plain text", "session", p.Session, "err", err)
-	p.Plain = true
-	return m.o.Poster.Post(ctx, p)
-}
-
-// updateWithFallback is postWithFallback for a message that is there.
-func (m *Manager) updateWithFallback(ctx context.Context, ts string, p chat.Post) error {
-	err := m.o.Poster.Update(ctx, ts, p)
-	if !errors.Is(err, chat.ErrRefused) {
-		return err
-	}
-	m.o.Log.Warn("Slack refuses what an announcement should show; it is made a plain text", "session", p.Session, "err", err)
-	p.Plain = true
-	return m.o.Poster.Update(ctx, ts, p)
-}
-
-// refreshAnnouncement edits an announcement that no longer shows what is true.
-func (m *Manager) refreshAnnouncement(ctx context.Context, t *thread, b Binding, p chat.Post) error {
-	shows := outbox.Fingerprint(p)
-	if b.Announcement.Shown == shows {
+	case b.Root == "":
 		return nil
 	}
-	p.Channel, p.Root, p.Nonce, p.Session = b.Channel, "", b.Announcement.Nonce, t.sessionID
-	if b.Announcement.Shown != "" { // after a crash in between it may show the one or the other
-		t.call(ctx, func(context.Context) { t.b.Announcement.Shown = ""; t.saveBestEffort() })
-	}
-	err := m.updateWithFallback(ctx, b.Root, p)
-	switch {
-	case errors.Is(err, chat.ErrReplyGone):
-		t.call(ctx, t.dismiss)
-		return nil
-	case err != nil:
-		return fmt.Errorf("update the announcement of %s: %w", b.Ref, err)
-	}
-	t.call(ctx, func(context.Context) { t.b.Announcement.Shown = shows; t.saveBestEffort() })
-	return nil
+	return m.announcer.refresh(ctx, t, b, p)
 }
 
-// bindRoot makes the message ts the root of the thread.
-func (t *thread) bindRoot(ctx context.Context, ts, shown string) {
-	if t.b.Root == ts {
-		return
+// AnnouncementMatches reports whether the announcement of a session shows the post already.
+func (m *Manager) AnnouncementMatches(ctx context.Context, id string, p chat.Post) bool {
+	t := m.index.of(id)
+	if t == nil {
+		return false
 	}
-	t.b.Root, t.b.Cursor, t.b.Announcement.Shown, t.b.LastActive = ts, ts, shown, t.m.now()
-	t.stale = shown == "" // found again after a crash: somebody may have replied meanwhile
-	t.saveBestEffort()
-	t.setThreadID(chat.ThreadID{Channel: t.b.Channel, Root: ts})
-	t.m.index(t)
-	t.m.o.Sink.Emit(ctx, sessions.Event{Name: sessions.EventName(t.ref, EventAnnounced), Level: slog.LevelInfo, ID: t.sessionID, Ref: t.ref,
-		Fields: map[string]any{"channel": t.b.Channel, "thread": ts}})
-	t.sendNext(ctx)
-}
-
-// pendingAnnouncement reports whether an announcement in that channel may have been posted without our knowing.
-func (t *thread) pendingAnnouncement(ctx context.Context, channel string) (Announcement, bool) {
 	b, ok := t.snapshot(ctx)
-	return b.Announcement, ok && b.Root == "" && b.Announcement.Tried && b.Channel == channel
+	return ok && b.Root != "" && b.Announcement.Shown == outbox.Fingerprint(p)
 }
 
-// dismiss unbinds the thread since somebody deleted its root. The binding stays, so that it is not announced again
-// before the next start.
-func (t *thread) dismiss(ctx context.Context) {
-	t.m.unindexRoot(t)
-	t.dropQueue(ctx)
-	t.b = newThread(t.m, Binding{ID: t.sessionID, Ref: t.ref, Channel: t.b.Channel, ReportOffset: t.b.ReportOffset, Announcement: Announcement{Dismissed: t.m.now()}}).b
-	t.saveBestEffort()
-}
-
-// dropQueue drops what waits: there is no thread any more to answer in.
-func (t *thread) dropQueue(ctx context.Context) {
-	for _, it := range t.queue.items {
-		t.m.emitDropped(ctx, t.sessionID, t.ref, it.reply, ReasonUnmapped)
-	}
-	t.queue = queue{}
-	if t.pauseTimer != nil {
-		t.pauseTimer.Stop()
-	}
-	t.paused = false
-	t.m.reader.cancel(t)
-}
-
-// Unbind ends the thread of a session that was deleted: the thread is told, and nothing that is written there goes
-// anywhere.
+// Unbind ends the thread of a session that was deleted: the thread is told, and what is written there afterwards reaches nobody.
 func (m *Manager) Unbind(ctx context.Context, id string) error {
-	t := m.threadOf(id)
+	t := m.index.of(id)
 	if t == nil {
 		return nil
 	}
-	err, ok := call(ctx, t, func(ctx context.Context) error {
-		t.closeTurnMessage()
-		m.outbox.RemoveSession(t.sessionID)
-		if t.b.Root != "" {
-			t.postEnded()
-		}
-		m.unindex(t)
-		t.dropQueue(ctx)
-		t.unbound = true
-		return m.store.remove(t.sessionID)
-	})
+	err, ok := call(ctx, t.actor, t.end)
 	if !ok {
 		return ctx.Err()
 	}
 	return err
 }
 
-// postEnded says that the session is gone.
-func (t *thread) postEnded() {
-	l := &outbox.Message{Post: t.newPost(endedText(t.ref)+" What is written here goes nowhere.", t.sessionID+".ended"), Since: t.m.o.Now(), Final: true}
-	_ = t.m.outbox.Put(l) // it was logged, and nothing depends on it
-}
-
-func endedText(ref sessions.Ref) string {
-	if ref.Kind() == sessions.KindWorkItem {
-		return "This session was closed."
-	}
-	return "This session was deleted."
-}
-
 // Sessions are the sessions that have a thread, bound or still to be bound, by id.
 func (m *Manager) Sessions() map[string]sessions.Ref {
 	all := map[string]sessions.Ref{}
-	for _, t := range m.threads() {
+	for _, t := range m.index.all() {
 		all[t.sessionID] = t.ref
 	}
 	return all
@@ -241,6 +81,118 @@ func (m *Manager) Sessions() map[string]sessions.Ref {
 
 // IsBound reports whether the session's thread is there.
 func (m *Manager) IsBound(id string) bool {
-	t := m.threadOf(id)
+	t := m.index.of(id)
 	return t != nil && t.threadID().Root != ""
+}
+
+// announcer posts the roots of threads, and keeps them current.
+type announcer struct {
+	*services
+	*loops
+	chat outbox.Chat
+}
+
+func (an *announcer) announce(ctx context.Context, a AnnounceRequest) error {
+	a.Channel = an.index.moves.current(a.Channel)
+	t := an.ensureThread(a)
+	b, ok := t.snapshot(ctx)
+	switch {
+	case !ok:
+		return ctx.Err()
+	case b.Root != "":
+		return an.refresh(ctx, t, b, a.Post)
+	case !b.Announcement.Dismissed.IsZero() && !a.Started.After(b.Announcement.Dismissed):
+		return nil
+	case b.Announcement.Tried:
+		return an.reconcile(ctx, t, b, a)
+	}
+	return an.post(ctx, t, a)
+}
+
+// ensureThread returns the session's thread, and makes an unbound one when there is none.
+func (an *announcer) ensureThread(a AnnounceRequest) *thread {
+	if t := an.index.of(a.ID); t != nil {
+		return t
+	}
+	t := newThread(an.services, an.loops, Binding{ID: a.ID, Ref: a.Ref, Channel: a.Channel})
+	t.relay.transcriptSynced = true
+	an.index.put(t)
+	return t
+}
+
+// reconcile finds out whether an earlier try to post came through, and posts only when it did not.
+func (an *announcer) reconcile(ctx context.Context, t *thread, b Binding, a AnnounceRequest) error {
+	c := an.current(t, b, chat.Post{Channel: b.Channel, Nonce: b.Announcement.Nonce})
+	if err := c.Find(ctx); err != nil {
+		return fmt.Errorf("announce %s: %w", a.Ref, err)
+	}
+	if c.State.TS != "" {
+		return nil
+	}
+	return an.post(ctx, t, a)
+}
+
+// post posts the root and binds the thread to it.
+func (an *announcer) post(ctx context.Context, t *thread, a AnnounceRequest) error {
+	p := a.Post
+	p.Channel, p.Root, p.Nonce, p.Session = a.Channel, "", rand.Text(), t.sessionID
+	since := an.now()
+	t.call(ctx, func(context.Context) { t.relay.begin(a.Started) })
+	c := an.current(t, Binding{Announcement: Announcement{Since: since}}, p)
+	if err := c.Ensure(ctx); err != nil {
+		return fmt.Errorf("announce %s: %w", a.Ref, err)
+	}
+	return nil
+}
+
+// refresh edits an announcement that no longer shows what is true.
+func (an *announcer) refresh(ctx context.Context, t *thread, b Binding, p chat.Post) error {
+	p.Channel, p.Root, p.Nonce, p.Session = b.Channel, "", b.Announcement.Nonce, t.sessionID
+	err := an.current(t, b, p).Show(ctx)
+	switch {
+	case errors.Is(err, chat.ErrReplyGone):
+		t.call(ctx, t.dismiss)
+		return nil
+	case err != nil:
+		return fmt.Errorf("update the announcement of %s: %w", b.Ref, err)
+	}
+	return nil
+}
+
+// current is the announcement as a message that is posted once. Only the intent to post must be stored.
+func (an *announcer) current(t *thread, b Binding, p chat.Post) *outbox.Current {
+	return &outbox.Current{Chat: an.chat, Post: p, State: outbox.State{TS: b.Root, Since: b.Announcement.Since, MaybePosted: b.Announcement.Tried, Shown: b.Announcement.Shown},
+		Store: func(ctx context.Context, s outbox.State) error {
+			err, ok := call(ctx, t.actor, func(ctx context.Context) error { return t.storeAnnouncement(ctx, p, s) })
+			if !ok {
+				return ctx.Err()
+			}
+			return err
+		}}
+}
+
+// storeAnnouncement stores what is known of the announcement, and binds the thread once it is there.
+func (t *thread) storeAnnouncement(ctx context.Context, p chat.Post, s outbox.State) error {
+	switch {
+	case s.TS != "" && t.b.Root == "" && t.b.Announcement.Nonce == p.Nonce:
+		t.bindRoot(ctx, s.TS, s.Shown)
+	case s.TS != "" && t.b.Root == s.TS:
+		t.b.Announcement.Shown = s.Shown
+		t.saveBestEffort()
+	case s.TS != "": // it was deleted meanwhile
+	case s.MaybePosted:
+		t.b.Channel = p.Channel
+		t.b.Announcement = Announcement{Nonce: p.Nonce, Since: s.Since, Tried: true}
+		return t.save()
+	default:
+		t.b.Announcement.Tried = false
+		t.saveBestEffort()
+	}
+	return nil
+}
+
+// pendingAnnouncement reports whether an announcement in that channel may have been posted without our knowing.
+func (t *thread) pendingAnnouncement(ctx context.Context, channel string) (Announcement, bool) {
+	b, ok := t.snapshot(ctx)
+	return b.Announcement, ok && b.Root == "" && b.Announcement.Tried && b.Channel == channel
 }

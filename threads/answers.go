@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"the-loop/sessions"
-	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 )
 
@@ -25,7 +24,7 @@ const (
 	AnswersAll   Answers = "all"   // also what is said between two steps
 )
 
-// Pages makes messages of what an agent said.
+// AnswerRenderer makes messages of what an agent said.
 type AnswerRenderer func(ref sessions.Ref, said sessions.AgentMessage) Rendering
 
 // Rendering is what is posted of a text.
@@ -42,19 +41,19 @@ type FullText struct {
 	Fallback string // the text of the post when the file cannot be posted
 }
 
-// maxUnposted is how many messages of one session may wait in the outbox while the agent is listened to. What it says later
-// waits in its own record.
+// maxUnposted is how many messages of one session may wait in the outbox while its transcript is read. What the agent says later
+// waits in the transcript.
 const maxUnposted = 200
 
-// freshRun is how young a run may be for what it said before its announcement to be posted: the answer to the prompt
-// that it was started with.
+// freshRun is how young a run may be so that what the agent said before the announcement is posted: the answer to its first
+// prompt.
 const freshRun = time.Minute
 
-// startSlack is how long before the recorded beginning of its run an agent may have answered: the record is written when
+// startSlack is how long before the recorded beginning of its run an agent may have said something: the record is written when
 // the pane is there.
 const startSlack = 5 * time.Second
 
-// transcriptStart is the moment from which on an agent is listened to whose run began then.
+// transcriptStart is the moment from which on a new thread posts what the agent says.
 func transcriptStart(started, now time.Time) time.Time {
 	if age := now.Sub(started); age >= 0 && age < freshRun {
 		return started.Add(-startSlack)
@@ -62,134 +61,158 @@ func transcriptStart(started, now time.Time) time.Time {
 	return now
 }
 
-// answerMode are the texts that are posted now.
-func (m *Manager) answerMode() Answers {
-	if a := m.o.Settings().Answers; a != "" {
-		return a
-	}
-	return AnswersOff
-}
-
-// Relay has posted what the agent of a session said and reported since the last time: in order, each text once, also across
+// Relay posts what the agent of a session said and reported since the last time: in order, each text once, also across
 // crashes. While [Settings].Answers is off, and before there is a thread, nothing that it said is kept for later. It returns
-// the files that change when there is more. Several calls for one session exclude each other's doubles.
+// the files that change when there is more. Several calls for one session do not post twice.
 func (m *Manager) Relay(ctx context.Context, id string) (watch []string, err error) {
-	t := m.threadOf(id)
+	t := m.index.of(id)
 	if t == nil {
 		return nil, nil
 	}
-	watch, err = m.relayTranscript(ctx, t)
-	if errors.Is(err, errors.ErrUnsupported) {
-		err = nil // what it says cannot be read, but it may report
+	return t.relay.run(ctx)
+}
+
+// turnObserver hears of an agent's turn.
+type turnObserver interface {
+	onTurn(turn sessions.Turn, news bool)
+}
+
+// permissionReports takes permission requests that an agent reports.
+type permissionReports interface {
+	add(batch sessions.ReportBatch) (fresh []string)
+	watch(name string, earlier bool)
+	reconcile(ctx context.Context, answers []sessions.AnsweredPermission)
+}
+
+// relay posts what the agent of one thread says and reports.
+type relay struct {
+	*threadState
+	turn             turnObserver
+	permissions      permissionReports
+	transcriptSynced bool // no text of the agent is in the outbox, or posted, that lies after the stored offset
+	reportsSynced    bool // no file of the agent is in the outbox, or posted, that was reported after the stored offset
+}
+
+// begin sets from when on the agent of a thread that is about to be announced is relayed; its run began at started. The
+// caller saves.
+func (rl *relay) begin(started time.Time) {
+	from := transcriptStart(started, rl.svc.Now())
+	rl.b.TranscriptOffset, rl.b.TranscriptSince = "", time.Time{}
+	if rl.b.ReportOffset == "" {
+		rl.b.ReportsSince = from
 	}
-	reports, notErr := m.relayReports(ctx, t)
-	for _, file := range reports {
+	if rl.svc.answerMode() != AnswersOff {
+		rl.b.TranscriptSince = from
+	}
+}
+
+// run relays what is new, and returns the files that change when there is more.
+func (rl *relay) run(ctx context.Context) (watch []string, err error) {
+	watch, err = rl.transcript(ctx)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = nil // its transcript cannot be read, but it may report
+	}
+	more, reportErr := rl.reports(ctx)
+	for _, file := range more {
 		if !slices.Contains(watch, file) {
 			watch = append(watch, file)
 		}
 	}
-	return watch, errors.Join(err, notErr)
+	return watch, errors.Join(err, reportErr)
 }
 
-// hear has posted what the agent said.
-func (m *Manager) relayTranscript(ctx context.Context, t *thread) (watch []string, err error) {
-	q, ok := call(ctx, t, func(context.Context) *sessions.TranscriptRequest { return t.transcriptRequest() })
+// transcript posts what the agent said.
+func (rl *relay) transcript(ctx context.Context) (watch []string, err error) {
+	q, ok := call(ctx, rl.actor, func(context.Context) *sessions.TranscriptRequest { return rl.transcriptRequest() })
 	switch {
 	case !ok:
 		return nil, ctx.Err()
 	case q == nil:
 		return nil, nil
 	}
-	if n := m.outbox.LenOfSession(t.sessionID); n >= maxUnposted {
+	if n := rl.svc.outbox.LenOfSession(rl.sessionID); n >= maxUnposted {
 		return nil, fmt.Errorf("%d messages of the session wait to be posted; what else it says is read when they are", n)
 	}
-	told, err := m.o.Agent.ReadTranscript(ctx, *q)
+	batch, err := rl.svc.Agent.ReadTranscript(ctx, *q)
 	if err != nil {
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, sessions.ErrNotRecorded) {
-			t.do(func(context.Context) { t.onTurn(sessions.Turn{}, false) })
+			rl.do(func(context.Context) { rl.turn.onTurn(sessions.Turn{}, false) })
 		}
 		return nil, err
 	}
-	err, ok = call(ctx, t, func(context.Context) error { return t.relayBatch(q.Offset, told) })
+	err, ok = call(ctx, rl.actor, func(context.Context) error { return rl.applyTranscript(q.Offset, batch) })
 	if !ok {
 		return nil, ctx.Err()
 	}
-	return told.WatchFiles, err
+	return batch.WatchFiles, err
 }
 
-// transcriptRequest is what to ask the agent; nil: nothing.
-func (t *thread) transcriptRequest() *sessions.TranscriptRequest {
-	if t.unbound || t.b.Root == "" {
+// transcriptRequest is what of the transcript to read; nil: nothing.
+func (rl *relay) transcriptRequest() *sessions.TranscriptRequest {
+	if rl.unbound || rl.b.Root == "" {
 		return nil
 	}
-	if t.m.answerMode() == AnswersOff {
-		t.onTurn(sessions.Turn{}, false)
-		if t.b.TranscriptOffset != "" || !t.b.TranscriptSince.IsZero() {
-			t.b.TranscriptOffset, t.b.TranscriptSince = "", time.Time{} // when it is on again, nothing old is posted
-			t.saveBestEffort()
+	if rl.svc.answerMode() == AnswersOff {
+		rl.turn.onTurn(sessions.Turn{}, false)
+		if rl.b.TranscriptOffset != "" || !rl.b.TranscriptSince.IsZero() {
+			rl.b.TranscriptOffset, rl.b.TranscriptSince = "", time.Time{} // when it is on again, nothing old is posted
+			rl.saveBestEffort()
 		}
 		return nil
 	}
-	if t.b.TranscriptOffset == "" && t.b.TranscriptSince.IsZero() {
-		t.b.TranscriptSince = t.m.o.Now()
-		t.saveBestEffort()
+	if rl.b.TranscriptOffset == "" && rl.b.TranscriptSince.IsZero() {
+		rl.b.TranscriptSince = rl.svc.Now()
+		rl.saveBestEffort()
 	}
-	return &sessions.TranscriptRequest{Ref: t.ref, ID: t.sessionID, Offset: t.b.TranscriptOffset, Since: t.b.TranscriptSince}
+	return &sessions.TranscriptRequest{Ref: rl.ref, ID: rl.sessionID, Offset: rl.b.TranscriptOffset, Since: rl.b.TranscriptSince}
 }
 
-// relayBatch puts what the agent said since an offset into the outbox, and then stores how far that is. After a crash in between the
-// same texts come again: they are looked for before they are posted.
-func (t *thread) relayBatch(since sessions.Offset, told sessions.TranscriptBatch) error {
-	if t.unbound || t.b.Root == "" || t.b.TranscriptOffset != since {
+// applyTranscript queues what the agent said since an offset, and then stores the new offset. After a crash in between the same
+// texts come again: they are looked for before they are posted.
+func (rl *relay) applyTranscript(since sessions.Offset, batch sessions.TranscriptBatch) error {
+	if rl.unbound || rl.b.Root == "" || rl.b.TranscriptOffset != since {
 		return nil
 	}
-	t.onTurn(told.Turn, told.Next != since)
-	for _, said := range told.Messages {
-		if err := t.postAnswer(said); err != nil {
-			t.transcriptSynced = false
-			return fmt.Errorf("keep what the agent said: %w", err)
+	rl.turn.onTurn(batch.Turn, batch.Next != since)
+	for _, said := range batch.Messages {
+		if err := rl.postAnswer(said); err != nil {
+			rl.transcriptSynced = false
+			return fmt.Errorf("queue what the agent said: %w", err)
 		}
 	}
-	if told.Next == since {
-		t.transcriptSynced = true
+	if batch.Next == since {
+		rl.transcriptSynced = true
 		return nil
 	}
-	t.b.TranscriptOffset = told.Next
-	err := t.save()
-	if t.transcriptSynced = err == nil; !t.transcriptSynced {
-		t.b.TranscriptOffset = since
-		return fmt.Errorf("store how far the agent was listened to: %w", err)
+	rl.b.TranscriptOffset = batch.Next
+	err := rl.save()
+	if rl.transcriptSynced = err == nil; !rl.transcriptSynced {
+		rl.b.TranscriptOffset = since
+		return fmt.Errorf("store how far the transcript was read: %w", err)
 	}
 	return nil
 }
 
-// postAnswer puts one text into the outbox, as one or more messages.
-func (t *thread) postAnswer(said sessions.AgentMessage) error {
-	if !said.Final && t.m.answerMode() != AnswersAll {
+// postAnswer queues one text, as one or more messages.
+func (rl *relay) postAnswer(said sessions.AgentMessage) error {
+	if !said.Final && rl.svc.answerMode() != AnswersAll {
 		return nil
 	}
 	sum := sha256.Sum256([]byte(said.Key))
-	nonce := t.sessionID + "." + hex.EncodeToString(sum[:12]) + "."
-	r := t.m.renderAnswer(t.ref, said)
+	nonce := rl.sessionID + "." + hex.EncodeToString(sum[:12]) + "."
+	r := rl.svc.renderAnswer(rl.ref, said)
 	for i, text := range r.Texts {
-		l := &outbox.Message{Post: t.newPost(text, nonce+strconv.Itoa(i)), Since: said.At, MaybePosted: !t.transcriptSynced}
-		if err := t.m.outbox.Put(l); err != nil {
+		msg := &outbox.Message{Post: rl.newPost(text, nonce+strconv.Itoa(i)), Since: said.At, MaybePosted: !rl.transcriptSynced}
+		if err := rl.svc.outbox.Put(msg); err != nil {
 			return err
 		}
 	}
 	if r.FullText == nil {
 		return nil
 	}
-	l := &outbox.Message{Post: t.newPost(r.FullText.Text, nonce+"whole"), Since: said.At, MaybePosted: !t.transcriptSynced}
-	if err := t.m.outbox.AttachText(l, outbox.TextFile{Name: r.FullText.Name, Content: r.FullText.Content, Fallback: r.FullText.Fallback}, t.m.o.Settings().MaxFile); err != nil {
+	msg := &outbox.Message{Post: rl.newPost(r.FullText.Text, nonce+"whole"), Since: said.At, MaybePosted: !rl.transcriptSynced}
+	if err := rl.svc.outbox.AttachText(msg, outbox.TextFile{Name: r.FullText.Name, Content: r.FullText.Content, Fallback: r.FullText.Fallback}, rl.svc.Settings().MaxFile); err != nil {
 		return err
 	}
-	return t.m.outbox.Put(l)
-}
-
-func (m *Manager) renderAnswer(ref sessions.Ref, said sessions.AgentMessage) Rendering {
-	if m.o.RenderAnswer == nil {
-		return Rendering{Texts: []string{chat.Escape(said.Text)}}
-	}
-	return m.o.RenderAnswer(ref, said)
+	return rl.svc.outbox.Put(msg)
 }

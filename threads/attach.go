@@ -17,12 +17,12 @@ type Folders interface {
 }
 
 // downloadAttachments downloads the files of a reply into the session's folder.
-func (t *thread) downloadAttachments(ctx context.Context, a attempt, c chat.Content) (text, missing string, err error) {
-	dir, err := t.m.o.Folders.Folder(ctx, sessions.FolderRequest{Ref: t.ref, ID: t.sessionID})
+func (rs *replies) downloadAttachments(ctx context.Context, a attempt, c chat.Content) (text, missing string, err error) {
+	dir, err := rs.svc.Folders.Folder(ctx, sessions.FolderRequest{Ref: rs.ref, ID: rs.sessionID})
 	if err != nil {
 		return "", "", err
 	}
-	return t.m.downloader.Download(ctx, attachments.Reply{Ref: t.ref, Folder: dir, TS: a.reply.TS, Text: c.Text, Files: c.Files}, a.it.download)
+	return rs.svc.downloader.Download(ctx, attachments.Reply{Ref: rs.ref, Folder: dir, TS: a.reply.TS, Text: c.Text, Files: c.Files}, a.it.download)
 }
 
 // maxNamedParts is how many parts of a message are named to the thread.

@@ -46,7 +46,7 @@ func loadChannelMoves(path string) *channelMoves {
 	return m
 }
 
-// now is the id that a channel has now.
+// current is the id that a channel has now.
 func (m *channelMoves) current(channel string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,72 +82,69 @@ func (m *channelMoves) add(from, to, ts string) (bool, error) {
 }
 
 // CurrentChannel is the id that a channel has now.
-func (m *Manager) CurrentChannel(id string) string { return m.channelMoves.current(id) }
+func (m *Manager) CurrentChannel(id string) string { return m.index.moves.current(id) }
 
 // ChannelMoved says that a channel has another id now: its threads, and what is still to be posted in them, go with it. ts is
 // of Slack's event. It may be said again, and also late.
-func (m *Manager) ChannelMoved(from, to, ts string) {
-	news, err := m.channelMoves.add(from, to, ts)
+func (m *Manager) ChannelMoved(from, to, ts string) { m.relocator.move(from, to, ts) }
+
+// relocator keeps threads together with their channels, which Slack may give other ids.
+type relocator struct {
+	*services
+	index *threadIndex
+
+	mu         sync.Mutex           // guards the field that follows
+	searchedAt map[string]time.Time // channels that Slack did not know, and when they were looked for
+}
+
+func (l *relocator) move(from, to, ts string) {
+	news, err := l.index.moves.add(from, to, ts)
 	if err != nil {
-		m.o.Log.Error("could not store that a channel has another id", "from", from, "to", to, "err", err)
+		l.Log.Error("could not store that a channel has another id", "from", from, "to", to, "err", err)
 	}
 	if !news {
 		return
 	}
-	for _, t := range m.threads() {
+	for _, t := range l.index.all() {
 		if t.threadID().Channel != from {
 			continue
 		}
-		m.relocate(t, to)
+		l.index.move(t, to)
 		t.do(func(ctx context.Context) {
 			t.b.Channel = to
-			m.relocate(t, to) // again: it may have been bound meanwhile
+			l.index.move(t, to) // again: it may have been bound meanwhile
 			t.saveBestEffort()
-			m.receipts.markDirty(t)
+			t.signals.receiptsDue()
 			t.requireRead(ctx)
 		})
 	}
-	m.outbox.Wake()
+	l.outbox.Wake()
 }
 
-// relocate changes under which channel a thread is found.
-func (m *Manager) relocate(t *thread, channel string) {
-	from := t.threadID()
-	to := chat.ThreadID{Channel: channel, Root: from.Root}
-	t.setThreadID(to)
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if from.Root != "" && m.byID[t.sessionID] == t {
-		delete(m.byThread, from)
-		m.byThread[to] = t
-	}
-}
-
-// findMovedThread finds the thread that a reply belongs to whose channel is not known: a channel has another id, and the event that
-// says so did not come. The root's ts stays, and it is our announcement.
-func (m *Manager) findMovedThread(ctx context.Context, r chat.Reply) *thread {
-	for _, t := range m.threads() {
+// find finds the thread of a reply whose channel is not known: perhaps the channel has another id, and the event that says so did not
+// come. The root's ts stays the same, and the root is our announcement.
+func (l *relocator) find(ctx context.Context, r chat.Reply) *thread {
+	for _, t := range l.index.all() {
 		at := t.threadID()
 		if at.Root != r.Root || at.Channel == r.Channel || at.Root == "" {
 			continue
 		}
-		if m.hasAnnouncement(ctx, t, r.Channel) {
-			m.ChannelMoved(at.Channel, r.Channel, r.TS)
+		if b, ok := t.snapshot(ctx); ok && l.hasAnnouncement(ctx, b, r.Channel) {
+			l.move(at.Channel, r.Channel, r.TS)
 			return t
 		}
 	}
 	return nil
 }
 
-// hasAnnouncement reports whether a channel has the thread's announcement.
-func (m *Manager) hasAnnouncement(ctx context.Context, t *thread, channel string) bool {
-	b, ok := t.snapshot(ctx)
-	if !ok || b.Announcement.Nonce == "" {
+// hasAnnouncement reports whether a channel has the announcement of a binding.
+func (l *relocator) hasAnnouncement(ctx context.Context, b Binding, channel string) bool {
+	if b.Announcement.Nonce == "" {
 		return false
 	}
-	ts, err := m.o.History.FindPost(ctx, channel, b.Root, b.Announcement.Nonce, time.Time{})
+	ts, err := l.History.FindPost(ctx, channel, b.Root, b.Announcement.Nonce, time.Time{})
 	if err != nil && !errors.Is(err, chat.ErrThreadGone) {
-		m.o.Log.Warn("could not look whether a thread has moved", "ref", t.ref, "channel", channel, "err", err)
+		l.Log.Warn("could not look whether a thread has moved", "ref", b.Ref, "channel", channel, "err", err)
 	}
 	return err == nil && ts != "" && ts == b.Root
 }
@@ -159,38 +156,38 @@ const (
 )
 
 // findChannel looks for a thread in the channels that the bot is in, when Slack does not know its channel any more.
-func (r *threadReader) findChannel(ctx context.Context, t *thread, channel string) {
-	if r.m.o.Channels == nil || !r.shouldSearch(channel) {
+func (l *relocator) findChannel(ctx context.Context, b Binding, pace func(context.Context) error) {
+	if l.Channels == nil || !l.shouldSearch(b.Channel) {
 		return
 	}
-	joined, err := r.m.o.Channels.Joined(ctx)
+	joined, err := l.Channels.Joined(ctx)
 	if err != nil {
-		r.m.o.Log.Warn("could not list the channels of the bot", "err", err)
+		l.Log.Warn("could not list the channels of the bot", "err", err)
 		return
 	}
-	if slices.Contains(joined, channel) { // it is there, and something else is wrong with it
+	if slices.Contains(joined, b.Channel) { // it is there, and something else is wrong with it
 		return
 	}
 	for _, c := range joined[:min(len(joined), maxSearchedChannels)] {
-		if r.limit.Wait(ctx) != nil {
+		if pace(ctx) != nil {
 			return
 		}
-		if r.m.hasAnnouncement(ctx, t, c) {
-			r.m.ChannelMoved(channel, c, chat.TimeTS(r.m.now()))
+		if l.hasAnnouncement(ctx, b, c) {
+			l.move(b.Channel, c, chat.TimeTS(l.now()))
 			return
 		}
 	}
 }
 
 // shouldSearch reports whether a channel was not looked for just now.
-func (r *threadReader) shouldSearch(channel string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (l *relocator) shouldSearch(channel string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	now := time.Now()
-	maps.DeleteFunc(r.searchedAt, func(_ string, at time.Time) bool { return now.Sub(at) >= searchEvery })
-	if _, sought := r.searchedAt[channel]; sought {
+	maps.DeleteFunc(l.searchedAt, func(_ string, at time.Time) bool { return now.Sub(at) >= searchEvery })
+	if _, searched := l.searchedAt[channel]; searched {
 		return false
 	}
-	r.searchedAt[channel] = now
+	l.searchedAt[channel] = now
 	return true
 }

@@ -18,107 +18,74 @@ const maxTraces = 128
 
 // advanceCursor moves the cursor over what was read and is not waiting any more, and forgets what lies behind it. now is when the
 // read began, by Slack's clock; zero: not known, so that nothing is sure to have been read.
-func (t *thread) advanceCursor(replies []chat.Reply, now time.Time) {
+func (rs *replies) advanceCursor(replies []chat.Reply, now time.Time) {
 	if now.IsZero() {
 		return
 	}
-	all := t.tsAfterCursor(replies)
+	all := rs.tsAfterCursor(replies)
 	for _, lag := range cursorLags {
-		cursor, limit := t.b.Cursor, chat.TimeTS(now.Add(-lag))
+		cursor, limit := rs.b.Cursor, chat.TimeTS(now.Add(-lag))
 		for _, ts := range all {
-			if chat.CompareTS(ts, limit) > 0 || t.blocksCursor(ts) {
+			if chat.CompareTS(ts, limit) > 0 || rs.entries.blocksCursor(ts) {
 				break
 			}
 			cursor = maxTS(cursor, ts)
 		}
-		t.moveCursor(cursor)
-		if len(t.b.Traces) < maxTraces {
+		rs.entries.moveCursor(cursor)
+		if len(rs.b.Traces) < maxTraces {
 			break
 		}
 	}
-	t.readAtTraces = len(t.b.Traces) + maxTraces/2
+	rs.entries.readAtTraces = len(rs.b.Traces) + maxTraces/2
 }
 
 // after lists what was read, and what is known beside that, oldest first.
-func (t *thread) tsAfterCursor(replies []chat.Reply) []string {
+func (rs *replies) tsAfterCursor(replies []chat.Reply) []string {
 	var all []string
 	for _, r := range replies {
 		all = append(all, r.TS)
 	}
-	for _, it := range t.queue.items {
+	for _, it := range rs.queue.items {
 		all = append(all, it.reply.TS)
 	}
-	for ts := range t.b.Replies {
+	for ts := range rs.b.Replies {
 		all = append(all, ts)
 	}
-	for ts := range t.b.Traces {
+	for ts := range rs.b.Traces {
 		all = append(all, ts)
 	}
-	all = slices.DeleteFunc(all, func(ts string) bool { return chat.CompareTS(ts, t.b.Cursor) <= 0 })
+	all = slices.DeleteFunc(all, func(ts string) bool { return chat.CompareTS(ts, rs.b.Cursor) <= 0 })
 	slices.SortFunc(all, chat.CompareTS)
 	return slices.Compact(all)
 }
 
-// blocksCursor reports whether the cursor has to stay before a reply: only Slack has it. What is put to the operator, or is typed
-// by his choice, has all that is needed in the binding.
-func (t *thread) blocksCursor(ts string) bool {
-	if _, done := t.b.Traces[ts]; done {
-		return false
-	}
-	e := t.b.Replies[ts]
-	switch e.State {
-	case StateSettled, StateDoubt, StateOffered, StateApproved:
-		return false
-	}
-	return !e.Approved
-}
-
-func (t *thread) moveCursor(cursor string) {
-	if cursor == t.b.Cursor {
-		return
-	}
-	t.b.Cursor = cursor
-	for ts := range t.b.Traces {
-		if chat.CompareTS(ts, cursor) <= 0 {
-			delete(t.b.Traces, ts)
-		}
-	}
-	for token, q := range t.b.ResendPrompts {
-		if q.Choice != "" && chat.CompareTS(chat.TimeTS(q.At), cursor) <= 0 {
-			delete(t.b.ResendPrompts, token)
-		}
-	}
-	t.trim()
-	t.saveBestEffort()
-}
-
 // withdrawMissing withdraws what waits and is not in the thread any more. What lies before from was not read.
-func (t *thread) withdrawMissing(ctx context.Context, from string, there map[string]bool, newest string) {
+func (rs *replies) withdrawMissing(ctx context.Context, from string, there map[string]bool, newest string) {
 	gone := func(ts string) bool {
 		return !there[ts] && chat.CompareTS(ts, from) > 0 && chat.CompareTS(ts, newest) < 0
 	}
-	for _, it := range slices.Clone(t.queue.items) {
+	for _, it := range slices.Clone(rs.queue.items) {
 		if gone(it.reply.TS) {
-			t.settleDeleted(ctx, it)
+			rs.settleDeleted(ctx, it)
 		}
 	}
-	for _, ts := range append(t.inState(StateHeld), t.inState("")...) { // of an earlier run
+	for _, ts := range append(rs.entries.inState(StateHeld), rs.entries.inState("")...) { // of an earlier run
 		if gone(ts) {
-			t.settle(ts, OutcomeWithdrawn, "")
+			rs.entries.settle(ts, OutcomeWithdrawn, "")
 		}
 	}
 }
 
 // requeueChosen has a reply typed that somebody chose; it is read from Slack when it is due.
-func (t *thread) requeueChosen(ts string) {
-	t.queue.put(&item{reply: t.lazyReply(ts), arrivedAt: time.Now(), approved: true, raw: t.b.Replies[ts].Raw, logged: true})
+func (rs *replies) requeueChosen(ts string) {
+	rs.queue.put(&item{reply: rs.entries.lazyReply(ts), arrivedAt: time.Now(), approved: true, raw: rs.b.Replies[ts].Raw, logged: true})
 }
 
 // requeueApproved has typed what somebody chose in an earlier run: the cursor may have gone past it.
-func (t *thread) requeueApproved() {
-	for ts, e := range t.b.Replies {
+func (rs *replies) requeueApproved() {
+	for ts, e := range rs.b.Replies {
 		if e.State == StateApproved || e.State == StateHeld && e.Approved {
-			t.requeueChosen(ts)
+			rs.requeueChosen(ts)
 		}
 	}
 }

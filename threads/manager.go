@@ -5,10 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -101,39 +99,45 @@ const (
 	ReasonSuspended    = "config-invalid" // the list cannot be read, and the last valid one did not have who wrote it
 )
 
-// stopGrace is how long replies that are on their way may take to settle when the manager is told to stop. What is not
-// settled by then is found, stored as in flight, by the next start.
-const stopGrace = 500 * time.Millisecond
-
-// Manager owns all threads. [Manager.Restart] must run for anything to happen.
+// Manager owns all threads. [Manager.Run] must run for anything to happen.
 type Manager struct {
-	o            Options
-	storage      *storage
-	store        bindings
-	outbox       *outbox.Outbox
-	downloader   *attachments.Downloader
-	channelMoves *channelMoves
-	receipts     *receipts
-	reader       *threadReader
-	statusLoop   *statusLoop
-
-	watchCtx    context.Context // of those who only wait for something to happen; ends with Run's context
-	cancelWatch context.CancelFunc
-	workCtx     context.Context // outlives Run's context by the grace
-	cancelWork  context.CancelFunc
-	idle        chan struct{} // closed when the last goroutine ended after closing
-	unreadable  []*sessions.UnreadableError
-
-	mu                    sync.Mutex // guards the fields that follow; taken after a thread's, never before
-	closing               bool
-	otherConnectionsUntil time.Time // until when events may go to another connection
-	running               int       // goroutines that Run waits for
-	byID                  map[string]*thread
-	byThread              map[chat.ThreadID]*thread
+	*services
+	*loops
+	storage    *storage
+	announcer  *announcer
+	relocator  *relocator
+	unreadable []*sessions.UnreadableError
 }
 
 // New makes a manager and reads the bindings. It starts nothing.
 func New(o Options) (*Manager, error) {
+	o.setDefaults()
+	disk := newStorage(o.Log)
+	moves := loadChannelMoves(filepath.Join(o.Root, "channels.json"))
+	if moves.loadErr != nil {
+		o.Log.Error("the file of channels that have another id cannot be read, so their threads are not found", "err", moves.loadErr)
+	}
+	sv := &services{Options: o, goroutines: newGoroutines(), store: bindings{filepath.Join(o.Root, "threads"), disk}, connections: &connections{},
+		downloader: &attachments.Downloader{Fetcher: o.Fetcher, MaxSize: func() int64 { return o.Settings().MaxFile }, Now: o.Now, Log: o.Log}}
+	l := &loops{index: newThreadIndex(moves)}
+	m := &Manager{services: sv, loops: l, storage: disk}
+	m.relocator = &relocator{services: sv, index: l.index, searchedAt: map[string]time.Time{}}
+	l.receipts, l.status, l.reader = newReceipts(sv), newStatusLoop(sv), newThreadReader(sv, m.relocator)
+	m.announcer = &announcer{services: sv, loops: l, chat: outbox.PlainFallback{Chat: sv.chat(), Log: o.Log}}
+	if err := m.loadBindings(); err != nil {
+		return nil, err
+	}
+	var err error
+	sv.outbox, err = outbox.New(outbox.Options{Dir: filepath.Join(o.Root, "outbox"), Chat: sv.chat(), Uploader: o.FileUploader, Disk: disk,
+		Observer: postObserver{o.Sink, l.index}, CurrentChannel: moves.current, IsSecret: o.IsSecret, Start: sv.start, ChatTime: sv.slackTime, Now: o.Now, Log: o.Log})
+	if err != nil {
+		return nil, err
+	}
+	sv.outbox.Prune(m.mayExist)
+	return m, nil
+}
+
+func (o *Options) setDefaults() {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -144,186 +148,114 @@ func New(o Options) (*Manager, error) {
 		o.RemindAfter = defaultRemindAfter
 	}
 	if o.Log == nil {
-		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+		o.Log = slog.New(slog.DiscardHandler)
 	}
-	disk := newStorage(o.Log)
-	m := &Manager{o: o, storage: disk, store: bindings{filepath.Join(o.Root, "threads"), disk}, idle: make(chan struct{}),
-		byID: map[string]*thread{}, byThread: map[chat.ThreadID]*thread{}}
-	m.workCtx, m.cancelWork = context.WithCancel(context.Background())
-	m.watchCtx, m.cancelWatch = context.WithCancel(m.workCtx)
+}
+
+func (m *Manager) loadBindings() error {
 	all, broken, err := m.store.load()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	m.unreadable = broken
-	if m.channelMoves = loadChannelMoves(filepath.Join(o.Root, "channels.json")); m.channelMoves.loadErr != nil {
-		o.Log.Error("channels that have another id are not found under it", "err", m.channelMoves.loadErr)
-	}
 	for _, b := range broken {
-		o.Log.Error("a binding cannot be used; its thread is left alone", "err", b)
+		m.Log.Error("a binding cannot be read, so its thread is not served", "err", b)
 	}
 	for _, b := range all {
-		b.Channel = m.channelMoves.current(b.Channel)
-		m.index(newThread(m, b))
+		b.Channel = m.index.moves.current(b.Channel)
+		m.index.put(newThread(m.services, m.loops, b))
 	}
-	m.receipts, m.reader, m.statusLoop = newReceipts(m), newThreadReader(m), newStatusLoop(m)
-	m.downloader = &attachments.Downloader{Fetcher: o.Fetcher, MaxSize: func() int64 { return o.Settings().MaxFile }, Now: o.Now, Log: o.Log}
-	m.outbox, err = outbox.New(outbox.Options{Dir: filepath.Join(o.Root, "outbox"), Chat: m.chat(), Uploader: o.FileUploader, Disk: disk, Observer: postObserver{m},
-		CurrentChannel: m.channelMoves.current, IsSecret: o.IsSecret, Start: m.start, ChatTime: m.slackTime, Now: o.Now, Log: o.Log})
-	if err != nil {
-		return nil, err
-	}
-	m.outbox.Prune(m.mayExist)
-	return m, nil
+	return nil
 }
 
 // mayExist reports whether a session has a binding, or one that cannot be read.
 func (m *Manager) mayExist(id string) bool {
-	return m.threadOf(id) != nil || slices.ContainsFunc(m.unreadable, func(b *sessions.UnreadableError) bool { return b.Path == m.store.path(id) })
+	return m.index.of(id) != nil || m.unreadableBinding(id) != nil
 }
 
-// Run settles what a crash left in flight, then works until ctx ends, and returns when every goroutine has.
+// unreadableBinding is why the binding of a session cannot be read; nil: it can, or there is none.
+func (m *Manager) unreadableBinding(id string) *sessions.UnreadableError {
+	for _, broken := range m.unreadable {
+		if broken.Path == m.store.path(id) {
+			return broken
+		}
+	}
+	return nil
+}
+
+// Run takes up what an earlier run left, then works until ctx ends, and returns when every goroutine has ended.
 func (m *Manager) Run(ctx context.Context) {
-	for _, t := range m.threads() {
-		t.do(t.recoverInFlight)
-		t.do(func(context.Context) { t.watchOpenPermissions() })
-		m.receipts.markDirty(t)
+	for _, t := range m.index.all() {
+		t.do(t.recover)
 	}
 	loops, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	for _, loop := range []func(context.Context){m.receipts.run, m.reader.run, m.outbox.Run, m.statusLoop.run, m.retryStores} {
+	for _, loop := range []func(context.Context){m.receipts.run, m.reader.run, m.outbox.Run, m.loops.status.run, m.sweep, m.retryStores} {
 		wg.Go(func() { loop(loops) })
 	}
 	<-ctx.Done()
 	stop()
 	m.cancelWatch()
 	wg.Wait()
-	late := time.AfterFunc(stopGrace, m.cancelWork)
-	defer late.Stop()
-	if m.beginClose() > 0 {
-		<-m.idle
-	}
-	m.cancelWork()
+	m.goroutines.stop()
 }
 
-// close lets nothing new begin and returns how many goroutines are still at work.
-func (m *Manager) beginClose() int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.closing = true
-	return m.running
-}
+// Threads that were active within sweepActive are read every sweepEvery, so that a reply whose event never came is found.
+const (
+	sweepEvery  = 10 * time.Minute
+	sweepActive = time.Hour
+)
 
-// start runs f in a goroutine that Run waits for. It reports false, and does nothing, when the manager has come to rest
-// after closing. While others still work, it goes on: they may need it to settle.
-func (m *Manager) start(f func(ctx context.Context)) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.closing && m.running == 0 {
-		return false
-	}
-	m.running++
-	go func() {
-		defer m.done()
-		f(m.workCtx)
-	}()
-	return true
-}
-
-func (m *Manager) done() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.running--
-	if m.closing && m.running == 0 {
-		close(m.idle)
+// sweep has active threads read again and again, until ctx ends.
+func (m *Manager) sweep(ctx context.Context) {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		for _, t := range m.index.all() {
+			t.do(func(context.Context) {
+				if t.isActive(sweepActive) {
+					t.signals.readFreshDue(false)
+				}
+			})
+		}
 	}
 }
 
-// isStopping reports whether nothing new should be begun.
-func (m *Manager) isStopping() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.closing
-}
-
-// rest waits for a while. False: the manager stops.
-func (m *Manager) sleep(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-m.watchCtx.Done():
-		return false
+// retryStores stores what could not be stored, until ctx ends.
+func (m *Manager) retryStores(ctx context.Context) {
+	tick := time.NewTicker(storeRetry)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-m.storage.wakeup:
+		}
+		for m.storage.problem() != "" {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			m.outbox.RetryWrites()
+			for _, t := range m.index.all() {
+				if m.storage.IsBehind(m.store.path(t.sessionID)) {
+					t.call(ctx, func(context.Context) { t.saveBestEffort() })
+				}
+			}
+		}
 	}
-}
-
-func (m *Manager) index(t *thread) {
-	at := t.threadID() // before m.mu: a thread's lock comes first
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.byID[t.sessionID] = t
-	if at.Root != "" {
-		m.byThread[at] = t
-	}
-}
-
-func (m *Manager) unindex(t *thread) {
-	at := t.threadID()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.byID, t.sessionID)
-	delete(m.byThread, at)
-}
-
-// unindexRoot forgets where a thread was, and keeps the session.
-func (m *Manager) unindexRoot(t *thread) {
-	at := t.setThreadID(chat.ThreadID{Channel: t.b.Channel})
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.byThread, at)
-}
-
-func (m *Manager) threads() []*thread {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	all := make([]*thread, 0, len(m.byID))
-	for _, t := range m.byID {
-		all = append(all, t)
-	}
-	return all
-}
-
-func (m *Manager) threadAt(channel, root string) *thread {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.byThread[chat.ThreadID{Channel: m.channelMoves.current(channel), Root: root}]
-}
-
-func (m *Manager) threadOf(id string) *thread {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.byID[id]
-}
-
-// now is the time by Slack's clock, as far as it is known.
-func (m *Manager) now() time.Time {
-	if now, known := m.o.Clock.Now(); known {
-		return now
-	}
-	return m.o.Now()
-}
-
-// slackTime is now where it is known, and zero where it is not: then the past of a thread is looked through from its begin.
-func (m *Manager) slackTime() time.Time {
-	now, _ := m.o.Clock.Now()
-	return now
 }
 
 // HandleReply takes a live reply. It never blocks.
 func (m *Manager) HandleReply(r chat.Reply) {
-	if t := m.threadAt(r.Channel, r.Root); t != nil {
-		t.do(func(ctx context.Context) { t.onReply(ctx, r, !r.Redelivered) })
+	if t := m.index.at(r.Channel, r.Root); t != nil {
+		t.do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
 		return
 	}
 	m.start(func(ctx context.Context) { m.handleUnboundReply(ctx, r) })
@@ -332,28 +264,28 @@ func (m *Manager) HandleReply(r chat.Reply) {
 // handleUnboundReply handles a reply in a thread that is bound to nothing: a crash between the announcement's post and its binding
 // may have left it so. That one root is looked at, and bound if it is ours.
 func (m *Manager) handleUnboundReply(ctx context.Context, r chat.Reply) {
-	for _, t := range m.threads() {
+	for _, t := range m.index.all() {
 		a, ok := t.pendingAnnouncement(ctx, r.Channel)
 		if !ok {
 			continue
 		}
-		ts, err := m.o.History.FindPost(ctx, r.Channel, r.Root, a.Nonce, a.Since)
+		ts, err := m.History.FindPost(ctx, r.Channel, r.Root, a.Nonce, a.Since)
 		if err != nil {
-			m.o.Log.Warn("could not look whether a thread is ours", "channel", r.Channel, "root", r.Root, "err", err)
+			m.Log.Warn("could not look whether a thread is ours", "channel", r.Channel, "root", r.Root, "err", err)
 			continue
 		}
 		if ts == r.Root {
 			t.call(ctx, func(ctx context.Context) { t.bindRoot(ctx, ts, "") })
-			t.do(func(ctx context.Context) { t.onReply(ctx, r, !r.Redelivered) })
+			t.do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
 			return
 		}
 	}
-	if t := m.threadAt(r.Channel, r.Root); t != nil { // bound by the announcer in the meantime
-		t.do(func(ctx context.Context) { t.onReply(ctx, r, !r.Redelivered) })
+	if t := m.index.at(r.Channel, r.Root); t != nil { // bound by the announcer in the meantime
+		t.do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
 		return
 	}
-	if t := m.findMovedThread(ctx, r); t != nil {
-		t.do(func(ctx context.Context) { t.onReply(ctx, r, !r.Redelivered) })
+	if t := m.relocator.find(ctx, r); t != nil {
+		t.do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
 		return
 	}
 	m.emitDropped(ctx, "", "", r, ReasonUnmapped)
@@ -361,59 +293,43 @@ func (m *Manager) handleUnboundReply(ctx context.Context, r chat.Reply) {
 
 // ReplyEdited takes a reply whose text was changed by its author.
 func (m *Manager) ReplyEdited(r chat.Reply) {
-	if t := m.threadAt(r.Channel, r.Root); t != nil {
-		t.do(func(ctx context.Context) { t.onEdited(ctx, r) })
+	if t := m.index.at(r.Channel, r.Root); t != nil {
+		t.do(func(ctx context.Context) { t.replies.onEdited(ctx, r) })
 	}
 }
 
 // ReplyDeleted takes the deletion of a reply.
 func (m *Manager) ReplyDeleted(channel, root, ts string) {
-	if t := m.threadAt(channel, root); t != nil {
-		t.do(func(ctx context.Context) { t.onDeleted(ctx, ts) })
+	if t := m.index.at(channel, root); t != nil {
+		t.do(func(ctx context.Context) { t.replies.onDeleted(ctx, ts) })
 	}
 }
 
 // ThreadDeleted takes the deletion of an announcement: its thread is unbound, and the next announcement is a new one.
 func (m *Manager) ThreadDeleted(channel, root string) {
-	if t := m.threadAt(channel, root); t != nil {
+	if t := m.index.at(channel, root); t != nil {
 		t.do(t.dismiss)
 	}
 }
 
-// otherConnectionsFor is how long after a connection began Slack may still send events to another one that it counted then: one that we
-// lost and that Slack has not given up yet, or another bot's.
-const otherConnectionsFor = 2 * time.Minute
-
 // Connected says that events flow (again): each thread is read before a live reply of it is typed. Unless the connection is the
 // only one, a live reply may also be the first that is heard of several: for a while its thread is read first each time.
 func (m *Manager) Connected(alone bool) {
-	m.mu.Lock()
-	m.otherConnectionsUntil = time.Time{}
-	if !alone {
-		m.otherConnectionsUntil = time.Now().Add(otherConnectionsFor)
-	}
-	m.mu.Unlock()
-	m.statusLoop.onConnected()
+	m.connections.opened(alone)
+	m.loops.status.onConnected()
 	m.CatchUpAll()
-}
-
-// mayMissEvents reports that an event of an earlier reply may have gone to another connection.
-func (m *Manager) mayMissEvents() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return time.Now().Before(m.otherConnectionsUntil)
 }
 
 // CatchUpAll has every bound thread read: something may have been missed.
 func (m *Manager) CatchUpAll() {
-	for _, t := range m.threads() {
+	for _, t := range m.index.all() {
 		t.do(t.requireRead)
 	}
 }
 
 // CatchUp has one thread read.
 func (m *Manager) CatchUp(channel, root string) {
-	if t := m.threadAt(channel, root); t != nil {
+	if t := m.index.at(channel, root); t != nil {
 		t.do(t.requireRead)
 	}
 }
@@ -422,7 +338,11 @@ func (m *Manager) CatchUp(channel, root string) {
 func (m *Manager) ChannelOpened(channel string) {
 	m.receipts.retryChannel(channel)
 	m.outbox.RetryChannel(channel)
-	m.statusLoop.retryChannel(channel)
+	for _, t := range m.index.all() {
+		if t.threadID().Channel == channel {
+			t.do(t.retryStatus)
+		}
+	}
 }
 
 // PendingPosts is how many messages wait to be posted in a channel.
@@ -442,15 +362,7 @@ type Status struct {
 
 // Status counts.
 func (m *Manager) Status() Status {
-	m.mu.Lock()
-	bound := len(m.byThread)
-	m.mu.Unlock()
-	return Status{Bound: bound, Unread: m.reader.pendingCount(), Unposted: m.outbox.Len(), Unstored: m.storage.problem()}
-}
-
-func (m *Manager) emitDropped(ctx context.Context, id string, ref sessions.Ref, r chat.Reply, reason string) {
-	m.o.Sink.Emit(ctx, sessions.Event{Name: EventDropped, Level: slog.LevelInfo, ID: id, Ref: ref, Fields: map[string]any{
-		"reason": reason, "channel": r.Channel, "thread": r.Root, "ts": r.TS, "user": r.Actor.User}})
+	return Status{Bound: m.index.boundCount(), Unread: m.reader.pendingCount(), Unposted: m.outbox.Len(), Unstored: m.storage.problem()}
 }
 
 // ResendChoice is a click on a button of a question.
@@ -467,18 +379,18 @@ var ErrDenied = errors.New("not allowed")
 // Resend settles a question, once. The answer is for the one who clicked, and true also for a second click and for one
 // after a restart.
 func (m *Manager) Resend(ctx context.Context, d ResendChoice) (string, error) {
-	switch verdict, _ := m.o.Policy().Authorize(d.Actor); verdict {
+	switch verdict, _ := m.Policy().Authorize(d.Actor); verdict {
 	case authz.Denied, authz.SuspendedUnlisted:
 		return "", ErrDenied
 	case authz.Suspended:
 		return suspendedText, nil
 	}
 	id, _, _ := cutToken(d.Token)
-	t := m.threadOf(id)
+	t := m.index.of(id)
 	if t == nil {
 		return "This session is gone, and the question with it.", nil
 	}
-	answer, ok := call(ctx, t, func(ctx context.Context) string { return t.resend(ctx, d) })
+	answer, ok := call(ctx, t.actor, func(ctx context.Context) string { return t.resend(ctx, d) })
 	if !ok {
 		return "", fmt.Errorf("decide: %w", ctx.Err())
 	}

@@ -224,7 +224,7 @@ func (d *replyModel) delete() {
 	d.slack.remove(ts)
 	d.deleted = append(d.deleted, ts)
 	if d.rand.IntN(2) == 0 { // else its event never comes
-		d.m.ReplyDeleted(channel, d.m.threadOf(sid).threadID().Root, ts)
+		d.m.ReplyDeleted(channel, d.m.index.of(sid).threadID().Root, ts)
 		d.recordHeard(func() { d.gone[d.written[ts]] = true })
 	}
 }

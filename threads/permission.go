@@ -23,121 +23,123 @@ const (
 	EventPermissionEnded     = permission.EventEnded
 )
 
-// addPermissions remembers what the agent asks, and returns the new names. The caller saves it, with the place up to which the
+// dialogStatus shows whether a dialog of the agent waits for an answer.
+type dialogStatus interface{ setDialogOpen(open bool) }
+
+// permissions drives the permission requests of one thread: package permission says what becomes of each.
+type permissions struct {
+	*threadState
+	waiting *waitNotice
+	dialog  dialogStatus
+}
+
+// add remembers what the agent asks, and returns the new names. The caller saves it, with the place up to which the
 // reports were read.
-func (t *thread) addPermissions(reports sessions.ReportBatch) (fresh []string) {
+func (ps *permissions) add(reports sessions.ReportBatch) (fresh []string) {
 	for _, a := range reports.PermissionRequests {
-		if t.b.PermissionRequests.Find(a.Token) != "" {
+		if ps.b.PermissionRequests.Find(a.Token) != "" {
 			continue
 		}
-		name := token(t.sessionID)
-		text, whole := t.m.permissionText(t.ref, a)
-		t.b.PermissionRequests[name] = permission.FromAsk(a, text, whole)
+		name := token(ps.sessionID)
+		text, whole := ps.svc.permissionText(ps.ref, a)
+		ps.b.PermissionRequests[name] = permission.FromAsk(a, text, whole)
 		fresh = append(fresh, name)
 	}
 	return fresh
 }
 
-func (m *Manager) permissionText(ref sessions.Ref, a sessions.PermissionRequest) (text string, whole bool) {
-	if m.o.PermissionText == nil {
-		return "The agent asks: " + chat.Escape(a.Tool+" "+a.Command+a.File), true
-	}
-	return m.o.PermissionText(ref, a)
-}
-
 // permissionRetry is the pause before an agent that cannot be reached is tried again.
 const permissionRetry = 5 * time.Second
 
-// watchPermission waits beside the thread for the end of a request. earlier says that an earlier run may have posted it.
-func (t *thread) watchPermission(name string, earlier bool) {
-	r := t.b.PermissionRequests[name]
-	q := sessions.WaitResolvedRequest{Ref: t.ref, ID: t.sessionID, Token: r.Token, DialogExcerpt: r.DialogExcerpt, OnOpen: func() {
-		t.do(func(ctx context.Context) {
-			t.applyPermission(ctx, name, permission.Event{Kind: permission.Opened}, earlier)
+// watch waits beside the thread for the end of a request. earlier says that an earlier run may have posted it.
+func (ps *permissions) watch(name string, earlier bool) {
+	r := ps.b.PermissionRequests[name]
+	q := sessions.WaitResolvedRequest{Ref: ps.ref, ID: ps.sessionID, Token: r.Token, DialogExcerpt: r.DialogExcerpt, OnOpen: func() {
+		ps.do(func(ctx context.Context) {
+			ps.apply(ctx, name, permission.Event{Kind: permission.Opened}, earlier)
 		})
 	}}
-	t.m.start(func(context.Context) {
+	ps.svc.start(func(context.Context) {
 		for fails := 0; ; fails++ {
-			err := t.m.o.Reports.WaitResolved(t.m.watchCtx, q)
+			err := ps.svc.Reports.WaitResolved(ps.svc.watchCtx, q)
 			if err == nil {
-				t.do(func(ctx context.Context) {
-					t.applyPermission(ctx, name, permission.Event{Kind: permission.Resolved}, earlier)
+				ps.do(func(ctx context.Context) {
+					ps.apply(ctx, name, permission.Event{Kind: permission.Resolved}, earlier)
 				})
 				return
 			}
-			if fails == 0 && t.m.watchCtx.Err() == nil {
-				t.m.o.Log.Warn("an agent that asks for permission cannot be reached; it is tried again", "ref", t.ref, "err", err)
+			if fails == 0 && ps.svc.watchCtx.Err() == nil {
+				ps.svc.Log.Warn("an agent that asks for permission cannot be reached; it is tried again", "ref", ps.ref, "err", err)
 			}
-			if !t.m.sleep(permissionRetry) {
+			if !ps.svc.sleep(permissionRetry) {
 				return
 			}
 		}
 	})
 }
 
-// applyPermission has an event change a request, and does what follows from it. earlier says that an earlier run may have
+// apply has an event change a request, and does what follows from it. earlier says that an earlier run may have
 // posted the request.
-func (t *thread) applyPermission(ctx context.Context, name string, e permission.Event, earlier bool) {
-	r, ok := t.b.PermissionRequests[name]
-	if !ok || t.unbound {
+func (ps *permissions) apply(ctx context.Context, name string, e permission.Event, earlier bool) {
+	r, ok := ps.b.PermissionRequests[name]
+	if !ok || ps.unbound {
 		return
 	}
-	e.At = t.m.now()
+	e.At = ps.svc.now()
 	next, fx := r.Next(e)
-	t.b.PermissionRequests[name] = next
+	ps.b.PermissionRequests[name] = next
 	if fx.Post != nil { // a failure was logged; the terminal asks too
-		_ = t.m.outbox.Put(&outbox.Message{Post: t.permissionPost(name, *fx.Post), Since: r.At, MaybePosted: earlier})
+		_ = ps.svc.outbox.Put(&outbox.Message{Post: ps.message(name, *fx.Post), Since: r.At, MaybePosted: earlier})
 	}
 	if fx.Edit != nil {
-		t.m.outbox.Update(t.permissionPost(name, *fx.Edit), r.TS)
+		ps.svc.outbox.Update(ps.message(name, *fx.Edit), r.TS)
 	}
 	if fx.Emit != "" {
-		t.emitPermissionEvent(ctx, fx.Emit, name, next)
+		ps.emit(ctx, fx.Emit, name, next)
 	}
 	if fx.Waiting {
-		t.setWaiting(r.At, nil)
+		ps.waiting.set(r.At, nil)
 	}
 	if fx.Forget {
-		delete(t.b.PermissionRequests, name)
+		delete(ps.b.PermissionRequests, name)
 	}
 	if fx.Edit != nil {
-		t.b.PermissionRequests.Prune()
-		t.clearWaiting()
+		ps.b.PermissionRequests.Prune()
+		ps.waiting.clear()
 	}
 	if fx.Store || fx.Forget {
-		t.saveBestEffort()
+		ps.saveBestEffort()
 	}
 	if fx.Watch {
-		t.watchPermission(name, true)
+		ps.watch(name, true)
 	}
 	if fx.Waiting || fx.Edit != nil {
-		t.turn.dialogOpen = t.b.PermissionRequests.HasOpen()
-		t.m.statusLoop.requestCheck(t)
+		ps.dialog.setDialogOpen(ps.b.PermissionRequests.HasOpen())
 	}
 }
 
-// reconcilePermissions handles reports of the agent's hook that it handed over an answer.
-func (t *thread) reconcilePermissions(ctx context.Context, answers []sessions.AnsweredPermission) {
+// reconcile handles reports of the agent's hook that it handed over an answer.
+func (ps *permissions) reconcile(ctx context.Context, answers []sessions.AnsweredPermission) {
 	for _, a := range answers {
-		t.applyPermission(ctx, t.b.PermissionRequests.Find(a.Token), permission.Event{Kind: permission.AnswerReported}, true)
+		ps.apply(ctx, ps.b.PermissionRequests.Find(a.Token), permission.Event{Kind: permission.AnswerReported}, true)
 	}
 }
 
-func (t *thread) emitPermissionEvent(ctx context.Context, event, name string, r permission.Request) {
+func (ps *permissions) emit(ctx context.Context, event, name string, r permission.Request) {
 	sum := sha256.Sum256([]byte(name))
-	fields := map[string]any{"channel": t.b.Channel, "thread": t.b.Root, "ask": hex.EncodeToString(sum[:6])}
+	fields := map[string]any{"channel": ps.b.Channel, "thread": ps.b.Root, "ask": hex.EncodeToString(sum[:6])}
 	if r.Verdict != "" {
 		fields["verdict"] = r.Verdict
 	}
 	if r.DecidedBy != "" {
 		fields["user"] = r.DecidedBy
 	}
-	t.m.o.Sink.Emit(ctx, sessions.Event{Name: event, Level: slog.LevelInfo, ID: t.sessionID, Ref: t.ref, Fields: fields})
+	ps.svc.Sink.Emit(ctx, sessions.Event{Name: event, Level: slog.LevelInfo, ID: ps.sessionID, Ref: ps.ref, Fields: fields})
 }
 
-// permissionPost is the message of a request.
-func (t *thread) permissionPost(name string, r permission.Request) chat.Post {
-	p := t.newPost("", name)
+// message is the message of a request.
+func (ps *permissions) message(name string, r permission.Request) chat.Post {
+	p := ps.newPost("", name)
 	p.Text, p.Buttons = r.Message(name)
 	return p
 }
@@ -157,7 +159,7 @@ func (m *Manager) CanDecide(ctx context.Context, token string) (why string, ok b
 	if t == nil {
 		return sessionGoneText, false
 	}
-	why, there := call(ctx, t, func(context.Context) string { return t.whyUndecidable(token) })
+	why, there := call(ctx, t.actor, func(context.Context) string { return t.permissions.whyUndecidable(token) })
 	return why, there && why == ""
 }
 
@@ -165,13 +167,13 @@ const sessionGoneText = "This session is gone, and the question with it."
 
 func (m *Manager) threadByToken(token string) *thread {
 	id, _, _ := cutToken(token)
-	return m.threadOf(id)
+	return m.index.of(id)
 }
 
 // DecidePermission decides a question of an agent's, once. The answer is for the one who decided, and true also for a second click,
 // after a restart, and when somebody was faster in the terminal.
 func (m *Manager) DecidePermission(ctx context.Context, r PermissionDecision) (string, error) {
-	switch verdict, _ := m.o.Policy().Authorize(r.Actor); verdict {
+	switch verdict, _ := m.Policy().Authorize(r.Actor); verdict {
 	case authz.Denied, authz.SuspendedUnlisted:
 		return "", ErrDenied
 	case authz.Suspended:
@@ -182,7 +184,7 @@ func (m *Manager) DecidePermission(ctx context.Context, r PermissionDecision) (s
 		return sessionGoneText, nil
 	}
 	answer := make(chan string, 1)
-	t.do(func(context.Context) { t.decidePermission(r, answer) })
+	t.do(func(context.Context) { t.permissions.decide(r, answer) })
 	select {
 	case text := <-answer:
 		return text, nil
@@ -195,39 +197,39 @@ func (m *Manager) DecidePermission(ctx context.Context, r PermissionDecision) (s
 const notOpenText = "This question is no longer open."
 
 // whyUndecidable says why a request cannot be decided; empty: it can.
-func (t *thread) whyUndecidable(name string) string {
-	r, ok := t.b.PermissionRequests[name]
-	if t.unbound || !ok {
+func (ps *permissions) whyUndecidable(name string) string {
+	r, ok := ps.b.PermissionRequests[name]
+	if ps.unbound || !ok {
 		return notOpenText
 	}
 	return r.WhyUndecidable()
 }
 
-// decidePermission stores who decides what, and gives it to the agent beside the thread.
-func (t *thread) decidePermission(d PermissionDecision, answer chan<- string) {
-	if why := t.whyUndecidable(d.Token); why != "" {
+// decide stores who decides what, and gives it to the agent beside the thread.
+func (ps *permissions) decide(d PermissionDecision, answer chan<- string) {
+	if why := ps.whyUndecidable(d.Token); why != "" {
 		answer <- why
 		return
 	}
-	r := t.b.PermissionRequests[d.Token]
-	next, _ := r.Next(permission.Event{Kind: permission.Decide, At: t.m.now(), TS: d.TS, Verdict: d.Verdict, By: d.Actor.User, HasReason: d.Reason != ""})
-	t.b.PermissionRequests[d.Token] = next
-	if err := t.save(); err != nil {
-		t.b.PermissionRequests[d.Token] = r
+	r := ps.b.PermissionRequests[d.Token]
+	next, _ := r.Next(permission.Event{Kind: permission.Decide, At: ps.svc.now(), TS: d.TS, Verdict: d.Verdict, By: d.Actor.User, HasReason: d.Reason != ""})
+	ps.b.PermissionRequests[d.Token] = next
+	if err := ps.save(); err != nil {
+		ps.b.PermissionRequests[d.Token] = r
 		answer <- "I could not store this decision, so nothing was decided: " + chat.Escape(err.Error())
 		return
 	}
-	q := sessions.AnswerPermissionRequest{Ref: t.ref, ID: t.sessionID, DialogExcerpt: r.DialogExcerpt, PermissionDecision: sessions.PermissionDecision{Token: r.Token, Verdict: d.Verdict, Reason: d.Reason}}
-	if !t.m.start(func(ctx context.Context) {
-		err := t.m.o.Reports.AnswerPermission(ctx, q)
-		t.do(func(ctx context.Context) { answer <- t.onPermissionAnswered(ctx, d.Token, err) })
+	q := sessions.AnswerPermissionRequest{Ref: ps.ref, ID: ps.sessionID, DialogExcerpt: r.DialogExcerpt, PermissionDecision: sessions.PermissionDecision{Token: r.Token, Verdict: d.Verdict, Reason: d.Reason}}
+	if !ps.svc.start(func(ctx context.Context) {
+		err := ps.svc.Reports.AnswerPermission(ctx, q)
+		ps.do(func(ctx context.Context) { answer <- ps.onAnswered(ctx, d.Token, err) })
 	}) {
 		answer <- "I am just stopping. Try again when I am back."
 	}
 }
 
-// onPermissionAnswered handles what became of giving the agent a decision, and returns what is true for who decided.
-func (t *thread) onPermissionAnswered(ctx context.Context, name string, err error) string {
+// onAnswered handles what became of giving the agent a decision, and returns what is true for who decided.
+func (ps *permissions) onAnswered(ctx context.Context, name string, err error) string {
 	e, text := permission.Event{Kind: permission.Delivered}, ""
 	switch {
 	case err == nil:
@@ -235,14 +237,14 @@ func (t *thread) onPermissionAnswered(ctx context.Context, name string, err erro
 		e.Kind, text = permission.TooLate, "Too late. "
 	case errors.Is(err, sessions.ErrInDoubt):
 		e.Kind = permission.Unconfirmed
-	case t.m.workCtx.Err() != nil:
+	case ps.svc.workCtx.Err() != nil:
 		e.Kind = permission.Interrupted
 	default:
 		e.Kind = permission.Undelivered
-		t.m.o.Log.Warn("an agent could not be given an answer", "ref", t.ref, "err", err)
+		ps.svc.Log.Warn("an agent could not be given an answer", "ref", ps.ref, "err", err)
 	}
-	t.applyPermission(ctx, name, e, true)
-	r, ok := t.b.PermissionRequests[name]
+	ps.apply(ctx, name, e, true)
+	r, ok := ps.b.PermissionRequests[name]
 	switch {
 	case !ok:
 		return notOpenText
@@ -252,11 +254,11 @@ func (t *thread) onPermissionAnswered(ctx context.Context, name string, err erro
 	return text + r.Outcome()
 }
 
-// watchOpenPermissions watches the requests that were open when the bot ended.
-func (t *thread) watchOpenPermissions() {
-	for name, a := range t.b.PermissionRequests {
+// watchOpen watches the requests that were open when the bot ended.
+func (ps *permissions) watchOpen() {
+	for name, a := range ps.b.PermissionRequests {
 		if a.IsOpen() {
-			t.watchPermission(name, true)
+			ps.watch(name, true)
 		}
 	}
 }

@@ -10,10 +10,11 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"the-loop/sessions"
 	"the-loop/threads/chat"
 )
 
-// Mark is what a receipt shows, as one reaction on the reply.
+// Mark is what a receipt shows: one reaction on the reply.
 type Mark string
 
 // The marks. Which emoji each one is, the configuration says.
@@ -37,17 +38,34 @@ const (
 // reactTimeout bounds one call.
 const reactTimeout = 15 * time.Second
 
-// receipts brings the reactions on replies to what they should show. Adding comes first: removing an old one waits
-// until nothing is to be added, since Slack takes few of them. Threads take turns, and what one reply, channel or thread is
-// refused holds up no other.
+// receiptThread is a thread as receipts need it.
+type receiptThread interface {
+	identity() (id string, ref sessions.Ref, at chat.ThreadID)
+	pendingReactions(ctx context.Context, now time.Time, failed map[string]time.Time) threadChanges
+	onReactionChanged(ctx context.Context, c reactionChange)
+	giveUpReaction(ctx context.Context, c reactionChange, err error)
+}
+
+func idOf(t receiptThread) string {
+	id, _, _ := t.identity()
+	return id
+}
+
+func channelOf(t receiptThread) string {
+	_, _, at := t.identity()
+	return at.Channel
+}
+
+// receipts makes the reactions on replies show what they should. Additions come first: a removal waits until nothing is to be
+// added, since Slack allows few of them. Threads take turns, and a failure of one reply, channel or thread holds up no other.
 type receipts struct {
-	m           *Manager
+	sv          *services
 	add, remove *rate.Limiter
 	wakeup      chan struct{}
 
 	mu             sync.Mutex // guards the fields that follow
-	dirty          map[*thread]bool
-	lastTurn       map[*thread]int64 // when a thread had its last turn, while it is dirty
+	dirty          map[receiptThread]bool
+	lastTurn       map[receiptThread]int64 // when a thread had its last turn, while it is dirty
 	turn           int64
 	blockedUntil   map[bool]time.Time      // Slack wants no additions (false) or removals (true) until then
 	closedChannels map[string]*backoff     // channels in which nothing can be shown now
@@ -56,17 +74,17 @@ type receipts struct {
 
 // receiptKey is one reply of a thread.
 type receiptKey struct {
-	t  *thread
+	t  receiptThread
 	ts string
 }
 
-// rest is a pause after failures, which grows.
+// backoff is a pause after failures, which grows.
 type backoff struct {
 	fails int
 	until time.Time
 }
 
-// The pauses of a [rest].
+// The pauses of a [backoff].
 const (
 	receiptRetry    = 5 * time.Second
 	receiptRetryMax = 5 * time.Minute
@@ -78,21 +96,21 @@ func (r *backoff) increase(now time.Time) {
 	r.fails++
 }
 
-func newReceipts(m *Manager) *receipts {
-	return &receipts{m: m, wakeup: make(chan struct{}, 1), dirty: map[*thread]bool{}, lastTurn: map[*thread]int64{}, blockedUntil: map[bool]time.Time{},
+func newReceipts(sv *services) *receipts {
+	return &receipts{sv: sv, wakeup: make(chan struct{}, 1), dirty: map[receiptThread]bool{}, lastTurn: map[receiptThread]int64{}, blockedUntil: map[bool]time.Time{},
 		closedChannels: map[string]*backoff{}, failed: map[receiptKey]*backoff{},
 		add: rate.NewLimiter(rate.Every(addEvery), addBurst), remove: rate.NewLimiter(rate.Every(removeEvery), removeBurst)}
 }
 
-// want says that the receipts of a thread may differ from what they should be.
-func (r *receipts) markDirty(t *thread) {
+// markDirty says that the receipts of a thread may differ from what they should be.
+func (r *receipts) markDirty(t receiptThread) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dirty[t] = true
 	wake(r.wakeup)
 }
 
-// open has what was put off in a channel tried at once: something may be better there.
+// retryChannel ends the pause of a channel.
 func (r *receipts) retryChannel(channel string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -100,9 +118,9 @@ func (r *receipts) retryChannel(channel string) {
 	wake(r.wakeup)
 }
 
-// change is one reaction to add or to remove.
+// reactionChange is one reaction to add or to remove.
 type reactionChange struct {
-	t        *thread
+	t        receiptThread
 	ts       string
 	mark     Mark
 	remove   bool
@@ -131,11 +149,11 @@ func (r *receipts) run(ctx context.Context) {
 
 // pick finds the next change: an addition if there is any that can be made now, else a removal.
 func (r *receipts) pick(ctx context.Context) (*reactionChange, time.Duration) {
-	now := r.m.o.Now()
-	ts, wait := r.dirtyThreads(now)
+	now := r.sv.Now()
+	threads, wait := r.dirtyThreads(now)
 	noAdding, noRemoving := r.blockedFor(false, now), r.blockedFor(true, now)
 	var removal *reactionChange
-	for _, t := range ts {
+	for _, t := range threads {
 		add, remove, due := r.nextChanges(ctx, t, now)
 		wait = min(wait, due)
 		switch {
@@ -157,22 +175,22 @@ func (r *receipts) pick(ctx context.Context) (*reactionChange, time.Duration) {
 	return r.reserve(removal, r.remove)
 }
 
-// waiting lists the threads that something may be due for, in turn, and says when the first channel opens again.
-func (r *receipts) dirtyThreads(now time.Time) (ts []*thread, wait time.Duration) {
+// dirtyThreads are the threads that something may be due for, in turn, and how long until the first closed channel is tried again.
+func (r *receipts) dirtyThreads(now time.Time) (threads []receiptThread, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wait = time.Hour
 	for t := range r.dirty {
-		if shut := r.closedChannels[t.threadID().Channel]; shut != nil && shut.until.After(now) {
-			wait = min(wait, shut.until.Sub(now))
+		if closed := r.closedChannels[channelOf(t)]; closed != nil && closed.until.After(now) {
+			wait = min(wait, closed.until.Sub(now))
 			continue
 		}
-		ts = append(ts, t)
+		threads = append(threads, t)
 	}
-	slices.SortFunc(ts, func(a, b *thread) int {
-		return cmp.Or(cmp.Compare(r.lastTurn[a], r.lastTurn[b]), cmp.Compare(a.sessionID, b.sessionID))
+	slices.SortFunc(threads, func(a, b receiptThread) int {
+		return cmp.Or(cmp.Compare(r.lastTurn[a], r.lastTurn[b]), cmp.Compare(idOf(a), idOf(b)))
 	})
-	return ts, wait
+	return threads, wait
 }
 
 // blockedFor is how long Slack wants no additions, or no removals.
@@ -196,14 +214,14 @@ func (r *receipts) reserve(c *reactionChange, limit *rate.Limiter) (*reactionCha
 	return c, 0
 }
 
-// changes lists the first addition and the first removal of a thread that can be tried now, and when the next one can be;
-// a thread that has none at all is clean.
-func (r *receipts) nextChanges(ctx context.Context, t *thread, now time.Time) (add, remove *reactionChange, wait time.Duration) {
+// nextChanges are the first addition and the first removal of a thread that can be tried now, and how long until the next one can be.
+// A thread that has none is clean.
+func (r *receipts) nextChanges(ctx context.Context, t receiptThread, now time.Time) (add, remove *reactionChange, wait time.Duration) {
 	r.mu.Lock()
 	delete(r.dirty, t) // before the look, so that what changes after it is seen
 	failed := r.retryTimes(t)
 	r.mu.Unlock()
-	l, _ := call(ctx, t, func(context.Context) threadChanges { return t.pendingReactions(now, failed) })
+	l := t.pendingReactions(ctx, now, failed)
 	if l.add != nil || l.remove != nil || l.retryIn > 0 {
 		r.mu.Lock()
 		r.dirty[t] = true
@@ -215,7 +233,7 @@ func (r *receipts) nextChanges(ctx context.Context, t *thread, now time.Time) (a
 }
 
 // retryTimes is when the replies of a thread can be tried again that failed. The caller holds mu.
-func (r *receipts) retryTimes(t *thread) map[string]time.Time {
+func (r *receipts) retryTimes(t receiptThread) map[string]time.Time {
 	all := map[string]time.Time{}
 	for at, f := range r.failed {
 		if at.t == t {
@@ -226,7 +244,7 @@ func (r *receipts) retryTimes(t *thread) map[string]time.Time {
 }
 
 // markClean forgets what is only of use while a thread is dirty.
-func (r *receipts) markClean(t *thread) {
+func (r *receipts) markClean(t receiptThread) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.dirty[t] {
@@ -246,62 +264,24 @@ type threadChanges struct {
 	retryIn     time.Duration // until something that failed can be tried again; 0: nothing failed
 }
 
-func (t *thread) pendingReactions(now time.Time, failed map[string]time.Time) (l threadChanges) {
-	if t.b.Root == "" || t.unbound {
-		return l
-	}
-	for ts, e := range t.b.Replies {
-		c := t.pendingReaction(ts, e)
-		if c == nil {
-			continue
-		}
-		if wait := failed[ts].Sub(now); wait > 0 {
-			l.retryIn = min(cmp.Or(l.retryIn, wait), wait)
-			continue
-		}
-		best := &l.add
-		if c.remove {
-			best = &l.remove
-		}
-		if *best == nil || chat.CompareTS(ts, (*best).ts) < 0 {
-			*best = c
-		}
-	}
-	return l
-}
-
-// pendingReaction is the next change of one reply's receipt; nil: it shows what it should.
-func (t *thread) pendingReaction(ts string, e Entry) *reactionChange {
-	crowded := t.reactionsFull[ts] && len(e.Shown) > 0
-	if e.Wanted != "" && !slices.Contains(e.Shown, e.Wanted) && !crowded {
-		return &reactionChange{t: t, ts: ts, mark: e.Wanted}
-	}
-	for _, m := range e.Shown {
-		if m != e.Wanted {
-			return &reactionChange{t: t, ts: ts, mark: m, remove: true, priority: crowded}
-		}
-	}
-	return nil
-}
-
 // apply makes one change in Slack and stores that it is made.
 func (r *receipts) apply(ctx context.Context, c reactionChange) {
 	calling, cancel := context.WithTimeout(ctx, reactTimeout)
 	defer cancel()
-	emoji := r.m.o.Settings().Emoji[c.mark]
-	channel := c.t.threadID().Channel
+	emoji := r.sv.Settings().Emoji[c.mark]
+	channel := channelOf(c.t)
 	var err error
 	switch {
 	case emoji == "":
 	case c.remove:
-		err = r.m.o.Reactions.RemoveReaction(calling, channel, c.ts, emoji)
+		err = r.sv.Reactions.RemoveReaction(calling, channel, c.ts, emoji)
 	default:
-		err = r.m.o.Reactions.AddReaction(calling, channel, c.ts, emoji)
+		err = r.sv.Reactions.AddReaction(calling, channel, c.ts, emoji)
 	}
 	switch {
 	case err == nil:
 		r.handleSuccess(c, channel)
-		c.t.call(ctx, func(context.Context) { c.t.onReactionChanged(c) })
+		c.t.onReactionChanged(ctx, c)
 	case ctx.Err() == nil:
 		r.handleFailure(ctx, c, channel, err)
 	}
@@ -314,17 +294,17 @@ func (r *receipts) handleSuccess(c reactionChange, channel string) {
 	delete(r.failed, receiptKey{c.t, c.ts})
 }
 
-// refused has a change tried again when that may help, and not before; nobody else waits for it.
+// handleFailure schedules another try where that may help; no other change waits for it.
 func (r *receipts) handleFailure(ctx context.Context, c reactionChange, channel string, err error) {
 	var limited *chat.RateLimitedError
 	errors.As(err, &limited)
-	now := r.m.o.Now()
+	now := r.sv.Now()
 	failure := chat.FailureOf(err)
 	if failure != chat.FailureWait {
-		r.m.o.Log.Warn("could not show a receipt", "ref", c.t.ref, "ts", c.ts, "mark", c.mark, "err", err)
+		r.sv.Log.Warn("could not show a receipt", "session", idOf(c.t), "ts", c.ts, "mark", c.mark, "err", err)
 	}
 	if failure == chat.FailureMessage {
-		c.t.call(ctx, func(context.Context) { c.t.giveUpReaction(c, err) })
+		c.t.giveUpReaction(ctx, c, err)
 		return
 	}
 	r.mu.Lock()
@@ -341,7 +321,7 @@ func (r *receipts) handleFailure(ctx context.Context, c reactionChange, channel 
 	}
 }
 
-// increaseBackoff lengthens a rest of many.
+// increaseBackoff adds a failure to one of many pauses.
 func increaseBackoff[K comparable](rests map[K]*backoff, key K, now time.Time) {
 	if rests[key] == nil {
 		rests[key] = &backoff{}
@@ -349,41 +329,23 @@ func increaseBackoff[K comparable](rests map[K]*backoff, key K, now time.Time) {
 	rests[key].increase(now)
 }
 
-// shown stores that a reaction was added or removed.
-func (t *thread) onReactionChanged(c reactionChange) {
-	e, ok := t.b.Replies[c.ts]
-	if !ok {
-		return
+// pendingReactions implements [receiptThread].
+func (t *thread) pendingReactions(ctx context.Context, now time.Time, failed map[string]time.Time) threadChanges {
+	l, _ := call(ctx, t.actor, func(context.Context) threadChanges { return t.entries.pendingReactions(now, failed) })
+	for _, c := range []*reactionChange{l.add, l.remove} {
+		if c != nil {
+			c.t = t
+		}
 	}
-	e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m Mark) bool { return m == c.mark })
-	if !c.remove {
-		e.Shown = append(e.Shown, c.mark)
-		delete(t.reactionsFull, c.ts)
-	}
-	t.b.Replies[c.ts] = e
-	t.trim()
-	t.saveBestEffort()
+	return l
 }
 
-// giveUpReaction gives up what Slack refuses for good: the receipt of a reply that is gone, one reaction, or taking it away. Where
-// strangers left no room for another reaction, the old receipt makes room first: it is not true any more.
-func (t *thread) giveUpReaction(c reactionChange, err error) {
-	e, ok := t.b.Replies[c.ts]
-	switch {
-	case !ok:
-		return
-	case errors.Is(err, chat.ErrReplyGone), errors.Is(err, chat.ErrThreadGone):
-		e.Wanted, e.Shown = "", nil
-	case c.remove:
-		e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m Mark) bool { return m == c.mark })
-	case errors.Is(err, chat.ErrTooManyReactions) && len(e.Shown) > 0:
-		t.reactionsFull[c.ts] = true
-		return
-	case e.Wanted == c.mark:
-		e.Wanted = ""
-	}
-	delete(t.reactionsFull, c.ts)
-	t.b.Replies[c.ts] = e
-	t.trim()
-	t.saveBestEffort()
+// onReactionChanged implements [receiptThread].
+func (t *thread) onReactionChanged(ctx context.Context, c reactionChange) {
+	t.call(ctx, func(context.Context) { t.entries.onReactionChanged(c) })
+}
+
+// giveUpReaction implements [receiptThread].
+func (t *thread) giveUpReaction(ctx context.Context, c reactionChange, err error) {
+	t.call(ctx, func(context.Context) { t.entries.giveUpReaction(c, err) })
 }

@@ -19,7 +19,7 @@ func (w *env) announceSecond(id, in string, replies int) (ts []string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	t := w.m.threadOf(id)
+	t := w.m.index.of(id)
 	for range replies {
 		w.slack.mu.Lock()
 		ts = append(ts, w.slack.add(&message{root: t.threadID().Root, user: ann, team: "T1", text: "done"}))
@@ -27,7 +27,7 @@ func (w *env) announceSecond(id, in string, replies int) (ts []string) {
 	}
 	t.call(context.Background(), func(context.Context) {
 		for _, ts := range ts {
-			t.settle(ts, OutcomeAccepted, MarkAccepted)
+			t.entries.settle(ts, OutcomeAccepted, MarkAccepted)
 		}
 	})
 	return ts
@@ -48,7 +48,7 @@ func TestAReceiptThatSlackRefusesHoldsUpNoOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			withEnv(t, func(w *env) {
-				good := w.m.threadOf(sid).threadID().Root
+				good := w.m.index.of(sid).threadID().Root
 				w.slack.setOnReact(func(ts, _ string, _ bool) error {
 					if w.slack.find(ts).root != good {
 						return refusal

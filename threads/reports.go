@@ -9,76 +9,76 @@ import (
 	"the-loop/threads/outbox"
 )
 
-// Noter is what a thread asks of the core about what agents report.
+// ReportReader is what threads need of the core about what agents report.
 type ReportReader interface {
 	ReadReports(ctx context.Context, q sessions.ReportsRequest) (sessions.ReportBatch, error)
 	WaitResolved(ctx context.Context, q sessions.WaitResolvedRequest) error
 	AnswerPermission(ctx context.Context, q sessions.AnswerPermissionRequest) error
 }
 
-// relayReports takes up what the agent of a thread reported since the last time.
-func (m *Manager) relayReports(ctx context.Context, t *thread) (watch []string, err error) {
-	if m.o.Reports == nil {
+// reports posts files that the agent reported, and takes its permission requests.
+func (rl *relay) reports(ctx context.Context) (watch []string, err error) {
+	if rl.svc.Reports == nil {
 		return nil, nil
 	}
-	q, ok := call(ctx, t, func(context.Context) *sessions.ReportsRequest { return t.reportsRequest() })
+	q, ok := call(ctx, rl.actor, func(context.Context) *sessions.ReportsRequest { return rl.reportsRequest() })
 	switch {
 	case !ok:
 		return nil, ctx.Err()
 	case q == nil:
 		return nil, nil
 	}
-	noted, err := m.o.Reports.ReadReports(ctx, *q)
+	batch, err := rl.svc.Reports.ReadReports(ctx, *q)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	files, err := t.reportedFileMessages(noted)
+	files, err := rl.reportedFileMessages(batch)
 	if err != nil {
 		return nil, fmt.Errorf("copy what the agent wants to post: %w", err)
 	}
-	err, ok = call(ctx, t, func(ctx context.Context) error { return t.applyReports(ctx, q.Offset, noted, files) })
+	err, ok = call(ctx, rl.actor, func(ctx context.Context) error { return rl.applyReports(ctx, q.Offset, batch, files) })
 	if !ok {
 		return nil, ctx.Err()
 	}
-	return noted.WatchFiles, err
+	return batch.WatchFiles, err
 }
 
-// reportsRequest is what to ask for; nil: nothing, since there is no thread.
-func (t *thread) reportsRequest() *sessions.ReportsRequest {
-	if t.unbound || t.b.Root == "" {
+// reportsRequest is what of the reports to read; nil: nothing, since there is no thread.
+func (rl *relay) reportsRequest() *sessions.ReportsRequest {
+	if rl.unbound || rl.b.Root == "" {
 		return nil
 	}
-	return &sessions.ReportsRequest{Ref: t.ref, ID: t.sessionID, Offset: t.b.ReportOffset, Since: t.b.ReportsSince}
+	return &sessions.ReportsRequest{Ref: rl.ref, ID: rl.sessionID, Offset: rl.b.ReportOffset, Since: rl.b.ReportsSince}
 }
 
-// applyReports takes up what was reported since an offset, and stores how far that is in the same write. What is put into the outbox
-// here comes again after a crash: it is looked for before it is posted.
-func (t *thread) applyReports(ctx context.Context, since sessions.Offset, noted sessions.ReportBatch, files []*outbox.Message) error {
-	if t.unbound || t.b.Root == "" || t.b.ReportOffset != since {
+// applyReports handles what was reported since an offset, and stores it with the new offset in one write. The files that are queued
+// before that come again after a crash: they are looked for before they are posted.
+func (rl *relay) applyReports(ctx context.Context, since sessions.Offset, batch sessions.ReportBatch, files []*outbox.Message) error {
+	if rl.unbound || rl.b.Root == "" || rl.b.ReportOffset != since {
 		return nil
 	}
-	if err := t.queueReportedFiles(files); err != nil {
+	if err := rl.queueReportedFiles(files); err != nil {
 		return err
 	}
-	if t.reportsSynced = noted.Next == since; t.reportsSynced {
+	if rl.reportsSynced = batch.Next == since; rl.reportsSynced {
 		return nil
 	}
-	fresh := t.addPermissions(noted)
-	t.b.ReportOffset = noted.Next
-	err := t.save()
-	if t.reportsSynced = err == nil; !t.reportsSynced {
-		t.b.ReportOffset = since
+	fresh := rl.permissions.add(batch)
+	rl.b.ReportOffset = batch.Next
+	err := rl.save()
+	if rl.reportsSynced = err == nil; !rl.reportsSynced {
+		rl.b.ReportOffset = since
 		for _, name := range fresh {
-			delete(t.b.PermissionRequests, name)
+			delete(rl.b.PermissionRequests, name)
 		}
 		return fmt.Errorf("store how far the agent's reports were read: %w", err)
 	}
 	for _, name := range fresh {
-		t.watchPermission(name, false)
+		rl.permissions.watch(name, false)
 	}
-	t.reconcilePermissions(ctx, noted.Answered)
+	rl.permissions.reconcile(ctx, batch.Answered)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/threads/chat"
+	"the-loop/threads/outbox"
 )
 
 // ScreenReader reads the screens of agents.
@@ -27,14 +28,13 @@ const (
 	statusDelay        = time.Second // what is over sooner is not shown
 	statusMinPause     = 100 * time.Millisecond
 	statusRefreshEvery = 100 * time.Second // before Slack takes the status away
-	screenTimeout      = 10 * time.Second
-	statusCallTimeout  = 10 * time.Second // of one call of Slack
-	statusRetry        = 10 * time.Second // after one that failed
-	statusRefusedPause = 5 * time.Minute  // how long a thread rests in which we may not write
+	statusCallTimeout  = 10 * time.Second  // of one call of Slack
+	statusRetry        = 10 * time.Second  // after one that failed
+	statusRefusedPause = 5 * time.Minute   // how long a thread is left alone in which we may not write
 )
 
-// What is shown may take of Slack and of tmux at most this. Slack tells no limit for statuses; chat.update has some 50 calls a
-// minute, which announcements and questions need too.
+// The most calls for statuses. Slack documents no limit for them; chat.update has some 50 calls a minute, which announcements and
+// prompts need too.
 const (
 	statusEvery  = time.Second
 	statusBurst  = 20
@@ -44,48 +44,56 @@ const (
 	screensBurst = 5
 )
 
+// statusThread is a thread as the status loop needs it.
+type statusThread interface {
+	identity() (id string, ref sessions.Ref, at chat.ThreadID)
+	nextStatusStep(ctx context.Context, now time.Time, noStatuses bool) (step, bool)
+	beginStatusStep(ctx context.Context, s step)
+	finishStatusStep(ctx context.Context, s step, r stepResult)
+}
+
 // statusLoop shows in every thread whether its agent is at work: by a status, or else by one message that is edited. One
 // goroutine does all of it, so that neither replies nor answers ever wait for that.
 type statusLoop struct {
-	m      *Manager
+	sv     *services
 	wakeup chan struct{}
 	limits map[stepKind]*rate.Limiter
 
 	mu          sync.Mutex // guards the fields that follow
-	checkAt     map[*thread]time.Time
+	checkAt     map[statusThread]time.Time
 	noStatuses  bool      // the workspace has no statuses; asked again after a reconnect
 	pausedUntil time.Time // Slack wants to be left alone
 	failed      bool
 }
 
-func newStatusLoop(m *Manager) *statusLoop {
+func newStatusLoop(sv *services) *statusLoop {
 	edits := rate.NewLimiter(rate.Every(editsEvery), editsBurst)
-	return &statusLoop{m: m, wakeup: make(chan struct{}, 1), checkAt: map[*thread]time.Time{}, noStatuses: m.o.StatusSetter == nil,
+	return &statusLoop{sv: sv, wakeup: make(chan struct{}, 1), checkAt: map[statusThread]time.Time{}, noStatuses: sv.StatusSetter == nil,
 		limits: map[stepKind]*rate.Limiter{stepReadScreen: rate.NewLimiter(rate.Every(screensEvery), screensBurst),
 			stepSetStatus: rate.NewLimiter(rate.Every(statusEvery), statusBurst), stepEditMessage: edits, stepFindMessage: edits}}
 }
 
-// want says that what a thread shows may be due to change.
-func (k *statusLoop) requestCheck(t *thread) { k.setCheckAt(t, time.Time{}) }
+// requestCheck says that what a thread shows may be due to change.
+func (k *statusLoop) requestCheck(t statusThread) { k.setCheckAt(t, time.Time{}) }
 
-func (k *statusLoop) setCheckAt(t *thread, due time.Time) {
+func (k *statusLoop) setCheckAt(t statusThread, due time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.checkAt[t] = due
 	wake(k.wakeup)
 }
 
-// onConnected has it asked again whether there are statuses.
+// onConnected has the workspace tried again for statuses.
 func (k *statusLoop) onConnected() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.noStatuses && k.m.o.StatusSetter != nil {
+	if k.noStatuses && k.sv.StatusSetter != nil {
 		k.noStatuses = false
 		k.requestAll()
 	}
 }
 
-// requestAll has each thread looked at that is kept here. The caller holds mu.
+// requestAll has each known thread checked. The caller holds mu.
 func (k *statusLoop) requestAll() {
 	for t := range k.checkAt {
 		k.checkAt[t] = time.Time{}
@@ -116,8 +124,8 @@ func (k *statusLoop) run(ctx context.Context) {
 	}
 }
 
-// pick takes the thread that has been due for the longest; without one, it says how long to wait.
-func (k *statusLoop) pick() (first *thread, wait time.Duration) {
+// pick takes the thread that has been due for the longest, or says how long to wait.
+func (k *statusLoop) pick() (first statusThread, wait time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for t, due := range k.checkAt {
@@ -132,7 +140,7 @@ func (k *statusLoop) pick() (first *thread, wait time.Duration) {
 	if k.pausedUntil.After(due) {
 		due = k.pausedUntil
 	}
-	if wait = due.Sub(k.m.o.Now()); wait > 0 {
+	if wait = due.Sub(k.sv.Now()); wait > 0 {
 		return nil, wait
 	}
 	delete(k.checkAt, first)
@@ -144,10 +152,10 @@ type stepKind int
 
 const (
 	stepNone        stepKind = iota
-	stepReadScreen           // at its agent's screen
-	stepSetStatus            // have the status say something else
-	stepFindMessage          // readScreen for the message that tells of the turn
-	stepEditMessage          // change that message
+	stepReadScreen           // read its agent's screen
+	stepSetStatus            // set the status
+	stepFindMessage          // look for the message that tells of the turn
+	stepEditMessage          // edit that message
 )
 
 // step is what is to be done for a thread now, outside of its goroutine.
@@ -161,13 +169,21 @@ type step struct {
 	next  time.Time // when there is nothing to do: when there may be again; zero: not by itself
 }
 
-// process does what is to be done for one thread now, one thing at a time.
-func (k *statusLoop) process(ctx context.Context, t *thread) {
+// stepResult is what became of a step.
+type stepResult struct {
+	at   time.Time
+	view sessions.View // of [stepReadScreen]
+	ts   string        // of [stepFindMessage]
+	err  error
+}
+
+// process takes the next step for one thread.
+func (k *statusLoop) process(ctx context.Context, t statusThread) {
 	k.mu.Lock()
 	none := k.noStatuses
 	k.mu.Unlock()
-	now := k.m.o.Now()
-	s, ok := call(ctx, t, func(context.Context) step { return t.nextStep(now, none) })
+	now := k.sv.Now()
+	s, ok := t.nextStatusStep(ctx, now, none)
 	switch {
 	case !ok:
 	case s.kind == stepNone && !s.next.IsZero():
@@ -189,8 +205,8 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// later has a thread looked at again then, unless somebody wants it sooner.
-func (k *statusLoop) scheduleCheck(t *thread, due time.Time) {
+// scheduleCheck has a thread checked then, unless that is due sooner.
+func (k *statusLoop) scheduleCheck(t statusThread, due time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if have, ok := k.checkAt[t]; !ok || due.Before(have) {
@@ -198,41 +214,49 @@ func (k *statusLoop) scheduleCheck(t *thread, due time.Time) {
 	}
 }
 
-func (k *statusLoop) runStep(ctx context.Context, t *thread, s step) {
+// runStep takes one step.
+func (k *statusLoop) runStep(ctx context.Context, t statusThread, s step) {
 	calling, cancel := context.WithTimeout(ctx, statusCallTimeout)
 	defer cancel()
-	var err error
-	switch s.kind {
-	case stepReadScreen:
-		k.readScreen(ctx, t)
-	case stepSetStatus:
-		t.call(ctx, func(context.Context) { t.turn.statusCallPending, t.turn.statusUncertain = true, false })
-		err = k.m.o.StatusSetter.SetStatus(calling, s.post.Channel, s.post.Root, s.text)
-		t.call(ctx, func(context.Context) { t.onStatusSet(s.text, k.m.o.Now(), err) })
-	case stepFindMessage:
-		s.ts, err = k.m.o.History.FindPost(calling, s.post.Channel, s.post.Root, s.post.Nonce, s.since)
-		t.call(ctx, func(context.Context) { t.onTurnMessageFound(s.post.Nonce, s.ts, err) })
-	case stepEditMessage:
-		err = k.m.o.Poster.Update(calling, s.ts, s.post)
-		t.call(ctx, func(context.Context) { t.onTurnMessageEdited(s, k.m.o.Now(), err) })
-	}
+	t.beginStatusStep(ctx, s)
+	r := k.callFor(calling, t, s)
+	r.at = k.sv.Now()
+	t.finishStatusStep(ctx, s, r)
 	if ctx.Err() == nil {
-		k.finishStep(t, err)
+		k.finishStep(t, s, r.err)
 	}
 }
 
-// after decides when a thread is looked at again, and takes in what Slack said.
-func (k *statusLoop) finishStep(t *thread, err error) {
+func (k *statusLoop) callFor(ctx context.Context, t statusThread, s step) (r stepResult) {
+	message := &outbox.Current{Chat: k.sv.chat(), Post: s.post, State: outbox.State{TS: s.ts, Since: s.since, MaybePosted: true},
+		Store: func(context.Context, outbox.State) error { return nil }} // the thread stores it with the result
+	switch s.kind {
+	case stepReadScreen:
+		id, ref, _ := t.identity()
+		r.view, r.err = k.sv.ScreenReader.View(ctx, sessions.ViewRequest{Ref: ref, ID: id})
+	case stepSetStatus:
+		r.err = k.sv.StatusSetter.SetStatus(ctx, s.post.Channel, s.post.Root, s.text)
+	case stepFindMessage:
+		r.err = message.Find(ctx)
+	case stepEditMessage:
+		r.err = message.Show(ctx)
+	}
+	r.ts = message.State.TS
+	return r
+}
+
+// finishStep decides when a thread is checked again.
+func (k *statusLoop) finishStep(t statusThread, s step, err error) {
 	var limited *chat.RateLimitedError
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := k.m.o.Now()
+	now := k.sv.Now()
 	k.checkAt[t] = time.Time{}
 	switch {
-	case err == nil:
+	case err == nil, s.kind == stepReadScreen: // what a screen that cannot be read means is for the thread
 		k.failed = false
 	case errors.Is(err, chat.ErrNoStatus):
-		k.m.o.Log.Info("this workspace shows no statuses; messages tell of long turns instead", "err", err)
+		k.sv.Log.Info("this workspace shows no statuses; messages tell of long turns instead", "err", err)
 		k.noStatuses = true
 		k.requestAll()
 	case errors.As(err, &limited):
@@ -242,30 +266,14 @@ func (k *statusLoop) finishStep(t *thread, err error) {
 	}
 }
 
-// pause is how long one thread rests after a failure. The others do not.
-func (k *statusLoop) backoffFor(t *thread, err error) time.Duration {
+// backoffFor is how long one thread is left alone after a failure. The others are not.
+func (k *statusLoop) backoffFor(t statusThread, err error) time.Duration {
 	if chat.FailureOf(err) != chat.FailureRetry {
 		return statusRefusedPause
 	}
-	if !k.failed {
-		k.m.o.Log.Warn("could not show whether an agent works; it is tried again", "ref", t.ref, "err", err)
+	if _, ref, _ := t.identity(); !k.failed {
+		k.sv.Log.Warn("could not show whether an agent works; it is tried again", "ref", ref, "err", err)
 	}
 	k.failed = true
 	return statusRetry
-}
-
-// open has what was put off in a channel tried at once.
-func (k *statusLoop) retryChannel(channel string) {
-	for _, t := range k.m.threads() {
-		if t.threadID().Channel == channel {
-			t.do(func(context.Context) { t.turn.refusedAt = time.Time{}; k.requestCheck(t) })
-		}
-	}
-}
-
-func (k *statusLoop) readScreen(ctx context.Context, t *thread) {
-	looking, cancel := context.WithTimeout(ctx, screenTimeout)
-	defer cancel()
-	view, err := k.m.o.ScreenReader.View(looking, sessions.ViewRequest{Ref: t.ref, ID: t.sessionID})
-	t.call(ctx, func(context.Context) { t.onScreen(view.State, k.m.o.Now(), err) })
 }

@@ -1,7 +1,6 @@
 package threads
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -78,32 +77,6 @@ func (s *storage) problem() string {
 		return cause(err)
 	}
 	return ""
-}
-
-// retryStores stores what could not be, until ctx ends.
-func (m *Manager) retryStores(ctx context.Context) {
-	tick := time.NewTicker(storeRetry)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.storage.wakeup:
-		}
-		for m.storage.problem() != "" {
-			select {
-			case <-ctx.Done():
-				return
-			case <-tick.C:
-			}
-			m.outbox.RetryWrites()
-			for _, t := range m.threads() {
-				if m.storage.IsBehind(m.store.path(t.sessionID)) {
-					t.call(ctx, func(context.Context) { t.saveBestEffort() })
-				}
-			}
-		}
-	}
 }
 
 // unstoredText is why nothing is typed while it cannot be stored what is.

@@ -165,7 +165,7 @@ func TestAReplyThatIsDeletedWhileItWaitsIsNotTyped(t *testing.T) {
 		w.reply("first")
 		ts := w.reply("second")
 		w.slack.remove(ts)
-		w.m.ReplyDeleted(channel, w.m.threadOf(sid).threadID().Root, ts)
+		w.m.ReplyDeleted(channel, w.m.index.of(sid).threadID().Root, ts)
 		w.advance(10 * time.Second)
 		w.wantTyped("first")
 		if got := w.droppedReasons(); !slices.Equal(got, []string{ReasonWithdrawn}) {
@@ -532,7 +532,7 @@ func TestAKillWhileAnnouncingMakesNoSecondAnnouncement(t *testing.T) {
 
 func TestAnAnnouncementThatSomebodyDeletedComesBackWithTheNextStartOnly(t *testing.T) {
 	withEnv(t, func(w *env) {
-		root := w.m.threadOf(sid).threadID().Root
+		root := w.m.index.of(sid).threadID().Root
 		w.slack.remove(root)
 		w.m.ThreadDeleted(channel, root)
 		w.wait()

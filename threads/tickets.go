@@ -36,35 +36,37 @@ const (
 // mirrorTimeout bounds what writing one reply onto a ticket may take.
 const mirrorTimeout = 30 * time.Second
 
-// emitMirrorSkipped records why a reply is not written onto a ticket, where it is not.
-func (t *thread) emitMirrorSkipped(ctx context.Context, reply map[string]any) {
+// emitMirrorSkipped records why a reply is not written onto a ticket, unless it is.
+func (es *entries) emitMirrorSkipped(ctx context.Context, reply map[string]any) {
 	reason := ReasonNoWorkItem
 	switch {
-	case t.ref.Kind() == sessions.KindWorkItem && t.m.o.Tickets != nil:
+	case es.ref.Kind() == sessions.KindWorkItem && es.svc.Tickets != nil:
 		return
-	case t.ref.Kind() == sessions.KindWorkItem:
+	case es.ref.Kind() == sessions.KindWorkItem:
 		reason = ReasonNoWriter
 	}
 	fields := maps.Clone(reply)
 	fields["reason"] = reason
-	t.m.o.Sink.Emit(ctx, sessions.Event{Name: EventMirrorSkip, Level: slog.LevelInfo, ID: t.sessionID, Ref: t.ref, Fields: fields})
+	es.svc.Sink.Emit(ctx, sessions.Event{Name: EventMirrorSkip, Level: slog.LevelInfo, ID: es.sessionID, Ref: es.ref, Fields: fields})
 }
 
-// mirror has a reply that reached the session written onto its ticket, beside everything else: a slow ticket holds up no
-// reply. It is tried once, and the event log says what came of it.
-func (t *thread) mirror(r chat.Reply, speaker, text string) {
-	if t.m.o.Tickets == nil || t.ref.Kind() != sessions.KindWorkItem {
+// ticketMirror writes the replies that reached a work item's session onto its ticket.
+type ticketMirror struct{ *threadState }
+
+// mirror writes one reply, in a goroutine: a slow ticket holds up no reply. It is tried once, and the event log says what came of it.
+func (m *ticketMirror) mirror(r chat.Reply, speaker, text string) {
+	if m.svc.Tickets == nil || m.ref.Kind() != sessions.KindWorkItem {
 		return
 	}
-	t.m.start(func(ctx context.Context) {
+	m.svc.start(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, mirrorTimeout)
 		defer cancel()
 		fields := map[string]any{"channel": r.Channel, "thread": r.Root, "ts": r.TS, "user": r.Actor.User}
-		e := sessions.Event{Name: EventMirrored, Level: slog.LevelInfo, ID: t.sessionID, Ref: t.ref, Fields: fields}
-		err := t.m.o.Tickets.WriteTicket(ctx, MirroredReply{Ref: t.ref, Key: t.sessionID + "." + r.TS, User: r.Actor.User, Speaker: speaker, Text: text})
+		e := sessions.Event{Name: EventMirrored, Level: slog.LevelInfo, ID: m.sessionID, Ref: m.ref, Fields: fields}
+		err := m.svc.Tickets.WriteTicket(ctx, MirroredReply{Ref: m.ref, Key: m.sessionID + "." + r.TS, User: r.Actor.User, Speaker: speaker, Text: text})
 		if err != nil {
 			e.Name, e.Level, fields["reason"] = EventMirrorFail, slog.LevelWarn, err.Error()
 		}
-		t.m.o.Sink.Emit(context.WithoutCancel(ctx), e)
+		m.svc.Sink.Emit(context.WithoutCancel(ctx), e)
 	})
 }

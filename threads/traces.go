@@ -23,14 +23,14 @@ const (
 )
 
 // trim reduces what is done to traces, and has the thread read when there are so many that the cursor should move on.
-func (t *thread) trim() {
-	t.giveUpReceipts()
+func (es *entries) trim() {
+	es.giveUpReceipts()
 	var done []string
-	for ts, e := range t.b.Replies {
+	for ts, e := range es.b.Replies {
 		switch {
 		case !e.isComplete() || e.Notification != "":
-		case chat.CompareTS(ts, t.b.Cursor) <= 0:
-			delete(t.b.Replies, ts)
+		case chat.CompareTS(ts, es.b.Cursor) <= 0:
+			delete(es.b.Replies, ts)
 		default:
 			done = append(done, ts)
 		}
@@ -40,20 +40,20 @@ func (t *thread) trim() {
 	}
 	slices.SortFunc(done, chat.CompareTS)
 	for _, ts := range done[:len(done)-maxFullEntries] {
-		e := t.b.Replies[ts]
-		t.b.Traces[ts] = Trace{Typed: e.wasDelivered(), Edited: newerVersion(e.Edited, e.Changed)}
-		delete(t.b.Replies, ts)
+		e := es.b.Replies[ts]
+		es.b.Traces[ts] = Trace{Typed: e.wasDelivered(), Edited: newerVersion(e.Edited, e.Changed)}
+		delete(es.b.Replies, ts)
 	}
-	if n := len(t.b.Traces); n >= maxTraces && n >= t.readAtTraces {
-		t.readAtTraces = n + maxTraces/2
-		t.m.reader.request(t, false)
+	if n := len(es.b.Traces); n >= maxTraces && n >= es.readAtTraces {
+		es.readAtTraces = n + maxTraces/2
+		es.signals.readDue(false)
 	}
 }
 
 // giveUpReceipts leaves the oldest receipts as they are where people write faster than Slack takes reactions.
-func (t *thread) giveUpReceipts() {
+func (es *entries) giveUpReceipts() {
 	var unshown []string
-	for ts, e := range t.b.Replies {
+	for ts, e := range es.b.Replies {
 		if e.State == StateSettled && !e.isComplete() {
 			unshown = append(unshown, ts)
 		}
@@ -63,11 +63,11 @@ func (t *thread) giveUpReceipts() {
 	}
 	slices.SortFunc(unshown, chat.CompareTS)
 	for _, ts := range unshown[:len(unshown)-maxUnshown] {
-		e := t.b.Replies[ts]
+		e := es.b.Replies[ts]
 		e.Wanted, e.Shown = "", nil
-		t.b.Replies[ts] = e
+		es.b.Replies[ts] = e
 	}
 }
 
 // canShowReceived reports whether one more reply that waits may show that it was received.
-func (t *thread) canShowReceived() bool { return len(t.inState("")) < maxReceived }
+func (es *entries) canShowReceived() bool { return len(es.inState("")) < maxReceived }

@@ -14,9 +14,9 @@ import (
 
 const (
 	turnMessageAfter     = 15 * time.Second // how long a turn lasts before a message tells of it
-	turnMessageEditEvery = 30 * time.Second // how often that message is changed, at most
-	screenCheckEvery     = 8 * time.Second  // how often the screen of an agent is looked at that claims to work
-	idleScreensNeeded    = 2                // so many looks in a row have to show an agent at rest
+	turnMessageEditEvery = 30 * time.Second // how often that message is edited, at most
+	screenCheckEvery     = 8 * time.Second  // how often the screen of an agent that claims to work is read
+	idleScreensNeeded    = 2                // so many screens in a row have to show an idle agent
 )
 
 // TurnMessage is the one message that tells of a turn where the workspace has no statuses. It is stored before it is posted.
@@ -28,11 +28,11 @@ type TurnMessage struct {
 	Edited time.Time `json:"edited,omitzero"`
 }
 
-// work is what is known of an agent's turn, and what the thread shows of it. It belongs to the thread's goroutine.
+// turnState is what is known of an agent's turn, and what the thread shows of it.
 type turnState struct {
 	known        bool          // the agent's record was read since the start
 	recorded     sessions.Turn // by that record
-	changedAt    time.Time     // when it was first heard that this turn runs, or rests
+	changedAt    time.Time     // when it was first known that this turn runs, or does not
 	ending       turnEnding    // what the pane says against the record
 	dialogOpen   bool          // a dialog is open
 	screenReadAt time.Time
@@ -54,10 +54,10 @@ const (
 	turnEndedExited turnEnding = "gone" // the agent has ended
 )
 
-// busy reports whether a turn runs.
+// isRunning reports whether a turn runs.
 func (w *turnState) isRunning() bool { return w.recorded.Working && w.ending == "" }
 
-// since is when the turn began, as far as that is known.
+// startedAt is when the turn began, as far as that is known.
 func (w *turnState) startedAt() time.Time {
 	if w.recorded.Since.IsZero() {
 		return w.changedAt
@@ -65,9 +65,16 @@ func (w *turnState) startedAt() time.Time {
 	return w.recorded.Since
 }
 
-// turned takes what the agent's record says of its turn; news says that something was added to the record.
-func (t *thread) onTurn(turn sessions.Turn, news bool) {
-	w, now := &t.turn, t.m.o.Now()
+// turnStatus shows in one thread whether its agent works: by a status, or where the workspace has none by one message that is
+// edited.
+type turnStatus struct {
+	*threadState
+	turnState
+}
+
+// onTurn handles what the agent's record says of its turn; news says that something was added to the record.
+func (w *turnStatus) onTurn(turn sessions.Turn, news bool) {
+	now := w.svc.Now()
 	if turn.Working != w.recorded.Working || !turn.Since.Equal(w.recorded.Since) {
 		w.changedAt, w.screenReadAt, w.dialogOpen, w.idleScreens, w.ending = now, now, false, 0, ""
 		if now.Sub(turn.Since) > screenCheckEvery {
@@ -79,10 +86,10 @@ func (t *thread) onTurn(turn sessions.Turn, news bool) {
 	}
 	w.endIfAgentEnded()
 	if !w.known {
-		w.known, w.statusUncertain = true, t.b.TurnRunning // an earlier run of the bot may have had it shown
+		w.known, w.statusUncertain = true, w.b.TurnRunning // an earlier run of the bot may have had it shown
 	}
-	t.b.TurnRunning = turn.Working
-	t.m.statusLoop.requestCheck(t)
+	w.b.TurnRunning = turn.Working
+	w.signals.statusDue()
 }
 
 // endIfAgentEnded ends a turn of an agent that has ended: its record goes on saying that it works, and may still grow by what it had
@@ -93,25 +100,29 @@ func (w *turnState) endIfAgentEnded() {
 	}
 }
 
-// AgentEnded takes that a session's agent had ended by then, so that its thread does not show that it works: neither before
-// nor after it is told.
+// AgentEnded says that a session's agent had ended by then, so that its thread does not show that it works.
 func (m *Manager) AgentEnded(ctx context.Context, id string, at time.Time) {
-	t := m.threadOf(id)
-	if t == nil {
-		return
+	if t := m.index.of(id); t != nil {
+		t.call(ctx, func(context.Context) { t.turn.agentEnded(at) })
 	}
-	t.call(ctx, func(context.Context) {
-		if w := &t.turn; at.After(w.agentEndedAt) {
-			w.agentEndedAt = at
-			w.endIfAgentEnded()
-			t.m.statusLoop.requestCheck(t)
-		}
-	})
 }
 
-// onScreen takes what the agent's screen shows.
-func (t *thread) onScreen(state sessions.ViewState, now time.Time, err error) {
-	w := &t.turn
+func (w *turnStatus) agentEnded(at time.Time) {
+	if at.After(w.agentEndedAt) {
+		w.agentEndedAt = at
+		w.endIfAgentEnded()
+		w.signals.statusDue()
+	}
+}
+
+// setDialogOpen says whether a dialog of the agent waits for an answer.
+func (w *turnStatus) setDialogOpen(open bool) {
+	w.dialogOpen = open
+	w.signals.statusDue()
+}
+
+// onScreen handles what the agent's screen shows.
+func (w *turnStatus) onScreen(state sessions.ViewState, now time.Time, err error) {
 	w.screenReadAt = now
 	switch {
 	case errors.Is(err, sessions.ErrNotRunning), errors.Is(err, sessions.ErrNotRecorded), errors.Is(err, sessions.ErrReplaced):
@@ -127,17 +138,16 @@ func (t *thread) onScreen(state sessions.ViewState, now time.Time, err error) {
 	}
 }
 
-// nextStep decides what is to be done next.
-func (t *thread) nextStep(now time.Time, none bool) step {
-	w := &t.turn
-	if t.unbound || t.b.Root == "" {
+// nextStep decides what is to be done next. none: the workspace has no statuses.
+func (w *turnStatus) nextStep(now time.Time, none bool) step {
+	if w.unbound || w.b.Root == "" {
 		return step{}
 	}
-	s := t.turnMessageStep(now)
+	s := w.messageStep(now)
 	if s.kind != stepNone {
 		return s
 	}
-	if w.isRunning() && t.m.o.ScreenReader != nil {
+	if w.isRunning() && w.svc.ScreenReader != nil {
 		if next := w.screenReadAt.Add(screenCheckEvery); now.Before(next) {
 			s.next = earliestNonZero(s.next, next)
 		} else {
@@ -145,10 +155,10 @@ func (t *thread) nextStep(now time.Time, none bool) step {
 		}
 	}
 	if none {
-		s.next = earliestNonZero(s.next, t.startTurnMessage(now))
+		s.next = earliestNonZero(s.next, w.startMessage(now))
 		return s
 	}
-	status := t.statusStep(now)
+	status := w.statusStep(now)
 	status.next = earliestNonZero(s.next, status.next)
 	return status
 }
@@ -160,9 +170,8 @@ func earliestNonZero(a, b time.Time) time.Time {
 	return a
 }
 
-// statusStep has the status say what is true.
-func (t *thread) statusStep(now time.Time) step {
-	w := &t.turn
+// statusStep is the step that makes the status true.
+func (w *turnStatus) statusStep(now time.Time) step {
 	want := ""
 	switch {
 	case w.isRunning() && w.dialogOpen:
@@ -180,12 +189,11 @@ func (t *thread) statusStep(now time.Time) step {
 	case now.Before(w.refusedAt.Add(statusRefusedPause)) && !w.refusedAt.IsZero():
 		return step{next: w.refusedAt.Add(statusRefusedPause)}
 	}
-	return step{kind: stepSetStatus, text: want, post: t.newPost("", "")}
+	return step{kind: stepSetStatus, text: want, post: w.newPost("", "")}
 }
 
-// onStatusSet takes what became of a change of the status.
-func (t *thread) onStatusSet(text string, now time.Time, err error) {
-	w := &t.turn
+// onStatusSet handles what became of setting the status.
+func (w *turnStatus) onStatusSet(text string, now time.Time, err error) {
 	w.statusCallPending = false
 	switch {
 	case err == nil:
@@ -199,52 +207,49 @@ func (t *thread) onStatusSet(text string, now time.Time, err error) {
 	}
 }
 
-// onStatusCleared takes that we posted in the thread: Slack takes the status away then.
-func (t *thread) onStatusCleared() {
-	w := &t.turn
+// onStatusCleared handles that we posted in the thread: Slack removes the status then.
+func (w *turnStatus) onStatusCleared() {
 	if w.shownStatus, w.statusUncertain = "", w.statusCallPending; w.isRunning() || w.statusCallPending {
-		t.m.statusLoop.requestCheck(t)
+		w.signals.statusDue()
 	}
 }
 
-// startTurnMessage puts the message that tells of a long turn into the outbox, and returns when that is due.
-func (t *thread) startTurnMessage(now time.Time) time.Time {
-	w := &t.turn
+// startMessage queues the message that tells of a long turn, and returns when that is due.
+func (w *turnStatus) startMessage(now time.Time) time.Time {
 	due := w.startedAt().Add(turnMessageAfter)
 	switch {
-	case !w.isRunning() || t.b.TurnMessage.Nonce != "":
+	case !w.isRunning() || w.b.TurnMessage.Nonce != "":
 		return time.Time{}
 	case now.Before(due):
 		return due
 	}
-	t.b.TurnMessage = TurnMessage{Nonce: t.sessionID + "." + rand.Text(), Since: w.startedAt(), Edited: now, Shown: t.turnMessageText(now)}
-	if err := t.save(); err != nil {
-		t.m.o.Log.Error("could not store that a message tells of a turn", "ref", t.ref, "err", err)
-		t.b.TurnMessage = TurnMessage{}
+	w.b.TurnMessage = TurnMessage{Nonce: w.sessionID + "." + rand.Text(), Since: w.startedAt(), Edited: now, Shown: w.messageText(now)}
+	if err := w.save(); err != nil {
+		w.svc.Log.Error("could not store that a message tells of a turn", "ref", w.ref, "err", err)
+		w.b.TurnMessage = TurnMessage{}
 		return now.Add(statusRetry)
 	}
-	_ = t.m.outbox.Put(&outbox.Message{Post: t.turnMessagePost(t.b.TurnMessage.Shown), Since: t.m.slackTime(), LowPriority: true}) // it was logged, and nothing depends on it
+	_ = w.svc.outbox.Put(&outbox.Message{Post: w.messagePost(w.b.TurnMessage.Shown), Since: w.svc.slackTime(), LowPriority: true}) // it was logged, and nothing depends on it
 	return now.Add(turnMessageEditEvery)
 }
 
-func (t *thread) turnMessagePost(text string) chat.Post {
-	return t.newPost(text, t.b.TurnMessage.Nonce)
+func (w *turnStatus) messagePost(text string) chat.Post {
+	return w.newPost(text, w.b.TurnMessage.Nonce)
 }
 
-// turnMessageText is what the message says of the turn that runs.
-func (t *thread) turnMessageText(now time.Time) string {
-	if t.turn.dialogOpen {
+// messageText is what the message says of the turn that runs.
+func (w *turnStatus) messageText(now time.Time) string {
+	if w.dialogOpen {
 		return "_Waiting for an answer._"
 	}
-	return fmt.Sprintf("_Working, for %s so far._", durationText(now.Sub(t.turn.startedAt())))
+	return fmt.Sprintf("_Working, for %s so far._", durationText(now.Sub(w.startedAt())))
 }
 
-// finalTurnMessageText is what the message says of a turn that has ended.
-func (t *thread) finalTurnMessageText() string {
-	w := &t.turn
-	same := w.startedAt().Equal(t.b.TurnMessage.Since)
+// finalMessageText is what the message says of a turn that has ended.
+func (w *turnStatus) finalMessageText() string {
+	same := w.startedAt().Equal(w.b.TurnMessage.Since)
 	switch {
-	case t.m.answerMode() == AnswersOff:
+	case w.svc.answerMode() == AnswersOff:
 		return "_What the agent does is no longer shown here._"
 	case same && w.ending == turnEndedExited:
 		return "_The agent ended while it worked._"
@@ -267,19 +272,19 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%d s", seconds)
 }
 
-// turnMessageStep keeps the message true that tells of a turn, if there is one.
-func (t *thread) turnMessageStep(now time.Time) step {
-	m := &t.b.TurnMessage
-	if m.Nonce == "" || !t.turn.known {
+// messageStep is the step that makes the message true, if there is one.
+func (w *turnStatus) messageStep(now time.Time) step {
+	m := &w.b.TurnMessage
+	if m.Nonce == "" || !w.known {
 		return step{}
 	}
-	over := !t.turn.isRunning() || !t.turn.startedAt().Equal(m.Since)
+	over := !w.isRunning() || !w.startedAt().Equal(m.Since)
 	if m.TS == "" {
-		return t.unconfirmedMessageStep(over)
+		return w.unconfirmedStep(over)
 	}
-	text := t.turnMessageText(now)
+	text := w.messageText(now)
 	if over {
-		text = t.finalTurnMessageText()
+		text = w.finalMessageText()
 	}
 	next := m.Edited.Add(max(turnMessageEditEvery, now.Sub(m.Since)/10))
 	switch {
@@ -289,64 +294,99 @@ func (t *thread) turnMessageStep(now time.Time) step {
 	case text == m.Shown:
 		return step{next: now.Add(turnMessageEditEvery)}
 	}
-	return step{kind: stepEditMessage, ts: m.TS, post: t.turnMessagePost(text), final: over}
+	return step{kind: stepEditMessage, ts: m.TS, post: w.messagePost(text), final: over}
 }
 
-// unconfirmedMessageStep is for a message of which it is not known that it was posted.
-func (t *thread) unconfirmedMessageStep(over bool) step {
-	switch waiting := t.m.outbox.IsPending(t.b.TurnMessage.Nonce); {
-	case waiting && over && t.m.outbox.Withdraw(t.b.TurnMessage.Nonce):
-		t.forgetTurnMessage()
+// unconfirmedStep is for a message of which it is not known that it was posted.
+func (w *turnStatus) unconfirmedStep(over bool) step {
+	switch waiting := w.svc.outbox.IsPending(w.b.TurnMessage.Nonce); {
+	case waiting && over && w.svc.outbox.Withdraw(w.b.TurnMessage.Nonce):
+		w.forgetMessage()
 		return step{}
 	case waiting:
-		return step{} // its posting is heard of
+		return step{} // onPosted hears of it
 	}
-	return step{kind: stepFindMessage, post: t.turnMessagePost(""), since: t.m.o.Clock.FromLocal(t.b.TurnMessage.Since)}
+	return step{kind: stepFindMessage, post: w.messagePost(""), since: w.svc.Clock.FromLocal(w.b.TurnMessage.Since)}
 }
 
-// forgetTurnMessage ends the keeping of a message.
-func (t *thread) forgetTurnMessage() {
-	t.b.TurnMessage = TurnMessage{}
-	t.saveBestEffort()
+// forgetMessage forgets the message: it is not edited any more.
+func (w *turnStatus) forgetMessage() {
+	w.b.TurnMessage = TurnMessage{}
+	w.saveBestEffort()
 }
 
-// onTurnMessageFound takes what became of looking for the message.
-func (t *thread) onTurnMessageFound(nonce, ts string, err error) {
+// onMessageFound handles what became of looking for the message.
+func (w *turnStatus) onMessageFound(nonce, ts string, err error) {
 	switch {
-	case nonce != t.b.TurnMessage.Nonce:
+	case nonce != w.b.TurnMessage.Nonce:
 	case errors.Is(err, chat.ErrThreadGone), err == nil && ts == "":
-		t.forgetTurnMessage()
+		w.forgetMessage()
 	case err == nil:
-		t.b.TurnMessage.TS = ts
-		t.saveBestEffort()
+		w.b.TurnMessage.TS = ts
+		w.saveBestEffort()
 	}
 }
 
-// onTurnMessageEdited takes what became of a change of the message. Somebody may have deleted it: it is not posted again.
-func (t *thread) onTurnMessageEdited(s step, now time.Time, err error) {
+// onMessageEdited handles what became of an edit of the message. If somebody deleted it, it is not posted again.
+func (w *turnStatus) onMessageEdited(s step, now time.Time, err error) {
 	switch gone := errors.Is(err, chat.ErrReplyGone) || errors.Is(err, chat.ErrThreadGone); {
-	case s.post.Nonce != t.b.TurnMessage.Nonce || err != nil && !gone:
+	case s.post.Nonce != w.b.TurnMessage.Nonce || err != nil && !gone:
 	case s.final:
-		t.forgetTurnMessage()
+		w.forgetMessage()
 	default:
-		t.b.TurnMessage.Shown, t.b.TurnMessage.Edited = s.post.Text, now
-		t.saveBestEffort()
+		w.b.TurnMessage.Shown, w.b.TurnMessage.Edited = s.post.Text, now
+		w.saveBestEffort()
 	}
 }
 
-// onTurnMessagePosted handles that we posted in the thread, perhaps the message that tells of the turn.
-func (t *thread) onTurnMessagePosted(nonce, ts string) {
-	t.onStatusCleared()
-	if nonce == t.b.TurnMessage.Nonce && nonce != "" {
-		t.b.TurnMessage.TS, t.b.TurnMessage.Edited = ts, t.m.o.Now()
-		t.saveBestEffort()
-		t.m.statusLoop.requestCheck(t)
+// onPosted handles that we posted in the thread, perhaps the message that tells of the turn.
+func (w *turnStatus) onPosted(nonce, ts string) {
+	w.onStatusCleared()
+	if nonce == w.b.TurnMessage.Nonce && nonce != "" {
+		w.b.TurnMessage.TS, w.b.TurnMessage.Edited = ts, w.svc.Now()
+		w.saveBestEffort()
+		w.signals.statusDue()
 	}
 }
 
-// closeTurnMessage leaves the message of a thread that ends as one of a turn that is over.
-func (t *thread) closeTurnMessage() {
-	if w := t.b.TurnMessage; w.Nonce != "" && !t.m.outbox.Withdraw(w.Nonce) {
-		_ = t.m.outbox.Put(&outbox.Message{Post: t.turnMessagePost("_This turn is over._"), Edit: true, TS: w.TS, Final: true}) // it was logged
+// closeMessage leaves the message of a thread that ends as that of a turn that is over.
+func (w *turnStatus) closeMessage() {
+	if m := w.b.TurnMessage; m.Nonce != "" && !w.svc.outbox.Withdraw(m.Nonce) {
+		post := w.messagePost("_This turn is over._")
+		_ = w.svc.outbox.Put(&outbox.Message{Post: post, Edit: true, TS: m.TS, Final: true}) // it was logged
 	}
+}
+
+// nextStatusStep implements [statusThread].
+func (t *thread) nextStatusStep(ctx context.Context, now time.Time, noStatuses bool) (step, bool) {
+	return call(ctx, t.actor, func(context.Context) step { return t.turn.nextStep(now, noStatuses) })
+}
+
+// beginStatusStep implements [statusThread].
+func (t *thread) beginStatusStep(ctx context.Context, s step) {
+	if s.kind == stepSetStatus {
+		t.call(ctx, func(context.Context) { t.turn.statusCallPending, t.turn.statusUncertain = true, false })
+	}
+}
+
+// finishStatusStep implements [statusThread].
+func (t *thread) finishStatusStep(ctx context.Context, s step, r stepResult) {
+	t.call(ctx, func(context.Context) {
+		switch s.kind {
+		case stepReadScreen:
+			t.turn.onScreen(r.view.State, r.at, r.err)
+		case stepSetStatus:
+			t.turn.onStatusSet(s.text, r.at, r.err)
+		case stepFindMessage:
+			t.turn.onMessageFound(s.post.Nonce, r.ts, r.err)
+		case stepEditMessage:
+			t.turn.onMessageEdited(s, r.at, r.err)
+		}
+	})
+}
+
+// retryStatus ends the pause of a thread in which we were not let write.
+func (t *thread) retryStatus(context.Context) {
+	t.turn.refusedAt = time.Time{}
+	t.signals.statusDue()
 }

@@ -94,9 +94,9 @@ func TestAReadOfAnOlderVersionNeverUndoesAnEdit(t *testing.T) {
 		ts := w.reply("old")
 		first, second := w.editReply(ts, "new")
 		w.handleEdits(second)
-		at := w.m.threadOf(sid)
+		at := w.m.index.of(sid)
 		at.call(context.Background(), func(ctx context.Context) {
-			at.merge(ctx, at.readGeneration, at.b.Cursor, []chat.Reply{first}, time.Now())
+			at.replies.merge(ctx, at.replies.readGeneration, at.b.Cursor, []chat.Reply{first}, time.Now())
 		})
 		w.agent.setOnStep(nil)
 		w.advance(time.Minute)

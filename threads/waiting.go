@@ -10,94 +10,93 @@ import (
 	"the-loop/threads/chat"
 )
 
-// WaitState is a time during which an agent waits for its operator: it asks something. The thread is told once when it lasts.
+// WaitState is a time during which an agent waits for its operator. The thread is told once when it lasts.
 type WaitState struct {
 	Since    time.Time `json:"since"`
 	Notified bool      `json:"told,omitempty"`
 }
 
-// defaultRemindAfter is how long an agent may wait before the thread says so, where nothing else is asked for.
+// defaultRemindAfter is how long an agent may wait before the thread is told, where the options say nothing.
 const defaultRemindAfter = time.Minute
 
-// waits takes that the agent waits for its operator since then. lines are what it shows, where the thread has not shown
-// that already. A dialog that no hook tells of is seen again and again; the reminder is for questions.
-func (t *thread) setWaiting(since time.Time, lines []string) {
-	if t.b.Waiting == nil {
-		t.b.Waiting = &WaitState{Since: since}
-		t.saveBestEffort()
+// waitNotice tells the thread once when the agent waits for its operator for long.
+type waitNotice struct {
+	*threadState
+	reminder *time.Timer // when the agent will have waited long
+}
+
+// set says that the agent waits for its operator since then. lines are what its screen shows, where the thread does not show that
+// already. A dialog that no hook reports is seen again and again; the reminder is for permission requests.
+func (w *waitNotice) set(since time.Time, lines []string) {
+	if w.b.Waiting == nil {
+		w.b.Waiting = &WaitState{Since: since}
+		w.saveBestEffort()
 	}
-	if t.b.Waiting.Notified {
+	if w.b.Waiting.Notified {
 		return
 	}
-	left := t.m.o.RemindAfter - t.m.o.Now().Sub(t.b.Waiting.Since)
+	left := w.svc.RemindAfter - w.svc.Now().Sub(w.b.Waiting.Since)
 	if left <= 0 {
-		t.postWaiting(lines)
+		w.tell(lines)
 		return
 	}
-	if t.waitReminder == nil {
-		t.waitReminder = time.AfterFunc(left, func() {
-			t.do(func(context.Context) {
-				t.waitReminder = nil
-				if t.b.Waiting != nil && t.b.PermissionRequests.HasOpen() { // a dialog alone is looked at again by who saw it
-					t.setWaiting(t.b.Waiting.Since, nil)
+	if w.reminder == nil {
+		w.reminder = time.AfterFunc(left, func() {
+			w.do(func(context.Context) {
+				w.reminder = nil
+				if w.b.Waiting != nil && w.b.PermissionRequests.HasOpen() { // a dialog alone is reported again by who saw it
+					w.set(w.b.Waiting.Since, nil)
 				}
 			})
 		})
 	}
 }
 
-// postWaiting tells the thread, and the one who spoke last.
-func (t *thread) postWaiting(lines []string) {
-	t.b.Waiting.Notified = true
-	t.saveBestEffort()
-	since, text := chat.DateText(chat.TimeTS(t.b.Waiting.Since)), ""
-	if t.b.LastUser != "" {
-		text = fmt.Sprintf("<@%s> ", t.b.LastUser)
+// tell tells the thread, and who spoke last, that the agent waits.
+func (w *waitNotice) tell(lines []string) {
+	w.b.Waiting.Notified = true
+	w.saveBestEffort()
+	since, text := chat.DateText(chat.TimeTS(w.b.Waiting.Since)), ""
+	if w.b.LastUser != "" {
+		text = fmt.Sprintf("<@%s> ", w.b.LastUser)
 	}
-	if t.b.PermissionRequests.HasOpen() {
+	if w.b.PermissionRequests.HasOpen() {
 		text += fmt.Sprintf("The agent waits for an answer since %s. See the question above.", since)
 	} else { // a screen that is not known is taken for a dialog
-		text += fmt.Sprintf("The agent seems to wait for an answer since %s. Answer it in the terminal.", since) + t.m.dialogText(lines)
+		text += fmt.Sprintf("The agent seems to wait for an answer since %s. Answer it in the terminal.", since) + w.svc.dialogText(lines)
 	}
-	t.m.outbox.Add(t.newPost(text, rand.Text()), false)
+	w.svc.outbox.Add(w.newPost(text, rand.Text()), false)
 }
 
-// rests takes that the agent may not wait for its operator any more.
-func (t *thread) clearWaiting() {
-	if t.b.Waiting == nil || t.b.PermissionRequests.HasOpen() {
+// clear ends the waiting state, unless permission requests are open.
+func (w *waitNotice) clear() {
+	if w.b.Waiting == nil || w.b.PermissionRequests.HasOpen() {
 		return
 	}
-	t.b.Waiting = nil
-	if t.waitReminder != nil {
-		t.waitReminder.Stop()
-		t.waitReminder = nil
+	w.b.Waiting = nil
+	if w.reminder != nil {
+		w.reminder.Stop()
+		w.reminder = nil
 	}
-	t.saveBestEffort()
+	w.saveBestEffort()
 }
 
-// HandleScreen takes what an agent's screen showed when nothing was to be typed: a dialog that no hook tells of is seen there.
+// HandleScreen handles what an agent's screen showed while nothing was to be typed: a dialog that no hook reports is seen there.
 func (m *Manager) HandleScreen(id string, v sessions.View) {
-	t := m.threadOf(id)
+	t := m.index.of(id)
 	if t == nil {
 		return
 	}
-	t.do(func(context.Context) { t.updateWaiting(v) })
+	t.do(func(context.Context) { t.waiting.update(v) })
 }
 
-func (t *thread) updateWaiting(v sessions.View) {
+// update sets or clears the waiting state by what the screen shows.
+func (w *waitNotice) update(v sessions.View) {
 	switch {
-	case t.unbound || t.b.Root == "" || t.b.PermissionRequests.HasOpen(): // a hook tells of its end
+	case w.unbound || w.b.Root == "" || w.b.PermissionRequests.HasOpen(): // a hook tells of its end
 	case v.State == sessions.ViewDialog:
-		t.setWaiting(t.m.o.Now(), v.Lines)
+		w.set(w.svc.Now(), v.Lines)
 	case v.State == sessions.ViewReady || v.State == sessions.ViewWorking:
-		t.clearWaiting()
+		w.clear()
 	}
-}
-
-// dialogText is what an agent's screen asks, for the thread.
-func (m *Manager) dialogText(lines []string) string {
-	if m.o.DialogText == nil || len(lines) == 0 {
-		return ""
-	}
-	return "\n" + m.o.DialogText(lines)
 }

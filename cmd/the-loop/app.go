@@ -17,6 +17,7 @@ import (
 	"the-loop/sessions"
 	"the-loop/sessions/eventlog"
 	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/report"
 	"the-loop/sessions/registry"
 	"the-loop/sessions/tmux"
 )
@@ -151,7 +152,7 @@ func (c *cli) buildApp(cfg func() *config.Config, log *slog.Logger) (*app, error
 		return nil, err
 	}
 	c.scrubberFor(first).setSources(func() string { return cfg().EnvFile }, a.tmux.Panes)
-	index := &harness.ReportIndex{}
+	index := &report.Index{}
 	program := sync.OnceValues(func() (string, error) { return stableProgramPath(c.env.self, filepath.Join(first.StateRoot, "run")) })
 	a.harnesses = func() (harness.Set, error) {
 		self, err := program()
@@ -167,7 +168,7 @@ func (c *cli) buildApp(cfg func() *config.Config, log *slog.Logger) (*app, error
 		terminal = fixedSizeTmux{a.tmux}
 	}
 	a.core = sessions.New(sessions.Options{Terminal: terminal, TerminalAt: others.terminalAt, Store: a.registry, Sink: a.events, Log: log,
-		Reports: harness.Reports{Dir: filepath.Join(first.StateRoot, "reports"), PermissionDir: filepath.Join(first.StateRoot, "run", "ask"), Index: index},
+		Reports: report.Reader{Dir: filepath.Join(first.StateRoot, "reports"), PermissionDir: filepath.Join(first.StateRoot, "run", "ask"), Index: index},
 		Config: func() sessions.Config {
 			now := cfg().SessionsConfig(own)
 			now.Program, _ = program() // without one no agent can be started, and that says why

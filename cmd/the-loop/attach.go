@@ -12,12 +12,12 @@ import (
 	"the-loop/sessions"
 )
 
-func (c *cli) attachCommand() *cobra.Command {
-	return c.newAttachCommand("attach NAME", "Show a session's terminal", c.withStandingSession)
+func attachCommand(c *cli) *cobra.Command {
+	return newAttachCommand(c, "attach NAME", "Show a session's terminal", c.withStandingSession)
 }
 
 // newAttachCommand is attach for the kind of session that open opens the core for.
-func (c *cli) newAttachCommand(use, short string, open func(context.Context, string, func(*app, sessions.Ref) error) error) *cobra.Command {
+func newAttachCommand(c *cli, use, short string, open func(context.Context, string, func(*app, sessions.Ref) error) error) *cobra.Command {
 	var readOnly, printOnly bool
 	cmd := &cobra.Command{Use: use, Short: short, Args: cobra.ExactArgs(1),
 		Long: `Attach to a session's terminal. Inside the-loop's own tmux server, switch to it instead. Detach with C-b d.`}

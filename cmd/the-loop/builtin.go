@@ -6,11 +6,12 @@ import (
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/report"
 )
 
 // builtinHarnesses are the harnesses that need no description in the configuration, which may name another binary for each. self
 // is a path of this program that stays, home the operator's home folder; index remembers the reports.
-func builtinHarnesses(cfg *config.Config, self, home string, index *harness.ReportIndex) []sessions.Harness {
+func builtinHarnesses(cfg *config.Config, self, home string, index *report.Index) []sessions.Harness {
 	trust := cfg.Routing.HarnessTrust
 	binaries := map[string]string{}
 	for name, h := range cfg.Harnesses {

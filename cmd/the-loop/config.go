@@ -9,11 +9,11 @@ import (
 	"the-loop/sessions/harness"
 )
 
-func (c *cli) configCommand() *cobra.Command {
-	return newGroupCommand("config", "Create, check and trust the configuration", c.configInitCommand(), c.configValidateCommand(), c.configSchemaCommand(), c.configTrustCommand(), c.configClaudeKeyCommand())
+func configCommand(c *cli) *cobra.Command {
+	return newGroupCommand("config", "Create, check and trust the configuration", configInitCommand(c), configValidateCommand(c), configSchemaCommand(c), configTrustCommand(c), configClaudeKeyCommand(c))
 }
 
-func (c *cli) configInitCommand() *cobra.Command {
+func configInitCommand(c *cli) *cobra.Command {
 	var here bool
 	cmd := &cobra.Command{Use: "init", Short: "Create a configuration and its schema", Args: cobra.NoArgs,
 		Long: `Create ~/.the-loop/cli-config.yaml, or with --here ./.the-loop/cli-config.yaml, and its schema in the same folder, which editors use
@@ -36,7 +36,7 @@ for completion. An existing configuration is not changed.`}
 	return cmd
 }
 
-func (c *cli) configValidateCommand() *cobra.Command {
+func configValidateCommand(c *cli) *cobra.Command {
 	return &cobra.Command{Use: "validate", Short: "Check the configuration and print its path", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, _, err := c.loadConfig()
@@ -51,7 +51,7 @@ func (c *cli) configValidateCommand() *cobra.Command {
 		}}
 }
 
-func (c *cli) configSchemaCommand() *cobra.Command {
+func configSchemaCommand(c *cli) *cobra.Command {
 	return allowAgents(&cobra.Command{Use: "schema", Short: "Print the configuration's JSON Schema", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			_, err := cmd.OutOrStdout().Write(config.Schema())
@@ -59,7 +59,7 @@ func (c *cli) configSchemaCommand() *cobra.Command {
 		}})
 }
 
-func (c *cli) configTrustCommand() *cobra.Command {
+func configTrustCommand(c *cli) *cobra.Command {
 	return &cobra.Command{Use: "trust [FILE]", Short: "Trust a configuration in the current folder", Args: cobra.MaximumNArgs(1),
 		Long: `Trust the configuration FILE (default ./.the-loop/cli-config.yaml), so that it is used when the-loop is run in its folder. Read it
 first: it names programs that run with your permissions.`,
@@ -76,7 +76,7 @@ first: it names programs that run with your permissions.`,
 		}}
 }
 
-func (c *cli) configClaudeKeyCommand() *cobra.Command {
+func configClaudeKeyCommand(c *cli) *cobra.Command {
 	return &cobra.Command{Use: "claude-key", Short: "Add a submit key to Claude Code that cannot answer a dialog", Args: cobra.NoArgs,
 		Long: `Add a key binding for Claude Code's input box (C-x C-y) to ~/.claude/keybindings.json. Sessions started after that use it to submit
 text. It does nothing in a dialog, so a reply cannot answer a dialog that opens at the same moment. Other key bindings in the file are

@@ -23,7 +23,7 @@ import (
 // demoTimeout bounds the whole of "demo --once".
 const demoTimeout = 2 * time.Minute
 
-func (c *cli) demoCommand() *cobra.Command {
+func demoCommand(c *cli) *cobra.Command {
 	var once bool
 	var o liveOptions
 	cmd := &cobra.Command{Use: "demo", Short: "Try the-loop without Slack: the bot, an agent and a local workspace in the browser", Args: cobra.NoArgs,

@@ -23,7 +23,7 @@ type intakeResult struct {
 	Detail     string           `json:"detail,omitempty"`
 }
 
-func (c *cli) sessionsFeedCommand() *cobra.Command {
+func sessionsFeedCommand(c *cli) *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{Use: "feed", Short: "Deliver events from standard input", Args: cobra.NoArgs,
 		Long: `Deliver events from standard input, one JSON object per line, each like deliver does:

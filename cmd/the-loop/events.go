@@ -10,7 +10,7 @@ import (
 	"the-loop/sessions/eventlog"
 )
 
-func (c *cli) eventsCommand() *cobra.Command {
+func eventsCommand(c *cli) *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{Use: "events", Short: "Print the event log, one JSON object per line", Args: cobra.NoArgs,
 		Long: `Print the event log, one JSON object per line: every state change of a session and every reply with its outcome. It never contains

@@ -34,7 +34,7 @@ var layout = map[string][]string{
 	"sessions/harness/transcript":    {"sessions"},
 	"sessions/harness/permission":    {"sessions"},
 	"sessions/harness/screen":        {"sessions"},
-	"sessions/harness/report":        {"sessions"},
+	"sessions/harness/report":        {"sessions", "sessions/harness/permission"},
 	"sessions/harness/claude":        agent,
 	"sessions/harness/codex":         agent,
 	"sessions/harness/gemini":        agent,

@@ -77,7 +77,7 @@ func (r lifecycleResult) writeText(w io.Writer) error {
 
 const sessionsDisabledText = "disabled (standingSessions.enabled is false)"
 
-func (c *cli) startCommand() *cobra.Command {
+func startCommand(c *cli) *cobra.Command {
 	var format string
 	var foreground bool
 	cmd := &cobra.Command{Use: "start", Short: "Start the bot and the sessions that start automatically", Args: cobra.NoArgs,
@@ -130,7 +130,7 @@ func (c *cli) runForeground(cmd *cobra.Command, a *app, format string) error {
 	return err
 }
 
-func (c *cli) stopCommand() *cobra.Command {
+func stopCommand(c *cli) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "stop", Short: "Stop all standing sessions, then the bot", Args: cobra.NoArgs,
 		Long: `Stop all recorded standing sessions, even if they are no longer declared or enabled, then the bot. Conversations are kept and resumed
@@ -152,7 +152,7 @@ func (a *app) stop(ctx context.Context) lifecycleResult {
 	return r
 }
 
-func (c *cli) restartCommand() *cobra.Command {
+func restartCommand(c *cli) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "restart", Short: "Restart the bot and all standing sessions; conversations continue", Args: cobra.NoArgs}
 	addFormatFlag(cmd, &format)

@@ -7,12 +7,12 @@ import (
 )
 
 // reportCommand is for agents: what they tell about themselves, they tell with it.
-func (c *cli) reportCommand() *cobra.Command {
-	cmd := newGroupCommand("report", "For agents: post to their session's thread", c.reportSayCommand(), c.reportHookCommand(), c.reportFileCommand())
+func reportCommand(c *cli) *cobra.Command {
+	cmd := newGroupCommand("report", "For agents: post to their session's thread", reportSayCommand(c), reportHookCommand(c), reportFileCommand(c))
 	return cmd
 }
 
-func (c *cli) reportHookCommand() *cobra.Command {
+func reportHookCommand(c *cli) *cobra.Command {
 	return &cobra.Command{Use: "hook FILE [ASKS]", Short: "Append the input of an agent's hook to a report file",
 		Long: `Append what an agent's hook gets on standard input to a report file. For a permission request, wait for the decision on a socket in
 the folder ASKS and print it for the agent.`, Args: cobra.RangeArgs(1, 2), Hidden: true,

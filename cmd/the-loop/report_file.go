@@ -13,12 +13,12 @@ import (
 
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
-	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/report"
 	"the-loop/sessions/registry"
 	"the-loop/threads/attachments"
 )
 
-func (c *cli) reportFileCommand() *cobra.Command {
+func reportFileCommand(c *cli) *cobra.Command {
 	var comment string
 	cmd := &cobra.Command{Use: "file PATH", Short: "Post a file from the session's folder to its Slack thread", Args: cobra.ExactArgs(1),
 		Long: `Post a file from the session's folder to its Slack thread. For agents: it works only in a session's terminal and for files within the
@@ -36,7 +36,7 @@ session's folder. The bot copies the file when it reads the report: a moment lat
 		if err != nil {
 			return err
 		}
-		if err := s.appendReport(harness.EventFile, harness.FilePayload{Path: path, Comment: comment}); err != nil {
+		if err := s.appendReport(report.EventFile, report.FilePayload{Path: path, Comment: comment}); err != nil {
 			return err
 		}
 		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s will be posted in the thread of %s\n", path, s.record.Ref)
@@ -114,7 +114,7 @@ func (r *reportingSession) maxFileBytes() int64 {
 }
 
 func (r *reportingSession) appendReport(event string, note any) error {
-	path, err := harness.ReportPath(filepath.Join(r.root, "reports"), r.record.ID)
+	path, err := report.Path(filepath.Join(r.root, "reports"), r.record.ID)
 	if err != nil {
 		return err
 	}
@@ -122,7 +122,7 @@ func (r *reportingSession) appendReport(event string, note any) error {
 	if err != nil {
 		return err
 	}
-	return harness.AppendReport(path, harness.Report{At: time.Now(), Event: event, Payload: payload})
+	return report.Append(path, report.Report{At: time.Now(), Event: event, Payload: payload})
 }
 
 // withoutPath is an error without the path, which stands before it already.

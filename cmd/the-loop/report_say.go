@@ -10,13 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"the-loop/sessions"
-	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/report"
 )
 
 // maxReportBytes bounds a text that is reported, in bytes: a thread shows the beginning of one that is much shorter.
 const maxReportBytes = 1 << 20
 
-func (c *cli) reportSayCommand() *cobra.Command {
+func reportSayCommand(c *cli) *cobra.Command {
 	var step, final bool
 	cmd := &cobra.Command{Use: "say [TEXT... | -]", Short: "Post a message to the session's thread",
 		Long: `Post a message to the thread of the session in whose terminal it runs. It is for a harness of your own that the configuration describes
@@ -34,7 +34,7 @@ With --final (the default), the message ends a turn; with --step, the turn conti
 		if err != nil {
 			return err
 		}
-		return c.reportText(cmd, harness.AgentMessagePayload{Text: text, Final: !step})
+		return c.reportText(cmd, report.AgentMessagePayload{Text: text, Final: !step})
 	}
 	return cmd
 }
@@ -62,7 +62,7 @@ func (c *cli) readReportText(args []string) (string, error) {
 }
 
 // say reports a text, when it is read by anybody. While the configuration cannot be read, the text is kept.
-func (c *cli) reportText(cmd *cobra.Command, note harness.AgentMessagePayload) error {
+func (c *cli) reportText(cmd *cobra.Command, note report.AgentMessagePayload) error {
 	s, err := c.findReportingSession(cmd.Context())
 	if err != nil {
 		return err
@@ -70,7 +70,7 @@ func (c *cli) reportText(cmd *cobra.Command, note harness.AgentMessagePayload) e
 	if name := s.record.Definition.Harness; s.cfg != nil && !s.cfg.Harnesses[name].UsesReports {
 		return fmt.Errorf("messages of %s are not read from reports: for a harness of your own, set harnesses.%s.reports to program", name, name)
 	}
-	return s.appendReport(harness.EventAgentMessage, note)
+	return s.appendReport(report.EventAgentMessage, note)
 }
 
 // paneSession is the session in whose terminal this runs, by its id, and the folder of the state that has it. Every pane is given

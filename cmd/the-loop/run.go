@@ -73,7 +73,7 @@ func run(ctx context.Context, args []string, env environment) int {
 	}
 	c := &cli{env: env}
 	c.env.out, c.env.err = scrubbingWriter{env.out, c.scrubKnown}, scrubbingWriter{env.err, c.scrubKnown}
-	root := c.rootCommand()
+	root := rootCommand(c)
 	root.SetArgs(args)
 	root.SetIn(env.in)
 	root.SetOut(c.env.out)
@@ -119,10 +119,10 @@ type cli struct {
 	tokensOnStdin bool // its tokens come on standard input
 }
 
-// newRootCommand is the command with all that are below it.
-func newRootCommand(env environment) *cobra.Command { return (&cli{env: env}).rootCommand() }
+// newRootCommand is the command with all its subcommands.
+func newRootCommand(env environment) *cobra.Command { return rootCommand(&cli{env: env}) }
 
-func (c *cli) rootCommand() *cobra.Command {
+func rootCommand(c *cli) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "the-loop",
 		Short: "Keep AI coding agents running in tmux and talk to them from Slack threads",
@@ -137,9 +137,9 @@ Exit codes: 0 success, 1 failed or unhealthy, 2 invalid usage or configuration, 
 	root.SetVersionTemplate("the-loop {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError(err) })
 	root.PersistentFlags().StringVar(&c.configPath, "config", "", "use this configuration `FILE` instead of searching for one")
-	root.AddCommand(c.startCommand(), c.stopCommand(), c.restartCommand(), c.statusCommand(), c.serveCommand(), c.standingCommand(), c.sessionsCommand(), c.attachCommand(), c.eventsCommand(),
-		c.configCommand(), c.slackCommand(), allowAgents(c.demoCommand()), allowAgents(c.versionCommand()), allowAgents(c.smallAgentCommand()),
-		allowAgents(c.reportCommand()))
+	root.AddCommand(startCommand(c), stopCommand(c), restartCommand(c), statusCommand(c), serveCommand(c), standingCommand(c), sessionsCommand(c), attachCommand(c), eventsCommand(c),
+		configCommand(c), slackCommand(c), allowAgents(demoCommand(c)), allowAgents(versionCommand(c)), allowAgents(smallAgentCommand(c)),
+		allowAgents(reportCommand(c)))
 	for _, cmd := range allCommands(root) {
 		wrapArgsErrors(cmd)
 	}
@@ -193,7 +193,7 @@ func version() string {
 	return v + " " + info.GoVersion
 }
 
-func (c *cli) versionCommand() *cobra.Command {
+func versionCommand(c *cli) *cobra.Command {
 	return &cobra.Command{Use: "version", Short: "Print the version", Args: cobra.NoArgs, Run: func(cmd *cobra.Command, _ []string) {
 		_, _ = fmt.Fprintln(cmd.OutOrStdout(), "the-loop", version())
 	}}

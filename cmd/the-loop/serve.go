@@ -19,7 +19,7 @@ import (
 	"the-loop/sessions/registry"
 )
 
-func (c *cli) serveCommand() *cobra.Command {
+func serveCommand(c *cli) *cobra.Command {
 	cmd := &cobra.Command{Use: "serve", Short: "Run the Slack bot in the foreground", Args: cobra.NoArgs,
 		Long: `Run the Slack bot in the foreground until it is interrupted. It announces running sessions, delivers replies to
 them, and catches up on replies written while it was down. Run only one bot per state root and per Slack app. Sessions keep running

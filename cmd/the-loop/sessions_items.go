@@ -31,7 +31,7 @@ func (a *app) registeredRef(ctx context.Context, ref sessions.Ref) sessions.Ref 
 	return ref
 }
 
-func (c *cli) sessionsRegisterCommand() *cobra.Command {
+func sessionsRegisterCommand(c *cli) *cobra.Command {
 	var q sessions.RegisterRequest
 	var format string
 	cmd := &cobra.Command{Use: "register REF", Short: "Register a work item's session; its first event starts it", Args: cobra.ExactArgs(1),
@@ -63,7 +63,7 @@ func (c *cli) sessionsRegisterCommand() *cobra.Command {
 // listableStates are the states by which sessions can be listed.
 var listableStates = []sessions.State{sessions.StateNew, sessions.StateRunning, sessions.StateEnded, sessions.StateStopped, sessions.StateUnknown, sessions.StateBroken}
 
-func (c *cli) sessionsListCommand() *cobra.Command {
+func sessionsListCommand(c *cli) *cobra.Command {
 	var format, status string
 	cmd := &cobra.Command{Use: "list", Short: "List the sessions of work items", Args: cobra.NoArgs,
 		Long: `List the sessions of work items, with the deliveries that may or may not have arrived. For standing sessions, see the-loop standing
@@ -99,11 +99,11 @@ func joinStates(states []sessions.State) string {
 	return strings.Join(words, ", ")
 }
 
-func (c *cli) sessionsAttachCommand() *cobra.Command {
-	return c.newAttachCommand("attach REF", "Show the terminal of a work item's session", c.withWorkItem)
+func sessionsAttachCommand(c *cli) *cobra.Command {
+	return newAttachCommand(c, "attach REF", "Show the terminal of a work item's session", c.withWorkItem)
 }
 
-func (c *cli) sessionsDeliverCommand() *cobra.Command {
+func sessionsDeliverCommand(c *cli) *cobra.Command {
 	var q sessions.DeliverRequest
 	var format string
 	cmd := &cobra.Command{Use: "deliver REF --text TEXT", Short: "Deliver an event to a work item's session, exactly once", Args: cobra.ExactArgs(1),
@@ -144,7 +144,7 @@ can be sent again.`}
 	return cmd
 }
 
-func (c *cli) sessionsReplyCommand() *cobra.Command {
+func sessionsReplyCommand(c *cli) *cobra.Command {
 	cmd := &cobra.Command{Use: "reply REF --text TEXT", Short: "Type a text into the running session of a work item", Args: cobra.ExactArgs(1),
 		Long: `Type a text into the running session of a work item and submit it, once. It does not start the session; deliver does.
 With --text - the text is read from standard input. The output is that of standing say.`}
@@ -159,7 +159,7 @@ With --text - the text is read from standard input. The output is that of standi
 	return cmd
 }
 
-func (c *cli) sessionsCloseCommand() *cobra.Command {
+func sessionsCloseCommand(c *cli) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "close REF", Short: "Stop a work item's session and remove its record", Args: cobra.ExactArgs(1),
 		Long: `Stop a work item's session and remove its record. The harness keeps the conversation; its id is in the event log. The

@@ -12,7 +12,7 @@ import (
 	"the-loop/sessions"
 )
 
-func (c *cli) sessionsRestartCommand() *cobra.Command {
+func sessionsRestartCommand(c *cli) *cobra.Command {
 	var format string
 	var all, dry bool
 	cmd := &cobra.Command{Use: "restart [REF|NAME ...]", Short: "Restart running sessions with the current env file", Args: cobra.ArbitraryArgs,

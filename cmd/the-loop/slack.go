@@ -12,11 +12,11 @@ import (
 	"the-loop/threads"
 )
 
-func (c *cli) slackCommand() *cobra.Command {
-	return newGroupCommand("slack", "Set up and check the Slack app", c.slackManifestCommand(), c.slackCheckCommand())
+func slackCommand(c *cli) *cobra.Command {
+	return newGroupCommand("slack", "Set up and check the Slack app", slackManifestCommand(c), slackCheckCommand(c))
 }
 
-func (c *cli) slackManifestCommand() *cobra.Command {
+func slackManifestCommand(c *cli) *cobra.Command {
 	var name, command string
 	cmd := &cobra.Command{Use: "manifest", Short: "Print the manifest to create the Slack app from", Args: cobra.NoArgs,
 		Long: `Print the manifest to create the Slack app from, with exactly the scopes, events, commands and shortcuts that the-loop uses:
@@ -45,7 +45,7 @@ func (c *cli) slashCommand() string {
 	return "/the-loop"
 }
 
-func (c *cli) slackCheckCommand() *cobra.Command {
+func slackCheckCommand(c *cli) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "check", Short: "Check tokens, scopes, channel, users and event delivery", Args: cobra.NoArgs,
 		Long: `Check the tokens, their scopes, the channel, the authorized users and event delivery: a message that the bot posts in a thread of its

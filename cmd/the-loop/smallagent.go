@@ -8,7 +8,7 @@ import (
 	"the-loop/sessions/harness/smallagent"
 )
 
-func (c *cli) smallAgentCommand() *cobra.Command {
+func smallAgentCommand(c *cli) *cobra.Command {
 	return &cobra.Command{Use: "small-agent", Short: "Run the small agent that comes with the-loop, in this terminal",
 		Hidden: true, DisableFlagParsing: true, RunE: func(cmd *cobra.Command, args []string) error {
 			// It handles signals itself: some of its tests ask it to ignore them.

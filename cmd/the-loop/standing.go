@@ -12,21 +12,21 @@ import (
 	"the-loop/sessions"
 )
 
-func (c *cli) standingCommand() *cobra.Command {
+func standingCommand(c *cli) *cobra.Command {
 	return newGroupCommand("standing", "Manage standing sessions",
-		c.standingVerbCommand("start", "Start a session, unless it is running", c.openApp, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+		standingVerbCommand(c, "start", "Start a session, unless it is running", c.openApp, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
 			return a.core.Start(cmd.Context(), sessions.StartRequest{Ref: ref})
 		}),
-		c.standingVerbCommand("stop", "Stop a session; its conversation is kept", c.openAppForStop, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+		standingVerbCommand(c, "stop", "Stop a session; its conversation is kept", c.openAppForStop, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
 			return a.core.Stop(cmd.Context(), sessions.StopRequest{Ref: ref})
 		}),
-		c.standingVerbCommand("restart", "Restart a session; its conversation continues", c.openApp, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
+		standingVerbCommand(c, "restart", "Restart a session; its conversation continues", c.openApp, func(cmd *cobra.Command, a *app, ref sessions.Ref) (sessions.Row, error) {
 			return a.core.Restart(cmd.Context(), sessions.RestartRequest{Ref: ref})
 		}),
-		c.standingListCommand(), c.standingCreateCommand(), c.standingDeleteCommand(), c.standingSayCommand(), c.standingPeekCommand())
+		standingListCommand(c), standingCreateCommand(c), standingDeleteCommand(c), standingSayCommand(c), standingPeekCommand(c))
 }
 
-func (c *cli) standingVerbCommand(use, short string, open func() (*app, error), verb func(*cobra.Command, *app, sessions.Ref) (sessions.Row, error)) *cobra.Command {
+func standingVerbCommand(c *cli, use, short string, open func() (*app, error), verb func(*cobra.Command, *app, sessions.Ref) (sessions.Row, error)) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: use + " NAME", Short: short, Args: cobra.ExactArgs(1)}
 	addFormatFlag(cmd, &format)
@@ -42,7 +42,7 @@ func (c *cli) standingVerbCommand(use, short string, open func() (*app, error), 
 	return cmd
 }
 
-func (c *cli) standingListCommand() *cobra.Command {
+func standingListCommand(c *cli) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "list", Short: "List standing sessions, declared and created", Args: cobra.NoArgs}
 	addFormatFlag(cmd, &format)
@@ -61,7 +61,7 @@ func (c *cli) standingListCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) standingSayCommand() *cobra.Command {
+func standingSayCommand(c *cli) *cobra.Command {
 	cmd := &cobra.Command{Use: "say NAME --text TEXT", Short: "Type a text into a session and submit it", Args: cobra.ExactArgs(1),
 		Long: `Type a text into a running session and submit it, once. With --text - the text is read from standard input.
 

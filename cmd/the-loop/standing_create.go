@@ -13,7 +13,7 @@ import (
 	"the-loop/sessions"
 )
 
-func (c *cli) standingCreateCommand() *cobra.Command {
+func standingCreateCommand(c *cli) *cobra.Command {
 	var q sessions.CreateRequest
 	var format string
 	cmd := &cobra.Command{Use: "create NAME", Short: "Create a session that is not in the configuration, and start it", Args: cobra.ExactArgs(1),
@@ -53,7 +53,7 @@ like a declared one. Defaults come from routing in the configuration.`}
 	return cmd
 }
 
-func (c *cli) standingDeleteCommand() *cobra.Command {
+func standingDeleteCommand(c *cli) *cobra.Command {
 	var yes bool
 	var format string
 	cmd := &cobra.Command{Use: "delete NAME", Short: "Stop a created session and remove its record", Args: cobra.ExactArgs(1),
@@ -100,7 +100,7 @@ func (c *cli) confirm(question string) error {
 	return errors.New("not confirmed, so nothing was deleted")
 }
 
-func (c *cli) standingPeekCommand() *cobra.Command {
+func standingPeekCommand(c *cli) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "peek NAME", Short: "Print what a session's terminal shows", Args: cobra.ExactArgs(1),
 		Long: `Print what a session's terminal shows, or showed last if its agent has ended.`}

@@ -45,7 +45,7 @@ type botStatus struct {
 	diskFull error // the disk of the state takes nothing, not even how the bot is
 }
 
-func (c *cli) statusCommand() *cobra.Command {
+func statusCommand(c *cli) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{Use: "status", Short: "Show whether the bot and the sessions are healthy", Args: cobra.NoArgs,
 		Long: `Show whether the bot and the sessions are healthy. The exit code is 0 if they are, and 1 if Slack is enabled and the bot is not running,

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 )
 
 // acceptTimeout is how long a text is waited for in an agent's record before the submit key is given again. They show it in
@@ -20,7 +21,7 @@ type Options struct {
 	Bypass        BypassPolicy      // routing.harnessTrust.acceptBypassPermissions
 	Home          string            // of the agents, where nothing else says; empty: this process's
 	Binaries      map[string]string // harnesses.<built-in>.binary
-	Index         *ReportIndex      // of the reports; nil: they are read anew each time
+	Index         *report.Index     // of the reports; nil: they are read anew each time
 }
 
 // BuiltIns are the agent programs that are known. That one is among them does not mean that it is installed: a missing

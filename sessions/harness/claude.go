@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 )
 
 // ClaudeName is Claude Code's name in the configuration.
@@ -27,7 +28,7 @@ type Claude struct {
 	Bypass        BypassPolicy // empty: BypassAuto
 	Home          string       // of the agents, where a launch does not say; empty: this process's
 
-	Index *ReportIndex // of the reports; nil: they are read anew each time
+	Index *report.Index // of the reports; nil: they are read anew each time
 }
 
 // BypassPolicy says when the warning of Claude Code's mode without permissions is answered for the operator.
@@ -125,32 +126,32 @@ func (c Claude) Prepare(ctx context.Context, l sessions.Launch) error {
 // without hooks.
 func (c Claude) TrackConversation(_ context.Context, talk sessions.Conversation) (string, error) {
 	now := ""
-	err := c.withFacts(talk, func(facts *reportFacts, _ int64) { now = facts.currentConversation(talk.ID) })
+	err := c.withFacts(talk, func(facts *report.Facts, _ int64) { now = facts.CurrentConversation(talk.ID) })
 	return now, err
 }
 
 // withFacts calls see with what all reports of a session say, and the offset of their end.
-func (c Claude) withFacts(talk sessions.Conversation, see func(facts *reportFacts, end int64)) error {
+func (c Claude) withFacts(talk sessions.Conversation, see func(facts *report.Facts, end int64)) error {
 	if len(c.Hook) == 0 {
-		see(&reportFacts{}, 0)
+		see(&report.Facts{}, 0)
 		return nil
 	}
-	path, err := ReportPath(c.ReportDir, talk.Session)
+	path, err := report.Path(c.ReportDir, talk.Session)
 	if err != nil {
 		return err
 	}
-	return c.Index.withFacts(path, see)
+	return c.Index.View(path, see)
 }
 
-func (c Claude) readReports(talk sessions.Conversation, from int64) ([]Report, int64, error) {
+func (c Claude) readReports(talk sessions.Conversation, from int64) ([]report.Report, int64, error) {
 	if len(c.Hook) == 0 {
 		return nil, from, nil
 	}
-	path, err := ReportPath(c.ReportDir, talk.Session)
+	path, err := report.Path(c.ReportDir, talk.Session)
 	if err != nil {
 		return nil, from, err
 	}
-	return ReadReports(path, from)
+	return report.Read(path, from)
 }
 
 // configDir is where Claude Code keeps what is the user's.

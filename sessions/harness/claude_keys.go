@@ -14,6 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 )
 
 // The key that submits in Claude Code's box and does nothing in its dialogs and menus, where Enter would answer. It works
@@ -33,7 +34,7 @@ const (
 // them again (2.1.197). It is Enter otherwise.
 func (c Claude) SubmitKey(_ context.Context, talk sessions.Conversation) (string, time.Duration, error) {
 	bound := false
-	err := c.withFacts(talk, func(facts *reportFacts, _ int64) { bound = facts.Launch != nil && facts.Launch.Payload.ChatKey })
+	err := c.withFacts(talk, func(facts *report.Facts, _ int64) { bound = facts.Launch != nil && facts.Launch.Payload.SubmitKey })
 	switch {
 	case err != nil:
 		return "", 0, err

@@ -13,13 +13,14 @@ import (
 	"github.com/google/renameio/v2"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 )
 
 // claudeSyncEvents are the hooks that are asked for and that Claude Code waits for; claudeAsyncEvents are those that it does not. While it
 // waits for a Stop hook, a text that is submitted goes before those in its queue, and comes back into the box (2.1.197).
 var (
-	claudeSyncEvents  = []string{EventSessionStart, EventPromptSubmit, EventSessionEnd}
-	claudeAsyncEvents = []string{EventStop, EventStopFailure, EventNotification}
+	claudeSyncEvents  = []string{report.EventSessionStart, report.EventPromptSubmit, report.EventSessionEnd}
+	claudeAsyncEvents = []string{report.EventStop, report.EventStopFailure, report.EventNotification}
 )
 
 // settingsPath is the session's own settings file.
@@ -101,19 +102,19 @@ type hookEntry struct {
 const permissionTimeoutSeconds = 7 * 24 * 60 * 60
 
 // buildHooks are the hooks that are asked for, by event.
-func (c Claude) buildHooks(report string) map[string]hookGroup {
+func (c Claude) buildHooks(reportFile string) map[string]hookGroup {
 	own := map[string]hookGroup{}
 	for _, event := range claudeSyncEvents {
-		line := shellCommandLine(append(slices.Clone(c.Hook), report)) + " >/dev/null 2>&1 || :"
+		line := shellCommandLine(append(slices.Clone(c.Hook), reportFile)) + " >/dev/null 2>&1 || :"
 		own[event] = hookGroup{Hooks: []hookEntry{{Type: "command", Command: line, Timeout: 10}}}
 	}
 	for _, event := range claudeAsyncEvents {
-		line := "{ " + shellCommandLine(append(slices.Clone(c.Hook), report)) + " <&3 >/dev/null 2>&1 3<&- & } 3<&0"
+		line := "{ " + shellCommandLine(append(slices.Clone(c.Hook), reportFile)) + " <&3 >/dev/null 2>&1 3<&- & } 3<&0"
 		own[event] = hookGroup{Hooks: []hookEntry{{Type: "command", Command: line, Timeout: 10}}}
 	}
 	if c.PermissionDir != "" {
-		line := shellCommandLine(append(slices.Clone(c.Hook), report, c.PermissionDir)) + " 2>/dev/null || :"
-		own[EventPermissionRequest] = hookGroup{Matcher: "*", Hooks: []hookEntry{{Type: "command", Command: line, Timeout: permissionTimeoutSeconds}}}
+		line := shellCommandLine(append(slices.Clone(c.Hook), reportFile, c.PermissionDir)) + " 2>/dev/null || :"
+		own[report.EventPermissionRequest] = hookGroup{Matcher: "*", Hooks: []hookEntry{{Type: "command", Command: line, Timeout: permissionTimeoutSeconds}}}
 	}
 	return own
 }
@@ -122,7 +123,7 @@ func (c Claude) addHooks(settings map[string]json.RawMessage, session string) er
 	if len(c.Hook) == 0 {
 		return nil
 	}
-	report, err := ReportPath(c.ReportDir, session)
+	reportFile, err := report.Path(c.ReportDir, session)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func (c Claude) addHooks(settings map[string]json.RawMessage, session string) er
 			return errors.New("the hooks in the --settings of harnessArgs do not have the shape of hooks")
 		}
 	}
-	for event, group := range c.buildHooks(report) {
+	for event, group := range c.buildHooks(reportFile) {
 		data, err := json.Marshal(group)
 		if err != nil {
 			return err

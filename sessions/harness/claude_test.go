@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 )
 
 const (
@@ -100,8 +101,8 @@ func TestClaudeIsGivenHooksBesideTheOperatorsSettings(t *testing.T) {
 	}
 	want := `'/opt/it'\''s/the-loop' 'report' '/r/` + sessionA + `.jsonl' >/dev/null 2>&1 || :`
 	aside := `{ '/opt/it'\''s/the-loop' 'report' '/r/` + sessionA + `.jsonl' <&3 >/dev/null 2>&1 3<&- & } 3<&0`
-	for event, n := range map[string]int{EventSessionStart: 1, EventPromptSubmit: 2, EventStop: 2, EventStopFailure: 1,
-		EventNotification: 1, EventSessionEnd: 1, "PreToolUse": 1} {
+	for event, n := range map[string]int{report.EventSessionStart: 1, report.EventPromptSubmit: 2, report.EventStop: 2, report.EventStopFailure: 1,
+		report.EventNotification: 1, report.EventSessionEnd: 1, "PreToolUse": 1} {
 		if len(hooks[event]) != n {
 			t.Errorf("%s has %d groups of hooks, not %d", event, len(hooks[event]), n)
 		}
@@ -113,7 +114,7 @@ func TestClaudeIsGivenHooksBesideTheOperatorsSettings(t *testing.T) {
 			t.Errorf("%s calls %s", event, hooks[event][n-1].Hooks[0].Command)
 		}
 	}
-	ask := hooks[EventPermissionRequest]
+	ask := hooks[report.EventPermissionRequest]
 	want = `'/opt/it'\''s/the-loop' 'report' '/r/` + sessionA + `.jsonl' '/a' 2>/dev/null || :`
 	if len(ask) != 1 || ask[0].Matcher != "*" || ask[0].Hooks[0].Command != want || ask[0].Hooks[0].Timeout < 24*60*60 {
 		t.Errorf("for a question: %+v", ask)
@@ -288,25 +289,25 @@ func TestClaudeNamesAProjectsFolderAsTheProgramDoes(t *testing.T) {
 
 func TestConversationIsFollowedThroughItsSuccessors(t *testing.T) {
 	t.Parallel()
-	start := func(id string) Report { return Report{Event: EventSessionStart, Conversation: id} }
-	end := func(id string) Report { return Report{Event: EventSessionEnd, Conversation: id} }
+	start := func(id string) report.Report { return report.Report{Event: report.EventSessionStart, Conversation: id} }
+	end := func(id string) report.Report { return report.Report{Event: report.EventSessionEnd, Conversation: id} }
 	for _, tc := range []struct {
 		name, from, want string
-		reports          []Report
+		reports          []report.Report
 	}{
 		{"nothing yet", conversationA, "", nil},
-		{"an earlier run's", conversationA, "", []Report{start("x"), end("x")}},
-		{"the same", conversationA, conversationA, []Report{start("x"), end("x"), start(conversationA)}},
-		{"cleared", conversationA, conversationB, []Report{start(conversationA), end(conversationA), start(conversationB)}},
-		{"cleared twice", conversationA, "c", []Report{start(conversationA), start(conversationB), start("c")}},
-		{"and back", conversationB, conversationA, []Report{start(conversationA), start(conversationB), start(conversationA)}},
-		{"a bad id", conversationA, conversationA, []Report{start(conversationA), start("../x")}},
+		{"an earlier run's", conversationA, "", []report.Report{start("x"), end("x")}},
+		{"the same", conversationA, conversationA, []report.Report{start("x"), end("x"), start(conversationA)}},
+		{"cleared", conversationA, conversationB, []report.Report{start(conversationA), end(conversationA), start(conversationB)}},
+		{"cleared twice", conversationA, "c", []report.Report{start(conversationA), start(conversationB), start("c")}},
+		{"and back", conversationB, conversationA, []report.Report{start(conversationA), start(conversationB), start(conversationA)}},
+		{"a bad id", conversationA, conversationA, []report.Report{start(conversationA), start("../x")}},
 	} {
-		var facts reportFacts
+		var facts report.Facts
 		for _, r := range tc.reports {
-			facts.add(r)
+			facts.Add(r)
 		}
-		if got := facts.currentConversation(tc.from); got != tc.want {
+		if got := facts.CurrentConversation(tc.from); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 	}

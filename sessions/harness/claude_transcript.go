@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 	"the-loop/sessions/harness/transcript"
 )
 
@@ -29,7 +30,7 @@ func (c Claude) ReadTranscript(_ context.Context, talk sessions.Conversation, si
 		if isClaudeIdle(r) && r.Conversation == e.offset.Conversation {
 			quiet = r.At
 		}
-		if r.Event != EventSessionStart || r.Conversation == e.offset.Conversation || !sessions.ValidConversation(r.Conversation) {
+		if r.Event != report.EventSessionStart || r.Conversation == e.offset.Conversation || !sessions.ValidConversation(r.Conversation) {
 			continue
 		}
 		if since != "" || !r.At.Before(s.Since) {
@@ -71,7 +72,7 @@ func (e *claudeReader) followRecorded() error {
 	}
 	e.offset.Recorded = e.conversation.ID
 	known := false
-	err := e.claude.withFacts(e.conversation, func(facts *reportFacts, _ int64) { _, known = facts.Conversations[e.conversation.ID] })
+	err := e.claude.withFacts(e.conversation, func(facts *report.Facts, _ int64) { _, known = facts.Conversations[e.conversation.ID] })
 	if err != nil || e.conversation.ID == e.offset.Conversation || known {
 		return err
 	}
@@ -97,8 +98,8 @@ func (e *claudeReader) read() error {
 		}
 	}
 	e.batch.WatchFiles = []string{path}
-	if report, err := ReportPath(e.claude.ReportDir, e.conversation.Session); err == nil && len(e.claude.Hook) > 0 {
-		e.batch.WatchFiles = append(e.batch.WatchFiles, report)
+	if file, err := report.Path(e.claude.ReportDir, e.conversation.Session); err == nil && len(e.claude.Hook) > 0 {
+		e.batch.WatchFiles = append(e.batch.WatchFiles, file)
 	}
 	return nil
 }

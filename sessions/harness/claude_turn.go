@@ -4,15 +4,16 @@ import (
 	"strings"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 )
 
 // isClaudeIdle reports that the program has just begun, or has ended: no turn of before runs any more. It also says that it
 // began when it has compacted a conversation, in the middle of a turn.
-func isClaudeIdle(r Report) bool {
+func isClaudeIdle(r report.Report) bool {
 	switch r.Event {
-	case EventLaunch, EventSessionEnd:
+	case report.EventLaunch, report.EventSessionEnd:
 		return true
-	case EventSessionStart:
+	case report.EventSessionStart:
 		source := startSource(r)
 		return source == "startup" || source == "resume"
 	}

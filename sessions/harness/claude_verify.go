@@ -16,6 +16,7 @@ import (
 	"unicode/utf16"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 	"the-loop/sessions/harness/transcript"
 )
 
@@ -23,9 +24,9 @@ import (
 // starts, and while a text waits in its queue: another one might overtake it.
 func (c Claude) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
 	p, starts, path := claudeOffset{Cursor: transcript.Cursor{Recorded: talk.ID, Conversation: talk.ID}}, false, ""
-	err := c.withFacts(talk, func(facts *reportFacts, end int64) {
-		starts, p.Reports = facts.isStarting(time.Now()), end
-		if now := facts.currentConversation(talk.ID); now != "" {
+	err := c.withFacts(talk, func(facts *report.Facts, end int64) {
+		starts, p.Reports = isStarting(facts.Launch, time.Now()), end
+		if now := facts.CurrentConversation(talk.ID); now != "" {
 			p.Conversation = now
 		}
 		path = facts.Conversations[p.Conversation].Path
@@ -72,13 +73,13 @@ func (c Claude) Accepted(_ context.Context, talk sessions.Conversation, since se
 	kept := err == nil
 	for _, r := range reports {
 		switch {
-		case r.Event == EventSessionStart && startSource(r) == "clear":
+		case r.Event == report.EventSessionStart && startSource(r) == "clear":
 			found, err = c.transcriptHas(talk, r.Conversation, 0, sum)
 			kept = kept || err == nil
 			if found || err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return found, err
 			}
-		case r.Event == EventPromptSubmit && !kept && time.Since(r.At) > time.Second:
+		case r.Event == report.EventPromptSubmit && !kept && time.Since(r.At) > time.Second:
 			if claudeMatchesSum(reportedPrompt(r), sum) {
 				return true, nil
 			}
@@ -107,7 +108,7 @@ func (c Claude) transcriptHas(talk sessions.Conversation, id string, from int64,
 // transcriptFile is where a conversation is written: as the agent reported it, or by the rule that it follows.
 func (c Claude) transcriptFile(talk sessions.Conversation, id string) (string, error) {
 	path := ""
-	if err := c.withFacts(talk, func(facts *reportFacts, _ int64) { path = facts.Conversations[id].Path }); path != "" || err != nil {
+	if err := c.withFacts(talk, func(facts *report.Facts, _ int64) { path = facts.Conversations[id].Path }); path != "" || err != nil {
 		return path, err
 	}
 	return c.defaultTranscriptFile(talk, id)
@@ -256,7 +257,7 @@ func normalizeClaudeText(text string) string {
 	return strings.Join(rest, "\n")
 }
 
-func startSource(r Report) string {
+func startSource(r report.Report) string {
 	var said struct {
 		Source string `json:"source"`
 	}
@@ -264,7 +265,7 @@ func startSource(r Report) string {
 	return said.Source
 }
 
-func reportedPrompt(r Report) string {
+func reportedPrompt(r report.Report) string {
 	var said struct {
 		Prompt string `json:"prompt"`
 	}

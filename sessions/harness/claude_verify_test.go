@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 )
 
 // Lines as Claude Code 2.1.197 writes them, shortened.
@@ -97,11 +98,11 @@ func (k *claudeEnv) appendReport(at time.Time, event, id string, payload map[str
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	path, err := ReportPath(k.claude.ReportDir, sessionA)
+	path, err := report.Path(k.claude.ReportDir, sessionA)
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	if err := AppendReport(path, Report{At: at, Event: event, Conversation: id, Payload: data}); err != nil {
+	if err := report.Append(path, report.Report{At: at, Event: event, Conversation: id, Payload: data}); err != nil {
 		k.t.Fatal(err)
 	}
 }
@@ -146,7 +147,7 @@ func TestClaudesEvidenceCountsFromTheOffset(t *testing.T) {
 func TestAQueuedTextThatIsReportedLateDoesNotProveAnEqualOne(t *testing.T) {
 	t.Parallel()
 	k := newClaudeEnv(t)
-	k.appendReport(time.Now(), EventSessionStart, conversationA, map[string]string{"source": "startup"})
+	k.appendReport(time.Now(), report.EventSessionStart, conversationA, map[string]string{"source": "startup"})
 	first := k.offset()
 	k.appendLine(conversationA, lineEnqueue, "yes")
 	if !k.accepted(first, "yes") {
@@ -154,7 +155,7 @@ func TestAQueuedTextThatIsReportedLateDoesNotProveAnEqualOne(t *testing.T) {
 	}
 	second := k.offset()
 	k.appendLine(conversationA, lineDequeue, "")
-	k.appendReport(time.Now().Add(-time.Minute), EventPromptSubmit, conversationA, map[string]string{"prompt": "yes"})
+	k.appendReport(time.Now().Add(-time.Minute), report.EventPromptSubmit, conversationA, map[string]string{"prompt": "yes"})
 	k.appendLine(conversationA, lineQueuedUser, "yes")
 	if k.accepted(second, "yes") {
 		t.Error("the first text proves the second")
@@ -164,11 +165,11 @@ func TestAQueuedTextThatIsReportedLateDoesNotProveAnEqualOne(t *testing.T) {
 func TestClaudesEvidenceFollowsAClear(t *testing.T) {
 	t.Parallel()
 	k := newClaudeEnv(t)
-	k.appendReport(time.Now(), EventSessionStart, conversationA, map[string]string{"source": "startup"})
+	k.appendReport(time.Now(), report.EventSessionStart, conversationA, map[string]string{"source": "startup"})
 	k.appendLine(conversationA, lineTyped, "before")
 	place := k.offset()
-	k.appendReport(time.Now(), EventSessionEnd, conversationA, map[string]string{"reason": "clear"})
-	k.appendReport(time.Now(), EventSessionStart, conversationB, map[string]string{"source": "clear"})
+	k.appendReport(time.Now(), report.EventSessionEnd, conversationA, map[string]string{"reason": "clear"})
+	k.appendReport(time.Now(), report.EventSessionStart, conversationB, map[string]string{"source": "clear"})
 	k.appendLine(conversationB, lineClear, "")
 	k.appendLine(conversationB, lineTyped, "after")
 	if !k.accepted(place, "/clear") || !k.accepted(place, "after") || k.accepted(place, "before") {
@@ -183,9 +184,9 @@ func TestAConversationThatAPersonReopenedProvesNothingByItsPast(t *testing.T) {
 	t.Parallel()
 	k := newClaudeEnv(t)
 	k.appendLine(conversationB, lineTyped, "yes")
-	k.appendReport(time.Now(), EventSessionStart, conversationA, map[string]string{"source": "startup"})
+	k.appendReport(time.Now(), report.EventSessionStart, conversationA, map[string]string{"source": "startup"})
 	place := k.offset()
-	k.appendReport(time.Now(), EventSessionStart, conversationB, map[string]string{"source": "resume"})
+	k.appendReport(time.Now(), report.EventSessionStart, conversationB, map[string]string{"source": "resume"})
 	if k.accepted(place, "yes") {
 		t.Error("its past is taken for proof")
 	}
@@ -194,13 +195,13 @@ func TestAConversationThatAPersonReopenedProvesNothingByItsPast(t *testing.T) {
 func TestReportsAreProofWhereNoTranscriptIsKept(t *testing.T) {
 	t.Parallel()
 	k := newClaudeEnv(t)
-	k.appendReport(time.Now(), EventSessionStart, conversationA, map[string]string{"source": "startup"})
+	k.appendReport(time.Now(), report.EventSessionStart, conversationA, map[string]string{"source": "startup"})
 	place := k.offset()
-	k.appendReport(time.Now(), EventPromptSubmit, conversationA, map[string]string{"prompt": "hello"})
+	k.appendReport(time.Now(), report.EventPromptSubmit, conversationA, map[string]string{"prompt": "hello"})
 	if k.accepted(place, "hello") {
 		t.Error("the transcript was not waited for")
 	}
-	k.appendReport(time.Now().Add(-time.Minute), EventPromptSubmit, conversationA, map[string]string{"prompt": "hello"})
+	k.appendReport(time.Now().Add(-time.Minute), report.EventPromptSubmit, conversationA, map[string]string{"prompt": "hello"})
 	if !k.accepted(place, "hello") {
 		t.Error("the report is not counted")
 	}

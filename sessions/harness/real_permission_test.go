@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/permission"
 )
 
 // pendingPermission is one that the real agent asks, and that is attended.
@@ -70,7 +71,7 @@ func (q *pendingPermission) assertResolved() {
 	if err := q.answer(sessions.VerdictAllow, ""); !errors.Is(err, sessions.ErrPermissionEnded) {
 		q.Errorf("an answer after the end: %v", err)
 	}
-	if q.fileExists(permissionSocket(filepath.Join(q.root, "run", "ask"), q.Token)) {
+	if q.fileExists(permission.SocketPath(filepath.Join(q.root, "run", "ask"), q.Token)) {
 		q.Error("its socket is left behind")
 	}
 }

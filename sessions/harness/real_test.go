@@ -15,6 +15,7 @@ import (
 	"the-loop/sessions"
 	"the-loop/sessions/eventlog/eventlogtest"
 	"the-loop/sessions/harness/harnesstest"
+	"the-loop/sessions/harness/report"
 	"the-loop/sessions/harness/screen"
 	"the-loop/sessions/registry"
 	"the-loop/sessions/tmux"
@@ -66,7 +67,7 @@ func (s *agentEnv) newCore(h sessions.Harness, env map[string]string) {
 	}
 	s.store = registry.New(s.root)
 	s.core = sessions.New(sessions.Options{Terminal: s.term, Store: s.store, Sink: &eventlogtest.Recorder{}, Harnesses: NewSet(h).Get,
-		Reports: Reports{Dir: filepath.Join(s.root, "reports"), PermissionDir: filepath.Join(s.root, "run", "ask")},
+		Reports: report.Reader{Dir: filepath.Join(s.root, "reports"), PermissionDir: filepath.Join(s.root, "run", "ask")},
 		Config: func() sessions.Config {
 			return sessions.Config{Enabled: true, Declared: []sessions.Definition{s.def}, RemainOnExit: true, Resume: true,
 				Probe: s.probe, KillGrace: 5 * time.Second, Env: func() (sessions.EnvFile, error) {

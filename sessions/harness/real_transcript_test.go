@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 )
 
 // said reads on from a place until the real agent has said as many texts.
@@ -36,14 +37,14 @@ func (s *agentEnv) readMessages(q *sessions.TranscriptRequest) []string {
 // waitReports waits for the agent's own hooks.
 func (s *agentEnv) waitReports(events ...string) {
 	s.Helper()
-	path, err := ReportPath(filepath.Join(s.root, "reports"), s.record().ID)
+	path, err := report.Path(filepath.Join(s.root, "reports"), s.record().ID)
 	if err != nil {
 		s.Fatal(err)
 	}
 	for _, event := range events {
 		s.waitUntil("the hook "+event, func() bool {
-			reports, _, err := ReadReports(path, 0)
-			return err == nil && slices.ContainsFunc(reports, func(r Report) bool { return r.Event == event })
+			reports, _, err := report.Read(path, 0)
+			return err == nil && slices.ContainsFunc(reports, func(r report.Report) bool { return r.Event == event })
 		})
 	}
 }
@@ -78,7 +79,7 @@ func TestRealClaudesAnswersAreReadAlsoAfterAClearARestartAndAKill(t *testing.T) 
 	if got := s.waitMessages(q, 1); len(got) != 1 || got[0][:2] != "F " {
 		t.Errorf("after the restart: %q", got)
 	}
-	s.waitReports(EventStop, EventStopFailure)
+	s.waitReports(report.EventStop, report.EventStopFailure)
 	panes, err := s.term.Panes(t.Context())
 	if err != nil || len(panes) != 1 {
 		t.Fatal(panes, err)

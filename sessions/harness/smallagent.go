@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 	"the-loop/sessions/harness/smallagent"
 	"the-loop/sessions/harness/transcript"
 )
@@ -48,11 +49,11 @@ func (a SmallAgent) Command(l sessions.Launch) (sessions.Command, error) {
 	}
 	argv := append(slices.Clone(a.Argv), "--dir", a.Dir, flag, l.Conversation)
 	if l.Session != "" && len(a.Hook) > 0 { // otherwise it is only asked what would run
-		report, err := ReportPath(a.ReportDir, l.Session)
+		reportFile, err := report.Path(a.ReportDir, l.Session)
 		if err != nil {
 			return sessions.Command{}, err
 		}
-		argv = append(argv, "--hook", shellCommandLine(append(slices.Clone(a.Hook), report, a.PermissionDir)))
+		argv = append(argv, "--hook", shellCommandLine(append(slices.Clone(a.Hook), reportFile, a.PermissionDir)))
 	}
 	argv = append(argv, l.Args...)
 	if l.Prompt != "" {

@@ -9,16 +9,8 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 )
-
-// EventAgentMessage is the report of a text that a program of the operator's said, with "the-loop report say".
-const EventAgentMessage = "the-loop:said"
-
-// AgentMessagePayload is its payload.
-type AgentMessagePayload struct {
-	Text  string `json:"text"`
-	Final bool   `json:"final"` // it ends a turn
-}
 
 // ReportingTemplate is a [Template] whose program itself reports what its agent says.
 type ReportingTemplate struct {
@@ -35,7 +27,7 @@ func (t ReportingTemplate) Capabilities() sessions.Capabilities {
 
 // ReadTranscript reads the reports of the session from a place on, an offset in their file.
 func (t ReportingTemplate) ReadTranscript(_ context.Context, c sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
-	path, err := ReportPath(t.ReportDir, c.Session)
+	path, err := report.Path(t.ReportDir, c.Session)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
@@ -43,15 +35,15 @@ func (t ReportingTemplate) ReadTranscript(_ context.Context, c sessions.Conversa
 	if since != "" {
 		started = time.Time{}
 	}
-	from, err := parseReportOffset(since)
+	from, err := report.ParseOffset(since)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	reports, next, err := ReadReports(path, from)
+	reports, next, err := report.Read(path, from)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	told := sessions.TranscriptBatch{Next: reportOffset(next), WatchFiles: []string{path}}
+	told := sessions.TranscriptBatch{Next: report.EncodeOffset(next), WatchFiles: []string{path}}
 	for _, r := range reports {
 		if said, ok := parseAgentMessage(r); ok && !r.At.Before(started) {
 			told.Messages = append(told.Messages, said)
@@ -60,9 +52,9 @@ func (t ReportingTemplate) ReadTranscript(_ context.Context, c sessions.Conversa
 	return told, nil
 }
 
-func parseAgentMessage(r Report) (sessions.AgentMessage, bool) {
-	var note AgentMessagePayload
-	if r.Event != EventAgentMessage || json.Unmarshal(r.Payload, &note) != nil || note.Text == "" {
+func parseAgentMessage(r report.Report) (sessions.AgentMessage, bool) {
+	var note report.AgentMessagePayload
+	if r.Event != report.EventAgentMessage || json.Unmarshal(r.Payload, &note) != nil || note.Text == "" {
 		return sessions.AgentMessage{}, false
 	}
 	sum := sha256.Sum256([]byte(note.Text))

@@ -7,37 +7,38 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 )
 
 func TestMessagesThatAProgramReportsAreReadOnce(t *testing.T) {
 	t.Parallel()
 	h := ReportingTemplate{Template: Template{Title: "mytool"}, ReportDir: t.TempDir()}
 	talk := sessions.Conversation{Session: sessionA, Started: time.Now()}
-	path, err := ReportPath(h.ReportDir, sessionA)
+	path, err := report.Path(h.ReportDir, sessionA)
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := func(at time.Time, event, text string, final bool) {
+	add := func(at time.Time, event, text string, final bool) {
 		t.Helper()
-		payload, err := json.Marshal(AgentMessagePayload{Text: text, Final: final})
+		payload, err := json.Marshal(report.AgentMessagePayload{Text: text, Final: final})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := AppendReport(path, Report{At: at, Event: event, Payload: payload}); err != nil {
+		if err := report.Append(path, report.Report{At: at, Event: event, Payload: payload}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	report(talk.Started.Add(-time.Minute), EventAgentMessage, "old", true)
+	add(talk.Started.Add(-time.Minute), report.EventAgentMessage, "old", true)
 	none := readTranscript(t, h, talk, sessions.TranscriptBatch{})
 	wantMessages(t, none)
 	if !slices.Equal(none.WatchFiles, []string{path}) {
 		t.Errorf("watches %q", none.WatchFiles)
 	}
-	report(time.Now(), EventAgentMessage, "I look", false)
-	report(time.Now(), EventAgentMessage, "I look", false)
-	report(time.Now(), "the-loop:other", "x", true)
-	report(time.Now(), EventAgentMessage, "", true)
-	report(time.Now(), EventAgentMessage, "done", true)
+	add(time.Now(), report.EventAgentMessage, "I look", false)
+	add(time.Now(), report.EventAgentMessage, "I look", false)
+	add(time.Now(), "the-loop:other", "x", true)
+	add(time.Now(), report.EventAgentMessage, "", true)
+	add(time.Now(), report.EventAgentMessage, "done", true)
 	told := readTranscript(t, h, talk, none)
 	wantMessages(t, told, "S I look", "S I look", "F done")
 	wantMessages(t, readTranscript(t, h, talk, told))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 	"the-loop/sessions/harness/smallagent"
 )
 
@@ -118,17 +119,17 @@ func TestClaudeIsReadAfterAClearAndAfterReturningToAnOldConversation(t *testing.
 	t.Parallel()
 	k := newClaudeEnv(t)
 	const talkB, talkC = "22222222-2222-4222-8222-222222222222", "33333333-3333-4333-8333-333333333333"
-	k.appendReport(time.Now(), EventSessionStart, conversationA, map[string]string{"source": "startup", "transcript_path": k.transcriptFile(conversationA)})
+	k.appendReport(time.Now(), report.EventSessionStart, conversationA, map[string]string{"source": "startup", "transcript_path": k.transcriptFile(conversationA)})
 	k.appendMessage(talkC, lineFinal, "last year")
 	k.appendMessage(conversationA, lineFinal, "one")
 	place := k.read("")
 	wantMessages(t, place, "F one")
 	k.appendMessage(conversationA, lineFinal, "two")
-	k.appendReport(time.Now(), EventSessionStart, talkB, map[string]string{"source": "clear"})
+	k.appendReport(time.Now(), report.EventSessionStart, talkB, map[string]string{"source": "clear"})
 	k.appendMessage(talkB, lineFinal, "three")
 	place = k.read(place.Next)
 	wantMessages(t, place, "F two", "F three")
-	k.appendReport(time.Now(), EventSessionStart, talkC, map[string]string{"source": "resume"})
+	k.appendReport(time.Now(), report.EventSessionStart, talkC, map[string]string{"source": "resume"})
 	k.appendMessage(talkC, lineFinal, "four")
 	place = k.read(place.Next)
 	wantMessages(t, place, "F four")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/report"
 	"the-loop/sessions/harness/transcript"
 )
 
@@ -70,10 +71,10 @@ func TestClaudesTurnEndsWithItsProgramOrConversation(t *testing.T) {
 		event, source string
 		works         bool
 	}{
-		"started again": {EventLaunch, "", false},
-		"ended":         {EventSessionEnd, "", false},
-		"resumed":       {EventSessionStart, "resume", false},
-		"compacted":     {EventSessionStart, "compact", true},
+		"started again": {report.EventLaunch, "", false},
+		"ended":         {report.EventSessionEnd, "", false},
+		"resumed":       {report.EventSessionStart, "resume", false},
+		"compacted":     {report.EventSessionStart, "compact", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -91,7 +92,7 @@ func TestClaudesTurnEndsWithItsProgramOrConversation(t *testing.T) {
 	k := newClaudeEnv(t)
 	k.appendMessage(conversationA, lineUser, "a")
 	told := k.read("")
-	k.appendReport(time.Now(), EventSessionStart, "22222222-2222-4222-8222-222222222222", map[string]string{"source": "clear"})
+	k.appendReport(time.Now(), report.EventSessionStart, "22222222-2222-4222-8222-222222222222", map[string]string{"source": "clear"})
 	wantTurn(t, "cleared", k.read(told.Next), false)
 }
 

@@ -37,7 +37,7 @@ type batchedLine struct {
 
 // run runs a line and returns what it printed, with an error as well as without. Of a line that tmux runs together with others
 // and that printed nothing the reason is not known: it changed nothing, and is run again by itself.
-func (b *clientBatch) run(ctx context.Context, t *Tmux, line string, alone call) (string, error) {
+func (b *clientBatch) run(ctx context.Context, r *runner, line string, alone call) (string, error) {
 	b.prepare()
 	own := &batchedLine{ctx: ctx, line: line, single: alone, done: make(chan struct{})}
 	b.mu.Lock()
@@ -47,11 +47,11 @@ func (b *clientBatch) run(ctx context.Context, t *Tmux, line string, alone call)
 		select {
 		case <-own.done:
 			if own.wasShared && own.err == nil && own.out == "" {
-				return t.run(ctx, alone)
+				return r.run(ctx, alone)
 			}
 			return own.out, own.err
 		case b.running <- struct{}{}:
-			b.runWaiting(t)
+			b.runWaiting(r)
 			<-b.running
 		case <-ctx.Done():
 			if b.remove(own) {
@@ -78,7 +78,7 @@ func (b *clientBatch) remove(own *batchedLine) bool {
 }
 
 // runWaiting runs the lines that wait, in one client. The caller has the turn.
-func (b *clientBatch) runWaiting(t *Tmux) {
+func (b *clientBatch) runWaiting(r *runner) {
 	b.mu.Lock()
 	lines := b.waiting[:min(len(b.waiting), maxBatch):min(len(b.waiting), maxBatch)]
 	b.waiting = b.waiting[len(lines):]
@@ -86,9 +86,9 @@ func (b *clientBatch) runWaiting(t *Tmux) {
 	switch len(lines) {
 	case 0:
 	case 1:
-		lines[0].out, lines[0].err = t.run(lines[0].ctx, lines[0].single)
+		lines[0].out, lines[0].err = r.run(lines[0].ctx, lines[0].single)
 	default:
-		b.runShared(t, lines)
+		b.runShared(r, lines)
 	}
 	for _, line := range lines {
 		close(line.done)
@@ -96,13 +96,13 @@ func (b *clientBatch) runWaiting(t *Tmux) {
 }
 
 // runShared gives each line what it printed. A secret after each line tells where that ends.
-func (b *clientBatch) runShared(t *Tmux, lines []*batchedLine) {
+func (b *clientBatch) runShared(r *runner, lines []*batchedLine) {
 	secret := rand.Text()
 	var script strings.Builder
 	for i, line := range lines {
 		script.WriteString(line.line + "\n" + command("display-message", "-p", secret+strconv.Itoa(i)) + "\n")
 	}
-	out, err := t.run(context.WithoutCancel(lines[0].ctx), b.newCall(script.String())) // no caller's leaving may end the others' client
+	out, err := r.run(context.WithoutCancel(lines[0].ctx), b.newCall(script.String())) // no caller's leaving may end the others' client
 	for i, line := range lines {
 		line.wasShared = true
 		printed, rest, ended := strings.Cut(out, secret+strconv.Itoa(i)+"\n")

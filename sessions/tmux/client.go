@@ -26,27 +26,27 @@ type call struct {
 }
 
 // run runs one tmux client and returns what it printed, with an error as well as without. Errors are *callError.
-func (t *Tmux) run(ctx context.Context, c call) (string, error) {
+func (r *runner) run(ctx context.Context, c call) (string, error) {
 	verb := c.args[0]
-	binary, err := t.findBinary()
+	binary, err := r.findBinary()
 	if err != nil {
 		return "", err
 	}
-	input, err := t.prepareInput(c)
+	input, err := r.prepareInput(c)
 	if err != nil {
 		return "", &callError{verb: verb, cause: err, noEffect: true}
 	}
 	defer input.close()
-	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	select {
-	case t.clientSlots <- struct{}{}:
-		defer func() { <-t.clientSlots }()
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
 	case <-ctx.Done():
 		return "", &callError{verb: verb, cause: notStartedError(ctx, ctx.Err()), noEffect: true}
 	}
 	var stdout, stderr bytes.Buffer
-	cmd := t.newClientCmd(ctx, binary, c, input)
+	cmd := r.newClientCmd(ctx, binary, c, input)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	committed := input.startCommit(c)
 	if err := cmd.Start(); err != nil {
@@ -54,7 +54,7 @@ func (t *Tmux) run(ctx context.Context, c call) (string, error) {
 	}
 	withheld := input.release(c, committed)
 	if err := cmd.Wait(); err != nil && withheld == nil {
-		failure := t.clientError(ctx, verb, strings.TrimSpace(stderr.String()), err)
+		failure := r.clientError(ctx, verb, strings.TrimSpace(stderr.String()), err)
 		failure.noEffect = failure.noEffect || c.input != nil && input.isUnread()
 		return stdout.String(), failure
 	}
@@ -64,9 +64,9 @@ func (t *Tmux) run(ctx context.Context, c call) (string, error) {
 	return stdout.String(), nil
 }
 
-func (t *Tmux) newClientCmd(ctx context.Context, binary string, c call, input clientInput) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, binary, t.clientArgs(c)...)
-	cmd.Env, cmd.Dir = t.environ, c.dir
+func (r *runner) newClientCmd(ctx context.Context, binary string, c call, input clientInput) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, binary, r.clientArgs(c)...)
+	cmd.Env, cmd.Dir = r.environ, c.dir
 	if cmd.Dir == "" {
 		cmd.Dir = "/"
 	}
@@ -78,10 +78,10 @@ func (t *Tmux) newClientCmd(ctx context.Context, binary string, c call, input cl
 	return cmd
 }
 
-func (t *Tmux) clientArgs(c call) []string {
-	args := append([]string{"-u"}, t.socket...)
+func (r *runner) clientArgs(c call) []string {
+	args := append([]string{"-u"}, r.socket...)
 	if c.mayStartServer {
-		args = append(args, "-f", t.configPath())
+		args = append(args, "-f", r.configPath())
 	} else {
 		args = append(args, "-N")
 	}
@@ -103,12 +103,12 @@ func notStartedError(ctx context.Context, err error) error {
 }
 
 // clientError reads a client's end. Marked untouched is what cannot have had an effect whatever the command was.
-func (t *Tmux) clientError(ctx context.Context, verb, message string, err error) *callError {
+func (r *runner) clientError(ctx context.Context, verb, message string, err error) *callError {
 	failed := &callError{verb: verb, message: message}
 	var exit *exec.ExitError
 	switch exited := errors.As(err, &exit) && exit.Exited(); {
 	case !exited && ctx.Err() != nil:
-		failed.cause = fmt.Errorf("%w within %s: %w", sessions.ErrTerminalTimeout, t.timeout, ctx.Err())
+		failed.cause = fmt.Errorf("%w within %s: %w", sessions.ErrTerminalTimeout, r.timeout, ctx.Err())
 	case !exited:
 		failed.cause = fmt.Errorf("%w: its client ended: %w", sessions.ErrTerminalTimeout, err)
 	case strings.HasPrefix(message, "no server running on "):
@@ -145,7 +145,7 @@ const pipeSize = 64 << 10
 
 // prepareInput puts input into a pipe when it fits, and else into a file in our folder that has no name any more. Input that must
 // wait for a commit waits outside of the pipe, so that the client starts meanwhile; one that does not fit waits here.
-func (t *Tmux) prepareInput(c call) (clientInput, error) {
+func (r *runner) prepareInput(c call) (clientInput, error) {
 	switch {
 	case c.input == nil:
 		return clientInput{}, nil
@@ -167,7 +167,7 @@ func (t *Tmux) prepareInput(c call) (clientInput, error) {
 			return clientInput{file: file, size: len(c.input)}, nil
 		}
 	}
-	file, err := t.newFilledFile(c.input)
+	file, err := r.newFilledFile(c.input)
 	return clientInput{file: file, size: len(c.input)}, err
 }
 
@@ -225,11 +225,11 @@ func writeAtOnce(w *os.File, input []byte) error {
 	return err
 }
 
-func (t *Tmux) newFilledFile(input []byte) (*os.File, error) {
-	if err := t.makeDir(); err != nil {
+func (r *runner) newFilledFile(input []byte) (*os.File, error) {
+	if err := r.makeDir(); err != nil {
 		return nil, err
 	}
-	file, err := os.CreateTemp(t.dir, ".input-")
+	file, err := os.CreateTemp(r.dir, ".input-")
 	if err != nil {
 		return nil, err
 	}

@@ -30,28 +30,28 @@ set -wgq allow-rename off
 set -wgq synchronize-panes off
 `
 
-func (t *Tmux) configPath() string { return filepath.Join(t.dir, "tmux.conf") }
+func (r *runner) configPath() string { return filepath.Join(r.dir, "tmux.conf") }
 
 // writeConfig puts our configuration where the server will read it. It writes only when something differs.
-func (t *Tmux) writeConfig() error {
-	if err := t.makeDir(); err != nil {
+func (r *runner) writeConfig() error {
+	if err := r.makeDir(); err != nil {
 		return err
 	}
-	old, err := os.ReadFile(t.configPath())
+	old, err := os.ReadFile(r.configPath())
 	if err == nil && bytes.Equal(old, []byte(configuration)) {
 		return nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("tmux: its configuration: %w", err)
 	}
-	if err := renameio.WriteFile(t.configPath(), []byte(configuration), 0o600); err != nil {
+	if err := renameio.WriteFile(r.configPath(), []byte(configuration), 0o600); err != nil {
 		return fmt.Errorf("tmux: its configuration: %w", err)
 	}
 	return nil
 }
 
-func (t *Tmux) makeDir() error {
-	if err := os.MkdirAll(t.dir, 0o700); err != nil {
+func (r *runner) makeDir() error {
+	if err := os.MkdirAll(r.dir, 0o700); err != nil {
 		return fmt.Errorf("tmux: its folder: %w", err)
 	}
 	return nil

@@ -42,7 +42,7 @@ func (t *Tmux) retainPane(ctx context.Context, mark, pane string) (sessions.Pane
 			command("set-option", "-p", "-u", "-t", pane, holdOption),
 			command("display-message", "-p", "-t", pane, paneFormat)),
 		refusalCommand(mark, pane)}
-	out, err := t.endBatch.run(ctx, t, command(words...), call{args: words})
+	out, err := t.endBatch.run(ctx, t.runner, command(words...), call{args: words})
 	switch {
 	case err != nil:
 		return sessions.Pane{}, err
@@ -66,7 +66,7 @@ func (t *Tmux) endTree(ctx context.Context, p sessions.Pane, grace time.Duration
 func (t *Tmux) killPane(ctx context.Context, p sessions.Pane) error {
 	words := []string{"if-shell", "-F", "-t", p.ID, markCondition(p.Mark),
 		sequence(command("display-message", "-p", answerDone), command("kill-pane", "-t", p.ID)), refusalCommand(p.Mark, p.ID)}
-	_, killed := t.endBatch.run(ctx, t, command(words...), call{args: words})
+	_, killed := t.endBatch.run(ctx, t.runner, command(words...), call{args: words})
 	panes, err := t.Panes(ctx)
 	if err != nil {
 		return errors.Join(killed, err)

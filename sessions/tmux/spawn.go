@@ -184,7 +184,7 @@ func (t *Tmux) spawnOnce(ctx context.Context, s sessions.Spawn, argv []string) (
 		alone.dir = s.Cwd
 		out, err = t.run(ctx, alone)
 	} else {
-		out, err = t.spawnBatch.run(ctx, t, script, alone)
+		out, err = t.spawnBatch.run(ctx, t.runner, script, alone)
 	}
 	made, rest, _ := strings.Cut(out, "\n")
 	pane, unread := parsePane(strings.TrimSuffix(rest, "\n"))

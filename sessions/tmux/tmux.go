@@ -30,16 +30,10 @@ type Options struct {
 
 // Tmux is one tmux server, which runs while there are panes in it. It is safe for concurrent use.
 type Tmux struct {
-	binary      string
-	socket      []string // the arguments that choose the server
-	dir         string
-	environ     []string // clean; of every client, and so of the server that one starts
-	path        string   // PATH of environ
-	outerSocket string   // the socket of the server that we ourselves run in; may be empty
+	*runner
+	outerSocket string // the socket of the server that we ourselves run in; may be empty
 	log         *slog.Logger
-	timeout     time.Duration
 	processes   processTable
-	clientSlots chan struct{} // one for each client that runs
 	paneList    coalescer[[]sessions.Pane]
 	spawnBatch  clientBatch
 	endBatch    clientBatch
@@ -47,9 +41,20 @@ type Tmux struct {
 	// mu guards the fields that follow.
 	mu           sync.Mutex
 	unknownExits map[sessions.Pane]bool // dead panes of which tmux will not tell how they died
+}
 
-	checkMu  sync.Mutex // held while the version is asked
-	isUsable bool       // guarded by checking: it is new enough
+// runner runs tmux clients for one server.
+type runner struct {
+	binary  string
+	socket  []string // the arguments that choose the server
+	dir     string   // holds our configuration file
+	environ []string // clean; of every client, and so of the server that one starts
+	path    string   // PATH of environ
+	timeout time.Duration
+	slots   chan struct{} // one for each client that runs
+
+	checkMu  sync.Mutex // held while the version is read
+	isUsable bool       // guarded by checkMu: the version is new enough
 }
 
 var _ sessions.Terminal = (*Tmux)(nil)
@@ -70,9 +75,10 @@ func New(o Options) (*Tmux, error) {
 	if o.Environ == nil {
 		o.Environ = os.Environ()
 	}
-	t := &Tmux{binary: o.Binary, socket: socket, dir: filepath.Clean(o.Dir), log: o.Log, timeout: o.Timeout,
-		processes:   coalescedTable{process.System(), &coalescer[[]process.Process]{pauseFactor: 3}},
-		clientSlots: make(chan struct{}, max(4, 2*runtime.NumCPU()))} // more clients at once would only wait for each other
+	clients := &runner{binary: o.Binary, socket: socket, dir: filepath.Clean(o.Dir), timeout: o.Timeout,
+		slots: make(chan struct{}, max(4, 2*runtime.NumCPU()))} // more clients at once would only wait for each other
+	t := &Tmux{runner: clients, log: o.Log,
+		processes: coalescedTable{process.System(), &coalescer[[]process.Process]{pauseFactor: 3}}}
 	t.spawnBatch.mayStartServer, t.paneList.pauseFactor = true, 3
 	t.environ = cleanEnviron(o.Environ)
 	t.path = lookupEnv(t.environ, "PATH")
@@ -102,8 +108,8 @@ func socketArgs(o Options) ([]string, error) {
 }
 
 // findBinary is the path of the tmux binary; [ErrNoTmux] when there is none.
-func (t *Tmux) findBinary() (string, error) {
-	found, err := findProgram(t.binary, t.path, "/")
+func (r *runner) findBinary() (string, error) {
+	found, err := findProgram(r.binary, r.path, "/")
 	if err != nil {
 		return "", &callError{verb: "client", message: err.Error(), cause: ErrNoTmux, noEffect: true}
 	}
@@ -111,15 +117,15 @@ func (t *Tmux) findBinary() (string, error) {
 }
 
 // Version is what tmux -V says, e.g. 3.3a. It asks the binary, not the server that runs.
-func (t *Tmux) Version(ctx context.Context) (Version, error) {
-	binary, err := t.findBinary()
+func (r *runner) Version(ctx context.Context) (Version, error) {
+	binary, err := r.findBinary()
 	if err != nil {
 		return Version{}, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, binary, "-V")
-	cmd.Env = t.environ
+	cmd.Env = r.environ
 	cmd.WaitDelay = time.Second
 	out, err := cmd.Output()
 	switch {
@@ -132,19 +138,19 @@ func (t *Tmux) Version(ctx context.Context) (Version, error) {
 }
 
 // Check says whether there is a tmux that can be used: [ErrNoTmux] or [ErrTooOld] when not. A good answer is kept.
-func (t *Tmux) Check(ctx context.Context) error {
-	t.checkMu.Lock()
-	defer t.checkMu.Unlock()
-	if t.isUsable {
+func (r *runner) Check(ctx context.Context) error {
+	r.checkMu.Lock()
+	defer r.checkMu.Unlock()
+	if r.isUsable {
 		return nil
 	}
-	v, err := t.Version(ctx)
+	v, err := r.Version(ctx)
 	if err != nil {
 		return err
 	}
 	if !v.isSupported() {
 		return fmt.Errorf("%w: this is %s", ErrTooOld, v.Text)
 	}
-	t.isUsable = true
+	r.isUsable = true
 	return nil
 }

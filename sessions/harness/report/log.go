@@ -1,4 +1,4 @@
-package harness
+package report
 
 import (
 	"bytes"
@@ -17,19 +17,19 @@ import (
 
 // A session's reports are a log of a bounded size: the file that is written, and those that were full before it. Offsets in
 // the log go on from file to file. A file that follows another begins with a head: where it stands in the log, and what all
-// reports before it say, so that nothing needs them (see [reportFacts]).
+// reports before it say, so that nothing needs them (see [Facts]).
 const (
-	// maxReportFile is the size that a file is followed by another at. A single report may be larger.
-	maxReportFile = 1 << 20
-	// maxFullReportFiles is how many full files stay, for readers that are behind.
-	maxFullReportFiles = 3
-	// reportHeadLine is the length of a head's first line.
-	reportHeadLine = 128
-	// reportLockTimeout is how long a writer waits for others, one of which may be bringing a new file to the disk. After it, where one
+	// maxFile is the size that a file is followed by another at. A single report may be larger.
+	maxFile = 1 << 20
+	// maxFullFiles is how many full files stay, for readers that are behind.
+	maxFullFiles = 3
+	// headLine is the length of a head's first line.
+	headLine = 128
+	// lockTimeout is how long a writer waits for others, one of which may be bringing a new file to the disk. After it, where one
 	// is stopped with the lock, the kernel appends the line in one piece all the same; it is lost if the file is followed just then.
-	reportLockTimeout = 5 * time.Second
-	// maxReportRetries is how many files in a row may be replaced under a writer.
-	maxReportRetries = 100
+	lockTimeout = 5 * time.Second
+	// maxRetries is how many files in a row may be replaced under a writer.
+	maxRetries = 100
 )
 
 // Events of a head.
@@ -38,15 +38,15 @@ const (
 	eventFacts     = "the-loop:facts"
 )
 
-// reportHeader is the first line of a head, which is padded to its length.
-type reportHeader struct {
+// header is the first line of a head, which is padded to its length.
+type header struct {
 	Event string `json:"event"`
 	Base  int64  `json:"base"` // offset in the log of what follows the head
 	Head  int64  `json:"head"` // length of the head
 }
 
-// reportFile is one file of a log.
-type reportFile struct {
+// logFile is one file of a log.
+type logFile struct {
 	*os.File
 	info fs.FileInfo
 	base int64 // offset in the log of what follows the head
@@ -54,22 +54,22 @@ type reportFile struct {
 }
 
 // end is the offset in the log after the file.
-func (f *reportFile) end() int64 { return f.base + f.info.Size() - f.head }
+func (f *logFile) end() int64 { return f.base + f.info.Size() - f.head }
 
-// reportFileName is the name of the nth full file; 0 is the one that is written.
-func reportFileName(path string, n int) string {
+// fileName is the name of the nth full file; 0 is the one that is written.
+func fileName(path string, n int) string {
 	if n == 0 {
 		return path
 	}
 	return path + "." + strconv.Itoa(n)
 }
 
-func openReportFile(path string, flags int) (*reportFile, error) {
+func openFile(path string, flags int) (*logFile, error) {
 	f, err := os.OpenFile(path, flags, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	file := &reportFile{File: f}
+	file := &logFile{File: f}
 	if err := file.readHeader(); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
@@ -77,41 +77,41 @@ func openReportFile(path string, flags int) (*reportFile, error) {
 }
 
 // readHeader reads how large the file is and where it stands.
-func (f *reportFile) readHeader() (err error) {
+func (f *logFile) readHeader() (err error) {
 	if f.info, err = f.Stat(); err != nil {
 		return err
 	}
-	var line [reportHeadLine]byte
+	var line [headLine]byte
 	if n, err := f.ReadAt(line[:], 0); n < len(line) {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		return err
 	}
-	var head reportHeader
-	if line[reportHeadLine-1] == '\n' && json.Unmarshal(line[:], &head) == nil && head.Event == eventContinued &&
-		head.Base >= 0 && head.Head >= reportHeadLine && head.Head <= f.info.Size() {
+	var head header
+	if line[headLine-1] == '\n' && json.Unmarshal(line[:], &head) == nil && head.Event == eventContinued &&
+		head.Base >= 0 && head.Head >= headLine && head.Head <= f.info.Size() {
 		f.base, f.head = head.Base, head.Head
 	}
 	return nil
 }
 
 // facts are what the head says of the reports before.
-func (f *reportFile) facts() reportFacts {
+func (f *logFile) facts() Facts {
 	var line struct {
-		Event   string      `json:"event"`
-		Payload reportFacts `json:"payload"`
+		Event   string `json:"event"`
+		Payload Facts  `json:"payload"`
 	}
-	data := make([]byte, max(0, f.head-reportHeadLine))
-	if _, err := f.ReadAt(data, reportHeadLine); err != nil || json.Unmarshal(data, &line) != nil || line.Event != eventFacts {
-		return reportFacts{}
+	data := make([]byte, max(0, f.head-headLine))
+	if _, err := f.ReadAt(data, headLine); err != nil || json.Unmarshal(data, &line) != nil || line.Event != eventFacts {
+		return Facts{}
 	}
 	return line.Payload
 }
 
 // eachLine calls see with each whole line from an offset of the log on, and returns where the next one begins. until bounds
 // them: where the next file begins, or -1.
-func (f *reportFile) eachLine(from, until int64, see func(line []byte)) (int64, error) {
+func (f *logFile) eachLine(from, until int64, see func(line []byte)) (int64, error) {
 	from = max(from, f.base)
 	end := f.end()
 	if until >= 0 {
@@ -138,11 +138,11 @@ func (f *reportFile) eachLine(from, until int64, see func(line []byte)) (int64, 
 	}
 }
 
-// readReportLog calls see with each whole line of a log from an offset on, and returns where the next one will begin. Where the
+// readLog calls see with each whole line of a log from an offset on, and returns where the next one will begin. Where the
 // oldest file that is kept begins after the offset, it goes on there. A log that is not there has no lines; of one that is
 // shorter than the offset nothing counts.
-func readReportLog(path string, from int64, see func(line []byte)) (int64, error) {
-	files, err := openReportLog(path, from)
+func readLog(path string, from int64, see func(line []byte)) (int64, error) {
+	files, err := openLog(path, from)
 	if err != nil {
 		return from, err
 	}
@@ -163,11 +163,11 @@ func readReportLog(path string, from int64, see func(line []byte)) (int64, error
 	return from, nil
 }
 
-// openReportLog opens the files of a log from the one with the offset on, the oldest first. It goes from the newest to the oldest: one
+// openLog opens the files of a log from the one with the offset on, the oldest first. It goes from the newest to the oldest: one
 // that becomes full meanwhile is met twice, never missed.
-func openReportLog(path string, from int64) (files []*reportFile, err error) {
-	for n := range maxFullReportFiles + 1 {
-		f, err := openReportFile(reportFileName(path, n), os.O_RDONLY)
+func openLog(path string, from int64) (files []*logFile, err error) {
+	for n := range maxFullFiles + 1 {
+		f, err := openFile(fileName(path, n), os.O_RDONLY)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -189,10 +189,10 @@ func openReportLog(path string, from int64) (files []*reportFile, err error) {
 	return files, nil
 }
 
-// appendReportLine adds one line with one write, so that several processes may do it at once.
-func appendReportLine(path string, line []byte) error {
-	for range maxReportRetries {
-		f, err := openReportFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR)
+// appendLine adds one line with one write, so that several processes may do it at once.
+func appendLine(path string, line []byte) error {
+	for range maxRetries {
+		f, err := openFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR)
 		if err != nil {
 			return err
 		}
@@ -205,8 +205,8 @@ func appendReportLine(path string, line []byte) error {
 }
 
 // append adds the line, unless the file is not the log's own any more, or is full and was followed by another.
-func (f *reportFile) append(path string, line []byte) (done bool, err error) {
-	locked := lockReportFile(f.File)
+func (f *logFile) append(path string, line []byte) (done bool, err error) {
+	locked := lockFile(f.File)
 	if err := f.readHeader(); err != nil {
 		return false, err
 	}
@@ -216,7 +216,7 @@ func (f *reportFile) append(path string, line []byte) (done bool, err error) {
 		}
 		return false, err
 	}
-	if locked && f.info.Size() > f.head && f.info.Size()+int64(len(line)) > maxReportFile && f.rotate(path) == nil {
+	if locked && f.info.Size() > f.head && f.info.Size()+int64(len(line)) > maxFile && f.rotate(path) == nil {
 		return false, nil
 	}
 	if hasTornEnd(f.File) {
@@ -226,13 +226,13 @@ func (f *reportFile) append(path string, line []byte) (done bool, err error) {
 	return true, err
 }
 
-// lockReportFile takes the file's lock, which goes when it is closed, or reports that it did not get it in time.
-func lockReportFile(f *os.File) bool {
+// lockFile takes the file's lock, which goes when it is closed, or reports that it did not get it in time.
+func lockFile(f *os.File) bool {
 	for began, pause := time.Now(), 50*time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
 		switch err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); {
 		case err == nil:
 			return true
-		case !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EWOULDBLOCK), time.Since(began) > reportLockTimeout:
+		case !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.EWOULDBLOCK), time.Since(began) > lockTimeout:
 			return false
 		}
 		time.Sleep(pause)
@@ -241,26 +241,26 @@ func lockReportFile(f *os.File) bool {
 
 // follow has another file follow this one, which is full. The caller holds its lock. The log's own name always names a file:
 // the full one gets a second name before the new one takes its first.
-func (f *reportFile) rotate(path string) error {
+func (f *logFile) rotate(path string) error {
 	facts := f.facts()
 	if _, err := f.eachLine(f.base, -1, facts.addLine); err != nil {
 		return err
 	}
 	fresh := path + ".new"
-	if err := writeReportHeader(fresh, f.end(), facts); err != nil {
+	if err := writeHeader(fresh, f.end(), facts); err != nil {
 		return err
 	}
-	for n := maxFullReportFiles; n > 1; n-- {
-		err := os.Rename(reportFileName(path, n-1), reportFileName(path, n))
+	for n := maxFullFiles; n > 1; n-- {
+		err := os.Rename(fileName(path, n-1), fileName(path, n))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return errors.Join(os.Link(path, reportFileName(path, 1)), os.Rename(fresh, path))
+	return errors.Join(os.Link(path, fileName(path, 1)), os.Rename(fresh, path))
 }
 
-// writeReportHeader makes a file that has a head and nothing else.
-func writeReportHeader(path string, base int64, facts reportFacts) error {
+// writeHeader makes a file that has a head and nothing else.
+func writeHeader(path string, base int64, facts Facts) error {
 	payload, err := json.Marshal(facts)
 	if err != nil {
 		return err
@@ -269,7 +269,7 @@ func writeReportHeader(path string, base int64, facts reportFacts) error {
 	if err != nil {
 		return err
 	}
-	first, err := json.Marshal(reportHeader{Event: eventContinued, Base: base, Head: int64(reportHeadLine + len(second) + 1)})
+	first, err := json.Marshal(header{Event: eventContinued, Base: base, Head: int64(headLine + len(second) + 1)})
 	if err != nil {
 		return err
 	}
@@ -277,14 +277,14 @@ func writeReportHeader(path string, base int64, facts reportFacts) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(f, "%-*s\n%s\n", reportHeadLine-1, first, second)
+	_, err = fmt.Fprintf(f, "%-*s\n%s\n", headLine-1, first, second)
 	return errors.Join(err, f.Sync(), f.Close()) // without it everybody would lose their place
 }
 
-// removeReportLog removes a log.
-func removeReportLog(path string) error {
+// removeLog removes a log.
+func removeLog(path string) error {
 	var all error
-	for _, name := range append([]string{path + ".new"}, reportFileNames(path)...) {
+	for _, name := range append([]string{path + ".new"}, fileNames(path)...) {
 		if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
 			all = errors.Join(all, err)
 		}
@@ -292,11 +292,11 @@ func removeReportLog(path string) error {
 	return all
 }
 
-// reportFileNames are the names of a log's files, the oldest first.
-func reportFileNames(path string) []string {
+// fileNames are the names of a log's files, the oldest first.
+func fileNames(path string) []string {
 	var names []string
-	for n := maxFullReportFiles; n >= 0; n-- {
-		names = append(names, reportFileName(path, n))
+	for n := maxFullFiles; n >= 0; n-- {
+		names = append(names, fileName(path, n))
 	}
 	return names
 }

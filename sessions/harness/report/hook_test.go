@@ -1,11 +1,10 @@
-package harness
+package report
 
 import (
 	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -17,12 +16,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/permission"
 )
 
 // hookEnv is a hook that waits, with its agent's end of it.
 type hookEnv struct {
 	*testing.T
-	Reports
+	Reader
 	agentOutput *os.File // the agent reads the answer from it
 	parent      atomic.Int64
 	ended       chan error
@@ -34,19 +34,24 @@ const hookSession = "s1"
 // newHookEnv starts a hook with that payload below a folder, and waits until it is reported.
 func newHookEnv(t *testing.T, root, payload string) (*hookEnv, sessions.PermissionRequest) {
 	t.Helper()
+	return newHookEnvWatching(t, root, payload, nil)
+}
+
+func newHookEnvWatching(t *testing.T, root, payload string, watch func(json.RawMessage) func() bool) (*hookEnv, sessions.PermissionRequest) {
+	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &hookEnv{T: t, Reports: Reports{Dir: filepath.Join(root, "reports"), PermissionDir: filepath.Join(root, "run", "ask")}, agentOutput: r, ended: make(chan error, 1)}
+	a := &hookEnv{T: t, Reader: Reader{Dir: filepath.Join(root, "reports"), PermissionDir: filepath.Join(root, "run", "ask")}, agentOutput: r, ended: make(chan error, 1)}
 	t.Cleanup(func() { _ = r.Close() })
 	ctx, stop := context.WithCancel(t.Context())
 	a.stop = stop
-	path, err := ReportPath(a.Dir, hookSession)
+	path, err := Path(a.Dir, hookSession)
 	if err != nil {
 		t.Fatal(err)
 	}
-	hook := Hook{ReportFile: path, PermissionDir: a.PermissionDir, Out: w, ParentPID: func() int { return int(a.parent.Load()) }}
+	hook := Hook{ReportFile: path, PermissionDir: a.PermissionDir, Out: w, ParentPID: func() int { return int(a.parent.Load()) }, WatchTool: watch}
 	go func() {
 		err := hook.Run(ctx, strings.NewReader(payload), time.Now())
 		_ = w.Close()
@@ -174,7 +179,7 @@ func (a *hookEnv) assertNoSockets() {
 func TestPermissionHookRequiresItsToken(t *testing.T) {
 	t.Parallel()
 	a, ask := newHookEnv(t, t.TempDir(), permissionInput)
-	path := permissionSocket(a.PermissionDir, ask.Token)
+	path := permission.SocketPath(a.PermissionDir, ask.Token)
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Error(info, err)
 	}
@@ -236,30 +241,17 @@ func TestPermissionHookEndsWithItsAgent(t *testing.T) {
 // TestPermissionHookEndsWhenItsToolWasUsed has an agent that goes on with a yes from the terminal and leaves the hook alone.
 func TestPermissionHookEndsWhenItsToolWasUsed(t *testing.T) {
 	t.Parallel()
-	const use = `{"type":"assistant","message":{"content":[{"type":"tool_use","id":"%s","name":"Bash","input":{"command":"touch X"}}]}}`
-	const result = `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"%s","content":"x"}]}}`
-	path := filepath.Join(t.TempDir(), "transcript.jsonl")
-	write := func(format, id string) {
-		f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-		if err == nil {
-			_, err = fmt.Fprintf(f, format+"\n", id)
-		}
-		if err := errors.Join(err, f.Close()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write(use, "before")
-	write(result, "before")
-	write(use, "now")
-	a, ask := newHookEnv(t, t.TempDir(), `{"hook_event_name":"PermissionRequest","tool_name":"Bash","tool_input":{"command":"touch X"},"transcript_path":"`+path+`"}`)
+	var used atomic.Bool
+	watched := make(chan string, 1)
+	a, ask := newHookEnvWatching(t, t.TempDir(), permissionInput, func(request json.RawMessage) func() bool {
+		watched <- string(request)
+		return used.Load
+	})
 	over := a.waitResolved(ask.Token)
-	write(result, "another's")
-	select {
-	case <-over:
-		t.Fatal("the result of another tool ended it")
-	case <-time.After(3 * hookPollInterval):
+	if got := <-watched; got != permissionInput {
+		t.Errorf("watches %s", got)
 	}
-	write(result, "now")
+	used.Store(true)
 	a.assertResolved(over)
 	if got := a.hookOutput(); got != "" {
 		t.Errorf("it printed %q", got)
@@ -292,8 +284,8 @@ func TestPermissionSocketsWorkInLongPaths(t *testing.T) {
 
 func TestTheSocketOfAKilledHookIsRemoved(t *testing.T) {
 	t.Parallel()
-	r := Reports{PermissionDir: t.TempDir()}
-	l, err := net.Listen("unix", permissionSocket(r.PermissionDir, "token"))
+	r := Reader{PermissionDir: t.TempDir()}
+	l, err := net.Listen("unix", permission.SocketPath(r.PermissionDir, "token"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -317,7 +309,7 @@ func TestHookRemovesSocketsOfKilledHooks(t *testing.T) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	old := time.Now().Add(-2 * staleSocketAge)
+	old := time.Now().Add(-2 * time.Minute)
 	made := func(name string, at time.Time, alive bool) {
 		l, err := net.Listen("unix", filepath.Join(dir, name))
 		if err != nil {
@@ -358,43 +350,21 @@ func TestHookRemovesSocketsOfKilledHooks(t *testing.T) {
 	}
 }
 
-func TestPermissionRequestIsParsedFromToolInput(t *testing.T) {
-	t.Parallel()
-	for payload, want := range map[string]sessions.PermissionRequest{
-		`{"tool_name":"Write","cwd":"/c","tool_input":{"file_path":"/c/x","content":"a\nb"}}`: {Tool: "Write", File: "/c/x", Cwd: "/c", Input: "{\n  \"content\": \"a\\nb\"\n}", Decidable: true},
-		`{"tool_name":"mcp__x__y","tool_input":[1]}`:                                          {Tool: "mcp__x__y", Input: "[\n  1\n]", Decidable: true},
-		`{"tool_name":"WebFetch","tool_input":{"command":7,"path":""}}`:                       {Tool: "WebFetch", Input: "{\n  \"command\": 7,\n  \"path\": \"\"\n}", Decidable: true},
-		`{"tool_name":"AskUserQuestion"}`:                                                     {Tool: "AskUserQuestion"},
-		`{"tool_name":"ExitPlanMode","tool_input":null}`:                                      {Tool: "ExitPlanMode"},
-	} {
-		want.Token = "t"
-		got, ok := parsePermissionRequest(Report{Token: "t", Payload: json.RawMessage(payload)})
-		if diff := cmp.Diff(want, got); !ok || diff != "" {
-			t.Errorf("%s: %v %s", payload, ok, diff)
-		}
-	}
-	for _, payload := range []string{`{}`, `{"tool_name":7}`, ``} {
-		if _, ok := parsePermissionRequest(Report{Token: "t", Payload: json.RawMessage(payload)}); ok {
-			t.Errorf("%q is an ask", payload)
-		}
-	}
-	if _, ok := parsePermissionRequest(Report{Payload: json.RawMessage(permissionInput)}); ok {
-		t.Error("an ask without a token, which nobody can answer")
-	}
-}
-
 func TestReportsAreReadFromAnOffset(t *testing.T) {
 	t.Parallel()
-	r := Reports{Dir: t.TempDir()}
-	path, err := ReportPath(r.Dir, hookSession)
+	r := Reader{Dir: t.TempDir()}
+	path, err := Path(r.Dir, hookSession)
 	if err != nil {
 		t.Fatal(err)
 	}
 	old := time.Now().Add(-time.Hour)
 	for _, report := range []Report{{At: old, Event: EventPermissionRequest, Token: "1", Payload: json.RawMessage(permissionInput)}, {At: old, Event: "Other"}} {
-		if err := AppendReport(path, report); err != nil {
+		if err := Append(path, report); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := Append(path, Report{At: old, Event: EventPermissionRequest, Payload: json.RawMessage(permissionInput)}); err != nil {
+		t.Fatal(err) // without a token nobody can decide it
 	}
 	noted, err := r.ReadReports(t.Context(), hookSession, "", time.Now())
 	if err != nil || len(noted.PermissionRequests) != 1 || cmp.Diff([]string{path}, noted.WatchFiles) != "" {

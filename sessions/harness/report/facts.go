@@ -1,4 +1,4 @@
-package harness
+package report
 
 import (
 	"encoding/json"
@@ -13,25 +13,25 @@ import (
 	"the-loop/sessions"
 )
 
-// reportFacts are what all reports of a session together say of its agent's start and of its conversations.
-type reportFacts struct {
+// Facts are what all reports of a session together say of its agent's start and of its conversations.
+type Facts struct {
 	Count           int64                       `json:"count"`            // of the reports
-	Launch          *launchFact                 `json:"launch,omitempty"` // of the last agent; nil: none was launched
-	Conversations   map[string]conversationFact `json:"talks,omitempty"`  // by the conversation's id
+	Launch          *LaunchFact                 `json:"launch,omitempty"` // of the last agent; nil: none was launched
+	Conversations   map[string]ConversationFact `json:"talks,omitempty"`  // by the conversation's id
 	LastStarted     string                      `json:"start,omitempty"`  // the conversation that began last
 	LastStartReport int64                       `json:"began,omitempty"`  // the report that said so
 }
 
-// launchFact is what is known of the agent that was launched last.
-type launchFact struct {
+// LaunchFact is what is known of the agent that was launched last.
+type LaunchFact struct {
 	At        time.Time     `json:"at"`
-	Payload   launchPayload `json:"note"`
+	Payload   LaunchPayload `json:"note"`
 	StartedAt time.Time     `json:"began,omitzero"` // when it said that it had started
 	Prompted  bool          `json:"prompted"`       // it has taken a prompt
 }
 
-// conversationFact is what is known of a conversation.
-type conversationFact struct {
+// ConversationFact is what is known of a conversation.
+type ConversationFact struct {
 	LastReport int64  `json:"last"`           // the last report of it
 	Path       string `json:"path,omitempty"` // where it is written
 }
@@ -40,21 +40,21 @@ type conversationFact struct {
 const maxConversations = 200
 
 // addLine takes up a line of a report file.
-func (f *reportFacts) addLine(line []byte) {
+func (f *Facts) addLine(line []byte) {
 	var r Report
 	if json.Unmarshal(line, &r) == nil {
-		f.add(r)
+		f.Add(r)
 	}
 }
 
-// add takes up one more report.
-func (f *reportFacts) add(r Report) {
+// Add takes up one more report.
+func (f *Facts) Add(r Report) {
 	f.Count++
 	f.addConversation(r)
-	var note launchPayload
+	var note LaunchPayload
 	switch {
 	case r.Event == EventLaunch && json.Unmarshal(r.Payload, &note) == nil:
-		f.Launch = &launchFact{At: r.At, Payload: note}
+		f.Launch = &LaunchFact{At: r.At, Payload: note}
 	case f.Launch == nil:
 	case r.Event == EventSessionStart && f.Launch.StartedAt.IsZero():
 		f.Launch.StartedAt = r.At
@@ -63,7 +63,7 @@ func (f *reportFacts) add(r Report) {
 	}
 }
 
-func (f *reportFacts) addConversation(r Report) {
+func (f *Facts) addConversation(r Report) {
 	if !sessions.ValidConversation(r.Conversation) {
 		return
 	}
@@ -72,7 +72,7 @@ func (f *reportFacts) addConversation(r Report) {
 		talk.Path = transcriptPath(r)
 	}
 	if f.Conversations == nil {
-		f.Conversations = map[string]conversationFact{}
+		f.Conversations = map[string]ConversationFact{}
 	}
 	if f.Conversations[r.Conversation] = talk; r.Event == EventSessionStart {
 		f.LastStarted, f.LastStartReport = r.Conversation, f.Count
@@ -82,7 +82,7 @@ func (f *reportFacts) addConversation(r Report) {
 	}
 }
 
-func (f *reportFacts) forgetOldest() {
+func (f *Facts) forgetOldest() {
 	oldest, at := "", f.Count
 	for id, talk := range f.Conversations {
 		if talk.LastReport < at {
@@ -103,9 +103,9 @@ func transcriptPath(r Report) string {
 	return said.Path
 }
 
-// currentConversation is the conversation that one with the given id has become: what began last after the last word of it. Empty: nothing
+// CurrentConversation is the conversation that one with the given id has become: what began last after the last word of it. Empty: nothing
 // was reported of it.
-func (f *reportFacts) currentConversation(id string) string {
+func (f *Facts) CurrentConversation(id string) string {
 	talk, known := f.Conversations[id]
 	switch {
 	case !known:
@@ -116,23 +116,9 @@ func (f *reportFacts) currentConversation(id string) string {
 	return id
 }
 
-// isStarting reports whether the agent that was launched last may still lose what is typed. Its box is on the screen for
-// some 300 ms before it takes the prompt that it was started with, and what was pasted until then goes away with that
-// (2.1.197); nothing on the screen tells.
-func (f *reportFacts) isStarting(now time.Time) bool {
-	switch l := f.Launch; {
-	case l == nil, l.Prompted:
-		return false
-	case l.StartedAt.IsZero():
-		return now.Sub(l.At) < firstReportTimeout
-	default:
-		return l.Payload.Prompt && now.Sub(l.StartedAt) < firstPromptTimeout
-	}
-}
-
-// ReportIndex remembers what the reports of each session say together, so that only what was added since is read. The zero
+// Index remembers what the reports of each session say together, so that only what was added since is read. The zero
 // index is ready, and many goroutines may use it.
-type ReportIndex struct {
+type Index struct {
 	mu   sync.Mutex // guards the field that follows
 	logs map[string]*indexedLog
 }
@@ -140,12 +126,12 @@ type ReportIndex struct {
 // indexedLog is one log, as far as it was read.
 type indexedLog struct {
 	mu    sync.Mutex // guards the fields that follow
-	facts reportFacts
+	facts Facts
 	next  int64
 }
 
-// withFacts calls see with the facts of a log and the offset of its end. A nil index reads them anew.
-func (x *ReportIndex) withFacts(path string, see func(facts *reportFacts, end int64)) error {
+// View calls see with the facts of a log and the offset of its end. A nil index reads them anew.
+func (x *Index) View(path string, see func(facts *Facts, end int64)) error {
 	l := x.logFor(path)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,7 +142,7 @@ func (x *ReportIndex) withFacts(path string, see func(facts *reportFacts, end in
 	return nil
 }
 
-func (x *ReportIndex) logFor(path string) *indexedLog {
+func (x *Index) logFor(path string) *indexedLog {
 	if x == nil {
 		return &indexedLog{}
 	}
@@ -173,9 +159,9 @@ func (x *ReportIndex) logFor(path string) *indexedLog {
 
 // update reads what was added since the last time. A head says what was before it.
 func (l *indexedLog) update(path string) error {
-	f, err := openReportFile(path, os.O_RDONLY)
+	f, err := openFile(path, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
-		l.facts, l.next = reportFacts{}, 0
+		l.facts, l.next = Facts{}, 0
 		return nil
 	}
 	if err != nil {
@@ -192,7 +178,7 @@ func (l *indexedLog) update(path string) error {
 }
 
 // forget lets go of a log that was removed.
-func (x *ReportIndex) forget(path string) {
+func (x *Index) forget(path string) {
 	if x == nil {
 		return
 	}

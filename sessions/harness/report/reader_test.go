@@ -1,4 +1,4 @@
-package harness
+package report
 
 import (
 	"context"
@@ -15,11 +15,11 @@ import (
 
 func TestReportedFilesAreReadOnceAndFromTheirBeginningOn(t *testing.T) {
 	t.Parallel()
-	r, id := Reports{Dir: t.TempDir()}, uuid.NewString()
+	r, id := Reader{Dir: t.TempDir()}, uuid.NewString()
 	at := time.Now().Round(0)
 	add := func(at time.Time, payload string) {
 		t.Helper()
-		if err := AppendReport(filepath.Join(r.Dir, id+".jsonl"), Report{At: at, Event: EventFile, Payload: json.RawMessage(payload)}); err != nil {
+		if err := Append(filepath.Join(r.Dir, id+".jsonl"), Report{At: at, Event: EventFile, Payload: json.RawMessage(payload)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,6 +1,7 @@
-package harness
+package report
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -8,8 +9,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"the-loop/sessions/harness/transcript"
 )
 
 func TestHooksOfManyProcessesLoseAndTearNoLine(t *testing.T) {
@@ -26,20 +25,21 @@ func TestHooksOfManyProcessesLoseAndTearNoLine(t *testing.T) {
 		})
 	}
 	all.Wait()
-	reports, next, err := ReadReports(path, 0)
+	reports, next, err := Read(path, 0)
 	if err != nil || len(reports) != 20 {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}
 	for _, r := range reports {
-		if reportedPrompt(r) != prompt || r.Event != EventPromptSubmit {
-			t.Errorf("report of %s holds %d bytes", r.Conversation, len(reportedPrompt(r)))
+		var said struct{ Prompt string }
+		if err := json.Unmarshal(r.Payload, &said); err != nil || said.Prompt != prompt || r.Event != EventPromptSubmit {
+			t.Errorf("report of %s holds %d bytes", r.Conversation, len(said.Prompt))
 		}
 	}
 	info, err := os.Stat(path)
-	if err != nil || info.Mode().Perm() != 0o600 || info.Size() > maxReportFile {
+	if err != nil || info.Mode().Perm() != 0o600 || info.Size() > maxFile {
 		t.Errorf("the file: %v, %v; read to %d", info, err, next)
 	}
-	if more, same, err := ReadReports(path, next); err != nil || len(more) > 0 || same != next {
+	if more, same, err := Read(path, next); err != nil || len(more) > 0 || same != next {
 		t.Errorf("from the end: %v, %d, %v", more, same, err)
 	}
 }
@@ -50,13 +50,13 @@ func TestATornReportIsPassedOverAndTheNextIsWhole(t *testing.T) {
 	if err := os.WriteFile(path, []byte(`{"event":"SessionSt`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if reports, next, err := ReadReports(path, 0); err != nil || len(reports) > 0 || next != 0 {
+	if reports, next, err := Read(path, 0); err != nil || len(reports) > 0 || next != 0 {
 		t.Errorf("a line without an end: %v, %d, %v", reports, next, err)
 	}
-	if err := AppendReport(path, Report{Event: "Stop"}); err != nil {
+	if err := Append(path, Report{Event: "Stop"}); err != nil {
 		t.Fatal(err)
 	}
-	reports, _, err := ReadReports(path, 0)
+	reports, _, err := Read(path, 0)
 	if err != nil || len(reports) != 1 || reports[0].Event != "Stop" {
 		t.Errorf("reports %v, %v", reports, err)
 	}
@@ -64,32 +64,15 @@ func TestATornReportIsPassedOverAndTheNextIsWhole(t *testing.T) {
 
 func TestMissingReportFileHasNoReports(t *testing.T) {
 	t.Parallel()
-	if reports, next, err := ReadReports(filepath.Join(t.TempDir(), "no", "file"), 7); err != nil || reports != nil || next != 7 {
+	if reports, next, err := Read(filepath.Join(t.TempDir(), "no", "file"), 7); err != nil || reports != nil || next != 7 {
 		t.Errorf("%v, %d, %v", reports, next, err)
 	}
 	for _, bad := range []string{"", "../x", "a/b", ".x"} {
-		if path, err := ReportPath("/r", bad); err == nil {
+		if path, err := Path("/r", bad); err == nil {
 			t.Errorf("the id %q has the file %s", bad, path)
 		}
 	}
 	if err := (Hook{ReportFile: filepath.Join(t.TempDir(), "x")}).Run(t.Context(), strings.NewReader("not json"), time.Now()); err == nil {
 		t.Error("what is no JSON was reported")
-	}
-}
-
-func TestLineEndIsFoundFarFromTheEnd(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "f")
-	long := strings.Repeat("x", 200<<10)
-	for _, c := range []struct {
-		content string
-		want    int64
-	}{{"", 0}, {"a", 0}, {"a\n", 2}, {"a\nb", 2}, {long, 0}, {"a\n" + long, 2}, {long + "\n", int64(len(long)) + 1}} {
-		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := transcript.End(path); err != nil || got != c.want {
-			t.Errorf("of %d bytes: %d, %v; want %d", len(c.content), got, err, c.want)
-		}
 	}
 }

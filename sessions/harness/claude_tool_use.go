@@ -21,6 +21,9 @@ type toolUseWatcher struct {
 	found   bool            // there was one
 }
 
+// WatchTool returns a function that reports whether the tool of a permission request was used.
+func WatchTool(request json.RawMessage) func() bool { return newToolUseWatcher(request).isDone }
+
 // maxToolUseTail is how much of the transcript's end is read at first: the use that is asked for stands there.
 const maxToolUseTail = 4 << 20
 

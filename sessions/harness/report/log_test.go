@@ -1,4 +1,4 @@
-package harness
+package report
 
 import (
 	"bytes"
@@ -11,8 +11,12 @@ import (
 	"sync"
 	"testing"
 	"time"
+)
 
-	"the-loop/sessions"
+const (
+	testSession        = "5e551011-0000-4000-8000-000000000001"
+	firstConversation  = "aaaaaaaa-0000-4000-8000-000000000001"
+	secondConversation = "bbbbbbbb-0000-4000-8000-000000000002"
 )
 
 // logSize is how much a log takes, with all of its files.
@@ -40,7 +44,7 @@ func conversationReport(event, talk string, size int) Report {
 
 func mustAppend(t testing.TB, path string, r Report) {
 	t.Helper()
-	if err := AppendReport(path, r); err != nil {
+	if err := Append(path, r); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -56,7 +60,7 @@ func TestReportLogSizeIsBounded(t *testing.T) {
 		if i%7 > 0 {
 			continue
 		}
-		reports, end, err := ReadReports(path, at)
+		reports, end, err := Read(path, at)
 		if err != nil || end <= at {
 			t.Fatalf("read to %d after %d: %v", end, at, err)
 		}
@@ -68,7 +72,7 @@ func TestReportLogSizeIsBounded(t *testing.T) {
 		}
 		at = end
 	}
-	if size, files := logSize(t, path); size > (maxFullReportFiles+1)*(maxReportFile+64<<10) || files != maxFullReportFiles+1 {
+	if size, files := logSize(t, path); size > (maxFullFiles+1)*(maxFile+64<<10) || files != maxFullFiles+1 {
 		t.Errorf("%d files of %d bytes", files, size)
 	}
 	if at < 15<<20 {
@@ -83,7 +87,7 @@ func TestAReaderThatIsBehindGoesOn(t *testing.T) {
 	places := []int64{0}
 	for i := range 200 {
 		if i > 0 {
-			_, end, err := ReadReports(path, places[i-1])
+			_, end, err := Read(path, places[i-1])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -93,7 +97,7 @@ func TestAReaderThatIsBehindGoesOn(t *testing.T) {
 	}
 	oldest := -1
 	for i := 0; i < len(places); i += 4 {
-		reports, end, err := ReadReports(path, places[i])
+		reports, end, err := Read(path, places[i])
 		if err != nil || len(reports) == 0 || reports[len(reports)-1].Conversation != "n199" {
 			t.Fatalf("from place %d: %d reports, %v", i, len(reports), err)
 		}
@@ -104,11 +108,11 @@ func TestAReaderThatIsBehindGoesOn(t *testing.T) {
 		if fmt.Sprint(i) == first && oldest < 0 {
 			oldest = i
 		}
-		if again, _, err := ReadReports(path, end); err != nil || len(again) > 0 {
+		if again, _, err := Read(path, end); err != nil || len(again) > 0 {
 			t.Errorf("after the end: %v, %v", again, err)
 		}
 	}
-	if kept := 200 - oldest; oldest < 1 || kept < maxFullReportFiles*maxReportFile/50_200 {
+	if kept := 200 - oldest; oldest < 1 || kept < maxFullFiles*maxFile/50_200 {
 		t.Errorf("%d reports are kept", kept)
 	}
 }
@@ -119,16 +123,16 @@ func TestReportFileOfAnOlderVersionIsContinued(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	old := writeOldReportFile(t, path, 5<<20)
 	mid := int64(bytes.IndexByte(old[2<<20:], '\n')) + 2<<20 + 1
-	before, end, err := ReadReports(path, mid)
+	before, end, err := Read(path, mid)
 	if err != nil || end != int64(len(old)) {
 		t.Fatalf("read to %d, %v", end, err)
 	}
 	mustAppend(t, path, conversationReport(EventStop, "fresh", 10))
-	after, _, err := ReadReports(path, mid)
+	after, _, err := Read(path, mid)
 	if err != nil || len(after) != len(before)+1 || after[0].Conversation != before[0].Conversation || after[len(before)].Conversation != "fresh" {
 		t.Errorf("%d reports, then %d, %v", len(before), len(after), err)
 	}
-	if fresh, _, err := ReadReports(path, end); err != nil || len(fresh) != 1 {
+	if fresh, _, err := Read(path, end); err != nil || len(fresh) != 1 {
 		t.Errorf("from the end of the old file: %v, %v", fresh, err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Size() > 64<<10 || info.Mode().Perm() != 0o600 {
@@ -177,7 +181,7 @@ func TestHooksLoseNothingDuringRotation(t *testing.T) {
 	for n := range seen {
 		readers.Go(func() {
 			for at, last := int64(0), false; ; {
-				reports, end, err := ReadReports(path, at)
+				reports, end, err := Read(path, at)
 				if err != nil {
 					t.Error(err)
 					return
@@ -212,9 +216,9 @@ func TestHooksLoseNothingDuringRotation(t *testing.T) {
 func TestRotatedFileKeepsTheFactsOfEarlierFiles(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")
-	var all reportFacts
-	index := &ReportIndex{}
-	launch, _ := json.Marshal(launchPayload{Prompt: true, ChatKey: true})
+	var all Facts
+	index := &Index{}
+	launch, _ := json.Marshal(LaunchPayload{Prompt: true, SubmitKey: true})
 	for i := range 80 {
 		r := conversationReport(EventStop, fmt.Sprintf("c%d", i/9), 60_000)
 		switch i % 9 {
@@ -228,12 +232,12 @@ func TestRotatedFileKeepsTheFactsOfEarlierFiles(t *testing.T) {
 			}
 		}
 		mustAppend(t, path, r)
-		all.add(r)
-		for name, x := range map[string]*ReportIndex{"remembered": index, "read anew": nil} {
+		all.Add(r)
+		for name, x := range map[string]*Index{"remembered": index, "read anew": nil} {
 			if x == nil && i%5 > 0 {
 				continue
 			}
-			if err := x.withFacts(path, func(facts *reportFacts, _ int64) {
+			if err := x.View(path, func(facts *Facts, _ int64) {
 				if got, want := mustJSON(facts), mustJSON(&all); got != want {
 					t.Fatalf("%s after %d reports:\n%s\nwant\n%s", name, i, got, want)
 				}
@@ -251,11 +255,11 @@ func mustJSON(v any) string {
 
 func TestRememberedConversationsAreBounded(t *testing.T) {
 	t.Parallel()
-	var facts reportFacts
+	var facts Facts
 	for i := range 3 * maxConversations {
-		facts.add(conversationReport(EventSessionStart, fmt.Sprint("c", i), 10))
+		facts.Add(conversationReport(EventSessionStart, fmt.Sprint("c", i), 10))
 	}
-	if len(facts.Conversations) != maxConversations || facts.currentConversation(fmt.Sprint("c", 3*maxConversations-2)) != fmt.Sprint("c", 3*maxConversations-1) || facts.currentConversation("c0") != "" {
+	if len(facts.Conversations) != maxConversations || facts.CurrentConversation(fmt.Sprint("c", 3*maxConversations-2)) != fmt.Sprint("c", 3*maxConversations-1) || facts.CurrentConversation("c0") != "" {
 		t.Errorf("%d conversations", len(facts.Conversations))
 	}
 }
@@ -264,15 +268,15 @@ func TestRememberedConversationsAreBounded(t *testing.T) {
 func TestReportIndexReadsOnlyWhatWasAdded(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")
-	mustAppend(t, path, conversationReport(EventSessionStart, conversationA, 10))
-	index := &ReportIndex{}
+	mustAppend(t, path, conversationReport(EventSessionStart, firstConversation, 10))
+	index := &Index{}
 	became := func() (now string) {
-		if err := index.withFacts(path, func(facts *reportFacts, _ int64) { now = facts.currentConversation(conversationA) }); err != nil {
+		if err := index.View(path, func(facts *Facts, _ int64) { now = facts.CurrentConversation(firstConversation) }); err != nil {
 			t.Fatal(err)
 		}
 		return now
 	}
-	if became() != conversationA {
+	if became() != firstConversation {
 		t.Fatal("not read")
 	}
 	old, err := os.ReadFile(path)
@@ -282,34 +286,35 @@ func TestReportIndexReadsOnlyWhatWasAdded(t *testing.T) {
 	if err := os.WriteFile(path, append(bytes.Repeat([]byte{'?'}, len(old)-1), '\n'), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, path, conversationReport(EventSessionStart, conversationB, 10))
-	if got := became(); got != conversationB {
+	mustAppend(t, path, conversationReport(EventSessionStart, secondConversation, 10))
+	if got := became(); got != secondConversation {
 		t.Errorf("became %q", got)
 	}
 }
 
 func TestReportsAreRemovedWithTheirSession(t *testing.T) {
 	t.Parallel()
-	r := Reports{Dir: t.TempDir(), Index: &ReportIndex{}}
-	for _, id := range []string{sessionA, "other"} {
+	r := Reader{Dir: t.TempDir(), Index: &Index{}}
+	for _, id := range []string{testSession, "other"} {
 		for range 90 {
-			mustAppend(t, filepath.Join(r.Dir, id+".jsonl"), conversationReport(EventStop, conversationA, 50_000))
+			mustAppend(t, filepath.Join(r.Dir, id+".jsonl"), conversationReport(EventStop, firstConversation, 50_000))
 		}
 	}
-	c := Claude{ReportDir: r.Dir, Hook: []string{"x"}, Index: r.Index}
-	if now, err := c.TrackConversation(t.Context(), sessions.Conversation{ID: conversationA, Session: sessionA}); now != conversationA || err != nil {
+	now := ""
+	err := r.Index.View(filepath.Join(r.Dir, testSession+".jsonl"), func(f *Facts, _ int64) { now = f.CurrentConversation(firstConversation) })
+	if now != firstConversation || err != nil {
 		t.Fatalf("%q, %v", now, err)
 	}
-	if err := r.Remove(t.Context(), sessionA); err != nil {
+	if err := r.Remove(t.Context(), testSession); err != nil {
 		t.Fatal(err)
 	}
-	if size, _ := logSize(t, filepath.Join(r.Dir, sessionA)); size > 0 || len(r.Index.logs) > 0 {
+	if size, _ := logSize(t, filepath.Join(r.Dir, testSession)); size > 0 || len(r.Index.logs) > 0 {
 		t.Errorf("%d bytes stay, %v", size, r.Index.logs)
 	}
-	if _, files := logSize(t, filepath.Join(r.Dir, "other")); files != maxFullReportFiles+1 {
+	if _, files := logSize(t, filepath.Join(r.Dir, "other")); files != maxFullFiles+1 {
 		t.Errorf("%d files of another session", files)
 	}
-	if err := r.Remove(t.Context(), sessionA); err != nil {
+	if err := r.Remove(t.Context(), testSession); err != nil {
 		t.Errorf("again: %v", err)
 	}
 	if r.Remove(t.Context(), "../x") == nil {
@@ -325,9 +330,9 @@ func BenchmarkReportIndex(b *testing.B) {
 	for name, size := range map[string]int{"small": 50 << 10, "large": 50 << 20} {
 		path := filepath.Join(dir, name+".jsonl")
 		writeOldReportFile(b, path, size)
-		c := Claude{ReportDir: dir, Hook: []string{"x"}, Index: &ReportIndex{}}
+		index := &Index{}
 		look[name] = func() {
-			if _, err := c.TrackConversation(b.Context(), sessions.Conversation{ID: "old1", Session: name}); err != nil {
+			if err := index.View(path, func(f *Facts, _ int64) { f.CurrentConversation("old1") }); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,0 +1,2 @@
+// Package screen has what reading the agents' screens has in common.
+package screen
