@@ -117,7 +117,7 @@ func TestManySessionsAreAnnouncedAtSlacksPace(t *testing.T) {
 // A form is acked in time however long its work takes, and shows what came of it.
 func TestAFormIsAckedWhileItsWorkGoesOn(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, func(s *lifeSetup) { s.spawn = 3500 * time.Millisecond })
+	l := newLife(t, func(s *lifeSetup) { s.slow = 3500 * time.Millisecond })
 	l.command("create")
 	v := l.view("Announce it in")
 	if wrong := l.submit(v, map[string]string{"name": "slowly"}); len(wrong) != 0 {

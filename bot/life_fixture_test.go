@@ -33,7 +33,7 @@ type life struct {
 type lifeSetup struct {
 	setup
 	limits command.Limits
-	spawn  time.Duration // starting an agent takes that much longer
+	slow   time.Duration // creating a session takes that much longer
 	late   bool          // the bot is started by the test
 }
 
@@ -51,7 +51,7 @@ func newLife(t testing.TB, changes ...func(*lifeSetup)) *life {
 	w := newWorld(t, func(o *setup) { o.workspace, o.plan, o.noBot = s.workspace, s.plan, true })
 	l := &life{world: w}
 	l.limits.Store(&s.limits)
-	w.core = l.newCore(s.spawn)
+	w.core = l.newCore(s.slow)
 	w.options = func(o *bot.Options) {
 		config := o.Config
 		o.Config = func() bot.Config { return l.config(config()) }
@@ -73,11 +73,11 @@ func (l *life) config(c bot.Config) bot.Config {
 	return c
 }
 
-func (l *life) newCore(spawn time.Duration) *sessions.Core {
+func (l *life) newCore(slow time.Duration) *sessions.Core {
 	p := l.plan
 	agents := harness.NewSet(harness.SmallAgent{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents},
 		harness.Template{Title: "other", Binary: filepath.Join(p.TmuxDir, "not-there"), Args: []string{"{prompt}"}})
-	return sessions.New(sessions.Options{Terminal: slowTerminal{l.tm, spawn}, Store: registry.New(p.Root), Sink: l.events, Harnesses: agents.Get,
+	return sessions.New(sessions.Options{Terminal: l.tm, Store: slowStore{registry.New(p.Root), slow}, Sink: l.events, Harnesses: agents.Get,
 		Config: func() sessions.Config {
 			return sessions.Config{Enabled: true, Declared: l.world.config().Declared, RemainOnExit: true, Resume: true, ChatService: "Slack",
 				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envOf(filepath.Join(p.TmuxDir, "env")), Defaults: sessions.Defaults{Harness: harness.SmallAgentName, Cwd: p.TmuxDir,
@@ -85,15 +85,17 @@ func (l *life) newCore(spawn time.Duration) *sessions.Core {
 		}})
 }
 
-// slowTerminal takes longer to start agents.
-type slowTerminal struct {
-	sessions.Terminal
-	spawn time.Duration
+// slowStore makes creating a session slower.
+type slowStore struct {
+	sessions.Store
+	by time.Duration
 }
 
-func (s slowTerminal) Spawn(ctx context.Context, q sessions.Spawn) (sessions.Pane, error) {
-	time.Sleep(s.spawn) // the work itself, not a wait of the test
-	return s.Terminal.Spawn(ctx, q)
+func (s slowStore) Lock(ctx context.Context, id, verb string) (func(), error) {
+	if verb == "create" {
+		time.Sleep(s.by) // the work itself, not a wait of the test
+	}
+	return s.Store.Lock(ctx, id, verb)
 }
 
 // slash gives a command as Ann and returns what she is answered.
