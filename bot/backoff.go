@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"the-loop/bot/slack"
 	"the-loop/threads/chat"
 )
 
@@ -30,7 +31,7 @@ func (b *backoff) markAccepted() { b.tokenWorked, b.refusedSince = true, time.Ti
 // judge says what an attempt's error means: as an error to show, and whether it ends the attempts for good. A token that
 // worked before is tried on for a time; one that never did is refused at once.
 func (b *backoff) assess(err error, now time.Time) (shown error, over bool) {
-	var f *FatalError
+	var f *slack.FatalError
 	if !errors.As(err, &f) {
 		return err, false
 	}
@@ -74,7 +75,7 @@ func (b *backoff) nextDelay(lived bool, err error) time.Duration {
 
 // refusedError says that Slack refuses a token that it took before, and that it is tried again.
 type refusedError struct {
-	refusal *FatalError
+	refusal *slack.FatalError
 	until   time.Time
 }
 

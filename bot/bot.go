@@ -13,6 +13,7 @@ import (
 	"the-loop/authz"
 	"the-loop/bot/command"
 	"the-loop/bot/reconcile"
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -34,7 +35,7 @@ type Config struct {
 // Options are what a [BotConfig] is made of. All fields but the marked ones are required.
 type Options struct {
 	Root     string // the state's root folder
-	Client   *Client
+	Client   *slack.Client
 	Core     *sessions.Core
 	Sink     sessions.Sink
 	Config   func() Config        // the current configuration
@@ -51,7 +52,7 @@ type Options struct {
 
 // Report is how the bot is.
 type Status struct {
-	Self    Self
+	Self    slack.Self
 	Socket  State
 	Threads threads.Status
 	Problem string // what keeps sessions from being announced; empty: nothing
@@ -105,7 +106,7 @@ func New(o Options) (*Bot, error) {
 		OnHomeDenied: b.home.handleDenied, AnswerInView: b.answerInView})
 	b.doors = doors
 	b.registerInteractions(doors)
-	in := NewEventRouter(EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: doors,
+	in := slack.NewEventRouter(slack.EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: doors,
 		OnDropped: emitDropped(o.Sink), OnChannelEvent: b.onChannelEvent, Log: o.Log})
 	if o.OnStatus == nil {
 		o.OnStatus = func(Status) {}
@@ -198,7 +199,7 @@ func (b *Bot) onTokenChange() {
 // state is how the bot is now.
 func (b *Bot) currentStatus() Status {
 	return Status{Self: b.o.Client.Self(), Socket: b.socket.State(), Threads: b.threads.Status(),
-		Problem: firstNonEmpty(b.o.Client.TokenProblem(), b.problem())}
+		Problem: cmp.Or(b.o.Client.TokenProblem(), b.problem())}
 }
 
 // catchUpHandler recovers what was missed: threads are read again, and announcements that failed are tried again.
@@ -214,21 +215,21 @@ func (c catchUpHandler) Connected(alone bool) {
 func (c catchUpHandler) CatchUpAll() { c.b.threads.CatchUpAll() }
 
 // onChannelEvent takes what happened to the app or to a channel.
-func (b *Bot) onChannelEvent(n ChannelEvent) {
+func (b *Bot) onChannelEvent(n slack.ChannelEvent) {
 	switch n.Kind {
-	case ChannelIsShared:
+	case slack.ChannelIsShared:
 		b.sharing.onSharedEvent(n.Channel)
 		return
-	case ChannelMemberJoined:
+	case slack.ChannelMemberJoined:
 		b.sharing.invalidate(n.Channel, false)
 		return
 	}
 	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.NewID)
-	if n.Kind == ChannelIDChanged {
+	if n.Kind == slack.ChannelIDChanged {
 		b.threads.ChannelMoved(n.Channel, n.NewID, n.TS)
 	}
 	if n.Channel != "" {
-		b.sharing.invalidate(n.Channel, n.Kind == ChannelSharingChanged || n.Kind == ChannelRenamed)
+		b.sharing.invalidate(n.Channel, n.Kind == slack.ChannelSharingChanged || n.Kind == slack.ChannelRenamed)
 		b.threads.ChannelOpened(n.Channel)
 	}
 	b.announcer.Retry()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
 	"the-loop/threads/chat"
 )
 
@@ -24,14 +25,14 @@ func burst(b *testing.B) []time.Duration {
 	defer w.Close()
 	ann := w.AddUser("ann")
 	ch := w.AddChannel("agents", localslack.Members(ann.ID, w.BotUserID())).ID
-	client, err := NewSlackClient(ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
+	client, err := NewClient(slack.ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer client.Close()
 	heard := newEar()
 	s := NewSocket(SocketOptions{API: client, CatchUps: heard, Recorder: connectionRecorder{heard},
-		Router: NewEventRouter(EventRouterOptions{Client: client, Threads: heard, CatchUpAll: heard.CatchUpAll})})
+		Router: slack.NewEventRouter(slack.EventRouterOptions{Client: client, Threads: heard, CatchUpAll: heard.CatchUpAll})})
 	ran := make(chan error, 1)
 	running, stop := context.WithCancel(ctx)
 	go func() { ran <- s.Run(running) }()
@@ -59,7 +60,7 @@ func acked(frames []localslack.Frame) []time.Duration {
 	sent := map[string]time.Time{}
 	var took []time.Duration
 	for _, f := range frames {
-		id := parseObject(json.RawMessage(f.Data)).str("envelope_id")
+		id := slack.ParseObject(json.RawMessage(f.Data)).Str("envelope_id")
 		switch at, known := sent[id]; {
 		case f.Kind != "text" || id == "":
 		case f.Dir == "out":

@@ -1,9 +1,10 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 
-	"github.com/slack-go/slack"
+	slackgo "github.com/slack-go/slack"
 
 	"the-loop/bot/command"
 	"the-loop/bot/render"
@@ -64,7 +65,7 @@ func (b *Bot) handlePeek(ctx context.Context, a Interaction) (string, error) {
 	if a.View.Kind != kindHome {
 		return peek(ctx)
 	}
-	return "", b.openModal(ctx, a, "Peek", func(ctx context.Context) (slack.ModalViewRequest, error) {
+	return "", b.openModal(ctx, a, "Peek", func(ctx context.Context) (slackgo.ModalViewRequest, error) {
 		text, err := peek(ctx)
 		return b.textModal("Peek", text), err
 	})
@@ -72,10 +73,10 @@ func (b *Bot) handlePeek(ctx context.Context, a Interaction) (string, error) {
 
 // openDeleteModal opens the modal that asks before a session is deleted. A session that cannot be deleted is refused there.
 func (b *Bot) openDeleteModal(ctx context.Context, a Interaction, handle string) error {
-	return b.openModal(ctx, a, "Delete a session", func(ctx context.Context) (slack.ModalViewRequest, error) {
+	return b.openModal(ctx, a, "Delete a session", func(ctx context.Context) (slackgo.ModalViewRequest, error) {
 		row, err := b.actions.FindDeletable(ctx, handle)
 		if err != nil {
-			return slack.ModalViewRequest{}, err
+			return slackgo.ModalViewRequest{}, err
 		}
 		return render.Confirm(row, render.Handle(row)), nil
 	})
@@ -94,14 +95,14 @@ func (b *Bot) handleDelete(ctx context.Context, a Interaction) (string, error) {
 
 // openSessionMenu is the message shortcut: what can be done to the session whose thread the message is in.
 func (b *Bot) openSessionMenu(ctx context.Context, a Interaction) (string, error) {
-	return "", b.openModal(ctx, a, "Session", func(ctx context.Context) (slack.ModalViewRequest, error) {
-		id, _, ok := b.threads.SessionAt(a.Channel, firstNonEmpty(a.Root, a.TS))
+	return "", b.openModal(ctx, a, "Session", func(ctx context.Context) (slackgo.ModalViewRequest, error) {
+		id, _, ok := b.threads.SessionAt(a.Channel, cmp.Or(a.Root, a.TS))
 		if !ok {
 			return b.textModal("Session", "This message is in no session's thread. A session's thread is the one under its announcement."), nil
 		}
 		row, err := b.actions.Find(ctx, id)
 		if err != nil {
-			return slack.ModalViewRequest{}, err
+			return slackgo.ModalViewRequest{}, err
 		}
 		return b.textModal(row.Name, render.Announcement(row), render.Buttons(row)...), nil
 	})

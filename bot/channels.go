@@ -1,10 +1,12 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 )
 
@@ -28,7 +30,7 @@ func (c channels) CurrentChannel(id string) string { return c.b.threads.CurrentC
 
 // AnnounceChannel is where a session is announced, by the id that the channel has now.
 func (c channels) AnnounceChannel(r sessions.Row) string {
-	return c.CurrentChannel(firstNonEmpty(r.Chat.Channel, c.Channel()))
+	return c.CurrentChannel(cmp.Or(r.Chat.Channel, c.Channel()))
 }
 
 // CheckPostable fails when nothing of sessions may be posted in the channel.
@@ -73,7 +75,7 @@ func (c channels) StaleIDs(rows []sessions.Row) (errs []error) {
 
 // Advise adds to an error of Slack what to do about it.
 func (c channels) Advise(err error) error {
-	switch ErrorCode(err) {
+	switch slack.ErrorCode(err) {
 	case "not_in_channel", "channel_not_found":
 		return fmt.Errorf("%w: write `/invite @%s` in the channel", err, c.b.o.Client.Self().Name)
 	case "is_archived":

@@ -15,12 +15,13 @@ import (
 	"github.com/google/uuid"
 
 	"the-loop/authz"
+	"the-loop/bot/slack"
 	"the-loop/threads/chat"
 )
 
 // CheckOptions say what is checked. Client and Channel are required.
 type CheckOptions struct {
-	Client      *Client
+	Client      *slack.Client
 	Channel     string // C…
 	AllowShared bool
 	Users       []string // member ids that are authorized
@@ -73,7 +74,7 @@ func Check(ctx context.Context, o CheckOptions) []Finding {
 
 type checker struct {
 	o        CheckOptions
-	self     Self
+	self     slack.Self
 	findings []Finding
 }
 
@@ -89,7 +90,7 @@ func (c *checker) fail(name, detail, remedy string) bool {
 
 // failWith is a finding of an error, with its remedy when it has one.
 func (c *checker) failWith(name string, err error) bool {
-	var f *FatalError
+	var f *slack.FatalError
 	if errors.As(err, &f) {
 		return c.fail(name, f.Code+withPrefix(" ", f.Needed), f.Remedy)
 	}
@@ -154,7 +155,7 @@ func without(all, some []string) (rest []string) {
 
 func (c *checker) checkChannel(ctx context.Context) bool {
 	ch, err := c.o.Client.ChannelInfo(ctx, c.o.Channel)
-	if ErrorCode(err) == "channel_not_found" {
+	if slack.ErrorCode(err) == "channel_not_found" {
 		return c.fail(CheckChannel, c.o.Channel+" does not exist, or is private and the bot is not in it", c.inviteHint())
 	}
 	if err != nil {
@@ -275,7 +276,7 @@ func (c *checker) deleteMessage(ctx context.Context, ts string) {
 // openProbe opens a connection of its own and waits for the hello.
 func (c *checker) openProbe(ctx context.Context, p *probe) (watch func(context.Context, string, string) error, stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	router := NewEventRouter(EventRouterOptions{Client: c.o.Client, Threads: noThreads{}, CatchUpAll: func() {}, OnDropped: p.onDropped, Log: c.o.Log})
+	router := slack.NewEventRouter(slack.EventRouterOptions{Client: c.o.Client, Threads: noThreads{}, CatchUpAll: func() {}, OnDropped: p.onDropped, Log: c.o.Log})
 	conn := NewSocket(SocketOptions{API: c.o.Client, Router: router, CatchUps: catchUps{p}, Recorder: unrecorded{}, Log: c.o.Log})
 	p.socket = conn
 	ran := make(chan error, 1)
@@ -310,7 +311,7 @@ func newProbe(channel, root string) *probe {
 }
 
 // onDropped records that a reply of the probe's thread came back.
-func (p *probe) onDropped(_ context.Context, d Dropped) {
+func (p *probe) onDropped(_ context.Context, d slack.Dropped) {
 	if d.Channel != p.channel || d.Thread != p.root {
 		return
 	}

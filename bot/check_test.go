@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
 )
 
 func (x *world) check(change ...func(*CheckOptions)) []Finding {
@@ -61,7 +62,7 @@ func TestTheCheckNamesWhatIsWrong(t *testing.T) {
 	}{
 		{"a revoked bot token", nil, func(x *world, _ *CheckOptions) { x.RevokeToken(x.BotToken(), "token_revoked") }, "bot token: token_revoked|install the app again"},
 		{"swapped tokens", nil, func(x *world, o *CheckOptions) {
-			o.Client = x.newClient(ClientOptions{BotToken: x.BotToken(), AppToken: x.BotToken()})
+			o.Client = x.newClient(slack.ClientOptions{BotToken: x.BotToken(), AppToken: x.BotToken()})
 		}, "app token: not_allowed_token_type|xapp-"},
 		{"an app token without its scope", func(o *localslack.Options) { o.AppScopes = []string{} }, nil, "app token: missing_scope connections:write|connections:write"},
 		{"missing scopes", func(o *localslack.Options) {
@@ -72,16 +73,16 @@ func TestTheCheckNamesWhatIsWrong(t *testing.T) {
 		{"a channel without the bot", nil, func(x *world, _ *CheckOptions) { x.Leave(x.ch, x.BotUserID()) }, "channel: the bot is not in #agents|/invite @the-loop"},
 		{"an archived channel", nil, func(x *world, _ *CheckOptions) { x.Archive(x.ch) }, "channel: #agents is archived|unarchive"},
 		{"a shared channel", nil, func(x *world, _ *CheckOptions) { x.ShareChannel(x.ch, "T9") }, "channel: #agents is shared|allowSharedChannels"},
-		{"an empty list", nil, func(_ *world, o *CheckOptions) { o.Users = nil }, "people: nobody is on the list|authorizedUsers"},
-		{"a wrong member id", nil, func(_ *world, o *CheckOptions) { o.Users = append(o.Users, "U404") }, "people: U404 is no member|authorizedUsers"},
-		{"a deactivated member", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("old", localslack.Deleted()).ID} }, "people|is deactivated"},
-		{"a bot on the list", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("beep", localslack.Bot()).ID} }, "people|is a bot or an app"},
-		{"events that are off", nil, func(x *world, _ *CheckOptions) { x.Faults().InjectDelivery("*", -1, localslack.Suppress) }, "way in: nothing came back|Event Subscriptions|message.channels"},
-		{"messages that are not subscribed", func(o *localslack.Options) { o.Events = []string{"channel_archive"} }, nil, "way in: nothing came back|message.channels"},
-		{"no connection", nil, func(x *world, _ *CheckOptions) { x.Faults().TooManyWebsockets() }, "way in: no connection|too_many_websockets"},
+		{"an empty list", nil, func(_ *world, o *CheckOptions) { o.Users = nil }, "users: the list is empty|authorizedUsers"},
+		{"a wrong member id", nil, func(_ *world, o *CheckOptions) { o.Users = append(o.Users, "U404") }, "users: U404 is no member|authorizedUsers"},
+		{"a deactivated member", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("old", localslack.Deleted()).ID} }, "users|is deactivated"},
+		{"a bot on the list", nil, func(x *world, o *CheckOptions) { o.Users = []string{x.AddUser("beep", localslack.Bot()).ID} }, "users|is a bot or an app"},
+		{"events that are off", nil, func(x *world, _ *CheckOptions) { x.Faults().InjectDelivery("*", -1, localslack.Suppress) }, "event delivery: nothing came back|Event Subscriptions|message.channels"},
+		{"messages that are not subscribed", func(o *localslack.Options) { o.Events = []string{"channel_archive"} }, nil, "event delivery: nothing came back|message.channels"},
+		{"no connection", nil, func(x *world, _ *CheckOptions) { x.Faults().TooManyWebsockets() }, "event delivery: no connection|too_many_websockets"},
 		{"posts that fail", nil, func(x *world, _ *CheckOptions) {
-			x.Faults().InjectAPI(methodPost, 1, localslack.Error("restricted_action"))
-		}, "way in: chat.postMessage: restricted_action"},
+			x.Faults().InjectAPI(slack.MethodPost, 1, localslack.Error("restricted_action"))
+		}, "event delivery: chat.postMessage: restricted_action"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -131,7 +132,7 @@ func TestTheCheckWatchesTheBotThatRuns(t *testing.T) {
 			asked = ts
 			x.until("the drop", func() bool {
 				f := x.heard.drop()
-				return f["ts"] == ts && f["channel"] == channel && f["reason"] == dropBot
+				return f["ts"] == ts && f["channel"] == channel && f["reason"] == slack.DropBot
 			})
 			return nil
 		}

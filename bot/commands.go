@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"the-loop/bot/command"
 	"the-loop/bot/render"
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -31,7 +33,7 @@ func (b *Bot) memberName(ctx context.Context, user string) string {
 	if err != nil {
 		b.o.Log.Info("cannot look up a member's name", "member", user, "error", err)
 	}
-	return firstNonEmpty(sessions.DisplayName(person.Name), user)
+	return cmp.Or(sessions.DisplayName(person.Name), user)
 }
 
 // mentions runs the commands in threads, which are made after the threads.
@@ -43,13 +45,13 @@ func (m mentions) Command(ctx context.Context, q threads.CommandRequest) string 
 }
 
 // imagePoster implements [command.ImagePoster].
-type imagePoster struct{ client *Client }
+type imagePoster struct{ client *slack.Client }
 
-func (p imagePoster) MayUpload() bool { return p.client.mayUpload() }
+func (p imagePoster) MayUpload() bool { return p.client.MayUpload() }
 
 func (p imagePoster) PostFile(ctx context.Context, channel, root, name, title string, data []byte) error {
-	err := p.client.postFile(ctx, channel, root, name, title, data)
-	if errors.Is(err, errNoUpload) {
+	err := p.client.PostFile(ctx, channel, root, name, title, data)
+	if errors.Is(err, slack.ErrNoUpload) {
 		return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 	}
 	return err

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"the-loop/bot/slack"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -121,15 +122,15 @@ func (l *connection) read(ctx context.Context, conn *websocket.Conn) error {
 }
 
 func (l *connection) handleFrame(ctx context.Context, data []byte) error {
-	o := parseObject(data)
-	switch e := (Envelope{Type: o.str("type"), ID: o.str("envelope_id"), Payload: o["payload"], Retry: o.num("retry_attempt")}); e.Type {
+	o := slack.ParseObject(data)
+	switch e := (slack.Envelope{Type: o.Str("type"), ID: o.Str("envelope_id"), Payload: o["payload"], Retry: o.Num("retry_attempt")}); e.Type {
 	case "hello":
 		l.mu.Lock()
 		l.helloReceived, l.lastPing = true, time.Now()
 		l.mu.Unlock()
-		l.s.onConnected(ctx, o.num("num_connections"), o.obj("connection_info").str("app_id"))
+		l.s.onConnected(ctx, o.Num("num_connections"), o.Obj("connection_info").Str("app_id"))
 	case "disconnect":
-		return closedError{reason: o.str("reason")}
+		return closedError{reason: o.Str("reason")}
 	default:
 		l.catchUpBeforeHello()
 		l.enqueueAndAck(e)
@@ -200,7 +201,7 @@ func (l *connection) checkHealth() error {
 }
 
 // enqueueAndAck queues an envelope and acks it, unless its ack is left to its handler.
-func (l *connection) enqueueAndAck(e Envelope) {
+func (l *connection) enqueueAndAck(e slack.Envelope) {
 	if e.ID != "" && needsAckPayload(e.Type, e.Payload) {
 		e.AckWith = func(payload any) { l.acks.push(ack{id: e.ID, payload: payload}) }
 	}

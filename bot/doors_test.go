@@ -8,8 +8,11 @@ import (
 	"testing"
 	"time"
 
+	slackgo "github.com/slack-go/slack"
+
 	"the-loop/authz"
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
 	"the-loop/threads"
 	"the-loop/threads/chat"
 )
@@ -152,7 +155,11 @@ const formView = `{"type":"modal","callback_id":"form","title":{"type":"plain_te
 func openForm(x *world) string {
 	x.t.Helper()
 	x.doors.OnShortcut("open", func(ctx context.Context, a Interaction) (string, error) {
-		_, err := x.client.transport.postForm(ctx, "views.open", x.client.token, map[string][]string{"trigger_id": {a.TriggerID}, "view": {formView}})
+		var view slackgo.ModalViewRequest
+		if err := json.Unmarshal([]byte(formView), &view); err != nil {
+			return "", err
+		}
+		_, err := x.client.OpenView(ctx, a.TriggerID, view)
 		return "", err
 	})
 	x.up()
@@ -167,7 +174,7 @@ func TestAModalIsAnsweredWithItsAck(t *testing.T) {
 	t.Parallel()
 	x := start(t)
 	x.doors.OnView("form", func(_ context.Context, a Interaction) any {
-		if parseObject(a.Payload).obj("view").obj("state").obj("values").obj("name").obj("v").str("value") == "good" {
+		if slack.ParseObject(a.Payload).Obj("view").Obj("state").Obj("values").Obj("name").Obj("v").Str("value") == "good" {
 			return nil
 		}
 		return map[string]any{"response_action": "errors", "errors": map[string]string{"name": "not good"}}
@@ -192,22 +199,22 @@ func TestAnAnswerThatIsTooLongForAnAckIsLeftOut(t *testing.T) {
 	if _, err := x.ann.Submit(x.ctx, id, map[string]string{"name": "n"}); err != nil || time.Since(began) > 2*time.Second {
 		t.Errorf("after %s: %v", time.Since(began), err)
 	}
-	x.until("the log", func() bool { return strings.Contains(x.logs.String(), "too long for an ack") })
+	x.until("the log", func() bool { return strings.Contains(x.logs.String(), "left out of its ack") })
 }
 
 func TestAnActIsReadFromItsPayload(t *testing.T) {
 	t.Parallel()
-	c := fake(t, nil)
-	c.SetSelf(Self{Team: "T1"})
-	message := parseInteraction(c, Envelope{Type: EnvelopeInteractive}, parseObject(json.RawMessage(`{"type":"message_action","callback_id":"c","user":{"id":"U1","team_id":"T9"},
+	c := start(t).client
+	c.SetSelf(slack.Self{Team: "T1"})
+	message := parseInteraction(c, slack.Envelope{Type: slack.EnvelopeInteractive}, slack.ParseObject(json.RawMessage(`{"type":"message_action","callback_id":"c","user":{"id":"U1","team_id":"T9"},
 		"team":{"id":"T1"},"channel":{"id":"C1"},"message_ts":"2.0","message":{"ts":"2.0","thread_ts":"1.0"},"trigger_id":"t","response_url":"r"}`)))
 	if message.Name != "c" || message.Root != "1.0" || message.TS != "2.0" || message.Channel != "C1" || message.TriggerID != "t" || message.Actor.Team != "T9" {
 		t.Errorf("message action: %+v", message)
 	}
-	if a := parseInteraction(c, Envelope{}, parseObject(json.RawMessage(`{"user":{"id":"U1"},"team":{"id":"T1"}}`))); a.Actor.Team != "" {
+	if a := parseInteraction(c, slack.Envelope{}, slack.ParseObject(json.RawMessage(`{"user":{"id":"U1"},"team":{"id":"T1"}}`))); a.Actor.Team != "" {
 		t.Errorf("the place's team was taken for the member's: %+v", a.Actor)
 	}
-	_ = parseInteraction(c, Envelope{}, nil) // an empty payload is nobody's act
+	_ = parseInteraction(c, slack.Envelope{}, nil) // an empty payload is nobody's act
 }
 
 func TestTheHomeTabIsOpenToThoseOnTheList(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 
 	"the-loop/bot"
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 	"the-loop/sessions/envstate"
 	"the-loop/sessions/eventlog"
@@ -151,8 +152,8 @@ func (p plan) settings() threads.Settings {
 }
 
 // bot makes one, with its client.
-func (p plan) bot(core *sessions.Core, sink sessions.Sink, config func() plan, change func(*bot.Options)) (*bot.Bot, *bot.Client, error) {
-	client, err := bot.NewSlackClient(bot.ClientOptions{BotToken: p.BotToken, AppToken: p.AppToken, APIURL: p.APIURL})
+func (p plan) bot(core *sessions.Core, sink sessions.Sink, config func() plan, change func(*bot.Options)) (*bot.Bot, *slack.Client, error) {
+	client, err := bot.NewClient(slack.ClientOptions{BotToken: p.BotToken, AppToken: p.AppToken, APIURL: p.APIURL})
 	if err != nil {
 		return nil, nil, err
 	}

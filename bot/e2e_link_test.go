@@ -13,6 +13,7 @@ import (
 
 	"the-loop/bot"
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 )
 
@@ -213,7 +214,7 @@ func TestWhatNoRetryMendsEndsTheBotWithTheRemedy(t *testing.T) {
 			if c.during != nil {
 				c.during(w)
 			}
-			var fatal *bot.FatalError
+			var fatal *slack.FatalError
 			if err := <-ran; !errors.As(err, &fatal) {
 				t.Fatalf("the bot ended with %v; want a FatalError", err)
 			}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -18,8 +19,8 @@ const (
 )
 
 // emitDropped returns a function that records messages which go no further.
-func emitDropped(sink sessions.Sink) func(ctx context.Context, d Dropped) {
-	return func(ctx context.Context, d Dropped) {
+func emitDropped(sink sessions.Sink) func(ctx context.Context, d slack.Dropped) {
+	return func(ctx context.Context, d slack.Dropped) {
 		fields := map[string]any{"reason": d.Reason, "channel": d.Channel, "thread": d.Thread, "ts": d.TS, "user": d.User}
 		if d.Subtype != "" {
 			fields["subtype"] = d.Subtype

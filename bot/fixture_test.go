@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 	"the-loop/threads"
 	"the-loop/threads/chat"
@@ -30,12 +32,12 @@ type world struct {
 	*localslack.Workspace
 	t      *testing.T
 	ctx    context.Context
-	client *Client
+	client *slack.Client
 	ann    *localslack.Person
 	ch     string
 	heard  *ear
 	doors  *InteractionRouter
-	inb    *EventRouter
+	inb    *slack.EventRouter
 	logs   *logbook
 }
 
@@ -59,20 +61,20 @@ func start(t *testing.T, change ...func(*localslack.Options)) *world {
 	x := &world{Workspace: w, t: t, ctx: ctx, heard: newEar(), logs: new(logbook)}
 	x.ann = w.AddUser("ann")
 	x.ch = w.AddChannel("agents", localslack.Members(x.ann.ID, w.BotUserID())).ID
-	x.client = x.newClient(ClientOptions{})
+	x.client = x.newClient(slack.ClientOptions{})
 	listed := func(id string) bool { return slices.Contains(x.policy().Users, id) }
-	x.client.SetHooks(Hooks{IsListed: listed})
+	x.client.SetHooks(slack.Hooks{IsListed: listed})
 	x.doors = NewInteractionRouter(InteractionRouterOptions{Client: x.client, Policy: x.policy, Sink: x.heard, Log: x.logs.logger()})
-	x.inb = NewEventRouter(EventRouterOptions{Client: x.client, Threads: x.heard, CatchUpAll: x.heard.CatchUpAll, Interactions: x.doors,
+	x.inb = slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: x.heard, CatchUpAll: x.heard.CatchUpAll, Interactions: x.doors,
 		OnDropped:      emitDropped(x.heard),
 		OnChannelEvent: x.heard.notice, Log: x.logs.logger()})
 	return x
 }
 
-func (x *world) newClient(o ClientOptions) *Client {
+func (x *world) newClient(o slack.ClientOptions) *slack.Client {
 	x.t.Helper()
-	o.BotToken, o.AppToken, o.APIURL = firstNonEmpty(o.BotToken, x.BotToken()), firstNonEmpty(o.AppToken, x.AppToken()), x.APIURL()
-	c, err := NewSlackClient(o)
+	o.BotToken, o.AppToken, o.APIURL = cmp.Or(o.BotToken, x.BotToken()), cmp.Or(o.AppToken, x.AppToken()), x.APIURL()
+	c, err := NewClient(o)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -175,7 +177,7 @@ func (x *world) replyBy(p *localslack.Person, root, text string, opts ...localsl
 // route hands an inner event to the inbound side, as JSON of the caller's making.
 func (x *world) route(inner string) {
 	x.t.Helper()
-	x.inb.Route(x.ctx, Envelope{Type: EnvelopeEvent, ID: "e1", Payload: json.RawMessage(`{"type":"event_callback","event":` + inner + `}`)})
+	x.inb.Route(x.ctx, slack.Envelope{Type: slack.EnvelopeEvent, ID: "e1", Payload: json.RawMessage(`{"type":"event_callback","event":` + inner + `}`)})
 }
 
 // ear records everything that the inbound side says, in order.
@@ -213,7 +215,7 @@ func (e *ear) ReplyDeleted(channel, root, ts string) { e.say("withdrawn %s %s %s
 func (e *ear) ThreadDeleted(channel, root string)    { e.say("rootgone %s %s", channel, root) }
 func (e *ear) Connected(bool)                        { e.say("connected") }
 func (e *ear) CatchUpAll()                           { e.say("catchupall") }
-func (e *ear) notice(n ChannelEvent)                 { e.say("notice %s %s %s", n.Kind, n.Channel, n.NewID) }
+func (e *ear) notice(n slack.ChannelEvent)           { e.say("notice %s %s %s", n.Kind, n.Channel, n.NewID) }
 
 func (e *ear) keep(r chat.Reply) {
 	e.mu.Lock()
@@ -225,7 +227,7 @@ func (e *ear) Emit(_ context.Context, ev sessions.Event) {
 	e.mu.Lock()
 	e.events = append(e.events, ev)
 	e.mu.Unlock()
-	e.say("%s %v", ev.Name, firstNonEmpty(fmt.Sprint(ev.Fields["reason"])))
+	e.say("%s %v", ev.Name, cmp.Or(fmt.Sprint(ev.Fields["reason"])))
 }
 
 func (e *ear) all() []string {

@@ -7,6 +7,7 @@ import (
 
 	"the-loop/bot/command"
 	"the-loop/bot/render"
+	"the-loop/bot/slack"
 )
 
 // openCreateForm opens the form that creates a session.
@@ -23,26 +24,26 @@ func (b *Bot) openCreateForm(ctx context.Context, a Interaction) error {
 
 // submitCreateForm creates the session of a submitted form. A refusal is shown at its field.
 func (b *Bot) submitCreateForm(ctx context.Context, a Interaction) any {
-	q := parseCreateForm(parseObject(a.Payload).obj("view"))
+	q := parseCreateForm(slack.ParseObject(a.Payload).Obj("view"))
 	return b.ackWhenDone(ctx, a, "Creating "+render.Name(q.Name)+" …", func(ctx context.Context) (string, error) {
 		return b.actions.Create(ctx, q)
 	})
 }
 
 // parseCreateForm reads a submitted form.
-func parseCreateForm(view rawObject) command.CreateRequest {
-	fields := view.obj("state").obj("values")
-	field := func(id string) rawObject { return fields.obj(id).obj(render.FieldValue) }
+func parseCreateForm(view slack.RawObject) command.CreateRequest {
+	fields := view.Obj("state").Obj("values")
+	field := func(id string) slack.RawObject { return fields.Obj(id).Obj(render.FieldValue) }
 	q := command.CreateRequest{
-		Name:    strings.TrimSpace(field(render.FieldName).str("value")),
-		Harness: field(render.FieldHarness).obj("selected_option").str("value"),
-		Cwd:     strings.TrimSpace(field(render.FieldCwd).str("value")),
-		Brief:   strings.TrimSpace(field(render.FieldBrief).str("value")),
-		Channel: field(render.FieldChannel).str("selected_conversation"),
+		Name:    strings.TrimSpace(field(render.FieldName).Str("value")),
+		Harness: field(render.FieldHarness).Obj("selected_option").Str("value"),
+		Cwd:     strings.TrimSpace(field(render.FieldCwd).Str("value")),
+		Brief:   strings.TrimSpace(field(render.FieldBrief).Str("value")),
+		Channel: field(render.FieldChannel).Str("selected_conversation"),
 		NoStart: true,
 	}
-	for _, o := range field(render.FieldStart).objects("selected_options") {
-		q.NoStart = q.NoStart && o.str("value") != render.StartNow
+	for _, o := range field(render.FieldStart).Objects("selected_options") {
+		q.NoStart = q.NoStart && o.Str("value") != render.StartNow
 	}
 	return q
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/slack-go/slack"
+	slackgo "github.com/slack-go/slack"
 
 	"the-loop/authz"
 	"the-loop/bot/render"
@@ -91,7 +91,7 @@ func (h *homeTabs) publish(ctx context.Context, actor authz.Actor, notice string
 	return h.b.o.Client.PublishHome(ctx, actor.User, view)
 }
 
-func (h *homeTabs) renderView(rows []sessions.Row, notice string) (slack.HomeTabViewRequest, string, error) {
+func (h *homeTabs) renderView(rows []sessions.Row, notice string) (slackgo.HomeTabViewRequest, string, error) {
 	for i := range rows {
 		rows[i].Description, rows[i].Detail = h.b.scrub(rows[i].Description), h.b.scrub(rows[i].Detail)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/render"
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 	"the-loop/threads"
 	"the-loop/threads/chat"
@@ -52,7 +53,7 @@ type Resender interface {
 
 // InteractionRouterOptions are what [Doors] are made of. Client, Policy and Sink are required.
 type InteractionRouterOptions struct {
-	Client   *Client
+	Client   *slack.Client
 	Policy   func() authz.Policy
 	Sink     sessions.Sink
 	Commands CommandHandler // nil: commands are not answered
@@ -120,24 +121,24 @@ func (d *InteractionRouter) OnResend(decider Resender) {
 func (d *InteractionRouter) Wait() { d.wg.Wait() }
 
 // HandleInteraction implements [slack.InteractionHandler].
-func (d *InteractionRouter) HandleInteraction(ctx context.Context, e Envelope) {
-	p := parseObject(e.Payload)
+func (d *InteractionRouter) HandleInteraction(ctx context.Context, e slack.Envelope) {
+	p := slack.ParseObject(e.Payload)
 	act := parseInteraction(d.o.Client, e, p)
 	act.runDetached = func(f func(context.Context)) { d.run(ctx, f) }
 	if e.AckWith != nil {
 		d.run(ctx, func(ctx context.Context) { e.AckWith(d.handleView(ctx, act)) })
 		return
 	}
-	h := d.handlerFor(e.Type, p.str("type"), act.Name)
+	h := d.handlerFor(e.Type, p.Str("type"), act.Name)
 	if h == nil {
-		d.o.Log.Debug("ignored an interaction", "type", firstNonEmpty(p.str("type"), e.Type), "name", act.Name)
+		d.o.Log.Debug("ignored an interaction", "type", cmp.Or(p.Str("type"), e.Type), "name", act.Name)
 		return
 	}
 	d.run(ctx, func(ctx context.Context) { d.authorizeAndRun(ctx, act, h) })
 }
 
 // HandleHomeOpened implements [slack.InteractionHandler].
-func (d *InteractionRouter) HandleHomeOpened(ctx context.Context, h HomeOpened) {
+func (d *InteractionRouter) HandleHomeOpened(ctx context.Context, h slack.HomeOpened) {
 	act := Interaction{Actor: authz.Actor{User: h.User}, Name: "app_home_opened", Value: h.Tab, Channel: h.Channel}
 	if d.home == nil {
 		return
@@ -153,7 +154,7 @@ func (d *InteractionRouter) HandleHomeOpened(ctx context.Context, h HomeOpened) 
 
 func (d *InteractionRouter) handlerFor(envelope, kind, name string) Handler {
 	switch {
-	case envelope == EnvelopeCommand && d.o.Commands != nil:
+	case envelope == slack.EnvelopeCommand && d.o.Commands != nil:
 		return d.o.Commands.HandleCommand
 	case kind == "block_actions":
 		return d.actions[name]
@@ -192,9 +193,9 @@ func (d *InteractionRouter) authorize(ctx context.Context, a *Interaction) bool 
 	if verdict == authz.Allowed {
 		return true
 	}
-	why := dropUnauthorized
+	why := slack.DropUnauthorized
 	if verdict == authz.Suspended || verdict == authz.SuspendedUnlisted {
-		why = dropConfigInvalid
+		why = slack.DropConfigInvalid
 	}
 	d.o.Log.Warn("not let in", "member", a.Actor.User, "team", a.Actor.Team, "because", reason, "tried", a.Name)
 	d.emitDropped(ctx, *a, why)
@@ -217,12 +218,12 @@ func (d *InteractionRouter) authorizeAndRun(ctx context.Context, a Interaction, 
 func (d *InteractionRouter) runHandler(ctx context.Context, a Interaction, h Handler) {
 	answer, err := h(ctx, a)
 	if errors.Is(err, threads.ErrDenied) { // taken off the list meanwhile
-		d.emitDropped(ctx, a, dropUnauthorized)
+		d.emitDropped(ctx, a, slack.DropUnauthorized)
 		return
 	}
 	if err != nil {
 		d.o.Log.Warn("an act failed", "name", a.Name, "member", a.Actor.User, "error", err)
-		answer = firstNonEmpty(answer, "That did not work: "+render.Escape(err.Error()))
+		answer = cmp.Or(answer, "That did not work: "+render.Escape(err.Error()))
 	}
 	if answer != "" {
 		d.sendAnswer(ctx, a, answer)
@@ -260,43 +261,43 @@ func (d *InteractionRouter) handleView(ctx context.Context, a Interaction) any {
 }
 
 // parseInteraction reads the payload of an interaction or a slash command.
-func parseInteraction(c *Client, e Envelope, p rawObject) Interaction {
+func parseInteraction(c *slack.Client, e slack.Envelope, p slack.RawObject) Interaction {
 	self := c.Self()
-	if e.Type == EnvelopeCommand {
+	if e.Type == slack.EnvelopeCommand {
 		return parseCommandInteraction(c, e, p)
 	}
-	button := rawObject{}
-	if actions := p.objects("actions"); len(actions) > 0 {
+	button := slack.RawObject{}
+	if actions := p.Objects("actions"); len(actions) > 0 {
 		button = actions[0]
 	}
-	container, msg, view := p.obj("container"), p.obj("message"), p.obj("view")
+	container, msg, view := p.Obj("container"), p.Obj("message"), p.Obj("view")
 	a := Interaction{
-		Actor:       parseActor(self, p.obj("user")),
-		Name:        firstNonEmpty(button.str("action_id"), p.str("callback_id"), view.str("callback_id")),
-		Value:       button.str("value"),
-		Channel:     firstNonEmpty(p.obj("channel").str("id"), container.str("channel_id")),
-		Root:        firstNonEmpty(container.str("thread_ts"), msg.str("thread_ts")),
-		TS:          firstNonEmpty(container.str("message_ts"), p.str("message_ts"), msg.str("ts")),
-		TriggerID:   p.str("trigger_id"),
-		ResponseURL: p.str("response_url"),
+		Actor:       parseActor(self, p.Obj("user")),
+		Name:        cmp.Or(button.Str("action_id"), p.Str("callback_id"), view.Str("callback_id")),
+		Value:       button.Str("value"),
+		Channel:     cmp.Or(p.Obj("channel").Str("id"), container.Str("channel_id")),
+		Root:        cmp.Or(container.Str("thread_ts"), msg.Str("thread_ts")),
+		TS:          cmp.Or(container.Str("message_ts"), p.Str("message_ts"), msg.Str("ts")),
+		TriggerID:   p.Str("trigger_id"),
+		ResponseURL: p.Str("response_url"),
 		Payload:     e.Payload,
-		View:        viewRef{ID: view.str("id"), Kind: view.str("type"), Meta: view.str("private_metadata")},
+		View:        viewRef{ID: view.Str("id"), Kind: view.Str("type"), Meta: view.Str("private_metadata")},
 	}
 	return a
 }
 
 // parseActor is who acted. Only the member's own team counts, never the one of the workspace that it happened in.
-func parseActor(self Self, user rawObject) authz.Actor {
-	team := user.str("team_id")
+func parseActor(self slack.Self, user slack.RawObject) authz.Actor {
+	team := user.Str("team_id")
 	if self.Enterprise != "" && team != self.Team {
 		team = ""
 	}
-	return authz.Actor{User: user.str("id"), Team: team, Bot: user.isTrue("is_bot")}
+	return authz.Actor{User: user.Str("id"), Team: team, Bot: user.IsTrue("is_bot")}
 }
 
-func parseCommandInteraction(c *Client, e Envelope, p rawObject) Interaction {
+func parseCommandInteraction(c *slack.Client, e slack.Envelope, p slack.RawObject) Interaction {
 	self := c.Self()
-	user := rawObject{"id": p["user_id"], "team_id": p["team_id"]}
-	return Interaction{Actor: parseActor(self, user), Name: p.str("command"), Text: c.DecodeText(p.str("text")),
-		Channel: p.str("channel_id"), TriggerID: p.str("trigger_id"), ResponseURL: p.str("response_url"), Payload: e.Payload}
+	user := slack.RawObject{"id": p["user_id"], "team_id": p["team_id"]}
+	return Interaction{Actor: parseActor(self, user), Name: p.Str("command"), Text: c.DecodeText(p.Str("text")),
+		Channel: p.Str("channel_id"), TriggerID: p.Str("trigger_id"), ResponseURL: p.Str("response_url"), Payload: e.Payload}
 }

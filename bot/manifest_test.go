@@ -1,17 +1,25 @@
 package bot
 
 import (
+	"context"
 	"errors"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
 
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
 	"the-loop/bot/localslack"
+	"the-loop/bot/render"
+	"the-loop/bot/slack"
+	"the-loop/threads/chat"
 )
 
 func TestTheManifestIsWhatIsInUse(t *testing.T) {
@@ -45,15 +53,15 @@ func TestTheScopesAreThoseOfTheMethodsCalled(t *testing.T) {
 	called := map[string]bool{}
 	for method, call := range everyCall(x.ctx, x.client, x.ch, x.root(), x.ann.ID) {
 		// Some may find their message deleted by the call of chat.delete, or have no trigger.
-		may := []string{methodUpdate, methodReact, methodUnreact, methodReplies, methodViewOpen, methodViewPush, methodViewUpdate, methodFile, methodStatus}
+		may := []string{slack.MethodUpdate, slack.MethodReact, slack.MethodUnreact, slack.MethodReplies, slack.MethodViewOpen, slack.MethodViewPush, slack.MethodViewUpdate, slack.MethodFile, slack.MethodStatus}
 		if err := call(); err != nil && !slices.Contains(may, method) {
 			t.Errorf("%s: %v", method, err)
-		} else if f := new(FatalError); errors.As(err, &f) {
+		} else if f := new(slack.FatalError); errors.As(err, &f) {
 			t.Errorf("%s: %v", method, err)
 		}
 	}
 	for _, r := range x.Requests() {
-		if _, ok := methodScopes[r.Method]; !ok && r.Method != methodOpen && r.Method != "link" && r.Method != "upload" {
+		if _, ok := methodScopes[r.Method]; !ok && r.Method != slack.MethodOpen && r.Method != "link" && r.Method != "upload" {
 			t.Errorf("%s was called and is not in the table", r.Method)
 		}
 		called[r.Method] = true
@@ -65,6 +73,40 @@ func TestTheScopesAreThoseOfTheMethodsCalled(t *testing.T) {
 	}
 }
 
+// everyCall is a call of each method that the client knows.
+func everyCall(ctx context.Context, c *slack.Client, ch, ts, user string) map[string]func() error {
+	p := chat.Post{Channel: ch, Text: "t", Nonce: "n"}
+	return map[string]func() error{
+		slack.MethodAuthTest:  func() error { _, err := c.AuthTest(ctx); return err },
+		slack.MethodPost:      func() error { _, err := c.Post(ctx, p); return err },
+		slack.MethodUpdate:    func() error { return c.Update(ctx, ts, p) },
+		slack.MethodDelete:    func() error { return c.Delete(ctx, ch, ts) },
+		slack.MethodEphemeral: func() error { return c.PostEphemeral(ctx, ch, "", user, "t") },
+		slack.MethodReplies:   func() error { _, err := c.Replies(ctx, ch, ts, "", ""); return err },
+		slack.MethodHistory:   func() error { _, err := c.FindPost(ctx, ch, "", "n", time.Now()); return err },
+		slack.MethodChannel:   func() error { _, err := c.People().ChannelName(ctx, ch); return err },
+		slack.MethodJoined:    func() error { _, err := c.Joined(ctx); return err },
+		slack.MethodUser:      func() error { _, err := c.People().Person(ctx, user); return err },
+		slack.MethodReact:     func() error { return c.AddReaction(ctx, ch, ts, "eyes") },
+		slack.MethodUnreact:   func() error { return c.RemoveReaction(ctx, ch, ts, "eyes") },
+
+		slack.MethodViewOpen: func() error {
+			_, err := c.OpenView(ctx, "none", slackgo.ModalViewRequest{})
+			return err
+		},
+		slack.MethodViewPush: func() error {
+			_, err := c.PushView(ctx, "none", slackgo.ModalViewRequest{})
+			return err
+		},
+		slack.MethodViewUpdate: func() error { return c.UpdateView(ctx, "V1", slackgo.ModalViewRequest{}) },
+		slack.MethodHome:       func() error { return c.PublishHome(ctx, user, render.Sentence("t")) },
+		slack.MethodUploadURL:  func() error { return c.PostFile(ctx, ch, "", "n.png", "t", []byte("x")) },
+		slack.MethodStatus:     func() error { return c.SetStatus(ctx, ch, ts, "works") },
+		slack.MethodFile:       func() error { return c.Fetch(ctx, chat.File{ID: "F1"}, io.Discard) },
+		slack.MethodUpload:     func() error { return c.PostFile(ctx, ch, "", "n.png", "t", []byte("x")) },
+	}
+}
+
 func TestTheEventsAreThoseThatAreHandled(t *testing.T) {
 	t.Parallel()
 	// A mention is left alone, so that an app that has the event does no harm.
@@ -72,7 +114,7 @@ func TestTheEventsAreThoseThatAreHandled(t *testing.T) {
 	for _, s := range subscriptions {
 		subscribed[s.innerType] = true
 	}
-	want, got := slices.Sorted(maps.Keys(subscribed)), slices.Sorted(maps.Keys(eventHandlers))
+	want, got := slices.Sorted(maps.Keys(subscribed)), slack.EventTypes()
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("subscribed and handled differ:\n%s", diff)
 	}

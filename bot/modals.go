@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/slack-go/slack"
+	slackgo "github.com/slack-go/slack"
 
 	"the-loop/bot/command"
 	"the-loop/bot/render"
+	"the-loop/bot/slack"
 )
 
 const (
@@ -25,7 +26,7 @@ const titleSession = "Session"
 
 // explainExpiredTrigger says what to do about a modal that could not be opened in time.
 func explainExpiredTrigger(err error) error {
-	switch ErrorCode(err) {
+	switch slack.ErrorCode(err) {
 	case "expired_trigger_id", "exchanged_trigger_id", "invalid_trigger_id":
 		return fmt.Errorf("a form opens only within three seconds, and they were over: try again (%w)", err)
 	}
@@ -33,7 +34,7 @@ func explainExpiredTrigger(err error) error {
 }
 
 // notice is a modal that says something. It can always be shown: what does not fit is said to be so.
-func (b *Bot) textModal(title, text string, buttons ...render.Button) slack.ModalViewRequest {
+func (b *Bot) textModal(title, text string, buttons ...render.Button) slackgo.ModalViewRequest {
 	view, err := render.Notice(title, b.scrub(text), buttons...)
 	if err != nil {
 		b.o.Log.Error("a modal does not fit Slack's limits", "title", title, "error", err)
@@ -43,7 +44,7 @@ func (b *Bot) textModal(title, text string, buttons ...render.Button) slack.Moda
 }
 
 // openModal opens a modal at once, because the trigger is good for 3 s only, and fills it when its content is there.
-func (b *Bot) openModal(ctx context.Context, a Interaction, title string, content func(ctx context.Context) (slack.ModalViewRequest, error)) error {
+func (b *Bot) openModal(ctx context.Context, a Interaction, title string, content func(ctx context.Context) (slackgo.ModalViewRequest, error)) error {
 	id, err := b.openView(ctx, a, b.textModal(title, "One moment …"))
 	if err != nil {
 		return explainExpiredTrigger(err)
@@ -104,7 +105,7 @@ func (b *Bot) ackPayload(text string, err error) any {
 	return updateResponse(b.textModal(titleSession, text))
 }
 
-func updateResponse(view slack.ModalViewRequest) any {
+func updateResponse(view slackgo.ModalViewRequest) any {
 	return map[string]any{"response_action": "update", "view": view}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"the-loop/bot/render"
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -28,10 +29,10 @@ func (b *Bot) openReasonModal(ctx context.Context, a Interaction) (string, error
 
 // submitReason decides with the reason that was given. What came of it is shown in the modal.
 func (b *Bot) submitReason(ctx context.Context, a Interaction) any {
-	field := parseObject(a.Payload).obj("view").obj("state").obj("values").obj(render.FieldReason).obj(render.FieldValue)
+	field := slack.ParseObject(a.Payload).Obj("view").Obj("state").Obj("values").Obj(render.FieldReason).Obj(render.FieldValue)
 	return b.ackWhenDone(ctx, a, "Telling the agent …", func(ctx context.Context) (string, error) {
 		text, err := b.threads.DecidePermission(ctx, threads.PermissionDecision{Token: a.View.Meta, Verdict: sessions.VerdictDeny,
-			Reason: strings.TrimSpace(field.str("value")), Actor: a.Actor})
+			Reason: strings.TrimSpace(field.Str("value")), Actor: a.Actor})
 		if errors.Is(err, threads.ErrDenied) { // taken off the list meanwhile
 			return "", nil
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
 	"the-loop/threads/chat"
 )
 
@@ -84,7 +85,7 @@ type flaky struct {
 	*localslack.Workspace
 	t      *testing.T
 	net    *memoryNet
-	client *Client
+	client *slack.Client
 	socket *Socket
 	ann    *localslack.Person
 	ch     string
@@ -100,7 +101,7 @@ type flaky struct {
 
 // RoundTrip counts attempts: each one asks for a connection once.
 func (x *flaky) RoundTrip(r *http.Request) (*http.Response, error) {
-	if strings.HasSuffix(r.URL.Path, methodOpen) {
+	if strings.HasSuffix(r.URL.Path, slack.MethodOpen) {
 		x.mu.Lock()
 		x.attempts = append(x.attempts, time.Now())
 		x.mu.Unlock()
@@ -145,11 +146,11 @@ func newFlaky(t *testing.T) *flaky {
 	x.ann = x.AddUser("ann")
 	x.ch = x.AddChannel("agents", localslack.Members(x.ann.ID, x.BotUserID())).ID
 	var err error
-	if x.client, err = NewSlackClient(ClientOptions{BotToken: x.BotToken(), AppToken: x.AppToken(), APIURL: x.APIURL(), HTTP: &http.Client{Transport: x}}); err != nil {
+	if x.client, err = NewClient(slack.ClientOptions{BotToken: x.BotToken(), AppToken: x.AppToken(), APIURL: x.APIURL(), HTTP: &http.Client{Transport: x}}); err != nil {
 		t.Fatal(err)
 	}
 	heard := newEar()
-	in := NewEventRouter(EventRouterOptions{Client: x.client, Threads: heard, CatchUpAll: x.CatchUpAll, OnChannelEvent: heard.notice, Log: x.log.logger()})
+	in := slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: heard, CatchUpAll: x.CatchUpAll, OnChannelEvent: heard.notice, Log: x.log.logger()})
 	x.socket = NewSocket(SocketOptions{API: x.client, Router: in, CatchUps: x, Recorder: connectionRecorder{heard}, Log: x.log.logger(), Dial: x.net.dialer(forSocket)})
 	return x
 }
@@ -217,7 +218,7 @@ type fault struct {
 // apiFault has each request for a connection get that.
 func apiFault(name string, f localslack.APIFault, asks time.Duration) fault {
 	return fault{name: name, asks: asks, begin: func(x *flaky) {
-		x.Faults().InjectAPI(methodOpen, -1, f)
+		x.Faults().InjectAPI(slack.MethodOpen, -1, f)
 		x.Faults().Drop()
 	}}
 }

@@ -2,12 +2,12 @@ package bot
 
 import (
 	"errors"
-	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
 )
 
 // However long a fault of the connection took, 15 s after its end there is a connection again, and what was written meanwhile
@@ -122,13 +122,13 @@ func TestATokenThatWorkedIsTriedForAnHour(t *testing.T) {
 func refusedAndTakenAgain(t *testing.T, code string) {
 	x := newFlaky(t)
 	x.up()
-	x.Faults().InjectAPI(methodOpen, 1, localslack.Error(code)) // a single one
+	x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.Error(code)) // a single one
 	x.Faults().Drop()
 	x.wait("refused", 10*time.Second, func() bool { return !x.socket.State().Connected })
 	x.wait("connected again", 10*time.Second, func() bool { return x.socket.State().Connected })
 
 	before := x.tries()
-	x.Faults().InjectAPI(methodOpen, -1, localslack.Error(code))
+	x.Faults().InjectAPI(slack.MethodOpen, -1, localslack.Error(code))
 	x.Faults().Drop()
 	x.pass(50 * time.Minute)
 	if s := x.socket.State(); s.Connected || !contains(s.Problem, code, "app token", "it took before", "tried again until") {
@@ -143,10 +143,10 @@ func refusedAndTakenAgain(t *testing.T, code string) {
 	x.Faults().Clear()
 	x.wait("connected again", 6*time.Minute, func() bool { return x.socket.State().Connected })
 
-	x.Faults().InjectAPI(methodOpen, -1, localslack.Error(code))
+	x.Faults().InjectAPI(slack.MethodOpen, -1, localslack.Error(code))
 	x.Faults().Drop()
 	began := time.Now()
-	var f *FatalError
+	var f *slack.FatalError
 	if err := <-x.ran; !errors.As(err, &f) || f.Code != code || time.Since(began) < time.Hour || time.Since(began) > 66*time.Minute {
 		t.Errorf("ended after %s with %v", time.Since(began), err)
 	}
@@ -159,7 +159,7 @@ func TestTheHourOfARefusedTokenIsOneHour(t *testing.T) {
 	o := SocketOptions{}.withDefaults()
 	wait, now := newBackoff(o), time.Now()
 	wait.markAccepted()
-	refusal := newFatalError(appTokenName, "invalid_auth", "")
+	refusal := &slack.FatalError{Token: "app token", Code: "invalid_auth"}
 	for at := time.Duration(0); at < time.Hour; at += 10 * time.Minute {
 		for _, err := range []error{refusal, errClosed} {
 			if shown, over := wait.assess(err, now.Add(at)); over {
@@ -177,19 +177,7 @@ func TestTheHourOfARefusedTokenIsOneHour(t *testing.T) {
 	if _, over := wait.assess(refusal, now.Add(2*time.Hour)); over {
 		t.Error("a token that was taken meanwhile has no hour of its own")
 	}
-	if _, over := wait.assess(newFatalError(appTokenName, "token_revoked", ""), now); !over {
+	if _, over := wait.assess(&slack.FatalError{Token: "app token", Code: "token_revoked"}, now); !over {
 		t.Error("a token that was revoked is tried on")
-	}
-}
-
-func TestRetryAfterIsRead(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-	for value, want := range map[string]time.Duration{"": defaultRetryAfter, "x": defaultRetryAfter, "-3": time.Second, "0": time.Second,
-		"7": 7 * time.Second, "99999999999": maxRetryAfter, "1.5": defaultRetryAfter, now.Add(40 * time.Second).Format(http.TimeFormat): 40 * time.Second,
-		now.Add(-time.Minute).Format(http.TimeFormat): time.Second} {
-		if got := retryAfter(value, now); got != want {
-			t.Errorf("%q is %s, want %s", value, got, want)
-		}
 	}
 }

@@ -2,37 +2,38 @@ package bot
 
 import (
 	"slices"
+	"the-loop/bot/slack"
 )
 
 // methodScopes are the bot scopes that each method needs for public and private channels.
 var methodScopes = map[string][]string{
-	methodAuthTest:  nil,
-	methodPost:      {"chat:write"},
-	methodUpdate:    {"chat:write"},
-	methodDelete:    {"chat:write"},
-	methodEphemeral: {"chat:write"},
-	methodReplies:   {"channels:history", "groups:history"},
-	methodHistory:   {"channels:history", "groups:history"},
-	methodChannel:   {"channels:read", "groups:read"},
-	methodJoined:    {"channels:read", "groups:read"},
-	methodUser:      {"users:read"},
-	methodReact:     {"reactions:write"},
-	methodUnreact:   {"reactions:write"},
-	methodStatus:    {"chat:write"}, // since March 2026; where it is not so yet, statuses are done without
+	slack.MethodAuthTest:  nil,
+	slack.MethodPost:      {"chat:write"},
+	slack.MethodUpdate:    {"chat:write"},
+	slack.MethodDelete:    {"chat:write"},
+	slack.MethodEphemeral: {"chat:write"},
+	slack.MethodReplies:   {"channels:history", "groups:history"},
+	slack.MethodHistory:   {"channels:history", "groups:history"},
+	slack.MethodChannel:   {"channels:read", "groups:read"},
+	slack.MethodJoined:    {"channels:read", "groups:read"},
+	slack.MethodUser:      {"users:read"},
+	slack.MethodReact:     {"reactions:write"},
+	slack.MethodUnreact:   {"reactions:write"},
+	slack.MethodStatus:    {"chat:write"}, // since March 2026; where it is not so yet, statuses are done without
 
-	methodViewOpen:   nil,
-	methodViewPush:   nil,
-	methodViewUpdate: nil,
-	methodHome:       nil,
-	methodUploadURL:  {scopeUpload},
-	methodUpload:     {scopeUpload},
-	methodFile:       {scopeFetch},
+	slack.MethodViewOpen:   nil,
+	slack.MethodViewPush:   nil,
+	slack.MethodViewUpdate: nil,
+	slack.MethodHome:       nil,
+	slack.MethodUploadURL:  {slack.ScopeUpload},
+	slack.MethodUpload:     {slack.ScopeUpload},
+	slack.MethodFile:       {slack.ScopeFetch},
 }
 
 // optionalScopes are asked for, and done without where they are not given. They stand with what is missing then.
 var optionalScopes = map[string]string{
-	scopeUpload: "agents post no files, long answers are cut, and a shared screen has no picture",
-	scopeFetch:  "agents get no files of replies",
+	slack.ScopeUpload: "agents post no files, long answers are cut, and a shared screen has no picture",
+	slack.ScopeFetch:  "agents get no files of replies",
 }
 
 // subscription is an event that the app subscribes to: its name there, the type that it arrives with, and its scopes.

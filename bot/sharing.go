@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
+	"the-loop/bot/slack"
 	"the-loop/threads/chat"
 )
 
@@ -87,7 +88,7 @@ func (s *sharingGuard) fetchSharing(ctx context.Context, channel string) (bool, 
 	ch, err := s.b.o.Client.ChannelInfo(ctx, channel)
 	switch {
 	case err != nil && chat.FailureOf(err) == chat.FailureMessage:
-		return false, fmt.Errorf("look whether the channel %s is shared: %w (%s)", channel, chat.ErrUnavailable, ErrorCode(err))
+		return false, fmt.Errorf("look whether the channel %s is shared: %w (%s)", channel, chat.ErrUnavailable, slack.ErrorCode(err))
 	case err != nil:
 		return false, fmt.Errorf("look whether the channel %s is shared: %w", channel, err)
 	}

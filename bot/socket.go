@@ -10,6 +10,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"the-loop/bot/slack"
 	"time"
 )
 
@@ -26,7 +27,7 @@ type API interface {
 
 // Router handles envelopes, one at a time. It does nothing slow.
 type Router interface {
-	Route(ctx context.Context, e Envelope)
+	Route(ctx context.Context, e slack.Envelope)
 }
 
 // CatchUps has threads read again, because something may have been missed. Neither method may block.
@@ -283,5 +284,5 @@ func (e silentError) Error() string {
 
 // needsAckPayload reports whether an envelope's ack carries its handler's answer.
 func needsAckPayload(kind string, payload json.RawMessage) bool {
-	return kind == EnvelopeInteractive && parseObject(payload).str("type") == "view_submission"
+	return kind == slack.EnvelopeInteractive && slack.ParseObject(payload).Str("type") == "view_submission"
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
 	"the-loop/threads/chat"
 )
 
@@ -66,20 +67,20 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 			x.Faults().Drop()
 		}, func(o *SocketOptions) { o.StepTimeout = 400 * time.Millisecond }},
 		{"open fails (node-slack-sdk#1495, #1500)", func(x *world) {
-			x.Faults().InjectAPI(methodOpen, 1, localslack.Error("internal_error"))
-			x.Faults().InjectAPI(methodOpen, 1, localslack.Error("fatal_error"))
-			x.Faults().InjectAPI(methodOpen, 1, localslack.HTML(503))
-			x.Faults().InjectAPI(methodOpen, 1, localslack.HTML(200))
-			x.Faults().InjectAPI(methodOpen, 1, localslack.BadJSON())
-			x.Faults().InjectAPI(methodOpen, 1, localslack.HTML(404))
+			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.Error("internal_error"))
+			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.Error("fatal_error"))
+			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.HTML(503))
+			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.HTML(200))
+			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.BadJSON())
+			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.HTML(404))
 			x.Faults().Drop()
 		}, nil},
 		{"open hangs", func(x *world) {
-			x.Faults().InjectAPI(methodOpen, 1, localslack.Hang())
+			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.Hang())
 			x.Faults().Drop()
 		}, func(o *SocketOptions) { o.StepTimeout = 400 * time.Millisecond }},
 		{"open is rate-limited", func(x *world) {
-			x.Faults().InjectAPI(methodOpen, 1, localslack.RateLimited("1"))
+			x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.RateLimited("1"))
 			x.Faults().Drop()
 		}, nil},
 	} {
@@ -135,7 +136,7 @@ func TestARefusingSlackIsAskedSlowlyAndSaidSo(t *testing.T) {
 			refuse(x.Faults())
 			s := x.connect(func(o *SocketOptions) { o.BackoffMin, o.BackoffMax = 100*time.Millisecond, 2*time.Second })
 			began := time.Now()
-			x.until("the fifth try", func() bool { return len(x.RequestsOf(methodOpen)) >= 5 })
+			x.until("the fifth try", func() bool { return len(x.RequestsOf(slack.MethodOpen)) >= 5 })
 			if took := time.Since(began); took < time.Second {
 				t.Errorf("five tries within %s", took)
 			}
@@ -172,15 +173,15 @@ func TestARefusedTokenEndsTheSocketWithItsRemedy(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired", "missing_scope",
 		"not_allowed_token_type", "no_permission", "team_disabled"} {
-		for _, method := range []string{methodAuthTest, methodOpen} {
+		for _, method := range []string{slack.MethodAuthTest, slack.MethodOpen} {
 			t.Run(method+" "+code, func(t *testing.T) {
 				t.Parallel()
 				x := start(t)
 				x.Faults().InjectAPI(method, -1, localslack.Error(code))
 				s, _ := x.socket()
 				err := s.Run(x.ctx)
-				var f *FatalError
-				if !errors.As(err, &f) || f.Code != code || f.Remedy == "" || (f.Token == appTokenName) != (method == methodOpen) {
+				var f *slack.FatalError
+				if !errors.As(err, &f) || f.Code != code || f.Remedy == "" || (f.Token == "app token") != (method == slack.MethodOpen) {
 					t.Errorf("Run: %v", err)
 				}
 			})
@@ -196,8 +197,8 @@ func TestATokenRevokedWhileConnectedEndsTheSocket(t *testing.T) {
 	x.until("connected", func() bool { return s.State().Connected })
 	x.RevokeToken(x.AppToken(), "token_revoked")
 	x.Faults().Drop()
-	var f *FatalError
-	if err := <-ran; !errors.As(err, &f) || f.Token != appTokenName {
+	var f *slack.FatalError
+	if err := <-ran; !errors.As(err, &f) || f.Token != "app token" {
 		t.Errorf("Run: %v", err)
 	}
 	if s.State().Connected {
@@ -208,11 +209,14 @@ func TestATokenRevokedWhileConnectedEndsTheSocket(t *testing.T) {
 func TestTheSocketStopsAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(x *world){
-		"connected":                func(*world) {},
-		"stalled":                  func(x *world) { x.Faults().Stall() },
-		"TCP stays open":           func(x *world) { x.Faults().NeverFinishClosing() },
-		"while opening":            func(x *world) { x.Faults().InjectAPI(methodOpen, -1, localslack.Hang()); x.Faults().Drop() },
-		"while waiting to open":    func(x *world) { x.Faults().InjectAPI(methodOpen, -1, localslack.RateLimited("60")); x.Faults().Drop() },
+		"connected":      func(*world) {},
+		"stalled":        func(x *world) { x.Faults().Stall() },
+		"TCP stays open": func(x *world) { x.Faults().NeverFinishClosing() },
+		"while opening":  func(x *world) { x.Faults().InjectAPI(slack.MethodOpen, -1, localslack.Hang()); x.Faults().Drop() },
+		"while waiting to open": func(x *world) {
+			x.Faults().InjectAPI(slack.MethodOpen, -1, localslack.RateLimited("60"))
+			x.Faults().Drop()
+		},
 		"while nobody says hello":  func(x *world) { x.Faults().InjectConnect(-1, localslack.NoHello()); x.Faults().Drop() },
 		"while Slack says go away": func(x *world) { x.Faults().TooManyWebsockets(); x.Faults().Drop() },
 	} {

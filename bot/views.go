@@ -3,7 +3,7 @@ package bot
 import (
 	"context"
 
-	"github.com/slack-go/slack"
+	slackgo "github.com/slack-go/slack"
 )
 
 // viewRef is a modal or a Home tab that is open.
@@ -20,7 +20,7 @@ const (
 )
 
 // openView opens a modal for who acted; from a modal it goes on top of that.
-func (b *Bot) openView(ctx context.Context, a Interaction, view slack.ModalViewRequest) (id string, err error) {
+func (b *Bot) openView(ctx context.Context, a Interaction, view slackgo.ModalViewRequest) (id string, err error) {
 	if a.View.Kind == kindModal {
 		return b.o.Client.PushView(ctx, a.TriggerID, view)
 	}

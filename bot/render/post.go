@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"the-loop/threads/chat"
 
 	"github.com/slack-go/slack"
+
+	"the-loop/threads/chat"
 )
 
 // Slack's limits on one message.
