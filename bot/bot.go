@@ -12,6 +12,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/command"
+	"the-loop/bot/interact"
 	"the-loop/bot/reconcile"
 	"the-loop/bot/slack"
 	"the-loop/sessions"
@@ -60,21 +61,21 @@ type Status struct {
 
 // Bot is the Slack surface at work: one connection, the threads, and the announcements.
 type Bot struct {
-	o           Options
-	threads     *threads.Manager
-	socket      *Socket
-	doors       *InteractionRouter
-	actions     *command.Actions
-	commands    *command.Commands
-	announcer   *reconcile.Announcer
-	home        *homeTabs
-	transcripts *reconcile.TranscriptWatcher
-	screens     *reconcile.ScreenWatcher
-	driftNotice *reconcile.DriftNotice
-	sharing     *sharingGuard
-	reporter    *statusReporter
-	rawConfig   func() Config // the configuration as it is written, with channel ids that may be old
-	identified  chan struct{}
+	o            Options
+	threads      *threads.Manager
+	socket       *Socket
+	interactions *interact.InteractionRouter
+	actions      *command.Actions
+	commands     *command.Commands
+	announcer    *reconcile.Announcer
+	home         *interact.HomeTabs
+	transcripts  *reconcile.TranscriptWatcher
+	screens      *reconcile.ScreenWatcher
+	driftNotice  *reconcile.DriftNotice
+	sharing      *sharingGuard
+	reporter     *statusReporter
+	rawConfig    func() Config // the configuration as it is written, with channel ids that may be old
+	identified   chan struct{}
 }
 
 // New makes a bot. It reads the bindings and starts nothing.
@@ -97,16 +98,13 @@ func New(o Options) (*Bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.home, b.sharing = newHomeTabs(b), newSharingGuard(b)
+	b.sharing = newSharingGuard(b)
 	b.newReconcilers()
 	o.Client.SetHooks(b.clientHooks())
 	b.actions = b.newActions()
 	b.commands = command.New(command.Options{Actions: b.actions, Restarter: b.driftNotice, Poster: o.Client, Channels: channels{b}, Health: b.health, Log: o.Log})
-	doors := NewInteractionRouter(InteractionRouterOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: b,
-		OnHomeDenied: b.home.handleDenied, AnswerInView: b.answerInView})
-	b.doors = doors
-	b.registerInteractions(doors)
-	in := slack.NewEventRouter(slack.EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: doors,
+	b.interactions, b.home = b.newInteractions()
+	in := slack.NewEventRouter(slack.EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: b.interactions,
 		OnDropped: emitDropped(o.Sink), OnChannelEvent: b.onChannelEvent, Log: o.Log})
 	if o.OnStatus == nil {
 		o.OnStatus = func(Status) {}
@@ -147,7 +145,7 @@ func (b *Bot) Run(ctx context.Context) error {
 		wg.Go(func() { b.driftNotice.Run(running) })
 		wg.Go(func() { b.sharing.run(running) })
 		err = b.socket.Run(running)
-		b.doors.Wait()
+		b.interactions.Wait()
 	}
 	stop()
 	wg.Wait()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"the-loop/bot/command"
+	"the-loop/bot/interact"
 	"the-loop/bot/render"
 	"the-loop/bot/slack"
 	"the-loop/sessions"
@@ -25,6 +26,18 @@ func (b *Bot) newActions() *command.Actions {
 			return command.CreateOptions{Limits: cfg.Create, DefaultHarness: cfg.DefaultHarness, DefaultCwd: cfg.DefaultCwd}
 		},
 		OnChange: func() { b.announcer.Wake() }, Scrub: b.scrub, Log: b.o.Log})
+}
+
+// newInteractions returns the handlers of slash commands, buttons, modals and the Home tab, over the parts of the bot.
+func (b *Bot) newInteractions() (*interact.InteractionRouter, *interact.HomeTabs) {
+	client := b.o.Client
+	return interact.New(interact.Options{Slack: client, People: client.People(), Views: client, Actions: b.actions, Commands: b.commands,
+		Permissions: b.threads, Resender: b.threads, Threads: b.threads, Restarter: b.driftNotice, Sessions: b.o.Core, Policy: b.Policy,
+		CreateForm: func() render.CreateForm {
+			cfg := b.o.Config()
+			return render.CreateForm{Harnesses: cfg.Create.AllowedHarnesses(cfg.Harnesses), Harness: cfg.DefaultHarness, Cwd: cfg.DefaultCwd, Channel: cfg.Channel}
+		},
+		Problem: b.problem, Scrub: b.scrub, Sink: b.o.Sink, Log: b.o.Log})
 }
 
 // memberName is a member's display name; the id when Slack does not tell it.

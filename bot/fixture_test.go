@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"the-loop/authz"
+	"the-loop/bot/interact"
 	"the-loop/bot/localslack"
 	"the-loop/bot/slack"
 	"the-loop/sessions"
@@ -36,7 +37,7 @@ type world struct {
 	ann    *localslack.Person
 	ch     string
 	heard  *ear
-	doors  *InteractionRouter
+	doors  *interact.InteractionRouter
 	inb    *slack.EventRouter
 	logs   *logbook
 }
@@ -64,7 +65,7 @@ func start(t *testing.T, change ...func(*localslack.Options)) *world {
 	x.client = x.newClient(slack.ClientOptions{})
 	listed := func(id string) bool { return slices.Contains(x.policy().Users, id) }
 	x.client.SetHooks(slack.Hooks{IsListed: listed})
-	x.doors = NewInteractionRouter(InteractionRouterOptions{Client: x.client, Policy: x.policy, Sink: x.heard, Log: x.logs.logger()})
+	x.doors = interact.NewInteractionRouter(interact.InteractionRouterOptions{Slack: x.client, People: x.client.People(), Policy: x.policy, Sink: x.heard, Log: x.logs.logger()})
 	x.inb = slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: x.heard, CatchUpAll: x.heard.CatchUpAll, Interactions: x.doors,
 		OnDropped:      emitDropped(x.heard),
 		OnChannelEvent: x.heard.notice, Log: x.logs.logger()})

@@ -7,6 +7,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"the-loop/bot/command"
+	"the-loop/bot/interact"
 )
 
 // The manifest of a Slack app, as far as it is used here. Its keys are Slack's.
@@ -73,7 +74,7 @@ type manifestSettings struct {
 }
 
 // shortcuts are the message and global shortcuts in use.
-var shortcuts = []manifestShortcut{{Name: "Session", Type: "message", CallbackID: shortcutSession,
+var shortcuts = []manifestShortcut{{Name: "Session", Type: "message", CallbackID: interact.ShortcutSession,
 	Description: "What can be done to the session of this thread"}}
 
 // Manifest is the YAML from which api.slack.com/apps makes the app: the scopes, events, command and shortcuts that are
@@ -102,4 +103,15 @@ func Manifest(slash, name string) ([]byte, error) {
 		return nil, fmt.Errorf("write the manifest: %w", err)
 	}
 	return b.Bytes(), enc.Close()
+}
+
+// MessageShortcuts are the app's entries in the menu of a message: their names, by callback id.
+func MessageShortcuts() map[string]string {
+	names := map[string]string{}
+	for _, s := range shortcuts {
+		if s.Type == "message" {
+			names[s.CallbackID] = s.Name
+		}
+	}
+	return names
 }

@@ -26,7 +26,7 @@ func (b *Bot) newReconcilers() {
 // onRows passes on how the sessions are.
 func (b *Bot) onRows(ctx context.Context, rows []sessions.Row) {
 	b.transcripts.SetRuns(rows)
-	b.home.refresh(ctx, rows)
+	b.home.Refresh(ctx, rows)
 }
 
 // authorizeMember fails when a member may not give commands now.

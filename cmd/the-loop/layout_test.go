@@ -50,7 +50,7 @@ var layout = map[string][]string{
 	"bot/slack":                      {"authz", "threads/chat"},
 	"bot/slack/socket":               {"bot/slack"},
 	"bot/slack/app":                  {"authz", "bot/slack", "bot/slack/socket", "threads/chat"},
-	"bot/command":                    {"authz", "sessions", "threads", "threads/chat"},
+	"bot/command":                    {"authz", "bot/render", "sessions", "threads", "threads/chat"},
 	"bot/interact":                   {"authz", "bot/command", "bot/render", "bot/slack", "sessions", "threads/"},
 	"bot/reconcile":                  {"bot/render", "sessions", "sessions/statefile", "threads/"},
 	"bot/render":                     {"sessions", "threads/chat"},
