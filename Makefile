@@ -39,8 +39,8 @@ vuln: ## known vulnerabilities, with the database as a module, so that a mirror 
 	GOTOOLCHAIN=$(SCANNER) $(GO) run $(VULN) -db "file://$$out" ./... ; code=$$?; rm -rf "$$out"; exit $$code
 
 bench: ## every benchmark beside its floor: what is cheap until its figure is steady, what makes many sessions once; some four minutes
-	$(BENCH) -bench 'Scale' -benchtime 1x ./sessions
-	$(BENCH) -bench . -skip 'Scale' -benchtime 1s ./sessions
+	$(BENCH) -bench 'Scale' -benchtime 1x ./sessions/core
+	$(BENCH) -bench . -skip 'Scale' -benchtime 1s ./sessions/core
 	$(BENCH) -bench '^BenchmarkBurst|ThousandThreads|TurnToThread' -benchtime 1x ./bot
 	$(BENCH) -bench 'ReplyToPane|AckOfABurst' -benchtime 3x ./bot
 	$(BENCH) -bench 'Idle' -benchtime 1x ./cmd/the-loop

@@ -15,7 +15,9 @@ import (
 	"the-loop/bot/interact"
 	"the-loop/bot/reconcile"
 	"the-loop/bot/slack"
+	"the-loop/bot/slack/socket"
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/threads"
 )
 
@@ -37,15 +39,15 @@ type Config struct {
 type Options struct {
 	Root     string // the state's root folder
 	Client   *slack.Client
-	Core     *sessions.Core
+	Core     *core.Core
 	Sink     sessions.Sink
-	Config   func() Config        // the current configuration
-	Changed  <-chan struct{}      // optional: says that records or the configuration changed
-	OnStatus func(Status)         // optional: called when how the bot is changes, every few seconds, and at its end
-	Ready    func()               // optional: called once, when replies are being taken
-	Scrub    func(string) string  // optional: takes the values of the environment out of a text; what is posted goes through it
-	Socket   func(*SocketOptions) // optional: changes how long the connection waits for what
-	Log      *slog.Logger         // optional: silent
+	Config   func() Config         // the current configuration
+	Changed  <-chan struct{}       // optional: says that records or the configuration changed
+	OnStatus func(Status)          // optional: called when how the bot is changes, every few seconds, and at its end
+	Ready    func()                // optional: called once, when replies are being taken
+	Scrub    func(string) string   // optional: takes the values of the environment out of a text; what is posted goes through it
+	Socket   func(*socket.Options) // optional: changes how long the connection waits for what
+	Log      *slog.Logger          // optional: silent
 
 	RemindAfter    time.Duration // optional: how long an agent may wait for its operator before its thread says so; a minute
 	ScreenInterval time.Duration // optional: how often screens are looked at for dialogs that no hook tells of; 15 s
@@ -54,7 +56,7 @@ type Options struct {
 // Report is how the bot is.
 type Status struct {
 	Self    slack.Self
-	Socket  State
+	Socket  socket.State
 	Threads threads.Status
 	Problem string // what keeps sessions from being announced; empty: nothing
 }
@@ -63,7 +65,7 @@ type Status struct {
 type Bot struct {
 	o            Options
 	threads      *threads.Manager
-	socket       *Socket
+	socket       *socket.Socket
 	interactions *interact.InteractionRouter
 	actions      *command.Actions
 	commands     *command.Commands
@@ -75,7 +77,6 @@ type Bot struct {
 	sharing      *sharingGuard
 	reporter     *statusReporter
 	rawConfig    func() Config // the configuration as it is written, with channel ids that may be old
-	identified   chan struct{}
 }
 
 // New makes a bot. It reads the bindings and starts nothing.
@@ -83,7 +84,7 @@ func New(o Options) (*Bot, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	b := &Bot{rawConfig: o.Config, identified: make(chan struct{})}
+	b := &Bot{rawConfig: o.Config}
 	o.Config = b.config
 	b.o = o
 	texts := reconcile.Texts{Scrub: b.scrub}
@@ -110,11 +111,11 @@ func New(o Options) (*Bot, error) {
 		o.OnStatus = func(Status) {}
 	}
 	b.reporter = newStatusReporter(b.currentStatus, o.OnStatus)
-	socket := SocketOptions{API: o.Client, Router: in, CatchUps: catchUpHandler{b}, Recorder: connectionRecorder{o.Sink}, Log: o.Log, Changed: b.reporter.wake}
+	options := socket.Options{API: o.Client, Router: in, CatchUps: catchUpHandler{b}, Recorder: connectionRecorder{o.Sink}, Log: o.Log, Changed: b.reporter.wake}
 	if o.Socket != nil {
-		o.Socket(&socket)
+		o.Socket(&options)
 	}
-	b.socket = NewSocket(socket)
+	b.socket = socket.New(options)
 	return b, nil
 }
 
@@ -139,7 +140,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	if b.o.Ready != nil {
 		b.o.Ready()
 	}
-	err := b.identify(running)
+	err := b.socket.Identify(running)
 	if err == nil {
 		wg.Go(func() { b.announcer.Run(running) })
 		wg.Go(func() { b.driftNotice.Run(running) })
@@ -149,36 +150,11 @@ func (b *Bot) Run(ctx context.Context) error {
 	}
 	stop()
 	wg.Wait()
-	b.socket.onDisconnected(context.WithoutCancel(ctx), cmp.Or(err, errStopped))
 	b.reporter.send()
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
-}
-
-// identify asks Slack who we are until it says so. A token that Slack refuses here has never worked.
-func (b *Bot) identify(ctx context.Context) error {
-	for wait := newBackoff(b.socket.o); ; {
-		asking, cancel := context.WithTimeout(ctx, b.socket.o.StepTimeout)
-		_, err := b.o.Client.Identify(asking)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if err, over := wait.assess(err, time.Now()); over {
-			return err
-		}
-		b.socket.onDisconnected(ctx, err)
-		b.o.Client.Close()
-		d := wait.nextDelay(false, err)
-		if wait.failures == 1 || wait.shouldLog() {
-			b.o.Log.Warn("Slack cannot be reached; it is tried again", "err", err, "after", d.Round(time.Millisecond))
-		}
-		if !pause(ctx, d) {
-			return ctx.Err()
-		}
-	}
 }
 
 // StatusChanged says that something changed of what [Options.ReportFile] tells, beside what the bot knows of itself.

@@ -5,6 +5,7 @@ import (
 
 	"the-loop/bot/render"
 	"the-loop/bot/slack"
+	"the-loop/bot/slack/app"
 	"the-loop/sessions"
 )
 
@@ -12,7 +13,7 @@ import (
 func NewClient(o slack.ClientOptions) (*slack.Client, error) {
 	o.Renderer = render.Renderer{}
 	o.Text = slack.TextRules{DisplayName: sessions.DisplayName, Handle: sessions.Handle, Clean: sessions.Clean}
-	o.Scopes = RequiredScopes()
+	o.Scopes = app.RequiredScopes()
 	return slack.NewClient(o)
 }
 

@@ -24,7 +24,9 @@ import (
 	"the-loop/bot"
 	"the-loop/bot/localslack"
 	"the-loop/bot/slack"
+	"the-loop/bot/slack/socket"
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/sessions/envstate"
 	"the-loop/sessions/eventlog"
 	"the-loop/sessions/eventlog/eventlogtest"
@@ -98,7 +100,7 @@ type plan struct {
 	Real                             *real         // optional: an agent's own program beside the small agent
 }
 
-func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, error) {
+func (p plan) core(sink sessions.Sink, config func() plan) (*core.Core, error) {
 	tm, err := tmux.New(tmux.Options{SocketPath: tmuxtest.Socket(p.TmuxDir), Dir: filepath.Join(p.TmuxDir, "c"), Timeout: p.TmuxTimeout,
 		Environ: p.Real.environ()})
 	if err != nil {
@@ -119,10 +121,10 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*sessions.Core, erro
 		}
 		return harness.NewSet(all...).Get(name)
 	}
-	return sessions.New(sessions.Options{Terminal: tm, Store: registry.New(p.Root), Sink: sink, Harnesses: find,
+	return core.New(core.Options{Terminal: tm, Store: registry.New(p.Root), Sink: sink, Harnesses: find,
 		Reports: report.Reader{Dir: filepath.Join(p.Root, "reports"), PermissionDir: filepath.Join(p.Root, "run", "ask")},
-		Config: func() sessions.Config {
-			return sessions.Config{Enabled: true, Declared: config().Declared, RemainOnExit: true, Resume: true, Probe: config().Probe,
+		Config: func() core.Config {
+			return core.Config{Enabled: true, Declared: config().Declared, RemainOnExit: true, Resume: true, Probe: config().Probe,
 				Env: p.env()}
 		}}), nil
 }
@@ -152,7 +154,7 @@ func (p plan) settings() threads.Settings {
 }
 
 // bot makes one, with its client.
-func (p plan) bot(core *sessions.Core, sink sessions.Sink, config func() plan, change func(*bot.Options)) (*bot.Bot, *slack.Client, error) {
+func (p plan) bot(core *core.Core, sink sessions.Sink, config func() plan, change func(*bot.Options)) (*bot.Bot, *slack.Client, error) {
 	client, err := bot.NewClient(slack.ClientOptions{BotToken: p.BotToken, AppToken: p.AppToken, APIURL: p.APIURL})
 	if err != nil {
 		return nil, nil, err
@@ -169,7 +171,7 @@ func (p plan) bot(core *sessions.Core, sink sessions.Sink, config func() plan, c
 }
 
 // fastSocket has connections come back soon, so that a fault does not cost a test its time.
-func fastSocket(o *bot.SocketOptions) {
+func fastSocket(o *socket.Options) {
 	o.BackoffMin, o.BackoffMax, o.Stable = 5*time.Millisecond, 50*time.Millisecond, time.Hour
 }
 
@@ -253,7 +255,7 @@ type world struct {
 	bob     *localslack.Person // not on it
 	ch      string
 	tm      *tmux.Tmux
-	core    *sessions.Core
+	core    *core.Core
 	events  *eventlogtest.Recorder
 	changed chan struct{}
 	logs    *logbook

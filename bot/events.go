@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"the-loop/bot/slack"
+	"the-loop/bot/slack/socket"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -33,7 +34,7 @@ func emitDropped(sink sessions.Sink) func(ctx context.Context, d slack.Dropped) 
 type connectionRecorder struct{ sink sessions.Sink }
 
 // Connected implements [socket.Recorder].
-func (e connectionRecorder) Connected(ctx context.Context, st State) {
+func (e connectionRecorder) Connected(ctx context.Context, st socket.State) {
 	e.sink.Emit(ctx, sessions.Event{Name: EventConnected, Level: slog.LevelInfo,
 		Fields: map[string]any{"connections": st.Connections, "app": st.App, "reconnects": st.Reconnects}})
 }

@@ -16,6 +16,7 @@ import (
 	"the-loop/bot/command"
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/sessions/harness"
 	"the-loop/sessions/registry"
 )
@@ -41,7 +42,7 @@ type lifeSetup struct {
 func newLife(t testing.TB, changes ...func(*lifeSetup)) *life {
 	t.Helper()
 	s := lifeSetup{setup: setup{workspace: localslack.Options{PingEvery: 200 * time.Millisecond, RateLimits: localslack.RateLimitsOff}}}
-	manifest, err := bot.Manifest("/the-loop", "the-loop")
+	manifest, err := bot.AppManifest("/the-loop", "the-loop")
 	if err = errors.Join(err, s.workspace.ApplyManifest(manifest)); err != nil {
 		t.Fatal(err)
 	}
@@ -73,14 +74,14 @@ func (l *life) config(c bot.Config) bot.Config {
 	return c
 }
 
-func (l *life) newCore(slow time.Duration) *sessions.Core {
+func (l *life) newCore(slow time.Duration) *core.Core {
 	p := l.plan
 	agents := harness.NewSet(harness.SmallAgent{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents},
 		harness.Template{Title: "other", Binary: filepath.Join(p.TmuxDir, "not-there"), Args: []string{"{prompt}"}})
-	return sessions.New(sessions.Options{Terminal: l.tm, Store: slowStore{registry.New(p.Root), slow}, Sink: l.events, Harnesses: agents.Get,
-		Config: func() sessions.Config {
-			return sessions.Config{Enabled: true, Declared: l.world.config().Declared, RemainOnExit: true, Resume: true, ChatService: "Slack",
-				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envOf(filepath.Join(p.TmuxDir, "env")), Defaults: sessions.Defaults{Harness: harness.SmallAgentName, Cwd: p.TmuxDir,
+	return core.New(core.Options{Terminal: l.tm, Store: slowStore{registry.New(p.Root), slow}, Sink: l.events, Harnesses: agents.Get,
+		Config: func() core.Config {
+			return core.Config{Enabled: true, Declared: l.world.config().Declared, RemainOnExit: true, Resume: true, ChatService: "Slack",
+				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envOf(filepath.Join(p.TmuxDir, "env")), Defaults: core.Defaults{Harness: harness.SmallAgentName, Cwd: p.TmuxDir,
 					HarnessArgs: map[string][]string{harness.SmallAgentName: {"--log-bytes", "--reply-delay", "10ms"}}}}
 		}})
 }

@@ -13,6 +13,7 @@ import (
 	"the-loop/bot/localslack"
 	"the-loop/bot/render"
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/sessions/envstate"
 )
 
@@ -301,7 +302,7 @@ func TestASecondClickIsToldThatARestartIsUnderWay(t *testing.T) {
 	w.rotation(1, "any more (1 running)")
 	restarts := 0
 	for _, e := range w.events.Events() {
-		if e.Name == sessions.EventRestarted {
+		if e.Name == core.EventRestarted {
 			restarts++
 		}
 	}

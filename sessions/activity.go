@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"errors"
 )
 
 // PaneActivity is what a pane tells of itself without its screen being read.
@@ -15,14 +14,4 @@ type PaneActivity struct {
 type ActivityReader interface {
 	// ReadActivity are those of every pane of ours, by its mark. Errors as of [PaneReader.Panes].
 	ReadActivity(ctx context.Context) (map[string]PaneActivity, error)
-}
-
-// ReadActivity are those of the sessions on our server, by id, with one look at tmux. [errors.ErrUnsupported] when the terminal cannot
-// tell.
-func (c *Core) ReadActivity(ctx context.Context) (map[string]PaneActivity, error) {
-	r, ok := c.o.Terminal.(ActivityReader)
-	if !ok {
-		return nil, errors.ErrUnsupported
-	}
-	return r.ReadActivity(ctx)
 }

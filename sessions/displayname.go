@@ -10,7 +10,7 @@ import (
 
 // Limits of names that people chose, in characters as they are seen.
 const (
-	maxDisplayName = 24
+	MaxDisplayName = 24
 	maxHandle      = 40
 	maxMarks       = 2 // on one letter
 )
@@ -30,7 +30,7 @@ func DisplayName(text string) string {
 		if n > 0 {
 			letter = jointOf(joint) + letter
 		}
-		if n += uniseg.GraphemeClusterCount(letter); n > maxDisplayName {
+		if n += uniseg.GraphemeClusterCount(letter); n > MaxDisplayName {
 			return b.String() + "…"
 		}
 		b.WriteString(letter)

@@ -86,23 +86,3 @@ func (e *UnreadableError) Error() string {
 }
 
 func (e *UnreadableError) Unwrap() error { return e.Err }
-
-// notRunningError is the refusal of every verb that needs a live session.
-func notRunningError(ref Ref) error {
-	return &Refusal{Cause: ErrNotRunning, What: fmt.Sprintf("%s is not running", ref), Remedy: ref.StartCommand()}
-}
-
-// replacedError is the refusal of what was meant for a session that had the ref before.
-func replacedError(ref Ref) error {
-	return &Refusal{Cause: ErrReplaced, What: fmt.Sprintf("the %s that this was meant for was deleted, and another one has its name", ref),
-		Remedy: "use what belongs to the new one"}
-}
-
-// notRecordedError is the refusal of a name that nothing knows.
-func notRecordedError(ref Ref) error {
-	remedy := "the-loop standing list shows those there are"
-	if ref.Kind() == KindWorkItem {
-		remedy = "the-loop sessions register " + string(ref) + " makes one"
-	}
-	return &Refusal{Cause: ErrNotRecorded, What: fmt.Sprintf("there is no session %s", ref), Remedy: remedy}
-}

@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"fmt"
 	"regexp"
 	"slices"
 	"sync"
@@ -54,15 +53,15 @@ type LedgerEntry struct {
 }
 
 // isAbandoned reports whether whoever brought the delivery has certainly died over it.
-func (e LedgerEntry) isAbandoned() bool {
-	return e.State == DeliveryInFlight && time.Since(e.At) > 2*openingTimeout
+func (e LedgerEntry) IsAbandoned() bool {
+	return e.State == DeliveryInFlight && time.Since(e.At) > 2*OpeningTimeout
 }
 
 // deliveryPattern is the shape of a delivery's id; GitHub's are UUIDs.
 var deliveryPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`) })
 
 // find returns the entry of a delivery and its position; -1: it is not known.
-func (l Ledger) find(id string) (LedgerEntry, int) {
+func (l Ledger) Find(id string) (LedgerEntry, int) {
 	i := slices.IndexFunc(l.Deliveries, func(e LedgerEntry) bool { return e.ID == id })
 	if i < 0 {
 		return LedgerEntry{}, i
@@ -71,8 +70,8 @@ func (l Ledger) find(id string) (LedgerEntry, int) {
 }
 
 // put adds or replaces an entry, and forgets the oldest.
-func (l *Ledger) put(e LedgerEntry) {
-	if _, i := l.find(e.ID); i >= 0 {
+func (l *Ledger) Put(e LedgerEntry) {
+	if _, i := l.Find(e.ID); i >= 0 {
 		l.Deliveries[i] = e
 		return
 	}
@@ -80,29 +79,12 @@ func (l *Ledger) put(e LedgerEntry) {
 	l.Deliveries = l.Deliveries[max(0, len(l.Deliveries)-MaxLedgerEntries):]
 }
 
-func (l *Ledger) remove(id string) {
+func (l *Ledger) Remove(id string) {
 	l.Deliveries = slices.DeleteFunc(l.Deliveries, func(e LedgerEntry) bool { return e.ID == id })
 }
 
 // LedgerLockKey is the key of the lock that who writes the ledger of a work item holds.
 func LedgerLockKey(ref Ref) string { return "deliveries:" + string(ref.Key()) }
 
-// updateLedger changes the ledger of a work item, with nobody else at it. When change fails nothing is written.
-func (c *Core) updateLedger(ctx context.Context, ref Ref, change func(*Ledger) error) error {
-	release, err := c.o.Store.Lock(ctx, LedgerLockKey(ref), "note a delivery")
-	if err != nil {
-		return err
-	}
-	defer release()
-	l, err := c.o.Store.LoadLedger(ctx, ref)
-	if err != nil {
-		return fmt.Errorf("read the deliveries to %s: %w", ref, err)
-	}
-	if err := change(&l); err != nil {
-		return err
-	}
-	if err := c.o.Store.SaveLedger(ctx, l); err != nil {
-		return fmt.Errorf("note a delivery to %s: %w", ref, err)
-	}
-	return nil
-}
+// OpeningTimeout is what an agent's start may take, until its transcript shows what it was started with.
+const OpeningTimeout = 60 * time.Second

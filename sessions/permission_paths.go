@@ -13,7 +13,7 @@ import (
 
 // resolvePaths is the ask with what its paths lead to, as the file system is now: links are followed, also dangling ones, and
 // those of paths that do not exist yet.
-func (a PermissionRequest) resolvePaths() PermissionRequest {
+func (a PermissionRequest) ResolvePaths() PermissionRequest {
 	var folder, file error
 	if a.Cwd != "" {
 		a.CwdTargets, folder = resolvePath(a.Cwd, "")

@@ -60,11 +60,11 @@ func TestAPathIsFollowedToWhereItLeads(t *testing.T) {
 			t.Errorf("%q leads to %q", path, got)
 		}
 	}
-	ask := PermissionRequest{Cwd: at("src/link"), File: "x"}.resolvePaths()
+	ask := PermissionRequest{Cwd: at("src/link"), File: "x"}.ResolvePaths()
 	if diff := cmp.Diff(PermissionRequest{Cwd: at("src/link"), File: "x", CwdTargets: []string{at("etc/deep")}, FileTargets: []string{at("etc/deep/x")}}, ask); diff != "" {
 		t.Error(diff)
 	}
-	if ask := (PermissionRequest{Cwd: "/", File: at("src/loop")}).resolvePaths(); !ask.Unresolved {
+	if ask := (PermissionRequest{Cwd: "/", File: at("src/loop")}).ResolvePaths(); !ask.Unresolved {
 		t.Error("a loop leads somewhere")
 	}
 }

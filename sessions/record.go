@@ -1,7 +1,10 @@
 package sessions
 
 import (
+	"fmt"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -95,19 +98,35 @@ func (r Record) AgentConversation() Conversation {
 }
 
 // hasRun reports whether there was an agent: a pane was made, or the conversation of one that ran elsewhere is known.
-func (r Record) hasRun() bool { return r.Server != (Server{}) || r.Conversation != "" }
+func (r Record) HasRun() bool { return r.Server != (Server{}) || r.Conversation != "" }
 
 // isDown reports whether no pane is to be expected.
-func (r Record) isDown() bool { return r.Status == StatusStopped || r.Status == StatusNew }
+func (r Record) IsDown() bool { return r.Status == StatusStopped || r.Status == StatusNew }
 
 // withPane records where the session lives now.
-func (r Record) withPane(p Pane, s Status, now time.Time) Record {
+func (r Record) WithPane(p Pane, s Status, now time.Time) Record {
 	r.Server, r.Pane, r.TmuxSession = p.Server, p.ID, p.SessionID
 	r.Status, r.Changed, r.ReplacesPID = s, now, 0
 	return r
 }
 
 // isRestartPending reports that a restart was cut short before it had ended what runs in the pane.
-func (r Record) isRestartPending(p Pane) bool {
+func (r Record) IsRestartPending(p Pane) bool {
 	return r.Status == StatusStarting && r.ReplacesPID != 0 && r.ReplacesPID == p.PID
+}
+
+// validate refuses what the configuration's schema refuses of a declared session.
+func (d Definition) Validate() error {
+	refuse := func(what, remedy string) error { return &Refusal{Cause: ErrRefused, What: what, Remedy: remedy} }
+	switch {
+	case d.Prompt != "" && d.PromptFile != "":
+		return refuse("there are a prompt and a promptFile, and no order between them", "give one of the two")
+	case !filepath.IsAbs(d.Cwd):
+		return refuse(fmt.Sprintf("the folder %q is not an absolute path", d.Cwd), "write the whole path")
+	case d.PromptFile != "" && !filepath.IsAbs(d.PromptFile):
+		return refuse(fmt.Sprintf("the promptFile %q is not an absolute path", d.PromptFile), "write the whole path")
+	case strings.ContainsRune(d.Prompt+d.Description+strings.Join(d.HarnessArgs, ""), 0):
+		return refuse("there is a NUL in it", "leave it out")
+	}
+	return nil
 }

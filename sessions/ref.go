@@ -18,7 +18,7 @@ const (
 )
 
 // namePattern is the shape of a standing session's name: it becomes part of a tmux target and a file name.
-var namePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`) })
+var NamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`) })
 
 // workItemPattern is the shape of a ticket: GitHub's logins have up to 39 characters, names of repositories up to 100.
 var workItemPattern = sync.OnceValue(func() *regexp.Regexp {
@@ -27,13 +27,13 @@ var workItemPattern = sync.OnceValue(func() *regexp.Regexp {
 
 // conversationPattern is the shape of a conversation id: one that could be read as a flag is never put into an argv.
 // It is slow to compile, and most runs of the program do without it.
-var conversationPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`) })
+var ConversationPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`) })
 
 // ValidName reports whether name may name a standing session: ^[a-z0-9][a-z0-9-]{0,39}$.
-func ValidName(name string) bool { return namePattern().MatchString(name) }
+func ValidName(name string) bool { return NamePattern().MatchString(name) }
 
 // ValidConversation reports whether id has the shape of a conversation id: [A-Za-z0-9][A-Za-z0-9._-]{0,127}.
-func ValidConversation(id string) bool { return conversationPattern().MatchString(id) }
+func ValidConversation(id string) bool { return ConversationPattern().MatchString(id) }
 
 // StandingRef is the ref of the standing session called name.
 func StandingRef(name string) Ref { return Ref(KindStanding + ":" + name) }
@@ -101,9 +101,9 @@ func (r Ref) Slug() string {
 }
 
 // TmuxName is the name of the session's tmux session. It has no '.' or ':', which tmux would turn into '_'.
-func (r Ref) TmuxName() string { return tmuxName(r.Slug()) }
+func (r Ref) TmuxName() string { return TmuxName(r.Slug()) }
 
-func tmuxName(slug string) string { return "loop-" + slug }
+func TmuxName(slug string) string { return "loop-" + slug }
 
 // AttachCommand is the command line that shows the session's terminal to a person.
 func (r Ref) AttachCommand() string {
@@ -132,7 +132,7 @@ func (e *RefError) Error() string {
 	if e.Want == KindWorkItem {
 		return fmt.Sprintf("%q is not a work item: use %s", e.Got, item)
 	}
-	return fmt.Sprintf("%q is not a session: use standing:NAME, where NAME matches %s, or %s", e.Got, namePattern(), item)
+	return fmt.Sprintf("%q is not a session: use standing:NAME, where NAME matches %s, or %s", e.Got, NamePattern(), item)
 }
 
 // Collision is the refusal of a ref whose name in tmux and on disk another one has.

@@ -3,8 +3,10 @@ package sessions
 import (
 	"context"
 	"errors"
-	"fmt"
+	"path/filepath"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // Reports is what agents report beyond what their own records hold, whatever their harness: through hooks, and with the
@@ -85,33 +87,25 @@ type AnsweredPermission struct {
 	At    time.Time
 }
 
-// ReportsRequest asks what the agent of a session reported.
-type ReportsRequest struct {
-	Ref    Ref
-	ID     string    // the session that is meant; empty: whichever has the ref now
-	Offset Offset    // [ReportBatch.Next] of the last time; empty: from Since on
-	Since  time.Time // counts without an offset, but not for permission requests: those are open or over
+// DialogExcerpt is what the agent's dialog shows of this ask and of few others. It may be stored.
+func (a PermissionRequest) DialogExcerpt() string {
+	mark := a.Command
+	if mark == "" && a.File != "" {
+		mark = filepath.Base(a.File)
+	}
+	runes := []rune(StripSpace(mark))
+	return string(runes[:min(len(runes), maxExcerpt)])
 }
 
-// ReadReports reads what the agent of a session reported, also in a run that has ended. [errors.ErrUnsupported] when the core was
-// made without [Options].Reports.
-func (c *Core) ReadReports(ctx context.Context, q ReportsRequest) (ReportBatch, error) {
-	rec, err := c.requireRecord(ctx, q.Ref)
-	switch {
-	case err != nil:
-		return ReportBatch{}, err
-	case q.ID != "" && rec.ID != q.ID:
-		return ReportBatch{}, replacedError(q.Ref)
-	case c.o.Reports == nil:
-		return ReportBatch{}, fmt.Errorf("the reports of %s: %w", q.Ref, errors.ErrUnsupported)
-	}
-	noted, err := c.o.Reports.ReadReports(ctx, rec.ID, q.Offset, q.Since)
-	if err != nil {
-		return ReportBatch{}, fmt.Errorf("read what %s reported: %w", q.Ref, err)
-	}
-	noted.Cwd, noted.FolderID = rec.Definition.Cwd, rec.FolderID
-	for i, a := range noted.PermissionRequests {
-		noted.PermissionRequests[i] = a.resolvePaths()
-	}
-	return noted, nil
+// stripSpace is text without white space, since dialogs wrap.
+func StripSpace(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return -1
+		}
+		return r
+	}, text)
 }
+
+// maxExcerpt is how much of what is asked is looked for on the screen.
+const maxExcerpt = 40

@@ -65,50 +65,8 @@ const (
 	StateBroken  State = "broken"  // its record cannot be read
 )
 
-// stateOf says how a recorded session is, from its pane.
-func stateOf(r Record, p Pane, there, silent bool) State {
-	switch {
-	case silent:
-		return StateUnknown
-	case there && !p.Dead:
-		return StateRunning
-	case there, !r.isDown():
-		return StateEnded
-	case r.Status == StatusNew:
-		return StateNew
-	}
-	return StateStopped
-}
-
-func rowOf(r Record, s State) Row {
-	row := declaredRow(r.Definition)
-	row.Ref, row.ID, row.State, row.Running = r.Ref, r.ID, s, s == StateRunning
-	row.Pane, row.Conversation, row.Changed = r.Pane, r.Conversation, r.Changed
-	row.TmuxTarget = r.Ref.TmuxName()
-	return row
-}
-
-func declaredRow(d Definition) Row {
-	ref := d.Ref()
-	return Row{Ref: ref, Kind: ref.Kind(), Name: d.Name, Description: d.Description, Source: d.Source, Harness: d.Harness, Cwd: d.Cwd,
-		State: StateNew, AutoStart: d.AutoStart, TmuxTarget: ref.TmuxName(), Chat: d.Chat}
-}
-
-func brokenRow(u *UnreadableError) Row {
-	row := Row{Ref: u.Ref, Kind: u.Ref.Kind(), Name: u.Ref.Name(), State: StateBroken, Detail: u.Error()}
-	switch {
-	case u.Ref != "":
-		row.TmuxTarget = u.Ref.TmuxName()
-	case u.Slug != "": // the file of a work item, whose ref cannot be told from it
-		row.Kind, row.Name, row.TmuxTarget = KindWorkItem, u.Slug, tmuxName(u.Slug)
-	default:
-		row.Kind = KindStanding
-	}
-	return row
-}
-
 // exitDescription says how the agent in a dead pane ended.
-func (p Pane) exitDescription() string {
+func (p Pane) ExitDescription() string {
 	switch {
 	case p.ExitSignal != "":
 		return "killed by signal " + p.ExitSignal

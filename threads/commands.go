@@ -2,9 +2,10 @@ package threads
 
 import (
 	"context"
+	"time"
+
 	"the-loop/authz"
 	"the-loop/threads/chat"
-	"time"
 )
 
 // commands runs replies that speak to the bot, and not to the agent.

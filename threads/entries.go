@@ -8,10 +8,11 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"time"
+
 	"the-loop/authz"
 	"the-loop/sessions"
 	"the-loop/threads/chat"
-	"time"
 )
 
 // entries keeps what is stored of the replies of one thread: how each was settled, and what its receipt shows.

@@ -2,8 +2,9 @@ package threads
 
 import (
 	"context"
-	"the-loop/threads/chat"
 	"time"
+
+	"the-loop/threads/chat"
 )
 
 // readLag is how long before a read a message must have been written to be in it for certain.

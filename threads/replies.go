@@ -4,11 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
 	"the-loop/authz"
 	"the-loop/sessions"
 	"the-loop/threads/attachments"
 	"the-loop/threads/chat"
-	"time"
 )
 
 // replies takes the replies of one thread, in their order, through authorization, the intent on disk, the core and the receipt. A

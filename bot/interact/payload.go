@@ -2,6 +2,7 @@ package interact
 
 import (
 	"cmp"
+
 	"the-loop/authz"
 	"the-loop/bot/slack"
 )

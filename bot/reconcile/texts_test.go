@@ -6,11 +6,12 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
+
 	"the-loop/bot/render"
 	"the-loop/sessions"
 	"the-loop/sessions/envstate"
-
-	"pgregory.net/rapid"
 )
 
 // written are some of the ways in which a value stands in a text; envstate's own tests have all of them.

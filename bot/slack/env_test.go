@@ -252,17 +252,6 @@ func (e *recorder) all() []string {
 	return slices.Clone(e.words)
 }
 
-// count is how many words begin with prefix.
-func (e *recorder) count(prefix string) int {
-	n := 0
-	for _, w := range e.all() {
-		if strings.HasPrefix(w, prefix) {
-			n++
-		}
-	}
-	return n
-}
-
 func (e *recorder) has(word string) bool { return slices.Contains(e.all(), word) }
 
 // reply is the last reply with that ts.

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"the-loop/authz"
 	"the-loop/bot/localslack"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // heardOf routes one message event and returns what the ear heard of it.

@@ -15,6 +15,7 @@ import (
 
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/sessions/eventlog"
 	"the-loop/sessions/harness"
 	"the-loop/sessions/harness/report"
@@ -28,7 +29,7 @@ type app struct {
 	registry *registry.Registry
 	events   *eventlog.Log
 	tmux     *tmux.Tmux
-	core     *sessions.Core
+	core     *core.Core
 
 	harnesses func() (harness.Set, error) // those that can be used now
 	log       *slog.Logger
@@ -54,7 +55,7 @@ func checkConfig(cfg *config.Config) error {
 	var conflicts []config.Problem
 	reg := registry.New(cfg.StateRoot)
 	for _, s := range cfg.Standing.Sessions {
-		created, err := sessions.IsCreated(context.Background(), reg, s.Name)
+		created, err := core.IsCreated(context.Background(), reg, s.Name)
 		if err == nil && created { // a record that cannot be read refuses its session, not the configuration
 			conflicts = append(conflicts, cfg.ProblemAt(s.Position.Key+".name",
 				fmt.Sprintf("%q is already the name of a session created at run time (%s) — choose another name, or remove this entry and run `the-loop standing delete %s`",
@@ -167,9 +168,9 @@ func (c *cli) buildApp(cfg func() *config.Config, log *slog.Logger) (*app, error
 	if c.tmuxSocket != "" && !c.fullSizePanes {
 		terminal = fixedSizeTmux{a.tmux}
 	}
-	a.core = sessions.New(sessions.Options{Terminal: terminal, TerminalAt: others.terminalAt, Store: a.registry, Sink: a.events, Log: log,
+	a.core = core.New(core.Options{Terminal: terminal, TerminalAt: others.terminalAt, Store: a.registry, Sink: a.events, Log: log,
 		Reports: report.Reader{Dir: filepath.Join(first.StateRoot, "reports"), PermissionDir: filepath.Join(first.StateRoot, "run", "ask"), Index: index},
-		Config: func() sessions.Config {
+		Config: func() core.Config {
 			now := cfg().SessionsConfig(own)
 			now.Program, _ = program() // without one no agent can be started, and that says why
 			return now

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"syscall"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/spf13/cobra"
 
 	"the-loop/sessions"
@@ -30,7 +31,7 @@ func newAttachCommand(c *cli, use, short string, open func(context.Context, stri
 				return err
 			}
 			if printOnly {
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), shellQuoteAll(argv))
+				_, err = fmt.Fprintln(cmd.OutOrStdout(), shellescape.QuoteCommand(argv))
 				return err
 			}
 			return execProgram(argv)

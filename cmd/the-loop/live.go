@@ -18,6 +18,8 @@ import (
 	"syscall"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"the-loop/bot"
 	"the-loop/bot/command"
 	"the-loop/bot/localslack"
@@ -205,7 +207,7 @@ func (d *liveDemo) printWelcome(ctx context.Context, out io.Writer) {
 Three things to try on the page:
 %s
 Press Ctrl-C to stop it and remove everything.
-`, d.options.harness, d.page.URL(), shellQuoteAll(attach), numberedList(d.tips()))
+`, d.options.harness, d.page.URL(), shellescape.QuoteCommand(attach), numberedList(d.tips()))
 	if !d.options.noOpen {
 		openBrowser(d.page.SingleUseURL(), d.cli.env.getenv)
 	}

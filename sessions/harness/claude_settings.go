@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"al.essio.dev/pkg/shellescape"
 	"github.com/google/renameio/v2"
 
 	"the-loop/sessions"
@@ -101,19 +102,20 @@ type hookEntry struct {
 // hear by then it goes on asking in the terminal alone.
 const permissionTimeoutSeconds = 7 * 24 * 60 * 60
 
-// buildHooks are the hooks that are asked for, by event.
+// buildHooks are the hooks that are asked for, by event. A hook never fails and prints nothing but an answer, whatever becomes of
+// its program: one that fails is shown to the operator, and one that ends with status 2 holds the prompt back.
 func (c Claude) buildHooks(reportFile string) map[string]hookGroup {
 	own := map[string]hookGroup{}
 	for _, event := range claudeSyncEvents {
-		line := shellCommandLine(append(slices.Clone(c.Hook), reportFile)) + " >/dev/null 2>&1 || :"
+		line := shellescape.QuoteCommand(append(slices.Clone(c.Hook), reportFile)) + " >/dev/null 2>&1 || :"
 		own[event] = hookGroup{Hooks: []hookEntry{{Type: "command", Command: line, Timeout: 10}}}
 	}
 	for _, event := range claudeAsyncEvents {
-		line := "{ " + shellCommandLine(append(slices.Clone(c.Hook), reportFile)) + " <&3 >/dev/null 2>&1 3<&- & } 3<&0"
+		line := "{ " + shellescape.QuoteCommand(append(slices.Clone(c.Hook), reportFile)) + " <&3 >/dev/null 2>&1 3<&- & } 3<&0"
 		own[event] = hookGroup{Hooks: []hookEntry{{Type: "command", Command: line, Timeout: 10}}}
 	}
 	if c.PermissionDir != "" {
-		line := shellCommandLine(append(slices.Clone(c.Hook), reportFile, c.PermissionDir)) + " 2>/dev/null || :"
+		line := shellescape.QuoteCommand(append(slices.Clone(c.Hook), reportFile, c.PermissionDir)) + " 2>/dev/null || :"
 		own[report.EventPermissionRequest] = hookGroup{Matcher: "*", Hooks: []hookEntry{{Type: "command", Command: line, Timeout: permissionTimeoutSeconds}}}
 	}
 	return own
@@ -142,16 +144,6 @@ func (c Claude) addHooks(settings map[string]json.RawMessage, session string) er
 	}
 	settings["hooks"], err = json.Marshal(hooks)
 	return err
-}
-
-// shellCommandLine is a line for the shell. What is called with it never fails and prints nothing but an answer, whatever becomes
-// of the program: a hook that fails is shown to the operator, and one that ends with status 2 holds the prompt back.
-func shellCommandLine(argv []string) string {
-	words := make([]string, 0, len(argv))
-	for _, word := range argv {
-		words = append(words, "'"+strings.ReplaceAll(word, "'", `'\''`)+"'")
-	}
-	return strings.Join(words, " ")
 }
 
 // acceptsBypass reports whether the warning before the mode without permissions is answered. It goes into our own file,

@@ -99,8 +99,8 @@ func TestClaudeIsGivenHooksBesideTheOperatorsSettings(t *testing.T) {
 	if err := json.Unmarshal(got["hooks"], &hooks); err != nil {
 		t.Fatal(err)
 	}
-	want := `'/opt/it'\''s/the-loop' 'report' '/r/` + sessionA + `.jsonl' >/dev/null 2>&1 || :`
-	aside := `{ '/opt/it'\''s/the-loop' 'report' '/r/` + sessionA + `.jsonl' <&3 >/dev/null 2>&1 3<&- & } 3<&0`
+	want := `'/opt/it'"'"'s/the-loop' report /r/` + sessionA + `.jsonl >/dev/null 2>&1 || :`
+	aside := `{ '/opt/it'"'"'s/the-loop' report /r/` + sessionA + `.jsonl <&3 >/dev/null 2>&1 3<&- & } 3<&0`
 	for event, n := range map[string]int{report.EventSessionStart: 1, report.EventPromptSubmit: 2, report.EventStop: 2, report.EventStopFailure: 1,
 		report.EventNotification: 1, report.EventSessionEnd: 1, "PreToolUse": 1} {
 		if len(hooks[event]) != n {
@@ -115,7 +115,7 @@ func TestClaudeIsGivenHooksBesideTheOperatorsSettings(t *testing.T) {
 		}
 	}
 	ask := hooks[report.EventPermissionRequest]
-	want = `'/opt/it'\''s/the-loop' 'report' '/r/` + sessionA + `.jsonl' '/a' 2>/dev/null || :`
+	want = `'/opt/it'"'"'s/the-loop' report /r/` + sessionA + `.jsonl /a 2>/dev/null || :`
 	if len(ask) != 1 || ask[0].Matcher != "*" || ask[0].Hooks[0].Command != want || ask[0].Hooks[0].Timeout < 24*60*60 {
 		t.Errorf("for a question: %+v", ask)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"the-loop/sessions"
+	"the-loop/sessions/loop"
 )
 
 const (
@@ -170,11 +171,7 @@ func acquireLockDir(ctx context.Context, file string) (func(), error) {
 			_ = os.Remove(lock)
 			continue
 		}
-		timer := time.NewTimer(20 * time.Millisecond)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, 20*time.Millisecond) {
 			return nil, fmt.Errorf("%s is being written by somebody else: %w", file, ctx.Err())
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/sessions/harness/screen"
 )
 
@@ -14,7 +15,7 @@ import (
 func (s *agentEnv) testKeysAtDialog(marker string) {
 	s.Helper()
 	traits := s.harness.Capabilities()
-	for _, key := range sessions.KeyNames() {
+	for _, key := range core.KeyNames() {
 		if slices.Contains(traits.DenyKeys, key) {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/sessions/eventlog/eventlogtest"
 	"the-loop/sessions/harness/harnesstest"
 	"the-loop/sessions/harness/report"
@@ -25,7 +26,7 @@ import (
 // agentEnv is one real agent in a real tmux with a core above it, a home of its own and a model on loopback.
 type agentEnv struct {
 	*testing.T
-	core    *sessions.Core
+	core    *core.Core
 	term    *tmux.Tmux
 	store   *registry.Registry
 	model   *harnesstest.Model
@@ -66,10 +67,10 @@ func (s *agentEnv) newCore(h sessions.Harness, env map[string]string) {
 		s.probe = 2 * time.Second
 	}
 	s.store = registry.New(s.root)
-	s.core = sessions.New(sessions.Options{Terminal: s.term, Store: s.store, Sink: &eventlogtest.Recorder{}, Harnesses: NewSet(h).Get,
+	s.core = core.New(core.Options{Terminal: s.term, Store: s.store, Sink: &eventlogtest.Recorder{}, Harnesses: NewSet(h).Get,
 		Reports: report.Reader{Dir: filepath.Join(s.root, "reports"), PermissionDir: filepath.Join(s.root, "run", "ask")},
-		Config: func() sessions.Config {
-			return sessions.Config{Enabled: true, Declared: []sessions.Definition{s.def}, RemainOnExit: true, Resume: true,
+		Config: func() core.Config {
+			return core.Config{Enabled: true, Declared: []sessions.Definition{s.def}, RemainOnExit: true, Resume: true,
 				Probe: s.probe, KillGrace: 5 * time.Second, Env: func() (sessions.EnvFile, error) {
 					return sessions.EnvFile{Configured: true, Values: s.env}, nil
 				}}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"al.essio.dev/pkg/shellescape"
+
 	"the-loop/sessions"
 	"the-loop/sessions/harness/report"
 	"the-loop/sessions/harness/smallagent"
@@ -53,7 +55,7 @@ func (a SmallAgent) Command(l sessions.Launch) (sessions.Command, error) {
 		if err != nil {
 			return sessions.Command{}, err
 		}
-		argv = append(argv, "--hook", shellCommandLine(append(slices.Clone(a.Hook), reportFile, a.PermissionDir)))
+		argv = append(argv, "--hook", shellescape.QuoteCommand(append(slices.Clone(a.Hook), reportFile, a.PermissionDir)))
 	}
 	argv = append(argv, l.Args...)
 	if l.Prompt != "" {

@@ -19,6 +19,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"the-loop/sessions"
+	"the-loop/sessions/loop"
 	"the-loop/sessions/statefile"
 )
 
@@ -124,11 +125,7 @@ func poll(ctx context.Context, longest time.Duration, try func() (bool, error)) 
 		if got, err := try(); got || err != nil {
 			return got, err
 		}
-		timer := time.NewTimer(pause/2 + rand.N(pause))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Sleep(ctx, pause/2+rand.N(pause)) {
 			return false, nil
 		}
 	}

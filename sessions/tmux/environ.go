@@ -1,10 +1,10 @@
 package tmux
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"the-loop/sessions"
 )
 
 // allowedVariables are the variables that the server is started with; every pane inherits them, so no token is ever among them.
@@ -71,24 +71,12 @@ func IsReserved(name string) bool {
 
 // findProgram is the path of a program as its pane would find it: on path, or below dir for a name with a slash.
 func findProgram(name, path, dir string) (string, error) {
-	if strings.Contains(name, "/") {
-		if !filepath.IsAbs(name) {
-			name = filepath.Join(dir, name)
-		}
-		if isExecutable(name) {
-			return name, nil
-		}
-		return "", &BinaryNotFoundError{Name: name}
-	}
-	for _, folder := range filepath.SplitList(path) {
-		if candidate := filepath.Join(folder, name); filepath.IsAbs(candidate) && name != "" && isExecutable(candidate) {
-			return candidate, nil
-		}
+	program, found := sessions.FindProgram(name, path, dir)
+	switch {
+	case found:
+		return program, nil
+	case program != "": // it is known where it should be
+		return "", &BinaryNotFoundError{Name: program}
 	}
 	return "", &BinaryNotFoundError{Name: name, Path: path}
-}
-
-func isExecutable(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/loop"
 )
 
 // markOption is the pane option that carries a session's id.
@@ -341,12 +342,8 @@ func findByMark(panes []sessions.Pane, mark string) (sessions.Pane, error) {
 
 // sleep waits, or returns the context's error.
 func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
+	if !loop.Sleep(ctx, d) {
 		return fmt.Errorf("%w: %w", sessions.ErrTerminalTimeout, ctx.Err())
 	}
+	return nil
 }

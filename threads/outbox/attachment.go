@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"the-loop/sessions/loop"
 	"the-loop/threads/chat"
 )
 
@@ -230,7 +231,7 @@ func (o *Outbox) setUploading(m *Message, is bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	m.uploading = is
-	wake(o.wakeup)
+	loop.Wake(o.wakeup)
 }
 
 // shareFile posts an uploaded file. After an unknown outcome it is looked for first, by its id.
@@ -266,7 +267,7 @@ func (o *Outbox) replaceFileWithText(m *Message, why string) {
 	m.Post.Text = cmp.Or(m.File.Fallback, FileNotPostedText(m.File.Name, why))
 	m.File, m.MaybePosted = nil, true // an earlier run may have come as far as this
 	_ = o.write(m)                    // it was logged
-	wake(o.wakeup)
+	loop.Wake(o.wakeup)
 }
 
 // FileNotPostedText says why an agent's file is not posted.

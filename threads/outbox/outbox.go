@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"the-loop/sessions/loop"
 	"the-loop/threads/chat"
 )
 
@@ -182,7 +183,7 @@ func (o *Outbox) Put(m *Message) error {
 	o.seq++
 	m.Seq = o.seq
 	o.messages = append(o.messages, m)
-	wake(o.wakeup)
+	loop.Wake(o.wakeup)
 	return o.write(m)
 }
 
@@ -233,29 +234,18 @@ func (o *Outbox) LenOfSession(session string) int {
 }
 
 // Wake has the outbox look again at once.
-func (o *Outbox) Wake() { wake(o.wakeup) }
+func (o *Outbox) Wake() { loop.Wake(o.wakeup) }
 
 // Run posts until ctx ends.
 func (o *Outbox) Run(ctx context.Context) {
-	for {
+	loop.Run(ctx, o.wakeup, func(ctx context.Context) time.Duration {
 		m, wait := o.pick()
 		if m == nil {
-			timer := time.NewTimer(wait)
-			select {
-			case <-ctx.Done():
-				timer.Stop()
-				return
-			case <-o.wakeup:
-			case <-timer.C:
-			}
-			timer.Stop()
-			continue
+			return wait
 		}
 		o.send(ctx, m)
-		if ctx.Err() != nil {
-			return
-		}
-	}
+		return 0
+	})
 }
 
 // pick returns the message to post now, or how long to wait. Messages of a thread go in order. Of several threads in a channel
@@ -437,7 +427,7 @@ func (o *Outbox) RetryChannel(channel string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.closedUntil, channel)
-	wake(o.wakeup)
+	loop.Wake(o.wakeup)
 }
 
 // postOrEdit posts or edits a message, once.
@@ -557,12 +547,5 @@ func (o *Outbox) removeLocked(m *Message) {
 	o.o.Disk.Forget(o.file(m))
 	if err := os.Remove(o.file(m)); err != nil && !errors.Is(err, os.ErrNotExist) {
 		o.o.Log.Error("could not remove a message from the outbox", "err", err)
-	}
-}
-
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
 	}
 }

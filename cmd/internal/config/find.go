@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"al.essio.dev/pkg/shellescape"
 )
 
 // Origin says how a configuration was found.
@@ -94,7 +96,7 @@ func findInFolder(path, home string) (FoundFile, error) {
 		return FoundFile{}, err
 	case !trusted:
 		return FoundFile{}, fmt.Errorf("%w: %s may come from somebody else, and it names programs to run — read it, then run `the-loop config trust %s`",
-			ErrUntrusted, path, shellQuote(path))
+			ErrUntrusted, path, shellescape.Quote(path))
 	}
 	return FoundFile{path, OriginFolder}, nil
 }
@@ -129,12 +131,4 @@ func isSameFile(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
 	return errX == nil && errY == nil && os.SameFile(x, y)
-}
-
-// shellQuote makes a path one word for a shell.
-func shellQuote(path string) string {
-	if path != "" && strings.Trim(path, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._+,:@%=-") == "" {
-		return path
-	}
-	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }

@@ -214,12 +214,3 @@ func TestConcurrentTrustLosesNothing(t *testing.T) {
 		t.Errorf("mode of the list: %v, %v", info, err)
 	}
 }
-
-func TestPathsInErrorsAreQuotedForTheShell(t *testing.T) {
-	t.Parallel()
-	for path, want := range map[string]string{"/a/b-c.yaml": "/a/b-c.yaml", "/a b": "'/a b'", "/it's": `'/it'\''s'`, "/$(x)": "'/$(x)'"} {
-		if got := shellQuote(path); got != want {
-			t.Errorf("%s: %s", path, got)
-		}
-	}
-}

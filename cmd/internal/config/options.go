@@ -8,6 +8,7 @@ import (
 	"the-loop/bot"
 	"the-loop/bot/command"
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/sessions/envstate"
 	"the-loop/sessions/eventlog"
 	"the-loop/sessions/harness"
@@ -24,11 +25,11 @@ func (c *Config) chatService() string {
 
 // SessionsConfig is what the core asks of the configuration. own are the variables that every pane gets whatever the env file
 // says.
-func (c *Config) SessionsConfig(own map[string]string) sessions.Config {
+func (c *Config) SessionsConfig(own map[string]string) core.Config {
 	t := c.Routing.Tmux
-	s := sessions.Config{Enabled: c.Standing.Enabled, RemainOnExit: t.RemainOnExit, Resume: t.ResumeOnRespawn,
+	s := core.Config{Enabled: c.Standing.Enabled, RemainOnExit: t.RemainOnExit, Resume: t.ResumeOnRespawn,
 		Probe: t.ResumeProbe, KillGrace: t.HarnessKillGrace, Env: c.readEnvFile, OwnEnv: own, ChatService: c.chatService(),
-		Defaults: sessions.Defaults{Harness: c.Routing.DefaultHarness, HarnessArgs: c.Routing.HarnessArgs, Cwd: c.Routing.SpawnWorkdir}}
+		Defaults: core.Defaults{Harness: c.Routing.DefaultHarness, HarnessArgs: c.Routing.HarnessArgs, Cwd: c.Routing.SpawnWorkdir}}
 	for _, d := range c.Standing.Sessions {
 		s.Declared = append(s.Declared, d.definition())
 	}

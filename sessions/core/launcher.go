@@ -1,0 +1,245 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"the-loop/sessions"
+	"the-loop/sessions/loop"
+)
+
+// launcher is one session on its way into a pane.
+type launcher struct {
+	c             *Core
+	cfg           Config
+	harness       sessions.Harness
+	prompt        string            // the first message of a fresh conversation
+	opening       *openingEvent     // what happened to its work item; nil: nothing, it is only started
+	declared      map[string]string // by the env file
+	rec           sessions.Record   // as it will be
+	prior         *sessions.Record  // as it is on disk; nil: there is none
+	keptPane      *sessions.Pane    // the dead pane in which the agent comes up; nil: it gets a new one
+	sharedSession string            // the tmux session in which others have panes; empty: it gets its own
+	detail        string            // what a person should know although it went well
+}
+
+// errResumeAbandoned marks what makes a fresh conversation the right thing, as against what makes a start fail.
+var errResumeAbandoned = errors.New("the conversation cannot be resumed")
+
+// launch resumes the recorded conversation, or starts a fresh one.
+func (r *launcher) launch(ctx context.Context) (sessions.Row, error) {
+	if r.prior != nil && r.prior.Status == sessions.StatusRunning && r.prior.Definition.Harness == r.rec.Definition.Harness {
+		// It ended on its own: where the run was at its end was not recorded, as a stop does.
+		r.rec.Conversation = r.c.currentConversation(ctx, r.harness, *r.prior)
+		r.prior.Conversation = r.rec.Conversation
+	}
+	if r.hasConversation() {
+		row, err := r.resume(ctx)
+		switch {
+		case err == nil || !errors.Is(err, errResumeAbandoned):
+			return row, err
+		case r.hasAcceptedOpening(ctx): // it could resume: what was told once is not told again
+			row = rowOf(r.rec, sessions.StateEnded)
+			row.Outcome, row.Detail = sessions.OutcomeResumed, "it took what it was told, and then ended"
+			return row, nil
+		}
+		r.c.emit(ctx, sessions.EventResumeFailed, slog.LevelWarn, r.rec, map[string]any{"reason": err.Error(), "conversation": r.prior.Conversation})
+	}
+	r.rec.Conversation = newID()
+	if err := r.spawn(ctx, r.withOpening(sessions.Launch{Prompt: r.prompt})); err != nil {
+		return sessions.Row{}, err
+	}
+	return r.resultRow(sessions.OutcomeStarted), nil
+}
+
+// hasConversation reports whether there is a conversation to go on with, or for a work item should be.
+func (r *launcher) hasConversation() bool {
+	return r.prior != nil && (r.prior.Conversation != "" || r.rec.Ref.Kind() == sessions.KindWorkItem && r.prior.HasRun())
+}
+
+func (r *launcher) resultRow(o sessions.Outcome) sessions.Row {
+	row := rowOf(r.rec, sessions.StateRunning)
+	row.Outcome, row.Detail = o, r.detail
+	return row
+}
+
+// resume continues the recorded conversation and looks after the probe time whether the agent lived through it. An
+// agent that is slower to fail than the probe counts as resumed here; that it ended is seen by whoever looks next.
+func (r *launcher) resume(ctx context.Context) (sessions.Row, error) {
+	if err := r.checkResumable(); err != nil {
+		return sessions.Row{}, err
+	}
+	if err := r.spawn(ctx, r.withOpening(sessions.Launch{Resume: true})); err != nil {
+		if errors.Is(err, sessions.ErrCannotResume) {
+			err = fmt.Errorf("%w: %w", errResumeAbandoned, err)
+		}
+		return sessions.Row{}, err
+	}
+	if err := r.probeAndClear(ctx); err != nil {
+		return sessions.Row{}, err
+	}
+	return r.resultRow(sessions.OutcomeResumed), nil
+}
+
+// checkResumable says why the recorded conversation cannot be resumed, as far as that can be told without trying.
+func (r *launcher) checkResumable() error {
+	switch {
+	case !r.cfg.Resume:
+		return fmt.Errorf("%w: routing.tmux.resumeOnRespawn is off", errResumeAbandoned)
+	case r.prior.Conversation == "":
+		return fmt.Errorf("%w: none is recorded", errResumeAbandoned)
+	case !sessions.ValidConversation(r.prior.Conversation):
+		return fmt.Errorf("%w: the recorded id does not have the shape of one", errResumeAbandoned)
+	case r.prior.Definition.Harness != r.harness.Name():
+		return fmt.Errorf("%w: it belongs to the harness %s", errResumeAbandoned, r.prior.Definition.Harness)
+	case !r.harness.Capabilities().CanResume:
+		return fmt.Errorf("%w: %s has no way to resume", errResumeAbandoned, r.harness.Name())
+	}
+	return nil
+}
+
+// probeAndClear waits out the probe and then clears a dead agent away. Beside others its pane stays, for the next attempt.
+func (r *launcher) probeAndClear(ctx context.Context) error {
+	p, err := r.probe(ctx)
+	if r.keptPane = nil; r.sharedSession != "" && p.ID != "" {
+		r.keptPane = &p
+		return err
+	}
+	if err == nil || p.ID == "" {
+		return err
+	}
+	if err := r.c.endPane(context.WithoutCancel(ctx), r.rec, p.Target()); err != nil {
+		return fmt.Errorf("clear the pane of an agent that did not resume: %w", err)
+	}
+	return err
+}
+
+// probe waits out the probe and says whether the agent lived through it; the pane is that of one that did not, if it was
+// kept. That tmux does not answer is no death. When ctx ends it looks at once: the agent runs, whoever waits for it.
+func (r *launcher) probe(ctx context.Context) (sessions.Pane, error) {
+	if r.cfg.Probe <= 0 {
+		return sessions.Pane{}, nil
+	}
+	began := time.Now()
+	loop.Sleep(ctx, r.cfg.Probe)
+	panes, err := r.c.listPanes(context.WithoutCancel(ctx), r.rec)
+	if err != nil {
+		r.detail = fmt.Sprintf("it cannot be told whether the agent lived through its start: %v", err)
+		return sessions.Pane{}, nil
+	}
+	took := time.Since(began).Round(time.Millisecond)
+	p, there := paneOf(panes, r.rec.ID)
+	switch {
+	case !there:
+		return sessions.Pane{}, fmt.Errorf("%w: the agent ended within %s", errResumeAbandoned, took)
+	case p.Dead:
+		return p, fmt.Errorf("%w: the agent ended within %s, %s", errResumeAbandoned, took, p.ExitDescription())
+	}
+	return sessions.Pane{}, nil
+}
+
+// spawn writes the record as starting, makes the pane, and writes the record as running. When it fails the record is
+// again what it was.
+func (r *launcher) spawn(ctx context.Context, l sessions.Launch) error {
+	r.readOffset(ctx)
+	s, err := r.spawnRequest(ctx, l)
+	if err != nil {
+		return err
+	}
+	r.rec.Status, r.rec.Changed, r.rec.Pane, r.rec.TmuxSession, r.rec.Server = sessions.StatusStarting, r.c.o.Now(), "", "", sessions.Server{}
+	r.rec.ReplacesPID, r.rec.FolderID = 0, folderID(s.Cwd)
+	if err := r.c.o.Store.Save(ctx, r.rec); err != nil {
+		return fmt.Errorf("record the start: %w", err)
+	}
+	if err := r.recordIntent(ctx); err != nil {
+		return errors.Join(err, r.restoreRecord(context.WithoutCancel(ctx)))
+	}
+	pane, err := r.openPane(ctx, s)
+	if err != nil {
+		if pane, err = r.recoverFailedSpawn(context.WithoutCancel(ctx), err); err != nil {
+			return err
+		}
+	}
+	r.rec = r.rec.WithPane(pane, sessions.StatusRunning, r.c.o.Now())
+	if err := r.c.o.Store.Save(context.WithoutCancel(ctx), r.rec); err != nil { // it runs, and is found by its mark
+		r.detail = fmt.Sprintf("it runs, but that could not be recorded: %v", err)
+		r.c.o.Log.Error("a session runs and its record could not be completed", "ref", r.rec.Ref, "err", err)
+	}
+	return nil
+}
+
+// spawnRequest prepares the harness and is what the terminal is asked for.
+func (r *launcher) spawnRequest(ctx context.Context, l sessions.Launch) (sessions.Spawn, error) {
+	d := r.rec.Definition
+	l.Session, l.Conversation, l.Args, l.Cwd = r.rec.ID, r.rec.Conversation, d.HarnessArgs, d.Cwd
+	l.Env = r.cfg.paneEnvironment(r.rec, r.declared, nil)
+	if prepare := r.harness.Capabilities().Prepare; prepare != nil {
+		if err := prepare(ctx, l); err != nil {
+			return sessions.Spawn{}, fmt.Errorf("prepare %s: %w", r.harness.Name(), err)
+		}
+	}
+	cmd, err := r.harness.Command(l)
+	if err != nil {
+		return sessions.Spawn{}, err
+	}
+	env := r.cfg.paneEnvironment(r.rec, r.declared, cmd.Env)
+	return sessions.Spawn{Name: r.rec.Ref.TmuxName(), Mark: r.rec.ID, Argv: cmd.Argv, Cwd: d.Cwd,
+		Env: env, Declared: slices.Sorted(maps.Keys(passedValues(r.declared, env))), RemainOnExit: r.cfg.RemainOnExit}, nil
+}
+
+// passedValues is what of the declared values a pane gets: the product's own names, and those of its harness, win.
+func passedValues(declared, env map[string]string) map[string]string {
+	values := maps.Clone(declared)
+	maps.DeleteFunc(values, func(name, value string) bool { got, ok := env[name]; return !ok || got != value })
+	return values
+}
+
+// recoverFailedSpawn looks whether a spawn in doubt made the pane after all. If not, the record becomes what it was; when that cannot
+// be told it stays as starting: the next start finds the pane by the id that it carries.
+func (r *launcher) recoverFailedSpawn(ctx context.Context, cause error) (sessions.Pane, error) {
+	switch {
+	case errors.Is(cause, sessions.ErrInDoubt):
+		panes, err := r.c.listPanes(ctx, r.rec)
+		if err != nil {
+			return sessions.Pane{}, errors.Join(cause, err)
+		}
+		if p, there := paneOf(panes, r.rec.ID); there && (r.keptPane == nil || p.PID != r.keptPane.PID) {
+			return p, nil
+		}
+	case errors.Is(cause, sessions.ErrNameTaken): // by somebody who came in between
+		found, err := r.c.findOccupancy(ctx, r.rec)
+		switch {
+		case errors.Is(err, sessions.ErrNameTaken):
+			cause = err
+		case found.own != nil && !found.own.Dead && r.prior != nil:
+			return sessions.Pane{}, &alreadyRunningError{pane: *found.own, err: errors.Join(cause, r.restoreRecord(ctx))}
+		}
+	}
+	return sessions.Pane{}, errors.Join(cause, r.restoreRecord(ctx))
+}
+
+// alreadyRunningError says that the session's own agent runs: a start that died before it could say so made it in the meantime.
+type alreadyRunningError struct {
+	pane sessions.Pane
+	err  error
+}
+
+func (e *alreadyRunningError) Error() string { return e.err.Error() }
+func (e *alreadyRunningError) Unwrap() error { return e.err }
+
+func (r *launcher) restoreRecord(ctx context.Context) error {
+	if r.prior == nil {
+		return r.c.removeState(ctx, r.rec)
+	}
+	rec := *r.prior
+	if rec.Status != sessions.StatusNew {
+		rec.Status = sessions.StatusStopped
+	}
+	rec.Changed, rec.Pane, rec.ReplacesPID = r.c.o.Now(), "", 0
+	return r.c.o.Store.Save(ctx, rec)
+}

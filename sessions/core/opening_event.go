@@ -1,0 +1,80 @@
+package core
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// event is what happened to a work item, on its way to an agent that is started with it.
+type openingEvent struct {
+	text         string                                             // as it goes in
+	recordIntent func(ctx context.Context, i sessions.Intent) error // called before an agent is started with it
+	intent       sessions.Intent                                    // of the last start
+	inPrompt     bool                                               // the agent was started with it; else it is still to be typed
+}
+
+// maxOpening is the longest event in bytes that an agent is started with; Linux takes 128 KiB in an argument. A longer one is
+// typed in.
+const maxOpening = 96 << 10
+
+// withOpening gives the launch the event as its first message, where the program takes one.
+func (r *launcher) withOpening(l sessions.Launch) sessions.Launch {
+	if r.opening == nil {
+		return l
+	}
+	t := r.harness.Capabilities()
+	r.opening.inPrompt = len(r.opening.text) <= maxOpening && (l.Resume && !t.NoPromptOnResume || !l.Resume && !t.NoPromptOnStart)
+	if r.opening.inPrompt {
+		l.Prompt = r.opening.text
+	}
+	return l
+}
+
+// readOffset takes the place in the agent's record from which evidence of the event counts. Where that cannot be told there will
+// be none.
+func (r *launcher) readOffset(ctx context.Context) {
+	if r.opening == nil {
+		return
+	}
+	r.opening.intent = sessions.Intent{Sum: sessions.Fingerprint(r.harness.Capabilities().Normalized(r.opening.text)), Conversation: r.rec.Conversation}
+	w := r.harness.Capabilities().Input
+	if w == nil || !r.opening.inPrompt {
+		return
+	}
+	talk := r.rec.AgentConversation()
+	talk.Started = time.Time{} // no agent runs
+	place, err := w.Offset(ctx, talk)
+	if err != nil {
+		r.c.o.Log.Warn("the place in the agent's record cannot be told", "ref", r.rec.Ref, "err", err)
+	}
+	r.opening.intent.Offset = place
+}
+
+// recordIntent has written down what the agent is about to be started with.
+func (r *launcher) recordIntent(ctx context.Context) error {
+	if r.opening == nil || !r.opening.inPrompt {
+		return nil
+	}
+	if err := r.opening.recordIntent(ctx, r.opening.intent); err != nil {
+		return fmt.Errorf("write down what the agent is about to be told: %w", err)
+	}
+	return nil
+}
+
+// hasAcceptedOpening reports whether the agent that was started with the event, and has ended, took it.
+func (r *launcher) hasAcceptedOpening(ctx context.Context) bool {
+	w := r.harness.Capabilities().Input
+	if w == nil || r.opening == nil || !r.opening.inPrompt || r.opening.intent.Offset == "" {
+		return false
+	}
+	talk := r.rec.AgentConversation()
+	talk.ID = r.opening.intent.Conversation
+	taken, err := w.Accepted(ctx, talk, r.opening.intent.Offset, r.opening.intent.Sum)
+	if err != nil {
+		r.c.o.Log.Warn("it cannot be told whether an agent took what it was told", "ref", r.rec.Ref, "err", err)
+	}
+	return taken
+}

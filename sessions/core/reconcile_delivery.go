@@ -1,0 +1,185 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"the-loop/sessions"
+)
+
+// inFlightError names a delivery that is in flight, or was when its process died.
+type inFlightError struct{ entry sessions.LedgerEntry }
+
+func (e *inFlightError) Error() string { return "delivery " + e.entry.ID + " is in flight" }
+
+// checkLedger looks what the ledger has of the delivery. Others that a process left in flight that died are settled first, so that
+// somebody hears of them.
+func (d *eventDelivery) checkLedger(ctx context.Context) error {
+	l, err := d.c.o.Store.LoadLedger(ctx, d.q.Ref)
+	if err != nil {
+		return fmt.Errorf("read the deliveries to %s: %w", d.q.Ref, err)
+	}
+	for _, e := range l.Deliveries {
+		if e.IsAbandoned() || e.State == sessions.DeliveryInFlight && e.ID == d.q.DeliveryID {
+			return &inFlightError{e}
+		}
+	}
+	e, at := l.Find(d.q.DeliveryID)
+	switch {
+	case at < 0:
+		return nil
+	case e.State == sessions.DeliveryDone:
+		return d.reportRepeated(ctx, e)
+	case at == len(l.Deliveries)-1: // nothing was typed since that could be taken for it
+		return &inFlightError{e}
+	}
+	return doubtError(e)
+}
+
+func doubtError(e sessions.LedgerEntry) error {
+	return fmt.Errorf("%w: it was given to the session at %s, and the agent's record does not show it; "+
+		"to have it typed all the same deliver it under another id", sessions.ErrInDoubt, e.At.Format(time.RFC3339))
+}
+
+// reportRepeated answers for a delivery that was processed before.
+func (d *eventDelivery) reportRepeated(ctx context.Context, e sessions.LedgerEntry) error {
+	panes, err := d.c.listPanes(ctx, d.rec)
+	if err != nil && !errors.Is(err, sessions.ErrTerminalTimeout) {
+		return err
+	}
+	p, there := paneOf(panes, d.rec.ID)
+	d.row = rowOf(d.rec, stateOf(d.rec, p, there, err != nil))
+	d.row.Outcome, d.receipt = sessions.OutcomeRepeated, e.Receipt
+	d.c.emit(ctx, sessions.EventDeliveryRepeated, slog.LevelInfo, d.rec, map[string]any{"delivery": e.ID})
+	return nil
+}
+
+// recordIntent notes that the event is about to go to the agent. An equal text that is in flight is settled first: it could not be
+// told from this one.
+func (d *eventDelivery) recordIntent(ctx context.Context, i sessions.Intent) error {
+	err := d.c.updateLedger(ctx, d.q.Ref, func(l *sessions.Ledger) error {
+		for _, e := range l.Deliveries {
+			if own := e.ID == d.q.DeliveryID; own && !d.inLedger || !own && e.State == sessions.DeliveryInFlight && e.Intent.Sum == i.Sum {
+				return &inFlightError{e}
+			}
+		}
+		l.Put(sessions.LedgerEntry{ID: d.q.DeliveryID, State: sessions.DeliveryInFlight, At: d.c.o.Now(), Session: d.rec.ID, Intent: i,
+			InPrompt: d.opening != nil && d.opening.inPrompt})
+		return nil
+	})
+	d.inLedger = d.inLedger || err == nil
+	return err
+}
+
+// forget takes the delivery out of the ledger again, since for the reason that is given nothing arrived.
+func (d *eventDelivery) removeFromLedger(ctx context.Context, why error) error {
+	if !d.inLedger {
+		return why
+	}
+	err := d.c.updateLedger(context.WithoutCancel(ctx), d.q.Ref, func(l *sessions.Ledger) error { l.Remove(d.q.DeliveryID); return nil })
+	if err != nil {
+		return errors.Join(why, err)
+	}
+	d.inLedger = false
+	return why
+}
+
+// settle notes what became of the delivery. One whose caller went away stays in flight: whoever comes next looks for evidence.
+func (d *eventDelivery) recordOutcome(ctx context.Context, r sessions.Receipt, why error) error {
+	if why != nil && (ctx.Err() != nil || !errors.Is(why, sessions.ErrInDoubt)) {
+		return why
+	}
+	e := sessions.LedgerEntry{ID: d.q.DeliveryID, State: sessions.DeliveryDone, Receipt: r, At: d.c.o.Now(), Session: d.rec.ID}
+	if why != nil {
+		e.State, e.Intent = sessions.DeliveryInDoubt, d.intent()
+	}
+	d.persistEntry(ctx, e, why)
+	d.receipt = r
+	return why
+}
+
+func (d *eventDelivery) intent() sessions.Intent {
+	if d.submission != nil {
+		return d.submission.intent
+	}
+	if d.opening != nil {
+		return d.opening.intent
+	}
+	return sessions.Intent{}
+}
+
+// persistEntry writes how far a delivery is into the ledger and the event log. Where the ledger cannot be written it stays in flight,
+// and is settled by evidence when it comes again.
+func (d *eventDelivery) persistEntry(ctx context.Context, e sessions.LedgerEntry, why error) {
+	ctx = context.WithoutCancel(ctx)
+	if err := d.c.updateLedger(ctx, d.q.Ref, func(l *sessions.Ledger) error { l.Put(e); return nil }); err != nil {
+		d.c.o.Log.Error("what became of a delivery could not be noted", "ref", d.q.Ref, "delivery", e.ID, "err", err)
+	}
+	if why != nil {
+		d.c.emit(ctx, sessions.EventDeliveryInDoubt, slog.LevelWarn, d.rec, map[string]any{"delivery": e.ID, "reason": why.Error()})
+		return
+	}
+	d.c.emit(ctx, sessions.EventDelivered, slog.LevelInfo, d.rec, map[string]any{"delivery": e.ID, "receipt": e.Receipt, "outcome": d.row.Outcome})
+}
+
+// reconcileEarlier finds out what became of a delivery that was in flight when we came, of ours or of another one.
+func (d *eventDelivery) reconcileEarlier(ctx context.Context, e sessions.LedgerEntry) error {
+	taken, err := d.findEvidence(ctx, e)
+	if err != nil {
+		return err
+	}
+	ours := e.ID == d.q.DeliveryID
+	doubt, was := doubtError(e), e.State
+	switch {
+	case taken:
+		e.State, e.Receipt, e.Intent, e.InPrompt, doubt = sessions.DeliveryDone, sessions.ReceiptAccepted, sessions.Intent{}, false, nil
+	default:
+		e.State = sessions.DeliveryInDoubt
+	}
+	if e.State != was {
+		d.persistEntry(ctx, e, doubt)
+	}
+	switch {
+	case !ours:
+		return errStateChanged
+	case doubt != nil:
+		return doubt
+	}
+	return d.reportRepeated(ctx, e)
+}
+
+// findEvidence looks whether the agent's record shows a delivery: for a while when whoever gave it may still be at it. It ends
+// with errStateChanged when they have settled it meanwhile.
+func (d *eventDelivery) findEvidence(ctx context.Context, e sessions.LedgerEntry) (bool, error) {
+	w := d.harness.Capabilities().Input
+	if w == nil || e.Session != d.rec.ID || e.Intent.Offset == "" {
+		return false, nil
+	}
+	until := e.At
+	if e.State == sessions.DeliveryInFlight {
+		until = e.At.Add(d.proofTimeout(e))
+	}
+	return d.awaitEvidence(ctx, w, e.Intent, until, func() error { return d.checkUnchanged(ctx, e) })
+}
+
+// proofTimeout is how long whoever brought a delivery waits for its evidence, at most.
+func (d *eventDelivery) proofTimeout(e sessions.LedgerEntry) time.Duration {
+	if e.InPrompt {
+		return sessions.OpeningTimeout
+	}
+	return (maxSubmitRetries + 1) * d.harness.Capabilities().EvidenceTimeout()
+}
+
+func (d *eventDelivery) checkUnchanged(ctx context.Context, e sessions.LedgerEntry) error {
+	l, err := d.c.o.Store.LoadLedger(ctx, d.q.Ref)
+	if err != nil {
+		return err
+	}
+	if now, at := l.Find(e.ID); at < 0 || now.State != e.State || !now.At.Equal(e.At) {
+		return errStateChanged
+	}
+	return nil
+}
