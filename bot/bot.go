@@ -74,7 +74,7 @@ type Bot struct {
 	transcripts  *reconcile.TranscriptWatcher
 	screens      *reconcile.ScreenWatcher
 	driftNotice  *reconcile.DriftNotice
-	sharing      *sharingGuard
+	sharing      *slack.SharingGuard
 	reporter     *statusReporter
 	rawConfig    func() Config // the configuration as it is written, with channel ids that may be old
 }
@@ -99,7 +99,7 @@ func New(o Options) (*Bot, error) {
 	if err != nil {
 		return nil, err
 	}
-	b.sharing = newSharingGuard(b)
+	b.sharing = b.newSharingGuard()
 	b.newReconcilers()
 	o.Client.SetHooks(b.clientHooks())
 	b.actions = b.newActions()
@@ -144,7 +144,7 @@ func (b *Bot) Run(ctx context.Context) error {
 	if err == nil {
 		wg.Go(func() { b.announcer.Run(running) })
 		wg.Go(func() { b.driftNotice.Run(running) })
-		wg.Go(func() { b.sharing.run(running) })
+		wg.Go(func() { b.sharing.Run(running) })
 		err = b.socket.Run(running)
 		b.interactions.Wait()
 	}
@@ -192,10 +192,10 @@ func (c catchUpHandler) CatchUpAll() { c.b.threads.CatchUpAll() }
 func (b *Bot) onChannelEvent(n slack.ChannelEvent) {
 	switch n.Kind {
 	case slack.ChannelIsShared:
-		b.sharing.onSharedEvent(n.Channel)
+		b.sharing.OnSharedEvent(n.Channel)
 		return
 	case slack.ChannelMemberJoined:
-		b.sharing.invalidate(n.Channel, false)
+		b.sharing.Invalidate(n.Channel, false)
 		return
 	}
 	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.NewID)
@@ -203,7 +203,7 @@ func (b *Bot) onChannelEvent(n slack.ChannelEvent) {
 		b.threads.ChannelMoved(n.Channel, n.NewID, n.TS)
 	}
 	if n.Channel != "" {
-		b.sharing.invalidate(n.Channel, n.Kind == slack.ChannelSharingChanged || n.Kind == slack.ChannelRenamed)
+		b.sharing.Invalidate(n.Channel, n.Kind == slack.ChannelSharingChanged || n.Kind == slack.ChannelRenamed)
 		b.threads.ChannelOpened(n.Channel)
 	}
 	b.announcer.Retry()
@@ -218,5 +218,5 @@ func (b *Bot) problem() string {
 	if why := b.threads.Status().Unstored; why != "" {
 		all = append(all, fmt.Sprintf("the bot's disk takes nothing (%s), so replies wait: make room on it", why))
 	}
-	return strings.Join(append(all, b.sharing.problems()...), "; ")
+	return strings.Join(append(all, b.sharingProblems()...), "; ")
 }

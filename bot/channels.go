@@ -35,7 +35,7 @@ func (c channels) AnnounceChannel(r sessions.Row) string {
 
 // CheckPostable fails when nothing of sessions may be posted in the channel.
 func (c channels) CheckPostable(ctx context.Context, channel string) error {
-	return c.b.sharing.check(ctx, channel)
+	return c.b.sharing.Check(ctx, channel)
 }
 
 // Announces reports whether sessions are announced in the channel.
@@ -53,7 +53,7 @@ func (c channels) Announces(channel string) bool {
 
 // IsShared reports whether another organisation can read the channel and must not read of sessions.
 func (c channels) IsShared(ctx context.Context, channel string) bool {
-	var shared *SharedChannelError
+	var shared *slack.SharedChannelError
 	return errors.As(c.CheckPostable(ctx, channel), &shared)
 }
 

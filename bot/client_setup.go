@@ -30,7 +30,7 @@ func (s scrubber) ScrubJSON(data []byte, isMachineField func(key string) bool) [
 
 // clientHooks are what the client asks and tells the bot.
 func (b *Bot) clientHooks() slack.Hooks {
-	h := slack.Hooks{CheckPost: b.sharing.check, OnTokenChange: b.onTokenChange,
+	h := slack.Hooks{CheckPost: b.sharing.Check, OnTokenChange: b.onTokenChange,
 		IsListed: func(id string) bool { return slices.Contains(b.o.Config().Users, id) }}
 	if b.o.Scrub != nil {
 		h.Scrubber = scrubber(b.o.Scrub)

@@ -107,7 +107,7 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*core.Core, error) {
 		return nil, err
 	}
 	find := func(name string) (sessions.Harness, error) {
-		small := harness.SmallAgent{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents,
+		small := smallagent.Harness{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents,
 			Hook: []string{os.Args[0], roleHook}, ReportDir: filepath.Join(p.Root, "reports"), PermissionDir: filepath.Join(p.Root, "run", "ask")}
 		if p.Deaf {
 			small.Hook = nil
@@ -500,7 +500,7 @@ type agent struct {
 
 // definition of a session with the small agent, which keeps the bytes it gets.
 func (w *world) definition(name string, flags ...string) sessions.Definition {
-	return sessions.Definition{Name: name, Source: sessions.SourceDeclared, Harness: harness.SmallAgentName, Cwd: w.config().TmuxDir,
+	return sessions.Definition{Name: name, Source: sessions.SourceDeclared, Harness: smallagent.Name, Cwd: w.config().TmuxDir,
 		HarnessArgs: append([]string{"--log-bytes", "--reply-delay", "10ms"}, flags...), Chat: sessions.ChatDefinition{Enabled: true}}
 }
 

@@ -18,6 +18,7 @@ import (
 	"the-loop/sessions"
 	"the-loop/sessions/core"
 	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/smallagent"
 	"the-loop/sessions/registry"
 )
 
@@ -69,20 +70,20 @@ func newLife(t testing.TB, changes ...func(*lifeSetup)) *life {
 }
 
 func (l *life) config(c bot.Config) bot.Config {
-	c.Create, c.Harnesses = *l.limits.Load(), []string{harness.SmallAgentName, "other"}
-	c.DefaultHarness, c.DefaultCwd = harness.SmallAgentName, l.plan.TmuxDir
+	c.Create, c.Harnesses = *l.limits.Load(), []string{smallagent.Name, "other"}
+	c.DefaultHarness, c.DefaultCwd = smallagent.Name, l.plan.TmuxDir
 	return c
 }
 
 func (l *life) newCore(slow time.Duration) *core.Core {
 	p := l.plan
-	agents := harness.NewSet(harness.SmallAgent{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents},
+	agents := harness.NewSet(smallagent.Harness{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents},
 		harness.Template{Title: "other", Binary: filepath.Join(p.TmuxDir, "not-there"), Args: []string{"{prompt}"}})
 	return core.New(core.Options{Terminal: l.tm, Store: slowStore{registry.New(p.Root), slow}, Sink: l.events, Harnesses: agents.Get,
 		Config: func() core.Config {
 			return core.Config{Enabled: true, Declared: l.world.config().Declared, RemainOnExit: true, Resume: true, ChatService: "Slack",
-				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envOf(filepath.Join(p.TmuxDir, "env")), Defaults: core.Defaults{Harness: harness.SmallAgentName, Cwd: p.TmuxDir,
-					HarnessArgs: map[string][]string{harness.SmallAgentName: {"--log-bytes", "--reply-delay", "10ms"}}}}
+				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envOf(filepath.Join(p.TmuxDir, "env")), Defaults: core.Defaults{Harness: smallagent.Name, Cwd: p.TmuxDir,
+					HarnessArgs: map[string][]string{smallagent.Name: {"--log-bytes", "--reply-delay", "10ms"}}}}
 		}})
 }
 

@@ -151,7 +151,7 @@ func TestAnswersWhosePlaceWasNotStoredAreNotPostedAgain(t *testing.T) {
 		w.stop()
 		b := bindingFile(t, w)
 		b.TranscriptOffset = before.TranscriptOffset
-		if err := (bindings{dir: filepath.Join(w.root, "threads")}).save(b); err != nil {
+		if err := NewStore(filepath.Join(w.root, "threads"), nil).Save(b); err != nil {
 			t.Fatal(err)
 		}
 		w.start()

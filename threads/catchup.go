@@ -265,7 +265,7 @@ func (t *thread) readPosition(ctx context.Context) (from Binding, number int, ok
 		b      Binding
 		number int
 	}
-	p, ok := call(ctx, t.actor, func(context.Context) position { return position{t.b.clone(), t.replies.readGeneration} })
+	p, ok := call(ctx, t.actor, func(context.Context) position { return position{t.b.Clone(), t.replies.readGeneration} })
 	return p.b, p.number, ok
 }
 

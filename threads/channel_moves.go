@@ -8,9 +8,12 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/google/renameio/v2"
 
 	"the-loop/threads/chat"
 )
@@ -190,4 +193,16 @@ func (l *relocator) shouldSearch(channel string) bool {
 	}
 	l.searchedAt[channel] = now
 	return true
+}
+
+// writeJSON writes atomically and durably, 0600 in a folder of 0700.
+func writeJSON(path string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode %s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	return renameio.WriteFile(path, append(data, '\n'), 0o600, renameio.WithTempDir(filepath.Dir(path)))
 }

@@ -74,7 +74,7 @@ func (es *entries) postNotification(ts string, maybePosted bool) {
 // setEntry replaces an entry and has its receipt shown.
 func (es *entries) setEntry(ts string, e Entry) {
 	es.b.Replies[ts] = e
-	if !e.isComplete() {
+	if !e.IsComplete() {
 		es.signals.receiptsDue()
 	}
 }
@@ -106,7 +106,7 @@ func (es *entries) emitReceived(ctx context.Context, r chat.Reply) {
 
 // editedLate says that the agent has an older version. A reply that the operator decides about is read again then.
 func (es *entries) editedLate(r chat.Reply, e Entry) {
-	if !e.wasDelivered() || !isNewer(r.Edited, newerVersion(e.Edited, e.Changed)) {
+	if !e.WasDelivered() || !IsNewer(r.Edited, Newer(e.Edited, e.Changed)) {
 		return
 	}
 	e.Changed = r.Edited
@@ -118,7 +118,7 @@ func (es *entries) editedLate(r chat.Reply, e Entry) {
 // editedTrace is editedLate for a reply of which only a trace is kept. False: there is none.
 func (es *entries) editedTrace(r chat.Reply) bool {
 	trace, ok := es.b.Traces[r.TS]
-	if ok && trace.Typed && isNewer(r.Edited, trace.Edited) {
+	if ok && trace.Typed && IsNewer(r.Edited, trace.Edited) {
 		trace.Edited = r.Edited
 		es.b.Traces[r.TS] = trace
 		es.saveBestEffort()
@@ -134,7 +134,7 @@ func (es *entries) settleDelivered(ts string, o Outcome, m Mark) {
 	switch {
 	case e.Deleted:
 		es.postTooLate(authz.Actor{User: e.User}, deletionTooLate)
-	case isNewer(e.Changed, e.Edited):
+	case IsNewer(e.Changed, e.Edited):
 		es.postTooLate(authz.Actor{User: e.User}, editTooLate)
 	}
 }
@@ -148,7 +148,7 @@ func (es *entries) postTooLate(actor authz.Actor, text string) {
 
 // deletedLate says, once, that the agent has a reply that its author deleted.
 func (es *entries) deletedLate(ts string, e Entry) {
-	if !e.wasDelivered() || e.Deleted || es.svc.now().Sub(e.At) >= deletedSoon {
+	if !e.WasDelivered() || e.Deleted || es.svc.now().Sub(e.At) >= deletedSoon {
 		return
 	}
 	e.Deleted = true

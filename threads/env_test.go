@@ -105,7 +105,7 @@ func (w *env) start() {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	m.storage.write = w.write
+	m.disk.Check = w.checkDisk
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() { m.Run(ctx) })
@@ -117,18 +117,18 @@ func (w *env) start() {
 var emoji = map[Mark]string{MarkReceived: "eyes", MarkTyped: "keyboard", MarkAccepted: "white_check_mark", MarkHeld: "hourglass",
 	MarkFailed: "warning", MarkInDoubt: "grey_question"}
 
-// write stores a file, unless the disk is full.
-func (w *env) write(path string, v any) error {
+// checkDisk fails while the disk is full.
+func (w *env) checkDisk(path string) error {
 	w.mu.Lock()
 	full := w.diskFull
 	w.mu.Unlock()
 	if full {
-		if err := os.WriteFile("/dev/full", []byte("x"), 0); isDiskFull(err) {
+		if err := os.WriteFile("/dev/full", []byte("x"), 0); IsDiskFull(err) {
 			return err
 		}
 		return &fs.PathError{Op: "write", Path: path, Err: syscall.ENOSPC} // a system without that device
 	}
-	return writeJSON(path, v)
+	return nil
 }
 
 func (w *env) policy() authz.Policy {
@@ -773,7 +773,7 @@ func (a *fakeAgent) verifyInput(q sessions.VerifyInputRequest) bool {
 
 func bindingFile(t *testing.T, w *env) Binding {
 	t.Helper()
-	b, err := bindings{dir: filepath.Join(w.root, "threads")}.read(sid)
+	b, err := NewStore(filepath.Join(w.root, "threads"), nil).Read(sid)
 	if err != nil {
 		t.Fatal(err)
 	}

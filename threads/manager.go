@@ -103,7 +103,7 @@ const (
 type Manager struct {
 	*services
 	*loops
-	storage    *storage
+	disk       *Disk
 	announcer  *announcer
 	relocator  *relocator
 	unreadable []*sessions.UnreadableError
@@ -112,15 +112,15 @@ type Manager struct {
 // New makes a manager and reads the bindings. It starts nothing.
 func New(o Options) (*Manager, error) {
 	o.setDefaults()
-	disk := newStorage(o.Log)
+	disk := NewDisk(o.Log)
 	moves := loadChannelMoves(filepath.Join(o.Root, "channels.json"))
 	if moves.loadErr != nil {
 		o.Log.Error("the file of channels that have another id cannot be read, so their threads are not found", "err", moves.loadErr)
 	}
-	sv := &services{Options: o, goroutines: newGoroutines(), store: bindings{filepath.Join(o.Root, "threads"), disk}, connections: &connections{},
+	sv := &services{Options: o, goroutines: newGoroutines(), store: NewStore(filepath.Join(o.Root, "threads"), disk), connections: &connections{},
 		downloader: &attachments.Downloader{Fetcher: o.Fetcher, MaxSize: func() int64 { return o.Settings().MaxFile }, Now: o.Now, Log: o.Log}}
 	l := &loops{index: newThreadIndex(moves)}
-	m := &Manager{services: sv, loops: l, storage: disk}
+	m := &Manager{services: sv, loops: l, disk: disk}
 	m.relocator = &relocator{services: sv, index: l.index, searchedAt: map[string]time.Time{}}
 	l.receipts, l.status, l.reader = newReceipts(sv), newStatusLoop(sv), newThreadReader(sv, m.relocator)
 	m.announcer = &announcer{services: sv, loops: l, chat: outbox.PlainFallback{Chat: sv.chat(), Log: o.Log}}
@@ -153,7 +153,7 @@ func (o *Options) setDefaults() {
 }
 
 func (m *Manager) loadBindings() error {
-	all, broken, err := m.store.load()
+	all, broken, err := m.store.Load()
 	if err != nil {
 		return err
 	}
@@ -176,7 +176,7 @@ func (m *Manager) mayExist(id string) bool {
 // unreadableBinding is why the binding of a session cannot be read; nil: it can, or there is none.
 func (m *Manager) unreadableBinding(id string) *sessions.UnreadableError {
 	for _, broken := range m.unreadable {
-		if broken.Path == m.store.path(id) {
+		if broken.Path == m.store.Path(id) {
 			return broken
 		}
 	}
@@ -199,6 +199,9 @@ func (m *Manager) Run(ctx context.Context) {
 	wg.Wait()
 	m.goroutines.stop()
 }
+
+// storeRetry is the pause between tries to store what could not be stored.
+const storeRetry = 2 * time.Second
 
 // Threads that were active within sweepActive are read every sweepEvery, so that a reply whose event never came is found.
 const (
@@ -234,9 +237,9 @@ func (m *Manager) retryStores(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-m.storage.wakeup:
+		case <-m.disk.Failed:
 		}
-		for m.storage.problem() != "" {
+		for m.disk.Problem() != "" {
 			select {
 			case <-ctx.Done():
 				return
@@ -244,7 +247,7 @@ func (m *Manager) retryStores(ctx context.Context) {
 			}
 			m.outbox.RetryWrites()
 			for _, t := range m.index.all() {
-				if m.storage.IsBehind(m.store.path(t.sessionID)) {
+				if m.disk.IsBehind(m.store.Path(t.sessionID)) {
 					t.call(ctx, func(context.Context) { t.saveBestEffort() })
 				}
 			}
@@ -362,7 +365,7 @@ type Status struct {
 
 // Status counts.
 func (m *Manager) Status() Status {
-	return Status{Bound: m.index.boundCount(), Unread: m.reader.pendingCount(), Unposted: m.outbox.Len(), Unstored: m.storage.problem()}
+	return Status{Bound: m.index.boundCount(), Unread: m.reader.pendingCount(), Unposted: m.outbox.Len(), Unstored: m.disk.Problem()}
 }
 
 // ResendChoice is a click on a button of a question.

@@ -234,7 +234,7 @@ func TestAFileThatIsReportedAgainAfterACrashIsPostedOnce(t *testing.T) {
 		w.reportFile("a.txt", "")
 		w.advance(time.Minute)
 		w.stop()
-		if err := (bindings{dir: filepath.Join(w.root, "threads")}).save(before); err != nil {
+		if err := NewStore(filepath.Join(w.root, "threads"), nil).Save(before); err != nil {
 			t.Fatal(err)
 		}
 		w.start()

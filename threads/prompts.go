@@ -159,7 +159,7 @@ func (ps *prompts) listPrompts() (open, decided []string) {
 		}
 	}
 	slices.SortFunc(open, func(a, b string) int {
-		return chat.CompareTS(ps.b.ResendPrompts[a].firstReply(), ps.b.ResendPrompts[b].firstReply())
+		return chat.CompareTS(ps.b.ResendPrompts[a].FirstReply(), ps.b.ResendPrompts[b].FirstReply())
 	})
 	slices.SortFunc(decided, func(a, b string) int { return ps.b.ResendPrompts[a].At.Compare(ps.b.ResendPrompts[b].At) })
 	return open, decided
@@ -195,14 +195,6 @@ func omittedText(q ResendPrompt) string {
 		return ""
 	}
 	return fmt.Sprintf("\n%d more from before were not typed either, and are too many to be kept: what is still wanted has to be written again.", q.Omitted)
-}
-
-// firstReply is the oldest reply that a prompt is about.
-func (q ResendPrompt) firstReply() string {
-	if len(q.Replies) == 0 {
-		return ""
-	}
-	return q.Replies[0]
 }
 
 // onPosted stores where the message of a prompt is.

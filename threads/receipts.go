@@ -14,19 +14,6 @@ import (
 	"the-loop/threads/chat"
 )
 
-// Mark is what a receipt shows: one reaction on the reply.
-type Mark string
-
-// The marks. Which emoji each one is, the configuration says.
-const (
-	MarkReceived Mark = "received" // heard, and not settled within 2 s
-	MarkTyped    Mark = "typed"
-	MarkAccepted Mark = "accepted"
-	MarkHeld     Mark = "held"
-	MarkFailed   Mark = "failed"
-	MarkInDoubt  Mark = "inDoubt"
-)
-
 // Slack takes about 50 reactions.add a minute (tier 3) and 20 reactions.remove (tier 2). A short burst is allowed.
 const (
 	addEvery    = 1200 * time.Millisecond

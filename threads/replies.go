@@ -298,7 +298,7 @@ func (rs *replies) applyResult(ctx context.Context, it *item, res result) {
 		}
 	case errors.As(err, &locked):
 		rs.hold(ctx, it, "", "")
-	case errors.As(err, &unstored), isDiskFull(err):
+	case errors.As(err, &unstored), IsDiskFull(err):
 		rs.hold(ctx, it, "unstored", unstoredText(err))
 	case errors.Is(err, sessions.ErrTerminalTimeout):
 		rs.hold(ctx, it, "silent", "tmux does not answer on this machine.")
@@ -458,4 +458,10 @@ func (rs *replies) drop(ctx context.Context) {
 		rs.pauseTimer.Stop()
 	}
 	rs.paused = false
+}
+
+// unstoredText is why nothing is typed while it cannot be stored what is.
+func unstoredText(err error) string {
+	return fmt.Sprintf("the bot's disk takes nothing (%s), and nothing is typed that could not be accounted for. "+
+		"Make room on it; everything goes on by itself then.", chat.Escape(Cause(err)))
 }

@@ -16,7 +16,7 @@ import (
 type services struct {
 	Options
 	*goroutines
-	store       bindings
+	store       Store
 	outbox      *outbox.Outbox
 	downloader  *attachments.Downloader
 	connections *connections

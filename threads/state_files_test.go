@@ -16,7 +16,7 @@ func TestEveryFieldOfAFileOfAnEarlierProgramIsRead(t *testing.T) {
 	if err := os.CopyFS(root, os.DirFS(filepath.Join("testdata", "v2"))); err != nil {
 		t.Fatal(err)
 	}
-	all, unreadable, err := bindings{dir: filepath.Join(root, "threads")}.load()
+	all, unreadable, err := NewStore(filepath.Join(root, "threads"), nil).Load()
 	if err != nil || len(unreadable) > 0 || len(all) != 1 {
 		t.Fatal(all, unreadable, err)
 	}

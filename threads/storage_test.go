@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -60,7 +61,7 @@ func TestWhatCouldNotBeStoredIsStoredWhenThereIsRoom(t *testing.T) {
 		}
 		w.locked(func() { w.diskFull = false })
 		w.advance(5 * time.Second)
-		if e := bindingFile(t, w).Replies[ts]; e.State != StateSettled || !e.isComplete() {
+		if e := bindingFile(t, w).Replies[ts]; e.State != StateSettled || !e.IsComplete() {
 			t.Errorf("on disk it is %+v", e)
 		}
 	})
@@ -86,7 +87,7 @@ func TestAnAnswerIsPostedOnceOnAFullDisk(t *testing.T) {
 		w.locked(func() { w.diskFull = true })
 		w.agent.addMessage("said", true)
 		for range 5 {
-			if _, err := w.m.Relay(context.Background(), sid); !isDiskFull(err) {
+			if _, err := w.m.Relay(context.Background(), sid); !IsDiskFull(err) {
 				t.Errorf("relayed: %v", err)
 			}
 			w.advance(5 * time.Second)
@@ -129,9 +130,10 @@ func (e *sessionError) Unwrap() error { return e.error }
 
 func TestTheReasonNamesNoPath(t *testing.T) {
 	t.Parallel()
-	s := newStorage(slog.New(slog.DiscardHandler))
-	err := s.Save(filepath.Join(t.TempDir(), strings.Repeat("x", 300)), 1)
-	if err == nil || s.problem() != syscall.ENAMETOOLONG.Error() {
-		t.Errorf("%v: %q", err, s.problem())
+	s := NewDisk(slog.New(slog.DiscardHandler))
+	path := filepath.Join(t.TempDir(), strings.Repeat("x", 300))
+	err := s.Save(path, func() error { return os.WriteFile(path, nil, 0o600) })
+	if err == nil || s.Problem() != syscall.ENAMETOOLONG.Error() {
+		t.Errorf("%v: %q", err, s.Problem())
 	}
 }

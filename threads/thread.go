@@ -73,7 +73,7 @@ func (s *threadState) save() error {
 	if s.unbound {
 		return nil
 	}
-	return s.svc.store.save(s.b)
+	return s.svc.store.Save(s.b)
 }
 
 // saveBestEffort is save where nothing depends on it at once.
@@ -152,7 +152,7 @@ func newThread(svc *services, l *loops, b Binding) *thread {
 
 // snapshot is the binding as it is now.
 func (t *thread) snapshot(ctx context.Context) (Binding, bool) {
-	return call(ctx, t.actor, func(context.Context) Binding { return t.b.clone() })
+	return call(ctx, t.actor, func(context.Context) Binding { return t.b.Clone() })
 }
 
 // requireRead has the thread read before anything of it is typed.
@@ -221,7 +221,7 @@ func (t *thread) end(ctx context.Context) error {
 	t.loops.index.remove(t)
 	t.dropReplies(ctx)
 	t.unbound = true
-	return t.svc.store.remove(t.sessionID)
+	return t.svc.store.Remove(t.sessionID)
 }
 
 // dropReplies drops the replies that wait: there is no thread any more to answer in.

@@ -738,7 +738,8 @@ func TestWhatAKilledWriteLeftIsClearedAway(t *testing.T) {
 			if err := os.MkdirAll(filepath.Join(w.root, dir), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(filepath.Join(w.root, dir, ".x.json4711"), []byte("{"), 0o600); err != nil {
+			path, old := filepath.Join(w.root, dir, ".x.json4711"), time.Now().Add(-2*time.Hour)
+			if err := errors.Join(os.WriteFile(path, []byte("{"), 0o600), os.Chtimes(path, old, old)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -6,12 +6,6 @@ import (
 	"the-loop/threads/chat"
 )
 
-// Trace is what is kept of a reply of which nothing is left to do, so that it is not typed again and a late edit is known.
-type Trace struct {
-	Typed  bool   `json:"t,omitempty"` // the agent has it
-	Edited string `json:"e,omitempty"` // edited.ts of the newest version that was heard of
-}
-
 // A binding is written at every step of a reply, so what it holds is bounded, whatever people do.
 const (
 	maxFullEntries    = 16  // settled replies that are kept with all that is known of them
@@ -28,7 +22,7 @@ func (es *entries) trim() {
 	var done []string
 	for ts, e := range es.b.Replies {
 		switch {
-		case !e.isComplete() || e.Notification != "":
+		case !e.IsComplete() || e.Notification != "":
 		case chat.CompareTS(ts, es.b.Cursor) <= 0:
 			delete(es.b.Replies, ts)
 		default:
@@ -41,7 +35,7 @@ func (es *entries) trim() {
 	slices.SortFunc(done, chat.CompareTS)
 	for _, ts := range done[:len(done)-maxFullEntries] {
 		e := es.b.Replies[ts]
-		es.b.Traces[ts] = Trace{Typed: e.wasDelivered(), Edited: newerVersion(e.Edited, e.Changed)}
+		es.b.Traces[ts] = Trace{Typed: e.WasDelivered(), Edited: Newer(e.Edited, e.Changed)}
 		delete(es.b.Replies, ts)
 	}
 	if n := len(es.b.Traces); n >= maxTraces && n >= es.readAtTraces {
@@ -54,7 +48,7 @@ func (es *entries) trim() {
 func (es *entries) giveUpReceipts() {
 	var unshown []string
 	for ts, e := range es.b.Replies {
-		if e.State == StateSettled && !e.isComplete() {
+		if e.State == StateSettled && !e.IsComplete() {
 			unshown = append(unshown, ts)
 		}
 	}

@@ -19,15 +19,6 @@ const (
 	idleScreensNeeded    = 2                // so many screens in a row have to show an idle agent
 )
 
-// TurnMessage is the one message that tells of a turn where the workspace has no statuses. It is stored before it is posted.
-type TurnMessage struct {
-	Nonce  string    `json:"nonce,omitempty"` // empty: there is none
-	TS     string    `json:"ts,omitempty"`
-	Since  time.Time `json:"since,omitzero"` // when the turn began
-	Shown  string    `json:"shown,omitempty"`
-	Edited time.Time `json:"edited,omitzero"`
-}
-
 // turnState is what is known of an agent's turn, and what the thread shows of it.
 type turnState struct {
 	known        bool          // the agent's record was read since the start

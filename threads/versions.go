@@ -7,13 +7,9 @@ import (
 	"the-loop/threads/chat"
 )
 
-// isNewer reports whether version a of a message came after version b. Slack marks a version with the time of its edit, and
-// the first one not at all. So an event that comes late, or again, never undoes an edit.
-func isNewer(a, b string) bool { return a != "" && (b == "" || chat.CompareTS(a, b) > 0) }
-
 // applyVersion replaces the version of a reply that waits, where this one is newer.
 func (rs *replies) applyVersion(ctx context.Context, it *item, r chat.Reply, live bool) {
-	if isNewer(r.Edited, it.reply.Edited) {
+	if IsNewer(r.Edited, it.reply.Edited) {
 		rs.replaceVersion(ctx, it, r, live)
 	}
 }
@@ -53,7 +49,7 @@ func (rs *replies) onEdited(ctx context.Context, r chat.Reply) {
 
 // editedInflight remembers a newer version of a reply that may be in the pane. Whether it came too late shows its outcome.
 func (rs *replies) editedInflight(r chat.Reply, e Entry) {
-	if !isNewer(r.Edited, newerVersion(e.Edited, e.Changed)) {
+	if !IsNewer(r.Edited, Newer(e.Edited, e.Changed)) {
 		return
 	}
 	e.Changed = r.Edited
@@ -69,17 +65,6 @@ const (
 	editTooLate     = "An edit came too late: the agent has the reply as it was before. Write a new reply to correct it."
 	deletionTooLate = "The deletion came too late: the agent has the reply."
 )
-
-// wasDelivered reports whether the reply certainly went into the pane.
-func (e Entry) wasDelivered() bool { return e.Outcome == OutcomeAccepted || e.Outcome == OutcomeTyped }
-
-// newerVersion is the later one of two versions.
-func newerVersion(a, b string) string {
-	if isNewer(b, a) {
-		return b
-	}
-	return a
-}
 
 // requeue puts a reply back whose intent was stored and that certainly was not typed. False: it was deleted, or became a command.
 func (rs *replies) requeue(ctx context.Context, it *item) bool {

@@ -10,12 +10,6 @@ import (
 	"the-loop/threads/chat"
 )
 
-// WaitState is a time during which an agent waits for its operator. The thread is told once when it lasts.
-type WaitState struct {
-	Since    time.Time `json:"since"`
-	Notified bool      `json:"told,omitempty"`
-}
-
 // defaultRemindAfter is how long an agent may wait before the thread is told, where the options say nothing.
 const defaultRemindAfter = time.Minute
 

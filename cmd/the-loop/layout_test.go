@@ -41,7 +41,7 @@ var layout = map[string][]string{
 	"sessions/harness/gemini":        agent,
 	"sessions/harness/opencode":      agent,
 	"sessions/harness/smallagent":    agent,
-	"sessions/harness/harnesstest":   {},
+	"sessions/harness/harnesstest":   {"sessions"},
 	"threads":                        {"authz", "sessions", "sessions/statefile", "threads/"},
 	"threads/chat":                   {"authz"},
 	"threads/outbox":                 {"threads/chat", "sessions/statefile"},

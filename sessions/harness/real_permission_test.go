@@ -20,7 +20,7 @@ type pendingPermission struct {
 	resolved chan error
 }
 
-// asked waits for n more questions in the reports.
+// waitRequests waits for n more questions in the reports.
 func (s *agentEnv) waitRequests(place *sessions.Offset, n int) []*pendingPermission {
 	s.Helper()
 	var all []*pendingPermission

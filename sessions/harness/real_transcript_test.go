@@ -9,10 +9,11 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/harnesstest"
 	"the-loop/sessions/harness/report"
 )
 
-// said reads on from a place until the real agent has said as many texts.
+// waitMessages reads on from an offset until the agent has said n texts.
 func (s *agentEnv) waitMessages(q *sessions.TranscriptRequest, n int) []string {
 	s.Helper()
 	var all []string
@@ -23,7 +24,7 @@ func (s *agentEnv) waitMessages(q *sessions.TranscriptRequest, n int) []string {
 	return all
 }
 
-// told reads on from a place to what there is.
+// readMessages reads on from an offset to the end.
 func (s *agentEnv) readMessages(q *sessions.TranscriptRequest) []string {
 	s.Helper()
 	told, err := s.core.ReadTranscript(s.Context(), *q)
@@ -31,7 +32,7 @@ func (s *agentEnv) readMessages(q *sessions.TranscriptRequest) []string {
 		s.Fatal(err)
 	}
 	q.Offset = told.Next
-	return describeMessages(told)
+	return harnesstest.DescribeMessages(told)
 }
 
 // waitReports waits for the agent's own hooks.

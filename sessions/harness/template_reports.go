@@ -18,14 +18,14 @@ type ReportingTemplate struct {
 	ReportDir string // absolute; the folder of the report files
 }
 
-// Capabilities are those of the [Template], and that its transcript is read.
+// Capabilities are those of the [Template], and a transcript.
 func (t ReportingTemplate) Capabilities() sessions.Capabilities {
 	c := t.Template.Capabilities()
 	c.ReadTranscript = t.ReadTranscript
 	return c
 }
 
-// ReadTranscript reads the reports of the session from a place on, an offset in their file.
+// ReadTranscript reads the messages in the session's reports.
 func (t ReportingTemplate) ReadTranscript(_ context.Context, c sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
 	path, err := report.Path(t.ReportDir, c.Session)
 	if err != nil {

@@ -3,7 +3,6 @@ package outbox
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +16,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"the-loop/sessions/loop"
+	"the-loop/sessions/statefile"
 	"the-loop/threads/chat"
 )
 
@@ -41,6 +41,7 @@ type Message struct {
 	File        *Attachment `json:"file,omitempty"`   // the post has this file
 	Final       bool        `json:"last,omitempty"`   // it says that its session is gone, and outlives it by one try
 
+	loaded    bool // an earlier run wrote it
 	uploading bool // its file is on its way
 	fails     int
 	notBefore time.Time
@@ -48,7 +49,7 @@ type Message struct {
 
 // Disk stores files. What could not be stored is stored later: it is behind until then.
 type Disk interface {
-	Save(path string, v any) error
+	Save(path string, write func() error) error // calls write, which writes the file
 	Forget(path string)
 	IsBehind(path string) bool
 }
@@ -93,7 +94,7 @@ type Outbox struct {
 func New(options Options) (*Outbox, error) {
 	o := &Outbox{o: options, wakeup: make(chan struct{}, 1), limits: map[string]*rate.Limiter{}, lastServed: map[chat.ThreadID]time.Time{},
 		closedUntil: map[string]time.Time{}}
-	removePartialFiles(o.o.Dir)
+	statefile.Sweep(o.o.Dir, time.Now())
 	names, err := os.ReadDir(o.o.Dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("read the outbox: %w", err)
@@ -102,12 +103,13 @@ func New(options Options) (*Outbox, error) {
 		if !strings.HasSuffix(n.Name(), ".json") || strings.HasPrefix(n.Name(), ".") {
 			continue
 		}
-		m, err := o.load(n.Name())
+		m, err := format.Load(filepath.Join(o.o.Dir, n.Name()))
 		if err != nil {
 			o.o.Log.Error("a file in the outbox cannot be read, so its message is not posted", "file", n.Name(), "err", err)
 			continue
 		}
-		o.messages = append(o.messages, m)
+		m.loaded = true
+		o.messages = append(o.messages, &m)
 		o.seq = max(o.seq, m.Seq)
 	}
 	slices.SortFunc(o.messages, func(a, b *Message) int { return cmp.Compare(a.Seq, b.Seq) })
@@ -115,25 +117,8 @@ func New(options Options) (*Outbox, error) {
 	return o, nil
 }
 
-// removePartialFiles removes what writes left behind whose process was killed. One process uses the folder.
-func removePartialFiles(dir string) {
-	partial, _ := filepath.Glob(filepath.Join(dir, ".*.json*")) // the pattern is well-formed
-	for _, file := range partial {
-		_ = os.Remove(file) // one that stays does no harm
-	}
-}
-
-func (o *Outbox) load(name string) (*Message, error) {
-	data, err := os.ReadFile(filepath.Join(o.o.Dir, name))
-	if err != nil {
-		return nil, err
-	}
-	var m Message
-	if err := json.Unmarshal(data, &m); err != nil {
-		return nil, err
-	}
-	return &m, nil
-}
+// format is the file of a [Message]. Files of version 0 have no version, and are the same otherwise.
+var format = statefile.Format[Message]{Version: 1, Migrations: map[int]statefile.Migration{0: statefile.NoChange}}
 
 func (o *Outbox) file(m *Message) string {
 	return filepath.Join(o.o.Dir, fmt.Sprintf("%012d.json", m.Seq))
@@ -188,7 +173,14 @@ func (o *Outbox) Put(m *Message) error {
 }
 
 // write stores a message.
-func (o *Outbox) write(m *Message) error { return o.o.Disk.Save(o.file(m), m) }
+func (o *Outbox) write(m *Message) error {
+	path := o.file(m)
+	write := format.Replace
+	if m.loaded { // it may have fields that we do not know
+		write = format.Save
+	}
+	return o.o.Disk.Save(path, func() error { return write(path, *m) })
+}
 
 // RetryWrites stores the messages that could not be stored.
 func (o *Outbox) RetryWrites() {

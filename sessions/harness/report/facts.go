@@ -26,8 +26,8 @@ type Facts struct {
 type LaunchFact struct {
 	At        time.Time     `json:"at"`
 	Payload   LaunchPayload `json:"note"`
-	StartedAt time.Time     `json:"began,omitzero"` // when it said that it had started
-	Prompted  bool          `json:"prompted"`       // it has taken a prompt
+	StartedAt time.Time     `json:"began,omitzero"` // when it reported its start
+	Prompted  bool          `json:"prompted"`       // it has accepted a prompt
 }
 
 // ConversationFact is what is known of a conversation.
@@ -39,7 +39,7 @@ type ConversationFact struct {
 // maxConversations bounds how many conversations are remembered, the last ones.
 const maxConversations = 200
 
-// addLine takes up a line of a report file.
+// addLine adds a line of a report file.
 func (f *Facts) addLine(line []byte) {
 	var r Report
 	if json.Unmarshal(line, &r) == nil {
@@ -47,7 +47,7 @@ func (f *Facts) addLine(line []byte) {
 	}
 }
 
-// Add takes up one more report.
+// Add adds a report.
 func (f *Facts) Add(r Report) {
 	f.Count++
 	f.addConversation(r)
@@ -92,7 +92,7 @@ func (f *Facts) forgetOldest() {
 	delete(f.Conversations, oldest)
 }
 
-// transcriptPath is where the agent says that its conversation is written; empty: it does not say so.
+// transcriptPath returns the file of the conversation as the agent reports it; empty: it does not.
 func transcriptPath(r Report) string {
 	var said struct {
 		Path string `json:"transcript_path"`
@@ -103,8 +103,8 @@ func transcriptPath(r Report) string {
 	return said.Path
 }
 
-// CurrentConversation is the conversation that one with the given id has become: what began last after the last word of it. Empty: nothing
-// was reported of it.
+// CurrentConversation returns the conversation that the one with the given id has become: the one that began last after the last
+// report of it. Empty: nothing was reported of it.
 func (f *Facts) CurrentConversation(id string) string {
 	talk, known := f.Conversations[id]
 	switch {
@@ -130,8 +130,8 @@ type indexedLog struct {
 	next  int64
 }
 
-// View calls see with the facts of a log and the offset of its end. A nil index reads them anew.
-func (x *Index) View(path string, see func(facts *Facts, end int64)) error {
+// WithFacts calls see with the facts of a log and the offset of its end. A nil index reads them anew.
+func (x *Index) WithFacts(path string, see func(facts *Facts, end int64)) error {
 	l := x.logFor(path)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +177,7 @@ func (l *indexedLog) update(path string) error {
 	return nil
 }
 
-// forget lets go of a log that was removed.
+// forget removes a log from the index.
 func (x *Index) forget(path string) {
 	if x == nil {
 		return

@@ -68,7 +68,7 @@ func newHookEnvWatching(t *testing.T, root, payload string, watch func(json.RawM
 	return a, a.waitRequest()
 }
 
-// asked waits for the ask in the reports.
+// waitRequest waits for the permission request in the reports.
 func (a *hookEnv) waitRequest() sessions.PermissionRequest {
 	a.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
@@ -119,7 +119,7 @@ func (a *hookEnv) assertResolved(over <-chan error) {
 	}
 }
 
-// heard is what the agent read from the hook until its end.
+// hookOutput returns what the agent read from the hook until its end.
 func (a *hookEnv) hookOutput() string {
 	a.Helper()
 	all, err := bufio.NewReader(a.agentOutput).ReadString(0)
