@@ -21,6 +21,7 @@ import (
 
 	"the-loop/bot"
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness"
 	"the-loop/sessions/registry"
@@ -261,7 +262,7 @@ func BenchmarkThousandThreads(b *testing.B) {
 // bind makes sessions that are stopped, with threads that are bound.
 func (w *world) bind(count int) {
 	w.t.Helper()
-	client, err := bot.NewSlackClient(bot.ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
+	client, err := bot.NewClient(slack.ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -12,50 +12,14 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/command"
+	"the-loop/bot/interact"
+	"the-loop/bot/reconcile"
+	"the-loop/bot/slack"
+	"the-loop/bot/slack/socket"
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/threads"
 )
-
-// Core is what the surface asks of the core beside talking to sessions.
-type Core interface {
-	SessionController
-	threads.Agent
-	threads.ReportReader
-	threads.Folders
-	threads.ScreenReader
-	SessionCreator
-	SessionInspector
-	RollingRestarter
-	Keys(ctx context.Context, q sessions.KeysRequest) (sessions.KeysEffect, error)
-}
-
-// SessionController are the verbs on the sessions that there are.
-type SessionController interface {
-	Start(ctx context.Context, q sessions.StartRequest) (sessions.Row, error)
-	Stop(ctx context.Context, q sessions.StopRequest) (sessions.Row, error)
-	Restart(ctx context.Context, q sessions.RestartRequest) (sessions.Row, error)
-}
-
-// SessionCreator make sessions and make them go away.
-type SessionCreator interface {
-	Create(ctx context.Context, q sessions.CreateRequest) (sessions.Row, error)
-	Delete(ctx context.Context, q sessions.DeleteRequest) (sessions.Row, error)
-	CheckDeletable(q sessions.DeleteRequest) error
-}
-
-// SessionInspector look at sessions.
-type SessionInspector interface {
-	List(ctx context.Context) ([]sessions.Row, error)
-	InspectLocked(ctx context.Context, q sessions.InspectRequest) (sessions.Row, error)
-	ReadActivity(ctx context.Context) (map[string]sessions.PaneActivity, error)
-	ScreenCapturer
-}
-
-// ScreenCapturer show what the terminals of sessions show.
-type ScreenCapturer interface {
-	Peek(ctx context.Context, q sessions.PeekRequest) (sessions.PeekResult, error)
-	PeekANSI(ctx context.Context, q sessions.PeekRequest) (string, error)
-}
 
 // Config is what the configuration says of Slack.
 type Config struct {
@@ -74,16 +38,16 @@ type Config struct {
 // Options are what a [BotConfig] is made of. All fields but the marked ones are required.
 type Options struct {
 	Root     string // the state's root folder
-	Client   *Client
-	Core     Core
+	Client   *slack.Client
+	Core     *core.Core
 	Sink     sessions.Sink
-	Config   func() Config        // the current configuration
-	Changed  <-chan struct{}      // optional: says that records or the configuration changed
-	OnStatus func(Status)         // optional: called when how the bot is changes, every few seconds, and at its end
-	Ready    func()               // optional: called once, when replies are being taken
-	Scrub    func(string) string  // optional: takes the values of the environment out of a text; what is posted goes through it
-	Socket   func(*SocketOptions) // optional: changes how long the connection waits for what
-	Log      *slog.Logger         // optional: silent
+	Config   func() Config         // the current configuration
+	Changed  <-chan struct{}       // optional: says that records or the configuration changed
+	OnStatus func(Status)          // optional: called when how the bot is changes, every few seconds, and at its end
+	Ready    func()                // optional: called once, when replies are being taken
+	Scrub    func(string) string   // optional: takes the values of the environment out of a text; what is posted goes through it
+	Socket   func(*socket.Options) // optional: changes how long the connection waits for what
+	Log      *slog.Logger          // optional: silent
 
 	RemindAfter    time.Duration // optional: how long an agent may wait for its operator before its thread says so; a minute
 	ScreenInterval time.Duration // optional: how often screens are looked at for dialogs that no hook tells of; 15 s
@@ -91,28 +55,28 @@ type Options struct {
 
 // Report is how the bot is.
 type Status struct {
-	Self    Self
-	Socket  State
+	Self    slack.Self
+	Socket  socket.State
 	Threads threads.Status
 	Problem string // what keeps sessions from being announced; empty: nothing
 }
 
 // Bot is the Slack surface at work: one connection, the threads, and the announcements.
 type Bot struct {
-	o           Options
-	threads     *threads.Manager
-	socket      *Socket
-	doors       *InteractionRouter
-	actions     *command.Actions
-	commands    *command.Commands
-	announcer   *announcer
-	home        *homeTabs
-	transcripts *transcriptWatcher
-	driftNotice *driftNotice
-	sharing     *sharingGuard
-	reporter    *statusReporter
-	rawConfig   func() Config // the configuration as it is written, with channel ids that may be old
-	identified  chan struct{}
+	o            Options
+	threads      *threads.Manager
+	socket       *socket.Socket
+	interactions *interact.InteractionRouter
+	actions      *command.Actions
+	commands     *command.Commands
+	announcer    *reconcile.Announcer
+	home         *interact.HomeTabs
+	transcripts  *reconcile.TranscriptWatcher
+	screens      *reconcile.ScreenWatcher
+	driftNotice  *reconcile.DriftNotice
+	sharing      *slack.SharingGuard
+	reporter     *statusReporter
+	rawConfig    func() Config // the configuration as it is written, with channel ids that may be old
 }
 
 // New makes a bot. It reads the bindings and starts nothing.
@@ -120,42 +84,38 @@ func New(o Options) (*Bot, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	if o.ScreenInterval == 0 {
-		o.ScreenInterval = screenPollEvery
-	}
-	b := &Bot{rawConfig: o.Config, identified: make(chan struct{})}
+	b := &Bot{rawConfig: o.Config}
 	o.Config = b.config
 	b.o = o
+	texts := reconcile.Texts{Scrub: b.scrub}
 	var err error
 	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Reports: o.Core, Commander: mentions{b}, History: o.Client,
 		Reactions: o.Client, Poster: o.Client, StatusSetter: o.Client, ScreenReader: o.Core,
-		Fetcher: o.Client, FileUploader: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, RenderAnswer: b.renderAnswer,
+		Fetcher: o.Client, FileUploader: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, RenderAnswer: texts.Answer,
 		Clock: o.Client.Clock(), Channels: o.Client,
-		RemindAfter: o.RemindAfter, PermissionText: b.permissionText, DialogText: b.dialogText,
+		RemindAfter: o.RemindAfter, PermissionText: texts.Permission, DialogText: texts.Dialog,
 		IsSecret: func(text string) bool { return b.scrub(text) != text },
 		Settings: func() threads.Settings { return o.Config().Settings }})
 	if err != nil {
 		return nil, err
 	}
-	b.announcer, b.home, b.transcripts, b.driftNotice, b.sharing = newAnnouncer(b), newHomeTabs(b), newTranscriptWatcher(b), newDriftNotice(b), newSharingGuard(b)
+	b.sharing = b.newSharingGuard()
+	b.newReconcilers()
 	o.Client.SetHooks(b.clientHooks())
 	b.actions = b.newActions()
-	b.commands = command.New(command.Options{Actions: b.actions, Restarter: b.driftNotice, Poster: o.Client, Channels: channelReaders{b}, Health: b.health, Log: o.Log})
-	doors := NewInteractionRouter(InteractionRouterOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: b,
-		OnHomeDenied: b.home.handleDenied, AnswerInView: b.answerInView})
-	b.doors = doors
-	b.registerInteractions(doors)
-	in := NewEventRouter(EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: doors,
+	b.commands = command.New(command.Options{Actions: b.actions, Restarter: b.driftNotice, Poster: o.Client, Channels: channels{b}, Health: b.health, Log: o.Log})
+	b.interactions, b.home = b.newInteractions()
+	in := slack.NewEventRouter(slack.EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: b.interactions,
 		OnDropped: emitDropped(o.Sink), OnChannelEvent: b.onChannelEvent, Log: o.Log})
 	if o.OnStatus == nil {
 		o.OnStatus = func(Status) {}
 	}
 	b.reporter = newStatusReporter(b.currentStatus, o.OnStatus)
-	socket := SocketOptions{API: o.Client, Router: in, CatchUps: catchUpHandler{b}, Recorder: connectionRecorder{o.Sink}, Log: o.Log, Changed: b.reporter.wake}
+	options := socket.Options{API: o.Client, Router: in, CatchUps: catchUpHandler{b}, Recorder: connectionRecorder{o.Sink}, Log: o.Log, Changed: b.reporter.wake}
 	if o.Socket != nil {
-		o.Socket(&socket)
+		o.Socket(&options)
 	}
-	b.socket = NewSocket(socket)
+	b.socket = socket.New(options)
 	return b, nil
 }
 
@@ -175,51 +135,26 @@ func (b *Bot) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { b.threads.Run(running) })
 	wg.Go(func() { b.reporter.run(running) })
-	wg.Go(func() { b.transcripts.run(running) })
-	wg.Go(func() { b.watchScreens(running) })
+	wg.Go(func() { b.transcripts.Run(running) })
+	wg.Go(func() { b.screens.Run(running) })
 	if b.o.Ready != nil {
 		b.o.Ready()
 	}
-	err := b.identify(running)
+	err := b.socket.Identify(running)
 	if err == nil {
-		wg.Go(func() { b.announcer.run(running) })
-		wg.Go(func() { b.driftNotice.run(running) })
-		wg.Go(func() { b.sharing.run(running) })
+		wg.Go(func() { b.announcer.Run(running) })
+		wg.Go(func() { b.driftNotice.Run(running) })
+		wg.Go(func() { b.sharing.Run(running) })
 		err = b.socket.Run(running)
-		b.doors.Wait()
+		b.interactions.Wait()
 	}
 	stop()
 	wg.Wait()
-	b.socket.onDisconnected(context.WithoutCancel(ctx), cmp.Or(err, errStopped))
 	b.reporter.send()
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
-}
-
-// identify asks Slack who we are until it says so. A token that Slack refuses here has never worked.
-func (b *Bot) identify(ctx context.Context) error {
-	for wait := newBackoff(b.socket.o); ; {
-		asking, cancel := context.WithTimeout(ctx, b.socket.o.StepTimeout)
-		_, err := b.o.Client.Identify(asking)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		if err, over := wait.assess(err, time.Now()); over {
-			return err
-		}
-		b.socket.onDisconnected(ctx, err)
-		b.o.Client.Close()
-		d := wait.nextDelay(false, err)
-		if wait.failures == 1 || wait.shouldLog() {
-			b.o.Log.Warn("Slack cannot be reached; it is tried again", "err", err, "after", d.Round(time.Millisecond))
-		}
-		if !pause(ctx, d) {
-			return ctx.Err()
-		}
-	}
 }
 
 // StatusChanged says that something changed of what [Options.ReportFile] tells, beside what the bot knows of itself.
@@ -238,7 +173,7 @@ func (b *Bot) onTokenChange() {
 // state is how the bot is now.
 func (b *Bot) currentStatus() Status {
 	return Status{Self: b.o.Client.Self(), Socket: b.socket.State(), Threads: b.threads.Status(),
-		Problem: firstNonEmpty(b.o.Client.TokenProblem(), b.problem())}
+		Problem: cmp.Or(b.o.Client.TokenProblem(), b.problem())}
 }
 
 // catchUpHandler recovers what was missed: threads are read again, and announcements that failed are tried again.
@@ -247,41 +182,41 @@ type catchUpHandler struct{ b *Bot }
 // Connected implements [socket.CatchUps].
 func (c catchUpHandler) Connected(alone bool) {
 	c.b.threads.Connected(alone)
-	c.b.announcer.retry()
+	c.b.announcer.Retry()
 }
 
 // CatchUpAll implements [socket.CatchUps].
 func (c catchUpHandler) CatchUpAll() { c.b.threads.CatchUpAll() }
 
 // onChannelEvent takes what happened to the app or to a channel.
-func (b *Bot) onChannelEvent(n ChannelEvent) {
+func (b *Bot) onChannelEvent(n slack.ChannelEvent) {
 	switch n.Kind {
-	case ChannelIsShared:
-		b.sharing.onSharedEvent(n.Channel)
+	case slack.ChannelIsShared:
+		b.sharing.OnSharedEvent(n.Channel)
 		return
-	case ChannelMemberJoined:
-		b.sharing.invalidate(n.Channel, false)
+	case slack.ChannelMemberJoined:
+		b.sharing.Invalidate(n.Channel, false)
 		return
 	}
 	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.NewID)
-	if n.Kind == ChannelIDChanged {
+	if n.Kind == slack.ChannelIDChanged {
 		b.threads.ChannelMoved(n.Channel, n.NewID, n.TS)
 	}
 	if n.Channel != "" {
-		b.sharing.invalidate(n.Channel, n.Kind == ChannelSharingChanged || n.Kind == ChannelRenamed)
+		b.sharing.Invalidate(n.Channel, n.Kind == slack.ChannelSharingChanged || n.Kind == slack.ChannelRenamed)
 		b.threads.ChannelOpened(n.Channel)
 	}
-	b.announcer.retry()
+	b.announcer.Retry()
 }
 
 // problem is what keeps the bot from doing its work, in words; empty: nothing.
 func (b *Bot) problem() string {
 	var all []string
-	if why := b.announcer.problem(); why != "" && !strings.Contains(why, "is shared with another organisation") {
+	if why := b.announcer.Problem(); why != "" && !strings.Contains(why, "is shared with another organisation") {
 		all = append(all, why)
 	}
 	if why := b.threads.Status().Unstored; why != "" {
 		all = append(all, fmt.Sprintf("the bot's disk takes nothing (%s), so replies wait: make room on it", why))
 	}
-	return strings.Join(append(all, b.sharing.problems()...), "; ")
+	return strings.Join(append(all, b.sharingProblems()...), "; ")
 }

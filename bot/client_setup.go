@@ -4,15 +4,17 @@ import (
 	"slices"
 
 	"the-loop/bot/render"
+	"the-loop/bot/slack"
+	"the-loop/bot/slack/app"
 	"the-loop/sessions"
 )
 
-// NewSlackClient returns a client that renders and cleans texts as the bot does. Renderer, text rules and scopes are set here.
-func NewSlackClient(o ClientOptions) (*Client, error) {
+// NewClient returns a client that renders and cleans texts as the bot does. Renderer, text rules and scopes are set here.
+func NewClient(o slack.ClientOptions) (*slack.Client, error) {
 	o.Renderer = render.Renderer{}
-	o.Text = TextRules{DisplayName: sessions.DisplayName, Handle: sessions.Handle, Clean: sessions.Clean}
-	o.Scopes = RequiredScopes()
-	return NewClient(o)
+	o.Text = slack.TextRules{DisplayName: sessions.DisplayName, Handle: sessions.Handle, Clean: sessions.Clean}
+	o.Scopes = app.RequiredScopes()
+	return slack.NewClient(o)
 }
 
 // scrubber removes secrets with a function for texts.
@@ -27,8 +29,8 @@ func (s scrubber) ScrubJSON(data []byte, isMachineField func(key string) bool) [
 }
 
 // clientHooks are what the client asks and tells the bot.
-func (b *Bot) clientHooks() Hooks {
-	h := Hooks{CheckPost: b.sharing.check, OnTokenChange: b.onTokenChange,
+func (b *Bot) clientHooks() slack.Hooks {
+	h := slack.Hooks{CheckPost: b.sharing.Check, OnTokenChange: b.onTokenChange,
 		IsListed: func(id string) bool { return slices.Contains(b.o.Config().Users, id) }}
 	if b.o.Scrub != nil {
 		h.Scrubber = scrubber(b.o.Scrub)

@@ -16,6 +16,7 @@ import (
 
 	"the-loop/bot"
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack/app"
 	"the-loop/sessions"
 	"the-loop/sessions/harness/report"
 )
@@ -322,7 +323,7 @@ func TestABotThatIsKilledAnywherePostsEachFileOnce(t *testing.T) {
 func TestWithoutTheScopeTheThreadSaysSo(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, answering, func(s *setup) {
-		s.workspace.Scopes = slices.DeleteFunc(bot.Scopes(), func(s string) bool { return s == "files:write" })
+		s.workspace.Scopes = slices.DeleteFunc(app.Scopes(), func(s string) bool { return s == "files:write" })
 	})
 	a := w.agent("helper")
 	a.listed()

@@ -23,6 +23,8 @@ import (
 
 	"the-loop/bot"
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
+	"the-loop/bot/slack/socket"
 	"the-loop/sessions"
 	"the-loop/sessions/core"
 	"the-loop/sessions/envstate"
@@ -107,7 +109,7 @@ func (p plan) core(sink sessions.Sink, config func() plan) (*core.Core, error) {
 		return nil, err
 	}
 	find := func(name string) (sessions.Harness, error) {
-		small := harness.SmallAgent{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents,
+		small := smallagent.Harness{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents,
 			Hook: []string{os.Args[0], roleHook}, ReportDir: filepath.Join(p.Root, "reports"), PermissionDir: filepath.Join(p.Root, "run", "ask")}
 		if p.Deaf {
 			small.Hook = nil
@@ -154,8 +156,8 @@ func (p plan) settings() threads.Settings {
 }
 
 // bot makes one, with its client.
-func (p plan) bot(core *core.Core, sink sessions.Sink, config func() plan, change func(*bot.Options)) (*bot.Bot, *bot.Client, error) {
-	client, err := bot.NewSlackClient(bot.ClientOptions{BotToken: p.BotToken, AppToken: p.AppToken, APIURL: p.APIURL})
+func (p plan) bot(core *core.Core, sink sessions.Sink, config func() plan, change func(*bot.Options)) (*bot.Bot, *slack.Client, error) {
+	client, err := bot.NewClient(slack.ClientOptions{BotToken: p.BotToken, AppToken: p.AppToken, APIURL: p.APIURL})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -171,7 +173,7 @@ func (p plan) bot(core *core.Core, sink sessions.Sink, config func() plan, chang
 }
 
 // fastSocket has connections come back soon, so that a fault does not cost a test its time.
-func fastSocket(o *bot.SocketOptions) {
+func fastSocket(o *socket.Options) {
 	o.BackoffMin, o.BackoffMax, o.Stable = 5*time.Millisecond, 50*time.Millisecond, time.Hour
 }
 
@@ -500,7 +502,7 @@ type agent struct {
 
 // definition of a session with the small agent, which keeps the bytes it gets.
 func (w *world) definition(name string, flags ...string) sessions.Definition {
-	return sessions.Definition{Name: name, Source: sessions.SourceDeclared, Harness: harness.SmallAgentName, Cwd: w.config().TmuxDir,
+	return sessions.Definition{Name: name, Source: sessions.SourceDeclared, Harness: smallagent.Name, Cwd: w.config().TmuxDir,
 		HarnessArgs: append([]string{"--log-bytes", "--reply-delay", "10ms"}, flags...), Chat: sessions.ChatDefinition{Enabled: true}}
 }
 

@@ -13,6 +13,8 @@ import (
 
 	"the-loop/bot"
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
+	"the-loop/bot/slack/socket"
 	"the-loop/sessions"
 )
 
@@ -102,7 +104,7 @@ func TestTheNextReplyArrivesAfterEveryFaultOfTheConnection(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bulk, func(s *setup) {
 		s.options = func(o *bot.Options) {
-			o.Socket = func(o *bot.SocketOptions) {
+			o.Socket = func(o *socket.Options) {
 				fastSocket(o)
 				o.SilenceTimeout, o.StepTimeout = 3*time.Second, 3*time.Second
 			}
@@ -213,7 +215,7 @@ func TestWhatNoRetryMendsEndsTheBotWithTheRemedy(t *testing.T) {
 			if c.during != nil {
 				c.during(w)
 			}
-			var fatal *bot.FatalError
+			var fatal *slack.FatalError
 			if err := <-ran; !errors.As(err, &fatal) {
 				t.Fatalf("the bot ended with %v; want a FatalError", err)
 			}
@@ -241,7 +243,7 @@ func TestASilentConnectionIsReported(t *testing.T) {
 	reports := make(chan bot.Status, 100)
 	w := newWorld(t, func(s *setup) {
 		s.options = func(o *bot.Options) {
-			o.Socket = func(o *bot.SocketOptions) { fastSocket(o); o.SilenceTimeout = 2 * time.Second }
+			o.Socket = func(o *socket.Options) { fastSocket(o); o.SilenceTimeout = 2 * time.Second }
 			o.OnStatus = func(r bot.Status) { reports <- r }
 		}
 	})
@@ -273,7 +275,7 @@ func TestASilentConnectionIsReported(t *testing.T) {
 func TestAReplyThatWasWrittenDuringALongFaultArrivesSoonAfterIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, bulk, func(s *setup) {
-		s.options = func(o *bot.Options) { o.Socket = func(*bot.SocketOptions) {} }
+		s.options = func(o *bot.Options) { o.Socket = func(*socket.Options) {} }
 	})
 	a := w.agent("helper")
 	before, tries := w.connected(), len(w.RequestsOf("apps.connections.open"))

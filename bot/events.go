@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"time"
 
+	"the-loop/bot/slack"
+	"the-loop/bot/slack/socket"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -18,8 +20,8 @@ const (
 )
 
 // emitDropped returns a function that records messages which go no further.
-func emitDropped(sink sessions.Sink) func(ctx context.Context, d Dropped) {
-	return func(ctx context.Context, d Dropped) {
+func emitDropped(sink sessions.Sink) func(ctx context.Context, d slack.Dropped) {
+	return func(ctx context.Context, d slack.Dropped) {
 		fields := map[string]any{"reason": d.Reason, "channel": d.Channel, "thread": d.Thread, "ts": d.TS, "user": d.User}
 		if d.Subtype != "" {
 			fields["subtype"] = d.Subtype
@@ -32,7 +34,7 @@ func emitDropped(sink sessions.Sink) func(ctx context.Context, d Dropped) {
 type connectionRecorder struct{ sink sessions.Sink }
 
 // Connected implements [socket.Recorder].
-func (e connectionRecorder) Connected(ctx context.Context, st State) {
+func (e connectionRecorder) Connected(ctx context.Context, st socket.State) {
 	e.sink.Emit(ctx, sessions.Event{Name: EventConnected, Level: slog.LevelInfo,
 		Fields: map[string]any{"connections": st.Connections, "app": st.App, "reconnects": st.Reconnects}})
 }

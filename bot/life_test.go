@@ -12,7 +12,6 @@ import (
 	"the-loop/bot/command"
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
-	"the-loop/sessions/harness"
 	"the-loop/sessions/harness/smallagent"
 	"the-loop/sessions/registry"
 	"the-loop/threads"
@@ -32,13 +31,13 @@ func TestR6_1_ASessionIsCreatedByOneLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The keyboard made long dashes and curly quotes of what was typed; the brief stays as it is.
-	l.says("create scout —harness "+harness.SmallAgentName+" —cwd “"+dir+"” — Watch the “build” — please", "scout", "started", "<#"+l.ch+">")
+	l.says("create scout —harness "+smallagent.Name+" —cwd “"+dir+"” — Watch the “build” — please", "scout", "started", "<#"+l.ch+">")
 	rec, err := registry.New(l.plan.Root).Load(l.ctx, "standing:scout")
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := rec.Definition
-	if d.Source != sessions.SourceCreated || d.Harness != harness.SmallAgentName || d.Cwd != dir || d.Prompt != "Watch the “build” — please" ||
+	if d.Source != sessions.SourceCreated || d.Harness != smallagent.Name || d.Cwd != dir || d.Prompt != "Watch the “build” — please" ||
 		!d.AutoStart || !d.Chat.Enabled || len(d.HarnessArgs) != 3 || d.PromptFile != "" {
 		t.Errorf("recorded %+v", d)
 	}
@@ -134,13 +133,13 @@ func TestTheLimitsHoldForCommandsAndForms(t *testing.T) {
 	if err := os.Symlink(out, filepath.Join(in, "way-out")); err != nil {
 		t.Fatal(err)
 	}
-	l.limits.Store(&command.Limits{CwdRoots: []string{in}, Harnesses: []string{harness.SmallAgentName}})
+	l.limits.Store(&command.Limits{CwdRoots: []string{in}, Harnesses: []string{smallagent.Name}})
 	for _, args := range []string{"", " --cwd " + out, " --cwd " + in + "/way-out", " --cwd " + in + "/../out", " --cwd ~"} {
 		l.says("create x"+args, "create.cwdRoots allows "+in)
 	}
-	l.says("create x --harness other --cwd "+in, "create.harnesses allows "+harness.SmallAgentName)
+	l.says("create x --harness other --cwd "+in, "create.harnesses allows "+smallagent.Name)
 	l.command("create")
-	v := l.view("Announce it in", harness.SmallAgentName)
+	v := l.view("Announce it in", smallagent.Name)
 	if strings.Contains(string(v.Blocks), `"other"`) {
 		t.Error("the form offers a harness that is not allowed")
 	}
@@ -227,7 +226,7 @@ func TestR4_1_TheAnnouncementsButtonsWorkAfterARestartOfTheBot(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
 	a := l.make("helper")
-	a.shows(buttonsUp, "*helper* is running", harness.SmallAgentName, l.plan.TmuxDir, "the-loop attach helper")
+	a.shows(buttonsUp, "*helper* is running", smallagent.Name, l.plan.TmuxDir, "the-loop attach helper")
 	l.back()
 	a.press("session_stop")
 	a.shows(buttonsCreated, "is stopped")

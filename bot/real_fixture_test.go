@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"the-loop/sessions"
-	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/claude"
+	"the-loop/sessions/harness/codex"
+	"the-loop/sessions/harness/gemini"
 	"the-loop/sessions/harness/harnesstest"
+	"the-loop/sessions/harness/opencode"
 	"the-loop/threads/relay"
 )
 
@@ -20,10 +23,10 @@ import (
 type real struct {
 	Name     string
 	Args     []string
-	Claude   harness.Claude
-	Codex    harness.Codex
-	Gemini   harness.Gemini
-	OpenCode harness.OpenCode
+	Claude   claude.Harness
+	Codex    codex.Harness
+	Gemini   gemini.Harness
+	OpenCode opencode.Harness
 	Env      map[string]string
 	Environ  []string
 }
@@ -31,11 +34,11 @@ type real struct {
 // harness is the one of the name; a plan is written as JSON, so that it has a field for each.
 func (r *real) harness() sessions.Harness {
 	switch r.Name {
-	case harness.CodexName:
+	case codex.Name:
 		return r.Codex
-	case harness.GeminiName:
+	case gemini.Name:
 		return r.Gemini
-	case harness.OpenCodeName:
+	case opencode.Name:
 		return r.OpenCode
 	}
 	return r.Claude
@@ -64,7 +67,7 @@ type talk struct {
 // newTalk is a talk with Claude Code.
 func newTalk(t *testing.T, changes ...func(*setup)) *talk {
 	t.Helper()
-	return newTalkWith(t, harness.ClaudeName, changes...)
+	return newTalkWith(t, claude.Name, changes...)
 }
 
 // newTalkWith starts a bot and a session, and waits for the answer to its first prompt.
@@ -108,16 +111,16 @@ func newReal(t *testing.T, name, dir string, model *harnesstest.Model) *real {
 		}
 	}
 	a := map[string]func() harnesstest.Agent{
-		harness.ClaudeName:   func() harnesstest.Agent { return harnesstest.Claude(t, home, model) },
-		harness.CodexName:    func() harnesstest.Agent { return harnesstest.Codex(t, home, work, model) },
-		harness.GeminiName:   func() harnesstest.Agent { return harnesstest.Gemini(t, home, model) },
-		harness.OpenCodeName: func() harnesstest.Agent { return harnesstest.OpenCode(t, home, model) },
+		claude.Name:   func() harnesstest.Agent { return harnesstest.Claude(t, home, model) },
+		codex.Name:    func() harnesstest.Agent { return harnesstest.Codex(t, home, work, model) },
+		gemini.Name:   func() harnesstest.Agent { return harnesstest.Gemini(t, home, model) },
+		opencode.Name: func() harnesstest.Agent { return harnesstest.OpenCode(t, home, model) },
 	}[name]()
 	return &real{Name: name, Args: a.Args, Env: a.Env, Environ: harnesstest.Environ(t, home),
-		Claude: harness.Claude{Binary: a.Binary, SettingsDir: filepath.Join(root, "run", "claude"), ReportDir: filepath.Join(root, "reports"),
+		Claude: claude.Harness{Binary: a.Binary, SettingsDir: filepath.Join(root, "run", "claude"), ReportDir: filepath.Join(root, "reports"),
 			Hook: []string{os.Args[0], roleHook}, PermissionDir: filepath.Join(root, "run", "ask"), AcceptTrust: true, Home: home},
-		Codex: harness.Codex{Binary: a.Binary, Home: home}, Gemini: harness.Gemini{Binary: a.Binary, Home: home},
-		OpenCode: harness.OpenCode{Binary: a.Binary}}
+		Codex: codex.Harness{Binary: a.Binary, Home: home}, Gemini: gemini.Harness{Binary: a.Binary, Home: home},
+		OpenCode: opencode.Harness{Binary: a.Binary}}
 }
 
 // rests waits until the agent has been ready for a while: some commands are refused while a turn runs.

@@ -4,15 +4,18 @@ import (
 	"testing"
 
 	"the-loop/sessions"
-	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/claude"
+	"the-loop/sessions/harness/codex"
+	"the-loop/sessions/harness/gemini"
+	"the-loop/sessions/harness/opencode"
 )
 
 // TestRealTalkAndAnswer has the same talk with each agent's own program, through the thread alone. testdata/agents/talk.sh runs
 // it agent by agent.
 func TestRealTalkAndAnswer(t *testing.T) {
 	t.Parallel()
-	for name, anew := range map[string]string{harness.ClaudeName: "/clear", harness.CodexName: "/new", harness.GeminiName: "/clear",
-		harness.OpenCodeName: "/new"} {
+	for name, anew := range map[string]string{claude.Name: "/clear", codex.Name: "/new", gemini.Name: "/clear",
+		opencode.Name: "/new"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			k := newTalkWith(t, name)

@@ -50,8 +50,10 @@ func (r *statusReporter) run(ctx context.Context) {
 			}
 		case <-r.wakeup:
 		}
-		if !pause(ctx, statusMinGap-time.Since(r.lastSent)) {
+		select {
+		case <-ctx.Done():
 			return
+		case <-time.After(statusMinGap - time.Since(r.lastSent)):
 		}
 		r.send()
 	}

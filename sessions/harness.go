@@ -3,6 +3,9 @@ package sessions
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -30,6 +33,9 @@ type InputVerifier interface {
 	Accepted(ctx context.Context, c Conversation, since Offset, sum Sum) (bool, error)
 }
 
+// SessionVariable is the environment variable that holds Record.ID in every process of a pane.
+const SessionVariable = "THE_LOOP_SESSION"
+
 // Launch is what a harness's argv is made of.
 type Launch struct {
 	Session      string // Record.ID
@@ -39,6 +45,17 @@ type Launch struct {
 	Prompt       string   // the first message; may be empty
 	Cwd          string
 	Env          map[string]string // what the pane will have beside the clean environment, e.g. HOME and the agent's own settings
+}
+
+// RefuseArgs refuses arguments of the operator's that would choose the conversation, which is ours to choose.
+func (l Launch) RefuseArgs(harness string, flags ...string) error {
+	for _, a := range l.Args {
+		if name, _, _ := strings.Cut(a, "="); slices.Contains(flags, name) {
+			return &Refusal{Cause: ErrRefused, What: fmt.Sprintf("harnessArgs of %s hold %s", harness, name),
+				Remedy: "take it out: the-loop chooses the conversation itself"}
+		}
+	}
+	return nil
 }
 
 // Command is a program with its arguments and the variables that it needs beside the operator's.

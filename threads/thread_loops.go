@@ -2,11 +2,12 @@ package threads
 
 import (
 	"context"
+	"time"
+
 	"the-loop/threads/actor"
 	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 	"the-loop/threads/receipts"
-	"time"
 )
 
 // PendingReactions implements [receipts.Thread].

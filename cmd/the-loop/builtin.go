@@ -18,9 +18,9 @@ func builtinHarnesses(cfg *config.Config, self, home string, index *report.Index
 		binaries[name] = h.Binary
 	}
 	reports, asks, hook := filepath.Join(cfg.StateRoot, "reports"), filepath.Join(cfg.StateRoot, "run", "ask"), []string{self, "report", "hook"}
-	small := harness.SmallAgent{Argv: []string{self, "small-agent"}, Dir: filepath.Join(cfg.StateRoot, "small-agent"), Hook: hook, ReportDir: reports, PermissionDir: asks}
-	return append(harness.BuiltIns(harness.Options{SettingsDir: filepath.Join(cfg.StateRoot, "run", "claude"), ReportDir: reports, Hook: hook, PermissionDir: asks, AcceptTrust: trust.Enabled,
-		Bypass: harness.BypassPolicy(trust.AcceptBypassPermissions), Home: home, Binaries: binaries, Index: index}), small)
+	return harness.BuiltIns(harness.Options{SettingsDir: filepath.Join(cfg.StateRoot, "run", "claude"), ReportDir: reports, Hook: hook, PermissionDir: asks,
+		AcceptTrust: trust.Enabled, Bypass: trust.AcceptBypassPermissions, Home: home, Binaries: binaries, Index: index,
+		SmallAgent: []string{self, "small-agent"}, SmallAgentDir: filepath.Join(cfg.StateRoot, "small-agent")})
 }
 
 // builtinHarnessNames are their names.

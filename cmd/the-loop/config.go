@@ -82,7 +82,7 @@ func configClaudeKeyCommand(c *cli) *cobra.Command {
 text. It does nothing in a dialog, so a reply cannot answer a dialog that opens at the same moment. Other key bindings in the file are
 kept; a file that cannot be parsed is not changed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			added, err := harness.Claude{Home: c.env.home}.AddChatKey(nil)
+			added, err := harness.AddSubmitKey(c.env.home)
 			if err != nil {
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 
 	"the-loop/bot"
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
 	"the-loop/sessions/process"
@@ -136,7 +137,7 @@ func (c *cli) openDemoApp(ctx context.Context, d *demoBase) error {
 
 // startBot starts the bot, until ctx ends or it is stopped, and returns when it is connected.
 func (d *demoBase) startBot(ctx context.Context) error {
-	client, err := bot.NewSlackClient(bot.ClientOptions{BotToken: d.slack.BotToken(), AppToken: d.slack.AppToken(), APIURL: d.slack.APIURL()})
+	client, err := bot.NewClient(slack.ClientOptions{BotToken: d.slack.BotToken(), AppToken: d.slack.AppToken(), APIURL: d.slack.APIURL()})
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ import (
 	"the-loop/bot/localslack"
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
-	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/smallagent"
 	"the-loop/sessions/tmux"
 )
 
@@ -216,7 +216,7 @@ Press Ctrl-C to stop it and remove everything.
 // tips are what to try.
 func (d *liveDemo) tips() []string {
 	first := "Write a reply in the thread and watch it being typed into the terminal, once."
-	if d.options.harness == harness.SmallAgentName {
+	if d.options.harness == smallagent.Name {
 		first = "Write “ask: run the tests” in the thread, and answer the agent's question there with a button."
 	}
 	return []string{first, "Write as Bob or Mallory, who are not authorized: nothing reaches the agent.",

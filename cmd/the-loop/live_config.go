@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"the-loop/cmd/internal/config"
-	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/smallagent"
 )
 
 // demoEnvVariable is what the demo's env file declares, beside what the operator's own does.
@@ -44,7 +44,7 @@ func (d *liveDemo) writeConfig(c *cli) (path string, err error) {
 // operatorConfig is the operator's own configuration, when the harness is not the small agent and there is one.
 func (d *liveDemo) operatorConfig(c *cli) (*config.Config, error) {
 	builtIn := slices.Contains(builtinHarnessNames(), d.options.harness)
-	if d.options.harness == harness.SmallAgentName {
+	if d.options.harness == smallagent.Name {
 		return &config.Config{}, nil
 	}
 	cfg, _, err := c.loadConfig()
@@ -64,7 +64,7 @@ func (d *liveDemo) operatorConfig(c *cli) (*config.Config, error) {
 // buildConfig is the demo's configuration, as an operator would write it.
 func (d *liveDemo) buildConfig(work string, theirs *config.Config) map[string]any {
 	routing := map[string]any{"defaultHarness": d.options.harness, "spawnWorkdir": work}
-	if d.options.harness == harness.SmallAgentName {
+	if d.options.harness == smallagent.Name {
 		routing["tmux"] = map[string]any{"harnessKillGraceSeconds": 1}
 	}
 	if args, given := theirs.Routing.HarnessArgs[d.options.harness]; given {

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"the-loop/bot"
+	"the-loop/bot/slack"
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions/registry"
 )
@@ -87,16 +88,16 @@ func (c *cli) serve(ctx context.Context, say func(line string)) error {
 }
 
 // newSlackClient makes the client from the variables that the configuration names.
-func newSlackClient(cfg *config.Config, getenv func(string) string) (*bot.Client, error) {
+func newSlackClient(cfg *config.Config, getenv func(string) string) (*slack.Client, error) {
 	botToken, appToken, err := config.ReadTokens(cfg, getenv)
 	if err != nil {
 		return nil, err
 	}
-	return bot.NewSlackClient(bot.ClientOptions{BotToken: botToken, AppToken: appToken, APIURL: cfg.Slack.APIURL})
+	return bot.NewClient(slack.ClientOptions{BotToken: botToken, AppToken: appToken, APIURL: cfg.Slack.APIURL})
 }
 
 // runBot runs the bot as the only one of this root.
-func (a *app) runBot(ctx context.Context, client *bot.Client, watcher *config.Watcher, scrub func(string) string, say func(string)) error {
+func (a *app) runBot(ctx context.Context, client *slack.Client, watcher *config.Watcher, scrub func(string) string, say func(string)) error {
 	started := time.Now()
 	release, err := a.registry.AcquireBot(ctx, registry.BotInfo{Started: started})
 	if err != nil {

@@ -396,11 +396,11 @@ func TestAConfigurationThatBreaksWhileServingIsNamedAndRepliesWait(t *testing.T)
 func TestSlackCheckSaysWhatIsWrongAndWhatToDo(t *testing.T) {
 	t.Parallel()
 	s := newTestEnv(t, localslack.Options{})
-	if out := s.mustRun("slack", "check"); strings.Contains(out, "FAIL") || !strings.Contains(out, "way in") {
+	if out := s.mustRun("slack", "check"); strings.Contains(out, "FAIL") || !strings.Contains(out, "event delivery") {
 		t.Errorf("a good set-up:\n%s", out)
 	}
 	s.startServe()
-	if out := s.mustRun("slack", "check"); strings.Contains(out, "FAIL") || !strings.Contains(out, "way in") {
+	if out := s.mustRun("slack", "check"); strings.Contains(out, "FAIL") || !strings.Contains(out, "event delivery") {
 		t.Errorf("a good set-up while the bot runs:\n%s", out)
 	}
 	s.slack.Leave(s.channel, s.slack.BotUserID())

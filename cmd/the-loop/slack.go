@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"the-loop/bot"
+	slackapp "the-loop/bot/slack/app"
 	"the-loop/sessions/eventlog"
 	"the-loop/threads"
 )
@@ -27,7 +28,7 @@ at api.slack.com/apps choose "Create New App", "From a manifest", and paste it a
 		if command == "" {
 			command = c.slashCommand()
 		}
-		manifest, err := bot.Manifest(command, name)
+		manifest, err := bot.AppManifest(command, name)
 		if err != nil {
 			return usageError(err)
 		}
@@ -62,7 +63,7 @@ own must come back over the connection. For each problem, a remedy is printed. T
 			return err
 		}
 		defer client.Close()
-		o := bot.CheckOptions{Client: client, Channel: a.cfg().Slack.Channel, AllowShared: a.cfg().Slack.AllowSharedChannels,
+		o := slackapp.CheckOptions{Client: client, Channel: a.cfg().Slack.Channel, AllowShared: a.cfg().Slack.AllowSharedChannels,
 			Users: a.cfg().Slack.AuthorizedUsers, Log: a.log}
 		if _, alive, err := a.registry.BotRunning(); err != nil {
 			return err
@@ -71,7 +72,7 @@ own must come back over the connection. For each problem, a remedy is printed. T
 				return err
 			}
 		}
-		return c.printFindings(cmd, format, bot.Check(cmd.Context(), o))
+		return c.printFindings(cmd, format, slackapp.Check(cmd.Context(), o))
 	}
 	return cmd
 }
@@ -100,7 +101,7 @@ func (a *app) newDropWaiter() (func(ctx context.Context, channel, ts string) err
 	}, nil
 }
 
-func (c *cli) printFindings(cmd *cobra.Command, format string, findings []bot.Finding) error {
+func (c *cli) printFindings(cmd *cobra.Command, format string, findings []slackapp.Finding) error {
 	ok := true
 	for _, f := range findings {
 		ok = ok && f.OK
@@ -111,7 +112,7 @@ func (c *cli) printFindings(cmd *cobra.Command, format string, findings []bot.Fi
 		if !f.OK {
 			mark = "FAIL"
 		}
-		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s  %-10s %s\n", mark, f.Name, f.Detail)
+		_, _ = fmt.Fprintf(cmd.OutOrStdout(), "%s  %-14s %s\n", mark, f.Name, f.Detail)
 		if f.Remedy != "" {
 			_, _ = fmt.Fprintf(cmd.OutOrStdout(), "      %s\n", f.Remedy)
 		}

@@ -219,7 +219,7 @@ func (cfg Config) readEnvFile() (sessions.EnvFile, error) {
 
 // paneEnvironment is what a pane of the session starts with: later ones win.
 func (cfg Config) paneEnvironment(r sessions.Record, declared, harness map[string]string) map[string]string {
-	own := map[string]string{"THE_LOOP_SESSION": r.ID}
+	own := map[string]string{sessions.SessionVariable: r.ID}
 	if r.Ref.Kind() == sessions.KindWorkItem {
 		own["THE_LOOP_WORK_ITEM"] = string(r.Ref)
 	}

@@ -15,12 +15,13 @@ import (
 	"the-loop/sessions"
 	"the-loop/sessions/core"
 	"the-loop/sessions/harness"
+	"the-loop/sessions/harness/smallagent"
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
 // createRequest is a request to create a session, with what a test does not care for filled in.
 func (w *env) createRequest(name string) sessions.CreateRequest {
-	return sessions.CreateRequest{Name: name, Harness: harness.SmallAgentName, HarnessArgs: []string{"--reply-delay", "0s"}, Cwd: w.dir}
+	return sessions.CreateRequest{Name: name, Harness: smallagent.Name, HarnessArgs: []string{"--reply-delay", "0s"}, Cwd: w.dir}
 }
 
 func (w *env) create(q sessions.CreateRequest) sessions.Row {
@@ -40,7 +41,7 @@ func TestR6_1_ACreateRecordsTheWholeDefinitionAndStarts(t *testing.T) {
 	q.Chat = sessions.ChatDefinition{Enabled: true, Channel: "C1"}
 	row := w.create(q)
 	w.awaitReady("a")
-	want := sessions.Definition{Name: "a", Description: "does things", Source: sessions.SourceCreated, Harness: harness.SmallAgentName,
+	want := sessions.Definition{Name: "a", Description: "does things", Source: sessions.SourceCreated, Harness: smallagent.Name,
 		HarnessArgs: q.HarnessArgs, Cwd: w.dir, Prompt: "the brief", AutoStart: true, Chat: q.Chat}
 	if diff := cmp.Diff(want, w.record("a").Definition); diff != "" {
 		t.Error(diff)
@@ -76,12 +77,12 @@ func TestACreateTakesItsDefaultsFromTheConfiguration(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, nil)
 	w.reconfigure(func(c *core.Config) {
-		c.Defaults = core.Defaults{Harness: harness.SmallAgentName, HarnessArgs: map[string][]string{harness.SmallAgentName: {"--reply-delay", "1ms"}}, Cwd: w.dir}
+		c.Defaults = core.Defaults{Harness: smallagent.Name, HarnessArgs: map[string][]string{smallagent.Name: {"--reply-delay", "1ms"}}, Cwd: w.dir}
 	})
 	w.create(sessions.CreateRequest{Name: "a", NoStart: true})
 	w.create(sessions.CreateRequest{Name: "b", NoStart: true, HarnessArgs: []string{}})
 	a, b := w.record("a").Definition, w.record("b").Definition
-	if a.Harness != harness.SmallAgentName || a.Cwd != w.dir || !slices.Equal(a.HarnessArgs, []string{"--reply-delay", "1ms"}) {
+	if a.Harness != smallagent.Name || a.Cwd != w.dir || !slices.Equal(a.HarnessArgs, []string{"--reply-delay", "1ms"}) {
 		t.Errorf("%+v", a)
 	}
 	if len(b.HarnessArgs) != 0 {
@@ -395,7 +396,7 @@ func TestARestartThatCannotBePreparedLeavesTheAgentAlone(t *testing.T) {
 	t.Parallel()
 	p := &preparingAgent{}
 	w := newEnv(t, func(w *env, o *core.Options) {
-		p.SmallAgent = newSmallAgent(w.dir)
+		p.Harness = newSmallAgent(w.dir)
 		o.Harnesses = harness.NewSet(p).Get
 	}, sessions.Definition{Name: "a"})
 	first, pane := w.start("a"), w.pane("a")

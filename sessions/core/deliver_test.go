@@ -36,9 +36,9 @@ func newWorkItemEnv(t testing.TB, change func(*env, *core.Options)) *env {
 func (w *env) register(name string) {
 	w.t.Helper()
 	w.reconfigure(func(c *core.Config) {
-		c.Defaults.HarnessArgs = map[string][]string{harness.SmallAgentName: {"--reply-delay", "0s"}}
+		c.Defaults.HarnessArgs = map[string][]string{smallagent.Name: {"--reply-delay", "0s"}}
 	})
-	_, err := w.Register(w.t.Context(), sessions.RegisterRequest{Ref: ref(name), Harness: harness.SmallAgentName, Cwd: w.dir})
+	_, err := w.Register(w.t.Context(), sessions.RegisterRequest{Ref: ref(name), Harness: smallagent.Name, Cwd: w.dir})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -238,7 +238,7 @@ func TestR1_5_AFlagShapedIDIsNeverGivenToAHarness(t *testing.T) {
 		}
 	}
 	w := newEnv(t, nil)
-	_, err := w.Register(t.Context(), sessions.RegisterRequest{Ref: item, Harness: harness.SmallAgentName, Cwd: w.dir, Conversation: "--x"})
+	_, err := w.Register(t.Context(), sessions.RegisterRequest{Ref: item, Harness: smallagent.Name, Cwd: w.dir, Conversation: "--x"})
 	w.wantRefusal(err, sessions.ErrRefused, "does not have the shape")
 	w.wantNoRecord(item)
 }

@@ -63,7 +63,7 @@ func (w *env) definition(d sessions.Definition) sessions.Definition {
 		d.Source = sessions.SourceDeclared
 	}
 	if d.Harness == "" {
-		d.Harness = harness.SmallAgentName
+		d.Harness = smallagent.Name
 	}
 	if d.Cwd == "" {
 		d.Cwd = w.dir

@@ -82,10 +82,10 @@ func secondCore(dir string, cfg core.Config) (*core.Core, error) {
 }
 
 // newSmallAgent is the small agent with its conversations below dir.
-func newSmallAgent(dir string) harness.SmallAgent {
+func newSmallAgent(dir string) smallagent.Harness {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
-	return harness.SmallAgent{Argv: []string{self}, Dir: dir + "/agent", Env: map[string]string{runAsAgent: "1"}}
+	return smallagent.Harness{Argv: []string{self}, Dir: dir + "/agent", Env: map[string]string{runAsAgent: "1"}}
 }

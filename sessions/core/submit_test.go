@@ -334,10 +334,10 @@ func TestATextThatNeverLeavesTheBoxIsInDoubt(t *testing.T) {
 }
 
 // shortTimeoutAgent is the small agent with little patience for its proof.
-type shortTimeoutAgent struct{ harness.SmallAgent }
+type shortTimeoutAgent struct{ smallagent.Harness }
 
 func (h shortTimeoutAgent) Capabilities() sessions.Capabilities {
-	t := h.SmallAgent.Capabilities()
+	t := h.Harness.Capabilities()
 	t.AcceptTimeout = 150 * time.Millisecond
 	return t
 }
@@ -356,10 +356,10 @@ func TestATextWithoutAnyProofIsTyped(t *testing.T) {
 }
 
 // unverifiableAgent is the small agent without proof and without a screen that can be read.
-type unverifiableAgent struct{ harness.SmallAgent }
+type unverifiableAgent struct{ smallagent.Harness }
 
 func (m unverifiableAgent) Capabilities() sessions.Capabilities {
-	c := m.SmallAgent.Capabilities()
+	c := m.Harness.Capabilities()
 	c.Input, c.ParseScreen = nil, nil
 	return c
 }
@@ -500,10 +500,10 @@ func TestKeysArePressedByNameAndAnswerNoQuestion(t *testing.T) {
 }
 
 // modeKeyAgent is the small agent with a key that switches a mode.
-type modeKeyAgent struct{ harness.SmallAgent }
+type modeKeyAgent struct{ smallagent.Harness }
 
 func (m modeKeyAgent) Capabilities() sessions.Capabilities {
-	traits := m.SmallAgent.Capabilities()
+	traits := m.Harness.Capabilities()
 	traits.ModeKeys = []string{sessions.KeyBackTab}
 	return traits
 }
@@ -595,10 +595,10 @@ func TestAConversationThatChangesInTheAgentIsTracked(t *testing.T) {
 }
 
 // trackedAgent is the small agent as one whose conversations are followed.
-type trackedAgent struct{ harness.SmallAgent }
+type trackedAgent struct{ smallagent.Harness }
 
 func (f trackedAgent) Capabilities() sessions.Capabilities {
-	c := f.SmallAgent.Capabilities()
+	c := f.Harness.Capabilities()
 	c.TrackConversation = f.TrackConversation
 	return c
 }
@@ -616,7 +616,7 @@ func TestATrackerThatNamesNoConversationIsNotBelieved(t *testing.T) {
 	t.Parallel()
 	for _, f := range []wrongIDAgent{{id: "--resume"}, {id: ""}, {err: errors.New("cannot read it")}} {
 		w := newEnv(t, func(w *env, o *core.Options) {
-			f.SmallAgent = newSmallAgent(w.dir)
+			f.Harness = newSmallAgent(w.dir)
 			o.Harnesses = harness.NewSet(f).Get
 		}, sessions.Definition{Name: "a"})
 		row := w.start("a")
@@ -628,13 +628,13 @@ func TestATrackerThatNamesNoConversationIsNotBelieved(t *testing.T) {
 }
 
 type wrongIDAgent struct {
-	harness.SmallAgent
+	smallagent.Harness
 	id  string
 	err error
 }
 
 func (l wrongIDAgent) Capabilities() sessions.Capabilities {
-	c := l.SmallAgent.Capabilities()
+	c := l.Harness.Capabilities()
 	c.TrackConversation = l.TrackConversation
 	return c
 }
@@ -648,7 +648,7 @@ func TestOnlyARunThatWasNotStoppedIsTrackedAtAStart(t *testing.T) {
 	t.Parallel()
 	f := &runTrackingAgent{}
 	w := newEnv(t, func(w *env, o *core.Options) {
-		f.SmallAgent = newSmallAgent(w.dir)
+		f.Harness = newSmallAgent(w.dir)
 		o.Harnesses = harness.NewSet(f).Get
 	}, sessions.Definition{Name: "a"})
 	w.start("a")
@@ -676,13 +676,13 @@ func TestOnlyARunThatWasNotStoppedIsTrackedAtAStart(t *testing.T) {
 }
 
 type runTrackingAgent struct {
-	harness.SmallAgent
+	smallagent.Harness
 	mu   sync.Mutex
 	runs []time.Time
 }
 
 func (d *runTrackingAgent) Capabilities() sessions.Capabilities {
-	c := d.SmallAgent.Capabilities()
+	c := d.Harness.Capabilities()
 	c.TrackConversation = d.TrackConversation
 	return c
 }
@@ -707,7 +707,7 @@ func TestAHarnessIsPreparedBeforeItStarts(t *testing.T) {
 	t.Parallel()
 	p := &preparingAgent{}
 	w := newEnv(t, func(w *env, o *core.Options) {
-		p.SmallAgent = newSmallAgent(w.dir)
+		p.Harness = newSmallAgent(w.dir)
 		o.Harnesses = harness.NewSet(p).Get
 	}, sessions.Definition{Name: "a"})
 	w.reconfigure(func(c *core.Config) {
@@ -728,13 +728,13 @@ func TestAHarnessIsPreparedBeforeItStarts(t *testing.T) {
 }
 
 type preparingAgent struct {
-	harness.SmallAgent
+	smallagent.Harness
 	last sessions.Launch
 	err  error
 }
 
 func (p *preparingAgent) Capabilities() sessions.Capabilities {
-	c := p.SmallAgent.Capabilities()
+	c := p.Harness.Capabilities()
 	c.Prepare = p.Prepare
 	return c
 }

@@ -6,7 +6,7 @@ import (
 	"the-loop/sessions"
 )
 
-// In Codex 0.171, Gemini CLI 0.61 and OpenCode 1.18 a paste that ends in "@app" opens a list, and Enter takes from it; after a
+// In Codex 0.171, Gemini CLI 0.61 and Harness 1.18 a paste that ends in "@app" opens a list, and Enter takes from it; after a
 // backslash Enter breaks the line in Claude Code 2.1.197 and Gemini CLI.
 func TestATextIsFollowedByWhatMakesEnterSubmitIt(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"the-loop/sessions"
-	"the-loop/sessions/harness/smallagent"
+	"the-loop/sessions/harness/harnesstest"
 )
 
 // hostileTexts begin as a program's own arguments do.
@@ -24,7 +24,7 @@ func isPlainArgument(argv []string, text string) bool {
 
 func TestNoEventTextIsReadAsAFlag(t *testing.T) {
 	t.Parallel()
-	all := append(BuiltIns(Options{SettingsDir: "/d", ReportDir: "/r"}), SmallAgent{Argv: []string{"small"}, Dir: "/d"},
+	all := append(BuiltIns(Options{SettingsDir: "/d", ReportDir: "/r", SmallAgent: []string{"small"}, SmallAgentDir: "/d"}),
 		Template{Title: "last", Binary: "x", Args: []string{"{prompt}"}, ResumeArgs: []string{"--resume", "{sessionId}", "{prompt}"}},
 		Template{Title: "first", Binary: "x", Args: []string{"{prompt}", "{harnessArgs}"}, ResumeArgs: []string{"{prompt}", "{sessionId}"}},
 		Template{Title: "valued", Binary: "x", Args: []string{"--prompt", "{prompt}"}, ResumeArgs: []string{"--prompt", "{prompt}", "{sessionId}"}})
@@ -34,7 +34,7 @@ func TestNoEventTextIsReadAsAFlag(t *testing.T) {
 		}
 		for _, resume := range []bool{false, true} {
 			for _, text := range hostileTexts {
-				got, err := h.Command(sessions.Launch{Session: sessionA, Conversation: conversationA, Resume: resume, Prompt: text})
+				got, err := h.Command(sessions.Launch{Session: harnesstest.Session, Conversation: harnesstest.ConversationA, Resume: resume, Prompt: text})
 				if err != nil {
 					t.Errorf("%s: %v", h.Name(), err)
 					continue
@@ -47,7 +47,7 @@ func TestNoEventTextIsReadAsAFlag(t *testing.T) {
 					t.Errorf("%s, resumed %v: %q is not in %q as it was written", h.Name(), resume, text, got.Argv)
 				}
 			}
-			if _, err := h.Command(sessions.Launch{Session: sessionA, Conversation: "--x", Resume: true}); err == nil {
+			if _, err := h.Command(sessions.Launch{Session: harnesstest.Session, Conversation: "--x", Resume: true}); err == nil {
 				t.Errorf("%s takes a flag for a conversation's id", h.Name())
 			}
 		}
@@ -60,11 +60,5 @@ func TestPrefixOfAPlainArgumentDoesNotAffectEvidence(t *testing.T) {
 		if got := plainArgument(text); sessions.Fingerprint(got) != sessions.Fingerprint(text) || strings.TrimLeft(got, " ") != text {
 			t.Errorf("%q becomes %q", text, got)
 		}
-	}
-	dir := t.TempDir()
-	writeSmallAgentEntries(t, dir, "c1", smallagent.Entry{Type: smallagent.TypeUser, Text: plainArgument("-x")})
-	a := SmallAgent{Dir: dir}
-	if ok, err := a.Accepted(t.Context(), sessions.Conversation{ID: "c1"}, "c1@0", sessions.Fingerprint("-x")); err != nil || !ok {
-		t.Errorf("Taken = %v, %v", ok, err)
 	}
 }

@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/codex"
 	"the-loop/sessions/harness/harnesstest"
 )
 
 func newCodexAgentEnv(t *testing.T) *agentEnv {
 	s := newAgentEnv(t)
 	a := harnesstest.Codex(t, s.home, s.def.Cwd, s.model)
-	s.newCore(Codex{Binary: a.Binary, Home: s.home}, a.Env)
+	s.newCore(codex.Harness{Binary: a.Binary, Home: s.home}, a.Env)
 	return s
 }
 

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/gemini"
 	"the-loop/sessions/harness/harnesstest"
 )
 
 func newGeminiAgentEnv(t *testing.T) *agentEnv {
 	s := newAgentEnv(t)
 	a := harnesstest.Gemini(t, s.home, s.model)
-	s.newCore(Gemini{Binary: a.Binary, Home: s.home}, a.Env)
+	s.newCore(gemini.Harness{Binary: a.Binary, Home: s.home}, a.Env)
 	return s
 }
 

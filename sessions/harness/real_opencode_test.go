@@ -7,13 +7,14 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/sessions/harness/harnesstest"
+	"the-loop/sessions/harness/opencode"
 )
 
 func newOpenCodeAgentEnv(t *testing.T) *agentEnv {
 	s := newAgentEnv(t)
 	a := harnesstest.OpenCode(t, s.home, s.model)
 	s.def.HarnessArgs = a.Args
-	s.newCore(OpenCode{Binary: a.Binary}, a.Env)
+	s.newCore(opencode.Harness{Binary: a.Binary}, a.Env)
 	return s
 }
 
@@ -45,7 +46,7 @@ func TestRealOpenCodesConversationIsFoundAndResumed(t *testing.T) {
 	s := newOpenCodeAgentEnv(t)
 	s.start()
 	s.submit("in the first")
-	s.waitUntil("the record has opencode's own id", func() bool { return strings.HasPrefix(s.record().Conversation, openCodePrefix) })
+	s.waitUntil("the record has opencode's own id", func() bool { return strings.HasPrefix(s.record().Conversation, "ses_") })
 	first := s.record().Conversation
 	s.waitUntil("the answer is there", func() bool { return s.timesReceived("in the first") == 1 && s.view().State == sessions.ViewReady })
 	s.submit("[[wait 20000]] think")

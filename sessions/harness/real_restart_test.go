@@ -9,7 +9,7 @@ import (
 	"the-loop/sessions/envstate"
 )
 
-// held is what the agent in the pane was started with.
+// environValue returns what the agent in the pane was started with.
 func (s *agentEnv) environValue(name string) string {
 	s.Helper()
 	panes, err := s.term.Panes(s.Context())
@@ -76,7 +76,7 @@ func TestRealClaudeIsRestartedOntoAnotherEnvironmentInItsConversation(t *testing
 	}
 }
 
-// goesOn reports whether the newest conversation that the model was shown holds both texts.
+// sameConversation reports whether the newest conversation that the model was shown holds both texts.
 func (s *agentEnv) sameConversation(text, earlier string) bool {
 	return s.timesReceived(text) == 1 && s.timesReceived(earlier) == 1
 }

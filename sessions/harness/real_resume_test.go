@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/process"
 )
 
 // The real programs, as agents of a work item: one whose pane died is resumed with the event.
@@ -87,7 +88,7 @@ func (s *agentEnv) deliver(text string) sessions.DeliveryResult {
 func (s *agentEnv) killAgent() {
 	s.Helper()
 	rec := s.record()
-	processes, known := paneProcesses(rec.ID)
+	processes, known := process.System().WithValue(sessions.SessionVariable, rec.ID)
 	if !known {
 		s.Skip("this system does not show which processes a pane has")
 	}

@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"the-loop/sessions"
 	"the-loop/sessions/core"
 	"the-loop/sessions/eventlog/eventlogtest"
+	"the-loop/sessions/harness/claude"
 	"the-loop/sessions/harness/harnesstest"
 	"the-loop/sessions/harness/report"
 	"the-loop/sessions/harness/screen"
@@ -106,7 +109,7 @@ func (s *agentEnv) record() sessions.Record {
 
 // observedRef is the session that is looked at.
 func (s *agentEnv) observedRef() sessions.Ref {
-	return sessions.Ref(orDefault(string(s.ref), string(realRef)))
+	return sessions.Ref(cmp.Or(string(s.ref), string(realRef)))
 }
 
 // screen is what the pane shows, for a person.
@@ -122,7 +125,7 @@ func (s *agentEnv) screen() string {
 	return strings.Join(screen.LastLines(screen.Lines(shown), 60), "\n")
 }
 
-// seen is what the harness makes of the screen, and where the cursor is.
+// describeView returns what the harness makes of the screen, and where the cursor is.
 func (s *agentEnv) describeView() string {
 	ctx := context.WithoutCancel(s.Context())
 	rec, err := s.store.Load(ctx, realRef)
@@ -187,7 +190,7 @@ func (s *agentEnv) waitSteady(want sessions.ViewState) {
 	})
 }
 
-// say sends one text as the bot does, again while it is held, and returns its receipt.
+// submit sends one text as the bot does, again while it is held, and returns its receipt.
 func (s *agentEnv) submit(text string) sessions.Receipt {
 	s.Helper()
 	var receipt sessions.Receipt
@@ -208,11 +211,14 @@ func (s *agentEnv) submit(text string) sessions.Receipt {
 // normalizeSpace makes texts comparable: agents trim lines and turn tabs into spaces.
 func normalizeSpace(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// heardOnce reports how often the model was told a text.
+// pasteWrapper is what newer agents put around long pastes.
+var pasteWrapper = regexp.MustCompile(`</?pasted_content\b[^>]*>`)
+
+// timesReceived reports how often the model was told a text.
 func (s *agentEnv) timesReceived(text string) int {
 	n := 0
 	for _, h := range s.model.UserTexts() {
-		if normalizeSpace(pastedTag().ReplaceAllString(h, " ")) == normalizeSpace(text) {
+		if normalizeSpace(pasteWrapper.ReplaceAllString(h, " ")) == normalizeSpace(text) {
 			n++
 		}
 	}
@@ -277,7 +283,7 @@ func newClaudeAgentEnv(t *testing.T) *agentEnv {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.newCore(Claude{Binary: a.Binary, SettingsDir: filepath.Join(s.root, "run", "claude"), ReportDir: filepath.Join(s.root, "reports"),
+	s.newCore(claude.Harness{Binary: a.Binary, SettingsDir: filepath.Join(s.root, "run", "claude"), ReportDir: filepath.Join(s.root, "reports"),
 		Hook: []string{test, hookRole}, PermissionDir: filepath.Join(s.root, "run", "ask"), AcceptTrust: true, Home: s.home}, a.Env)
 	return s
 }
@@ -399,7 +405,7 @@ func TestRealClaudeThatCannotResumeEndsAtOnce(t *testing.T) {
 func TestRealClaudesTrustDialogHoldsEveryText(t *testing.T) {
 	t.Parallel()
 	s := newClaudeAgentEnv(t)
-	c := s.harness.(Claude)
+	c := s.harness.(claude.Harness)
 	c.AcceptTrust = false
 	s.newCore(c, s.env)
 	s.start()
@@ -415,12 +421,15 @@ func TestRealClaudesTrustDialogHoldsEveryText(t *testing.T) {
 	}
 }
 
+// chatKeyPress is the submit key that [claude.Harness.AddChatKey] adds.
+const chatKeyPress = "\x18\x19"
+
 // chatKeyClaude is Claude Code with the key that its sessions were started with.
-type chatKeyClaude struct{ Claude }
+type chatKeyClaude struct{ claude.Harness }
 
 func (c chatKeyClaude) Capabilities() sessions.Capabilities {
-	traits := c.Claude.Capabilities()
-	traits.Submit, traits.SubmitDelay = chatKeyBytes, chatDelay
+	traits := c.Harness.Capabilities()
+	traits.Submit, traits.SubmitDelay = chatKeyPress, 500*time.Millisecond
 	return traits
 }
 
@@ -428,7 +437,7 @@ func (c chatKeyClaude) Capabilities() sessions.Capabilities {
 func TestRealClaudesChatKeyAnswersNoDialog(t *testing.T) {
 	t.Parallel()
 	s := newClaudeAgentEnv(t)
-	c := s.harness.(Claude)
+	c := s.harness.(claude.Harness)
 	if added, err := c.AddChatKey(nil); err != nil || !added {
 		t.Fatalf("AddChatKey: %v, %v", added, err)
 	}
@@ -439,14 +448,14 @@ func TestRealClaudesChatKeyAnswersNoDialog(t *testing.T) {
 			t.Errorf("%q: %s", sessions.Truncate(text, 40), got)
 		}
 	}
-	if key, _, err := c.SubmitKey(t.Context(), s.record().AgentConversation()); err != nil || key != chatKeyBytes {
+	if key, _, err := c.SubmitKey(t.Context(), s.record().AgentConversation()); err != nil || key != chatKeyPress {
 		t.Errorf("SubmitKey = %q, %v", key, err)
 	}
 	marker := filepath.Join(s.def.Cwd, "APPROVED")
 	s.submit("[[run touch " + marker + "]]")
 	s.waitState(sessions.ViewDialog)
 	for range 3 {
-		err := s.term.Paste(t.Context(), sessions.Paste{Target: s.record().Target(), Text: "yes", Submit: chatKeyBytes, Delay: time.Millisecond})
+		err := s.term.Paste(t.Context(), sessions.Paste{Target: s.record().Target(), Text: "yes", Submit: chatKeyPress, Delay: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}

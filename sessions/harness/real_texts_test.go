@@ -5,17 +5,15 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"image"
-	"image/jpeg"
-	"image/png"
-	"io"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/harness/claude"
+	"the-loop/sessions/harness/codex"
+	"the-loop/sessions/harness/gemini"
+	"the-loop/sessions/harness/harnesstest"
+	"the-loop/sessions/harness/opencode"
 )
 
 // allTrickyTexts has each agent take all of the table.
@@ -23,17 +21,17 @@ var allTrickyTexts = flag.Bool("every-text", false, "type every hard text into G
 
 // TestRealAgentsAcceptTrickyTextsOnce types the hard texts into the real agents, each in one session: each is proved to have been
 // taken, and the model hears it once. Claude Code and Codex take all of them, and of every kind Gemini CLI takes one half and
-// OpenCode a part of the other one, unless all are asked for.
+// Harness a part of the other one, unless all are asked for.
 func TestRealAgentsAcceptTrickyTextsOnce(t *testing.T) {
 	t.Parallel()
 	for name, a := range map[string]struct {
 		stage   func(*testing.T) *agentEnv
 		nth, of int
-	}{ClaudeName: {newClaudeAgentEnv, 0, 1}, CodexName: {newCodexAgentEnv, 0, 1}, GeminiName: {newGeminiAgentEnv, 0, 2}, OpenCodeName: {newOpenCodeAgentEnv, 1, 4}} {
+	}{claude.Name: {newClaudeAgentEnv, 0, 1}, codex.Name: {newCodexAgentEnv, 0, 1}, gemini.Name: {newGeminiAgentEnv, 0, 2}, opencode.Name: {newOpenCodeAgentEnv, 1, 4}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := a.stage(t)
-			texts := trickyTexts(writeTrickyFiles(t, s.def.Cwd))
+			texts := trickyTexts(harnesstest.WriteTrickyFiles(t, s.def.Cwd))
 			if !*allTrickyTexts {
 				texts = trickyShare(texts, a.nth, a.of)
 			}
@@ -95,29 +93,4 @@ func pollUntil(ctx context.Context, ok func() bool) {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
-}
-
-// writeTrickyFiles makes the files that hard texts name.
-func writeTrickyFiles(t *testing.T, dir string) string {
-	t.Helper()
-	img := image.NewRGBA(image.Rect(0, 0, 8, 8))
-	encode := func(name string, to func(io.Writer) error) {
-		f, err := os.Create(filepath.Join(dir, name))
-		if err == nil {
-			err = errors.Join(to(f), f.Close())
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"shot.png", "my shot.png"} {
-		encode(name, func(w io.Writer) error { return png.Encode(w, img) })
-	}
-	for _, name := range []string{"other.jpg", "BILD.JPEG"} {
-		encode(name, func(w io.Writer) error { return jpeg.Encode(w, img, nil) })
-	}
-	for _, name := range []string{"hard.txt", "doc.pdf"} {
-		encode(name, func(w io.Writer) error { _, err := io.Copy(w, strings.NewReader("some text\n")); return err })
-	}
-	return dir
 }

@@ -9,10 +9,10 @@ import (
 	"the-loop/sessions"
 )
 
-// Set holds the harnesses that can be used, by name.
+// Set is the harnesses that can be used, by name.
 type Set map[string]sessions.Harness
 
-// NewSet makes a set. Of two with one name the later one counts, so that the configuration's come after the built-ins.
+// NewSet returns a set. The last harness of a name counts: those of the configuration come after the built-ins.
 func NewSet(all ...sessions.Harness) Set {
 	s := Set{}
 	for _, h := range all {
@@ -21,8 +21,8 @@ func NewSet(all ...sessions.Harness) Set {
 	return s
 }
 
-// Get finds a harness. One that is not known is a refusal that names those that are; one that cannot be hosted is a refusal
-// that says why.
+// Get returns the harness with the name. An unknown name is a refusal that names the known ones; an agent that cannot be hosted is a
+// refusal that says why.
 func (s Set) Get(name string) (sessions.Harness, error) {
 	h, ok := s[name]
 	if r, refuses := h.(interface{ refusal() error }); refuses {
@@ -35,7 +35,7 @@ func (s Set) Get(name string) (sessions.Harness, error) {
 		Remedy: fmt.Sprintf("use one of %s, or describe it under harnesses in the config", strings.Join(s.Names(), ", "))}
 }
 
-// Names are the names of those that can be used, sorted.
+// Names returns the names of the harnesses that can be used, sorted.
 func (s Set) Names() []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(s)) {

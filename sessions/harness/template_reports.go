@@ -18,14 +18,14 @@ type ReportingTemplate struct {
 	ReportDir string // absolute; the folder of the report files
 }
 
-// Capabilities are those of the [Template], and that its transcript is read.
+// Capabilities are those of the [Template], and a transcript.
 func (t ReportingTemplate) Capabilities() sessions.Capabilities {
 	c := t.Template.Capabilities()
 	c.ReadTranscript = t.ReadTranscript
 	return c
 }
 
-// ReadTranscript reads the reports of the session from a place on, an offset in their file.
+// ReadTranscript reads the messages in the session's reports.
 func (t ReportingTemplate) ReadTranscript(_ context.Context, c sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
 	path, err := report.Path(t.ReportDir, c.Session)
 	if err != nil {
@@ -43,13 +43,13 @@ func (t ReportingTemplate) ReadTranscript(_ context.Context, c sessions.Conversa
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	told := sessions.TranscriptBatch{Next: report.EncodeOffset(next), WatchFiles: []string{path}}
+	batch := sessions.TranscriptBatch{Next: report.EncodeOffset(next), WatchFiles: []string{path}}
 	for _, r := range reports {
-		if said, ok := parseAgentMessage(r); ok && !r.At.Before(started) {
-			told.Messages = append(told.Messages, said)
+		if m, ok := parseAgentMessage(r); ok && !r.At.Before(started) {
+			batch.Messages = append(batch.Messages, m)
 		}
 	}
-	return told, nil
+	return batch, nil
 }
 
 func parseAgentMessage(r report.Report) (sessions.AgentMessage, bool) {

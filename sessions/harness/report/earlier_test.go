@@ -31,7 +31,7 @@ func TestAReportFileOfAnEarlierProgramIsRead(t *testing.T) {
 	if diff := cmp.Diff(want, all); diff != "" || err != nil || next <= 4096 {
 		t.Error(diff, next, err)
 	}
-	err = new(Index).View(path, func(f *Facts, _ int64) {
+	err = new(Index).WithFacts(path, func(f *Facts, _ int64) {
 		launch := &LaunchFact{At: at, StartedAt: at, Prompted: true}
 		if diff := cmp.Diff(launch, f.Launch); diff != "" || f.Count != 8 || f.LastStarted != "c-2" || f.LastStartReport != 5 {
 			t.Errorf("%+v: %s", f, diff)

@@ -26,8 +26,8 @@ type Facts struct {
 type LaunchFact struct {
 	At        time.Time     `json:"at"`
 	Payload   LaunchPayload `json:"note"`
-	StartedAt time.Time     `json:"began,omitzero"` // when it said that it had started
-	Prompted  bool          `json:"prompted"`       // it has taken a prompt
+	StartedAt time.Time     `json:"began,omitzero"` // when it reported its start
+	Prompted  bool          `json:"prompted"`       // it has accepted a prompt
 }
 
 // ConversationFact is what is known of a conversation.
@@ -39,7 +39,7 @@ type ConversationFact struct {
 // maxConversations bounds how many conversations are remembered, the last ones.
 const maxConversations = 200
 
-// addLine takes up a line of a report file.
+// addLine adds a line of a report file.
 func (f *Facts) addLine(line []byte) {
 	var r Report
 	if json.Unmarshal(line, &r) == nil {
@@ -47,7 +47,7 @@ func (f *Facts) addLine(line []byte) {
 	}
 }
 
-// Add takes up one more report.
+// Add adds a report.
 func (f *Facts) Add(r Report) {
 	f.Count++
 	f.addConversation(r)
@@ -67,14 +67,14 @@ func (f *Facts) addConversation(r Report) {
 	if !sessions.ValidConversation(r.Conversation) {
 		return
 	}
-	talk := f.Conversations[r.Conversation]
-	if talk.LastReport = f.Count; talk.Path == "" {
-		talk.Path = transcriptPath(r)
+	conv := f.Conversations[r.Conversation]
+	if conv.LastReport = f.Count; conv.Path == "" {
+		conv.Path = transcriptPath(r)
 	}
 	if f.Conversations == nil {
 		f.Conversations = map[string]ConversationFact{}
 	}
-	if f.Conversations[r.Conversation] = talk; r.Event == EventSessionStart {
+	if f.Conversations[r.Conversation] = conv; r.Event == EventSessionStart {
 		f.LastStarted, f.LastStartReport = r.Conversation, f.Count
 	}
 	if len(f.Conversations) > maxConversations {
@@ -84,33 +84,33 @@ func (f *Facts) addConversation(r Report) {
 
 func (f *Facts) forgetOldest() {
 	oldest, at := "", f.Count
-	for id, talk := range f.Conversations {
-		if talk.LastReport < at {
-			oldest, at = id, talk.LastReport
+	for id, conv := range f.Conversations {
+		if conv.LastReport < at {
+			oldest, at = id, conv.LastReport
 		}
 	}
 	delete(f.Conversations, oldest)
 }
 
-// transcriptPath is where the agent says that its conversation is written; empty: it does not say so.
+// transcriptPath returns the file of the conversation as the agent reports it; empty: it does not.
 func transcriptPath(r Report) string {
-	var said struct {
+	var payload struct {
 		Path string `json:"transcript_path"`
 	}
-	if json.Unmarshal(r.Payload, &said) != nil || !filepath.IsAbs(said.Path) {
+	if json.Unmarshal(r.Payload, &payload) != nil || !filepath.IsAbs(payload.Path) {
 		return ""
 	}
-	return said.Path
+	return payload.Path
 }
 
-// CurrentConversation is the conversation that one with the given id has become: what began last after the last word of it. Empty: nothing
-// was reported of it.
+// CurrentConversation returns the conversation that the one with the given id has become: the one that began last after the last
+// report of it. Empty: nothing was reported of it.
 func (f *Facts) CurrentConversation(id string) string {
-	talk, known := f.Conversations[id]
+	conv, known := f.Conversations[id]
 	switch {
 	case !known:
 		return ""
-	case f.LastStartReport > talk.LastReport:
+	case f.LastStartReport > conv.LastReport:
 		return f.LastStarted
 	}
 	return id
@@ -130,8 +130,8 @@ type indexedLog struct {
 	next  int64
 }
 
-// View calls see with the facts of a log and the offset of its end. A nil index reads them anew.
-func (x *Index) View(path string, see func(facts *Facts, end int64)) error {
+// WithFacts calls see with the facts of a log and the offset of its end. A nil index reads them anew.
+func (x *Index) WithFacts(path string, see func(facts *Facts, end int64)) error {
 	l := x.logFor(path)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +177,7 @@ func (l *indexedLog) update(path string) error {
 	return nil
 }
 
-// forget lets go of a log that was removed.
+// forget removes a log from the index.
 func (x *Index) forget(path string) {
 	if x == nil {
 		return

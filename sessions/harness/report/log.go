@@ -19,14 +19,14 @@ import (
 // the log go on from file to file. A file that follows another begins with a head: where it stands in the log, and what all
 // reports before it say, so that nothing needs them (see [Facts]).
 const (
-	// maxFile is the size that a file is followed by another at. A single report may be larger.
+	// maxFile is the size at which a file counts as full. A single report may be larger.
 	maxFile = 1 << 20
 	// maxFullFiles is how many full files stay, for readers that are behind.
 	maxFullFiles = 3
 	// headLine is the length of a head's first line.
 	headLine = 128
-	// lockTimeout is how long a writer waits for others, one of which may be bringing a new file to the disk. After it, where one
-	// is stopped with the lock, the kernel appends the line in one piece all the same; it is lost if the file is followed just then.
+	// lockTimeout is how long a writer waits for others, one of which may be syncing a new file. After it the line is appended
+	// without the lock; it is lost if the file is rotated just then.
 	lockTimeout = 5 * time.Second
 	// maxRetries is how many files in a row may be replaced under a writer.
 	maxRetries = 100
@@ -53,10 +53,10 @@ type logFile struct {
 	head int64 // length of the head; 0: it has none
 }
 
-// end is the offset in the log after the file.
+// end returns the offset in the log after the file.
 func (f *logFile) end() int64 { return f.base + f.info.Size() - f.head }
 
-// fileName is the name of the nth full file; 0 is the one that is written.
+// fileName returns the name of the nth full file; 0 is the one that is written.
 func fileName(path string, n int) string {
 	if n == 0 {
 		return path
@@ -96,7 +96,7 @@ func (f *logFile) readHeader() (err error) {
 	return nil
 }
 
-// facts are what the head says of the reports before.
+// facts returns the facts in the head, those of all reports before the file.
 func (f *logFile) facts() Facts {
 	var line struct {
 		Event   string `json:"event"`
@@ -204,7 +204,7 @@ func appendLine(path string, line []byte) error {
 	return errors.New("the file was replaced again and again")
 }
 
-// append adds the line, unless the file is not the log's own any more, or is full and was followed by another.
+// append adds the line. It is not done if the file is no longer the log's current one, or is full and was rotated.
 func (f *logFile) append(path string, line []byte) (done bool, err error) {
 	locked := lockFile(f.File)
 	if err := f.readHeader(); err != nil {
@@ -239,8 +239,8 @@ func lockFile(f *os.File) bool {
 	}
 }
 
-// follow has another file follow this one, which is full. The caller holds its lock. The log's own name always names a file:
-// the full one gets a second name before the new one takes its first.
+// rotate makes a new current file after this one, which is full. The caller holds its lock. The log's name always names a file: the
+// full one gets a second name before the new one gets the first.
 func (f *logFile) rotate(path string) error {
 	facts := f.facts()
 	if _, err := f.eachLine(f.base, -1, facts.addLine); err != nil {
@@ -278,7 +278,7 @@ func writeHeader(path string, base int64, facts Facts) error {
 		return err
 	}
 	_, err = fmt.Fprintf(f, "%-*s\n%s\n", headLine-1, first, second)
-	return errors.Join(err, f.Sync(), f.Close()) // without it everybody would lose their place
+	return errors.Join(err, f.Sync(), f.Close()) // without it readers would lose their offsets
 }
 
 // removeLog removes a log.
@@ -292,7 +292,7 @@ func removeLog(path string) error {
 	return all
 }
 
-// fileNames are the names of a log's files, the oldest first.
+// fileNames returns the names of a log's files, the oldest first.
 func fileNames(path string) []string {
 	var names []string
 	for n := maxFullFiles; n >= 0; n-- {

@@ -37,9 +37,9 @@ func logSize(t testing.TB, path string) (size int64, files int) {
 }
 
 // conversationReport is a report of a conversation, of some size.
-func conversationReport(event, talk string, size int) Report {
-	payload, _ := json.Marshal(map[string]string{"transcript_path": "/t/" + talk + ".jsonl", "prompt": strings.Repeat("x", size)})
-	return Report{At: time.Now(), Event: event, Conversation: talk, Payload: payload}
+func conversationReport(event, conv string, size int) Report {
+	payload, _ := json.Marshal(map[string]string{"transcript_path": "/t/" + conv + ".jsonl", "prompt": strings.Repeat("x", size)})
+	return Report{At: time.Now(), Event: event, Conversation: conv, Payload: payload}
 }
 
 func mustAppend(t testing.TB, path string, r Report) {
@@ -237,7 +237,7 @@ func TestRotatedFileKeepsTheFactsOfEarlierFiles(t *testing.T) {
 			if x == nil && i%5 > 0 {
 				continue
 			}
-			if err := x.View(path, func(facts *Facts, _ int64) {
+			if err := x.WithFacts(path, func(facts *Facts, _ int64) {
 				if got, want := mustJSON(facts), mustJSON(&all); got != want {
 					t.Fatalf("%s after %d reports:\n%s\nwant\n%s", name, i, got, want)
 				}
@@ -271,7 +271,7 @@ func TestReportIndexReadsOnlyWhatWasAdded(t *testing.T) {
 	mustAppend(t, path, conversationReport(EventSessionStart, firstConversation, 10))
 	index := &Index{}
 	became := func() (now string) {
-		if err := index.View(path, func(facts *Facts, _ int64) { now = facts.CurrentConversation(firstConversation) }); err != nil {
+		if err := index.WithFacts(path, func(facts *Facts, _ int64) { now = facts.CurrentConversation(firstConversation) }); err != nil {
 			t.Fatal(err)
 		}
 		return now
@@ -301,7 +301,7 @@ func TestReportsAreRemovedWithTheirSession(t *testing.T) {
 		}
 	}
 	now := ""
-	err := r.Index.View(filepath.Join(r.Dir, testSession+".jsonl"), func(f *Facts, _ int64) { now = f.CurrentConversation(firstConversation) })
+	err := r.Index.WithFacts(filepath.Join(r.Dir, testSession+".jsonl"), func(f *Facts, _ int64) { now = f.CurrentConversation(firstConversation) })
 	if now != firstConversation || err != nil {
 		t.Fatalf("%q, %v", now, err)
 	}
@@ -332,7 +332,7 @@ func BenchmarkReportIndex(b *testing.B) {
 		writeOldReportFile(b, path, size)
 		index := &Index{}
 		look[name] = func() {
-			if err := index.View(path, func(f *Facts, _ int64) { f.CurrentConversation("old1") }); err != nil {
+			if err := index.WithFacts(path, func(f *Facts, _ int64) { f.CurrentConversation("old1") }); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -69,9 +69,10 @@ func (r Reader) Remove(_ context.Context, session string) error {
 	return nil
 }
 
-// EncodeOffset is an offset in a session's reports, as others keep it.
+// EncodeOffset returns an offset in a session's report file as others keep it.
 func EncodeOffset(n int64) sessions.Offset { return sessions.Offset(strconv.FormatInt(n, 10)) }
 
+// ParseOffset parses what [EncodeOffset] made. The empty offset is the beginning.
 func ParseOffset(o sessions.Offset) (int64, error) {
 	if o == "" {
 		return 0, nil
@@ -83,7 +84,7 @@ func ParseOffset(o sessions.Offset) (int64, error) {
 	return from, nil
 }
 
-// addTo adds what a report says. What does not parse says nothing.
+// addTo adds a report to a batch. A report that does not parse is skipped.
 func addTo(n *sessions.ReportBatch, r Report) {
 	switch r.Event {
 	case EventPermissionRequest:

@@ -62,7 +62,7 @@ type answeredPayload struct {
 	Allow bool `json:"allow"`
 }
 
-// Path is the report file of a session below the folder of reports. The id must have the shape of one.
+// Path returns the report file of a session below the folder of reports. It fails for what cannot be an id.
 func Path(dir, session string) (string, error) {
 	if !sessions.ValidConversation(session) {
 		return "", fmt.Errorf("%q is no id of a session", session)
@@ -71,7 +71,7 @@ func Path(dir, session string) (string, error) {
 }
 
 // Append adds one line with one write, so that several processes may do it at once. A line that an earlier write
-// left torn (a full disk) is ended first, and readers pass over it. A file that is full is followed by another one.
+// left torn (a full disk) is ended first, and readers skip it. A full file is rotated.
 func Append(path string, r Report) error {
 	line, err := json.Marshal(r)
 	if err != nil {
@@ -98,8 +98,8 @@ func hasTornEnd(f *os.File) bool {
 }
 
 // Read reads the whole lines from an offset on and returns where the next one will begin. A file that is not there
-// yet holds none. Lines that are no reports are passed over. Offsets count all that was ever reported, also what is kept no
-// more: reading goes on with the oldest report that is.
+// yet has none. Lines that are no reports are skipped. Offsets count all that was ever reported: reading goes on with the oldest
+// report that is still kept.
 func Read(path string, from int64) ([]Report, int64, error) {
 	var reports []Report
 	next, err := readLog(path, from, func(line []byte) {

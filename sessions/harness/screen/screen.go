@@ -11,7 +11,7 @@ import (
 // MaxDialogLines is how many lines of a dialog are shown to a person.
 const MaxDialogLines = 20
 
-// Lines are the lines of a screen without what is blank at their ends.
+// Lines returns the lines of a screen without the blanks at their ends.
 func Lines(s sessions.Screen) []string {
 	lines := strings.Split(s.Text, "\n")
 	for i := range lines {
@@ -20,12 +20,12 @@ func Lines(s sessions.Screen) []string {
 	return lines
 }
 
-// IsBlank reports a screen on which nothing stands.
+// IsBlank reports whether all lines are blank.
 func IsBlank(lines []string) bool {
 	return !slices.ContainsFunc(lines, func(l string) bool { return strings.TrimSpace(l) != "" })
 }
 
-// LastLines are the last lines on which something stands.
+// LastLines returns the last n lines that are not blank.
 func LastLines(lines []string, n int) []string {
 	var last []string
 	for _, l := range slices.Backward(lines) {
@@ -37,7 +37,7 @@ func LastLines(lines []string, n int) []string {
 	return last
 }
 
-// From is lines[i:], and empty beyond the end.
+// From returns lines[i:], and nothing where i is beyond the end.
 func From(lines []string, i int) []string { return lines[min(max(i, 0), len(lines)):] }
 
 // AnyMatch reports whether one of the lines matches.

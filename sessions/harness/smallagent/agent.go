@@ -350,7 +350,7 @@ func entryType(text string) string {
 	return TypeUser
 }
 
-// next takes what waits until a turn runs.
+// startNext runs what is queued until a turn begins.
 func (a *agent) startNext() {
 	for !a.ended && !a.starting && a.turn == nil && len(a.queue) > 0 {
 		m := a.queue[0]

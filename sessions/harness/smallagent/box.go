@@ -132,7 +132,7 @@ func (b *box) stashDraft() {
 	b.cells, b.cursor = nil, 0
 }
 
-// cut deletes from the cell at start up to the cursor.
+// deleteFrom deletes from the cell at start up to the cursor.
 func (b *box) deleteFrom(start int) {
 	b.cells = slices.Delete(b.cells, start, b.cursor)
 	b.cursor = start

@@ -14,7 +14,7 @@ import (
 // childLifetimeSeconds is how long the children of --fork live when nobody ends them.
 const childLifetimeSeconds = 600
 
-// family is what --fork starts: a child, and a grandchild in a session of its own, that ignore a hang-up. A signal that
+// childProcesses are what --fork starts: a child, and a grandchild in a session of its own, that ignore a hang-up. A signal that
 // ends the agent leaves them behind, as agents do; when its user ends it, they go with it.
 type childProcesses struct {
 	pids  []int

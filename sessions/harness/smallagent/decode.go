@@ -88,7 +88,7 @@ func (d *decoder) drain(next func() (event, int, bool)) []event {
 	return events
 }
 
-// next returns an event, how many bytes it took (0: more are needed), and whether there is one.
+// decodeNext returns an event, how many bytes it took (0: more are needed), and whether there is one.
 func (d *decoder) decodeNext() (event, int, bool) {
 	switch b := d.buf[0]; {
 	case d.inPaste:

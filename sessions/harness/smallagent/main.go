@@ -53,7 +53,7 @@ func explainError(err error, o options) string {
 	return fmt.Sprintf("%s: %v", Program, err)
 }
 
-// begin opens the conversation, and makes nothing when the agent cannot run.
+// openConversation opens the conversation. It makes nothing when the agent cannot run.
 func openConversation(o options, in, out *os.File) (*conversation, error) {
 	if err := checkConversation(o.dir, o.id(), o.resume != ""); err != nil {
 		return nil, err

@@ -1,0 +1,257 @@
+package interact
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"the-loop/authz"
+	"the-loop/bot/localslack"
+	"the-loop/bot/render"
+	"the-loop/bot/slack"
+	"the-loop/bot/slack/socket"
+	"the-loop/sessions"
+	"the-loop/threads"
+	"the-loop/threads/chat"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what should happen soon.
+const patience = 30 * time.Second
+
+// env is a workspace with a channel, Ann who is on the list, and a client of the bot.
+type env struct {
+	*localslack.Workspace
+	t            *testing.T
+	ctx          context.Context
+	client       *slack.Client
+	ann          *localslack.Person
+	ch           string
+	heard        *recorder
+	interactions *InteractionRouter
+	router       *slack.EventRouter
+	logs         *logbook
+}
+
+func newEnv(t *testing.T, change ...func(*localslack.Options)) *env {
+	t.Helper()
+	o := localslack.Options{RateLimits: localslack.RateLimitsOff, PingEvery: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
+	for _, c := range change {
+		c(&o)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	t.Cleanup(cancel)
+	w := localslack.New(o)
+	if err := w.Start(ctx); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	x := &env{Workspace: w, t: t, ctx: ctx, heard: newRecorder(), logs: new(logbook)}
+	x.ann = w.AddUser("ann")
+	x.ch = w.AddChannel("agents", localslack.Members(x.ann.ID, w.BotUserID())).ID
+	x.client = x.newClient(slack.ClientOptions{})
+	listed := func(id string) bool { return slices.Contains(x.policy().Users, id) }
+	x.client.SetHooks(slack.Hooks{IsListed: listed})
+	x.interactions = NewInteractionRouter(InteractionRouterOptions{Slack: x.client, People: x.client.People(), Policy: x.policy, Sink: x.heard, Log: x.logs.logger()})
+	x.router = slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: x.heard, CatchUpAll: x.heard.CatchUpAll, Interactions: x.interactions,
+		Log: x.logs.logger()})
+	return x
+}
+
+func (x *env) newClient(o slack.ClientOptions) *slack.Client {
+	x.t.Helper()
+	o.BotToken, o.AppToken, o.APIURL = cmp.Or(o.BotToken, x.BotToken()), cmp.Or(o.AppToken, x.AppToken()), x.APIURL()
+	o.Renderer = render.Renderer{}
+	o.Text = slack.TextRules{DisplayName: sessions.DisplayName, Handle: sessions.Handle, Clean: sessions.Clean}
+	c, err := slack.NewClient(o)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	x.t.Cleanup(c.Close)
+	return c
+}
+
+func (x *env) policy() authz.Policy {
+	return authz.Policy{Users: []string{x.ann.ID}, Team: x.TeamID()}
+}
+
+// connect runs a socket until the test ends.
+func (x *env) connect(change ...func(*socket.Options)) *socket.Socket {
+	x.t.Helper()
+	s, ran := x.socket(change...)
+	ctx, cancel := context.WithCancel(x.ctx)
+	go func() { ran <- s.Run(ctx) }()
+	x.t.Cleanup(func() {
+		cancel()
+		if err := <-ran; err != nil {
+			x.t.Errorf("the socket ended with %v", err)
+		}
+		x.interactions.Wait()
+	})
+	return s
+}
+
+func (x *env) socket(change ...func(*socket.Options)) (*socket.Socket, chan error) {
+	o := socket.Options{API: x.client, Router: x.router, CatchUps: x.heard, Recorder: noRecorder{}, Log: x.logs.logger(),
+		BackoffMin: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Stable: time.Hour}
+	for _, c := range change {
+		c(&o)
+	}
+	return socket.New(o), make(chan error, 1)
+}
+
+// up connects and waits for the hello.
+func (x *env) up(change ...func(*socket.Options)) *socket.Socket {
+	x.t.Helper()
+	s := x.connect(change...)
+	x.until("connected", func() bool { return s.State().Connected && x.heard.count("connected") > 0 })
+	return s
+}
+
+// until waits for something that the recorder, the workspace or the socket shows.
+func (x *env) until(what string, cond func() bool) {
+	x.t.Helper()
+	for {
+		heard, changed := x.heard.changes(), x.Changed()
+		if cond() {
+			return
+		}
+		select {
+		case <-heard:
+		case <-changed:
+		case <-time.After(20 * time.Millisecond): // the state of a socket tells nobody
+		case <-x.ctx.Done():
+			x.t.Fatalf("waiting for %s in vain; heard %v; log:\n%s", what, x.heard.all(), x.logs)
+		}
+	}
+}
+
+func (x *env) post(p chat.Post) string {
+	x.t.Helper()
+	if p.Channel == "" {
+		p.Channel = x.ch
+	}
+	ts, err := x.client.Post(x.ctx, p)
+	if err != nil {
+		x.t.Fatal(err)
+	}
+	return ts
+}
+
+func (x *env) root() string { return x.post(chat.Post{Text: "root", Nonce: "n-root"}) }
+
+// recorder records everything that happens, in order.
+type recorder struct {
+	mu      sync.Mutex // guards the fields that follow
+	changed chan struct{}
+	entries []string
+	events  []sessions.Event
+}
+
+func newRecorder() *recorder { return &recorder{changed: make(chan struct{})} }
+
+func (e *recorder) record(format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.entries = append(e.entries, fmt.Sprintf(format, args...))
+	e.signal()
+}
+
+func (e *recorder) signal() {
+	close(e.changed)
+	e.changed = make(chan struct{})
+}
+
+func (e *recorder) changes() <-chan struct{} {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.changed
+}
+
+func (e *recorder) HandleReply(r chat.Reply) { e.record("heard %s", r.TS) }
+func (e *recorder) ReplyEdited(r chat.Reply) { e.record("edited %s", r.TS) }
+func (e *recorder) ReplyDeleted(channel, root, ts string) {
+	e.record("withdrawn %s %s %s", channel, root, ts)
+}
+func (e *recorder) ThreadDeleted(channel, root string) { e.record("rootgone %s %s", channel, root) }
+func (e *recorder) Connected(bool)                     { e.record("connected") }
+func (e *recorder) CatchUpAll()                        { e.record("catchupall") }
+
+func (e *recorder) Emit(_ context.Context, ev sessions.Event) {
+	e.mu.Lock()
+	e.events = append(e.events, ev)
+	e.mu.Unlock()
+	e.record("%s %v", ev.Name, cmp.Or(fmt.Sprint(ev.Fields["reason"])))
+}
+
+func (e *recorder) all() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.entries)
+}
+
+// count is how many entries begin with prefix.
+func (e *recorder) count(prefix string) int {
+	n := 0
+	for _, w := range e.all() {
+		if strings.HasPrefix(w, prefix) {
+			n++
+		}
+	}
+	return n
+}
+
+func (e *recorder) has(word string) bool { return slices.Contains(e.all(), word) }
+
+// drop is the last recorded drop.
+func (e *recorder) drop() map[string]any {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, ev := range slices.Backward(e.events) {
+		if ev.Name == threads.EventDropped {
+			return ev.Fields
+		}
+	}
+	return nil
+}
+
+// logbook is a log that a test reads.
+type logbook struct {
+	mu sync.Mutex // guards the field that follows
+	b  strings.Builder
+}
+
+func (l *logbook) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logbook) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func (l *logbook) logger() *slog.Logger {
+	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
+}
+
+// noRecorder records no connections.
+type noRecorder struct{}
+
+func (noRecorder) Connected(context.Context, socket.State)             {}
+func (noRecorder) Disconnected(context.Context, string, time.Duration) {}

@@ -1,0 +1,183 @@
+package socket
+
+import (
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"the-loop/bot/localslack"
+	"the-loop/bot/slack"
+)
+
+// However long a fault of the connection took, 15 s after its end there is a connection again, and what was written meanwhile
+// was read. Slack's own wish to wait is obeyed, and nobody is asked in a hot loop.
+func TestFifteenSecondsAfterAnyFaultItIsConnected(t *testing.T) {
+	t.Parallel()
+	for _, f := range faultKinds() {
+		t.Run(f.name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { fortyFaults(t, f) })
+		})
+	}
+}
+
+// fortyFaults has a fault last for 39 attempts, and then end at another moment each time.
+func fortyFaults(t *testing.T, f fault) {
+	x := newFlaky(t)
+	x.up()
+	x.wait("a connection that lives", time.Minute, func() bool { return time.Since(x.socket.State().Since) > x.socket.o.Stable })
+	for round := range uint64(5) {
+		before := x.tries()
+		f.begin(x)
+		x.wait("39 attempts", 39*time.Minute, func() bool { return x.tries() >= before+39 })
+		during, err := x.ann.Reply(x.ch, x.root, "during")
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.pass(jitter(round, 12*time.Second))
+		if x.socket.State().Connected {
+			t.Fatal("it says that it is connected")
+		}
+		x.Faults().Clear()
+		x.net.failing(nil)
+		ended := time.Now()
+		x.wait("a connection", 15*time.Second+f.asks, func() bool { return x.socket.State().Connected })
+		x.wait("the reply that was written meanwhile", 15*time.Second+f.asks-time.Since(ended), func() bool { return x.has(during) })
+	}
+	if n := x.busiest(); n > 30 {
+		t.Errorf("%d attempts within a minute", n)
+	}
+	if gap := x.shortestAfter(39); gap < f.asks {
+		t.Errorf("Slack asked for %s, and was asked again after %s", f.asks, gap)
+	}
+}
+
+// A connection that breaks again and again as soon as it is there is a hot loop as well.
+func TestAFlappingConnectionIsNoHotLoop(t *testing.T) {
+	t.Parallel()
+	for name, lives := range map[string]time.Duration{"breaks at once": 0, "breaks after 9 s": 9 * time.Second, "breaks after 11 s": 11 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				x := newFlaky(t)
+				x.up()
+				for range 39 {
+					x.wait("connected", 15*time.Second, func() bool { return x.socket.State().Connected })
+					x.pass(lives)
+					x.Faults().Drop()
+					x.wait("disconnected", time.Second, func() bool { return !x.socket.State().Connected || lives > 10*time.Second })
+				}
+				if n := x.busiest(); n > 30 {
+					t.Errorf("%d attempts within a minute", n)
+				}
+			})
+		})
+	}
+}
+
+// A connection that the network forgot tells nobody: the other end is asked for a sign of life.
+func TestFifteenSecondsAfterTheNetworkForgotTheConnectionThereIsAnother(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		x := newFlaky(t)
+		x.up()
+		for round := range uint64(20) {
+			x.pass(12*time.Second + jitter(round, 6*time.Second))
+			reconnects := x.socket.State().Reconnects
+			x.Faults().Stall()
+			x.wait("another connection", 15*time.Second, func() bool {
+				s := x.socket.State()
+				return s.Connected && s.Reconnects > reconnects
+			})
+		}
+	})
+}
+
+// A connection on which Slack's own pings are seldom, and nothing else happens, stays.
+func TestAQuietConnectionIsKept(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		x := newFlaky(t)
+		x.Faults().PingEvery(25 * time.Second)
+		x.up()
+		x.pass(10 * time.Minute)
+		if s := x.socket.State(); !s.Connected || s.Reconnects != 0 {
+			t.Errorf("state %+v", s)
+		}
+	})
+}
+
+// A token that worked is tried on for an hour, more and more slowly, and that is said.
+func TestATokenThatWorkedIsTriedForAnHour(t *testing.T) {
+	t.Parallel()
+	for _, code := range []string{"invalid_auth", "not_authed", "account_inactive"} {
+		t.Run(code, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { refusedAndTakenAgain(t, code) })
+		})
+	}
+}
+
+func refusedAndTakenAgain(t *testing.T, code string) {
+	x := newFlaky(t)
+	x.up()
+	x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.Error(code)) // a single one
+	x.Faults().Drop()
+	x.wait("refused", 10*time.Second, func() bool { return !x.socket.State().Connected })
+	x.wait("connected again", 10*time.Second, func() bool { return x.socket.State().Connected })
+
+	before := x.tries()
+	x.Faults().InjectAPI(slack.MethodOpen, -1, localslack.Error(code))
+	x.Faults().Drop()
+	x.pass(50 * time.Minute)
+	if s := x.socket.State(); s.Connected || !contains(s.Problem, code, "app token", "it accepted before", "retrying until") {
+		t.Errorf("state %+v", s)
+	}
+	if n := x.tries() - before; n < 10 || n > 25 {
+		t.Errorf("%d attempts in 50 minutes", n)
+	}
+	if !contains(x.log.String(), code) {
+		t.Errorf("log:\n%s", x.log)
+	}
+	x.Faults().Clear()
+	x.wait("connected again", 6*time.Minute, func() bool { return x.socket.State().Connected })
+
+	x.Faults().InjectAPI(slack.MethodOpen, -1, localslack.Error(code))
+	x.Faults().Drop()
+	began := time.Now()
+	var f *slack.FatalError
+	if err := <-x.ran; !errors.As(err, &f) || f.Code != code || time.Since(began) < time.Hour || time.Since(began) > 66*time.Minute {
+		t.Errorf("ended after %s with %v", time.Since(began), err)
+	}
+	x.ran <- nil
+}
+
+// A network that fails as well does not begin the hour anew.
+func TestTheHourOfARefusedTokenIsOneHour(t *testing.T) {
+	t.Parallel()
+	o := Options{}.withDefaults()
+	wait, now := newBackoff(o), time.Now()
+	wait.markAccepted()
+	refusal := &slack.FatalError{Token: "app token", Code: "invalid_auth"}
+	for at := time.Duration(0); at < time.Hour; at += 10 * time.Minute {
+		for _, err := range []error{refusal, errClosed} {
+			if shown, over := wait.assess(err, now.Add(at)); over {
+				t.Fatalf("over after %s: %v", at, shown)
+			}
+		}
+		if d := wait.nextDelay(false, errClosed); d > o.BackoffMax {
+			t.Errorf("after a fault of the network it waits %s", d)
+		}
+	}
+	if _, over := wait.assess(refusal, now.Add(time.Hour)); !over {
+		t.Error("after an hour it goes on")
+	}
+	wait.markAccepted()
+	if _, over := wait.assess(refusal, now.Add(2*time.Hour)); over {
+		t.Error("a token that was taken meanwhile has no hour of its own")
+	}
+	if _, over := wait.assess(&slack.FatalError{Token: "app token", Code: "token_revoked"}, now); !over {
+		t.Error("a token that was revoked is tried on")
+	}
+}
