@@ -94,7 +94,7 @@ type Outbox struct {
 func New(options Options) (*Outbox, error) {
 	o := &Outbox{o: options, wakeup: make(chan struct{}, 1), limits: map[string]*rate.Limiter{}, lastServed: map[chat.ThreadID]time.Time{},
 		closedUntil: map[string]time.Time{}}
-	statefile.Sweep(o.o.Dir, time.Now())
+	removePartialFiles(o.o.Dir)
 	names, err := os.ReadDir(o.o.Dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("read the outbox: %w", err)
@@ -115,6 +115,14 @@ func New(options Options) (*Outbox, error) {
 	slices.SortFunc(o.messages, func(a, b *Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	o.removeOrphanedContents()
 	return o, nil
+}
+
+// removePartialFiles removes what writes left behind whose process was killed. Nobody else writes the folder.
+func removePartialFiles(dir string) {
+	partial, _ := filepath.Glob(filepath.Join(dir, ".*.json*")) // the pattern is well-formed
+	for _, file := range partial {
+		_ = os.Remove(file) // one that stays does no harm
+	}
 }
 
 // format is the file of a [Message]. Files of version 0 have no version, and are the same otherwise.
