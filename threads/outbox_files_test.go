@@ -328,7 +328,7 @@ func TestWhereFilesMayNotBePostedTheThreadIsTold(t *testing.T) {
 		w.agent.addMessage("beginning|morewhole:everything", true)
 		w.relay()
 		w.advance(time.Minute)
-		w.wantPosts("`a.txt`, and it cannot be: the app lacks files:write", "beginning", "more", "attach")
+		w.wantPosts("`a.txt`, but it cannot be posted: the app lacks files:write", "beginning", "more", "attach")
 		if left := w.outboxFiles(); len(left) != 0 {
 			t.Errorf("left in the outbox: %v", left)
 		}
