@@ -9,7 +9,7 @@ import (
 
 	"the-loop/bot/localslack"
 	"the-loop/sessions/harness/smallagent"
-	"the-loop/threads"
+	"the-loop/threads/relay"
 )
 
 // isSent reports whether the envelope of a message went out.
@@ -23,7 +23,7 @@ func (w *world) isSent(ts string) bool {
 // socket. The sessions take turns, each in a channel of its own: Slack takes one message a second in each.
 func BenchmarkTurnToThread(b *testing.B) {
 	w := newWorld(b, bulk, func(s *setup) {
-		s.patience, s.plan = 10*patience, func(p *plan) { p.Answers = threads.AnswersFinal }
+		s.patience, s.plan = 10*patience, func(p *plan) { p.Answers = relay.AnswersFinal }
 	})
 	agents := make([]*agent, 12)
 	for i := range agents {

@@ -12,11 +12,11 @@ import (
 	"the-loop/bot"
 	"the-loop/sessions"
 	"the-loop/sessions/harness/smallagent"
-	"the-loop/threads"
+	"the-loop/threads/relay"
 )
 
 // answering has final answers posted.
-func answering(s *setup) { s.plan = func(p *plan) { p.Answers = threads.AnswersFinal } }
+func answering(s *setup) { s.plan = func(p *plan) { p.Answers = relay.AnswersFinal } }
 
 // listenedTo waits until it is stored how far the agent was listened to.
 func (a *agent) listenedTo() {
@@ -74,7 +74,7 @@ func TestWhatTheAgentAnswersArrivesInItsThread(t *testing.T) {
 func TestAnswersGoOnAcrossAResumeAndAFreshStart(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, func(s *setup) {
-		s.plan = func(p *plan) { p.Answers, p.Probe = threads.AnswersFinal, time.Second }
+		s.plan = func(p *plan) { p.Answers, p.Probe = relay.AnswersFinal, time.Second }
 	})
 	a := w.agent("helper")
 	a.tells("say: one")
@@ -138,7 +138,7 @@ func (w *world) outboxEmpty() {
 func TestABotThatIsKilledAnywherePostsEachAnswerOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, unattended, bulk, func(s *setup) {
-		s.plan = func(p *plan) { p.Answers = threads.AnswersFinal }
+		s.plan = func(p *plan) { p.Answers = relay.AnswersFinal }
 	})
 	child := w.spawn()
 	a := w.agent("helper")
@@ -206,7 +206,7 @@ func TestNothingIsPostedOfTheAgentWhereRepliesAreOffAndNothingOldWhenTheyAreOnAg
 	a := w.agent("helper")
 	a.tells("say: unheard")
 	w.until("the answer", func() bool { return len(a.entries(smallagent.TypeAgent)) == 2 })
-	w.change(func(p *plan) { p.Answers = threads.AnswersAll })
+	w.change(func(p *plan) { p.Answers = relay.AnswersAll })
 	a.listenedTo()
 	a.tells("say: heard")
 	a.answer("heard")

@@ -39,6 +39,7 @@ import (
 	"the-loop/threads"
 	"the-loop/threads/binding"
 	"the-loop/threads/chat"
+	"the-loop/threads/relay"
 )
 
 // patience is how long a test waits for what should happen soon.
@@ -94,7 +95,7 @@ type plan struct {
 	Users                            []string
 	Declared                         []sessions.Definition
 	MaxAge                           time.Duration
-	Answers                          threads.Answers
+	Answers                          relay.Answers
 	Deaf                             bool          // the small agent has no hook
 	Probe                            time.Duration // how long a resumed agent must live
 	MaxFile                          int64         // bytes; 0: 1 MB

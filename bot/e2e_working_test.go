@@ -8,7 +8,7 @@ import (
 
 	"the-loop/bot/localslack"
 	"the-loop/sessions/harness/smallagent"
-	"the-loop/threads"
+	"the-loop/threads/relay"
 )
 
 const setStatus = "assistant.threads.setStatus"
@@ -130,13 +130,13 @@ func TestNothingShowsThatAnAgentWorksWhereRepliesAreOff(t *testing.T) {
 	a := w.agent("helper")
 	a.tells("slow: 3s")
 	w.until("the answer", func() bool { return len(a.entries(smallagent.TypeAgent)) == 2 })
-	w.change(func(p *plan) { p.Answers = threads.AnswersFinal })
+	w.change(func(p *plan) { p.Answers = relay.AnswersFinal })
 	a.listenedTo()
 	if n := len(w.RequestsOf(setStatus)); n != 0 {
 		t.Errorf("%d calls of %s", n, setStatus)
 	}
 	a.reply("slow: 60s")
 	a.showsStatus("is working…")
-	w.change(func(p *plan) { p.Answers = threads.AnswersOff })
+	w.change(func(p *plan) { p.Answers = relay.AnswersOff })
 	a.showsStatus("")
 }

@@ -16,7 +16,7 @@ import (
 	"the-loop/sessions/harness/gemini"
 	"the-loop/sessions/harness/harnesstest"
 	"the-loop/sessions/harness/opencode"
-	"the-loop/threads"
+	"the-loop/threads/relay"
 )
 
 // real is an agent's own program with what it needs to run unattended, in a home of its own.
@@ -81,7 +81,7 @@ func newTalkWith(t *testing.T, name string, changes ...func(*setup)) *talk {
 	})
 	w := newWorld(t, append([]func(*setup){unattended, bulk, func(s *setup) {
 		s.patience = 6 * time.Minute // on a machine that does a lot else
-		s.plan = func(p *plan) { p.Answers, p.Probe = threads.AnswersFinal, 2*time.Second }
+		s.plan = func(p *plan) { p.Answers, p.Probe = relay.AnswersFinal, 2*time.Second }
 		s.real = func(dir string) *real { return newReal(t, name, dir, model) }
 	}}, changes...)...)
 	k := &talk{model: model, cwd: filepath.Join(w.plan.TmuxDir, "work"), bot: w.spawn()}

@@ -10,6 +10,7 @@ import (
 	"the-loop/sessions"
 	"the-loop/sessions/harness/smallagent"
 	"the-loop/threads"
+	"the-loop/threads/relay"
 )
 
 // Strangers put as many emoji on a reply as Slack takes while it waits: its receipt changes all the same, and those of the
@@ -84,7 +85,7 @@ func TestAMessageThatSlackRefusesForGoodHoldsUpNothing(t *testing.T) {
 	for code, plainHelps := range map[string]bool{"invalid_blocks": true, "msg_blocks_too_long": true, "msg_too_long": false, "an_error_of_tomorrow": false} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(s *setup) { s.plan = func(p *plan) { p.Answers = threads.AnswersFinal } })
+			w := newWorld(t, func(s *setup) { s.plan = func(p *plan) { p.Answers = relay.AnswersFinal } })
 			a := w.agent("talker")
 			a.listenedTo()
 			w.Faults().RefuseMatching("chat.postMessage", code, func(args map[string]string) bool {

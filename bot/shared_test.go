@@ -9,6 +9,7 @@ import (
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/threads"
+	"the-loop/threads/relay"
 )
 
 // shown is everything of the bot's that is seen in a channel: messages, what they say, and reactions.
@@ -56,7 +57,7 @@ func TestAChannelThatIsSharedLaterGetsNothingMore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			l := newLife(t, func(s *lifeSetup) {
-				s.plan = func(p *plan) { p.Answers = threads.AnswersFinal }
+				s.plan = func(p *plan) { p.Answers = relay.AnswersFinal }
 				s.workspace.Events = slices.DeleteFunc(s.workspace.Events, events)
 			})
 			a := l.make("quiet")

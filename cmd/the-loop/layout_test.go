@@ -46,6 +46,7 @@ var layout = map[string][]string{
 	"threads/catchup":                {"threads/binding", "threads/chat"},
 	"threads/chat":                   {"authz"},
 	"threads/receipts":               {"sessions", "threads/binding", "threads/chat"},
+	"threads/relay":                  {"sessions", "threads/actor", "threads/attachments", "threads/binding", "threads/chat", "threads/outbox"},
 	"threads/status":                 {"sessions", "threads/actor", "threads/binding", "threads/chat", "threads/outbox"},
 	"threads/actor":                  {},
 	"threads/binding":                {"sessions", "sessions/statefile", "threads/actor", "threads/chat", "threads/permission"},

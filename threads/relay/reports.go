@@ -1,4 +1,4 @@
-package threads
+package relay
 
 import (
 	"context"
@@ -10,16 +10,14 @@ import (
 	"the-loop/threads/outbox"
 )
 
-// ReportReader is what threads need of the core about what agents report.
-type ReportReader interface {
+// BatchReader reads what agents report.
+type BatchReader interface {
 	ReadReports(ctx context.Context, q sessions.ReportsRequest) (sessions.ReportBatch, error)
-	WaitResolved(ctx context.Context, q sessions.WaitResolvedRequest) error
-	AnswerPermission(ctx context.Context, q sessions.AnswerPermissionRequest) error
 }
 
 // reports posts files that the agent reported, and takes its permission requests.
-func (rl *relay) reports(ctx context.Context) (watch []string, err error) {
-	if rl.svc.Reports == nil {
+func (rl *Relay) reports(ctx context.Context) (watch []string, err error) {
+	if rl.o.Reports == nil {
 		return nil, nil
 	}
 	q, ok := actor.Call(ctx, rl.Actor, func(context.Context) *sessions.ReportsRequest { return rl.reportsRequest() })
@@ -29,7 +27,7 @@ func (rl *relay) reports(ctx context.Context) (watch []string, err error) {
 	case q == nil:
 		return nil, nil
 	}
-	batch, err := rl.svc.Reports.ReadReports(ctx, *q)
+	batch, err := rl.o.Reports.ReadReports(ctx, *q)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil, nil
 	}
@@ -48,7 +46,7 @@ func (rl *relay) reports(ctx context.Context) (watch []string, err error) {
 }
 
 // reportsRequest is what of the reports to read; nil: nothing, since there is no thread.
-func (rl *relay) reportsRequest() *sessions.ReportsRequest {
+func (rl *Relay) reportsRequest() *sessions.ReportsRequest {
 	if rl.Unbound || rl.B.Root == "" {
 		return nil
 	}
@@ -57,7 +55,7 @@ func (rl *relay) reportsRequest() *sessions.ReportsRequest {
 
 // applyReports handles what was reported since an offset, and stores it with the new offset in one write. The files that are queued
 // before that come again after a crash: they are looked for before they are posted.
-func (rl *relay) applyReports(ctx context.Context, since sessions.Offset, batch sessions.ReportBatch, files []*outbox.Message) error {
+func (rl *Relay) applyReports(ctx context.Context, since sessions.Offset, batch sessions.ReportBatch, files []*outbox.Message) error {
 	if rl.Unbound || rl.B.Root == "" || rl.B.ReportOffset != since {
 		return nil
 	}
@@ -67,7 +65,7 @@ func (rl *relay) applyReports(ctx context.Context, since sessions.Offset, batch 
 	if rl.reportsSynced = batch.Next == since; rl.reportsSynced {
 		return nil
 	}
-	fresh := rl.permissions.add(batch)
+	fresh := rl.o.Permissions.Add(batch)
 	rl.B.ReportOffset = batch.Next
 	err := rl.Save()
 	if rl.reportsSynced = err == nil; !rl.reportsSynced {
@@ -78,8 +76,8 @@ func (rl *relay) applyReports(ctx context.Context, since sessions.Offset, batch 
 		return fmt.Errorf("store how far the agent's reports were read: %w", err)
 	}
 	for _, name := range fresh {
-		rl.permissions.watch(name, false)
+		rl.o.Permissions.Watch(name, false)
 	}
-	rl.permissions.reconcile(ctx, batch.Answered)
+	rl.o.Permissions.Reconcile(ctx, batch.Answered)
 	return nil
 }

@@ -1,4 +1,5 @@
-package threads
+// Package relay posts in a thread what its agent says, from the transcript, and what it reports.
+package relay
 
 import (
 	"context"
@@ -12,6 +13,8 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/threads/actor"
+	"the-loop/threads/binding"
+	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 )
 
@@ -62,53 +65,66 @@ func transcriptStart(started, now time.Time) time.Time {
 	return now
 }
 
-// Relay posts what the agent of a session said and reported since the last time: in order, each text once, also across
-// crashes. While [Settings].Answers is off, and before there is a thread, nothing that it said is kept for later. It returns
-// the files that change when there is more. Several calls for one session do not post twice.
-func (m *Manager) Relay(ctx context.Context, id string) (watch []string, err error) {
-	t := m.index.of(id)
-	if t == nil {
-		return nil, nil
-	}
-	return t.relay.run(ctx)
+// TranscriptReader reads what agents say.
+type TranscriptReader interface {
+	ReadTranscript(ctx context.Context, q sessions.TranscriptRequest) (sessions.TranscriptBatch, error)
 }
 
-// turnObserver hears of an agent's turn.
-type turnObserver interface {
+// TurnObserver hears of an agent's turn.
+type TurnObserver interface {
 	OnTurn(turn sessions.Turn, news bool)
 }
 
-// permissionReports takes permission requests that an agent reports.
-type permissionReports interface {
-	add(batch sessions.ReportBatch) (fresh []string)
-	watch(name string, earlier bool)
-	reconcile(ctx context.Context, answers []sessions.AnsweredPermission)
+// PermissionReports takes permission requests that an agent reports.
+type PermissionReports interface {
+	Add(batch sessions.ReportBatch) (fresh []string)
+	Watch(name string, earlier bool)
+	Reconcile(ctx context.Context, answers []sessions.AnsweredPermission)
 }
 
-// relay posts what the agent of one thread says and reports.
-type relay struct {
-	*threadState
-	turn             turnObserver
-	permissions      permissionReports
+// Options are what a [Relay] is made of. All fields but the marked ones are required.
+type Options struct {
+	Outbox      *outbox.Outbox
+	Agent       TranscriptReader
+	Reports     BatchReader // optional: what agents report is not read
+	Turn        TurnObserver
+	Permissions PermissionReports
+	Answers     func() Answers
+	Render      AnswerRenderer
+	MaxFile     func() int64           // bytes of one file; 0: none is posted
+	IsSecret    func(text string) bool // the text holds what must be posted nowhere
+	Clock       *chat.Clock
+	Now         func() time.Time
+}
+
+// Relay posts what the agent of one thread says and reports.
+type Relay struct {
+	*binding.Thread
+	o                Options
 	transcriptSynced bool // no text of the agent is in the outbox, or posted, that lies after the stored offset
 	reportsSynced    bool // no file of the agent is in the outbox, or posted, that was reported after the stored offset
 }
 
-// begin sets from when on the agent of a thread that is about to be announced is relayed; its run began at started. The
+// New is the relay of a thread. fresh says that the thread is new, so that nothing can have been posted in it.
+func New(t *binding.Thread, o Options, fresh bool) *Relay {
+	return &Relay{Thread: t, o: o, transcriptSynced: fresh}
+}
+
+// Begin sets from when on the agent of a thread that is about to be announced is relayed; its run began at started. The
 // caller saves.
-func (rl *relay) begin(started time.Time) {
-	from := transcriptStart(started, rl.svc.Now())
+func (rl *Relay) Begin(started time.Time) {
+	from := transcriptStart(started, rl.o.Now())
 	rl.B.TranscriptOffset, rl.B.TranscriptSince = "", time.Time{}
 	if rl.B.ReportOffset == "" {
 		rl.B.ReportsSince = from
 	}
-	if rl.svc.answerMode() != AnswersOff {
+	if rl.o.Answers() != AnswersOff {
 		rl.B.TranscriptSince = from
 	}
 }
 
-// run relays what is new, and returns the files that change when there is more.
-func (rl *relay) run(ctx context.Context) (watch []string, err error) {
+// Run relays what is new, and returns the files that change when there is more.
+func (rl *Relay) Run(ctx context.Context) (watch []string, err error) {
 	watch, err = rl.transcript(ctx)
 	if errors.Is(err, errors.ErrUnsupported) {
 		err = nil // its transcript cannot be read, but it may report
@@ -123,7 +139,7 @@ func (rl *relay) run(ctx context.Context) (watch []string, err error) {
 }
 
 // transcript posts what the agent said.
-func (rl *relay) transcript(ctx context.Context) (watch []string, err error) {
+func (rl *Relay) transcript(ctx context.Context) (watch []string, err error) {
 	q, ok := actor.Call(ctx, rl.Actor, func(context.Context) *sessions.TranscriptRequest { return rl.transcriptRequest() })
 	switch {
 	case !ok:
@@ -131,13 +147,13 @@ func (rl *relay) transcript(ctx context.Context) (watch []string, err error) {
 	case q == nil:
 		return nil, nil
 	}
-	if n := rl.svc.outbox.LenOfSession(rl.SessionID); n >= maxUnposted {
+	if n := rl.o.Outbox.LenOfSession(rl.SessionID); n >= maxUnposted {
 		return nil, fmt.Errorf("%d messages of the session wait to be posted; what else it says is read when they are", n)
 	}
-	batch, err := rl.svc.Agent.ReadTranscript(ctx, *q)
+	batch, err := rl.o.Agent.ReadTranscript(ctx, *q)
 	if err != nil {
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, sessions.ErrNotRecorded) {
-			rl.Do(func(context.Context) { rl.turn.OnTurn(sessions.Turn{}, false) })
+			rl.Do(func(context.Context) { rl.o.Turn.OnTurn(sessions.Turn{}, false) })
 		}
 		return nil, err
 	}
@@ -149,12 +165,12 @@ func (rl *relay) transcript(ctx context.Context) (watch []string, err error) {
 }
 
 // transcriptRequest is what of the transcript to read; nil: nothing.
-func (rl *relay) transcriptRequest() *sessions.TranscriptRequest {
+func (rl *Relay) transcriptRequest() *sessions.TranscriptRequest {
 	if rl.Unbound || rl.B.Root == "" {
 		return nil
 	}
-	if rl.svc.answerMode() == AnswersOff {
-		rl.turn.OnTurn(sessions.Turn{}, false)
+	if rl.o.Answers() == AnswersOff {
+		rl.o.Turn.OnTurn(sessions.Turn{}, false)
 		if rl.B.TranscriptOffset != "" || !rl.B.TranscriptSince.IsZero() {
 			rl.B.TranscriptOffset, rl.B.TranscriptSince = "", time.Time{} // when it is on again, nothing old is posted
 			rl.SaveBestEffort()
@@ -162,7 +178,7 @@ func (rl *relay) transcriptRequest() *sessions.TranscriptRequest {
 		return nil
 	}
 	if rl.B.TranscriptOffset == "" && rl.B.TranscriptSince.IsZero() {
-		rl.B.TranscriptSince = rl.svc.Now()
+		rl.B.TranscriptSince = rl.o.Now()
 		rl.SaveBestEffort()
 	}
 	return &sessions.TranscriptRequest{Ref: rl.Ref, ID: rl.SessionID, Offset: rl.B.TranscriptOffset, Since: rl.B.TranscriptSince}
@@ -170,11 +186,11 @@ func (rl *relay) transcriptRequest() *sessions.TranscriptRequest {
 
 // applyTranscript queues what the agent said since an offset, and then stores the new offset. After a crash in between the same
 // texts come again: they are looked for before they are posted.
-func (rl *relay) applyTranscript(since sessions.Offset, batch sessions.TranscriptBatch) error {
+func (rl *Relay) applyTranscript(since sessions.Offset, batch sessions.TranscriptBatch) error {
 	if rl.Unbound || rl.B.Root == "" || rl.B.TranscriptOffset != since {
 		return nil
 	}
-	rl.turn.OnTurn(batch.Turn, batch.Next != since)
+	rl.o.Turn.OnTurn(batch.Turn, batch.Next != since)
 	for _, said := range batch.Messages {
 		if err := rl.postAnswer(said); err != nil {
 			rl.transcriptSynced = false
@@ -195,16 +211,16 @@ func (rl *relay) applyTranscript(since sessions.Offset, batch sessions.Transcrip
 }
 
 // postAnswer queues one text, as one or more messages.
-func (rl *relay) postAnswer(said sessions.AgentMessage) error {
-	if !said.Final && rl.svc.answerMode() != AnswersAll {
+func (rl *Relay) postAnswer(said sessions.AgentMessage) error {
+	if !said.Final && rl.o.Answers() != AnswersAll {
 		return nil
 	}
 	sum := sha256.Sum256([]byte(said.Key))
 	nonce := rl.SessionID + "." + hex.EncodeToString(sum[:12]) + "."
-	r := rl.svc.renderAnswer(rl.Ref, said)
+	r := rl.o.Render(rl.Ref, said)
 	for i, text := range r.Texts {
 		msg := &outbox.Message{Post: rl.NewPost(text, nonce+strconv.Itoa(i)), Since: said.At, MaybePosted: !rl.transcriptSynced}
-		if err := rl.svc.outbox.Put(msg); err != nil {
+		if err := rl.o.Outbox.Put(msg); err != nil {
 			return err
 		}
 	}
@@ -212,8 +228,8 @@ func (rl *relay) postAnswer(said sessions.AgentMessage) error {
 		return nil
 	}
 	msg := &outbox.Message{Post: rl.NewPost(r.FullText.Text, nonce+"whole"), Since: said.At, MaybePosted: !rl.transcriptSynced}
-	if err := rl.svc.outbox.AttachText(msg, outbox.TextFile{Name: r.FullText.Name, Content: r.FullText.Content, Fallback: r.FullText.Fallback}, rl.svc.Settings().MaxFile); err != nil {
+	if err := rl.o.Outbox.AttachText(msg, outbox.TextFile{Name: r.FullText.Name, Content: r.FullText.Content, Fallback: r.FullText.Fallback}, rl.o.MaxFile()); err != nil {
 		return err
 	}
-	return rl.svc.outbox.Put(msg)
+	return rl.o.Outbox.Put(msg)
 }
