@@ -12,52 +12,14 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/command"
+	"the-loop/bot/interact"
+	"the-loop/bot/reconcile"
 	"the-loop/bot/slack"
 	"the-loop/bot/slack/socket"
 	"the-loop/sessions"
+	"the-loop/sessions/core"
 	"the-loop/threads"
 )
-
-// Core is what the surface asks of the core beside talking to sessions.
-type Core interface {
-	SessionController
-	threads.Agent
-	threads.ReportReader
-	threads.Folders
-	threads.ScreenReader
-	SessionCreator
-	SessionInspector
-	RollingRestarter
-	Keys(ctx context.Context, q sessions.KeysRequest) (sessions.KeysEffect, error)
-}
-
-// SessionController are the verbs on the sessions that there are.
-type SessionController interface {
-	Start(ctx context.Context, q sessions.StartRequest) (sessions.Row, error)
-	Stop(ctx context.Context, q sessions.StopRequest) (sessions.Row, error)
-	Restart(ctx context.Context, q sessions.RestartRequest) (sessions.Row, error)
-}
-
-// SessionCreator make sessions and make them go away.
-type SessionCreator interface {
-	Create(ctx context.Context, q sessions.CreateRequest) (sessions.Row, error)
-	Delete(ctx context.Context, q sessions.DeleteRequest) (sessions.Row, error)
-	CheckDeletable(q sessions.DeleteRequest) error
-}
-
-// SessionInspector look at sessions.
-type SessionInspector interface {
-	List(ctx context.Context) ([]sessions.Row, error)
-	InspectLocked(ctx context.Context, q sessions.InspectRequest) (sessions.Row, error)
-	ReadActivity(ctx context.Context) (map[string]sessions.PaneActivity, error)
-	ScreenCapturer
-}
-
-// ScreenCapturer show what the terminals of sessions show.
-type ScreenCapturer interface {
-	Peek(ctx context.Context, q sessions.PeekRequest) (sessions.PeekResult, error)
-	PeekANSI(ctx context.Context, q sessions.PeekRequest) (string, error)
-}
 
 // Config is what the configuration says of Slack.
 type Config struct {
@@ -77,7 +39,7 @@ type Config struct {
 type Options struct {
 	Root     string // the state's root folder
 	Client   *slack.Client
-	Core     Core
+	Core     *core.Core
 	Sink     sessions.Sink
 	Config   func() Config         // the current configuration
 	Changed  <-chan struct{}       // optional: says that records or the configuration changed
@@ -101,19 +63,20 @@ type Status struct {
 
 // Bot is the Slack surface at work: one connection, the threads, and the announcements.
 type Bot struct {
-	o           Options
-	threads     *threads.Manager
-	socket      *socket.Socket
-	doors       *InteractionRouter
-	actions     *command.Actions
-	commands    *command.Commands
-	announcer   *announcer
-	home        *homeTabs
-	transcripts *transcriptWatcher
-	driftNotice *driftNotice
-	sharing     *slack.SharingGuard
-	reporter    *statusReporter
-	rawConfig   func() Config // the configuration as it is written, with channel ids that may be old
+	o            Options
+	threads      *threads.Manager
+	socket       *socket.Socket
+	interactions *interact.InteractionRouter
+	actions      *command.Actions
+	commands     *command.Commands
+	announcer    *reconcile.Announcer
+	home         *interact.HomeTabs
+	transcripts  *reconcile.TranscriptWatcher
+	screens      *reconcile.ScreenWatcher
+	driftNotice  *reconcile.DriftNotice
+	sharing      *slack.SharingGuard
+	reporter     *statusReporter
+	rawConfig    func() Config // the configuration as it is written, with channel ids that may be old
 }
 
 // New makes a bot. It reads the bindings and starts nothing.
@@ -121,32 +84,28 @@ func New(o Options) (*Bot, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	if o.ScreenInterval == 0 {
-		o.ScreenInterval = screenPollEvery
-	}
 	b := &Bot{rawConfig: o.Config}
 	o.Config = b.config
 	b.o = o
+	texts := reconcile.Texts{Scrub: b.scrub}
 	var err error
 	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Reports: o.Core, Commander: mentions{b}, History: o.Client,
 		Reactions: o.Client, Poster: o.Client, StatusSetter: o.Client, ScreenReader: o.Core,
-		Fetcher: o.Client, FileUploader: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, RenderAnswer: b.renderAnswer,
+		Fetcher: o.Client, FileUploader: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, RenderAnswer: texts.Answer,
 		Clock: o.Client.Clock(), Channels: o.Client,
-		RemindAfter: o.RemindAfter, PermissionText: b.permissionText, DialogText: b.dialogText,
+		RemindAfter: o.RemindAfter, PermissionText: texts.Permission, DialogText: texts.Dialog,
 		IsSecret: func(text string) bool { return b.scrub(text) != text },
 		Settings: func() threads.Settings { return o.Config().Settings }})
 	if err != nil {
 		return nil, err
 	}
-	b.announcer, b.home, b.transcripts, b.driftNotice, b.sharing = newAnnouncer(b), newHomeTabs(b), newTranscriptWatcher(b), newDriftNotice(b), b.newSharingGuard()
+	b.sharing = b.newSharingGuard()
+	b.newReconcilers()
 	o.Client.SetHooks(b.clientHooks())
 	b.actions = b.newActions()
-	b.commands = command.New(command.Options{Actions: b.actions, Restarter: b.driftNotice, Poster: o.Client, Channels: channelReaders{b}, Health: b.health, Log: o.Log})
-	doors := NewInteractionRouter(InteractionRouterOptions{Client: o.Client, Policy: b.Policy, Sink: o.Sink, Log: o.Log, Commands: b,
-		OnHomeDenied: b.home.handleDenied, AnswerInView: b.answerInView})
-	b.doors = doors
-	b.registerInteractions(doors)
-	in := slack.NewEventRouter(slack.EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: doors,
+	b.commands = command.New(command.Options{Actions: b.actions, Restarter: b.driftNotice, Poster: o.Client, Channels: channels{b}, Health: b.health, Log: o.Log})
+	b.interactions, b.home = b.newInteractions()
+	in := slack.NewEventRouter(slack.EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: b.interactions,
 		OnDropped: emitDropped(o.Sink), OnChannelEvent: b.onChannelEvent, Log: o.Log})
 	if o.OnStatus == nil {
 		o.OnStatus = func(Status) {}
@@ -176,18 +135,18 @@ func (b *Bot) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { b.threads.Run(running) })
 	wg.Go(func() { b.reporter.run(running) })
-	wg.Go(func() { b.transcripts.run(running) })
-	wg.Go(func() { b.watchScreens(running) })
+	wg.Go(func() { b.transcripts.Run(running) })
+	wg.Go(func() { b.screens.Run(running) })
 	if b.o.Ready != nil {
 		b.o.Ready()
 	}
 	err := b.socket.Identify(running)
 	if err == nil {
-		wg.Go(func() { b.announcer.run(running) })
-		wg.Go(func() { b.driftNotice.run(running) })
+		wg.Go(func() { b.announcer.Run(running) })
+		wg.Go(func() { b.driftNotice.Run(running) })
 		wg.Go(func() { b.sharing.Run(running) })
 		err = b.socket.Run(running)
-		b.doors.Wait()
+		b.interactions.Wait()
 	}
 	stop()
 	wg.Wait()
@@ -223,7 +182,7 @@ type catchUpHandler struct{ b *Bot }
 // Connected implements [socket.CatchUps].
 func (c catchUpHandler) Connected(alone bool) {
 	c.b.threads.Connected(alone)
-	c.b.announcer.retry()
+	c.b.announcer.Retry()
 }
 
 // CatchUpAll implements [socket.CatchUps].
@@ -247,13 +206,13 @@ func (b *Bot) onChannelEvent(n slack.ChannelEvent) {
 		b.sharing.Invalidate(n.Channel, n.Kind == slack.ChannelSharingChanged || n.Kind == slack.ChannelRenamed)
 		b.threads.ChannelOpened(n.Channel)
 	}
-	b.announcer.retry()
+	b.announcer.Retry()
 }
 
 // problem is what keeps the bot from doing its work, in words; empty: nothing.
 func (b *Bot) problem() string {
 	var all []string
-	if why := b.announcer.problem(); why != "" && !strings.Contains(why, "is shared with another organisation") {
+	if why := b.announcer.Problem(); why != "" && !strings.Contains(why, "is shared with another organisation") {
 		all = append(all, why)
 	}
 	if why := b.threads.Status().Unstored; why != "" {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"the-loop/bot/command"
+	"the-loop/bot/interact"
 	"the-loop/bot/render"
 	"the-loop/bot/slack"
 	"the-loop/sessions"
@@ -19,12 +20,24 @@ import (
 func (b *Bot) newActions() *command.Actions {
 	core := b.o.Core
 	return command.NewActions(command.ActionsOptions{Sessions: core, Lifecycle: core, Creator: core, Terminal: core,
-		Threads: b.threads, Images: imagePoster{b.o.Client}, MemberName: b.memberName, AnnounceChannel: b.announceChannel,
+		Threads: b.threads, Images: imagePoster{b.o.Client}, MemberName: b.memberName, AnnounceChannel: channels{b}.AnnounceChannel,
 		Create: func() command.CreateOptions {
 			cfg := b.o.Config()
 			return command.CreateOptions{Limits: cfg.Create, DefaultHarness: cfg.DefaultHarness, DefaultCwd: cfg.DefaultCwd}
 		},
-		OnChange: func() { b.announcer.wake() }, Scrub: b.scrub, Log: b.o.Log})
+		OnChange: func() { b.announcer.Wake() }, Scrub: b.scrub, Log: b.o.Log})
+}
+
+// newInteractions returns the handlers of slash commands, buttons, modals and the Home tab, over the parts of the bot.
+func (b *Bot) newInteractions() (*interact.InteractionRouter, *interact.HomeTabs) {
+	client := b.o.Client
+	return interact.New(interact.Options{Slack: client, People: client.People(), Views: client, Actions: b.actions, Commands: b.commands,
+		Permissions: b.threads, Resender: b.threads, Threads: b.threads, Restarter: b.driftNotice, Sessions: b.o.Core, Policy: b.Policy,
+		CreateForm: func() render.CreateForm {
+			cfg := b.o.Config()
+			return render.CreateForm{Harnesses: cfg.Create.AllowedHarnesses(cfg.Harnesses), Harness: cfg.DefaultHarness, Cwd: cfg.DefaultCwd, Channel: cfg.Channel}
+		},
+		Problem: b.problem, Scrub: b.scrub, Sink: b.o.Sink, Log: b.o.Log})
 }
 
 // memberName is a member's display name; the id when Slack does not tell it.
@@ -55,28 +68,6 @@ func (p imagePoster) PostFile(ctx context.Context, channel, root, name, title st
 		return fmt.Errorf("%w: %w", errors.ErrUnsupported, err)
 	}
 	return err
-}
-
-// channelReaders implements [command.Channels].
-type channelReaders struct{ b *Bot }
-
-// Announces reports whether sessions are announced in the channel.
-func (c channelReaders) Announces(channel string) bool {
-	if channel == c.b.o.Config().Channel {
-		return true
-	}
-	for id := range c.b.threads.Sessions() {
-		if at, _, bound := c.b.threads.ThreadOf(id); bound && at == channel {
-			return true
-		}
-	}
-	return false
-}
-
-// IsShared reports whether another organisation can read the channel and must not read of sessions.
-func (c channelReaders) IsShared(ctx context.Context, channel string) bool {
-	var shared *slack.SharedChannelError
-	return errors.As(c.b.sharing.Check(ctx, channel), &shared)
 }
 
 // health is the state of the bot, for the status command.

@@ -186,7 +186,7 @@ func TestNobodyIsLetInWhileTheListCannotBeRead(t *testing.T) {
 	a := l.make("safe")
 	answered := len(l.Ephemerals(l.ann.ID))
 	l.change(func(p *plan) { p.Suspended = true })
-	for who, says := range map[*localslack.Person]string{l.ann: "nothing to be shown at the moment", l.bob: "for the people on its operator"} {
+	for who, says := range map[*localslack.Person]string{l.ann: "nothing to show at the moment", l.bob: "for the people on its operator"} {
 		if err := who.OpenHome(l.ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -1,15 +1,12 @@
 package bot_test
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
 
-	"the-loop/bot"
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
-	"the-loop/sessions/core"
 	"the-loop/threads"
 )
 
@@ -117,23 +114,10 @@ func TestManySessionsAreAnnouncedAtSlacksPace(t *testing.T) {
 	}
 }
 
-// slow is a core that takes its time.
-type slow struct {
-	*core.Core
-	takes time.Duration
-}
-
-func (s slow) Create(ctx context.Context, q sessions.CreateRequest) (sessions.Row, error) {
-	time.Sleep(s.takes) // the work itself, not a wait of the test
-	return s.Core.Create(ctx, q)
-}
-
 // A form is acked in time however long its work takes, and shows what came of it.
 func TestAFormIsAckedWhileItsWorkGoesOn(t *testing.T) {
 	t.Parallel()
-	l := newLife(t, func(s *lifeSetup) {
-		s.core = func(c *core.Core) bot.Core { return slow{c, 3500 * time.Millisecond} }
-	})
+	l := newLife(t, func(s *lifeSetup) { s.slow = 3500 * time.Millisecond })
 	l.command("create")
 	v := l.view("Announce it in")
 	if wrong := l.submit(v, map[string]string{"name": "slowly"}); len(wrong) != 0 {

@@ -1,6 +1,7 @@
 package bot_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -34,8 +35,8 @@ type life struct {
 type lifeSetup struct {
 	setup
 	limits command.Limits
-	core   func(*core.Core) bot.Core // what the bot is given for a core
-	late   bool                      // the bot is started by the test
+	slow   time.Duration // creating a session takes that much longer
+	late   bool          // the bot is started by the test
 }
 
 // newLife makes a workspace with an app as its manifest says, and starts the bot. Ann is on the list, Bob is not.
@@ -52,11 +53,8 @@ func newLife(t testing.TB, changes ...func(*lifeSetup)) *life {
 	w := newWorld(t, func(o *setup) { o.workspace, o.plan, o.noBot = s.workspace, s.plan, true })
 	l := &life{world: w}
 	l.limits.Store(&s.limits)
-	w.core = l.newCore()
+	w.core = l.newCore(s.slow)
 	w.options = func(o *bot.Options) {
-		if s.core != nil {
-			o.Core = s.core(w.core)
-		}
 		config := o.Config
 		o.Config = func() bot.Config { return l.config(config()) }
 		o.Scrub = func(text string) string { return strings.ReplaceAll(text, secret, "[API_KEY]") }
@@ -77,16 +75,29 @@ func (l *life) config(c bot.Config) bot.Config {
 	return c
 }
 
-func (l *life) newCore() *core.Core {
+func (l *life) newCore(slow time.Duration) *core.Core {
 	p := l.plan
 	agents := harness.NewSet(smallagent.Harness{Argv: []string{os.Args[0], roleAgent}, Dir: p.Agents},
 		harness.Template{Title: "other", Binary: filepath.Join(p.TmuxDir, "not-there"), Args: []string{"{prompt}"}})
-	return core.New(core.Options{Terminal: l.tm, Store: registry.New(p.Root), Sink: l.events, Harnesses: agents.Get,
+	return core.New(core.Options{Terminal: l.tm, Store: slowStore{registry.New(p.Root), slow}, Sink: l.events, Harnesses: agents.Get,
 		Config: func() core.Config {
 			return core.Config{Enabled: true, Declared: l.world.config().Declared, RemainOnExit: true, Resume: true, ChatService: "Slack",
 				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envOf(filepath.Join(p.TmuxDir, "env")), Defaults: core.Defaults{Harness: smallagent.Name, Cwd: p.TmuxDir,
 					HarnessArgs: map[string][]string{smallagent.Name: {"--log-bytes", "--reply-delay", "10ms"}}}}
 		}})
+}
+
+// slowStore makes creating a session slower.
+type slowStore struct {
+	sessions.Store
+	by time.Duration
+}
+
+func (s slowStore) Lock(ctx context.Context, id, verb string) (func(), error) {
+	if verb == "create" {
+		time.Sleep(s.by) // the work itself, not a wait of the test
+	}
+	return s.Store.Lock(ctx, id, verb)
 }
 
 // slash gives a command as Ann and returns what she is answered.

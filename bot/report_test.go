@@ -5,7 +5,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.uber.org/goleak"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // toldStates are the states that a reporter told, with when.
 type toldStates struct {

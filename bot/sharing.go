@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"the-loop/authz"
 	"the-loop/bot/slack"
 )
 
@@ -25,22 +24,15 @@ func (b *Bot) sharingProblems() (all []string) {
 // allowedUsers are the members of the configuration who are authorized now.
 func (b *Bot) allowedUsers(ctx context.Context) (users []string) {
 	for _, user := range b.o.Config().Users {
-		if b.isAllowed(ctx, user) {
+		if b.authorizeMember(ctx, user) == nil {
 			users = append(users, user)
 		}
 	}
 	return users
 }
 
-// isAllowed reports whether a member is authorized now.
-func (b *Bot) isAllowed(ctx context.Context, user string) bool {
-	actor, _, err := b.o.Client.People().ResolveActor(ctx, authz.Actor{User: user})
-	verdict, _ := b.Policy().Authorize(actor)
-	return err == nil && verdict == authz.Allowed
-}
-
 // retryChannel posts at once what waits for a channel.
 func (b *Bot) retryChannel(channel string) {
 	b.threads.ChannelOpened(channel)
-	b.announcer.retry()
+	b.announcer.Retry()
 }

@@ -47,7 +47,7 @@ var layout = map[string][]string{
 	"threads/outbox":                 {"threads/chat", "sessions/statefile"},
 	"threads/permission":             {"threads/chat", "sessions"},
 	"threads/attachments":            {"threads/chat", "sessions"},
-	"bot":                            {"authz", "bot/", "sessions", "sessions/statefile", "threads/"},
+	"bot":                            {"authz", "bot/", "sessions", "sessions/core", "threads/"},
 	"bot/slack":                      {"authz", "threads/chat"},
 	"bot/slack/socket":               {"bot/slack", "threads/chat"},
 	"bot/slack/app":                  {"authz", "bot/slack", "bot/slack/socket", "threads/chat"},

@@ -1,4 +1,4 @@
-package bot
+package reconcile
 
 import (
 	"context"
@@ -125,12 +125,11 @@ func TestARecordWhoseFolderIsMadeAgainIsWatchedAgain(t *testing.T) {
 	told(t, w, "1")
 }
 
-// idlers is a listener with sessions in which nothing happens.
-func idlers(tb testing.TB, n int, told bool) *transcriptWatcher {
+// idlers is a watcher of sessions in which nothing happens.
+func idlers(tb testing.TB, n int, told bool) *TranscriptWatcher {
 	tb.Helper()
 	dir := tb.TempDir()
-	b := &Bot{o: Options{Config: func() Config { return Config{} }, Log: slog.New(slog.DiscardHandler)}}
-	l := newTranscriptWatcher(b)
+	l := NewTranscriptWatcher(TranscriptWatcherOptions{Log: slog.New(slog.DiscardHandler)})
 	l.nextListing = time.Now().Add(time.Hour)
 	for i := range n {
 		file := filepath.Join(dir, fmt.Sprint(i))
@@ -145,7 +144,7 @@ func idlers(tb testing.TB, n int, told bool) *transcriptWatcher {
 }
 
 // minute lets a minute pass, and returns how often a record was looked at.
-func (l *transcriptWatcher) minute(ctx context.Context, now time.Time) (looks int) {
+func (l *TranscriptWatcher) minute(ctx context.Context, now time.Time) (looks int) {
 	var wg sync.WaitGroup
 	end := now.Add(time.Minute)
 	for now.Before(end) {

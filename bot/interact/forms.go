@@ -1,4 +1,4 @@
-package bot
+package interact
 
 import (
 	"context"
@@ -11,22 +11,20 @@ import (
 )
 
 // openCreateForm opens the form that creates a session.
-func (b *Bot) openCreateForm(ctx context.Context, a Interaction) error {
-	cfg := b.o.Config()
-	names := cfg.Create.AllowedHarnesses(cfg.Harnesses)
-	if len(names) == 0 {
+func (h *handlers) openCreateForm(ctx context.Context, a Interaction) error {
+	form := h.o.CreateForm()
+	if len(form.Harnesses) == 0 {
 		return errors.New("no harness may be used for sessions created from Slack: check channels.slack.create.harnesses")
 	}
-	form := render.CreateForm{Harnesses: names, Harness: cfg.DefaultHarness, Cwd: cfg.DefaultCwd, Channel: cfg.Channel}
-	_, err := b.openView(ctx, a, form.View())
+	_, err := h.modals.openView(ctx, a, form.View())
 	return explainExpiredTrigger(err)
 }
 
 // submitCreateForm creates the session of a submitted form. A refusal is shown at its field.
-func (b *Bot) submitCreateForm(ctx context.Context, a Interaction) any {
+func (h *handlers) submitCreateForm(ctx context.Context, a Interaction) any {
 	q := parseCreateForm(slack.ParseObject(a.Payload).Obj("view"))
-	return b.ackWhenDone(ctx, a, "Creating "+render.Name(q.Name)+" …", func(ctx context.Context) (string, error) {
-		return b.actions.Create(ctx, q)
+	return h.modals.ackWhenDone(ctx, a, "Creating "+render.Name(q.Name)+" …", func(ctx context.Context) (string, error) {
+		return h.o.Actions.Create(ctx, q)
 	})
 }
 

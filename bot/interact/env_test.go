@@ -1,4 +1,4 @@
-package bot
+package interact
 
 import (
 	"cmp"
@@ -15,6 +15,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/localslack"
+	"the-loop/bot/render"
 	"the-loop/bot/slack"
 	"the-loop/bot/slack/socket"
 	"the-loop/sessions"
@@ -27,21 +28,21 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is how long a test waits for what should happen soon.
 const patience = 30 * time.Second
 
-// world is a workspace with a channel, Ann who is on the list, and a client of the bot.
-type world struct {
+// env is a workspace with a channel, Ann who is on the list, and a client of the bot.
+type env struct {
 	*localslack.Workspace
-	t      *testing.T
-	ctx    context.Context
-	client *slack.Client
-	ann    *localslack.Person
-	ch     string
-	heard  *ear
-	doors  *InteractionRouter
-	inb    *slack.EventRouter
-	logs   *logbook
+	t            *testing.T
+	ctx          context.Context
+	client       *slack.Client
+	ann          *localslack.Person
+	ch           string
+	heard        *recorder
+	interactions *InteractionRouter
+	router       *slack.EventRouter
+	logs         *logbook
 }
 
-func start(t *testing.T, change ...func(*localslack.Options)) *world {
+func newEnv(t *testing.T, change ...func(*localslack.Options)) *env {
 	t.Helper()
 	o := localslack.Options{RateLimits: localslack.RateLimitsOff, PingEvery: 200 * time.Millisecond, Log: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
@@ -58,23 +59,24 @@ func start(t *testing.T, change ...func(*localslack.Options)) *world {
 			t.Error(err)
 		}
 	})
-	x := &world{Workspace: w, t: t, ctx: ctx, heard: newEar(), logs: new(logbook)}
+	x := &env{Workspace: w, t: t, ctx: ctx, heard: newRecorder(), logs: new(logbook)}
 	x.ann = w.AddUser("ann")
 	x.ch = w.AddChannel("agents", localslack.Members(x.ann.ID, w.BotUserID())).ID
 	x.client = x.newClient(slack.ClientOptions{})
 	listed := func(id string) bool { return slices.Contains(x.policy().Users, id) }
 	x.client.SetHooks(slack.Hooks{IsListed: listed})
-	x.doors = NewInteractionRouter(InteractionRouterOptions{Client: x.client, Policy: x.policy, Sink: x.heard, Log: x.logs.logger()})
-	x.inb = slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: x.heard, CatchUpAll: x.heard.CatchUpAll, Interactions: x.doors,
-		OnDropped:      emitDropped(x.heard),
-		OnChannelEvent: x.heard.notice, Log: x.logs.logger()})
+	x.interactions = NewInteractionRouter(InteractionRouterOptions{Slack: x.client, People: x.client.People(), Policy: x.policy, Sink: x.heard, Log: x.logs.logger()})
+	x.router = slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: x.heard, CatchUpAll: x.heard.CatchUpAll, Interactions: x.interactions,
+		Log: x.logs.logger()})
 	return x
 }
 
-func (x *world) newClient(o slack.ClientOptions) *slack.Client {
+func (x *env) newClient(o slack.ClientOptions) *slack.Client {
 	x.t.Helper()
 	o.BotToken, o.AppToken, o.APIURL = cmp.Or(o.BotToken, x.BotToken()), cmp.Or(o.AppToken, x.AppToken()), x.APIURL()
-	c, err := NewClient(o)
+	o.Renderer = render.Renderer{}
+	o.Text = slack.TextRules{DisplayName: sessions.DisplayName, Handle: sessions.Handle, Clean: sessions.Clean}
+	c, err := slack.NewClient(o)
 	if err != nil {
 		x.t.Fatal(err)
 	}
@@ -82,12 +84,12 @@ func (x *world) newClient(o slack.ClientOptions) *slack.Client {
 	return c
 }
 
-func (x *world) policy() authz.Policy {
+func (x *env) policy() authz.Policy {
 	return authz.Policy{Users: []string{x.ann.ID}, Team: x.TeamID()}
 }
 
 // connect runs a socket until the test ends.
-func (x *world) connect(change ...func(*socket.Options)) *socket.Socket {
+func (x *env) connect(change ...func(*socket.Options)) *socket.Socket {
 	x.t.Helper()
 	s, ran := x.socket(change...)
 	ctx, cancel := context.WithCancel(x.ctx)
@@ -97,13 +99,13 @@ func (x *world) connect(change ...func(*socket.Options)) *socket.Socket {
 		if err := <-ran; err != nil {
 			x.t.Errorf("the socket ended with %v", err)
 		}
-		x.doors.Wait()
+		x.interactions.Wait()
 	})
 	return s
 }
 
-func (x *world) socket(change ...func(*socket.Options)) (*socket.Socket, chan error) {
-	o := socket.Options{API: x.client, Router: x.inb, CatchUps: x.heard, Recorder: connectionRecorder{x.heard}, Log: x.logs.logger(),
+func (x *env) socket(change ...func(*socket.Options)) (*socket.Socket, chan error) {
+	o := socket.Options{API: x.client, Router: x.router, CatchUps: x.heard, Recorder: noRecorder{}, Log: x.logs.logger(),
 		BackoffMin: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Stable: time.Hour}
 	for _, c := range change {
 		c(&o)
@@ -112,15 +114,15 @@ func (x *world) socket(change ...func(*socket.Options)) (*socket.Socket, chan er
 }
 
 // up connects and waits for the hello.
-func (x *world) up(change ...func(*socket.Options)) *socket.Socket {
+func (x *env) up(change ...func(*socket.Options)) *socket.Socket {
 	x.t.Helper()
 	s := x.connect(change...)
 	x.until("connected", func() bool { return s.State().Connected && x.heard.count("connected") > 0 })
 	return s
 }
 
-// until waits for something that the ear, the workspace or the socket shows.
-func (x *world) until(what string, cond func() bool) {
+// until waits for something that the recorder, the workspace or the socket shows.
+func (x *env) until(what string, cond func() bool) {
 	x.t.Helper()
 	for {
 		heard, changed := x.heard.changes(), x.Changed()
@@ -137,7 +139,7 @@ func (x *world) until(what string, cond func() bool) {
 	}
 }
 
-func (x *world) post(p chat.Post) string {
+func (x *env) post(p chat.Post) string {
 	x.t.Helper()
 	if p.Channel == "" {
 		p.Channel = x.ch
@@ -149,59 +151,60 @@ func (x *world) post(p chat.Post) string {
 	return ts
 }
 
-func (x *world) root() string { return x.post(chat.Post{Text: "root", Nonce: "n-root"}) }
+func (x *env) root() string { return x.post(chat.Post{Text: "root", Nonce: "n-root"}) }
 
-// ear records everything that the inbound side says, in order.
-type ear struct {
+// recorder records everything that happens, in order.
+type recorder struct {
 	mu      sync.Mutex // guards the fields that follow
 	changed chan struct{}
-	words   []string
+	entries []string
 	events  []sessions.Event
 }
 
-func newEar() *ear { return &ear{changed: make(chan struct{})} }
+func newRecorder() *recorder { return &recorder{changed: make(chan struct{})} }
 
-func (e *ear) say(format string, args ...any) {
+func (e *recorder) record(format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.words = append(e.words, fmt.Sprintf(format, args...))
-	e.tell()
+	e.entries = append(e.entries, fmt.Sprintf(format, args...))
+	e.signal()
 }
 
-func (e *ear) tell() {
+func (e *recorder) signal() {
 	close(e.changed)
 	e.changed = make(chan struct{})
 }
 
-func (e *ear) changes() <-chan struct{} {
+func (e *recorder) changes() <-chan struct{} {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.changed
 }
 
-func (e *ear) HandleReply(r chat.Reply)              { e.say("heard %s", r.TS) }
-func (e *ear) ReplyEdited(r chat.Reply)              { e.say("edited %s", r.TS) }
-func (e *ear) ReplyDeleted(channel, root, ts string) { e.say("withdrawn %s %s %s", channel, root, ts) }
-func (e *ear) ThreadDeleted(channel, root string)    { e.say("rootgone %s %s", channel, root) }
-func (e *ear) Connected(bool)                        { e.say("connected") }
-func (e *ear) CatchUpAll()                           { e.say("catchupall") }
-func (e *ear) notice(n slack.ChannelEvent)           { e.say("notice %s %s %s", n.Kind, n.Channel, n.NewID) }
+func (e *recorder) HandleReply(r chat.Reply) { e.record("heard %s", r.TS) }
+func (e *recorder) ReplyEdited(r chat.Reply) { e.record("edited %s", r.TS) }
+func (e *recorder) ReplyDeleted(channel, root, ts string) {
+	e.record("withdrawn %s %s %s", channel, root, ts)
+}
+func (e *recorder) ThreadDeleted(channel, root string) { e.record("rootgone %s %s", channel, root) }
+func (e *recorder) Connected(bool)                     { e.record("connected") }
+func (e *recorder) CatchUpAll()                        { e.record("catchupall") }
 
-func (e *ear) Emit(_ context.Context, ev sessions.Event) {
+func (e *recorder) Emit(_ context.Context, ev sessions.Event) {
 	e.mu.Lock()
 	e.events = append(e.events, ev)
 	e.mu.Unlock()
-	e.say("%s %v", ev.Name, cmp.Or(fmt.Sprint(ev.Fields["reason"])))
+	e.record("%s %v", ev.Name, cmp.Or(fmt.Sprint(ev.Fields["reason"])))
 }
 
-func (e *ear) all() []string {
+func (e *recorder) all() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.words)
+	return slices.Clone(e.entries)
 }
 
-// count is how many words begin with prefix.
-func (e *ear) count(prefix string) int {
+// count is how many entries begin with prefix.
+func (e *recorder) count(prefix string) int {
 	n := 0
 	for _, w := range e.all() {
 		if strings.HasPrefix(w, prefix) {
@@ -211,10 +214,10 @@ func (e *ear) count(prefix string) int {
 	return n
 }
 
-func (e *ear) has(word string) bool { return slices.Contains(e.all(), word) }
+func (e *recorder) has(word string) bool { return slices.Contains(e.all(), word) }
 
 // drop is the last recorded drop.
-func (e *ear) drop() map[string]any {
+func (e *recorder) drop() map[string]any {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, ev := range slices.Backward(e.events) {
@@ -246,3 +249,9 @@ func (l *logbook) String() string {
 func (l *logbook) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
+
+// noRecorder records no connections.
+type noRecorder struct{}
+
+func (noRecorder) Connected(context.Context, socket.State)             {}
+func (noRecorder) Disconnected(context.Context, string, time.Duration) {}

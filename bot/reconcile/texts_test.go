@@ -1,4 +1,4 @@
-package bot
+package reconcile
 
 import (
 	"encoding/base64"
@@ -54,12 +54,12 @@ func TestWhatAgentsShowIsScrubbedBeforeItIsCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secret := drawSecret(t)
 		scrub := envstate.NewScrubber(map[string]string{"KEY": secret}).Scrub
-		b := &Bot{o: Options{Scrub: scrub}}
+		b := Texts{Scrub: scrub}
 		pad := strings.Repeat("x", rapid.IntRange(0, 3200).Draw(t, "pad")) + "\n"
 		for name, text := range written(secret) {
-			answer := b.renderAnswer("standing:a", sessions.AgentMessage{Text: pad + text})
-			question, _ := b.permissionText("standing:a", sessions.PermissionRequest{Tool: text, Command: pad + text, File: text, Cwd: text, Explanation: text, Input: text})
-			made := append(answer.Texts, question, b.dialogText(strings.Split(text, "\n")), render.ParseScreen(pad+text).Scrubbed(scrub).Text())
+			answer := b.Answer("standing:a", sessions.AgentMessage{Text: pad + text})
+			question, _ := b.Permission("standing:a", sessions.PermissionRequest{Tool: text, Command: pad + text, File: text, Cwd: text, Explanation: text, Input: text})
+			made := append(answer.Texts, question, b.Dialog(strings.Split(text, "\n")), render.ParseScreen(pad+text).Scrubbed(scrub).Text())
 			if answer.FullText != nil {
 				made = append(made, answer.FullText.Content)
 			}

@@ -1,4 +1,4 @@
-package bot
+package interact
 
 import (
 	"context"
@@ -17,25 +17,25 @@ import (
 	"the-loop/threads/chat"
 )
 
-// judge is a Decider that remembers.
-type judge struct {
+// fakeResender records choices.
+type fakeResender struct {
 	got    chan threads.ResendChoice
 	answer string
 	err    error
 }
 
-func (j *judge) Resend(_ context.Context, d threads.ResendChoice) (string, error) {
+func (j *fakeResender) Resend(_ context.Context, d threads.ResendChoice) (string, error) {
 	j.got <- d
 	return j.answer, j.err
 }
 
-func question(x *world) (root, ts string) {
+func question(x *env) (root, ts string) {
 	root = x.root()
 	return root, x.post(chat.Post{Root: root, Text: "?", Nonce: "n", Buttons: []chat.Button{
 		{Label: "Send again", Action: chat.ActionSend, Value: "token-1"}, {Label: "Skip", Action: chat.ActionSkip, Value: "token-1"}}})
 }
 
-func (x *world) click(p *localslack.Person, ts, action string) {
+func (x *env) click(p *localslack.Person, ts, action string) {
 	x.t.Helper()
 	if err := p.Click(x.ctx, x.ch, ts, action); err != nil {
 		x.t.Fatal(err)
@@ -44,9 +44,9 @@ func (x *world) click(p *localslack.Person, ts, action string) {
 
 func TestAPressOnAButtonIsDecidedAndAnswered(t *testing.T) {
 	t.Parallel()
-	x := start(t)
-	j := &judge{got: make(chan threads.ResendChoice, 1), answer: "done"}
-	x.doors.OnResend(j)
+	x := newEnv(t)
+	j := &fakeResender{got: make(chan threads.ResendChoice, 1), answer: "done"}
+	x.interactions.OnResend(j)
 	x.up()
 	root, ts := question(x)
 	x.click(x.ann, ts, chat.ActionSkip)
@@ -63,10 +63,10 @@ func TestAPressOnAButtonIsDecidedAndAnswered(t *testing.T) {
 // NousResearch/hermes-agent#36848, openclaw/openclaw#13161: buttons ask the same question as replies.
 func TestAPressOfSomebodyElseGoesNowhere(t *testing.T) {
 	t.Parallel()
-	x := start(t)
-	j := &judge{got: make(chan threads.ResendChoice, 9), answer: "done"}
-	x.doors.o.Commands = echo{}
-	x.doors.OnResend(j)
+	x := newEnv(t)
+	j := &fakeResender{got: make(chan threads.ResendChoice, 9), answer: "done"}
+	x.interactions.o.Commands = echo{}
+	x.interactions.OnResend(j)
 	x.up()
 	_, ts := question(x)
 	twin := x.AddUser("ann2", localslack.Named("ann", "ann"))
@@ -88,10 +88,10 @@ func TestAPressOfSomebodyElseGoesNowhere(t *testing.T) {
 
 func TestNobodyGetsInWhileTheConfigIsInvalid(t *testing.T) {
 	t.Parallel()
-	x := start(t)
-	j := &judge{got: make(chan threads.ResendChoice, 9)}
-	x.doors.o.Policy = func() authz.Policy { return authz.Policy{Users: []string{x.ann.ID}, Team: x.TeamID(), Suspended: true} }
-	x.doors.OnResend(j)
+	x := newEnv(t)
+	j := &fakeResender{got: make(chan threads.ResendChoice, 9)}
+	x.interactions.o.Policy = func() authz.Policy { return authz.Policy{Users: []string{x.ann.ID}, Team: x.TeamID(), Suspended: true} }
+	x.interactions.OnResend(j)
 	x.up()
 	_, ts := question(x)
 	x.click(x.ann, ts, chat.ActionSend)
@@ -103,9 +103,9 @@ func TestNobodyGetsInWhileTheConfigIsInvalid(t *testing.T) {
 
 func TestAPressThatFailsIsToldAndADeniedOneIsNot(t *testing.T) {
 	t.Parallel()
-	x := start(t)
-	j := &judge{got: make(chan threads.ResendChoice, 9), err: errors.New("pane <gone>")}
-	x.doors.OnResend(j)
+	x := newEnv(t)
+	j := &fakeResender{got: make(chan threads.ResendChoice, 9), err: errors.New("pane <gone>")}
+	x.interactions.OnResend(j)
 	x.up()
 	_, ts := question(x)
 	x.Faults().InjectAPI("response_url", 1, localslack.HTML(500))
@@ -115,7 +115,7 @@ func TestAPressThatFailsIsToldAndADeniedOneIsNot(t *testing.T) {
 		t.Errorf("told %+v", e)
 	}
 	<-j.got
-	x.doors.Wait()
+	x.interactions.Wait()
 	j.err = threads.ErrDenied
 	x.click(x.ann, ts, chat.ActionSend)
 	x.until("the drop", func() bool { return x.heard.has("channel.dropped unauthorized-actor") })
@@ -133,8 +133,8 @@ func (echo) HandleCommand(_ context.Context, a Interaction) (string, error) {
 
 func TestACommandIsAnsweredForItsSpeaker(t *testing.T) {
 	t.Parallel()
-	x := start(t)
-	x.doors.o.Commands = echo{}
+	x := newEnv(t)
+	x.interactions.o.Commands = echo{}
 	x.up()
 	for text, want := range map[string]string{"": "/the-loop:", "list": ":list", "“help” & <more>": ":“help” & <more>"} {
 		before := len(x.Ephemerals(x.ann.ID))
@@ -152,9 +152,9 @@ const formView = `{"type":"modal","callback_id":"form","title":{"type":"plain_te
 	"blocks":[{"type":"input","block_id":"name","label":{"type":"plain_text","text":"Name"},"element":{"type":"plain_text_input","action_id":"v"}}]}`
 
 // openForm has Ann press a shortcut whose handler opens a modal, and returns the modal's id.
-func openForm(x *world) string {
+func openForm(x *env) string {
 	x.t.Helper()
-	x.doors.OnShortcut("open", func(ctx context.Context, a Interaction) (string, error) {
+	x.interactions.OnShortcut("open", func(ctx context.Context, a Interaction) (string, error) {
 		var view slackgo.ModalViewRequest
 		if err := json.Unmarshal([]byte(formView), &view); err != nil {
 			return "", err
@@ -172,8 +172,8 @@ func openForm(x *world) string {
 
 func TestAModalIsAnsweredWithItsAck(t *testing.T) {
 	t.Parallel()
-	x := start(t)
-	x.doors.OnView("form", func(_ context.Context, a Interaction) any {
+	x := newEnv(t)
+	x.interactions.OnView("form", func(_ context.Context, a Interaction) any {
 		if slack.ParseObject(a.Payload).Obj("view").Obj("state").Obj("values").Obj("name").Obj("v").Str("value") == "good" {
 			return nil
 		}
@@ -192,8 +192,8 @@ func TestAModalIsAnsweredWithItsAck(t *testing.T) {
 // slack-go#1196: Slack drops an ack of 20 kB or more, and the modal would hang.
 func TestAnAnswerThatIsTooLongForAnAckIsLeftOut(t *testing.T) {
 	t.Parallel()
-	x := start(t)
-	x.doors.OnView("form", func(context.Context, Interaction) any { return map[string]string{"x": strings.Repeat("x", 30_000)} })
+	x := newEnv(t)
+	x.interactions.OnView("form", func(context.Context, Interaction) any { return map[string]string{"x": strings.Repeat("x", 30_000)} })
 	id := openForm(x)
 	began := time.Now()
 	if _, err := x.ann.Submit(x.ctx, id, map[string]string{"name": "n"}); err != nil || time.Since(began) > 2*time.Second {
@@ -204,7 +204,7 @@ func TestAnAnswerThatIsTooLongForAnAckIsLeftOut(t *testing.T) {
 
 func TestAnActIsReadFromItsPayload(t *testing.T) {
 	t.Parallel()
-	c := start(t).client
+	c := newEnv(t).client
 	c.SetSelf(slack.Self{Team: "T1"})
 	message := parseInteraction(c, slack.Envelope{Type: slack.EnvelopeInteractive}, slack.ParseObject(json.RawMessage(`{"type":"message_action","callback_id":"c","user":{"id":"U1","team_id":"T9"},
 		"team":{"id":"T1"},"channel":{"id":"C1"},"message_ts":"2.0","message":{"ts":"2.0","thread_ts":"1.0"},"trigger_id":"t","response_url":"r"}`)))
@@ -219,9 +219,9 @@ func TestAnActIsReadFromItsPayload(t *testing.T) {
 
 func TestTheHomeTabIsOpenToThoseOnTheList(t *testing.T) {
 	t.Parallel()
-	x := start(t)
+	x := newEnv(t)
 	got := make(chan Interaction, 9)
-	x.doors.OnHome(func(_ context.Context, a Interaction) (string, error) { got <- a; return "", nil })
+	x.interactions.OnHome(func(_ context.Context, a Interaction) (string, error) { got <- a; return "", nil })
 	x.up()
 	if err := x.AddUser("eve").OpenHome(x.ctx); err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package bot
+package reconcile
 
 import (
 	"errors"
@@ -11,10 +11,10 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// fileWatcher tells when one of the records changes that are listened to. It watches folders: a file may be replaced, or not
-// be there yet; of a folder that is not, one above it. The goroutine of the [listener] owns it.
+// fileWatcher reports changes of transcripts. It watches folders, since a file may be replaced or not exist yet; of a folder that does not
+// exist, the nearest one above. The goroutine of the [TranscriptWatcher] owns it.
 type fileWatcher struct {
-	notifier    *fsnotify.Watcher            // nil: this system does not tell, and everything is looked at often
+	notifier    *fsnotify.Watcher            // nil: not available
 	folders     map[string]int               // how many files are watched by each
 	files       map[string]map[string]string // by file and session: the folder that is watched for it
 	viaAncestor int                          // how many of them are watched by a folder above theirs
@@ -35,7 +35,7 @@ func (w *fileWatcher) close() {
 	}
 }
 
-// events never tells anything where the system does not.
+// events returns channels that stay silent where watching is not available.
 func (w *fileWatcher) events() (<-chan fsnotify.Event, <-chan error) {
 	if w.notifier == nil {
 		return nil, nil
@@ -43,8 +43,8 @@ func (w *fileWatcher) events() (<-chan fsnotify.Event, <-chan error) {
 	return w.notifier.Events, w.notifier.Errors
 }
 
-// watch has the files of a session watched instead of those of before. It reports whether a change of each will be told:
-// it is not where the system has no more watches to give.
+// watch watches these files of a session instead of the earlier ones. It reports whether every change will be reported: the system may
+// have no more watches.
 func (w *fileWatcher) watch(id string, before, files []string) bool {
 	if w.notifier == nil {
 		return false
@@ -85,8 +85,8 @@ func (w *fileWatcher) add(id, file string) bool {
 	return true
 }
 
-// watchNearest has the folder watched or, while that is not there, the nearest one above in which it will be made. Empty: the system
-// watches neither.
+// watchNearest watches the folder or, while it does not exist, the nearest one above. It returns the watched folder; empty: neither could
+// be watched.
 func (w *fileWatcher) watchNearest(dir string) string {
 	for up, below := dir, ""; ; up, below = filepath.Dir(up), up {
 		if w.folders[up] == 0 {
@@ -128,9 +128,9 @@ func (w *fileWatcher) remove(id, file string) {
 	}
 }
 
-// affectedSessions are the sessions whose record an event is about. anew: it is about a folder that was made or went away, and
-// everybody with a file in it has to ask again.
-func (w *fileWatcher) affectedSessions(e fsnotify.Event) (ids map[string]bool, anew bool) {
+// affectedSessions are the sessions whose transcript an event is about. remade: a folder was created or removed, and the files in it have
+// to be watched anew.
+func (w *fileWatcher) affectedSessions(e fsnotify.Event) (ids map[string]bool, remade bool) {
 	switch {
 	case e.Op == fsnotify.Chmod:
 		return nil, false
@@ -148,7 +148,7 @@ func (w *fileWatcher) affectedSessions(e fsnotify.Event) (ids map[string]bool, a
 	return ids, false
 }
 
-// lost forgets a folder that went away, and returns whose files were watched by it.
+// forgetFolder forgets a removed folder, and returns the sessions whose files were watched by it.
 func (w *fileWatcher) forgetFolder(dir string) map[string]bool {
 	ids := map[string]bool{}
 	delete(w.folders, dir)
@@ -169,7 +169,7 @@ func (w *fileWatcher) forgetFolder(dir string) map[string]bool {
 	return ids
 }
 
-// within are the sessions that wait for a folder at that path, or below it.
+// sessionsBelow are the sessions that wait for a folder at that path, or below it.
 func (w *fileWatcher) sessionsBelow(made string) map[string]bool {
 	ids := map[string]bool{}
 	for file, watched := range w.files {
@@ -188,7 +188,7 @@ type fileStamp struct {
 	modTime int64 // Unix nanoseconds
 }
 
-// stampsOf looks at files. One that is not there has no size.
+// stampsOf returns the stamps of files; of one that does not exist the zero stamp.
 func stampsOf(files []string) []fileStamp {
 	marks := make([]fileStamp, len(files))
 	for i, file := range files {

@@ -1,4 +1,4 @@
-package bot
+package reconcile
 
 import (
 	"os"
@@ -9,8 +9,7 @@ import (
 // exitLag is how long after a process's end tmux may still show it as running.
 const exitLag = 5 * time.Second
 
-// ends hears when the agents' processes end, so that nobody has to ask. Each process has a goroutine that sleeps until then; close
-// ends them.
+// exitWatcher reports when agents' processes end. Each process has a goroutine that sleeps until then; close ends them.
 type exitWatcher struct {
 	onExit func() // called when one has ended
 	wg     sync.WaitGroup
@@ -21,15 +20,15 @@ type exitWatcher struct {
 
 type watchedProcess struct {
 	process     *os.File
-	exitedAt    time.Time // when it ended; zero: it lives, or it cannot be known
-	unwatchable bool      // the end will not be heard
+	exitedAt    time.Time // zero: it runs, or that is not known
+	unwatchable bool      // its end will not be reported
 }
 
-func newExitWatcher(heard func()) *exitWatcher {
-	return &exitWatcher{onExit: heard, watched: map[int]*watchedProcess{}}
+func newExitWatcher(onExit func()) *exitWatcher {
+	return &exitWatcher{onExit: onExit, watched: map[int]*watchedProcess{}}
 }
 
-// watch has these processes watched instead of those before. It reports whether the end of each will be heard.
+// watch watches these processes instead of the earlier ones. It reports whether the end of each will be reported.
 func (e *exitWatcher) watch(pids map[int]bool) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()

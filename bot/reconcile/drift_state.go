@@ -1,4 +1,4 @@
-package bot
+package reconcile
 
 import (
 	"errors"
@@ -10,27 +10,27 @@ import (
 	"the-loop/sessions/statefile"
 )
 
-// driftState is what is stored of the message that tells of stale sessions, and of the restart that was asked for. It
-// holds names of variables; no value, and nothing that is made of one.
+// driftState is what is stored of the message on stale sessions, and of the requested restart. It holds names of variables, and nothing
+// made from their values.
 type driftState struct {
 	Version    int                   `json:"version"`
-	Message    *driftMessage         `json:"message,omitempty"` // nil: there is nothing to tell of
-	Restart    *requestedRestart     `json:"run,omitempty"`     // nil: no restart is under way
-	LastResult []sessions.RestartRow `json:"last,omitempty"`    // what came of the last restart
+	Message    *driftMessage         `json:"message,omitempty"` // nil: there is none
+	Restart    *requestedRestart     `json:"run,omitempty"`     // nil: none runs
+	LastResult []sessions.RestartRow `json:"last,omitempty"`    // of the last restart
 }
 
 // driftMessage is one message in a channel. Its intent is on disk before it is posted.
 type driftMessage struct {
 	Channel     string    `json:"channel"`
 	Nonce       string    `json:"nonce"`
-	FirstTried  time.Time `json:"since"`           // when it was tried first, by our clock
+	TriedAt     time.Time `json:"since"`           // when it was tried last, by our clock
 	MaybePosted bool      `json:"tried,omitempty"` // a message with the nonce may be there
 	TS          string    `json:"ts,omitempty"`
-	ShownHash   string    `json:"shown,omitempty"`     // a sum of the text and the buttons
+	ShownHash   string    `json:"shown,omitempty"`     // see [outbox.Fingerprint]
 	Dismissed   bool      `json:"dismissed,omitempty"` // somebody deleted it
 }
 
-// requestedRestart is a restart of the stale sessions that somebody asked for.
+// requestedRestart is a restart that a member asked for.
 type requestedRestart struct {
 	RequestedBy string    `json:"by"` // member id
 	Started     time.Time `json:"started"`

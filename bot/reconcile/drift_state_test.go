@@ -1,4 +1,4 @@
-package bot
+package reconcile
 
 import (
 	"os"
@@ -19,7 +19,7 @@ func TestTheDriftStateOfVersion1IsRead(t *testing.T) {
 	}
 	at := time.Date(2026, 3, 4, 5, 6, 7, 89, time.UTC)
 	want := driftState{Version: 1,
-		Message: &driftMessage{Channel: "C0123", Nonce: "n-1", FirstTried: at, MaybePosted: true, TS: "1767225600.000100", ShownHash: "sum", Dismissed: true},
+		Message: &driftMessage{Channel: "C0123", Nonce: "n-1", TriedAt: at, MaybePosted: true, TS: "1767225600.000100", ShownHash: "sum", Dismissed: true},
 		Restart: &requestedRestart{RequestedBy: "U0123", Started: at},
 		LastResult: []sessions.RestartRow{{Ref: "standing:helper", ID: "0b0e1a3c-90e4-4f3c-9d0c-000000000001", TmuxTarget: "loop-standing-helper",
 			Outcome: sessions.OutcomeFailed, Detail: "why", Stale: []string{"TOKEN"}}}}

@@ -1,0 +1,3 @@
+// Package interact handles what members do in Slack other than writing messages: slash commands, buttons, modals, shortcuts and the Home
+// tab.
+package interact
