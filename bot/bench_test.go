@@ -26,7 +26,7 @@ import (
 	"the-loop/sessions/harness"
 	"the-loop/sessions/registry"
 	"the-loop/sessions/tmux/tmuxtest"
-	"the-loop/threads"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -100,7 +100,7 @@ func BenchmarkReplyToPane(b *testing.B) {
 			ts := m.reply(text)
 			read := m.read(len(framed(text)))
 			ours = append(ours, read.Sub(w.sent(ts)))
-			w.until("it to be settled", func() bool { return m.state(ts).State == threads.StateSettled })
+			w.until("it to be settled", func() bool { return m.state(ts).State == binding.StateSettled })
 			began := time.Now()
 			w.bare(pane, text)
 			floor = append(floor, m.read(len(framed(text))).Sub(began))
@@ -184,7 +184,7 @@ func (w *world) reading(meters []*meter) {
 	for _, m := range meters {
 		ts := m.reply("warm up")
 		m.read(len(framed("warm up")))
-		w.until("it to be settled", func() bool { return m.state(ts).State == threads.StateSettled })
+		w.until("it to be settled", func() bool { return m.state(ts).State == binding.StateSettled })
 	}
 }
 
@@ -283,7 +283,7 @@ func (w *world) bind(count int) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		data, err := json.Marshal(threads.Binding{Version: 1, ID: rec.ID, Ref: rec.Ref, Channel: w.ch, Root: ts, Cursor: ts, LastActive: time.Now()})
+		data, err := json.Marshal(binding.Binding{Version: 1, ID: rec.ID, Ref: rec.Ref, Channel: w.ch, Root: ts, Cursor: ts, LastActive: time.Now()})
 		if err != nil {
 			w.t.Fatal(err)
 		}

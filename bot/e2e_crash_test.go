@@ -14,7 +14,7 @@ import (
 
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/binding"
 )
 
 // child is a bot in a process of its own, which can be killed.
@@ -77,7 +77,7 @@ func (a *agent) busy(d time.Duration) {
 	for {
 		b, _ := a.binding()
 		for _, e := range b.Replies {
-			if e.State == threads.StateInflight {
+			if e.State == binding.StateInflight {
 				a.w.after(20 * time.Millisecond)
 				return
 			}
@@ -93,14 +93,14 @@ func (a *agent) busy(d time.Duration) {
 }
 
 // settled waits until nothing of the replies is under way: each is settled, or put to somebody.
-func (a *agent) settled(replies []string) map[string]threads.Entry {
+func (a *agent) settled(replies []string) map[string]binding.Entry {
 	a.w.t.Helper()
-	states := map[string]threads.Entry{}
+	states := map[string]binding.Entry{}
 	a.w.until("all replies to be settled or asked about", func() bool {
 		b, ok := a.binding()
 		return ok && !slices.ContainsFunc(replies, func(ts string) bool {
 			states[ts] = stateIn(b, ts)
-			return states[ts].State != threads.StateSettled && states[ts].State != threads.StateDoubt
+			return states[ts].State != binding.StateSettled && states[ts].State != binding.StateDoubt
 		})
 	})
 	return states
@@ -114,7 +114,7 @@ func (a *agent) accounts(texts map[string]string) int {
 	a.w.until("what was typed is in the agent's record", func() bool { // without proof, tmux submits it a moment later
 		got := a.got()
 		return !slices.ContainsFunc(order, func(ts string) bool {
-			return states[ts].Outcome == threads.OutcomeTyped && !slices.Contains(got, texts[ts])
+			return states[ts].Outcome == binding.OutcomeTyped && !slices.Contains(got, texts[ts])
 		})
 	})
 	got := a.got()
@@ -126,11 +126,11 @@ func (a *agent) accounts(texts map[string]string) int {
 			a.w.t.Errorf("%q arrived twice", texts[ts])
 		case i >= 0 && i < at:
 			a.w.t.Errorf("%q arrived out of order", texts[ts])
-		case i < 0 && states[ts].State != threads.StateDoubt:
+		case i < 0 && states[ts].State != binding.StateDoubt:
 			a.w.t.Errorf("%q is lost: %+v", texts[ts], states[ts])
 		}
 		at = max(at, i)
-		if states[ts].State == threads.StateDoubt {
+		if states[ts].State == binding.StateDoubt {
 			doubts++
 		}
 	}
@@ -216,7 +216,7 @@ func TestEqualRepliesStayTwoWhenTheBotIsKilled(t *testing.T) {
 	}
 	doubts := 0
 	for _, e := range a.settled(ts) {
-		if e.State == threads.StateDoubt {
+		if e.State == binding.StateDoubt {
 			doubts++
 		}
 	}

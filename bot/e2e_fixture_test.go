@@ -37,6 +37,7 @@ import (
 	"the-loop/sessions/tmux"
 	"the-loop/sessions/tmux/tmuxtest"
 	"the-loop/threads"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -149,8 +150,8 @@ func envOf(path string) func() (sessions.EnvFile, error) {
 }
 
 func (p plan) settings() threads.Settings {
-	return threads.Settings{MaxAge: p.MaxAge, Answers: p.Answers, MaxFile: cmp.Or(p.MaxFile, 1<<20), Emoji: map[threads.Mark]string{threads.MarkReceived: received, threads.MarkTyped: typed,
-		threads.MarkAccepted: accepted, threads.MarkHeld: held, threads.MarkFailed: errorText, threads.MarkInDoubt: inDoubt}}
+	return threads.Settings{MaxAge: p.MaxAge, Answers: p.Answers, MaxFile: cmp.Or(p.MaxFile, 1<<20), Emoji: map[binding.Mark]string{binding.MarkReceived: received, binding.MarkTyped: typed,
+		binding.MarkAccepted: accepted, binding.MarkHeld: held, binding.MarkFailed: errorText, binding.MarkInDoubt: inDoubt}}
 }
 
 // bot makes one, with its client.
@@ -705,30 +706,30 @@ func (a *agent) count(part string) int {
 }
 
 // binding is what is stored of the thread.
-func (a *agent) binding() (threads.Binding, bool) {
+func (a *agent) binding() (binding.Binding, bool) {
 	data, err := os.ReadFile(filepath.Join(a.w.plan.Root, "threads", a.id+".json"))
-	var b threads.Binding
+	var b binding.Binding
 	return b, err == nil && json.Unmarshal(data, &b) == nil
 }
 
 // state is what is stored of one reply.
-func (a *agent) state(ts string) threads.Entry {
+func (a *agent) state(ts string) binding.Entry {
 	b, _ := a.binding()
 	return stateIn(b, ts)
 }
 
 // stateIn is what a binding says of a reply. Of one of which only a trace is left it says whether the agent has it, and of one
 // that was forgotten that it is settled.
-func stateIn(b threads.Binding, ts string) threads.Entry {
+func stateIn(b binding.Binding, ts string) binding.Entry {
 	e, whole := b.Replies[ts]
 	trace, done := b.Traces[ts]
 	switch {
 	case whole, !done && chat.CompareTS(ts, b.Cursor) > 0:
 		return e
 	case trace.Typed:
-		return threads.Entry{State: threads.StateSettled, Outcome: threads.OutcomeTyped}
+		return binding.Entry{State: binding.StateSettled, Outcome: binding.OutcomeTyped}
 	}
-	return threads.Entry{State: threads.StateSettled}
+	return binding.Entry{State: binding.StateSettled}
 }
 
 // pane is the session's pane.

@@ -13,6 +13,7 @@ import (
 	"the-loop/sessions/registry"
 	"the-loop/sessions/tmux/tmuxtest"
 	"the-loop/threads"
+	"the-loop/threads/binding"
 )
 
 // awslabs/cli-agent-orchestrator#654: copy-mode eats the submit.
@@ -217,11 +218,11 @@ func TestASlowSessionDelaysNoOther(t *testing.T) {
 	asks.asking()
 	first, second := asks.reply("wait"), stuck.reply("wait too")
 	asks.receipt(first, held)
-	w.until("the reply to be on its way", func() bool { return stuck.state(second).State == threads.StateInflight })
+	w.until("the reply to be on its way", func() bool { return stuck.state(second).State == binding.StateInflight })
 	for range 3 {
 		quick.tells("go on")
 	}
-	if s := stuck.state(second).State; s != threads.StateInflight {
+	if s := stuck.state(second).State; s != binding.StateInflight {
 		t.Errorf("the slow one is %q by now: this shows nothing", s)
 	}
 	stuck.receipt(second, accepted)

@@ -7,7 +7,7 @@ import (
 	"the-loop/bot/localslack"
 	"the-loop/sessions"
 	"the-loop/sessions/harness/smallagent"
-	"the-loop/threads"
+	"the-loop/threads/binding"
 )
 
 // A day in the life of a session: made in Slack, talked to, looked at, killed, brought back, taken down and up with the
@@ -50,7 +50,7 @@ func TestADayInTheLifeOfASession(t *testing.T) {
 	a.shows(buttonsUp, "*day* is running")
 	l.until("the missed reply's end", func() bool {
 		e := a.state(missed)
-		return e.State == threads.StateSettled && e.Outcome != ""
+		return e.State == binding.StateSettled && e.Outcome != ""
 	})
 	a.until(smallagent.StateReady)
 	before := l.row("day").Changed

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/binding"
 )
 
 // TestRealClaudeAnswersInItsThread is a talk through everything that happens to an agent and a bot in a day.
@@ -117,7 +117,7 @@ func TestRealClaudeTakes200RepliesAtRandomMomentsOnceAndInOrder(t *testing.T) {
 		k.pause(r)
 	}
 	for ts, e := range k.settled(replies) { // the receipts take their time: Slack takes fifty a minute
-		if e.State != threads.StateSettled || e.Outcome == threads.OutcomeFailed {
+		if e.State != binding.StateSettled || e.Outcome == binding.OutcomeFailed {
 			t.Errorf("the reply %s is %s %s", ts, e.State, e.Outcome)
 		}
 	}

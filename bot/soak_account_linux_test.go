@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"the-loop/sessions/harness/smallagent"
-	"the-loop/threads"
+	"the-loop/threads/binding"
 )
 
 // calm ends all faults and waits until it is known of every reply what became of it. The receipts that show it come later: Slack
@@ -36,15 +36,15 @@ func (s *soak) calm() {
 }
 
 // verdict is what the bot says became of a reply: the receipt that it has or is to get. Empty: nothing yet.
-func (k *soakTalk) verdict(b threads.Binding, r *soakReply) string {
+func (k *soakTalk) verdict(b binding.Binding, r *soakReply) string {
 	switch e := stateIn(b, r.ts); {
-	case e.State == threads.StateDoubt:
+	case e.State == binding.StateDoubt:
 		return inDoubt
-	case e.Outcome == threads.OutcomeAccepted, e.Outcome == threads.OutcomeTyped:
+	case e.Outcome == binding.OutcomeAccepted, e.Outcome == binding.OutcomeTyped:
 		return accepted
-	case e.Outcome == threads.OutcomeFailed:
+	case e.Outcome == binding.OutcomeFailed:
 		return errorText
-	case e.State == threads.StateSettled:
+	case e.State == binding.StateSettled:
 		return settledOnly
 	}
 	return ""

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/actor"
 	"the-loop/threads/outbox"
 )
 
@@ -74,7 +75,7 @@ func (m *Manager) Relay(ctx context.Context, id string) (watch []string, err err
 
 // turnObserver hears of an agent's turn.
 type turnObserver interface {
-	onTurn(turn sessions.Turn, news bool)
+	OnTurn(turn sessions.Turn, news bool)
 }
 
 // permissionReports takes permission requests that an agent reports.
@@ -97,12 +98,12 @@ type relay struct {
 // caller saves.
 func (rl *relay) begin(started time.Time) {
 	from := transcriptStart(started, rl.svc.Now())
-	rl.b.TranscriptOffset, rl.b.TranscriptSince = "", time.Time{}
-	if rl.b.ReportOffset == "" {
-		rl.b.ReportsSince = from
+	rl.B.TranscriptOffset, rl.B.TranscriptSince = "", time.Time{}
+	if rl.B.ReportOffset == "" {
+		rl.B.ReportsSince = from
 	}
 	if rl.svc.answerMode() != AnswersOff {
-		rl.b.TranscriptSince = from
+		rl.B.TranscriptSince = from
 	}
 }
 
@@ -123,24 +124,24 @@ func (rl *relay) run(ctx context.Context) (watch []string, err error) {
 
 // transcript posts what the agent said.
 func (rl *relay) transcript(ctx context.Context) (watch []string, err error) {
-	q, ok := call(ctx, rl.actor, func(context.Context) *sessions.TranscriptRequest { return rl.transcriptRequest() })
+	q, ok := actor.Call(ctx, rl.Actor, func(context.Context) *sessions.TranscriptRequest { return rl.transcriptRequest() })
 	switch {
 	case !ok:
 		return nil, ctx.Err()
 	case q == nil:
 		return nil, nil
 	}
-	if n := rl.svc.outbox.LenOfSession(rl.sessionID); n >= maxUnposted {
+	if n := rl.svc.outbox.LenOfSession(rl.SessionID); n >= maxUnposted {
 		return nil, fmt.Errorf("%d messages of the session wait to be posted; what else it says is read when they are", n)
 	}
 	batch, err := rl.svc.Agent.ReadTranscript(ctx, *q)
 	if err != nil {
 		if errors.Is(err, errors.ErrUnsupported) || errors.Is(err, sessions.ErrNotRecorded) {
-			rl.do(func(context.Context) { rl.turn.onTurn(sessions.Turn{}, false) })
+			rl.Do(func(context.Context) { rl.turn.OnTurn(sessions.Turn{}, false) })
 		}
 		return nil, err
 	}
-	err, ok = call(ctx, rl.actor, func(context.Context) error { return rl.applyTranscript(q.Offset, batch) })
+	err, ok = actor.Call(ctx, rl.Actor, func(context.Context) error { return rl.applyTranscript(q.Offset, batch) })
 	if !ok {
 		return nil, ctx.Err()
 	}
@@ -149,31 +150,31 @@ func (rl *relay) transcript(ctx context.Context) (watch []string, err error) {
 
 // transcriptRequest is what of the transcript to read; nil: nothing.
 func (rl *relay) transcriptRequest() *sessions.TranscriptRequest {
-	if rl.unbound || rl.b.Root == "" {
+	if rl.Unbound || rl.B.Root == "" {
 		return nil
 	}
 	if rl.svc.answerMode() == AnswersOff {
-		rl.turn.onTurn(sessions.Turn{}, false)
-		if rl.b.TranscriptOffset != "" || !rl.b.TranscriptSince.IsZero() {
-			rl.b.TranscriptOffset, rl.b.TranscriptSince = "", time.Time{} // when it is on again, nothing old is posted
-			rl.saveBestEffort()
+		rl.turn.OnTurn(sessions.Turn{}, false)
+		if rl.B.TranscriptOffset != "" || !rl.B.TranscriptSince.IsZero() {
+			rl.B.TranscriptOffset, rl.B.TranscriptSince = "", time.Time{} // when it is on again, nothing old is posted
+			rl.SaveBestEffort()
 		}
 		return nil
 	}
-	if rl.b.TranscriptOffset == "" && rl.b.TranscriptSince.IsZero() {
-		rl.b.TranscriptSince = rl.svc.Now()
-		rl.saveBestEffort()
+	if rl.B.TranscriptOffset == "" && rl.B.TranscriptSince.IsZero() {
+		rl.B.TranscriptSince = rl.svc.Now()
+		rl.SaveBestEffort()
 	}
-	return &sessions.TranscriptRequest{Ref: rl.ref, ID: rl.sessionID, Offset: rl.b.TranscriptOffset, Since: rl.b.TranscriptSince}
+	return &sessions.TranscriptRequest{Ref: rl.Ref, ID: rl.SessionID, Offset: rl.B.TranscriptOffset, Since: rl.B.TranscriptSince}
 }
 
 // applyTranscript queues what the agent said since an offset, and then stores the new offset. After a crash in between the same
 // texts come again: they are looked for before they are posted.
 func (rl *relay) applyTranscript(since sessions.Offset, batch sessions.TranscriptBatch) error {
-	if rl.unbound || rl.b.Root == "" || rl.b.TranscriptOffset != since {
+	if rl.Unbound || rl.B.Root == "" || rl.B.TranscriptOffset != since {
 		return nil
 	}
-	rl.turn.onTurn(batch.Turn, batch.Next != since)
+	rl.turn.OnTurn(batch.Turn, batch.Next != since)
 	for _, said := range batch.Messages {
 		if err := rl.postAnswer(said); err != nil {
 			rl.transcriptSynced = false
@@ -184,10 +185,10 @@ func (rl *relay) applyTranscript(since sessions.Offset, batch sessions.Transcrip
 		rl.transcriptSynced = true
 		return nil
 	}
-	rl.b.TranscriptOffset = batch.Next
-	err := rl.save()
+	rl.B.TranscriptOffset = batch.Next
+	err := rl.Save()
 	if rl.transcriptSynced = err == nil; !rl.transcriptSynced {
-		rl.b.TranscriptOffset = since
+		rl.B.TranscriptOffset = since
 		return fmt.Errorf("store how far the transcript was read: %w", err)
 	}
 	return nil
@@ -199,10 +200,10 @@ func (rl *relay) postAnswer(said sessions.AgentMessage) error {
 		return nil
 	}
 	sum := sha256.Sum256([]byte(said.Key))
-	nonce := rl.sessionID + "." + hex.EncodeToString(sum[:12]) + "."
-	r := rl.svc.renderAnswer(rl.ref, said)
+	nonce := rl.SessionID + "." + hex.EncodeToString(sum[:12]) + "."
+	r := rl.svc.renderAnswer(rl.Ref, said)
 	for i, text := range r.Texts {
-		msg := &outbox.Message{Post: rl.newPost(text, nonce+strconv.Itoa(i)), Since: said.At, MaybePosted: !rl.transcriptSynced}
+		msg := &outbox.Message{Post: rl.NewPost(text, nonce+strconv.Itoa(i)), Since: said.At, MaybePosted: !rl.transcriptSynced}
 		if err := rl.svc.outbox.Put(msg); err != nil {
 			return err
 		}
@@ -210,7 +211,7 @@ func (rl *relay) postAnswer(said sessions.AgentMessage) error {
 	if r.FullText == nil {
 		return nil
 	}
-	msg := &outbox.Message{Post: rl.newPost(r.FullText.Text, nonce+"whole"), Since: said.At, MaybePosted: !rl.transcriptSynced}
+	msg := &outbox.Message{Post: rl.NewPost(r.FullText.Text, nonce+"whole"), Since: said.At, MaybePosted: !rl.transcriptSynced}
 	if err := rl.svc.outbox.AttachText(msg, outbox.TextFile{Name: r.FullText.Name, Content: r.FullText.Content, Fallback: r.FullText.Fallback}, rl.svc.Settings().MaxFile); err != nil {
 		return err
 	}

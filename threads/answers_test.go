@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -151,7 +152,7 @@ func TestAnswersWhosePlaceWasNotStoredAreNotPostedAgain(t *testing.T) {
 		w.stop()
 		b := bindingFile(t, w)
 		b.TranscriptOffset = before.TranscriptOffset
-		if err := NewStore(filepath.Join(w.root, "threads"), nil).Save(b); err != nil {
+		if err := binding.NewStore(filepath.Join(w.root, "threads"), nil).Save(b); err != nil {
 			t.Fatal(err)
 		}
 		w.start()

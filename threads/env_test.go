@@ -23,6 +23,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -114,8 +115,8 @@ func (w *env) start() {
 	m.Connected(true)
 }
 
-var emoji = map[Mark]string{MarkReceived: "eyes", MarkTyped: "keyboard", MarkAccepted: "white_check_mark", MarkHeld: "hourglass",
-	MarkFailed: "warning", MarkInDoubt: "grey_question"}
+var emoji = map[binding.Mark]string{binding.MarkReceived: "eyes", binding.MarkTyped: "keyboard", binding.MarkAccepted: "white_check_mark", binding.MarkHeld: "hourglass",
+	binding.MarkFailed: "warning", binding.MarkInDoubt: "grey_question"}
 
 // checkDisk fails while the disk is full.
 func (w *env) checkDisk(path string) error {
@@ -123,7 +124,7 @@ func (w *env) checkDisk(path string) error {
 	full := w.diskFull
 	w.mu.Unlock()
 	if full {
-		if err := os.WriteFile("/dev/full", []byte("x"), 0); IsDiskFull(err) {
+		if err := os.WriteFile("/dev/full", []byte("x"), 0); binding.IsDiskFull(err) {
 			return err
 		}
 		return &fs.PathError{Op: "write", Path: path, Err: syscall.ENOSPC} // a system without that device
@@ -771,9 +772,9 @@ func (a *fakeAgent) verifyInput(q sessions.VerifyInputRequest) bool {
 	return !a.noProof && a.sums[q.Intent.Sum]
 }
 
-func bindingFile(t *testing.T, w *env) Binding {
+func bindingFile(t *testing.T, w *env) binding.Binding {
 	t.Helper()
-	b, err := NewStore(filepath.Join(w.root, "threads"), nil).Read(sid)
+	b, err := binding.NewStore(filepath.Join(w.root, "threads"), nil).Read(sid)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -234,7 +235,7 @@ func TestAFileThatIsReportedAgainAfterACrashIsPostedOnce(t *testing.T) {
 		w.reportFile("a.txt", "")
 		w.advance(time.Minute)
 		w.stop()
-		if err := NewStore(filepath.Join(w.root, "threads"), nil).Save(before); err != nil {
+		if err := binding.NewStore(filepath.Join(w.root, "threads"), nil).Save(before); err != nil {
 			t.Fatal(err)
 		}
 		w.start()

@@ -20,7 +20,7 @@ func (rl *relay) reportedFileMessages(batch sessions.ReportBatch) ([]*outbox.Mes
 	messages := make([]*outbox.Message, 0, len(batch.Files))
 	for _, f := range batch.Files {
 		sum := sha256.Sum256([]byte(f.At.Format(time.RFC3339Nano) + "\x00" + f.Path + "\x00" + f.Comment))
-		msg := &outbox.Message{Post: chat.Post{Text: rl.caption(f), Nonce: rl.sessionID + ".file." + hex.EncodeToString(sum[:12]), Session: rl.sessionID}, Since: rl.svc.Clock.FromLocal(f.At)}
+		msg := &outbox.Message{Post: chat.Post{Text: rl.caption(f), Nonce: rl.SessionID + ".file." + hex.EncodeToString(sum[:12]), Session: rl.SessionID}, Since: rl.svc.Clock.FromLocal(f.At)}
 		err := rl.attachReportedFile(attachments.Folder{Path: batch.Cwd, ID: batch.FolderID}, f.Path, msg)
 		var final *chat.FileError
 		switch {
@@ -38,7 +38,7 @@ func (rl *relay) reportedFileMessages(batch sessions.ReportBatch) ([]*outbox.Mes
 // reports were read.
 func (rl *relay) queueReportedFiles(messages []*outbox.Message) error {
 	for _, msg := range messages {
-		msg.Post.Channel, msg.Post.Root, msg.MaybePosted = rl.b.Channel, rl.b.Root, !rl.reportsSynced
+		msg.Post.Channel, msg.Post.Root, msg.MaybePosted = rl.B.Channel, rl.B.Root, !rl.reportsSynced
 		if err := rl.svc.outbox.Put(msg); err != nil {
 			return fmt.Errorf("queue what the agent wants to post: %w", err)
 		}
@@ -51,7 +51,7 @@ func (rl *relay) caption(f sessions.ReportedFile) string {
 	if strings.TrimSpace(f.Comment) == "" {
 		return ""
 	}
-	texts := rl.svc.renderAnswer(rl.ref, sessions.AgentMessage{Text: f.Comment, At: f.At}).Texts
+	texts := rl.svc.renderAnswer(rl.Ref, sessions.AgentMessage{Text: f.Comment, At: f.At}).Texts
 	if len(texts) == 0 {
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"the-loop/sessions"
+	"the-loop/threads/actor"
 	"the-loop/threads/outbox"
 )
 
@@ -21,7 +22,7 @@ func (rl *relay) reports(ctx context.Context) (watch []string, err error) {
 	if rl.svc.Reports == nil {
 		return nil, nil
 	}
-	q, ok := call(ctx, rl.actor, func(context.Context) *sessions.ReportsRequest { return rl.reportsRequest() })
+	q, ok := actor.Call(ctx, rl.Actor, func(context.Context) *sessions.ReportsRequest { return rl.reportsRequest() })
 	switch {
 	case !ok:
 		return nil, ctx.Err()
@@ -39,7 +40,7 @@ func (rl *relay) reports(ctx context.Context) (watch []string, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("copy what the agent wants to post: %w", err)
 	}
-	err, ok = call(ctx, rl.actor, func(ctx context.Context) error { return rl.applyReports(ctx, q.Offset, batch, files) })
+	err, ok = actor.Call(ctx, rl.Actor, func(ctx context.Context) error { return rl.applyReports(ctx, q.Offset, batch, files) })
 	if !ok {
 		return nil, ctx.Err()
 	}
@@ -48,16 +49,16 @@ func (rl *relay) reports(ctx context.Context) (watch []string, err error) {
 
 // reportsRequest is what of the reports to read; nil: nothing, since there is no thread.
 func (rl *relay) reportsRequest() *sessions.ReportsRequest {
-	if rl.unbound || rl.b.Root == "" {
+	if rl.Unbound || rl.B.Root == "" {
 		return nil
 	}
-	return &sessions.ReportsRequest{Ref: rl.ref, ID: rl.sessionID, Offset: rl.b.ReportOffset, Since: rl.b.ReportsSince}
+	return &sessions.ReportsRequest{Ref: rl.Ref, ID: rl.SessionID, Offset: rl.B.ReportOffset, Since: rl.B.ReportsSince}
 }
 
 // applyReports handles what was reported since an offset, and stores it with the new offset in one write. The files that are queued
 // before that come again after a crash: they are looked for before they are posted.
 func (rl *relay) applyReports(ctx context.Context, since sessions.Offset, batch sessions.ReportBatch, files []*outbox.Message) error {
-	if rl.unbound || rl.b.Root == "" || rl.b.ReportOffset != since {
+	if rl.Unbound || rl.B.Root == "" || rl.B.ReportOffset != since {
 		return nil
 	}
 	if err := rl.queueReportedFiles(files); err != nil {
@@ -67,12 +68,12 @@ func (rl *relay) applyReports(ctx context.Context, since sessions.Offset, batch 
 		return nil
 	}
 	fresh := rl.permissions.add(batch)
-	rl.b.ReportOffset = batch.Next
-	err := rl.save()
+	rl.B.ReportOffset = batch.Next
+	err := rl.Save()
 	if rl.reportsSynced = err == nil; !rl.reportsSynced {
-		rl.b.ReportOffset = since
+		rl.B.ReportOffset = since
 		for _, name := range fresh {
-			delete(rl.b.PermissionRequests, name)
+			delete(rl.B.PermissionRequests, name)
 		}
 		return fmt.Errorf("store how far the agent's reports were read: %w", err)
 	}

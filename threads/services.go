@@ -7,16 +7,23 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/actor"
 	"the-loop/threads/attachments"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 )
 
+// ScreenReader reads the screens of agents.
+type ScreenReader interface {
+	View(ctx context.Context, q sessions.ViewRequest) (sessions.View, error)
+}
+
 // services are what all threads of a manager share.
 type services struct {
 	Options
-	*goroutines
-	store       Store
+	*actor.Goroutines
+	store       binding.Store
 	outbox      *outbox.Outbox
 	downloader  *attachments.Downloader
 	connections *connections

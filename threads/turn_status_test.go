@@ -18,7 +18,13 @@ import (
 	"the-loop/threads/chat"
 )
 
-// sight is what is seen of an agent at work: the status that Slack shows, and the agent's screen.
+// What a status says.
+const (
+	statusWorking = "is working…"
+	statusWaiting = "is waiting for an answer…"
+)
+
+// fakeScreen is what is seen of an agent at work: the status that Slack shows, and the agent's screen.
 type fakeScreen struct {
 	mu          sync.Mutex
 	status      string

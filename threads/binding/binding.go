@@ -1,4 +1,4 @@
-package threads
+package binding
 
 import (
 	"maps"

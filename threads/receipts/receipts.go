@@ -1,9 +1,11 @@
-package threads
+// Package receipts makes the reactions on replies show what became of them, within the chat service's rate.
+package receipts
 
 import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +13,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"the-loop/sessions"
+	"the-loop/sessions/loop"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -25,34 +29,42 @@ const (
 // reactTimeout bounds one call.
 const reactTimeout = 15 * time.Second
 
-// receiptThread is a thread as receipts need it.
-type receiptThread interface {
-	identity() (id string, ref sessions.Ref, at chat.ThreadID)
-	pendingReactions(ctx context.Context, now time.Time, failed map[string]time.Time) threadChanges
-	onReactionChanged(ctx context.Context, c reactionChange)
-	giveUpReaction(ctx context.Context, c reactionChange, err error)
+// Thread is a thread as receipts need it.
+type Thread interface {
+	Identity() (id string, ref sessions.Ref, at chat.ThreadID)
+	PendingReactions(ctx context.Context, now time.Time, failed map[string]time.Time) Changes
+	OnReactionChanged(ctx context.Context, c Change)
+	GiveUpReaction(ctx context.Context, c Change, err error)
 }
 
-func idOf(t receiptThread) string {
-	id, _, _ := t.identity()
+func idOf(t Thread) string {
+	id, _, _ := t.Identity()
 	return id
 }
 
-func channelOf(t receiptThread) string {
-	_, _, at := t.identity()
+func channelOf(t Thread) string {
+	_, _, at := t.Identity()
 	return at.Channel
 }
 
-// receipts makes the reactions on replies show what they should. Additions come first: a removal waits until nothing is to be
+// Options are what [Receipts] are made of. All fields are required.
+type Options struct {
+	Reactions chat.ReactionWriter
+	Emoji     func(binding.Mark) string // empty: the mark is not shown
+	Now       func() time.Time
+	Log       *slog.Logger
+}
+
+// Receipts makes the reactions on replies show what they should. Additions come first: a removal waits until nothing is to be
 // added, since Slack allows few of them. Threads take turns, and a failure of one reply, channel or thread holds up no other.
-type receipts struct {
-	sv          *services
+type Receipts struct {
+	o           Options
 	add, remove *rate.Limiter
 	wakeup      chan struct{}
 
 	mu             sync.Mutex // guards the fields that follow
-	dirty          map[receiptThread]bool
-	lastTurn       map[receiptThread]int64 // when a thread had its last turn, while it is dirty
+	dirty          map[Thread]bool
+	lastTurn       map[Thread]int64 // when a thread had its last turn, while it is dirty
 	turn           int64
 	blockedUntil   map[bool]time.Time      // Slack wants no additions (false) or removals (true) until then
 	closedChannels map[string]*backoff     // channels in which nothing can be shown now
@@ -61,7 +73,7 @@ type receipts struct {
 
 // receiptKey is one reply of a thread.
 type receiptKey struct {
-	t  receiptThread
+	t  Thread
 	ts string
 }
 
@@ -83,70 +95,63 @@ func (r *backoff) increase(now time.Time) {
 	r.fails++
 }
 
-func newReceipts(sv *services) *receipts {
-	return &receipts{sv: sv, wakeup: make(chan struct{}, 1), dirty: map[receiptThread]bool{}, lastTurn: map[receiptThread]int64{}, blockedUntil: map[bool]time.Time{},
+// New makes receipts; [Receipts.Run] must run for anything to be shown.
+func New(o Options) *Receipts {
+	return &Receipts{o: o, wakeup: make(chan struct{}, 1), dirty: map[Thread]bool{}, lastTurn: map[Thread]int64{}, blockedUntil: map[bool]time.Time{},
 		closedChannels: map[string]*backoff{}, failed: map[receiptKey]*backoff{},
 		add: rate.NewLimiter(rate.Every(addEvery), addBurst), remove: rate.NewLimiter(rate.Every(removeEvery), removeBurst)}
 }
 
-// markDirty says that the receipts of a thread may differ from what they should be.
-func (r *receipts) markDirty(t receiptThread) {
+// MarkDirty says that the receipts of a thread may differ from what they should be.
+func (r *Receipts) MarkDirty(t Thread) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.dirty[t] = true
-	wake(r.wakeup)
+	loop.Wake(r.wakeup)
 }
 
-// retryChannel ends the pause of a channel.
-func (r *receipts) retryChannel(channel string) {
+// RetryChannel ends the pause of a channel.
+func (r *Receipts) RetryChannel(channel string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.closedChannels, channel)
-	wake(r.wakeup)
+	loop.Wake(r.wakeup)
 }
 
-// reactionChange is one reaction to add or to remove.
-type reactionChange struct {
-	t        receiptThread
-	ts       string
-	mark     Mark
-	remove   bool
-	priority bool // it makes room for an addition, and goes before others
+// Change is one reaction to add or to remove.
+type Change struct {
+	T        Thread
+	TS       string
+	Mark     binding.Mark
+	Remove   bool
+	Priority bool // it makes room for an addition, and goes before others
 }
 
-// run works until ctx ends.
-func (r *receipts) run(ctx context.Context) {
-	for {
+// Run works until ctx ends.
+func (r *Receipts) Run(ctx context.Context) {
+	loop.Run(ctx, r.wakeup, func(ctx context.Context) time.Duration {
 		c, wait := r.pick(ctx)
 		if c == nil {
-			timer := time.NewTimer(wait)
-			select {
-			case <-ctx.Done():
-				timer.Stop()
-				return
-			case <-r.wakeup:
-			case <-timer.C:
-			}
-			timer.Stop()
-			continue
+			return wait
 		}
 		r.apply(ctx, *c)
-	}
+		return 0
+	})
 }
 
 // pick finds the next change: an addition if there is any that can be made now, else a removal.
-func (r *receipts) pick(ctx context.Context) (*reactionChange, time.Duration) {
-	now := r.sv.Now()
+func (r *Receipts) pick(ctx context.Context) (*Change, time.Duration) {
+	now := r.o.Now()
 	threads, wait := r.dirtyThreads(now)
 	noAdding, noRemoving := r.blockedFor(false, now), r.blockedFor(true, now)
-	var removal *reactionChange
+	var removal *Change
 	for _, t := range threads {
 		add, remove, due := r.nextChanges(ctx, t, now)
 		wait = min(wait, due)
 		switch {
 		case add != nil && noAdding <= 0:
 			return r.reserve(add, r.add)
-		case remove != nil && (removal == nil || remove.priority && !removal.priority):
+		case remove != nil && (removal == nil || remove.Priority && !removal.Priority):
 			removal = remove
 		}
 		if add != nil {
@@ -163,7 +168,7 @@ func (r *receipts) pick(ctx context.Context) (*reactionChange, time.Duration) {
 }
 
 // dirtyThreads are the threads that something may be due for, in turn, and how long until the first closed channel is tried again.
-func (r *receipts) dirtyThreads(now time.Time) (threads []receiptThread, wait time.Duration) {
+func (r *Receipts) dirtyThreads(now time.Time) (threads []Thread, wait time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	wait = time.Hour
@@ -174,21 +179,21 @@ func (r *receipts) dirtyThreads(now time.Time) (threads []receiptThread, wait ti
 		}
 		threads = append(threads, t)
 	}
-	slices.SortFunc(threads, func(a, b receiptThread) int {
+	slices.SortFunc(threads, func(a, b Thread) int {
 		return cmp.Or(cmp.Compare(r.lastTurn[a], r.lastTurn[b]), cmp.Compare(idOf(a), idOf(b)))
 	})
 	return threads, wait
 }
 
 // blockedFor is how long Slack wants no additions, or no removals.
-func (r *receipts) blockedFor(remove bool, now time.Time) time.Duration {
+func (r *Receipts) blockedFor(remove bool, now time.Time) time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.blockedUntil[remove].Sub(now)
 }
 
 // reserve takes a permit for the change; when there is none yet it says how long to wait.
-func (r *receipts) reserve(c *reactionChange, limit *rate.Limiter) (*reactionChange, time.Duration) {
+func (r *Receipts) reserve(c *Change, limit *rate.Limiter) (*Change, time.Duration) {
 	permit := limit.Reserve()
 	if d := permit.Delay(); d > 0 {
 		permit.Cancel()
@@ -197,30 +202,30 @@ func (r *receipts) reserve(c *reactionChange, limit *rate.Limiter) (*reactionCha
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.turn++
-	r.lastTurn[c.t] = r.turn
+	r.lastTurn[c.T] = r.turn
 	return c, 0
 }
 
 // nextChanges are the first addition and the first removal of a thread that can be tried now, and how long until the next one can be.
 // A thread that has none is clean.
-func (r *receipts) nextChanges(ctx context.Context, t receiptThread, now time.Time) (add, remove *reactionChange, wait time.Duration) {
+func (r *Receipts) nextChanges(ctx context.Context, t Thread, now time.Time) (Add, Remove *Change, wait time.Duration) {
 	r.mu.Lock()
 	delete(r.dirty, t) // before the look, so that what changes after it is seen
 	failed := r.retryTimes(t)
 	r.mu.Unlock()
-	l := t.pendingReactions(ctx, now, failed)
-	if l.add != nil || l.remove != nil || l.retryIn > 0 {
+	l := t.PendingReactions(ctx, now, failed)
+	if l.Add != nil || l.Remove != nil || l.RetryIn > 0 {
 		r.mu.Lock()
 		r.dirty[t] = true
 		r.mu.Unlock()
 	} else {
 		r.markClean(t)
 	}
-	return l.add, l.remove, cmp.Or(l.retryIn, time.Hour)
+	return l.Add, l.Remove, cmp.Or(l.RetryIn, time.Hour)
 }
 
 // retryTimes is when the replies of a thread can be tried again that failed. The caller holds mu.
-func (r *receipts) retryTimes(t receiptThread) map[string]time.Time {
+func (r *Receipts) retryTimes(t Thread) map[string]time.Time {
 	all := map[string]time.Time{}
 	for at, f := range r.failed {
 		if at.t == t {
@@ -231,7 +236,7 @@ func (r *receipts) retryTimes(t receiptThread) map[string]time.Time {
 }
 
 // markClean forgets what is only of use while a thread is dirty.
-func (r *receipts) markClean(t receiptThread) {
+func (r *Receipts) markClean(t Thread) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.dirty[t] {
@@ -245,66 +250,66 @@ func (r *receipts) markClean(t receiptThread) {
 	}
 }
 
-// threadChanges is what is due in one thread.
-type threadChanges struct {
-	add, remove *reactionChange
-	retryIn     time.Duration // until something that failed can be tried again; 0: nothing failed
+// Changes is what is due in one thread.
+type Changes struct {
+	Add, Remove *Change
+	RetryIn     time.Duration // until something that failed can be tried again; 0: nothing failed
 }
 
 // apply makes one change in Slack and stores that it is made.
-func (r *receipts) apply(ctx context.Context, c reactionChange) {
+func (r *Receipts) apply(ctx context.Context, c Change) {
 	calling, cancel := context.WithTimeout(ctx, reactTimeout)
 	defer cancel()
-	emoji := r.sv.Settings().Emoji[c.mark]
-	channel := channelOf(c.t)
+	emoji := r.o.Emoji(c.Mark)
+	channel := channelOf(c.T)
 	var err error
 	switch {
 	case emoji == "":
-	case c.remove:
-		err = r.sv.Reactions.RemoveReaction(calling, channel, c.ts, emoji)
+	case c.Remove:
+		err = r.o.Reactions.RemoveReaction(calling, channel, c.TS, emoji)
 	default:
-		err = r.sv.Reactions.AddReaction(calling, channel, c.ts, emoji)
+		err = r.o.Reactions.AddReaction(calling, channel, c.TS, emoji)
 	}
 	switch {
 	case err == nil:
 		r.handleSuccess(c, channel)
-		c.t.onReactionChanged(ctx, c)
+		c.T.OnReactionChanged(ctx, c)
 	case ctx.Err() == nil:
 		r.handleFailure(ctx, c, channel, err)
 	}
 }
 
-func (r *receipts) handleSuccess(c reactionChange, channel string) {
+func (r *Receipts) handleSuccess(c Change, channel string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.closedChannels, channel)
-	delete(r.failed, receiptKey{c.t, c.ts})
+	delete(r.failed, receiptKey{c.T, c.TS})
 }
 
 // handleFailure schedules another try where that may help; no other change waits for it.
-func (r *receipts) handleFailure(ctx context.Context, c reactionChange, channel string, err error) {
+func (r *Receipts) handleFailure(ctx context.Context, c Change, channel string, err error) {
 	var limited *chat.RateLimitedError
 	errors.As(err, &limited)
-	now := r.sv.Now()
+	now := r.o.Now()
 	failure := chat.FailureOf(err)
 	if failure != chat.FailureWait {
-		r.sv.Log.Warn("could not show a receipt", "session", idOf(c.t), "ts", c.ts, "mark", c.mark, "err", err)
+		r.o.Log.Warn("could not show a receipt", "session", idOf(c.T), "ts", c.TS, "mark", c.Mark, "err", err)
 	}
 	if failure == chat.FailureMessage {
-		c.t.giveUpReaction(ctx, c, err)
+		c.T.GiveUpReaction(ctx, c, err)
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch failure {
 	case chat.FailureWait:
-		r.blockedUntil[c.remove] = now.Add(limited.After)
+		r.blockedUntil[c.Remove] = now.Add(limited.After)
 	case chat.FailureApp:
-		r.blockedUntil[c.remove] = now.Add(receiptRetryMax)
+		r.blockedUntil[c.Remove] = now.Add(receiptRetryMax)
 	case chat.FailureChannel:
 		increaseBackoff(r.closedChannels, channel, now)
 	default:
-		increaseBackoff(r.failed, receiptKey{c.t, c.ts}, now)
+		increaseBackoff(r.failed, receiptKey{c.T, c.TS}, now)
 	}
 }
 
@@ -314,25 +319,4 @@ func increaseBackoff[K comparable](rests map[K]*backoff, key K, now time.Time) {
 		rests[key] = &backoff{}
 	}
 	rests[key].increase(now)
-}
-
-// pendingReactions implements [receiptThread].
-func (t *thread) pendingReactions(ctx context.Context, now time.Time, failed map[string]time.Time) threadChanges {
-	l, _ := call(ctx, t.actor, func(context.Context) threadChanges { return t.entries.pendingReactions(now, failed) })
-	for _, c := range []*reactionChange{l.add, l.remove} {
-		if c != nil {
-			c.t = t
-		}
-	}
-	return l
-}
-
-// onReactionChanged implements [receiptThread].
-func (t *thread) onReactionChanged(ctx context.Context, c reactionChange) {
-	t.call(ctx, func(context.Context) { t.entries.onReactionChanged(c) })
-}
-
-// giveUpReaction implements [receiptThread].
-func (t *thread) giveUpReaction(ctx context.Context, c reactionChange, err error) {
-	t.call(ctx, func(context.Context) { t.entries.giveUpReaction(c, err) })
 }

@@ -1,4 +1,4 @@
-package threads
+package status
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/actor"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 )
@@ -19,8 +21,8 @@ const (
 	idleScreensNeeded    = 2                // so many screens in a row have to show an idle agent
 )
 
-// turnState is what is known of an agent's turn, and what the thread shows of it.
-type turnState struct {
+// turn is what is known of an agent's turn, and what the thread shows of it.
+type turn struct {
 	known        bool          // the agent's record was read since the start
 	recorded     sessions.Turn // by that record
 	changedAt    time.Time     // when it was first known that this turn runs, or does not
@@ -46,26 +48,28 @@ const (
 )
 
 // isRunning reports whether a turn runs.
-func (w *turnState) isRunning() bool { return w.recorded.Working && w.ending == "" }
+func (w *turn) isRunning() bool { return w.recorded.Working && w.ending == "" }
 
 // startedAt is when the turn began, as far as that is known.
-func (w *turnState) startedAt() time.Time {
+func (w *turn) startedAt() time.Time {
 	if w.recorded.Since.IsZero() {
 		return w.changedAt
 	}
 	return w.recorded.Since
 }
 
-// turnStatus shows in one thread whether its agent works: by a status, or where the workspace has none by one message that is
+// Turn shows in one thread whether its agent works: by a status, or where the workspace has none by one message that is
 // edited.
-type turnStatus struct {
-	*threadState
-	turnState
+type Turn struct {
+	*binding.Thread
+	turn
+	o   Options
+	due func() // has the loop check the thread
 }
 
-// onTurn handles what the agent's record says of its turn; news says that something was added to the record.
-func (w *turnStatus) onTurn(turn sessions.Turn, news bool) {
-	now := w.svc.Now()
+// OnTurn handles what the agent's record says of its turn; news says that something was added to the record.
+func (w *Turn) OnTurn(turn sessions.Turn, news bool) {
+	now := w.o.Now()
 	if turn.Working != w.recorded.Working || !turn.Since.Equal(w.recorded.Since) {
 		w.changedAt, w.screenReadAt, w.dialogOpen, w.idleScreens, w.ending = now, now, false, 0, ""
 		if now.Sub(turn.Since) > screenCheckEvery {
@@ -77,43 +81,36 @@ func (w *turnStatus) onTurn(turn sessions.Turn, news bool) {
 	}
 	w.endIfAgentEnded()
 	if !w.known {
-		w.known, w.statusUncertain = true, w.b.TurnRunning // an earlier run of the bot may have had it shown
+		w.known, w.statusUncertain = true, w.B.TurnRunning // an earlier run of the bot may have had it shown
 	}
-	w.b.TurnRunning = turn.Working
-	w.signals.statusDue()
+	w.B.TurnRunning = turn.Working
+	w.due()
 }
 
 // endIfAgentEnded ends a turn of an agent that has ended: its record goes on saying that it works, and may still grow by what it had
 // written before.
-func (w *turnState) endIfAgentEnded() {
+func (w *turn) endIfAgentEnded() {
 	if w.recorded.Working && !w.startedAt().After(w.agentEndedAt) {
 		w.ending = turnEndedExited
 	}
 }
 
-// AgentEnded says that a session's agent had ended by then, so that its thread does not show that it works.
-func (m *Manager) AgentEnded(ctx context.Context, id string, at time.Time) {
-	if t := m.index.of(id); t != nil {
-		t.call(ctx, func(context.Context) { t.turn.agentEnded(at) })
-	}
-}
-
-func (w *turnStatus) agentEnded(at time.Time) {
+func (w *Turn) AgentEnded(at time.Time) {
 	if at.After(w.agentEndedAt) {
 		w.agentEndedAt = at
 		w.endIfAgentEnded()
-		w.signals.statusDue()
+		w.due()
 	}
 }
 
-// setDialogOpen says whether a dialog of the agent waits for an answer.
-func (w *turnStatus) setDialogOpen(open bool) {
+// SetDialogOpen says whether a dialog of the agent waits for an answer.
+func (w *Turn) SetDialogOpen(open bool) {
 	w.dialogOpen = open
-	w.signals.statusDue()
+	w.due()
 }
 
 // onScreen handles what the agent's screen shows.
-func (w *turnStatus) onScreen(state sessions.ViewState, now time.Time, err error) {
+func (w *Turn) onScreen(state sessions.ViewState, now time.Time, err error) {
 	w.screenReadAt = now
 	switch {
 	case errors.Is(err, sessions.ErrNotRunning), errors.Is(err, sessions.ErrNotRecorded), errors.Is(err, sessions.ErrReplaced):
@@ -129,20 +126,20 @@ func (w *turnStatus) onScreen(state sessions.ViewState, now time.Time, err error
 	}
 }
 
-// nextStep decides what is to be done next. none: the workspace has no statuses.
-func (w *turnStatus) nextStep(now time.Time, none bool) step {
-	if w.unbound || w.b.Root == "" {
-		return step{}
+// next decides what is to be done next. none: the workspace has no statuses.
+func (w *Turn) next(now time.Time, none bool) Step {
+	if w.Unbound || w.B.Root == "" {
+		return Step{}
 	}
 	s := w.messageStep(now)
 	if s.kind != stepNone {
 		return s
 	}
-	if w.isRunning() && w.svc.ScreenReader != nil {
+	if w.isRunning() && w.o.ScreenReader != nil {
 		if next := w.screenReadAt.Add(screenCheckEvery); now.Before(next) {
 			s.next = earliestNonZero(s.next, next)
 		} else {
-			return step{kind: stepReadScreen}
+			return Step{kind: stepReadScreen}
 		}
 	}
 	if none {
@@ -161,8 +158,8 @@ func earliestNonZero(a, b time.Time) time.Time {
 	return a
 }
 
-// statusStep is the step that makes the status true.
-func (w *turnStatus) statusStep(now time.Time) step {
+// statusStep is the Step that makes the status true.
+func (w *Turn) statusStep(now time.Time) Step {
 	want := ""
 	switch {
 	case w.isRunning() && w.dialogOpen:
@@ -172,19 +169,19 @@ func (w *turnStatus) statusStep(now time.Time) step {
 	}
 	switch fresh := w.changedAt.Add(statusDelay); {
 	case want == w.shownStatus && !w.statusUncertain && want == "":
-		return step{}
+		return Step{}
 	case want == w.shownStatus && !w.statusUncertain && now.Sub(w.statusSetAt) < statusRefreshEvery:
-		return step{next: w.statusSetAt.Add(statusRefreshEvery)}
+		return Step{next: w.statusSetAt.Add(statusRefreshEvery)}
 	case now.Before(fresh): // a short turn is not shown, and an answer takes the status away by itself
-		return step{next: fresh}
+		return Step{next: fresh}
 	case now.Before(w.refusedAt.Add(statusRefusedPause)) && !w.refusedAt.IsZero():
-		return step{next: w.refusedAt.Add(statusRefusedPause)}
+		return Step{next: w.refusedAt.Add(statusRefusedPause)}
 	}
-	return step{kind: stepSetStatus, text: want, post: w.newPost("", "")}
+	return Step{kind: stepSetStatus, text: want, post: w.NewPost("", "")}
 }
 
 // onStatusSet handles what became of setting the status.
-func (w *turnStatus) onStatusSet(text string, now time.Time, err error) {
+func (w *Turn) onStatusSet(text string, now time.Time, err error) {
 	w.statusCallPending = false
 	switch {
 	case err == nil:
@@ -199,37 +196,37 @@ func (w *turnStatus) onStatusSet(text string, now time.Time, err error) {
 }
 
 // onStatusCleared handles that we posted in the thread: Slack removes the status then.
-func (w *turnStatus) onStatusCleared() {
+func (w *Turn) onStatusCleared() {
 	if w.shownStatus, w.statusUncertain = "", w.statusCallPending; w.isRunning() || w.statusCallPending {
-		w.signals.statusDue()
+		w.due()
 	}
 }
 
 // startMessage queues the message that tells of a long turn, and returns when that is due.
-func (w *turnStatus) startMessage(now time.Time) time.Time {
+func (w *Turn) startMessage(now time.Time) time.Time {
 	due := w.startedAt().Add(turnMessageAfter)
 	switch {
-	case !w.isRunning() || w.b.TurnMessage.Nonce != "":
+	case !w.isRunning() || w.B.TurnMessage.Nonce != "":
 		return time.Time{}
 	case now.Before(due):
 		return due
 	}
-	w.b.TurnMessage = TurnMessage{Nonce: w.sessionID + "." + rand.Text(), Since: w.startedAt(), Edited: now, Shown: w.messageText(now)}
-	if err := w.save(); err != nil {
-		w.svc.Log.Error("could not store that a message tells of a turn", "ref", w.ref, "err", err)
-		w.b.TurnMessage = TurnMessage{}
+	w.B.TurnMessage = binding.TurnMessage{Nonce: w.SessionID + "." + rand.Text(), Since: w.startedAt(), Edited: now, Shown: w.messageText(now)}
+	if err := w.Save(); err != nil {
+		w.o.Log.Error("could not store that a message tells of a turn", "ref", w.Ref, "err", err)
+		w.B.TurnMessage = binding.TurnMessage{}
 		return now.Add(statusRetry)
 	}
-	_ = w.svc.outbox.Put(&outbox.Message{Post: w.messagePost(w.b.TurnMessage.Shown), Since: w.svc.slackTime(), LowPriority: true}) // it was logged, and nothing depends on it
+	_ = w.o.Outbox.Put(&outbox.Message{Post: w.messagePost(w.B.TurnMessage.Shown), Since: w.slackTime(), LowPriority: true}) // it was logged, and nothing depends on it
 	return now.Add(turnMessageEditEvery)
 }
 
-func (w *turnStatus) messagePost(text string) chat.Post {
-	return w.newPost(text, w.b.TurnMessage.Nonce)
+func (w *Turn) messagePost(text string) chat.Post {
+	return w.NewPost(text, w.B.TurnMessage.Nonce)
 }
 
 // messageText is what the message says of the turn that runs.
-func (w *turnStatus) messageText(now time.Time) string {
+func (w *Turn) messageText(now time.Time) string {
 	if w.dialogOpen {
 		return "_Waiting for an answer._"
 	}
@@ -237,10 +234,10 @@ func (w *turnStatus) messageText(now time.Time) string {
 }
 
 // finalMessageText is what the message says of a turn that has ended.
-func (w *turnStatus) finalMessageText() string {
-	same := w.startedAt().Equal(w.b.TurnMessage.Since)
+func (w *Turn) finalMessageText() string {
+	same := w.startedAt().Equal(w.B.TurnMessage.Since)
 	switch {
-	case w.svc.answerMode() == AnswersOff:
+	case w.o.AnswersOff():
 		return "_What the agent does is no longer shown here._"
 	case same && w.ending == turnEndedExited:
 		return "_The agent ended while it worked._"
@@ -263,11 +260,11 @@ func durationText(d time.Duration) string {
 	return fmt.Sprintf("%d s", seconds)
 }
 
-// messageStep is the step that makes the message true, if there is one.
-func (w *turnStatus) messageStep(now time.Time) step {
-	m := &w.b.TurnMessage
+// messageStep is the Step that makes the message true, if there is one.
+func (w *Turn) messageStep(now time.Time) Step {
+	m := &w.B.TurnMessage
 	if m.Nonce == "" || !w.known {
-		return step{}
+		return Step{}
 	}
 	over := !w.isRunning() || !w.startedAt().Equal(m.Since)
 	if m.TS == "" {
@@ -281,103 +278,119 @@ func (w *turnStatus) messageStep(now time.Time) step {
 	switch {
 	case over:
 	case now.Before(next):
-		return step{next: next}
+		return Step{next: next}
 	case text == m.Shown:
-		return step{next: now.Add(turnMessageEditEvery)}
+		return Step{next: now.Add(turnMessageEditEvery)}
 	}
-	return step{kind: stepEditMessage, ts: m.TS, post: w.messagePost(text), final: over}
+	return Step{kind: stepEditMessage, ts: m.TS, post: w.messagePost(text), final: over}
 }
 
 // unconfirmedStep is for a message of which it is not known that it was posted.
-func (w *turnStatus) unconfirmedStep(over bool) step {
-	switch waiting := w.svc.outbox.IsPending(w.b.TurnMessage.Nonce); {
-	case waiting && over && w.svc.outbox.Withdraw(w.b.TurnMessage.Nonce):
+func (w *Turn) unconfirmedStep(over bool) Step {
+	switch waiting := w.o.Outbox.IsPending(w.B.TurnMessage.Nonce); {
+	case waiting && over && w.o.Outbox.Withdraw(w.B.TurnMessage.Nonce):
 		w.forgetMessage()
-		return step{}
+		return Step{}
 	case waiting:
-		return step{} // onPosted hears of it
+		return Step{} // onPosted hears of it
 	}
-	return step{kind: stepFindMessage, post: w.messagePost(""), since: w.svc.Clock.FromLocal(w.b.TurnMessage.Since)}
+	return Step{kind: stepFindMessage, post: w.messagePost(""), since: w.o.Clock.FromLocal(w.B.TurnMessage.Since)}
 }
 
 // forgetMessage forgets the message: it is not edited any more.
-func (w *turnStatus) forgetMessage() {
-	w.b.TurnMessage = TurnMessage{}
-	w.saveBestEffort()
+func (w *Turn) forgetMessage() {
+	w.B.TurnMessage = binding.TurnMessage{}
+	w.SaveBestEffort()
 }
 
 // onMessageFound handles what became of looking for the message.
-func (w *turnStatus) onMessageFound(nonce, ts string, err error) {
+func (w *Turn) onMessageFound(nonce, ts string, err error) {
 	switch {
-	case nonce != w.b.TurnMessage.Nonce:
+	case nonce != w.B.TurnMessage.Nonce:
 	case errors.Is(err, chat.ErrThreadGone), err == nil && ts == "":
 		w.forgetMessage()
 	case err == nil:
-		w.b.TurnMessage.TS = ts
-		w.saveBestEffort()
+		w.B.TurnMessage.TS = ts
+		w.SaveBestEffort()
 	}
 }
 
 // onMessageEdited handles what became of an edit of the message. If somebody deleted it, it is not posted again.
-func (w *turnStatus) onMessageEdited(s step, now time.Time, err error) {
+func (w *Turn) onMessageEdited(s Step, now time.Time, err error) {
 	switch gone := errors.Is(err, chat.ErrReplyGone) || errors.Is(err, chat.ErrThreadGone); {
-	case s.post.Nonce != w.b.TurnMessage.Nonce || err != nil && !gone:
+	case s.post.Nonce != w.B.TurnMessage.Nonce || err != nil && !gone:
 	case s.final:
 		w.forgetMessage()
 	default:
-		w.b.TurnMessage.Shown, w.b.TurnMessage.Edited = s.post.Text, now
-		w.saveBestEffort()
+		w.B.TurnMessage.Shown, w.B.TurnMessage.Edited = s.post.Text, now
+		w.SaveBestEffort()
 	}
 }
 
-// onPosted handles that we posted in the thread, perhaps the message that tells of the turn.
-func (w *turnStatus) onPosted(nonce, ts string) {
+// OnPosted handles that we posted in the thread, perhaps the message that tells of the turn.
+func (w *Turn) OnPosted(nonce, ts string) {
 	w.onStatusCleared()
-	if nonce == w.b.TurnMessage.Nonce && nonce != "" {
-		w.b.TurnMessage.TS, w.b.TurnMessage.Edited = ts, w.svc.Now()
-		w.saveBestEffort()
-		w.signals.statusDue()
+	if nonce == w.B.TurnMessage.Nonce && nonce != "" {
+		w.B.TurnMessage.TS, w.B.TurnMessage.Edited = ts, w.o.Now()
+		w.SaveBestEffort()
+		w.due()
 	}
 }
 
-// closeMessage leaves the message of a thread that ends as that of a turn that is over.
-func (w *turnStatus) closeMessage() {
-	if m := w.b.TurnMessage; m.Nonce != "" && !w.svc.outbox.Withdraw(m.Nonce) {
+// CloseMessage leaves the message of a thread that ends as that of a turn that is over.
+func (w *Turn) CloseMessage() {
+	if m := w.B.TurnMessage; m.Nonce != "" && !w.o.Outbox.Withdraw(m.Nonce) {
 		post := w.messagePost("_This turn is over._")
-		_ = w.svc.outbox.Put(&outbox.Message{Post: post, Edit: true, TS: m.TS, Final: true}) // it was logged
+		_ = w.o.Outbox.Put(&outbox.Message{Post: post, Edit: true, TS: m.TS, Final: true}) // it was logged
 	}
 }
 
-// nextStatusStep implements [statusThread].
-func (t *thread) nextStatusStep(ctx context.Context, now time.Time, noStatuses bool) (step, bool) {
-	return call(ctx, t.actor, func(context.Context) step { return t.turn.nextStep(now, noStatuses) })
+// NewTurn is the status of a thread, which the loop keeps true.
+func (k *Loop) NewTurn(t *binding.Thread) *Turn {
+	w := &Turn{Thread: t, o: k.o}
+	w.due = func() { k.RequestCheck(w) }
+	return w
 }
 
-// beginStatusStep implements [statusThread].
-func (t *thread) beginStatusStep(ctx context.Context, s step) {
+// slackTime is the time by the chat service's clock; zero: not known.
+func (w *Turn) slackTime() time.Time {
+	now, _ := w.o.Clock.Now()
+	return now
+}
+
+// NextStep implements [Thread].
+func (w *Turn) NextStep(ctx context.Context, now time.Time, noStatuses bool) (Step, bool) {
+	return actor.Call(ctx, w.Actor, func(context.Context) Step { return w.next(now, noStatuses) })
+}
+
+// BeginStep implements [Thread].
+func (w *Turn) BeginStep(ctx context.Context, s Step) {
 	if s.kind == stepSetStatus {
-		t.call(ctx, func(context.Context) { t.turn.statusCallPending, t.turn.statusUncertain = true, false })
+		w.Call(ctx, func(context.Context) { w.statusCallPending, w.statusUncertain = true, false })
 	}
 }
 
-// finishStatusStep implements [statusThread].
-func (t *thread) finishStatusStep(ctx context.Context, s step, r stepResult) {
-	t.call(ctx, func(context.Context) {
+// FinishStep implements [Thread].
+func (w *Turn) FinishStep(ctx context.Context, s Step, r Result) {
+	w.Call(ctx, func(context.Context) {
 		switch s.kind {
 		case stepReadScreen:
-			t.turn.onScreen(r.view.State, r.at, r.err)
+			w.onScreen(r.view.State, r.at, r.err)
 		case stepSetStatus:
-			t.turn.onStatusSet(s.text, r.at, r.err)
+			w.onStatusSet(s.text, r.at, r.err)
 		case stepFindMessage:
-			t.turn.onMessageFound(s.post.Nonce, r.ts, r.err)
+			w.onMessageFound(s.post.Nonce, r.ts, r.err)
 		case stepEditMessage:
-			t.turn.onMessageEdited(s, r.at, r.err)
+			w.onMessageEdited(s, r.at, r.err)
 		}
 	})
 }
 
-// retryStatus ends the pause of a thread in which we were not let write.
-func (t *thread) retryStatus(context.Context) {
-	t.turn.refusedAt = time.Time{}
-	t.signals.statusDue()
+// Identity implements [Thread].
+func (w *Turn) Identity() (id string, ref sessions.Ref) { return w.SessionID, w.Ref }
+
+// Retry ends the pause of a thread in which we were not let write.
+func (w *Turn) Retry(context.Context) {
+	w.refusedAt = time.Time{}
+	w.due()
 }

@@ -1,13 +1,17 @@
-package threads
+// Package catchup reads threads from their cursors, so that no reply is missed, within the chat service's rate.
+package catchup
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
+	"the-loop/sessions/loop"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -18,27 +22,35 @@ const (
 	readsAtOnce = 4
 )
 
-// readableThread is a thread as the reader needs it.
-type readableThread interface {
-	readPosition(ctx context.Context) (from Binding, number int, ok bool)
-	applyRead(number int, from string, replies []chat.Reply, now time.Time)
-	rootGone()
+// Thread is a thread as the reader needs it.
+type Thread interface {
+	ReadPosition(ctx context.Context) (from binding.Binding, number int, ok bool)
+	ApplyRead(number int, from string, replies []chat.Reply, now time.Time)
+	RootGone()
 }
 
-// channelFinder finds the channel of a thread whose own is not known any more; pace waits before each call of the service.
-type channelFinder interface {
-	findChannel(ctx context.Context, b Binding, pace func(context.Context) error)
+// ChannelFinder finds the channel of a thread whose own is not known any more; pace waits before each call of the service.
+type ChannelFinder interface {
+	FindChannel(ctx context.Context, b binding.Binding, pace func(context.Context) error)
 }
 
-// threadReader reads threads from their cursors, the urgent ones first, within Slack's rate.
-type threadReader struct {
-	sv     *services
-	finder channelFinder
+// Options are what a [Reader] is made of. All fields are required.
+type Options struct {
+	History chat.History
+	Finder  ChannelFinder
+	Clock   *chat.Clock // hears the time of every response
+	Start   func(func(context.Context)) bool
+	Log     *slog.Logger
+}
+
+// Reader reads threads from their cursors, the urgent ones first, within Slack's rate.
+type Reader struct {
+	o      Options
 	limit  *rate.Limiter
 	wakeup chan struct{}
 
 	mu       sync.Mutex // guards the field that follows
-	requests map[readableThread]*readRequest
+	requests map[Thread]*readRequest
 }
 
 // readRequest is a thread that waits to be read, or is being read.
@@ -51,13 +63,14 @@ type readRequest struct {
 	running   bool
 }
 
-func newThreadReader(sv *services, finder channelFinder) *threadReader {
-	return &threadReader{sv: sv, finder: finder, limit: rate.NewLimiter(rate.Every(readsEvery), readsBurst), wakeup: make(chan struct{}, 1),
-		requests: map[readableThread]*readRequest{}}
+// New makes a reader; [Reader.Run] must run for anything to be read.
+func New(o Options) *Reader {
+	return &Reader{o: o, limit: rate.NewLimiter(rate.Every(readsEvery), readsBurst), wakeup: make(chan struct{}, 1),
+		requests: map[Thread]*readRequest{}}
 }
 
-// request has a thread read, before others when urgent; active is when somebody last spoke in it.
-func (r *threadReader) request(t readableThread, urgent bool, active time.Time) {
+// Request has a thread read, before others when urgent; active is when somebody last spoke in it.
+func (r *Reader) Request(t Thread, urgent bool, active time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	w := r.requests[t]
@@ -66,12 +79,12 @@ func (r *threadReader) request(t readableThread, urgent bool, active time.Time) 
 		r.requests[t] = w
 	}
 	w.urgent, w.active = w.urgent || urgent, active
-	wake(r.wakeup)
+	loop.Wake(r.wakeup)
 }
 
-// requestFresh has a thread read from now on: a read that is under way does not count.
-func (r *threadReader) requestFresh(t readableThread, urgent bool, active time.Time) {
-	r.request(t, urgent, active)
+// RequestFresh has a thread read from now on: a read that is under way does not count.
+func (r *Reader) RequestFresh(t Thread, urgent bool, active time.Time) {
+	r.Request(t, urgent, active)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w := r.requests[t]; w != nil && w.running {
@@ -79,32 +92,27 @@ func (r *threadReader) requestFresh(t readableThread, urgent bool, active time.T
 	}
 }
 
-func (r *threadReader) cancel(t readableThread) {
+// Cancel forgets the request of a thread.
+func (r *Reader) Cancel(t Thread) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.requests, t)
 }
 
-func (r *threadReader) pendingCount() int {
+// Len is how many threads wait to be read.
+func (r *Reader) Len() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.requests)
 }
 
-func wake(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// run reads until ctx ends.
-func (r *threadReader) run(ctx context.Context) {
+// Run reads until ctx ends.
+func (r *Reader) Run(ctx context.Context) {
 	slots := make(chan struct{}, readsAtOnce)
 	for {
 		t, wait := r.pick()
 		if t == nil {
-			if !r.sleep(ctx, wait) {
+			if !loop.Wait(ctx, r.wakeup, wait) {
 				return
 			}
 			continue
@@ -114,7 +122,7 @@ func (r *threadReader) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if !r.sv.start(func(work context.Context) {
+		if !r.o.Start(func(work context.Context) {
 			defer func() { <-slots }()
 			r.read(ctx, work, t)
 		}) {
@@ -123,25 +131,12 @@ func (r *threadReader) run(ctx context.Context) {
 	}
 }
 
-// sleep waits until there may be something to read. False: ctx ended.
-func (r *threadReader) sleep(ctx context.Context, wait time.Duration) bool {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-r.wakeup:
-	case <-timer.C:
-	}
-	return true
-}
-
 // pick returns the most urgent thread that may be read now, or how long to wait.
-func (r *threadReader) pick() (readableThread, time.Duration) {
+func (r *Reader) pick() (Thread, time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now, wait := time.Now(), time.Hour
-	var best readableThread
+	var best Thread
 	for t, w := range r.requests {
 		switch {
 		case w.running:
@@ -165,8 +160,8 @@ func (w *readRequest) isBefore(o *readRequest) bool {
 }
 
 // read reads one thread from its cursor to its end and hands the replies over.
-func (r *threadReader) read(ctx, work context.Context, t readableThread) {
-	from, number, ok := t.readPosition(work)
+func (r *Reader) read(ctx, work context.Context, t Thread) {
+	from, number, ok := t.ReadPosition(work)
 	if !ok {
 		return
 	}
@@ -174,37 +169,37 @@ func (r *threadReader) read(ctx, work context.Context, t readableThread) {
 		r.finish(t, nil)
 		return
 	}
-	began := r.sv.slackTime()
+	began := r.slackTime()
 	replies, now, err := r.readPages(ctx, from)
 	if now.IsZero() {
 		now = began
 	}
 	switch {
 	case errors.Is(err, chat.ErrThreadGone):
-		t.rootGone()
+		t.RootGone()
 	case err == nil:
-		t.applyRead(number, from.Cursor, replies, now)
+		t.ApplyRead(number, from.Cursor, replies, now)
 	case ctx.Err() == nil:
-		r.sv.Log.Warn("could not read a thread; it is tried again", "ref", from.Ref, "channel", from.Channel, "err", err)
+		r.o.Log.Warn("could not read a thread; it is tried again", "ref", from.Ref, "channel", from.Channel, "err", err)
 		if errors.Is(err, chat.ErrUnavailable) {
-			r.finder.findChannel(ctx, from, r.limit.Wait)
+			r.o.Finder.FindChannel(ctx, from, r.limit.Wait)
 		}
 	}
 	r.finish(t, err)
 }
 
-func (r *threadReader) readPages(ctx context.Context, b Binding) (all []chat.Reply, now time.Time, err error) {
+func (r *Reader) readPages(ctx context.Context, b binding.Binding) (all []chat.Reply, now time.Time, err error) {
 	for cursor := ""; ; {
 		if err := r.limit.Wait(ctx); err != nil {
 			return nil, now, err
 		}
-		page, err := r.sv.History.Replies(ctx, b.Channel, b.Root, b.Cursor, cursor)
+		page, err := r.o.History.Replies(ctx, b.Channel, b.Root, b.Cursor, cursor)
 		if err != nil {
 			return nil, now, err
 		}
 		all = append(all, page.Replies...)
 		if !page.Now.IsZero() {
-			r.sv.Clock.ObserveDate(page.Now)
+			r.o.Clock.ObserveDate(page.Now)
 		}
 		if now.IsZero() {
 			now = page.Now // of the first page: what comes after it may not have been read
@@ -216,10 +211,10 @@ func (r *threadReader) readPages(ctx context.Context, b Binding) (all []chat.Rep
 }
 
 // finish ends the request of a thread, or schedules another try.
-func (r *threadReader) finish(t readableThread, err error) {
+func (r *Reader) finish(t Thread, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	defer wake(r.wakeup)
+	defer loop.Wake(r.wakeup)
 	w := r.requests[t]
 	switch {
 	case w == nil:
@@ -239,7 +234,7 @@ func (r *threadReader) finish(t readableThread, err error) {
 }
 
 // postponeAll delays every read: Slack's limit is on the method, not on the thread. The caller holds mu.
-func (r *threadReader) postponeAll(until time.Time) {
+func (r *Reader) postponeAll(until time.Time) {
 	for _, w := range r.requests {
 		if w.notBefore.Before(until) {
 			w.notBefore = until
@@ -259,20 +254,8 @@ func (w *readRequest) backoff(err error) time.Duration {
 	return time.Minute
 }
 
-// readPosition implements [readableThread].
-func (t *thread) readPosition(ctx context.Context) (from Binding, number int, ok bool) {
-	type position struct {
-		b      Binding
-		number int
-	}
-	p, ok := call(ctx, t.actor, func(context.Context) position { return position{t.b.Clone(), t.replies.readGeneration} })
-	return p.b, p.number, ok
+// slackTime is the time by the chat service's clock; zero: not known.
+func (r *Reader) slackTime() time.Time {
+	now, _ := r.o.Clock.Now()
+	return now
 }
-
-// applyRead implements [readableThread].
-func (t *thread) applyRead(number int, from string, replies []chat.Reply, now time.Time) {
-	t.do(func(ctx context.Context) { t.replies.merge(ctx, number, from, replies, now) })
-}
-
-// rootGone implements [readableThread].
-func (t *thread) rootGone() { t.do(t.dismiss) }

@@ -1,4 +1,4 @@
-package threads
+package binding
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"syscall"
+
+	"the-loop/sessions/loop"
 )
 
 // Disk writes the files of a manager, and knows which of them could not be written. What is in memory stays true meanwhile, and
@@ -44,10 +46,7 @@ func (d *Disk) Save(path string, write func() error) error {
 		if d.behind[path] = err; !was {
 			d.log.Error("a file could not be stored; it is tried again", "path", path, "err", err)
 		}
-		select {
-		case d.Failed <- struct{}{}:
-		default:
-		}
+		loop.Wake(d.Failed)
 	}
 	return err
 }

@@ -1,22 +1,21 @@
-package threads
+// Package status shows in each thread whether its agent works: by a status of the chat service, or where it has none by one
+// message that is edited.
+package status
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"the-loop/sessions"
+	"the-loop/sessions/loop"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 )
-
-// ScreenReader reads the screens of agents.
-type ScreenReader interface {
-	View(ctx context.Context, q sessions.ViewRequest) (sessions.View, error)
-}
 
 // What a status says.
 const (
@@ -44,88 +43,102 @@ const (
 	screensBurst = 5
 )
 
-// statusThread is a thread as the status loop needs it.
-type statusThread interface {
-	identity() (id string, ref sessions.Ref, at chat.ThreadID)
-	nextStatusStep(ctx context.Context, now time.Time, noStatuses bool) (step, bool)
-	beginStatusStep(ctx context.Context, s step)
-	finishStatusStep(ctx context.Context, s step, r stepResult)
+// ScreenReader reads the screens of agents.
+type ScreenReader interface {
+	View(ctx context.Context, q sessions.ViewRequest) (sessions.View, error)
 }
 
-// statusLoop shows in every thread whether its agent is at work: by a status, or else by one message that is edited. One
+// Outbox queues messages.
+type Outbox interface {
+	Put(m *outbox.Message) error
+	Withdraw(nonce string) bool
+	IsPending(nonce string) bool
+}
+
+// Options are what a [Loop] and its [Turn]s are made of. All fields but the marked ones are required.
+type Options struct {
+	Chat         outbox.Chat
+	Outbox       Outbox
+	StatusSetter chat.StatusSetter // optional: messages tell of long turns
+	ScreenReader ScreenReader      // optional: whether an agent works is known by its transcript alone
+	AnswersOff   func() bool       // nothing that agents do is shown
+	Clock        *chat.Clock
+	Now          func() time.Time
+	Log          *slog.Logger
+}
+
+// Thread is a thread as the loop needs it.
+type Thread interface {
+	Identity() (id string, ref sessions.Ref)
+	NextStep(ctx context.Context, now time.Time, noStatuses bool) (Step, bool)
+	BeginStep(ctx context.Context, s Step)
+	FinishStep(ctx context.Context, s Step, r Result)
+}
+
+// Loop shows in every thread whether its agent is at work: by a status, or else by one message that is edited. One
 // goroutine does all of it, so that neither replies nor answers ever wait for that.
-type statusLoop struct {
-	sv     *services
+type Loop struct {
+	o      Options
 	wakeup chan struct{}
 	limits map[stepKind]*rate.Limiter
 
 	mu          sync.Mutex // guards the fields that follow
-	checkAt     map[statusThread]time.Time
+	checkAt     map[Thread]time.Time
 	noStatuses  bool      // the workspace has no statuses; asked again after a reconnect
 	pausedUntil time.Time // Slack wants to be left alone
 	failed      bool
 }
 
-func newStatusLoop(sv *services) *statusLoop {
+// NewLoop makes a loop; [Loop.Run] must run for anything to be shown.
+func NewLoop(o Options) *Loop {
 	edits := rate.NewLimiter(rate.Every(editsEvery), editsBurst)
-	return &statusLoop{sv: sv, wakeup: make(chan struct{}, 1), checkAt: map[statusThread]time.Time{}, noStatuses: sv.StatusSetter == nil,
+	return &Loop{o: o, wakeup: make(chan struct{}, 1), checkAt: map[Thread]time.Time{}, noStatuses: o.StatusSetter == nil,
 		limits: map[stepKind]*rate.Limiter{stepReadScreen: rate.NewLimiter(rate.Every(screensEvery), screensBurst),
 			stepSetStatus: rate.NewLimiter(rate.Every(statusEvery), statusBurst), stepEditMessage: edits, stepFindMessage: edits}}
 }
 
-// requestCheck says that what a thread shows may be due to change.
-func (k *statusLoop) requestCheck(t statusThread) { k.setCheckAt(t, time.Time{}) }
+// RequestCheck says that what a thread shows may be due to change.
+func (k *Loop) RequestCheck(t Thread) { k.setCheckAt(t, time.Time{}) }
 
-func (k *statusLoop) setCheckAt(t statusThread, due time.Time) {
+func (k *Loop) setCheckAt(t Thread, due time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.checkAt[t] = due
-	wake(k.wakeup)
+	loop.Wake(k.wakeup)
 }
 
-// onConnected has the workspace tried again for statuses.
-func (k *statusLoop) onConnected() {
+// OnConnected has the workspace tried again for statuses.
+func (k *Loop) OnConnected() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.noStatuses && k.sv.StatusSetter != nil {
+	if k.noStatuses && k.o.StatusSetter != nil {
 		k.noStatuses = false
 		k.requestAll()
 	}
 }
 
 // requestAll has each known thread checked. The caller holds mu.
-func (k *statusLoop) requestAll() {
+func (k *Loop) requestAll() {
 	for t := range k.checkAt {
 		k.checkAt[t] = time.Time{}
 	}
-	wake(k.wakeup)
+	loop.Wake(k.wakeup)
 }
 
-// run works until ctx ends.
-func (k *statusLoop) run(ctx context.Context) {
-	for {
+// Run works until ctx ends.
+func (k *Loop) Run(ctx context.Context) {
+	loop.Run(ctx, k.wakeup, func(ctx context.Context) time.Duration {
 		t, wait := k.pick()
-		if t != nil {
-			k.process(ctx, t)
-			if ctx.Err() != nil {
-				return
-			}
-			continue
+		if t == nil {
+			return wait
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-k.wakeup:
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
+		k.process(ctx, t)
+		return 0
+	})
 }
 
 // pick takes the thread that has been due for the longest, or says how long to wait.
-func (k *statusLoop) pick() (first statusThread, wait time.Duration) {
+func (k *Loop) pick() (first Thread, wait time.Duration) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for t, due := range k.checkAt {
@@ -140,7 +153,7 @@ func (k *statusLoop) pick() (first statusThread, wait time.Duration) {
 	if k.pausedUntil.After(due) {
 		due = k.pausedUntil
 	}
-	if wait = due.Sub(k.sv.Now()); wait > 0 {
+	if wait = due.Sub(k.o.Now()); wait > 0 {
 		return nil, wait
 	}
 	delete(k.checkAt, first)
@@ -158,8 +171,8 @@ const (
 	stepEditMessage          // edit that message
 )
 
-// step is what is to be done for a thread now, outside of its goroutine.
-type step struct {
+// Step is what is to be done for a thread now, outside of its goroutine.
+type Step struct {
 	kind  stepKind
 	text  string
 	post  chat.Post
@@ -169,21 +182,21 @@ type step struct {
 	next  time.Time // when there is nothing to do: when there may be again; zero: not by itself
 }
 
-// stepResult is what became of a step.
-type stepResult struct {
+// Result is what became of a Step.
+type Result struct {
 	at   time.Time
 	view sessions.View // of [stepReadScreen]
 	ts   string        // of [stepFindMessage]
 	err  error
 }
 
-// process takes the next step for one thread.
-func (k *statusLoop) process(ctx context.Context, t statusThread) {
+// process takes the next Step for one thread.
+func (k *Loop) process(ctx context.Context, t Thread) {
 	k.mu.Lock()
 	none := k.noStatuses
 	k.mu.Unlock()
-	now := k.sv.Now()
-	s, ok := t.nextStatusStep(ctx, now, none)
+	now := k.o.Now()
+	s, ok := t.NextStep(ctx, now, none)
 	switch {
 	case !ok:
 	case s.kind == stepNone && !s.next.IsZero():
@@ -206,7 +219,7 @@ func latest(a, b time.Time) time.Time {
 }
 
 // scheduleCheck has a thread checked then, unless that is due sooner.
-func (k *statusLoop) scheduleCheck(t statusThread, due time.Time) {
+func (k *Loop) scheduleCheck(t Thread, due time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if have, ok := k.checkAt[t]; !ok || due.Before(have) {
@@ -214,28 +227,28 @@ func (k *statusLoop) scheduleCheck(t statusThread, due time.Time) {
 	}
 }
 
-// runStep takes one step.
-func (k *statusLoop) runStep(ctx context.Context, t statusThread, s step) {
+// runStep takes one Step.
+func (k *Loop) runStep(ctx context.Context, t Thread, s Step) {
 	calling, cancel := context.WithTimeout(ctx, statusCallTimeout)
 	defer cancel()
-	t.beginStatusStep(ctx, s)
+	t.BeginStep(ctx, s)
 	r := k.callFor(calling, t, s)
-	r.at = k.sv.Now()
-	t.finishStatusStep(ctx, s, r)
+	r.at = k.o.Now()
+	t.FinishStep(ctx, s, r)
 	if ctx.Err() == nil {
 		k.finishStep(t, s, r.err)
 	}
 }
 
-func (k *statusLoop) callFor(ctx context.Context, t statusThread, s step) (r stepResult) {
-	message := &outbox.Current{Chat: k.sv.chat(), Post: s.post, State: outbox.State{TS: s.ts, Since: s.since, MaybePosted: true},
+func (k *Loop) callFor(ctx context.Context, t Thread, s Step) (r Result) {
+	message := &outbox.Current{Chat: k.o.Chat, Post: s.post, State: outbox.State{TS: s.ts, Since: s.since, MaybePosted: true},
 		Store: func(context.Context, outbox.State) error { return nil }} // the thread stores it with the result
 	switch s.kind {
 	case stepReadScreen:
-		id, ref, _ := t.identity()
-		r.view, r.err = k.sv.ScreenReader.View(ctx, sessions.ViewRequest{Ref: ref, ID: id})
+		id, ref := t.Identity()
+		r.view, r.err = k.o.ScreenReader.View(ctx, sessions.ViewRequest{Ref: ref, ID: id})
 	case stepSetStatus:
-		r.err = k.sv.StatusSetter.SetStatus(ctx, s.post.Channel, s.post.Root, s.text)
+		r.err = k.o.StatusSetter.SetStatus(ctx, s.post.Channel, s.post.Root, s.text)
 	case stepFindMessage:
 		r.err = message.Find(ctx)
 	case stepEditMessage:
@@ -246,17 +259,17 @@ func (k *statusLoop) callFor(ctx context.Context, t statusThread, s step) (r ste
 }
 
 // finishStep decides when a thread is checked again.
-func (k *statusLoop) finishStep(t statusThread, s step, err error) {
+func (k *Loop) finishStep(t Thread, s Step, err error) {
 	var limited *chat.RateLimitedError
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	now := k.sv.Now()
+	now := k.o.Now()
 	k.checkAt[t] = time.Time{}
 	switch {
 	case err == nil, s.kind == stepReadScreen: // what a screen that cannot be read means is for the thread
 		k.failed = false
 	case errors.Is(err, chat.ErrNoStatus):
-		k.sv.Log.Info("this workspace shows no statuses; messages tell of long turns instead", "err", err)
+		k.o.Log.Info("this workspace shows no statuses; messages tell of long turns instead", "err", err)
 		k.noStatuses = true
 		k.requestAll()
 	case errors.As(err, &limited):
@@ -267,12 +280,12 @@ func (k *statusLoop) finishStep(t statusThread, s step, err error) {
 }
 
 // backoffFor is how long one thread is left alone after a failure. The others are not.
-func (k *statusLoop) backoffFor(t statusThread, err error) time.Duration {
+func (k *Loop) backoffFor(t Thread, err error) time.Duration {
 	if chat.FailureOf(err) != chat.FailureRetry {
 		return statusRefusedPause
 	}
-	if _, ref, _ := t.identity(); !k.failed {
-		k.sv.Log.Warn("could not show whether an agent works; it is tried again", "ref", ref, "err", err)
+	if _, ref := t.Identity(); !k.failed {
+		k.o.Log.Warn("could not show whether an agent works; it is tried again", "ref", ref, "err", err)
 	}
 	k.failed = true
 	return statusRetry
