@@ -40,7 +40,7 @@ func TestSlacksClockIsLearnedFromEveryAnswerAndEvent(t *testing.T) {
 	}
 	near("an error")
 	slack.Advance(time.Hour)
-	in := NewEventRouter(EventRouterOptions{Client: client, Threads: deaf{}})
+	in := NewEventRouter(EventRouterOptions{Client: client, Threads: ignoring{}})
 	in.Route(t.Context(), Envelope{Type: EnvelopeEvent, Payload: json.RawMessage(`{"event_time":` + chat.TimeTS(slack.Now())[:10] + `,"event":{"type":"x"}}`)})
 	near("event_time")
 	slack.Advance(time.Hour)
@@ -50,5 +50,5 @@ func TestSlacksClockIsLearnedFromEveryAnswerAndEvent(t *testing.T) {
 	near("an event of long ago")
 }
 
-// deaf takes nothing.
-type deaf struct{ ThreadHandler }
+// ignoring ignores what happens in threads.
+type ignoring struct{ ThreadHandler }

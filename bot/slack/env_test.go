@@ -144,7 +144,7 @@ func (x *env) read(conn *websocket.Conn) {
 	}
 }
 
-// until waits for something that the ear, the workspace shows.
+// until waits for something that the recorder or the workspace shows.
 func (x *env) until(what string, cond func() bool) {
 	x.t.Helper()
 	for {
@@ -189,7 +189,7 @@ func (x *env) replyBy(p *localslack.Person, root, text string, opts ...localslac
 	return ts
 }
 
-// route hands an inner event to the inbound side, as JSON of the caller's making.
+// route routes an inner event, given as JSON.
 func (x *env) route(inner string) {
 	x.t.Helper()
 	x.router.Route(x.ctx, Envelope{Type: EnvelopeEvent, ID: "e1", Payload: json.RawMessage(`{"type":"event_callback","event":` + inner + `}`)})

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is how long a test waits for what should happen soon.
 const patience = 30 * time.Second
 
-// env is a workspace with a channel, Ann who is on the list, and a client of the bot.
+// env is a workspace with a channel, Ann who is authorized, and a client of the bot.
 type env struct {
 	*localslack.Workspace
 	t      *testing.T
@@ -115,7 +115,7 @@ func (x *env) up(change ...func(*socket.Options)) *socket.Socket {
 	return s
 }
 
-// until waits for something that the ear, the workspace or the socket shows.
+// until waits for something that the recorder, the workspace or the socket shows.
 func (x *env) until(what string, cond func() bool) {
 	x.t.Helper()
 	for {

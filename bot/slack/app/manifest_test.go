@@ -140,7 +140,7 @@ func TestEachMissingScopeIsNamed(t *testing.T) {
 }
 
 // The events of the manifest are enough to be talked to in public and private channels.
-func TestPrivateChannelsAreHeardToo(t *testing.T) {
+func TestPrivateChannelsSendEventsToo(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t, func(o *localslack.Options) { o.Scopes, o.Events = Scopes(), Events() })
 	x.up()

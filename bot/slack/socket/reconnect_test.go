@@ -11,7 +11,7 @@ import (
 )
 
 // However long a fault of the connection took, 15 s after its end there is a connection again, and what was written meanwhile
-// was read. Slack's own wish to wait is obeyed, and nobody is asked in a hot loop.
+// was read. Slack's Retry-After is obeyed, and there is no hot loop.
 func TestFifteenSecondsAfterAnyFaultItIsConnected(t *testing.T) {
 	t.Parallel()
 	for _, f := range faultKinds() {
@@ -22,7 +22,7 @@ func TestFifteenSecondsAfterAnyFaultItIsConnected(t *testing.T) {
 	}
 }
 
-// fortyFaults has a fault last for 39 attempts, and then end at another moment each time.
+// fortyFaults lets a fault last for 39 attempts, and then end at another moment each time.
 func fortyFaults(t *testing.T, f fault) {
 	x := newFlaky(t)
 	x.up()

@@ -22,7 +22,7 @@ func (x *env) nextReplyArrives(root string) {
 	x.until("the next reply", func() bool { return x.heard.has("heard " + ts) })
 }
 
-func TestARepliesWayInIsOpenAndTold(t *testing.T) {
+func TestTheConnectionIsOpenAndItsStateKnown(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
 	s := x.up()
@@ -373,7 +373,7 @@ func TestLatePingsAreNoReasonToReconnect(t *testing.T) {
 	}
 }
 
-func TestAFullLineIsMadeUpForByACatchUp(t *testing.T) {
+func TestAFullQueueIsFollowedByACatchUp(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
 	s, _ := x.socket()

@@ -12,8 +12,8 @@ import (
 	"the-loop/bot/localslack"
 )
 
-// heardOf routes one message event and returns what the ear heard of it.
-func heardOf(x *env, inner string) string {
+// routeOne routes one message event and returns what was called.
+func routeOne(x *env, inner string) string {
 	x.t.Helper()
 	before := len(x.heard.all())
 	x.route(inner)
@@ -86,7 +86,7 @@ func TestMessagesAreRouted(t *testing.T) {
 		{"somebody's own token revoked", `{"type":"tokens_revoked","tokens":{"oauth":["U1"],"bot":[]}}`, ""},
 		{"uninstalled", `{"type":"app_uninstalled"}`, "notice uninstalled  "},
 	} {
-		if got := heardOf(x, c.inner); got != c.want {
+		if got := routeOne(x, c.inner); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // A bot token that Slack refuses for a while is reported until it is accepted again.
-func TestABotTokenThatIsRefusedForAWhileIsSaid(t *testing.T) {
+func TestABotTokenThatIsRefusedForAWhileIsReported(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
 	x.identified()

@@ -36,7 +36,7 @@ func (x *env) fetch(f chat.File) (string, error) {
 	return b.String(), err
 }
 
-// refused fails unless the file is refused for good with these words and nothing was written.
+// refused fails unless fetching the file returns a FileError with these words and writes nothing.
 func (x *env) refused(f chat.File, parts ...string) {
 	x.t.Helper()
 	got, err := x.fetch(f)
@@ -122,7 +122,7 @@ func newElsewhere(t *testing.T) *elsewhere {
 }
 
 // GHSA-3q3v-34v2-g88f: the token is sent to whatever host a file names.
-func TestTheTokenGoesToSlackAlone(t *testing.T) {
+func TestTheTokenGoesToSlackOnly(t *testing.T) {
 	t.Parallel()
 	x, e := newEnv(t).identified(), newElsewhere(t)
 	f := x.shared(localslack.File{Name: "a.txt", URLPrivate: e.URL + "/a.txt", Content: []byte("x")})

@@ -11,7 +11,7 @@ import (
 	"the-loop/threads/chat"
 )
 
-// upload hands a file over.
+// upload uploads a file.
 func (x *env) upload(name, content string) chat.FileUpload {
 	x.t.Helper()
 	f := chat.FileUpload{Name: name, Size: int64(len(content))}

@@ -45,7 +45,7 @@ func (n *memoryNet) Close() error { n.once.Do(func() { close(n.closed) }); retur
 
 func (n *memoryNet) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// failing has dialling fail from now on; nil: no more.
+// failing makes dialling fail with that from now on; nil: it works again.
 func (n *memoryNet) failing(fail func(ctx context.Context, what string) error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -80,7 +80,7 @@ func (n *memoryNet) dialer(what string) func(context.Context, string, string) (n
 	}
 }
 
-// flaky is a bot's socket with the waits that it has in earnest, in a bubble's time.
+// flaky is a socket with its default waits, in a bubble's time.
 type flaky struct {
 	*localslack.Workspace
 	t      *testing.T
@@ -134,7 +134,7 @@ func (x *flaky) Connected(bool) {
 
 func (x *flaky) CatchUpAll() {}
 
-// newFlaky starts one. The caller is in a bubble.
+// newFlaky returns a flaky with its workspace started. The caller is in a bubble.
 func newFlaky(t *testing.T) *flaky {
 	t.Helper()
 	x := &flaky{t: t, net: newMemoryNet(), log: new(logbook), ran: make(chan error, 1), arrived: map[string]time.Time{}}
@@ -167,7 +167,7 @@ func (x *flaky) up() {
 	x.wait("connected", time.Minute, func() bool { return x.socket.State().Connected })
 }
 
-// wait lets time pass until cond holds.
+// wait waits until cond holds, for at most a time.
 func (x *flaky) wait(what string, most time.Duration, cond func() bool) {
 	x.t.Helper()
 	for began := time.Now(); !cond(); {
@@ -178,7 +178,7 @@ func (x *flaky) wait(what string, most time.Duration, cond func() bool) {
 	}
 }
 
-// pass lets the bubble's time pass.
+// pass waits for d in the bubble's time.
 func (x *flaky) pass(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
@@ -214,7 +214,7 @@ type fault struct {
 	asks  time.Duration // how long Slack asks to wait
 }
 
-// apiFault has each request for a connection get that.
+// apiFault is a fault of each request for a connection.
 func apiFault(name string, f localslack.APIFault, asks time.Duration) fault {
 	return fault{name: name, asks: asks, begin: func(x *flaky) {
 		x.Faults().InjectAPI(slack.MethodOpen, -1, f)
@@ -222,7 +222,7 @@ func apiFault(name string, f localslack.APIFault, asks time.Duration) fault {
 	}}
 }
 
-// connectFault has each socket meet that.
+// connectFault is a fault of each new connection.
 func connectFault(name string, f localslack.ConnectFault) fault {
 	return fault{name: name, begin: func(x *flaky) {
 		x.Faults().InjectConnect(-1, f)
@@ -230,7 +230,7 @@ func connectFault(name string, f localslack.ConnectFault) fault {
 	}}
 }
 
-// netFault has dialling fail.
+// netFault is a fault of dialling.
 func netFault(name string, fail func(ctx context.Context, what string) error) fault {
 	return fault{name: name, begin: func(x *flaky) {
 		x.net.failing(fail)
@@ -290,7 +290,7 @@ func faultKinds() []fault {
 	}
 }
 
-// jitter is where in the waits a fault ends, another place each time.
+// jitter is the moment within the waits at which a fault ends, another one each time.
 func jitter(seed uint64, most time.Duration) time.Duration {
 	return time.Duration(rand.New(rand.NewPCG(seed, 1)).Int64N(int64(most)))
 }

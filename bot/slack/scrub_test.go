@@ -19,7 +19,7 @@ import (
 	"the-loop/threads/chat"
 )
 
-// recordedSlack says yes to everything and remembers what it was sent, as text.
+// recordedSlack answers every request with success and keeps what it was sent, as text.
 type recordedSlack struct{ sent []string }
 
 func (r *recordedSlack) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -40,7 +40,7 @@ func (r *recordedSlack) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer)), Request: req}, nil
 }
 
-// written are some of the ways in which a value stands in a text; envstate's own tests have all of them.
+// written are some of the forms of a value in a text; envstate's own tests have all of them.
 func written(secret string) map[string]string {
 	inJSON, _ := json.Marshal(map[string]string{"key": secret}) // a string encodes
 	half := len(secret) / 2
@@ -52,7 +52,7 @@ func written(secret string) map[string]string {
 	}
 }
 
-// left reports what of a value can be found in a text, by undoing what a program does that reads it.
+// left reports whether a value can be recovered from a text.
 func left(text, secret string) bool {
 	for name, form := range written(secret) {
 		if name == "wrapped" {
@@ -74,8 +74,8 @@ func drawSecret(t *rapid.T) string {
 	return rapid.StringMatching(`[G-Zg-z][A-Za-z0-9]{7}[A-Za-z0-9/+=&<"'$_.-]{4,20}[A-Za-z0-9]{4}`).Draw(t, "secret")
 }
 
-// Whatever is sent through the client, and in whichever argument: a value of the environment is not in it.
-func TestNothingLeavesThroughTheClientWithAValue(t *testing.T) {
+// No argument of any request holds a value of the environment.
+func TestNoRequestHoldsAValueOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		secret := drawSecret(t)
@@ -89,7 +89,7 @@ func TestNothingLeavesThroughTheClientWithAValue(t *testing.T) {
 			}
 			c.SetHooks(Hooks{Scrubber: scrubWith(scrub)})
 			c.self.Store(&Self{Scopes: []string{ScopeUpload}})
-			throughEveryDoor(c, text)
+			sendEverywhere(c, text)
 			if len(r.sent) < 30 {
 				t.Fatalf("only %d arguments were sent", len(r.sent))
 			}
@@ -102,8 +102,8 @@ func TestNothingLeavesThroughTheClientWithAValue(t *testing.T) {
 	})
 }
 
-// throughEveryDoor sends a text in every argument that takes one. What Slack says does not matter.
-func throughEveryDoor(c *Client, text string) {
+// sendEverywhere sends a text in every argument that takes one. The answers do not matter.
+func sendEverywhere(c *Client, text string) {
 	ctx := context.Background()
 	post := chat.Post{Channel: "C1", Root: "1.1", Text: text, Nonce: "n", Session: "s"}
 	section := slackgo.NewSectionBlock(slackgo.NewTextBlockObject(slackgo.PlainTextType, text, false, false), nil, nil)
