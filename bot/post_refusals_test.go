@@ -17,11 +17,11 @@ import (
 // other sessions are not held up.
 func TestAReplyFullOfEmojiHoldsUpNoReceipt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a, b := w.agent("crowded"), w.agent("other")
-	a.asking()
+	w := newEnv(t)
+	a, b := w.startSession("crowded"), w.startSession("other")
+	a.startDialog()
 	ts := a.reply("wait for it")
-	a.receipt(ts, held)
+	a.waitReceipt(ts, receiptHeld)
 	for i := range 49 { // with the bot's own they are all that there may be
 		p := w.AddUser(fmt.Sprint("stranger", i))
 		w.Invite(w.ch, p.ID)
@@ -29,12 +29,12 @@ func TestAReplyFullOfEmojiHoldsUpNoReceipt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b.tells("while it is full")
-	a.keys("1")
-	a.until(smallagent.StateReady)
-	a.receipt(ts, accepted)
-	b.tells("and after")
-	if w.HasReaction(w.ch, ts, held) {
+	b.replyAccepted("while it is full")
+	a.sendKeys("1")
+	a.waitState(smallagent.StateReady)
+	a.waitReceipt(ts, receiptAccepted)
+	b.replyAccepted("and after")
+	if w.HasReaction(w.ch, ts, receiptHeld) {
 		t.Error("the old receipt is still there")
 	}
 }
@@ -42,8 +42,8 @@ func TestAReplyFullOfEmojiHoldsUpNoReceipt(t *testing.T) {
 // The same, from the first receipt on: there is no room for any, and nothing else waits for that.
 func TestAReplyThatTakesNoReceiptIsDelivered(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a, b := w.agent("crowded"), w.agent("other")
+	w := newEnv(t)
+	a, b := w.startSession("crowded"), w.startSession("other")
 	w.Faults().RefuseMatching("reactions.add", "too_many_emoji", func(args map[string]string) bool {
 		m, _ := w.Message(w.ch, args["timestamp"])
 		return m.ThreadTS == a.root
@@ -51,31 +51,31 @@ func TestAReplyThatTakesNoReceiptIsDelivered(t *testing.T) {
 	for i := range 5 {
 		a.reply(fmt.Sprint("crowded ", i))
 	}
-	b.tells("not held up")
-	w.until("all replies", func() bool { return len(a.got()) == 5 })
+	b.replyAccepted("not held up")
+	w.waitUntil("all replies", func() bool { return len(a.receivedTexts()) == 5 })
 }
 
 // A channel is archived in which receipts and messages are due: the sessions of other channels go on, and those of this one
 // when it is open again.
 func TestAnArchivedChannelHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newEnv(t)
 	other := w.AddChannel("other", localslack.Members(w.ann.ID, w.BotUserID())).ID
 	d := w.definition("old", "--reply-delay", "3s")
 	d.Chat.Channel = other
-	a := w.launch(d)
-	a.announced()
-	a.ready()
-	b := w.agent("new")
+	a := w.startDefined(d)
+	a.waitAnnounced()
+	a.waitReady()
+	b := w.startSession("new")
 	ts := a.reply("before it is archived")
-	w.until("the agent to have it", func() bool { return len(a.got()) == 1 })
+	w.waitUntil("the agent to have it", func() bool { return len(a.receivedTexts()) == 1 })
 	w.Archive(other)
 	for i := range 3 {
-		b.tells(fmt.Sprint("go on ", i))
+		b.replyAccepted(fmt.Sprint("go on ", i))
 	}
 	w.Unarchive(other)
-	a.receipt(ts, accepted)
-	a.tells("after it")
+	a.waitReceipt(ts, receiptAccepted)
+	a.replyAccepted("after it")
 }
 
 // Slack refuses a message for what is in it: it is posted as a plain text, or where that does not help dropped with an
@@ -85,21 +85,21 @@ func TestAMessageThatSlackRefusesForGoodHoldsUpNothing(t *testing.T) {
 	for code, plainHelps := range map[string]bool{"invalid_blocks": true, "msg_blocks_too_long": true, "msg_too_long": false, "an_error_of_tomorrow": false} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, func(s *setup) { s.plan = func(p *plan) { p.Answers = relay.AnswersFinal } })
-			a := w.agent("talker")
-			a.listenedTo()
+			w := newEnv(t, func(s *envOptions) { s.config = func(p *botConfig) { p.Answers = relay.AnswersFinal } })
+			a := w.startSession("talker")
+			a.waitOffsetStored()
 			w.Faults().RefuseMatching("chat.postMessage", code, func(args map[string]string) bool {
 				return strings.Contains(args["text"], "poison") && (!plainHelps || len(args["blocks"]) > 2)
 			})
-			a.tells("poison")
-			a.until(smallagent.StateReady)
-			a.tells("harmless")
-			a.answer("harmless")
+			a.replyAccepted("poison")
+			a.waitState(smallagent.StateReady)
+			a.replyAccepted("harmless")
+			a.waitBotMessage("harmless")
 			want := 0
 			if plainHelps {
 				want = 1
 			}
-			if n := a.count("poison"); n != want {
+			if n := a.countBotMessages("poison"); n != want {
 				t.Errorf("%d messages with what Slack refuses; want %d", n, want)
 			}
 			failures := slices.DeleteFunc(w.events.Events(), func(e sessions.Event) bool { return e.Name != threads.EventPostFailed })

@@ -13,8 +13,8 @@ import (
 	"the-loop/threads/chat"
 )
 
-// burst posts 1,000 replies as fast as it can and returns how long each envelope was under way until its ack came back.
-func burst(b *testing.B) []time.Duration {
+// postBurst posts 1,000 replies as fast as it can and returns how long each envelope was under way until its ack came back.
+func postBurst(b *testing.B) []time.Duration {
 	b.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -52,11 +52,11 @@ func burst(b *testing.B) []time.Duration {
 	if err := w.WaitFor(ctx, func() bool { return w.Pending() == 0 }); err != nil {
 		b.Fatal(err)
 	}
-	return acked(w.Frames())
+	return ackTimes(w.Frames())
 }
 
-// acked pairs envelopes with their acks.
-func acked(frames []localslack.Frame) []time.Duration {
+// ackTimes pairs envelopes with their acks.
+func ackTimes(frames []localslack.Frame) []time.Duration {
 	sent := map[string]time.Time{}
 	var took []time.Duration
 	for _, f := range frames {

@@ -18,8 +18,8 @@ import (
 	"the-loop/sessions"
 )
 
-// connected is how often the bot said that it is connected.
-func (w *world) connected() int {
+// connectedCount is how often the bot said that it is connected.
+func (w *env) connectedCount() int {
 	n := 0
 	for _, e := range w.events.Events() {
 		if e.Name == bot.EventConnected {
@@ -33,28 +33,28 @@ func (w *world) connected() int {
 // in order all the same, and soon.
 func TestRepliesArriveInOrderWhileSlackSendsSomeElsewhere(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bulk)
-	a := w.agent("helper")
-	w.stop()
-	w.listenElsewhere()
-	w.start()
-	w.until("two connections", func() bool { return w.Connections() == 2 })
-	a.tells("hello")
+	w := newEnv(t, withoutRateLimits)
+	a := w.startSession("helper")
+	w.stopBot()
+	w.openSilentConnection()
+	w.startBot()
+	w.waitUntil("two connections", func() bool { return w.Connections() == 2 })
+	a.replyAccepted("hello")
 	want := []string{"hello"}
 	for i := range 20 {
 		text := fmt.Sprint("reply ", i)
 		want = append(want, text)
 		a.reply(text)
 	}
-	w.until("all of them", func() bool { return len(a.got()) >= len(want) })
-	a.wants(want...)
+	w.waitUntil("all of them", func() bool { return len(a.receivedTexts()) >= len(want) })
+	a.wantReceived(want...)
 }
 
 // A connection that delivers events before its hello is no reason to type a reply before one that was missed.
 func TestAReplyThatWasMissedComesFirstOnAConnectionWithoutHello(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bulk)
-	a := w.agent("helper")
+	w := newEnv(t, withoutRateLimits)
+	a := w.startSession("helper")
 	opened := func() int {
 		return len(slices.DeleteFunc(w.Frames(), func(f localslack.Frame) bool { return f.Kind != "open" }))
 	}
@@ -63,13 +63,13 @@ func TestAReplyThatWasMissedComesFirstOnAConnectionWithoutHello(t *testing.T) {
 	before := opened()
 	w.Faults().InjectConnect(1, localslack.NoHello())
 	w.Faults().Drop()
-	w.until("another connection", func() bool { return opened() > before && w.Connections() == 1 })
-	a.tells("heard")
-	a.wants("missed", "heard")
+	w.waitUntil("another connection", func() bool { return opened() > before && w.Connections() == 1 })
+	a.replyAccepted("heard")
+	a.wantReceived("missed", "heard")
 }
 
-// listenElsewhere opens a connection of the app that takes events and acks none.
-func (w *world) listenElsewhere() {
+// openSilentConnection opens a connection of the app that takes events and acks none.
+func (w *env) openSilentConnection() {
 	w.t.Helper()
 	req, err := http.NewRequestWithContext(w.ctx, http.MethodPost, w.APIURL()+"apps.connections.open", nil)
 	if err != nil {
@@ -102,15 +102,15 @@ func (w *world) listenElsewhere() {
 // Whatever becomes of the connection, the next reply arrives, once, and so does one that was written meanwhile.
 func TestTheNextReplyArrivesAfterEveryFaultOfTheConnection(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bulk, func(s *setup) {
-		s.options = func(o *bot.Options) {
+	w := newEnv(t, withoutRateLimits, func(s *envOptions) {
+		s.botOptions = func(o *bot.Options) {
 			o.Socket = func(o *socket.Options) {
-				fastSocket(o)
+				reconnectFast(o)
 				o.SilenceTimeout, o.StepTimeout = 3*time.Second, 3*time.Second
 			}
 		}
 	})
-	a := w.agent("helper")
+	a := w.startSession("helper")
 	var want []string
 	for _, c := range []struct {
 		name  string
@@ -146,16 +146,16 @@ func TestTheNextReplyArrivesAfterEveryFaultOfTheConnection(t *testing.T) {
 		{"closed in the middle of a burst (slack-go/slack#1125)", func(f *localslack.Faults) { f.DropAfter(1) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			before := w.connected()
+			before := w.connectedCount()
 			c.fault(w.Faults())
 			meanwhile := a.reply("during: " + c.name)
-			w.until("another connection", func() bool { return w.connected() > before })
+			w.waitUntil("another connection", func() bool { return w.connectedCount() > before })
 			w.Faults().Clear()
 			next := a.reply("after: " + c.name)
-			a.receipt(meanwhile, accepted)
-			a.receipt(next, accepted)
+			a.waitReceipt(meanwhile, receiptAccepted)
+			a.waitReceipt(next, receiptAccepted)
 			want = append(want, "during: "+c.name, "after: "+c.name)
-			a.wants(want...)
+			a.wantReceived(want...)
 		})
 	}
 }
@@ -163,49 +163,49 @@ func TestTheNextReplyArrivesAfterEveryFaultOfTheConnection(t *testing.T) {
 // openclaw/openclaw#128809, #102439: flapping leaves a crowd of ghost sockets, which take a part of the events.
 func TestAStormOfDisconnectsLosesAndDoublesNothing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bulk)
-	a := w.agent("helper")
+	w := newEnv(t, withoutRateLimits)
+	a := w.startSession("helper")
 	var want, ts []string
 	for i := range 15 {
-		before := w.connected()
+		before := w.connectedCount()
 		text := string(rune('a' + i))
 		want, ts = append(want, text), append(ts, a.reply(text))
 		w.Faults().Drop()
-		w.until("another connection", func() bool { return w.connected() > before })
+		w.waitUntil("another connection", func() bool { return w.connectedCount() > before })
 	}
 	for _, ts := range ts {
-		a.receipt(ts, accepted)
+		a.waitReceipt(ts, receiptAccepted)
 	}
-	a.wants(want...)
-	w.until("one socket", func() bool { return w.Connections() == 1 })
+	a.wantReceived(want...)
+	w.waitUntil("one socket", func() bool { return w.Connections() == 1 })
 }
 
 // Abilityai/trinity#215: a bad token is tried for ever. teleport#67148: so is a missing scope.
-func TestWhatNoRetryMendsEndsTheBotWithTheRemedy(t *testing.T) {
+func TestAPermanentErrorEndsTheBotAndNamesTheRemedy(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		name, code, needed string
-		change             func(*setup)
-		during             func(*world)
+		change             func(*envOptions)
+		during             func(*env)
 	}{
-		{name: "a bad bot token", code: "invalid_auth", change: func(s *setup) { s.plan = func(p *plan) { p.BotToken += "x" } }},
-		{name: "a bad app token", code: "invalid_auth", change: func(s *setup) { s.plan = func(p *plan) { p.AppToken += "x" } }},
-		{name: "a missing scope", code: "missing_scope", needed: "reactions:write", change: func(s *setup) {
+		{name: "a bad bot token", code: "invalid_auth", change: func(s *envOptions) { s.config = func(p *botConfig) { p.BotToken += "x" } }},
+		{name: "a bad app token", code: "invalid_auth", change: func(s *envOptions) { s.config = func(p *botConfig) { p.AppToken += "x" } }},
+		{name: "a missing scope", code: "missing_scope", needed: "reactions:write", change: func(s *envOptions) {
 			s.workspace.Scopes = []string{"chat:write", "commands", "channels:history", "groups:history", "im:history", "mpim:history",
 				"channels:read", "groups:read", "im:read", "mpim:read", "users:read", "app_mentions:read", "files:read"}
 		}},
 		{name: "an app token without its scope", code: "missing_scope", needed: "connections:write",
-			change: func(s *setup) { s.workspace.AppScopes = []string{} }},
-		{name: "a token that is revoked meanwhile", code: "token_revoked", change: func(*setup) {}, during: func(w *world) {
-			w.until("a connection", func() bool { return w.Connections() == 1 })
+			change: func(s *envOptions) { s.workspace.AppScopes = []string{} }},
+		{name: "a token that is revoked meanwhile", code: "token_revoked", change: func(*envOptions) {}, during: func(w *env) {
+			w.waitUntil("a connection", func() bool { return w.Connections() == 1 })
 			w.RevokeToken(w.AppToken(), "token_revoked")
 			w.Faults().Drop()
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, unattended, c.change)
-			b, client, err := w.config().bot(w.core, w.events, w.config, nil)
+			w := newEnv(t, withoutBot, c.change)
+			b, client, err := w.config().newBot(w.core, w.events, w.config, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -219,7 +219,7 @@ func TestWhatNoRetryMendsEndsTheBotWithTheRemedy(t *testing.T) {
 			if err := <-ran; !errors.As(err, &fatal) {
 				t.Fatalf("the bot ended with %v; want a FatalError", err)
 			}
-			if fatal.Code != c.code || fatal.Remedy == "" || !contains(fatal.Needed, c.needed) {
+			if fatal.Code != c.code || fatal.Remedy == "" || !containsAll(fatal.Needed, c.needed) {
 				t.Errorf("%v (%+v)", fatal, fatal)
 			}
 		})
@@ -229,21 +229,21 @@ func TestWhatNoRetryMendsEndsTheBotWithTheRemedy(t *testing.T) {
 // Slack can be away when the bot starts: it comes up all the same, and announces when Slack is back.
 func TestABotThatStartsWhileSlackIsAwayWorksWhenItIsBack(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, unattended)
+	w := newEnv(t, withoutBot)
 	w.Faults().InjectAPI("auth.test", 1, localslack.HTML(503))
-	w.start()
-	a := w.agent("helper")
-	a.tells("good morning")
-	a.wants("good morning")
+	w.startBot()
+	a := w.startSession("helper")
+	a.replyAccepted("good morning")
+	a.wantReceived("good morning")
 }
 
 // NousResearch/hermes-agent#14326: "running" while it is dead.
 func TestASilentConnectionIsReported(t *testing.T) {
 	t.Parallel()
 	reports := make(chan bot.Status, 100)
-	w := newWorld(t, func(s *setup) {
-		s.options = func(o *bot.Options) {
-			o.Socket = func(o *socket.Options) { fastSocket(o); o.SilenceTimeout = 2 * time.Second }
+	w := newEnv(t, func(s *envOptions) {
+		s.botOptions = func(o *bot.Options) {
+			o.Socket = func(o *socket.Options) { reconnectFast(o); o.SilenceTimeout = 2 * time.Second }
 			o.OnStatus = func(r bot.Status) { reports <- r }
 		}
 	})
@@ -274,22 +274,22 @@ func TestASilentConnectionIsReported(t *testing.T) {
 // With the waits that the bot has in earnest: what was written during a long fault is typed soon after it.
 func TestAReplyThatWasWrittenDuringALongFaultArrivesSoonAfterIt(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bulk, func(s *setup) {
-		s.options = func(o *bot.Options) { o.Socket = func(*socket.Options) {} }
+	w := newEnv(t, withoutRateLimits, func(s *envOptions) {
+		s.botOptions = func(o *bot.Options) { o.Socket = func(*socket.Options) {} }
 	})
-	a := w.agent("helper")
-	before, tries := w.connected(), len(w.RequestsOf("apps.connections.open"))
+	a := w.startSession("helper")
+	before, tries := w.connectedCount(), len(w.RequestsOf("apps.connections.open"))
 	w.Faults().InjectAPI("apps.connections.open", -1, localslack.HTML(503))
 	w.Faults().Drop()
-	w.until("seven attempts", func() bool { return len(w.RequestsOf("apps.connections.open")) >= tries+7 })
+	w.waitUntil("seven attempts", func() bool { return len(w.RequestsOf("apps.connections.open")) >= tries+7 })
 	meanwhile := a.reply("during")
 	w.Faults().Clear()
 	ended := time.Now()
-	w.until("another connection", func() bool { return w.connected() > before })
+	w.waitUntil("another connection", func() bool { return w.connectedCount() > before })
 	if took := time.Since(ended); took > 15*time.Second {
 		t.Errorf("connected %s after the fault", took)
 	}
-	a.receipt(meanwhile, accepted)
-	a.wants("during")
+	a.waitReceipt(meanwhile, receiptAccepted)
+	a.wantReceived("during")
 	t.Logf("typed and accepted %s after the fault", time.Since(ended).Round(time.Millisecond))
 }

@@ -13,47 +13,47 @@ import (
 
 // NousResearch/hermes-agent#36848, PostHog/posthog#43263, openclaw/openclaw#13161: a way in that is not judged. Every way
 // in is tried by everybody who is not let in: nothing changes, nothing is answered, and each try is in the event log.
-func TestNobodyElseGetsInAnywhere(t *testing.T) {
+func TestEveryEntryPointRefusesTheUnauthorized(t *testing.T) {
 	t.Parallel()
-	for name, make := range map[string]func(l *life) *localslack.Person{
-		"the list is empty": func(l *life) *localslack.Person {
-			l.change(func(p *plan) { p.Users = nil })
+	for name, make := range map[string]func(l *botEnv) *localslack.Person{
+		"the list is empty": func(l *botEnv) *localslack.Person {
+			l.changeConfig(func(p *botConfig) { p.Users = nil })
 			return l.ann
 		},
-		"somebody who is not listed": func(l *life) *localslack.Person { return l.bob },
-		"a stranger with a listed id": func(l *life) *localslack.Person {
+		"somebody who is not listed": func(l *botEnv) *localslack.Person { return l.bob },
+		"a stranger with a listed id": func(l *botEnv) *localslack.Person {
 			l.ShareChannel(l.ch, "T0ELSEWHERE")
-			return l.join(l.AddUser("eve", localslack.Stranger("T0ELSEWHERE")))
+			return l.authorizeAndInvite(l.AddUser("eve", localslack.Stranger("T0ELSEWHERE")))
 		},
-		"a bot that is listed": func(l *life) *localslack.Person { return l.join(l.AddUser("robot", localslack.Bot())) },
+		"a bot that is listed": func(l *botEnv) *localslack.Person { return l.authorizeAndInvite(l.AddUser("robot", localslack.Bot())) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLife(t, func(s *lifeSetup) { s.plan = func(p *plan) { p.AllowShared = true } })
-			a := l.make("safe")
-			views := l.opened(a)
+			l := newBotEnv(t, func(s *botEnvOptions) { s.config = func(p *botConfig) { p.AllowShared = true } })
+			a := l.createSession("safe")
+			views := l.openForms(a)
 			who := make(l)
-			everyWayIn(l, a, who, views)
+			tryEveryEntryPoint(l, a, who, views)
 		})
 	}
 }
 
-// join puts somebody on the list and into the channel.
-func (l *life) join(p *localslack.Person) *localslack.Person {
+// authorizeAndInvite puts somebody on the list and into the channel.
+func (l *botEnv) authorizeAndInvite(p *localslack.Person) *localslack.Person {
 	l.Invite(l.ch, p.ID)
-	l.change(func(c *plan) { c.Users = append(c.Users, p.ID) })
+	l.changeConfig(func(c *botConfig) { c.Users = append(c.Users, p.ID) })
 	return p
 }
 
-// opened opens the forms as Ann, so that they are there to be submitted.
-func (l *life) opened(*agent) map[string]localslack.View {
+// openForms opens the forms as Ann, so that they are there to be submitted.
+func (l *botEnv) openForms(*testSession) map[string]localslack.View {
 	l.t.Helper()
-	l.command("create")
-	create := l.view("Announce it in")
+	l.runCommand("create")
+	create := l.waitModal("Announce it in")
 	return map[string]localslack.View{"create": create}
 }
 
-func everyWayIn(l *life, a *agent, who *localslack.Person, views map[string]localslack.View) {
+func tryEveryEntryPoint(l *botEnv, a *testSession, who *localslack.Person, views map[string]localslack.View) {
 	t := l.t
 	t.Helper()
 	before, answered, events := l.row("safe"), len(l.Ephemerals(who.ID)), len(l.events.Events())
@@ -89,8 +89,8 @@ func everyWayIn(l *life, a *agent, who *localslack.Person, views map[string]loca
 		}
 		return n
 	}
-	l.until(fmt.Sprintf("%d drops", len(tries)), func() bool { return dropped() >= len(tries) })
-	l.passed()
+	l.waitUntil(fmt.Sprintf("%d drops", len(tries)), func() bool { return dropped() >= len(tries) })
+	l.waitProcessed()
 	if got := l.row("safe"); got.Changed != before.Changed || !got.Running || l.row("evil").Ref != "" {
 		t.Errorf("something changed: %+v", got)
 	}
@@ -107,48 +107,48 @@ func everyWayIn(l *life, a *agent, who *localslack.Person, views map[string]loca
 	case !member && (hasHome != hadHome || string(after.Blocks) != string(home.Blocks)):
 		t.Errorf("the Home tab of a stranger shows %s", after.Blocks)
 	}
-	if len(a.got()) != 0 {
-		t.Errorf("the agent was told %q", a.got())
+	if len(a.receivedTexts()) != 0 {
+		t.Errorf("the agent was told %q", a.receivedTexts())
 	}
 }
 
 // Whoever is taken off the list loses what is open.
-func TestWhoIsTakenOffTheListLosesWhatIsOpen(t *testing.T) {
+func TestAUserTakenOffTheListCannotUseOpenForms(t *testing.T) {
 	t.Parallel()
-	l := newLife(t)
-	l.make("safe")
+	l := newBotEnv(t)
+	l.createSession("safe")
 	if err := l.ann.OpenHome(l.ctx); err != nil {
 		t.Fatal(err)
 	}
-	l.until("the Home tab", func() bool { v, _ := l.Home(l.ann.ID); return strings.Contains(string(v.Blocks), "*safe* running") })
-	l.command("delete safe")
-	v := l.view("Delete *safe*?")
-	l.change(func(p *plan) { p.Users = []string{l.bob.ID} })
-	if wrong := l.submit(v, nil); len(wrong) != 0 {
+	l.waitUntil("the Home tab", func() bool { v, _ := l.Home(l.ann.ID); return strings.Contains(string(v.Blocks), "*safe* running") })
+	l.runCommand("delete safe")
+	v := l.waitModal("Delete *safe*?")
+	l.changeConfig(func(p *botConfig) { p.Users = []string{l.bob.ID} })
+	if wrong := l.submitModal(v, nil); len(wrong) != 0 {
 		t.Errorf("answered %v", wrong)
 	}
-	l.until("the drop", func() bool {
+	l.waitUntil("the drop", func() bool {
 		return slices.ContainsFunc(l.events.Events(), func(e sessions.Event) bool { return e.Fields["act"] == "session_delete" })
 	})
-	l.until("the Home tab to close", func() bool { v, _ := l.Home(l.ann.ID); return !strings.Contains(string(v.Blocks), "safe") })
+	l.waitUntil("the Home tab to close", func() bool { v, _ := l.Home(l.ann.ID); return !strings.Contains(string(v.Blocks), "safe") })
 	if !l.row("safe").Running {
 		t.Error("deleted")
 	}
 }
 
-func TestTheHomeTabShowsTheSessionsAndIsKeptTrue(t *testing.T) {
+func TestTheHomeTabShowsTheSessionsAndIsKeptUpToDate(t *testing.T) {
 	t.Parallel()
-	l := newLife(t)
-	a := l.make("one")
+	l := newBotEnv(t)
+	a := l.createSession("one")
 	if err := l.ann.OpenHome(l.ctx); err != nil {
 		t.Fatal(err)
 	}
 	home := func(parts ...string) localslack.View {
 		t.Helper()
 		var v localslack.View
-		l.until("a Home tab with "+strings.Join(parts, ", "), func() bool {
+		l.waitUntil("a Home tab with "+strings.Join(parts, ", "), func() bool {
 			v, _ = l.Home(l.ann.ID)
-			return contains(string(v.Blocks), parts...)
+			return containsAll(string(v.Blocks), parts...)
 		})
 		return v
 	}
@@ -156,7 +156,7 @@ func TestTheHomeTabShowsTheSessionsAndIsKeptTrue(t *testing.T) {
 	if err := l.ann.Click(l.ctx, "", v.ID, "session_peek"); err != nil {
 		t.Fatal(err)
 	}
-	l.view("*one* running", "small agent")
+	l.waitModal("*one* running", "small agent")
 	if err := l.ann.Click(l.ctx, "", v.ID, "session_stop"); err != nil {
 		t.Fatal(err)
 	}
@@ -164,40 +164,40 @@ func TestTheHomeTabShowsTheSessionsAndIsKeptTrue(t *testing.T) {
 	if _, err := l.core.Start(l.ctx, sessions.StartRequest{Ref: a.ref}); err != nil {
 		t.Fatal(err)
 	}
-	l.reconcile()
+	l.reconcileNow()
 	v = home("*one* running", "session_restart")
 	if err := l.ann.Click(l.ctx, "", v.ID, "session_restart"); err != nil {
 		t.Fatal(err)
 	}
 	v = home("resumed")
-	l.says("stop one", "stopped")
+	l.wantSlashAnswer("stop one", "stopped")
 	v = home("session_delete")
 	if err := l.ann.Click(l.ctx, "", v.ID, "session_delete"); err != nil {
 		t.Fatal(err)
 	}
-	l.submit(l.view("Delete *one*?"), nil)
+	l.submitModal(l.waitModal("Delete *one*?"), nil)
 	home("There is no session")
 }
 
 // While the configuration does not validate nobody is let in. Who was not on the last valid list sees what he sees otherwise.
-func TestNobodyIsLetInWhileTheListCannotBeRead(t *testing.T) {
+func TestNobodyIsAuthorizedWhileTheConfigIsInvalid(t *testing.T) {
 	t.Parallel()
-	l := newLife(t)
-	a := l.make("safe")
+	l := newBotEnv(t)
+	a := l.createSession("safe")
 	answered := len(l.Ephemerals(l.ann.ID))
-	l.change(func(p *plan) { p.Suspended = true })
+	l.changeConfig(func(p *botConfig) { p.Suspended = true })
 	for who, says := range map[*localslack.Person]string{l.ann: "nothing to show at the moment", l.bob: "for the people on its operator"} {
 		if err := who.OpenHome(l.ctx); err != nil {
 			t.Fatal(err)
 		}
-		l.until("a closed Home tab", func() bool {
+		l.waitUntil("a closed Home tab", func() bool {
 			v, _ := l.Home(who.ID)
 			return strings.Contains(string(v.Blocks), says)
 		})
 	}
-	l.command("stop safe")
-	a.press("session_stop")
-	l.until("the drops", func() bool {
+	l.runCommand("stop safe")
+	a.pressButton("session_stop")
+	l.waitUntil("the drops", func() bool {
 		n := 0
 		for _, e := range l.events.Events() {
 			if e.Name == threads.EventDropped && e.Fields["reason"] == "config-invalid" && e.Fields["user"] == l.ann.ID {
@@ -209,6 +209,6 @@ func TestNobodyIsLetInWhileTheListCannotBeRead(t *testing.T) {
 	if !l.row("safe").Running || len(l.Ephemerals(l.ann.ID)) != answered {
 		t.Error("somebody got in")
 	}
-	l.change(func(p *plan) { p.Suspended = false })
-	l.says("stop safe", "stopped")
+	l.changeConfig(func(p *botConfig) { p.Suspended = false })
+	l.wantSlashAnswer("stop safe", "stopped")
 }

@@ -10,13 +10,13 @@ import (
 	"golang.org/x/text/width"
 )
 
-// closeMarks reads marks of emphasis also where no spaces stand between words: CommonMark takes a mark between punctuation
+// unspacedEmphasis reads marks of emphasis also where no spaces stand between words: CommonMark takes a mark between punctuation
 // and a letter for one that only opens or only closes, so that "**注意：**正文" would be no emphasis. Beside a letter of a
 // script without case, and beside punctuation that is as wide as such a letter, the punctuation does not count.
 // (CommonMark's discussion of it: commonmark/commonmark-spec#650.)
-type closeMarks struct{ parser.InlineParser }
+type unspacedEmphasis struct{ parser.InlineParser }
 
-func (p closeMarks) Parse(parent ast.Node, block gmtext.Reader, pc parser.Context) ast.Node {
+func (p unspacedEmphasis) Parse(parent ast.Node, block gmtext.Reader, pc parser.Context) ast.Node {
 	before := block.PrecendingCharacter()
 	line, _ := block.PeekLine()
 	node := p.InlineParser.Parse(parent, block, pc)
@@ -28,7 +28,7 @@ func (p closeMarks) Parse(parent ast.Node, block gmtext.Reader, pc parser.Contex
 	if d.OriginalLength < len(line) {
 		after = util.ToRune(line, d.OriginalLength)
 	}
-	opens, closes := flanks(after, before), flanks(before, after)
+	opens, closes := isFlanking(after, before), isFlanking(before, after)
 	if d.Char == '_' {
 		opens, closes = opens && (!closes || util.IsPunctRune(before)), closes && (!opens || util.IsPunctRune(after))
 	}
@@ -36,16 +36,16 @@ func (p closeMarks) Parse(parent ast.Node, block gmtext.Reader, pc parser.Contex
 	return node
 }
 
-// flanks reports whether a mark belongs to what stands on its inner side.
-func flanks(inner, outer rune) bool {
-	return !util.IsSpaceRune(inner) && (!narrowPunctuation(inner) || util.IsSpaceRune(outer) || narrowPunctuation(outer) || unspaced(outer))
+// isFlanking reports whether a mark belongs to what stands on its inner side.
+func isFlanking(inner, outer rune) bool {
+	return !util.IsSpaceRune(inner) && (!isNarrowPunctuation(inner) || util.IsSpaceRune(outer) || isNarrowPunctuation(outer) || isUnspacedScript(outer))
 }
 
-func narrowPunctuation(r rune) bool { return util.IsPunctRune(r) && !unspaced(r) }
+func isNarrowPunctuation(r rune) bool { return util.IsPunctRune(r) && !isUnspacedScript(r) }
 
-// unspaced reports a letter of a script without case, most of which are written without spaces or join their words, and
+// isUnspacedScript reports a letter of a script without case, most of which are written without spaces or join their words, and
 // punctuation of such a script.
-func unspaced(r rune) bool {
+func isUnspacedScript(r rune) bool {
 	if unicode.In(r, unicode.Lo, unicode.Lm) {
 		return true
 	}
@@ -53,11 +53,11 @@ func unspaced(r rune) bool {
 	return unicode.IsPunct(r) && (kind == width.EastAsianWide || kind == width.EastAsianFullwidth || kind == width.EastAsianHalfwidth)
 }
 
-// marksOf are inline parsers with those of marks made [closeMarks].
-func marksOf(inlines []util.PrioritizedValue) []util.PrioritizedValue {
+// withUnspacedEmphasis are inline parsers with those of marks made [unspacedEmphasis].
+func withUnspacedEmphasis(inlines []util.PrioritizedValue) []util.PrioritizedValue {
 	for i, v := range inlines {
 		if v.Value == parser.NewEmphasisParser() {
-			inlines[i].Value = closeMarks{parser.NewEmphasisParser()}
+			inlines[i].Value = unspacedEmphasis{parser.NewEmphasisParser()}
 		}
 	}
 	return inlines

@@ -8,7 +8,7 @@ import (
 	"the-loop/sessions"
 )
 
-func drift(stale ...sessions.DriftRow) sessions.Drift {
+func driftOf(stale ...sessions.DriftRow) sessions.Drift {
 	return sessions.Drift{Configured: true, Running: 6, Stale: len(stale), Rows: stale}
 }
 
@@ -17,23 +17,23 @@ func staleRow(name string, names ...string) sessions.DriftRow {
 }
 
 // R3.2: to the letter.
-func TestR3_2_RotationsAreRendered(t *testing.T) {
+func TestR3_2_DriftNoticesAreRendered(t *testing.T) {
 	t.Parallel()
-	two := drift(staleRow("standing:build", "API_KEY", "DB_PASSWORD"), staleRow("github:acme/shop#7", "API_KEY"))
+	two := driftOf(staleRow("standing:build", "API_KEY", "DB_PASSWORD"), staleRow("github:acme/shop#7", "API_KEY"))
 	done := []sessions.RestartRow{{Ref: "standing:build", Outcome: sessions.OutcomeVerified}}
-	unread := drift()
+	unread := driftOf()
 	unread.Unknown = 1
 	var all []Message
-	for _, r := range []Rotation{
+	for _, r := range []DriftNotice{
 		{Drift: two, Token: "t"},
-		{Drift: two, Token: "t", By: "U1", Total: 2},
-		{Drift: drift(two.Rows[1]), Token: "t", By: "U1", Total: 2, Rows: done},
-		{Drift: drift(two.Rows[1]), Token: "t", Rows: append(done, sessions.RestartRow{Ref: "github:acme/shop#7", Outcome: sessions.OutcomeStale, Stale: []string{"API_KEY"}},
+		{Drift: two, Token: "t", RequestedBy: "U1", Total: 2},
+		{Drift: driftOf(two.Rows[1]), Token: "t", RequestedBy: "U1", Total: 2, Rows: done},
+		{Drift: driftOf(two.Rows[1]), Token: "t", Rows: append(done, sessions.RestartRow{Ref: "github:acme/shop#7", Outcome: sessions.OutcomeStale, Stale: []string{"API_KEY"}},
 			sessions.RestartRow{Ref: "standing:x", Outcome: sessions.OutcomeFailed, Detail: "the agent ended <within> 2s"},
 			sessions.RestartRow{Ref: "standing:y", Outcome: sessions.OutcomeUnverified})},
-		{Drift: drift(), Rows: done},
+		{Drift: driftOf(), Rows: done},
 		{Drift: unread},
-		{Drift: two, Again: true},
+		{Drift: two, Superseded: true},
 		{Drift: sessions.Drift{Configured: true, Problem: "open /x/env: no such file"}},
 		{},
 	} {
@@ -43,10 +43,10 @@ func TestR3_2_RotationsAreRendered(t *testing.T) {
 		}
 		all = append(all, m)
 	}
-	golden(t, "rotation.json", indented(t, all, nil))
+	compareGolden(t, "rotation.json", indentedJSON(t, all, nil))
 }
 
-func TestRotationsStayWithinSlacksLimits(t *testing.T) {
+func TestDriftNoticesStayWithinSlacksLimits(t *testing.T) {
 	t.Parallel()
 	var rows []sessions.DriftRow
 	var rolled []sessions.RestartRow
@@ -58,12 +58,12 @@ func TestRotationsStayWithinSlacksLimits(t *testing.T) {
 		rows = append(rows, staleRow(fmt.Sprint("standing:s", i), names...))
 		rolled = append(rolled, sessions.RestartRow{Ref: rows[i].Ref, Outcome: sessions.OutcomeFailed, Detail: strings.Repeat("<", 5000)})
 	}
-	r := Rotation{Drift: drift(rows...), Rows: rolled}
+	r := DriftNotice{Drift: driftOf(rows...), Rows: rolled}
 	m, err := Post{Text: r.Text(), Buttons: r.Buttons()}.Render()
 	if err != nil || !strings.Contains(r.Text(), "… and 460 more") || !strings.Contains(r.Text(), "and 488 more") {
 		t.Errorf("%d blocks, %v", len(m.Blocks), err)
 	}
-	if text := Rolled(sessions.RestartResult{Rows: rolled, Malformed: []int{3}}); !strings.Contains(text, ":warning: Line 3 of the env file is malformed and not used.") {
+	if text := RestartSummary(sessions.RestartResult{Rows: rolled, Malformed: []int{3}}); !strings.Contains(text, ":warning: Line 3 of the env file is malformed and not used.") {
 		t.Errorf("%.200q", text[len(text)-200:])
 	}
 }

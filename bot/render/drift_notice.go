@@ -7,93 +7,93 @@ import (
 	"the-loop/sessions"
 )
 
-// ActionRoll restarts the sessions that run on a stale environment.
-const ActionRoll = "sessions_roll"
+// ActionRestartAll restarts the sessions that run on a stale environment.
+const ActionRestartAll = "sessions_roll"
 
-// Rotation is what there is to say in a channel of sessions that run on a stale environment.
-type Rotation struct {
-	Drift sessions.Drift
-	Rows  []sessions.RestartRow // of the restart that runs, or of the last one
-	By    string                // member id of who asked for the restart that runs; empty: none runs
-	Total int                   // sessions that it is to restart
-	Again bool                  // the env file has changed once more, and another message tells of that
-	Token string                // value of the button
+// DriftNotice is what there is to say in a channel of sessions that run on a stale environment.
+type DriftNotice struct {
+	Drift       sessions.Drift
+	Rows        []sessions.RestartRow // of the restart that runs, or of the last one
+	RequestedBy string                // member id of who asked for the restart that runs; empty: none runs
+	Total       int                   // sessions that it is to restart
+	Superseded  bool                  // the env file has changed once more, and another message tells of that
+	Token       string                // value of the button
 }
 
 // What a message about a rotation holds at most of each kind.
 const (
-	maxRotationRows  = 40
-	maxRotationNames = 12
+	maxDriftRows  = 40
+	maxDriftNames = 12
 )
 
 // Text is the message.
-func (r Rotation) Text() string {
+func (r DriftNotice) Text() string {
 	var lines []string
 	switch line := r.Drift.StatusLine(); {
-	case r.Again:
+	case r.Superseded:
 		return "The env file has changed again since this was said. A newer message tells how the sessions are."
 	case line != "":
 		lines = append(lines, line)
 	case r.Drift.Problem != "":
 		lines = append(lines, ":warning: Whether the sessions run on a stale environment cannot be told: "+Escape(oneLine(r.Drift.Problem)))
-	case r.By != "": // what is found in between is no result
+	case r.RequestedBy != "": // what is found in between is no result
 	case r.Drift.Configured:
 		lines = append(lines, fmt.Sprintf(":white_check_mark: No session runs on a stale environment any more (%d running).", r.Drift.Running))
 	default:
 		lines = append(lines, ":white_circle: No env file is configured any more, so nothing is compared.")
 	}
-	if r.By != "" {
-		lines = append(lines, fmt.Sprintf(":hourglass_flowing_sand: <@%s> has the stale ones restarted: %d of %d done.", r.By, len(r.Rows), max(r.Total, len(r.Rows))))
+	if r.RequestedBy != "" {
+		lines = append(lines, fmt.Sprintf(":hourglass_flowing_sand: <@%s> has the stale ones restarted: %d of %d done.", r.RequestedBy, len(r.Rows), max(r.Total, len(r.Rows))))
 	}
-	lines = append(lines, capped(driftLines(r.Drift))...)
-	if r.Drift.Unknown > 0 && r.By == "" {
+	lines = append(lines, limitLines(driftLines(r.Drift))...)
+	if r.Drift.Unknown > 0 && r.RequestedBy == "" {
 		lines = append(lines, fmt.Sprintf("The environment of %d of them cannot be read.", r.Drift.Unknown))
 	}
 	if len(r.Rows) > 0 {
 		lines = append(lines, "Restarted:")
-		lines = append(lines, capped(RollLines(r.Rows))...)
+		lines = append(lines, limitLines(RestartLines(r.Rows))...)
 	}
-	if r.Drift.Stale > 0 && r.By == "" {
+	if r.Drift.Stale > 0 && r.RequestedBy == "" {
 		lines = append(lines, "These are names of variables that the sessions do not hold as the env file declares them. The button restarts these sessions in their terminals; their conversations go on.")
 	}
 	return strings.Join(lines, "\n")
 }
 
 // Buttons are under the message while there is something to restart and nobody does.
-func (r Rotation) Buttons() []Button {
-	if r.Drift.Stale == 0 || r.By != "" || r.Again {
+func (r DriftNotice) Buttons() []Button {
+	if r.Drift.Stale == 0 || r.RequestedBy != "" || r.Superseded {
 		return nil
 	}
-	return []Button{{Label: "Restart all", Action: ActionRoll, Value: r.Token, Style: "primary"}}
+	return []Button{{Label: "Restart all", Action: ActionRestartAll, Value: r.Token, Style: "primary"}}
 }
 
 func driftLines(d sessions.Drift) []string {
 	var lines []string
 	for _, row := range d.Rows {
 		if row.State == sessions.DriftStale {
-			lines = append(lines, fmt.Sprintf("• *%s*: %s", Name(row.Ref.Name()), codes(row.Stale)))
+			lines = append(lines, fmt.Sprintf("• *%s*: %s", EscapeName(row.Ref.Name()), codeList(row.Stale)))
 		}
 	}
 	return lines
 }
 
-// RollLines are a line for each row of a roll.
-func RollLines(rows []sessions.RestartRow) []string {
+// RestartLines are a line for each row of a roll.
+func RestartLines(rows []sessions.RestartRow) []string {
 	lines := make([]string, 0, len(rows))
 	for _, r := range rows {
-		line := fmt.Sprintf("%s *%s* %s", rollMark(r.Outcome), Name(r.Ref.Name()), rollWords(r.Outcome))
+		line := fmt.Sprintf("%s *%s* %s", restartEmoji(r.Outcome), EscapeName(r.Ref.Name()), restartOutcomeText(r.Outcome))
 		if len(r.Stale) > 0 {
-			line += ": " + codes(r.Stale)
+			line += ": " + codeList(r.Stale)
 		}
 		if r.Detail != "" {
-			line += " · " + Escape(Cut(oneLine(r.Detail), 300))
+			line += " · " + Escape(Truncate(oneLine(r.Detail), 300))
 		}
 		lines = append(lines, line)
 	}
 	return lines
 }
 
-func rollMark(o sessions.Outcome) string {
+func restartEmoji(o sessions.Outcome) string {
 	switch o {
 	case sessions.OutcomeVerified:
 		return ":large_green_circle:"
@@ -105,7 +105,7 @@ func rollMark(o sessions.Outcome) string {
 	return ":white_circle:"
 }
 
-func rollWords(o sessions.Outcome) string {
+func restartOutcomeText(o sessions.Outcome) string {
 	switch o {
 	case sessions.OutcomeVerified:
 		return "was restarted and holds what the env file declares"
@@ -121,46 +121,46 @@ func rollWords(o sessions.Outcome) string {
 	return string(o)
 }
 
-// codes are names as code, the first of them when there are many.
-func codes(names []string) string {
+// codeList are names as code, the first of them when there are many.
+func codeList(names []string) string {
 	var out []string
-	for _, n := range names[:min(len(names), maxRotationNames)] {
-		out = append(out, Code(Cut(n, 80)))
+	for _, n := range names[:min(len(names), maxDriftNames)] {
+		out = append(out, InlineCode(Truncate(n, 80)))
 	}
 	text := strings.Join(out, ", ")
-	if more := len(names) - maxRotationNames; more > 0 {
+	if more := len(names) - maxDriftNames; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
 }
 
-func capped(lines []string) []string {
-	if more := len(lines) - maxRotationRows; more > 0 {
-		return append(lines[:maxRotationRows:maxRotationRows], fmt.Sprintf("… and %d more", more))
+func limitLines(lines []string) []string {
+	if more := len(lines) - maxDriftRows; more > 0 {
+		return append(lines[:maxDriftRows:maxDriftRows], fmt.Sprintf("… and %d more", more))
 	}
 	return lines
 }
 
-// Rolled answers who had sessions restarted.
-func Rolled(r sessions.RestartResult) string {
-	lines := capped(RollLines(r.Rows))
+// RestartSummary answers who had sessions restarted.
+func RestartSummary(r sessions.RestartResult) string {
+	lines := limitLines(RestartLines(r.Rows))
 	if len(lines) == 0 {
 		lines = []string{"There is no session."}
 	}
 	for _, note := range r.Notes() {
-		lines = append(lines, ":warning: "+Escape(capital(note))+".")
+		lines = append(lines, ":warning: "+Escape(capitalize(note))+".")
 	}
 	return strings.Join(lines, "\n")
 }
 
-func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
+func capitalize(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // WithDrift adds to a status the line on stale sessions, after the names that the session with that id does not hold as
 // declared. An empty id is none.
 func WithDrift(status string, d sessions.Drift, id string) string {
 	for _, row := range d.Rows {
 		if row.ID == id && id != "" && row.State == sessions.DriftStale {
-			status += "\nIt does not hold as the env file declares them: " + codes(row.Stale)
+			status += "\nIt does not hold as the env file declares them: " + codeList(row.Stale)
 		}
 	}
 	if line := d.StatusLine(); line != "" {

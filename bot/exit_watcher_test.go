@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-func TestTheEndOfAnAgentIsHeard(t *testing.T) {
+func TestTheExitOfAnAgentIsNoticed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.agent("heard")
+	w := newEnv(t)
+	a := w.startSession("heard")
 	if err := syscall.Kill(a.pane().PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	killed := time.Now()
-	a.answer("*heard* is down")
+	a.waitBotMessage("*heard* is down")
 	if took := time.Since(killed); took > 15*time.Second { // half of what a bot that only asks would need
 		t.Errorf("it was noticed after %s", took)
 	}

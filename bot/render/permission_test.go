@@ -13,7 +13,7 @@ import (
 	"the-loop/sessions"
 )
 
-func TestAQuestionIsShownAsText(t *testing.T) {
+func TestAPermissionRequestIsShownAsText(t *testing.T) {
 	t.Parallel()
 	for want, a := range map[string]sessions.PermissionRequest{
 		"The agent asks to use *Bash* in `/src`\n```\nrm -rf ./x &amp;&amp; echo &lt;@U1&gt; *b*\n```\nIt says: `clear *up*`": {
@@ -23,16 +23,16 @@ func TestAQuestionIsShownAsText(t *testing.T) {
 		"The agent asks: *ExitPlanMode*":    {Tool: "ExitPlanMode"},
 		"The agent asks to use `mcp__a__b`": {Tool: "mcp__a__b", Decidable: true},
 	} {
-		if got, whole := Ask(a, "attach"); got != want || !whole {
+		if got, whole := PermissionText(a, "attach"); got != want || !whole {
 			t.Errorf("whole: %v, got\n%s\nwant\n%s", whole, got, want)
 		}
 	}
 }
 
-// TestNothingHidesInAQuestion has what turns the order of characters around, and what cannot be seen, in each part of it.
-func TestNothingHidesInAQuestion(t *testing.T) {
+// TestInvisibleCharactersOfAPermissionRequestAreShown has what turns the order of characters around, and what cannot be seen, in each part of it.
+func TestInvisibleCharactersOfAPermissionRequestAreShown(t *testing.T) {
 	t.Parallel()
-	got, _ := Ask(sessions.PermissionRequest{Tool: "Ba\u202esh", Command: "echo \u202egnp.x\u200b\x1b[8mrm -rf ~\r\nls", Decidable: true}, "attach")
+	got, _ := PermissionText(sessions.PermissionRequest{Tool: "Ba\u202esh", Command: "echo \u202egnp.x\u200b\x1b[8mrm -rf ~\r\nls", Decidable: true}, "attach")
 	for _, want := range []string{"⟨U+202E⟩gnp.x⟨U+200B⟩⟨U+001B⟩[8mrm -rf ~⟨U+000D⟩\nls", "`Ba⟨U+202E⟩sh`"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is not in %q", want, got)
@@ -46,7 +46,7 @@ func TestNothingHidesInAQuestion(t *testing.T) {
 			"command": {Tool: "T", Command: "x" + string(r) + "y"}, "why": {Tool: "T", Explanation: "x" + string(r) + "y"}, "input": {Tool: "T", Input: "x" + string(r) + "y"},
 			"what it leads to": {Tool: "T", File: "/f", FileTargets: []string{"/x" + string(r) + "y"}},
 		} {
-			if got, _ := Ask(a, "attach"); !strings.Contains(got, "x"+number+"y") {
+			if got, _ := PermissionText(a, "attach"); !strings.Contains(got, "x"+number+"y") {
 				t.Errorf("U+%04X in the %s: %q", r, part, got)
 			}
 		}
@@ -70,13 +70,13 @@ func TestWhiteSpaceOfAPathIsShown(t *testing.T) {
 		"/\xff\xfe\ufffd": "/⟨0xFF⟩⟨0xFE⟩⟨U+FFFD⟩",
 		"/กำ/हिन्दी/日本":   "/กำ/हिन्दी/日本",
 	} {
-		if got, whole := Ask(sessions.PermissionRequest{Tool: "Write", File: in}, "attach"); !strings.Contains(got, "File: `"+want+"`") || !whole {
+		if got, whole := PermissionText(sessions.PermissionRequest{Tool: "Write", File: in}, "attach"); !strings.Contains(got, "File: `"+want+"`") || !whole {
 			t.Errorf("%q is shown as %q", in, got)
 		}
 	}
 }
 
-func TestWhiteSpaceThatCannotBeSeenInACommandIsANumber(t *testing.T) {
+func TestInvisibleWhiteSpaceOfACommandIsShownAsNumbers(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"if x\n    y\nfi":                      "if x\n    y\nfi",
@@ -87,7 +87,7 @@ func TestWhiteSpaceThatCannotBeSeenInACommandIsANumber(t *testing.T) {
 		"a" + strings.Repeat(" ", 900) + "; b": "a⟨U+0020×900⟩; b",
 		"a\tb":                                 "a⟨U+0009⟩b",
 	} {
-		if got, _ := Ask(sessions.PermissionRequest{Tool: "Bash", Command: in}, "attach"); !strings.Contains(got, "```\n"+want+"\n```") {
+		if got, _ := PermissionText(sessions.PermissionRequest{Tool: "Bash", Command: in}, "attach"); !strings.Contains(got, "```\n"+want+"\n```") {
 			t.Errorf("%q is shown as %q", in, got)
 		}
 	}
@@ -103,22 +103,22 @@ func TestLettersThatMisleadAreMarked(t *testing.T) {
 		"echo 第1章intro テスト漢字":  "",
 		"echo привет hello":    "",
 	} {
-		got, _ := Ask(sessions.PermissionRequest{Tool: "Bash", Command: in}, "attach")
+		got, _ := PermissionText(sessions.PermissionRequest{Tool: "Bash", Command: in}, "attach")
 		if want == "" && strings.Contains(got, ":warning:") || !strings.Contains(got, want) {
 			t.Errorf("%q is shown as %q", in, got)
 		}
 	}
-	if got, _ := Ask(sessions.PermissionRequest{Tool: "Write", File: "/f", FileTargets: []string{"/etc/p\u0430sswd"}}, "attach"); !strings.Contains(got, "(Latin, Cyrillic)") {
+	if got, _ := PermissionText(sessions.PermissionRequest{Tool: "Write", File: "/f", FileTargets: []string{"/etc/p\u0430sswd"}}, "attach"); !strings.Contains(got, "(Latin, Cyrillic)") {
 		t.Errorf("in what a path leads to: %q", got)
 	}
 }
 
-// TestAPathIsShownWholeOrNotDecidedOn has paths that differ only after what was shown once.
-func TestAPathIsShownWholeOrNotDecidedOn(t *testing.T) {
+// TestAPathIsShownWholeOrTheRequestIsNotDecidable has paths that differ only after what was shown once.
+func TestAPathIsShownWholeOrTheRequestIsNotDecidable(t *testing.T) {
 	t.Parallel()
 	long := "/" + strings.Repeat("d/", 1500) + "secret"
 	for _, a := range []sessions.PermissionRequest{{Tool: "Write", File: long}, {Tool: "Bash", Cwd: long}, {Tool: "Write", File: "/f", FileTargets: []string{long}}} {
-		if got, whole := Ask(a, "attach"); !whole || !strings.Contains(got, "d/secret\n```") {
+		if got, whole := PermissionText(a, "attach"); !whole || !strings.Contains(got, "d/secret\n```") {
 			t.Errorf("whole: %v, and %q", whole, got[max(0, len(got)-200):])
 		}
 	}
@@ -126,18 +126,18 @@ func TestAPathIsShownWholeOrNotDecidedOn(t *testing.T) {
 	for name, a := range map[string]sessions.PermissionRequest{"file": {Tool: "Write", File: longer}, "folder": {Tool: "Bash", Cwd: longer},
 		"a place": {Tool: "Write", File: "/f", FileTargets: []string{longer}}, "command": {Tool: "Bash", Command: longer},
 		"tool": {Tool: longer}, "both": {Tool: "Write", File: long, FileTargets: []string{long}, Cwd: long, CwdTargets: []string{long}}} {
-		if got, whole := Ask(a, "the-loop attach x"); whole || !strings.Contains(got, "not decided here") || !strings.Contains(got, "`the-loop attach x`") {
+		if got, whole := PermissionText(a, "the-loop attach x"); whole || !strings.Contains(got, "not decided here") || !strings.Contains(got, "`the-loop attach x`") {
 			t.Errorf("%s: whole: %v, and %q", name, whole, got[max(0, len(got)-200):])
 		}
 	}
-	if got, whole := Ask(sessions.PermissionRequest{Tool: "Write", File: "x", Unresolved: true}, "attach"); whole || !strings.Contains(got, "where its paths lead to") {
+	if got, whole := PermissionText(sessions.PermissionRequest{Tool: "Write", File: "x", Unresolved: true}, "attach"); whole || !strings.Contains(got, "where its paths lead to") {
 		t.Errorf("whole: %v, and %q", whole, got)
 	}
 }
 
-func TestWhereAPathLeadsToIsShownBesideIt(t *testing.T) {
+func TestTheTargetOfAPathIsShownBesideIt(t *testing.T) {
 	t.Parallel()
-	got, _ := Ask(sessions.PermissionRequest{Tool: "Write", Cwd: "/src", CwdTargets: []string{"/mnt/src"}, File: "l/../x", FileTargets: []string{"/mnt/src/x", "/etc/x"}}, "attach")
+	got, _ := PermissionText(sessions.PermissionRequest{Tool: "Write", Cwd: "/src", CwdTargets: []string{"/mnt/src"}, File: "l/../x", FileTargets: []string{"/mnt/src/x", "/etc/x"}}, "attach")
 	want := "The agent asks: *Write* in `/src`\nwhich leads to `/mnt/src`\nFile: `l/../x`\nwhich leads to `/mnt/src/x`\n" +
 		"or, where “..” is taken after links are followed, to `/etc/x`"
 	if got != want {
@@ -145,8 +145,8 @@ func TestWhereAPathLeadsToIsShownBesideIt(t *testing.T) {
 	}
 }
 
-// deceivers makes text out of what hides, what looks like something else, and what this package writes itself.
-func deceivers() *rapid.Generator[string] {
+// spoofingTexts makes text out of what hides, what looks like something else, and what this package writes itself.
+func spoofingTexts() *rapid.Generator[string] {
 	piece := rapid.OneOf(rapid.SampledFrom([]string{"a", " ", "  ", "\n", "\t", "`", "```", "ˋ", "⟨", "⟩", "⟨U+0020⟩", "⟨U+0020×2⟩", "×", "U+0020", "e\u0301", "\u00e9",
 		"\u0301", "\u3164", "\u2800", "\u200b", "\ufe0f", "\u202e", "\xff", "\ufffd", "<", "&lt;", "&", "\u0915\u093c", "\u0958", "\u1100\u1161", "\uac00", "\u0e33",
 		"\u0323\u0301", "\u0301\u0323", "a\u0323", "\r\n", "~", "/", ".."}), rapid.String(), rapid.Map(rapid.Rune(), func(r rune) string { return string(r) }))
@@ -158,26 +158,26 @@ func deceivers() *rapid.Generator[string] {
 func TestNoTwoTextsLookTheSame(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		one := deceivers().Draw(t, "one")
-		other := rapid.OneOf(deceivers(), rapid.Just(norm.NFC.String(one)), rapid.Just(norm.NFD.String(one)), rapid.Just(strings.TrimSpace(one)),
+		one := spoofingTexts().Draw(t, "one")
+		other := rapid.OneOf(spoofingTexts(), rapid.Just(norm.NFC.String(one)), rapid.Just(norm.NFD.String(one)), rapid.Just(strings.TrimSpace(one)),
 			rapid.Just(strings.Join(strings.Fields(one), " ")), rapid.Just(sessions.Clean(one)), rapid.Just(strings.ToValidUTF8(one, "\ufffd"))).Draw(t, "other")
 		for _, inline := range []bool{true, false} {
-			a, b := asSeen(t, one, inline), asSeen(t, other, inline)
+			a, b := visibleForm(t, one, inline), visibleForm(t, other, inline)
 			if (a == b) != (one == other) {
 				t.Fatalf("inline: %v, %+q and %+q are both seen as %+q", inline, one, other, a)
 			}
-			if again := unreveal(t, reveal(one, inline)); again != one {
+			if again := parseShown(t, showInvisible(one, inline)); again != one {
 				t.Fatalf("inline: %v, %+q is read as %+q", inline, one, again)
 			}
 		}
 	})
 }
 
-// asSeen is what somebody sees of a text in a question.
-func asSeen(t *rapid.T, text string, inline bool) string {
-	shown := Preformatted(reveal(text, inline))
+// visibleForm is what somebody sees of a text in a question.
+func visibleForm(t *rapid.T, text string, inline bool) string {
+	shown := Preformatted(showInvisible(text, inline))
 	if inline {
-		shown = Code(reveal(text, inline))
+		shown = InlineCode(showInvisible(text, inline))
 	}
 	for _, r := range shown {
 		if r != '\n' && (!sessions.IsVisible(r) || r == '\u2800') {
@@ -191,12 +191,12 @@ func asSeen(t *rapid.T, text string, inline bool) string {
 	return strings.Join(lines, "\n")
 }
 
-var numbered = regexp.MustCompile("⟨(U\\+|0x)([0-9A-F]+)(?:×([0-9]+))?⟩(\n?)")
+var numberPattern = regexp.MustCompile("⟨(U\\+|0x)([0-9A-F]+)(?:×([0-9]+))?⟩(\n?)")
 
-// unreveal reads a text back from how it is shown.
-func unreveal(t *rapid.T, shown string) string {
-	return numbered.ReplaceAllStringFunc(shown, func(s string) string {
-		m := numbered.FindStringSubmatch(s)
+// parseShown reads a text back from how it is shown.
+func parseShown(t *rapid.T, shown string) string {
+	return numberPattern.ReplaceAllStringFunc(shown, func(s string) string {
+		m := numberPattern.FindStringSubmatch(s)
 		code, err := strconv.ParseInt(m[2], 16, 32)
 		times := 1
 		if m[3] != "" && err == nil {
@@ -216,8 +216,8 @@ func unreveal(t *rapid.T, shown string) string {
 	})
 }
 
-// TestAQuestionThatIsCutSaysSo has questions of any length and any text: what became of them still fits below.
-func TestAQuestionThatIsCutSaysSo(t *testing.T) {
+// TestAPermissionRequestThatIsCutSaysSo has questions of any length and any text: what became of them still fits below.
+func TestAPermissionRequestThatIsCutSaysSo(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := func(name string) string {
@@ -225,16 +225,16 @@ func TestAQuestionThatIsCutSaysSo(t *testing.T) {
 		}
 		a := sessions.PermissionRequest{Tool: text("tool"), Command: text("command"), File: text("file"), Cwd: text("cwd"), Explanation: text("why"), Input: text("input"), Decidable: true,
 			CwdTargets: []string{text("cwdAt")}, FileTargets: []string{text("fileAt"), text("fileAt")}}
-		got, whole := Ask(a, "the-loop attach helper")
-		if n := units(got); n > MaxMessage-500 {
+		got, whole := PermissionText(a, "the-loop attach helper")
+		if n := utf16Len(got); n > MaxMessage-500 {
 			t.Fatalf("%d characters", n)
 		}
 		for what, part := range map[string]string{"tool": a.Tool, "file": a.File, "cwd": a.Cwd, "cwdAt": a.CwdTargets[0], "fileAt": a.FileTargets[0]} {
-			if path := Escape(strings.ReplaceAll(reveal(part, true), "`", "ˋ")); whole && (what == "tool" || a.File != "" && a.Cwd != "") && !strings.Contains(strings.ReplaceAll(got, "`", "ˋ"), path) {
+			if path := Escape(strings.ReplaceAll(showInvisible(part, true), "`", "ˋ")); whole && (what == "tool" || a.File != "" && a.Cwd != "") && !strings.Contains(strings.ReplaceAll(got, "`", "ˋ"), path) {
 				t.Fatalf("the %s is not there", what)
 			}
 		}
-		if command := Preformatted(reveal(a.Command, false)); whole && a.Command != "" && !strings.Contains(got, command) {
+		if command := Preformatted(showInvisible(a.Command, false)); whole && a.Command != "" && !strings.Contains(got, command) {
 			t.Fatal("the command is not there")
 		}
 		if whole == strings.Contains(got, "not decided here") {

@@ -11,44 +11,44 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// toldStates are the states that a reporter told, with when.
-type toldStates struct {
-	mu   sync.Mutex // guards the fields that follow
-	now  Status
-	told []Status
-	at   []time.Time
+// statusRecorder are the states that a reporter told, with when.
+type statusRecorder struct {
+	mu      sync.Mutex // guards the fields that follow
+	current Status
+	sent    []Status
+	sentAt  []time.Time
 }
 
-func (s *toldStates) state() Status {
+func (s *statusRecorder) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.now
+	return s.current
 }
 
-func (s *toldStates) tell(r Status) {
+func (s *statusRecorder) send(r Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.told, s.at = append(s.told, r), append(s.at, time.Now())
+	s.sent, s.sentAt = append(s.sent, r), append(s.sentAt, time.Now())
 }
 
-func (s *toldStates) change(f func(*Status)) {
+func (s *statusRecorder) change(f func(*Status)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f(&s.now)
+	f(&s.current)
 }
 
 // last is the last state that was told, and how many were.
-func (s *toldStates) last() (Status, int) {
+func (s *statusRecorder) last() (Status, int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.told[len(s.told)-1], len(s.told)
+	return s.sent[len(s.sent)-1], len(s.sent)
 }
 
-// reporting runs a reporter in a bubble's time.
-func reporting(t *testing.T, test func(s *toldStates, r *statusReporter)) {
+// runReporter runs a reporter in a bubble's time.
+func runReporter(t *testing.T, test func(s *statusRecorder, r *statusReporter)) {
 	synctest.Test(t, func(t *testing.T) {
-		s := new(toldStates)
-		r := newStatusReporter(s.state, s.tell)
+		s := new(statusRecorder)
+		r := newStatusReporter(s.status, s.send)
 		var wg sync.WaitGroup
 		wg.Go(func() { r.run(t.Context()) })
 		t.Cleanup(wg.Wait)
@@ -58,9 +58,9 @@ func reporting(t *testing.T, test func(s *toldStates, r *statusReporter)) {
 	})
 }
 
-func TestAChangeOfTheStateIsToldAtOnce(t *testing.T) {
+func TestAStatusChangeIsSentAtOnce(t *testing.T) {
 	t.Parallel()
-	reporting(t, func(s *toldStates, r *statusReporter) {
+	runReporter(t, func(s *statusRecorder, r *statusReporter) {
 		s.change(func(now *Status) { now.Socket.Connected = true })
 		r.wake()
 		synctest.Wait() // no time passes
@@ -76,9 +76,9 @@ func TestAChangeOfTheStateIsToldAtOnce(t *testing.T) {
 	})
 }
 
-func TestABurstOfChangesIsToldInAFewWritesAndItsEndIsTold(t *testing.T) {
+func TestABurstOfStatusChangesIsSentInFewWrites(t *testing.T) {
 	t.Parallel()
-	reporting(t, func(s *toldStates, r *statusReporter) {
+	runReporter(t, func(s *statusRecorder, r *statusReporter) {
 		for i := range 2000 {
 			s.change(func(now *Status) { now.Socket.Connected, now.Threads.Bound = i%2 > 0, i })
 			r.wake()
@@ -92,9 +92,9 @@ func TestABurstOfChangesIsToldInAFewWritesAndItsEndIsTold(t *testing.T) {
 	})
 }
 
-func TestASignOfLifeAloneIsToldEveryFiveSeconds(t *testing.T) {
+func TestAnUnchangedStatusIsSentEveryFiveSeconds(t *testing.T) {
 	t.Parallel()
-	reporting(t, func(s *toldStates, _ *statusReporter) {
+	runReporter(t, func(s *statusRecorder, _ *statusReporter) {
 		for range 600 {
 			s.change(func(now *Status) { now.Socket.LastFrame = time.Now() })
 			<-time.After(100 * time.Millisecond)
