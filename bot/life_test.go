@@ -428,7 +428,7 @@ func TestTheShortcutOffersWhatCanBeDone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.menu(elsewhere, "in no session's thread")
+	l.menu(elsewhere, "not in a session's thread")
 }
 
 func TestAMentionDeletesOnlyAfterAPress(t *testing.T) {
@@ -453,5 +453,5 @@ func TestAFormThatCannotBeOpenedInTimeSaysSo(t *testing.T) {
 	t.Parallel()
 	l := newLife(t)
 	l.Faults().InjectAPI("views.open", 1, localslack.Error("expired_trigger_id"))
-	l.says("create", "within three seconds", "try again")
+	l.says("create", "more than three seconds", "try again")
 }
