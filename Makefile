@@ -42,8 +42,8 @@ bench: ## every benchmark beside its floor: what is cheap until its figure is st
 	$(BENCH) -bench 'Scale' -benchtime 1x ./sessions/core
 	$(BENCH) -bench . -skip 'Scale' -benchtime 1s ./sessions/core
 	$(BENCH) -bench '^BenchmarkBurst|ThousandThreads|TurnToThread' -benchtime 1x ./bot
-	$(BENCH) -bench 'ReplyToPane|AckOfABurst' -benchtime 3x ./bot
+	$(BENCH) -bench 'ReplyToPane' -benchtime 3x ./bot
 	$(BENCH) -bench 'Idle' -benchtime 1x ./cmd/the-loop
 	$(BENCH) -bench 'Version|Hook' -benchtime 1s ./cmd/the-loop
 	$(BENCH) -bench 'ThousandIdle' -benchtime 300ms ./bot
-	$(BENCH) -bench . -benchtime 300ms $$($(GO) list ./... | grep -v -e '/bot$$' -e '/sessions$$' -e '/cmd/the-loop$$')
+	$(BENCH) -bench . -benchtime 300ms $$($(GO) list ./... | grep -v -e '/bot$$' -e '/sessions/core$$' -e '/cmd/the-loop$$')

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/actor"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 )
@@ -37,7 +39,7 @@ func (m *Manager) UpdateAnnouncement(ctx context.Context, id string, p chat.Post
 	if t == nil {
 		return nil
 	}
-	b, ok := t.snapshot(ctx)
+	b, ok := t.Snapshot(ctx)
 	switch {
 	case !ok:
 		return ctx.Err()
@@ -53,7 +55,7 @@ func (m *Manager) AnnouncementMatches(ctx context.Context, id string, p chat.Pos
 	if t == nil {
 		return false
 	}
-	b, ok := t.snapshot(ctx)
+	b, ok := t.Snapshot(ctx)
 	return ok && b.Root != "" && b.Announcement.Shown == outbox.Fingerprint(p)
 }
 
@@ -63,7 +65,7 @@ func (m *Manager) Unbind(ctx context.Context, id string) error {
 	if t == nil {
 		return nil
 	}
-	err, ok := call(ctx, t.actor, t.end)
+	err, ok := actor.Call(ctx, t.Actor, t.end)
 	if !ok {
 		return ctx.Err()
 	}
@@ -74,7 +76,7 @@ func (m *Manager) Unbind(ctx context.Context, id string) error {
 func (m *Manager) Sessions() map[string]sessions.Ref {
 	all := map[string]sessions.Ref{}
 	for _, t := range m.index.all() {
-		all[t.sessionID] = t.ref
+		all[t.SessionID] = t.Ref
 	}
 	return all
 }
@@ -82,7 +84,7 @@ func (m *Manager) Sessions() map[string]sessions.Ref {
 // IsBound reports whether the session's thread is there.
 func (m *Manager) IsBound(id string) bool {
 	t := m.index.of(id)
-	return t != nil && t.threadID().Root != ""
+	return t != nil && t.ThreadID().Root != ""
 }
 
 // announcer posts the roots of threads, and keeps them current.
@@ -95,7 +97,7 @@ type announcer struct {
 func (an *announcer) announce(ctx context.Context, a AnnounceRequest) error {
 	a.Channel = an.index.moves.current(a.Channel)
 	t := an.ensureThread(a)
-	b, ok := t.snapshot(ctx)
+	b, ok := t.Snapshot(ctx)
 	switch {
 	case !ok:
 		return ctx.Err()
@@ -114,14 +116,13 @@ func (an *announcer) ensureThread(a AnnounceRequest) *thread {
 	if t := an.index.of(a.ID); t != nil {
 		return t
 	}
-	t := newThread(an.services, an.loops, Binding{ID: a.ID, Ref: a.Ref, Channel: a.Channel})
-	t.relay.transcriptSynced = true
+	t := newThread(an.services, an.loops, binding.Binding{ID: a.ID, Ref: a.Ref, Channel: a.Channel}, true)
 	an.index.put(t)
 	return t
 }
 
 // reconcile finds out whether an earlier try to post came through, and posts only when it did not.
-func (an *announcer) reconcile(ctx context.Context, t *thread, b Binding, a AnnounceRequest) error {
+func (an *announcer) reconcile(ctx context.Context, t *thread, b binding.Binding, a AnnounceRequest) error {
 	c := an.current(t, b, chat.Post{Channel: b.Channel, Nonce: b.Announcement.Nonce})
 	if err := c.Find(ctx); err != nil {
 		return fmt.Errorf("announce %s: %w", a.Ref, err)
@@ -135,10 +136,10 @@ func (an *announcer) reconcile(ctx context.Context, t *thread, b Binding, a Anno
 // post posts the root and binds the thread to it.
 func (an *announcer) post(ctx context.Context, t *thread, a AnnounceRequest) error {
 	p := a.Post
-	p.Channel, p.Root, p.Nonce, p.Session = a.Channel, "", rand.Text(), t.sessionID
+	p.Channel, p.Root, p.Nonce, p.Session = a.Channel, "", rand.Text(), t.SessionID
 	since := an.now()
-	t.call(ctx, func(context.Context) { t.relay.begin(a.Started) })
-	c := an.current(t, Binding{Announcement: Announcement{Since: since}}, p)
+	t.Call(ctx, func(context.Context) { t.relay.Begin(a.Started) })
+	c := an.current(t, binding.Binding{Announcement: binding.Announcement{Since: since}}, p)
 	if err := c.Ensure(ctx); err != nil {
 		return fmt.Errorf("announce %s: %w", a.Ref, err)
 	}
@@ -146,12 +147,12 @@ func (an *announcer) post(ctx context.Context, t *thread, a AnnounceRequest) err
 }
 
 // refresh edits an announcement that no longer shows what is true.
-func (an *announcer) refresh(ctx context.Context, t *thread, b Binding, p chat.Post) error {
-	p.Channel, p.Root, p.Nonce, p.Session = b.Channel, "", b.Announcement.Nonce, t.sessionID
+func (an *announcer) refresh(ctx context.Context, t *thread, b binding.Binding, p chat.Post) error {
+	p.Channel, p.Root, p.Nonce, p.Session = b.Channel, "", b.Announcement.Nonce, t.SessionID
 	err := an.current(t, b, p).Show(ctx)
 	switch {
 	case errors.Is(err, chat.ErrReplyGone):
-		t.call(ctx, t.dismiss)
+		t.Call(ctx, t.dismiss)
 		return nil
 	case err != nil:
 		return fmt.Errorf("update the announcement of %s: %w", b.Ref, err)
@@ -160,10 +161,10 @@ func (an *announcer) refresh(ctx context.Context, t *thread, b Binding, p chat.P
 }
 
 // current is the announcement as a message that is posted once. Only the intent to post must be stored.
-func (an *announcer) current(t *thread, b Binding, p chat.Post) *outbox.Current {
+func (an *announcer) current(t *thread, b binding.Binding, p chat.Post) *outbox.Current {
 	return &outbox.Current{Chat: an.chat, Post: p, State: outbox.State{TS: b.Root, Since: b.Announcement.Since, MaybePosted: b.Announcement.Tried, Shown: b.Announcement.Shown},
 		Store: func(ctx context.Context, s outbox.State) error {
-			err, ok := call(ctx, t.actor, func(ctx context.Context) error { return t.storeAnnouncement(ctx, p, s) })
+			err, ok := actor.Call(ctx, t.Actor, func(ctx context.Context) error { return t.storeAnnouncement(ctx, p, s) })
 			if !ok {
 				return ctx.Err()
 			}
@@ -174,25 +175,25 @@ func (an *announcer) current(t *thread, b Binding, p chat.Post) *outbox.Current 
 // storeAnnouncement stores what is known of the announcement, and binds the thread once it is there.
 func (t *thread) storeAnnouncement(ctx context.Context, p chat.Post, s outbox.State) error {
 	switch {
-	case s.TS != "" && t.b.Root == "" && t.b.Announcement.Nonce == p.Nonce:
+	case s.TS != "" && t.B.Root == "" && t.B.Announcement.Nonce == p.Nonce:
 		t.bindRoot(ctx, s.TS, s.Shown)
-	case s.TS != "" && t.b.Root == s.TS:
-		t.b.Announcement.Shown = s.Shown
-		t.saveBestEffort()
+	case s.TS != "" && t.B.Root == s.TS:
+		t.B.Announcement.Shown = s.Shown
+		t.SaveBestEffort()
 	case s.TS != "": // it was deleted meanwhile
 	case s.MaybePosted:
-		t.b.Channel = p.Channel
-		t.b.Announcement = Announcement{Nonce: p.Nonce, Since: s.Since, Tried: true}
-		return t.save()
+		t.B.Channel = p.Channel
+		t.B.Announcement = binding.Announcement{Nonce: p.Nonce, Since: s.Since, Tried: true}
+		return t.Save()
 	default:
-		t.b.Announcement.Tried = false
-		t.saveBestEffort()
+		t.B.Announcement.Tried = false
+		t.SaveBestEffort()
 	}
 	return nil
 }
 
 // pendingAnnouncement reports whether an announcement in that channel may have been posted without our knowing.
-func (t *thread) pendingAnnouncement(ctx context.Context, channel string) (Announcement, bool) {
-	b, ok := t.snapshot(ctx)
+func (t *thread) pendingAnnouncement(ctx context.Context, channel string) (binding.Announcement, bool) {
+	b, ok := t.Snapshot(ctx)
 	return b.Announcement, ok && b.Root == "" && b.Announcement.Tried && b.Channel == channel
 }

@@ -18,11 +18,11 @@ type Folders interface {
 
 // downloadAttachments downloads the files of a reply into the session's folder.
 func (rs *replies) downloadAttachments(ctx context.Context, a attempt, c chat.Content) (text, missing string, err error) {
-	dir, err := rs.svc.Folders.Folder(ctx, sessions.FolderRequest{Ref: rs.ref, ID: rs.sessionID})
+	dir, err := rs.svc.Folders.Folder(ctx, sessions.FolderRequest{Ref: rs.Ref, ID: rs.SessionID})
 	if err != nil {
 		return "", "", err
 	}
-	return rs.svc.downloader.Download(ctx, attachments.Reply{Ref: rs.ref, Folder: dir, TS: a.reply.TS, Text: c.Text, Files: c.Files}, a.it.download)
+	return rs.svc.downloader.Download(ctx, attachments.Reply{Ref: rs.Ref, Folder: dir, TS: a.reply.TS, Text: c.Text, Files: c.Files}, a.it.download)
 }
 
 // maxNamedParts is how many parts of a message are named to the thread.

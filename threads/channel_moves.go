@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -109,14 +110,14 @@ func (l *relocator) move(from, to, ts string) {
 		return
 	}
 	for _, t := range l.index.all() {
-		if t.threadID().Channel != from {
+		if t.ThreadID().Channel != from {
 			continue
 		}
 		l.index.move(t, to)
-		t.do(func(ctx context.Context) {
-			t.b.Channel = to
+		t.Do(func(ctx context.Context) {
+			t.B.Channel = to
 			l.index.move(t, to) // again: it may have been bound meanwhile
-			t.saveBestEffort()
+			t.SaveBestEffort()
 			t.signals.receiptsDue()
 			t.requireRead(ctx)
 		})
@@ -128,11 +129,11 @@ func (l *relocator) move(from, to, ts string) {
 // come. The root's ts stays the same, and the root is our announcement.
 func (l *relocator) find(ctx context.Context, r chat.Reply) *thread {
 	for _, t := range l.index.all() {
-		at := t.threadID()
+		at := t.ThreadID()
 		if at.Root != r.Root || at.Channel == r.Channel || at.Root == "" {
 			continue
 		}
-		if b, ok := t.snapshot(ctx); ok && l.hasAnnouncement(ctx, b, r.Channel) {
+		if b, ok := t.Snapshot(ctx); ok && l.hasAnnouncement(ctx, b, r.Channel) {
 			l.move(at.Channel, r.Channel, r.TS)
 			return t
 		}
@@ -141,7 +142,7 @@ func (l *relocator) find(ctx context.Context, r chat.Reply) *thread {
 }
 
 // hasAnnouncement reports whether a channel has the announcement of a binding.
-func (l *relocator) hasAnnouncement(ctx context.Context, b Binding, channel string) bool {
+func (l *relocator) hasAnnouncement(ctx context.Context, b binding.Binding, channel string) bool {
 	if b.Announcement.Nonce == "" {
 		return false
 	}
@@ -158,8 +159,8 @@ const (
 	maxSearchedChannels = 100
 )
 
-// findChannel looks for a thread in the channels that the bot is in, when Slack does not know its channel any more.
-func (l *relocator) findChannel(ctx context.Context, b Binding, pace func(context.Context) error) {
+// FindChannel looks for a thread in the channels that the bot is in, when Slack does not know its channel any more.
+func (l *relocator) FindChannel(ctx context.Context, b binding.Binding, pace func(context.Context) error) {
 	if l.Channels == nil || !l.shouldSearch(b.Channel) {
 		return
 	}

@@ -86,7 +86,7 @@ func TestWhatIsToBePostedGoesWithItsChannel(t *testing.T) {
 		t.Run(fmt.Sprint("after a restart ", restart), func(t *testing.T) {
 			withEnv(t, func(w *env) {
 				w.slack.setErr(errors.New("no network"))
-				w.m.index.of(sid).call(context.Background(), func(context.Context) { w.m.index.of(sid).post("news") })
+				w.m.index.of(sid).Call(context.Background(), func(context.Context) { w.m.index.of(sid).post("news") })
 				w.advance(time.Minute)
 				w.slack.move(otherChannel)
 				w.m.ChannelMoved(channel, otherChannel, w.slack.nextTS())
@@ -110,7 +110,7 @@ func TestAReplyInAnotherChannelMovesNothing(t *testing.T) {
 		r.Channel = foreignChannel
 		w.handleReplies(r)
 		w.advance(time.Minute)
-		if at := w.m.index.of(sid).threadID().Channel; at != channel {
+		if at := w.m.index.of(sid).ThreadID().Channel; at != channel {
 			t.Errorf("the thread is in %s", at)
 		}
 		if got := w.droppedReasons(); len(got) != 1 || got[0] != ReasonUnmapped {

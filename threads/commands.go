@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"the-loop/authz"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -20,15 +21,15 @@ func (c *commands) handleCommand(ctx context.Context, r chat.Reply, live bool) {
 	old := !live && c.svc.now().Sub(chat.TSTime(r.TS)) > commandAge
 	switch {
 	case old && !c.canAcknowledge(r.Actor):
-		c.entries.settle(r.TS, OutcomeCommand, "")
+		c.entries.settle(r.TS, binding.OutcomeCommand, "")
 		c.entries.dropSuspended(ctx, r)
 		return
 	case old:
-		c.entries.settleWithNotification(r.TS, OutcomeSkipped, "", "I was away when this command came, and did not run it. Give it again if it is still wanted.")
+		c.entries.settleWithNotification(r.TS, binding.OutcomeSkipped, "", "I was away when this command came, and did not run it. Give it again if it is still wanted.")
 		return
 	}
-	c.entries.settle(r.TS, OutcomeCommand, "")
-	c.svc.start(func(ctx context.Context) { c.runCommand(ctx, r) })
+	c.entries.settle(r.TS, binding.OutcomeCommand, "")
+	c.svc.Start(func(ctx context.Context) { c.runCommand(ctx, r) })
 }
 
 // commandFailed says that a command could not be read.
@@ -48,24 +49,24 @@ func (c *commands) runCommand(ctx context.Context, r chat.Reply) {
 	defer cancel()
 	content, err := r.Load(loading)
 	if err != nil {
-		c.do(func(ctx context.Context) { c.commandFailed(ctx, r, err) })
+		c.Do(func(ctx context.Context) { c.commandFailed(ctx, r, err) })
 		return
 	}
 	switch verdict, reason := c.svc.Policy().Authorize(content.Actor); verdict {
 	case authz.Denied:
-		c.do(func(ctx context.Context) { c.entries.deny(ctx, r, reason) })
+		c.Do(func(ctx context.Context) { c.entries.deny(ctx, r, reason) })
 		return
 	case authz.Suspended:
-		c.do(func(context.Context) { c.post(suspendedText) })
+		c.Do(func(context.Context) { c.post(suspendedText) })
 		return
 	case authz.SuspendedUnlisted:
-		c.do(func(ctx context.Context) { c.entries.dropSuspended(ctx, r) })
+		c.Do(func(ctx context.Context) { c.entries.dropSuspended(ctx, r) })
 		return
 	}
-	c.do(func(ctx context.Context) { c.entries.emitReceived(ctx, r) })
-	answer := c.svc.Commander.Command(ctx, CommandRequest{ID: c.sessionID, Ref: c.ref, Channel: r.Channel, Root: r.Root,
+	c.Do(func(ctx context.Context) { c.entries.emitReceived(ctx, r) })
+	answer := c.svc.Commander.Command(ctx, CommandRequest{ID: c.SessionID, Ref: c.Ref, Channel: r.Channel, Root: r.Root,
 		User: content.Actor.User, Command: *r.Command})
 	if answer != "" {
-		c.do(func(context.Context) { c.post(answer) })
+		c.Do(func(context.Context) { c.post(answer) })
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -24,7 +25,7 @@ func (rs *replies) advanceCursor(replies []chat.Reply, now time.Time) {
 	}
 	all := rs.tsAfterCursor(replies)
 	for _, lag := range cursorLags {
-		cursor, limit := rs.b.Cursor, chat.TimeTS(now.Add(-lag))
+		cursor, limit := rs.B.Cursor, chat.TimeTS(now.Add(-lag))
 		for _, ts := range all {
 			if chat.CompareTS(ts, limit) > 0 || rs.entries.blocksCursor(ts) {
 				break
@@ -32,11 +33,11 @@ func (rs *replies) advanceCursor(replies []chat.Reply, now time.Time) {
 			cursor = maxTS(cursor, ts)
 		}
 		rs.entries.moveCursor(cursor)
-		if len(rs.b.Traces) < maxTraces {
+		if len(rs.B.Traces) < maxTraces {
 			break
 		}
 	}
-	rs.entries.readAtTraces = len(rs.b.Traces) + maxTraces/2
+	rs.entries.readAtTraces = len(rs.B.Traces) + maxTraces/2
 }
 
 // after lists what was read, and what is known beside that, oldest first.
@@ -48,13 +49,13 @@ func (rs *replies) tsAfterCursor(replies []chat.Reply) []string {
 	for _, it := range rs.queue.items {
 		all = append(all, it.reply.TS)
 	}
-	for ts := range rs.b.Replies {
+	for ts := range rs.B.Replies {
 		all = append(all, ts)
 	}
-	for ts := range rs.b.Traces {
+	for ts := range rs.B.Traces {
 		all = append(all, ts)
 	}
-	all = slices.DeleteFunc(all, func(ts string) bool { return chat.CompareTS(ts, rs.b.Cursor) <= 0 })
+	all = slices.DeleteFunc(all, func(ts string) bool { return chat.CompareTS(ts, rs.B.Cursor) <= 0 })
 	slices.SortFunc(all, chat.CompareTS)
 	return slices.Compact(all)
 }
@@ -69,22 +70,22 @@ func (rs *replies) withdrawMissing(ctx context.Context, from string, there map[s
 			rs.settleDeleted(ctx, it)
 		}
 	}
-	for _, ts := range append(rs.entries.inState(StateHeld), rs.entries.inState("")...) { // of an earlier run
+	for _, ts := range append(rs.entries.inState(binding.StateHeld), rs.entries.inState("")...) { // of an earlier run
 		if gone(ts) {
-			rs.entries.settle(ts, OutcomeWithdrawn, "")
+			rs.entries.settle(ts, binding.OutcomeWithdrawn, "")
 		}
 	}
 }
 
 // requeueChosen has a reply typed that somebody chose; it is read from Slack when it is due.
 func (rs *replies) requeueChosen(ts string) {
-	rs.queue.put(&item{reply: rs.entries.lazyReply(ts), arrivedAt: time.Now(), approved: true, raw: rs.b.Replies[ts].Raw, logged: true})
+	rs.queue.put(&item{reply: rs.entries.lazyReply(ts), arrivedAt: time.Now(), approved: true, raw: rs.B.Replies[ts].Raw, logged: true})
 }
 
 // requeueApproved has typed what somebody chose in an earlier run: the cursor may have gone past it.
 func (rs *replies) requeueApproved() {
-	for ts, e := range rs.b.Replies {
-		if e.State == StateApproved || e.State == StateHeld && e.Approved {
+	for ts, e := range rs.B.Replies {
+		if e.State == binding.StateApproved || e.State == binding.StateHeld && e.Approved {
 			rs.requeueChosen(ts)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -19,7 +20,7 @@ const maxBinding = 20 << 10
 
 func bindingSize(t *testing.T, w *env) int {
 	t.Helper()
-	info, err := os.Stat(NewStore(filepath.Join(w.root, "threads"), nil).Path(sid))
+	info, err := os.Stat(binding.NewStore(filepath.Join(w.root, "threads"), nil).Path(sid))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +240,7 @@ func TestABindingOfVersion1IsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		path := NewStore(filepath.Join(w.root, "threads"), nil).Path(sid)
+		path := binding.NewStore(filepath.Join(w.root, "threads"), nil).Path(sid)
 		if err := os.WriteFile(path, data, 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,9 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
+	"the-loop/threads/receipts"
 )
 
 // entries keeps what is stored of the replies of one thread: how each was settled, and what its receipt shows.
@@ -24,11 +26,11 @@ type entries struct {
 
 // isHandled reports whether nothing is to be done for a reply now: it is settled, in the pane, or the operator decides.
 func (es *entries) isHandled(ts string) bool {
-	if _, done := es.b.Traces[ts]; done {
+	if _, done := es.B.Traces[ts]; done {
 		return true
 	}
-	switch es.b.Replies[ts].State {
-	case StateSettled, StateInflight, StateDoubt, StateOffered:
+	switch es.B.Replies[ts].State {
+	case binding.StateSettled, binding.StateInflight, binding.StateDoubt, binding.StateOffered:
 		return true
 	}
 	return false
@@ -37,52 +39,52 @@ func (es *entries) isHandled(ts string) bool {
 // deny drops a reply for good. Nothing is answered in Slack; the log names the member, so that an entry that the list lacks is
 // found.
 func (es *entries) deny(ctx context.Context, r chat.Reply, reason authz.Reason) {
-	es.svc.Log.Warn("dropped a reply", "member", r.Actor.User, "team", r.Actor.Team, "because", reason, "ref", es.ref)
-	es.svc.emitDropped(ctx, es.sessionID, es.ref, r, ReasonUnauthorized)
-	es.settle(r.TS, OutcomeDropped, "")
+	es.svc.Log.Warn("dropped a reply", "member", r.Actor.User, "team", r.Actor.Team, "because", reason, "ref", es.Ref)
+	es.svc.emitDropped(ctx, es.SessionID, es.Ref, r, ReasonUnauthorized)
+	es.settle(r.TS, binding.OutcomeDropped, "")
 }
 
 // settle stores that a reply is done with, and what its receipt shows.
-func (es *entries) settle(ts string, o Outcome, m Mark) {
-	e := es.b.Replies[ts]
-	e.State, e.Outcome, e.At, e.Wanted = StateSettled, o, es.svc.now(), m
+func (es *entries) settle(ts string, o binding.Outcome, m binding.Mark) {
+	e := es.B.Replies[ts]
+	e.State, e.Outcome, e.At, e.Wanted = binding.StateSettled, o, es.svc.now(), m
 	e.Intent = sessions.Intent{} // not needed any more, and the file is written at every step
 	es.setEntry(ts, e)
 	es.trim()
-	es.saveBestEffort()
+	es.SaveBestEffort()
 }
 
 // settleWithNotification settles a reply and tells the thread why. The text is stored with the entry, so that it is posted also after
 // a crash in between.
-func (es *entries) settleWithNotification(ts string, o Outcome, m Mark, text string) {
-	e := es.b.Replies[ts]
+func (es *entries) settleWithNotification(ts string, o binding.Outcome, m binding.Mark, text string) {
+	e := es.B.Replies[ts]
 	e.Notification = text
-	es.b.Replies[ts] = e
+	es.B.Replies[ts] = e
 	es.settle(ts, o, m)
 	es.postNotification(ts, false)
 }
 
 // postNotification queues the text that is stored with an entry.
 func (es *entries) postNotification(ts string, maybePosted bool) {
-	e := es.b.Replies[ts]
+	e := es.B.Replies[ts]
 	sum := sha256.Sum256([]byte(e.Notification)) // a reply may have several notifications
-	es.svc.outbox.Add(es.newPost(e.Notification, es.sessionID+"."+ts+"."+hex.EncodeToString(sum[:6])), maybePosted)
+	es.svc.outbox.Add(es.NewPost(e.Notification, es.SessionID+"."+ts+"."+hex.EncodeToString(sum[:6])), maybePosted)
 	e.Notification = ""
-	es.b.Replies[ts] = e
+	es.B.Replies[ts] = e
 }
 
 // setEntry replaces an entry and has its receipt shown.
-func (es *entries) setEntry(ts string, e Entry) {
-	es.b.Replies[ts] = e
+func (es *entries) setEntry(ts string, e binding.Entry) {
+	es.B.Replies[ts] = e
 	if !e.IsComplete() {
 		es.signals.receiptsDue()
 	}
 }
 
 // inState lists the replies in a state, oldest first.
-func (es *entries) inState(s State) []string {
+func (es *entries) inState(s binding.State) []string {
 	var all []string
-	for ts, e := range es.b.Replies {
+	for ts, e := range es.B.Replies {
 		if e.State == s {
 			all = append(all, ts)
 		}
@@ -93,48 +95,48 @@ func (es *entries) inState(s State) []string {
 
 // dropSuspended records that a command was dropped: the last valid list does not have its author.
 func (es *entries) dropSuspended(ctx context.Context, r chat.Reply) {
-	es.svc.emitDropped(ctx, es.sessionID, es.ref, r, ReasonSuspended)
+	es.svc.emitDropped(ctx, es.SessionID, es.Ref, r, ReasonSuspended)
 }
 
 // emitReceived records that an authorized reply is on its way to the session.
 func (es *entries) emitReceived(ctx context.Context, r chat.Reply) {
-	es.b.LastUser = r.Actor.User
+	es.B.LastUser = r.Actor.User
 	fields := map[string]any{"channel": r.Channel, "thread": r.Root, "ts": r.TS, "user": r.Actor.User}
-	es.svc.Sink.Emit(ctx, sessions.Event{Name: EventReceived, Level: slog.LevelInfo, ID: es.sessionID, Ref: es.ref, Fields: fields})
+	es.svc.Sink.Emit(ctx, sessions.Event{Name: EventReceived, Level: slog.LevelInfo, ID: es.SessionID, Ref: es.Ref, Fields: fields})
 	es.emitMirrorSkipped(ctx, fields)
 }
 
 // editedLate says that the agent has an older version. A reply that the operator decides about is read again then.
-func (es *entries) editedLate(r chat.Reply, e Entry) {
-	if !e.WasDelivered() || !IsNewer(r.Edited, Newer(e.Edited, e.Changed)) {
+func (es *entries) editedLate(r chat.Reply, e binding.Entry) {
+	if !e.WasDelivered() || !binding.IsNewer(r.Edited, binding.Newer(e.Edited, e.Changed)) {
 		return
 	}
 	e.Changed = r.Edited
-	es.b.Replies[r.TS] = e
-	es.saveBestEffort()
+	es.B.Replies[r.TS] = e
+	es.SaveBestEffort()
 	es.postTooLate(r.Actor, editTooLate)
 }
 
 // editedTrace is editedLate for a reply of which only a trace is kept. False: there is none.
 func (es *entries) editedTrace(r chat.Reply) bool {
-	trace, ok := es.b.Traces[r.TS]
-	if ok && trace.Typed && IsNewer(r.Edited, trace.Edited) {
+	trace, ok := es.B.Traces[r.TS]
+	if ok && trace.Typed && binding.IsNewer(r.Edited, trace.Edited) {
 		trace.Edited = r.Edited
-		es.b.Traces[r.TS] = trace
-		es.saveBestEffort()
+		es.B.Traces[r.TS] = trace
+		es.SaveBestEffort()
 		es.postTooLate(r.Actor, editTooLate)
 	}
 	return ok
 }
 
 // settleDelivered settles a reply that the agent has, and says so where an edit or its deletion came too late.
-func (es *entries) settleDelivered(ts string, o Outcome, m Mark) {
-	e := es.b.Replies[ts]
+func (es *entries) settleDelivered(ts string, o binding.Outcome, m binding.Mark) {
+	e := es.B.Replies[ts]
 	es.settle(ts, o, m)
 	switch {
 	case e.Deleted:
 		es.postTooLate(authz.Actor{User: e.User}, deletionTooLate)
-	case IsNewer(e.Changed, e.Edited):
+	case binding.IsNewer(e.Changed, e.Edited):
 		es.postTooLate(authz.Actor{User: e.User}, editTooLate)
 	}
 }
@@ -147,25 +149,25 @@ func (es *entries) postTooLate(actor authz.Actor, text string) {
 }
 
 // deletedLate says, once, that the agent has a reply that its author deleted.
-func (es *entries) deletedLate(ts string, e Entry) {
+func (es *entries) deletedLate(ts string, e binding.Entry) {
 	if !e.WasDelivered() || e.Deleted || es.svc.now().Sub(e.At) >= deletedSoon {
 		return
 	}
 	e.Deleted = true
-	es.b.Replies[ts] = e
-	es.saveBestEffort()
+	es.B.Replies[ts] = e
+	es.SaveBestEffort()
 	es.postTooLate(authz.Actor{User: e.User}, deletionTooLate)
 }
 
 // blocksCursor reports whether the cursor must stay before a reply, since only Slack has it. Of a reply that the operator decides
 // about, or chose to have typed, the binding holds all that is needed.
 func (es *entries) blocksCursor(ts string) bool {
-	if _, done := es.b.Traces[ts]; done {
+	if _, done := es.B.Traces[ts]; done {
 		return false
 	}
-	e := es.b.Replies[ts]
+	e := es.B.Replies[ts]
 	switch e.State {
-	case StateSettled, StateDoubt, StateOffered, StateApproved:
+	case binding.StateSettled, binding.StateDoubt, binding.StateOffered, binding.StateApproved:
 		return false
 	}
 	return !e.Approved
@@ -173,30 +175,30 @@ func (es *entries) blocksCursor(ts string) bool {
 
 // moveCursor moves the cursor, and forgets what lies behind it.
 func (es *entries) moveCursor(cursor string) {
-	if cursor == es.b.Cursor {
+	if cursor == es.B.Cursor {
 		return
 	}
-	es.b.Cursor = cursor
-	for ts := range es.b.Traces {
+	es.B.Cursor = cursor
+	for ts := range es.B.Traces {
 		if chat.CompareTS(ts, cursor) <= 0 {
-			delete(es.b.Traces, ts)
+			delete(es.B.Traces, ts)
 		}
 	}
-	for token, q := range es.b.ResendPrompts {
+	for token, q := range es.B.ResendPrompts {
 		if q.Choice != "" && chat.CompareTS(chat.TimeTS(q.At), cursor) <= 0 {
-			delete(es.b.ResendPrompts, token)
+			delete(es.B.ResendPrompts, token)
 		}
 	}
 	es.trim()
-	es.saveBestEffort()
+	es.SaveBestEffort()
 }
 
 // lazyReply is a reply that is read from Slack again when it is due.
 func (es *entries) lazyReply(ts string) chat.Reply {
-	r := chat.Reply{Channel: es.b.Channel, Root: es.b.Root, TS: ts}
-	r.Actor.User = es.b.Replies[ts].User
+	r := chat.Reply{Channel: es.B.Channel, Root: es.B.Root, TS: ts}
+	r.Actor.User = es.B.Replies[ts].User
 	r.Load = func(ctx context.Context) (chat.Content, error) {
-		at := es.threadID() // the channel may have got another id meanwhile
+		at := es.ThreadID() // the channel may have got another id meanwhile
 		fresh, err := es.svc.History.Reply(ctx, at.Channel, at.Root, ts)
 		if err != nil {
 			return chat.Content{}, err
@@ -211,24 +213,24 @@ func (es *entries) lazyReply(ts string) chat.Reply {
 }
 
 // pendingReactions are the first changes of receipts that are due; failed says when replies whose change failed may be tried again.
-func (es *entries) pendingReactions(now time.Time, failed map[string]time.Time) (l threadChanges) {
-	if es.b.Root == "" || es.unbound {
+func (es *entries) pendingReactions(now time.Time, failed map[string]time.Time) (l receipts.Changes) {
+	if es.B.Root == "" || es.Unbound {
 		return l
 	}
-	for ts, e := range es.b.Replies {
+	for ts, e := range es.B.Replies {
 		c := es.pendingReaction(ts, e)
 		if c == nil {
 			continue
 		}
 		if wait := failed[ts].Sub(now); wait > 0 {
-			l.retryIn = min(cmp.Or(l.retryIn, wait), wait)
+			l.RetryIn = min(cmp.Or(l.RetryIn, wait), wait)
 			continue
 		}
-		best := &l.add
-		if c.remove {
-			best = &l.remove
+		best := &l.Add
+		if c.Remove {
+			best = &l.Remove
 		}
-		if *best == nil || chat.CompareTS(ts, (*best).ts) < 0 {
+		if *best == nil || chat.CompareTS(ts, (*best).TS) < 0 {
 			*best = c
 		}
 	}
@@ -236,68 +238,68 @@ func (es *entries) pendingReactions(now time.Time, failed map[string]time.Time) 
 }
 
 // pendingReaction is the next change of one reply's receipt; nil: it shows what it should.
-func (es *entries) pendingReaction(ts string, e Entry) *reactionChange {
+func (es *entries) pendingReaction(ts string, e binding.Entry) *receipts.Change {
 	crowded := es.reactionsFull[ts] && len(e.Shown) > 0
 	if e.Wanted != "" && !slices.Contains(e.Shown, e.Wanted) && !crowded {
-		return &reactionChange{ts: ts, mark: e.Wanted}
+		return &receipts.Change{TS: ts, Mark: e.Wanted}
 	}
 	for _, m := range e.Shown {
 		if m != e.Wanted {
-			return &reactionChange{ts: ts, mark: m, remove: true, priority: crowded}
+			return &receipts.Change{TS: ts, Mark: m, Remove: true, Priority: crowded}
 		}
 	}
 	return nil
 }
 
 // onReactionChanged stores that a reaction was added or removed.
-func (es *entries) onReactionChanged(c reactionChange) {
-	e, ok := es.b.Replies[c.ts]
+func (es *entries) onReactionChanged(c receipts.Change) {
+	e, ok := es.B.Replies[c.TS]
 	if !ok {
 		return
 	}
-	e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m Mark) bool { return m == c.mark })
-	if !c.remove {
-		e.Shown = append(e.Shown, c.mark)
-		delete(es.reactionsFull, c.ts)
+	e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m binding.Mark) bool { return m == c.Mark })
+	if !c.Remove {
+		e.Shown = append(e.Shown, c.Mark)
+		delete(es.reactionsFull, c.TS)
 	}
-	es.b.Replies[c.ts] = e
+	es.B.Replies[c.TS] = e
 	es.trim()
-	es.saveBestEffort()
+	es.SaveBestEffort()
 }
 
 // giveUpReaction gives up a change that Slack refuses for good: of a reply that is gone, or of one reaction. Where others left no
 // room for another reaction, the old receipt is removed first: it is not true any more.
-func (es *entries) giveUpReaction(c reactionChange, err error) {
-	e, ok := es.b.Replies[c.ts]
+func (es *entries) giveUpReaction(c receipts.Change, err error) {
+	e, ok := es.B.Replies[c.TS]
 	switch {
 	case !ok:
 		return
 	case errors.Is(err, chat.ErrReplyGone), errors.Is(err, chat.ErrThreadGone):
 		e.Wanted, e.Shown = "", nil
-	case c.remove:
-		e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m Mark) bool { return m == c.mark })
+	case c.Remove:
+		e.Shown = slices.DeleteFunc(slices.Clone(e.Shown), func(m binding.Mark) bool { return m == c.Mark })
 	case errors.Is(err, chat.ErrTooManyReactions) && len(e.Shown) > 0:
-		es.reactionsFull[c.ts] = true
+		es.reactionsFull[c.TS] = true
 		return
-	case e.Wanted == c.mark:
+	case e.Wanted == c.Mark:
 		e.Wanted = ""
 	}
-	delete(es.reactionsFull, c.ts)
-	es.b.Replies[c.ts] = e
+	delete(es.reactionsFull, c.TS)
+	es.B.Replies[c.TS] = e
 	es.trim()
-	es.saveBestEffort()
+	es.SaveBestEffort()
 }
 
 // skip settles a reply that is not typed.
 func (es *entries) skip(ts string) {
-	e := es.b.Replies[ts]
-	e.State, e.Outcome, e.At, e.Wanted = StateSettled, OutcomeSkipped, es.svc.now(), ""
+	e := es.B.Replies[ts]
+	e.State, e.Outcome, e.At, e.Wanted = binding.StateSettled, binding.OutcomeSkipped, es.svc.now(), ""
 	es.setEntry(ts, e)
 }
 
 // repostNotifications queues what an earlier run had still to tell of replies. It may have been posted.
 func (es *entries) repostNotifications() {
-	for ts, e := range es.b.Replies {
+	for ts, e := range es.B.Replies {
 		if e.Notification != "" {
 			es.postNotification(ts, true)
 		}

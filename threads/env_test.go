@@ -23,7 +23,9 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
+	"the-loop/threads/relay"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -53,7 +55,7 @@ type env struct {
 	diskFull      bool // the disk
 	maxAge        time.Duration
 	clock         func() time.Time // this machine's clock; nil: it is right
-	answerMode    Answers          // which of the agent's texts are posted
+	answerMode    relay.Answers    // which of the agent's texts are posted
 	hooks         *fakeHooks       // what the agent reports; nil: nothing
 	screen        *fakeScreen      // statuses and screens; nil: there are none
 	events        []sessions.Event
@@ -114,8 +116,8 @@ func (w *env) start() {
 	m.Connected(true)
 }
 
-var emoji = map[Mark]string{MarkReceived: "eyes", MarkTyped: "keyboard", MarkAccepted: "white_check_mark", MarkHeld: "hourglass",
-	MarkFailed: "warning", MarkInDoubt: "grey_question"}
+var emoji = map[binding.Mark]string{binding.MarkReceived: "eyes", binding.MarkTyped: "keyboard", binding.MarkAccepted: "white_check_mark", binding.MarkHeld: "hourglass",
+	binding.MarkFailed: "warning", binding.MarkInDoubt: "grey_question"}
 
 // checkDisk fails while the disk is full.
 func (w *env) checkDisk(path string) error {
@@ -123,7 +125,7 @@ func (w *env) checkDisk(path string) error {
 	full := w.diskFull
 	w.mu.Unlock()
 	if full {
-		if err := os.WriteFile("/dev/full", []byte("x"), 0); IsDiskFull(err) {
+		if err := os.WriteFile("/dev/full", []byte("x"), 0); binding.IsDiskFull(err) {
 			return err
 		}
 		return &fs.PathError{Op: "write", Path: path, Err: syscall.ENOSPC} // a system without that device
@@ -771,9 +773,9 @@ func (a *fakeAgent) verifyInput(q sessions.VerifyInputRequest) bool {
 	return !a.noProof && a.sums[q.Intent.Sum]
 }
 
-func bindingFile(t *testing.T, w *env) Binding {
+func bindingFile(t *testing.T, w *env) binding.Binding {
 	t.Helper()
-	b, err := NewStore(filepath.Join(w.root, "threads"), nil).Read(sid)
+	b, err := binding.NewStore(filepath.Join(w.root, "threads"), nil).Read(sid)
 	if err != nil {
 		t.Fatal(err)
 	}

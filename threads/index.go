@@ -21,26 +21,26 @@ func newThreadIndex(moves *channelMoves) *threadIndex {
 
 // put adds a thread, or says that it is bound now.
 func (x *threadIndex) put(t *thread) {
-	at := t.threadID() // takes the thread's lock
+	at := t.ThreadID() // takes the thread's lock
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.byID[t.sessionID] = t
+	x.byID[t.SessionID] = t
 	if at.Root != "" {
 		x.byThread[at] = t
 	}
 }
 
 func (x *threadIndex) remove(t *thread) {
-	at := t.threadID()
+	at := t.ThreadID()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	delete(x.byID, t.sessionID)
+	delete(x.byID, t.SessionID)
 	delete(x.byThread, at)
 }
 
 // removeRoot forgets where a thread was, and keeps the session.
 func (x *threadIndex) removeRoot(t *thread, channel string) {
-	at := t.setThreadID(chat.ThreadID{Channel: channel})
+	at := t.SetThreadID(chat.ThreadID{Channel: channel})
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	delete(x.byThread, at)
@@ -48,12 +48,12 @@ func (x *threadIndex) removeRoot(t *thread, channel string) {
 
 // move changes the channel under which a thread is found.
 func (x *threadIndex) move(t *thread, channel string) {
-	from := t.threadID()
+	from := t.ThreadID()
 	to := chat.ThreadID{Channel: channel, Root: from.Root}
-	t.setThreadID(to)
+	t.SetThreadID(to)
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if from.Root != "" && x.byID[t.sessionID] == t {
+	if from.Root != "" && x.byID[t.SessionID] == t {
 		delete(x.byThread, from)
 		x.byThread[to] = t
 	}

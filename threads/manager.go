@@ -12,9 +12,15 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/actor"
 	"the-loop/threads/attachments"
+	"the-loop/threads/binding"
+	"the-loop/threads/catchup"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
+	"the-loop/threads/receipts"
+	"the-loop/threads/relay"
+	"the-loop/threads/status"
 )
 
 // Agent is what a thread asks of the core.
@@ -42,9 +48,9 @@ type CommandRequest struct {
 // Settings are what the configuration says of replies.
 type Settings struct {
 	MaxAge  time.Duration // older replies are offered, not typed
-	Emoji   map[Mark]string
-	Answers Answers // empty: AnswersOff
-	MaxFile int64   // bytes of one file, either way; 0: none is fetched or posted
+	Emoji   map[binding.Mark]string
+	Answers relay.Answers // empty: AnswersOff
+	MaxFile int64         // bytes of one file, either way; 0: none is fetched or posted
 }
 
 // Options are what a [Manager] is made of. All fields but the marked ones are required.
@@ -71,7 +77,7 @@ type Options struct {
 	PermissionText func(ref sessions.Ref, a sessions.PermissionRequest) (text string, whole bool)
 	DialogText     func(lines []string) string
 	RemindAfter    time.Duration          // optional: how long an agent may wait for its operator before the thread says so; a minute
-	RenderAnswer   AnswerRenderer         // optional: each text is one message
+	RenderAnswer   relay.AnswerRenderer   // optional: each text is one message
 	IsSecret       func(text string) bool // optional: the text holds what must be posted nowhere
 	Clock          *chat.Clock            // optional: what is known of Slack's clock; the surface has it hear of every answer and event
 	Now            func() time.Time       // optional: time.Now
@@ -103,7 +109,7 @@ const (
 type Manager struct {
 	*services
 	*loops
-	disk       *Disk
+	disk       *binding.Disk
 	announcer  *announcer
 	relocator  *relocator
 	unreadable []*sessions.UnreadableError
@@ -112,25 +118,28 @@ type Manager struct {
 // New makes a manager and reads the bindings. It starts nothing.
 func New(o Options) (*Manager, error) {
 	o.setDefaults()
-	disk := NewDisk(o.Log)
+	disk := binding.NewDisk(o.Log)
 	moves := loadChannelMoves(filepath.Join(o.Root, "channels.json"))
 	if moves.loadErr != nil {
 		o.Log.Error("the file of channels that have another id cannot be read, so their threads are not found", "err", moves.loadErr)
 	}
-	sv := &services{Options: o, goroutines: newGoroutines(), store: NewStore(filepath.Join(o.Root, "threads"), disk), connections: &connections{},
+	sv := &services{Options: o, Goroutines: actor.NewGoroutines(), store: binding.NewStore(filepath.Join(o.Root, "threads"), disk), connections: &connections{},
 		downloader: &attachments.Downloader{Fetcher: o.Fetcher, MaxSize: func() int64 { return o.Settings().MaxFile }, Now: o.Now, Log: o.Log}}
 	l := &loops{index: newThreadIndex(moves)}
 	m := &Manager{services: sv, loops: l, disk: disk}
 	m.relocator = &relocator{services: sv, index: l.index, searchedAt: map[string]time.Time{}}
-	l.receipts, l.status, l.reader = newReceipts(sv), newStatusLoop(sv), newThreadReader(sv, m.relocator)
+	l.receipts = receipts.New(receipts.Options{Reactions: o.Reactions, Emoji: func(mark binding.Mark) string { return o.Settings().Emoji[mark] }, Now: o.Now, Log: o.Log})
+	l.reader = catchup.New(catchup.Options{History: o.History, Finder: m.relocator, Clock: o.Clock, Start: sv.Start, Log: o.Log})
 	m.announcer = &announcer{services: sv, loops: l, chat: outbox.PlainFallback{Chat: sv.chat(), Log: o.Log}}
-	if err := m.loadBindings(); err != nil {
-		return nil, err
-	}
 	var err error
 	sv.outbox, err = outbox.New(outbox.Options{Dir: filepath.Join(o.Root, "outbox"), Chat: sv.chat(), Uploader: o.FileUploader, Disk: disk,
-		Observer: postObserver{o.Sink, l.index}, CurrentChannel: moves.current, IsSecret: o.IsSecret, Start: sv.start, ChatTime: sv.slackTime, Now: o.Now, Log: o.Log})
+		Observer: postObserver{o.Sink, l.index}, CurrentChannel: moves.current, IsSecret: o.IsSecret, Start: sv.Start, ChatTime: sv.slackTime, Now: o.Now, Log: o.Log})
 	if err != nil {
+		return nil, err
+	}
+	l.status = status.NewLoop(status.Options{Chat: sv.chat(), Outbox: sv.outbox, StatusSetter: o.StatusSetter, ScreenReader: o.ScreenReader,
+		AnswersOff: func() bool { return sv.answerMode() == relay.AnswersOff }, Clock: o.Clock, Now: o.Now, Log: o.Log})
+	if err := m.loadBindings(); err != nil {
 		return nil, err
 	}
 	sv.outbox.Prune(m.mayExist)
@@ -163,7 +172,7 @@ func (m *Manager) loadBindings() error {
 	}
 	for _, b := range all {
 		b.Channel = m.index.moves.current(b.Channel)
-		m.index.put(newThread(m.services, m.loops, b))
+		m.index.put(newThread(m.services, m.loops, b, false))
 	}
 	return nil
 }
@@ -186,18 +195,18 @@ func (m *Manager) unreadableBinding(id string) *sessions.UnreadableError {
 // Run takes up what an earlier run left, then works until ctx ends, and returns when every goroutine has ended.
 func (m *Manager) Run(ctx context.Context) {
 	for _, t := range m.index.all() {
-		t.do(t.recover)
+		t.Do(t.recover)
 	}
 	loops, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
-	for _, loop := range []func(context.Context){m.receipts.run, m.reader.run, m.outbox.Run, m.loops.status.run, m.sweep, m.retryStores} {
+	for _, loop := range []func(context.Context){m.receipts.Run, m.reader.Run, m.outbox.Run, m.loops.status.Run, m.sweep, m.retryStores} {
 		wg.Go(func() { loop(loops) })
 	}
 	<-ctx.Done()
 	stop()
-	m.cancelWatch()
+	m.EndWatch()
 	wg.Wait()
-	m.goroutines.stop()
+	m.Goroutines.Stop()
 }
 
 // storeRetry is the pause between tries to store what could not be stored.
@@ -220,7 +229,7 @@ func (m *Manager) sweep(ctx context.Context) {
 		case <-tick.C:
 		}
 		for _, t := range m.index.all() {
-			t.do(func(context.Context) {
+			t.Do(func(context.Context) {
 				if t.isActive(sweepActive) {
 					t.signals.readFreshDue(false)
 				}
@@ -247,8 +256,8 @@ func (m *Manager) retryStores(ctx context.Context) {
 			}
 			m.outbox.RetryWrites()
 			for _, t := range m.index.all() {
-				if m.disk.IsBehind(m.store.Path(t.sessionID)) {
-					t.call(ctx, func(context.Context) { t.saveBestEffort() })
+				if m.disk.IsBehind(m.store.Path(t.SessionID)) {
+					t.Call(ctx, func(context.Context) { t.SaveBestEffort() })
 				}
 			}
 		}
@@ -258,10 +267,10 @@ func (m *Manager) retryStores(ctx context.Context) {
 // HandleReply takes a live reply. It never blocks.
 func (m *Manager) HandleReply(r chat.Reply) {
 	if t := m.index.at(r.Channel, r.Root); t != nil {
-		t.do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
+		t.Do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
 		return
 	}
-	m.start(func(ctx context.Context) { m.handleUnboundReply(ctx, r) })
+	m.Start(func(ctx context.Context) { m.handleUnboundReply(ctx, r) })
 }
 
 // handleUnboundReply handles a reply in a thread that is bound to nothing: a crash between the announcement's post and its binding
@@ -278,17 +287,17 @@ func (m *Manager) handleUnboundReply(ctx context.Context, r chat.Reply) {
 			continue
 		}
 		if ts == r.Root {
-			t.call(ctx, func(ctx context.Context) { t.bindRoot(ctx, ts, "") })
-			t.do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
+			t.Call(ctx, func(ctx context.Context) { t.bindRoot(ctx, ts, "") })
+			t.Do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
 			return
 		}
 	}
 	if t := m.index.at(r.Channel, r.Root); t != nil { // bound by the announcer in the meantime
-		t.do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
+		t.Do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
 		return
 	}
 	if t := m.relocator.find(ctx, r); t != nil {
-		t.do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
+		t.Do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
 		return
 	}
 	m.emitDropped(ctx, "", "", r, ReasonUnmapped)
@@ -297,21 +306,21 @@ func (m *Manager) handleUnboundReply(ctx context.Context, r chat.Reply) {
 // ReplyEdited takes a reply whose text was changed by its author.
 func (m *Manager) ReplyEdited(r chat.Reply) {
 	if t := m.index.at(r.Channel, r.Root); t != nil {
-		t.do(func(ctx context.Context) { t.replies.onEdited(ctx, r) })
+		t.Do(func(ctx context.Context) { t.replies.onEdited(ctx, r) })
 	}
 }
 
 // ReplyDeleted takes the deletion of a reply.
 func (m *Manager) ReplyDeleted(channel, root, ts string) {
 	if t := m.index.at(channel, root); t != nil {
-		t.do(func(ctx context.Context) { t.replies.onDeleted(ctx, ts) })
+		t.Do(func(ctx context.Context) { t.replies.onDeleted(ctx, ts) })
 	}
 }
 
 // ThreadDeleted takes the deletion of an announcement: its thread is unbound, and the next announcement is a new one.
 func (m *Manager) ThreadDeleted(channel, root string) {
 	if t := m.index.at(channel, root); t != nil {
-		t.do(t.dismiss)
+		t.Do(t.dismiss)
 	}
 }
 
@@ -319,31 +328,31 @@ func (m *Manager) ThreadDeleted(channel, root string) {
 // only one, a live reply may also be the first that is heard of several: for a while its thread is read first each time.
 func (m *Manager) Connected(alone bool) {
 	m.connections.opened(alone)
-	m.loops.status.onConnected()
+	m.loops.status.OnConnected()
 	m.CatchUpAll()
 }
 
 // CatchUpAll has every bound thread read: something may have been missed.
 func (m *Manager) CatchUpAll() {
 	for _, t := range m.index.all() {
-		t.do(t.requireRead)
+		t.Do(t.requireRead)
 	}
 }
 
 // CatchUp has one thread read.
 func (m *Manager) CatchUp(channel, root string) {
 	if t := m.index.at(channel, root); t != nil {
-		t.do(t.requireRead)
+		t.Do(t.requireRead)
 	}
 }
 
 // ChannelOpened has everything tried at once that was put off because the channel took nothing.
 func (m *Manager) ChannelOpened(channel string) {
-	m.receipts.retryChannel(channel)
+	m.receipts.RetryChannel(channel)
 	m.outbox.RetryChannel(channel)
 	for _, t := range m.index.all() {
-		if t.threadID().Channel == channel {
-			t.do(t.retryStatus)
+		if t.ThreadID().Channel == channel {
+			t.Do(t.turn.Retry)
 		}
 	}
 }
@@ -365,7 +374,7 @@ type Status struct {
 
 // Status counts.
 func (m *Manager) Status() Status {
-	return Status{Bound: m.index.boundCount(), Unread: m.reader.pendingCount(), Unposted: m.outbox.Len(), Unstored: m.disk.Problem()}
+	return Status{Bound: m.index.boundCount(), Unread: m.reader.Len(), Unposted: m.outbox.Len(), Unstored: m.disk.Problem()}
 }
 
 // ResendChoice is a click on a button of a question.
@@ -393,7 +402,7 @@ func (m *Manager) Resend(ctx context.Context, d ResendChoice) (string, error) {
 	if t == nil {
 		return "This session is gone, and the question with it.", nil
 	}
-	answer, ok := call(ctx, t.actor, func(ctx context.Context) string { return t.resend(ctx, d) })
+	answer, ok := actor.Call(ctx, t.Actor, func(ctx context.Context) string { return t.resend(ctx, d) })
 	if !ok {
 		return "", fmt.Errorf("decide: %w", ctx.Err())
 	}

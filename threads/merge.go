@@ -18,7 +18,7 @@ const (
 
 // requireRead has the thread read before anything of it is typed: events may have been missed.
 func (rs *replies) requireRead() {
-	if rs.b.Root == "" {
+	if rs.B.Root == "" {
 		return
 	}
 	rs.stale = true
@@ -35,7 +35,7 @@ func (rs *replies) readFirst(patience time.Duration) {
 	rs.requireRead()
 	number := rs.readGeneration
 	time.AfterFunc(patience, func() {
-		rs.do(func(ctx context.Context) {
+		rs.Do(func(ctx context.Context) {
 			if rs.stale && rs.readGeneration == number {
 				rs.stale = false
 				rs.sendNext(ctx)
@@ -46,7 +46,7 @@ func (rs *replies) readFirst(patience time.Duration) {
 
 // merge handles a complete read of the thread from a cursor.
 func (rs *replies) merge(ctx context.Context, number int, from string, replies []chat.Reply, now time.Time) {
-	if rs.unbound || rs.b.Cursor != from {
+	if rs.Unbound || rs.B.Cursor != from {
 		return
 	}
 	if number == rs.readGeneration {

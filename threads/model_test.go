@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -224,7 +225,7 @@ func (d *replyModel) delete() {
 	d.slack.remove(ts)
 	d.deleted = append(d.deleted, ts)
 	if d.rand.IntN(2) == 0 { // else its event never comes
-		d.m.ReplyDeleted(channel, d.m.index.of(sid).threadID().Root, ts)
+		d.m.ReplyDeleted(channel, d.m.index.of(sid).ThreadID().Root, ts)
 		d.recordHeard(func() { d.gone[d.written[ts]] = true })
 	}
 }
@@ -321,7 +322,7 @@ func (d *replyModel) check() {
 			}
 		}
 		e, known := b.Replies[ts]
-		asked := known && (e.State == StateDoubt || e.State == StateOffered)
+		asked := known && (e.State == binding.StateDoubt || e.State == binding.StateOffered)
 		switch {
 		case n > 1:
 			d.t.Errorf("%s was typed %d times", word, n)

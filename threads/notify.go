@@ -2,8 +2,10 @@ package threads
 
 import (
 	"context"
+	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/actor"
 	"the-loop/threads/chat"
 )
 
@@ -23,7 +25,7 @@ func (m *Manager) Notify(ctx context.Context, id string, n Notification) bool {
 	if t == nil {
 		return false
 	}
-	posted, ok := call(ctx, t.actor, func(context.Context) bool { return t.notify(n) })
+	posted, ok := actor.Call(ctx, t.Actor, func(context.Context) bool { return t.notify(n) })
 	return ok && posted
 }
 
@@ -33,7 +35,7 @@ func (m *Manager) WasNotified(ctx context.Context, id, once string) bool {
 	if t == nil {
 		return true
 	}
-	b, ok := t.snapshot(ctx)
+	b, ok := t.Snapshot(ctx)
 	return !ok || b.Root == "" || b.LastNotification == once
 }
 
@@ -43,7 +45,7 @@ func (m *Manager) SessionAt(channel, root string) (id string, ref sessions.Ref, 
 	if t == nil {
 		return "", "", false
 	}
-	return t.sessionID, t.ref, true
+	return t.SessionID, t.Ref, true
 }
 
 // ThreadOf is the thread of a session: its channel, and the ts of its root.
@@ -52,6 +54,24 @@ func (m *Manager) ThreadOf(id string) (channel, root string, ok bool) {
 	if t == nil {
 		return "", "", false
 	}
-	at := t.threadID()
+	at := t.ThreadID()
 	return at.Channel, at.Root, at.Root != ""
+}
+
+// AgentEnded says that a session's agent had ended by then, so that its thread does not show that it works.
+func (m *Manager) AgentEnded(ctx context.Context, id string, at time.Time) {
+	if t := m.index.of(id); t != nil {
+		t.Call(ctx, func(context.Context) { t.turn.AgentEnded(at) })
+	}
+}
+
+// Relay posts what the agent of a session said and reported since the last time: in order, each text once, also across
+// crashes. While [Settings].Answers is off, and before there is a thread, nothing that it said is kept for later. It returns
+// the files that change when there is more. Several calls for one session do not post twice.
+func (m *Manager) Relay(ctx context.Context, id string) (watch []string, err error) {
+	t := m.index.of(id)
+	if t == nil {
+		return nil, nil
+	}
+	return t.relay.Run(ctx)
 }

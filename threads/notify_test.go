@@ -47,7 +47,7 @@ func TestANotificationThatWasPostedBeforeACrashIsNotPostedAgain(t *testing.T) {
 		w.slack.setOnPost(nil)
 		w.stop()
 		w.start()
-		w.m.index.of(sid).call(context.Background(), func(context.Context) { w.m.index.of(sid).b.LastNotification = "" })
+		w.m.index.of(sid).Call(context.Background(), func(context.Context) { w.m.index.of(sid).B.LastNotification = "" })
 		w.m.Notify(context.Background(), sid, Notification{Text: "It ended.", Once: "ended.1"})
 		w.advance(time.Minute)
 		w.wantPosts("It ended.")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"the-loop/authz"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -16,8 +17,8 @@ func (rs *replies) offerOld(ctx context.Context) bool {
 	waiting := len(rs.queue.items)
 	for _, it := range rs.expiredItems(ctx) {
 		old = append(old, it.reply.TS)
-		e := rs.b.Replies[it.reply.TS]
-		e.State, e.At, e.User, e.Raw, e.Wanted = StateOffered, rs.svc.now(), it.reply.Actor.User, it.raw, MarkHeld
+		e := rs.B.Replies[it.reply.TS]
+		e.State, e.At, e.User, e.Raw, e.Wanted = binding.StateOffered, rs.svc.now(), it.reply.Actor.User, it.raw, binding.MarkHeld
 		rs.entries.setEntry(it.reply.TS, e)
 	}
 	if len(old) == 0 {
@@ -32,7 +33,7 @@ func (rs *replies) offerOld(ctx context.Context) bool {
 	for _, ts := range old[:left] {
 		rs.entries.skip(ts)
 	}
-	rs.prompts.prompt(ResendPrompt{Kind: ResendPromptOffer, Replies: old[left:], Omitted: left})
+	rs.prompts.prompt(binding.ResendPrompt{Kind: binding.ResendPromptOffer, Replies: old[left:], Omitted: left})
 	return true
 }
 

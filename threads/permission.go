@@ -11,6 +11,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/actor"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 	"the-loop/threads/permission"
@@ -23,8 +24,15 @@ const (
 	EventPermissionEnded     = permission.EventEnded
 )
 
+// ReportReader is what threads need of the core about what agents report.
+type ReportReader interface {
+	ReadReports(ctx context.Context, q sessions.ReportsRequest) (sessions.ReportBatch, error)
+	WaitResolved(ctx context.Context, q sessions.WaitResolvedRequest) error
+	AnswerPermission(ctx context.Context, q sessions.AnswerPermissionRequest) error
+}
+
 // dialogStatus shows whether a dialog of the agent waits for an answer.
-type dialogStatus interface{ setDialogOpen(open bool) }
+type dialogStatus interface{ SetDialogOpen(open bool) }
 
 // permissions drives the permission requests of one thread: package permission says what becomes of each.
 type permissions struct {
@@ -33,16 +41,16 @@ type permissions struct {
 	dialog  dialogStatus
 }
 
-// add remembers what the agent asks, and returns the new names. The caller saves it, with the place up to which the
+// Add remembers what the agent asks, and returns the new names. The caller saves it, with the place up to which the
 // reports were read.
-func (ps *permissions) add(reports sessions.ReportBatch) (fresh []string) {
+func (ps *permissions) Add(reports sessions.ReportBatch) (fresh []string) {
 	for _, a := range reports.PermissionRequests {
-		if ps.b.PermissionRequests.Find(a.Token) != "" {
+		if ps.B.PermissionRequests.Find(a.Token) != "" {
 			continue
 		}
-		name := token(ps.sessionID)
-		text, whole := ps.svc.permissionText(ps.ref, a)
-		ps.b.PermissionRequests[name] = permission.FromAsk(a, text, whole)
+		name := token(ps.SessionID)
+		text, whole := ps.svc.permissionText(ps.Ref, a)
+		ps.B.PermissionRequests[name] = permission.FromAsk(a, text, whole)
 		fresh = append(fresh, name)
 	}
 	return fresh
@@ -51,27 +59,27 @@ func (ps *permissions) add(reports sessions.ReportBatch) (fresh []string) {
 // permissionRetry is the pause before an agent that cannot be reached is tried again.
 const permissionRetry = 5 * time.Second
 
-// watch waits beside the thread for the end of a request. earlier says that an earlier run may have posted it.
-func (ps *permissions) watch(name string, earlier bool) {
-	r := ps.b.PermissionRequests[name]
-	q := sessions.WaitResolvedRequest{Ref: ps.ref, ID: ps.sessionID, Token: r.Token, DialogExcerpt: r.DialogExcerpt, OnOpen: func() {
-		ps.do(func(ctx context.Context) {
+// Watch waits beside the thread for the end of a request. earlier says that an earlier run may have posted it.
+func (ps *permissions) Watch(name string, earlier bool) {
+	r := ps.B.PermissionRequests[name]
+	q := sessions.WaitResolvedRequest{Ref: ps.Ref, ID: ps.SessionID, Token: r.Token, DialogExcerpt: r.DialogExcerpt, OnOpen: func() {
+		ps.Do(func(ctx context.Context) {
 			ps.apply(ctx, name, permission.Event{Kind: permission.Opened}, earlier)
 		})
 	}}
-	ps.svc.start(func(context.Context) {
+	ps.svc.Start(func(context.Context) {
 		for fails := 0; ; fails++ {
-			err := ps.svc.Reports.WaitResolved(ps.svc.watchCtx, q)
+			err := ps.svc.Reports.WaitResolved(ps.svc.WatchCtx, q)
 			if err == nil {
-				ps.do(func(ctx context.Context) {
+				ps.Do(func(ctx context.Context) {
 					ps.apply(ctx, name, permission.Event{Kind: permission.Resolved}, earlier)
 				})
 				return
 			}
-			if fails == 0 && ps.svc.watchCtx.Err() == nil {
-				ps.svc.Log.Warn("an agent that asks for permission cannot be reached; it is tried again", "ref", ps.ref, "err", err)
+			if fails == 0 && ps.svc.WatchCtx.Err() == nil {
+				ps.svc.Log.Warn("an agent that asks for permission cannot be reached; it is tried again", "ref", ps.Ref, "err", err)
 			}
-			if !ps.svc.sleep(permissionRetry) {
+			if !ps.svc.Sleep(permissionRetry) {
 				return
 			}
 		}
@@ -81,13 +89,13 @@ func (ps *permissions) watch(name string, earlier bool) {
 // apply has an event change a request, and does what follows from it. earlier says that an earlier run may have
 // posted the request.
 func (ps *permissions) apply(ctx context.Context, name string, e permission.Event, earlier bool) {
-	r, ok := ps.b.PermissionRequests[name]
-	if !ok || ps.unbound {
+	r, ok := ps.B.PermissionRequests[name]
+	if !ok || ps.Unbound {
 		return
 	}
 	e.At = ps.svc.now()
 	next, fx := r.Next(e)
-	ps.b.PermissionRequests[name] = next
+	ps.B.PermissionRequests[name] = next
 	if fx.Post != nil { // a failure was logged; the terminal asks too
 		_ = ps.svc.outbox.Put(&outbox.Message{Post: ps.message(name, *fx.Post), Since: r.At, MaybePosted: earlier})
 	}
@@ -101,45 +109,45 @@ func (ps *permissions) apply(ctx context.Context, name string, e permission.Even
 		ps.waiting.set(r.At, nil)
 	}
 	if fx.Forget {
-		delete(ps.b.PermissionRequests, name)
+		delete(ps.B.PermissionRequests, name)
 	}
 	if fx.Edit != nil {
-		ps.b.PermissionRequests.Prune()
+		ps.B.PermissionRequests.Prune()
 		ps.waiting.clear()
 	}
 	if fx.Store || fx.Forget {
-		ps.saveBestEffort()
+		ps.SaveBestEffort()
 	}
 	if fx.Watch {
-		ps.watch(name, true)
+		ps.Watch(name, true)
 	}
 	if fx.Waiting || fx.Edit != nil {
-		ps.dialog.setDialogOpen(ps.b.PermissionRequests.HasOpen())
+		ps.dialog.SetDialogOpen(ps.B.PermissionRequests.HasOpen())
 	}
 }
 
-// reconcile handles reports of the agent's hook that it handed over an answer.
-func (ps *permissions) reconcile(ctx context.Context, answers []sessions.AnsweredPermission) {
+// Reconcile handles reports of the agent's hook that it handed over an answer.
+func (ps *permissions) Reconcile(ctx context.Context, answers []sessions.AnsweredPermission) {
 	for _, a := range answers {
-		ps.apply(ctx, ps.b.PermissionRequests.Find(a.Token), permission.Event{Kind: permission.AnswerReported}, true)
+		ps.apply(ctx, ps.B.PermissionRequests.Find(a.Token), permission.Event{Kind: permission.AnswerReported}, true)
 	}
 }
 
 func (ps *permissions) emit(ctx context.Context, event, name string, r permission.Request) {
 	sum := sha256.Sum256([]byte(name))
-	fields := map[string]any{"channel": ps.b.Channel, "thread": ps.b.Root, "ask": hex.EncodeToString(sum[:6])}
+	fields := map[string]any{"channel": ps.B.Channel, "thread": ps.B.Root, "ask": hex.EncodeToString(sum[:6])}
 	if r.Verdict != "" {
 		fields["verdict"] = r.Verdict
 	}
 	if r.DecidedBy != "" {
 		fields["user"] = r.DecidedBy
 	}
-	ps.svc.Sink.Emit(ctx, sessions.Event{Name: event, Level: slog.LevelInfo, ID: ps.sessionID, Ref: ps.ref, Fields: fields})
+	ps.svc.Sink.Emit(ctx, sessions.Event{Name: event, Level: slog.LevelInfo, ID: ps.SessionID, Ref: ps.Ref, Fields: fields})
 }
 
 // message is the message of a request.
 func (ps *permissions) message(name string, r permission.Request) chat.Post {
-	p := ps.newPost("", name)
+	p := ps.NewPost("", name)
 	p.Text, p.Buttons = r.Message(name)
 	return p
 }
@@ -159,7 +167,7 @@ func (m *Manager) CanDecide(ctx context.Context, token string) (why string, ok b
 	if t == nil {
 		return sessionGoneText, false
 	}
-	why, there := call(ctx, t.actor, func(context.Context) string { return t.permissions.whyUndecidable(token) })
+	why, there := actor.Call(ctx, t.Actor, func(context.Context) string { return t.permissions.whyUndecidable(token) })
 	return why, there && why == ""
 }
 
@@ -184,7 +192,7 @@ func (m *Manager) DecidePermission(ctx context.Context, r PermissionDecision) (s
 		return sessionGoneText, nil
 	}
 	answer := make(chan string, 1)
-	t.do(func(context.Context) { t.permissions.decide(r, answer) })
+	t.Do(func(context.Context) { t.permissions.decide(r, answer) })
 	select {
 	case text := <-answer:
 		return text, nil
@@ -198,8 +206,8 @@ const notOpenText = "This question is no longer open."
 
 // whyUndecidable says why a request cannot be decided; empty: it can.
 func (ps *permissions) whyUndecidable(name string) string {
-	r, ok := ps.b.PermissionRequests[name]
-	if ps.unbound || !ok {
+	r, ok := ps.B.PermissionRequests[name]
+	if ps.Unbound || !ok {
 		return notOpenText
 	}
 	return r.WhyUndecidable()
@@ -211,18 +219,18 @@ func (ps *permissions) decide(d PermissionDecision, answer chan<- string) {
 		answer <- why
 		return
 	}
-	r := ps.b.PermissionRequests[d.Token]
+	r := ps.B.PermissionRequests[d.Token]
 	next, _ := r.Next(permission.Event{Kind: permission.Decide, At: ps.svc.now(), TS: d.TS, Verdict: d.Verdict, By: d.Actor.User, HasReason: d.Reason != ""})
-	ps.b.PermissionRequests[d.Token] = next
-	if err := ps.save(); err != nil {
-		ps.b.PermissionRequests[d.Token] = r
+	ps.B.PermissionRequests[d.Token] = next
+	if err := ps.Save(); err != nil {
+		ps.B.PermissionRequests[d.Token] = r
 		answer <- "I could not store this decision, so nothing was decided: " + chat.Escape(err.Error())
 		return
 	}
-	q := sessions.AnswerPermissionRequest{Ref: ps.ref, ID: ps.sessionID, DialogExcerpt: r.DialogExcerpt, PermissionDecision: sessions.PermissionDecision{Token: r.Token, Verdict: d.Verdict, Reason: d.Reason}}
-	if !ps.svc.start(func(ctx context.Context) {
+	q := sessions.AnswerPermissionRequest{Ref: ps.Ref, ID: ps.SessionID, DialogExcerpt: r.DialogExcerpt, PermissionDecision: sessions.PermissionDecision{Token: r.Token, Verdict: d.Verdict, Reason: d.Reason}}
+	if !ps.svc.Start(func(ctx context.Context) {
 		err := ps.svc.Reports.AnswerPermission(ctx, q)
-		ps.do(func(ctx context.Context) { answer <- ps.onAnswered(ctx, d.Token, err) })
+		ps.Do(func(ctx context.Context) { answer <- ps.onAnswered(ctx, d.Token, err) })
 	}) {
 		answer <- "I am just stopping. Try again when I am back."
 	}
@@ -237,14 +245,14 @@ func (ps *permissions) onAnswered(ctx context.Context, name string, err error) s
 		e.Kind, text = permission.TooLate, "Too late. "
 	case errors.Is(err, sessions.ErrInDoubt):
 		e.Kind = permission.Unconfirmed
-	case ps.svc.workCtx.Err() != nil:
+	case ps.svc.WorkCtx.Err() != nil:
 		e.Kind = permission.Interrupted
 	default:
 		e.Kind = permission.Undelivered
-		ps.svc.Log.Warn("an agent could not be given an answer", "ref", ps.ref, "err", err)
+		ps.svc.Log.Warn("an agent could not be given an answer", "ref", ps.Ref, "err", err)
 	}
 	ps.apply(ctx, name, e, true)
-	r, ok := ps.b.PermissionRequests[name]
+	r, ok := ps.B.PermissionRequests[name]
 	switch {
 	case !ok:
 		return notOpenText
@@ -256,9 +264,9 @@ func (ps *permissions) onAnswered(ctx context.Context, name string, err error) s
 
 // watchOpen watches the requests that were open when the bot ended.
 func (ps *permissions) watchOpen() {
-	for name, a := range ps.b.PermissionRequests {
+	for name, a := range ps.B.PermissionRequests {
 		if a.IsOpen() {
-			ps.watch(name, true)
+			ps.Watch(name, true)
 		}
 	}
 }

@@ -324,7 +324,7 @@ func TestOldQuestionsAreForgotten(t *testing.T) {
 			w.hooks.end(token)
 			w.advance(5 * time.Second)
 		}
-		b, ok := w.m.index.of(sid).snapshot(context.Background())
+		b, ok := w.m.index.of(sid).Snapshot(context.Background())
 		if !ok || len(b.PermissionRequests) != keptPermissions {
 			t.Errorf("%d questions are kept", len(b.PermissionRequests))
 		}

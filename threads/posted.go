@@ -23,7 +23,7 @@ func (p postObserver) Posted(ctx context.Context, msg outbox.Message, ts string)
 	}
 	p.sink.Emit(ctx, sessions.Event{Name: EventPosted, Level: slog.LevelInfo, ID: msg.Post.Session, Fields: fields})
 	if t := p.index.of(msg.Post.Session); t != nil {
-		t.do(func(ctx context.Context) { t.onPosted(ctx, msg, ts) })
+		t.Do(func(ctx context.Context) { t.onPosted(ctx, msg, ts) })
 	}
 }
 

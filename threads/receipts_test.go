@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -22,12 +23,12 @@ func (w *env) announceSecond(id, in string, replies int) (ts []string) {
 	t := w.m.index.of(id)
 	for range replies {
 		w.slack.mu.Lock()
-		ts = append(ts, w.slack.add(&message{root: t.threadID().Root, user: ann, team: "T1", text: "done"}))
+		ts = append(ts, w.slack.add(&message{root: t.ThreadID().Root, user: ann, team: "T1", text: "done"}))
 		w.slack.mu.Unlock()
 	}
-	t.call(context.Background(), func(context.Context) {
+	t.Call(context.Background(), func(context.Context) {
 		for _, ts := range ts {
-			t.entries.settle(ts, OutcomeAccepted, MarkAccepted)
+			t.entries.settle(ts, binding.OutcomeAccepted, binding.MarkAccepted)
 		}
 	})
 	return ts
@@ -48,7 +49,7 @@ func TestAReceiptThatSlackRefusesHoldsUpNoOther(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			withEnv(t, func(w *env) {
-				good := w.m.index.of(sid).threadID().Root
+				good := w.m.index.of(sid).ThreadID().Root
 				w.slack.setOnReact(func(ts, _ string, _ bool) error {
 					if w.slack.find(ts).root != good {
 						return refusal

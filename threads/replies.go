@@ -8,7 +8,9 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/actor"
 	"the-loop/threads/attachments"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -47,8 +49,8 @@ func (rs *replies) onReply(ctx context.Context, r chat.Reply, live bool) {
 
 // enqueue queues a reply, unless nothing is to be done for it.
 func (rs *replies) enqueue(ctx context.Context, r chat.Reply, live bool) {
-	if rs.unbound {
-		rs.svc.emitDropped(ctx, rs.sessionID, rs.ref, r, ReasonUnmapped)
+	if rs.Unbound {
+		rs.svc.emitDropped(ctx, rs.SessionID, rs.Ref, r, ReasonUnmapped)
 		return
 	}
 	if it := rs.queue.get(r.TS); it != nil {
@@ -56,22 +58,22 @@ func (rs *replies) enqueue(ctx context.Context, r chat.Reply, live bool) {
 		rs.applyVersion(ctx, it, r, live)
 		return
 	}
-	if chat.CompareTS(r.TS, rs.b.Cursor) <= 0 || rs.entries.isHandled(r.TS) {
+	if chat.CompareTS(r.TS, rs.B.Cursor) <= 0 || rs.entries.isHandled(r.TS) {
 		return
 	}
-	rs.b.LastActive = rs.svc.now()
+	rs.B.LastActive = rs.svc.now()
 	verdict, reason := rs.svc.Policy().Authorize(r.Actor)
 	if verdict == authz.Denied && reason != authz.ReasonNoTeam { // whose team is not known is looked up first
 		rs.deny(ctx, r, reason)
 		return
 	}
-	entry := rs.b.Replies[r.TS]
+	entry := rs.B.Replies[r.TS]
 	if r.Command != nil && r.Command.Verb != verbRaw {
 		rs.commands.handleCommand(ctx, r, live)
 		return
 	}
-	rs.queue.put(&item{reply: r, live: live, arrivedAt: time.Now(), approved: entry.Approved || entry.State == StateApproved,
-		raw: r.Command != nil, held: entry.State == StateHeld, heldSince: entry.At, logged: entry.State != ""})
+	rs.queue.put(&item{reply: r, live: live, arrivedAt: time.Now(), approved: entry.Approved || entry.State == binding.StateApproved,
+		raw: r.Command != nil, held: entry.State == binding.StateHeld, heldSince: entry.At, logged: entry.State != ""})
 	if live {
 		rs.showReceivedLater(r.TS, r.Actor)
 	}
@@ -83,13 +85,13 @@ const verbRaw = "raw"
 // showReceivedLater shows, when a reply takes long, that it was heard.
 func (rs *replies) showReceivedLater(ts string, actor authz.Actor) {
 	time.AfterFunc(receivedAfter, func() {
-		rs.do(func(context.Context) {
+		rs.Do(func(context.Context) {
 			if it := rs.queue.get(ts); it == nil && (rs.current == nil || rs.current.reply.TS != ts) {
 				return
 			}
-			if e := rs.b.Replies[ts]; e.Wanted == "" && e.State != StateSettled && rs.canAcknowledge(actor) && rs.entries.canShowReceived() {
-				e.Wanted = MarkReceived
-				rs.b.Replies[ts] = e
+			if e := rs.B.Replies[ts]; e.Wanted == "" && e.State != binding.StateSettled && rs.canAcknowledge(actor) && rs.entries.canShowReceived() {
+				e.Wanted = binding.MarkReceived
+				rs.B.Replies[ts] = e
 				rs.signals.receiptsDue()
 			}
 		})
@@ -102,7 +104,7 @@ const receivedAfter = 2 * time.Second
 // sendNext starts to deliver the oldest reply, unless another one is on its way or the thread has to be read first. While a reply of
 // an earlier run is still looked for, nothing is typed: an equal text would be taken for it.
 func (rs *replies) sendNext(ctx context.Context) {
-	if rs.unbound || rs.current != nil || rs.paused || rs.recovering > 0 || rs.svc.isStopping() {
+	if rs.Unbound || rs.current != nil || rs.paused || rs.recovering > 0 || rs.svc.IsStopping() {
 		return
 	}
 	if rs.stale {
@@ -122,9 +124,9 @@ func (rs *replies) sendNext(ctx context.Context) {
 		it.download = attachments.NewProgress()
 	}
 	a := attempt{it: it, reply: it.reply, raw: it.raw, version: it.version}
-	if !rs.svc.start(func(ctx context.Context) {
+	if !rs.svc.Start(func(ctx context.Context) {
 		res := rs.send(ctx, a)
-		rs.do(func(ctx context.Context) { rs.finish(ctx, it, res) })
+		rs.Do(func(ctx context.Context) { rs.finish(ctx, it, res) })
 	}) {
 		rs.current = nil
 	}
@@ -182,7 +184,7 @@ func (rs *replies) send(ctx context.Context, a attempt) result {
 	if !a.raw {
 		a.undeliveredText = joinNonEmpty(unreadableText(content.Unreadable), a.undeliveredText)
 	}
-	receipt, err := rs.svc.Agent.Submit(ctx, sessions.SubmitRequest{Ref: rs.ref, ID: rs.sessionID, Text: text, Sender: content.Speaker,
+	receipt, err := rs.svc.Agent.Submit(ctx, sessions.SubmitRequest{Ref: rs.Ref, ID: rs.SessionID, Text: text, Sender: content.Speaker,
 		Raw: a.raw, RecordIntent: func(ctx context.Context, i sessions.Intent) error { return rs.storeIntent(ctx, a, i) }})
 	if err == nil {
 		rs.mirror.mirror(a.reply, content.Speaker, text)
@@ -217,7 +219,7 @@ func retryAfter(err error) time.Duration {
 // storeIntent stores that the reply is about to be typed. It fails with [errChanged] when the reply was edited or deleted meanwhile,
 // or an older one came: Slack delivers events out of order.
 func (rs *replies) storeIntent(ctx context.Context, a attempt, i sessions.Intent) error {
-	err, ok := call(ctx, rs.actor, func(ctx context.Context) error { return rs.markInFlight(ctx, a, i) })
+	err, ok := actor.Call(ctx, rs.Actor, func(ctx context.Context) error { return rs.markInFlight(ctx, a, i) })
 	if !ok {
 		return ctx.Err()
 	}
@@ -229,16 +231,16 @@ func (rs *replies) markInFlight(ctx context.Context, a attempt, i sessions.Inten
 	if a.it.version != a.version || rs.queue.head() != a.it {
 		return errChanged
 	}
-	before, known := rs.b.Replies[ts]
+	before, known := rs.B.Replies[ts]
 	e := before
-	e.State, e.At, e.Intent, e.Raw, e.User = StateInflight, rs.svc.now(), i, a.raw, a.reply.Actor.User
+	e.State, e.At, e.Intent, e.Raw, e.User = binding.StateInflight, rs.svc.now(), i, a.raw, a.reply.Actor.User
 	e.Approved, e.Edited = a.it.approved, a.reply.Edited
 	e.Attempt++
 	e.Notification = a.undeliveredText
-	rs.b.Replies[ts] = e
-	if err := rs.save(); err != nil {
-		if rs.b.Replies[ts] = before; !known {
-			delete(rs.b.Replies, ts)
+	rs.B.Replies[ts] = e
+	if err := rs.Save(); err != nil {
+		if rs.B.Replies[ts] = before; !known {
+			delete(rs.B.Replies, ts)
 		}
 		return &unstoredError{err}
 	}
@@ -261,7 +263,7 @@ func (e *unstoredError) Unwrap() error { return e.error }
 // finish applies the result of an attempt, and starts the next one.
 func (rs *replies) finish(ctx context.Context, it *item, res result) {
 	rs.current = nil
-	if rs.unbound {
+	if rs.Unbound {
 		return
 	}
 	rs.applyResult(ctx, it, res)
@@ -275,16 +277,16 @@ func (rs *replies) applyResult(ctx context.Context, it *item, res result) {
 	var refusal *sessions.Refusal
 	var unstored *unstoredError
 	switch err := res.err; {
-	case err != nil && rs.svc.workCtx.Err() != nil:
+	case err != nil && rs.svc.WorkCtx.Err() != nil:
 		// The bot is stopping. What is stored as in flight stays so, and the next start settles it.
 	case res.denied != authz.ReasonNone:
 		rs.deny(ctx, it.reply, res.denied)
 	case err == nil && res.receipt == sessions.ReceiptAccepted:
 		rs.onDelivered()
-		rs.entries.settleDelivered(ts, OutcomeAccepted, MarkAccepted)
+		rs.entries.settleDelivered(ts, binding.OutcomeAccepted, binding.MarkAccepted)
 	case err == nil && res.receipt == sessions.ReceiptTyped:
 		rs.onDelivered()
-		rs.entries.settleDelivered(ts, OutcomeTyped, MarkTyped)
+		rs.entries.settleDelivered(ts, binding.OutcomeTyped, binding.MarkTyped)
 	case errors.Is(err, errChanged):
 	case errors.Is(err, chat.ErrReplyGone):
 		rs.settleDeleted(ctx, it)
@@ -298,7 +300,7 @@ func (rs *replies) applyResult(ctx context.Context, it *item, res result) {
 		}
 	case errors.As(err, &locked):
 		rs.hold(ctx, it, "", "")
-	case errors.As(err, &unstored), IsDiskFull(err):
+	case errors.As(err, &unstored), binding.IsDiskFull(err):
 		rs.hold(ctx, it, "unstored", unstoredText(err))
 	case errors.Is(err, sessions.ErrTerminalTimeout):
 		rs.hold(ctx, it, "silent", "tmux does not answer on this machine.")
@@ -320,32 +322,32 @@ func (rs *replies) onDelivered() {
 // settleDeleted settles a reply that was deleted before it was typed.
 func (rs *replies) settleDeleted(ctx context.Context, it *item) {
 	rs.queue.remove(it.reply.TS)
-	rs.svc.emitDropped(ctx, rs.sessionID, rs.ref, it.reply, ReasonWithdrawn)
-	rs.entries.settle(it.reply.TS, OutcomeWithdrawn, "")
+	rs.svc.emitDropped(ctx, rs.SessionID, rs.Ref, it.reply, ReasonWithdrawn)
+	rs.entries.settle(it.reply.TS, binding.OutcomeWithdrawn, "")
 }
 
 // settleFailed settles a reply that was not typed and will not be, and says why in the thread.
 func (rs *replies) settleFailed(ts, why string) {
 	rs.queue.remove(ts)
-	rs.entries.settleWithNotification(ts, OutcomeFailed, MarkFailed, "Not delivered: "+chat.Escape(why))
+	rs.entries.settleWithNotification(ts, binding.OutcomeFailed, binding.MarkFailed, "Not delivered: "+chat.Escape(why))
 }
 
 // hold keeps a reply for later, and says why in the thread, once for each cause. Without a cause it says nothing.
 func (rs *replies) hold(ctx context.Context, it *item, cause, text string) {
 	ts := it.reply.TS
-	if rs.b.Replies[ts].State == StateInflight && !rs.requeue(ctx, it) { // its intent was stored, but it certainly was not typed
+	if rs.B.Replies[ts].State == binding.StateInflight && !rs.requeue(ctx, it) { // its intent was stored, but it certainly was not typed
 		return
 	}
 	told := it.held && rs.holdCause == "" // by an earlier run of the bot
 	if !it.held {
 		it.held, it.heldSince = true, rs.svc.now()
 	}
-	rs.b.LastUser = it.reply.Actor.User // an authorized one, or it would not have come this far
-	e := rs.b.Replies[ts]
-	if e.State != StateHeld || e.Wanted != MarkHeld {
-		e.State, e.At, e.Wanted = StateHeld, it.heldSince, MarkHeld
+	rs.B.LastUser = it.reply.Actor.User // an authorized one, or it would not have come this far
+	e := rs.B.Replies[ts]
+	if e.State != binding.StateHeld || e.Wanted != binding.MarkHeld {
+		e.State, e.At, e.Wanted = binding.StateHeld, it.heldSince, binding.MarkHeld
 		rs.entries.setEntry(ts, e)
-		rs.saveBestEffort()
+		rs.SaveBestEffort()
 	}
 	if news := cause != "" && rs.holdCause != cause; news {
 		rs.holdCause = cause
@@ -371,7 +373,7 @@ const (
 func (rs *replies) pauseQueue(d time.Duration) {
 	rs.paused = true
 	rs.pauseTimer = time.AfterFunc(d, func() {
-		rs.do(func(ctx context.Context) {
+		rs.Do(func(ctx context.Context) {
 			rs.paused = false
 			rs.sendNext(ctx)
 		})
@@ -387,9 +389,9 @@ func (rs *replies) holdReason(h *sessions.HeldError) (cause, text string) {
 		return "", "" // it passes by itself; the receipt says enough
 	case h.State == sessions.ViewMenu:
 		return "menu", "the agent shows a menu. Close it in the terminal." + rs.svc.dialogText(h.Lines)
-	case rs.b.PermissionRequests.HasDecidable():
+	case rs.B.PermissionRequests.HasDecidable():
 		return "question", "the agent asks a question. Decide it with the buttons above, or in the terminal."
-	case rs.b.PermissionRequests.HasOpen():
+	case rs.B.PermissionRequests.HasOpen():
 		return "question", "the agent asks the question above. Answer it in the terminal."
 	}
 	return "question", "the agent asks a question, and a reply would answer it. Answer it in the terminal." + rs.svc.dialogText(h.Lines)
@@ -397,35 +399,35 @@ func (rs *replies) holdReason(h *sessions.HeldError) (cause, text string) {
 
 // setInDoubt asks the operator about a reply that may or may not have arrived. A command of the agent's own is never repeated.
 func (rs *replies) setInDoubt(ts string, cause error) {
-	rs.svc.Log.Warn("cannot tell whether a reply arrived", "ref", rs.ref, "ts", ts, "err", cause)
+	rs.svc.Log.Warn("cannot tell whether a reply arrived", "ref", rs.Ref, "ts", ts, "err", cause)
 	rs.queue.remove(ts)
-	e := rs.b.Replies[ts]
+	e := rs.B.Replies[ts]
 	if e.Raw {
-		rs.entries.settleWithNotification(ts, OutcomeFailed, MarkInDoubt,
+		rs.entries.settleWithNotification(ts, binding.OutcomeFailed, binding.MarkInDoubt,
 			"I cannot tell whether this command arrived. It is not repeated: look at the agent, and give it again if it did not.")
 		return
 	}
 	if e.Deleted {
-		rs.entries.settleWithNotification(ts, OutcomeWithdrawn, "", "This reply was deleted while it was on its way: I cannot tell whether it reached the agent.")
+		rs.entries.settleWithNotification(ts, binding.OutcomeWithdrawn, "", "This reply was deleted while it was on its way: I cannot tell whether it reached the agent.")
 		return
 	}
-	e.State, e.At, e.Wanted, e.Intent = StateDoubt, rs.svc.now(), MarkInDoubt, sessions.Intent{}
+	e.State, e.At, e.Wanted, e.Intent = binding.StateDoubt, rs.svc.now(), binding.MarkInDoubt, sessions.Intent{}
 	rs.entries.setEntry(ts, e)
-	rs.prompts.prompt(ResendPrompt{Kind: ResendPromptInDoubt, Replies: []string{ts}})
+	rs.prompts.prompt(binding.ResendPrompt{Kind: binding.ResendPromptInDoubt, Replies: []string{ts}})
 }
 
 // recoverInFlight settles the replies that an earlier run left in flight. Each is looked for in the transcript; without evidence it is
 // in doubt.
 func (rs *replies) recoverInFlight(ctx context.Context) {
-	for _, ts := range rs.entries.inState(StateInflight) {
-		e := rs.b.Replies[ts]
+	for _, ts := range rs.entries.inState(binding.StateInflight) {
+		e := rs.B.Replies[ts]
 		rs.recovering++
-		rs.svc.start(func(ctx context.Context) {
-			ok, err := rs.svc.Agent.VerifyInput(ctx, sessions.VerifyInputRequest{Ref: rs.ref, ID: rs.sessionID, Intent: e.Intent})
-			if rs.svc.workCtx.Err() != nil {
+		rs.svc.Start(func(ctx context.Context) {
+			ok, err := rs.svc.Agent.VerifyInput(ctx, sessions.VerifyInputRequest{Ref: rs.Ref, ID: rs.SessionID, Intent: e.Intent})
+			if rs.svc.WorkCtx.Err() != nil {
 				return
 			}
-			rs.do(func(ctx context.Context) { rs.finishRecovery(ctx, ts, ok, err) })
+			rs.Do(func(ctx context.Context) { rs.finishRecovery(ctx, ts, ok, err) })
 		})
 	}
 }
@@ -433,9 +435,9 @@ func (rs *replies) recoverInFlight(ctx context.Context) {
 func (rs *replies) finishRecovery(ctx context.Context, ts string, arrived bool, err error) {
 	rs.recovering--
 	switch {
-	case rs.b.Replies[ts].State != StateInflight:
+	case rs.B.Replies[ts].State != binding.StateInflight:
 	case arrived:
-		rs.entries.settleDelivered(ts, OutcomeAccepted, MarkAccepted)
+		rs.entries.settleDelivered(ts, binding.OutcomeAccepted, binding.MarkAccepted)
 	default:
 		rs.setInDoubt(ts, fmt.Errorf("found in flight at the start: %w", errors.Join(sessions.ErrInDoubt, err)))
 	}
@@ -451,7 +453,7 @@ func (rs *replies) deny(ctx context.Context, r chat.Reply, reason authz.Reason) 
 // drop drops the replies that wait.
 func (rs *replies) drop(ctx context.Context) {
 	for _, it := range rs.queue.items {
-		rs.svc.emitDropped(ctx, rs.sessionID, rs.ref, it.reply, ReasonUnmapped)
+		rs.svc.emitDropped(ctx, rs.SessionID, rs.Ref, it.reply, ReasonUnmapped)
 	}
 	rs.queue = queue{}
 	if rs.pauseTimer != nil {
@@ -463,5 +465,5 @@ func (rs *replies) drop(ctx context.Context) {
 // unstoredText is why nothing is typed while it cannot be stored what is.
 func unstoredText(err error) string {
 	return fmt.Sprintf("the bot's disk takes nothing (%s), and nothing is typed that could not be accounted for. "+
-		"Make room on it; everything goes on by itself then.", chat.Escape(Cause(err)))
+		"Make room on it; everything goes on by itself then.", chat.Escape(binding.Cause(err)))
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"the-loop/threads/binding"
 )
 
 // testdata/v2 was written by a program that wrote version 2 of bindings, with every field set; channels.json had no version.
@@ -16,7 +18,7 @@ func TestEveryFieldOfAFileOfAnEarlierProgramIsRead(t *testing.T) {
 	if err := os.CopyFS(root, os.DirFS(filepath.Join("testdata", "v2"))); err != nil {
 		t.Fatal(err)
 	}
-	all, unreadable, err := NewStore(filepath.Join(root, "threads"), nil).Load()
+	all, unreadable, err := binding.NewStore(filepath.Join(root, "threads"), nil).Load()
 	if err != nil || len(unreadable) > 0 || len(all) != 1 {
 		t.Fatal(all, unreadable, err)
 	}

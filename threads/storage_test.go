@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/binding"
+	"the-loop/threads/relay"
 )
 
 // A full disk: replies wait, with a receipt and one message in the thread that says so, and none of that needs the disk. When
@@ -42,7 +44,7 @@ func TestOnAFullDiskRepliesWaitAndTheThreadIsTold(t *testing.T) {
 		if got := w.m.Status().Unstored; got != "" {
 			t.Errorf("the status says %q", got)
 		}
-		if e := bindingFile(t, w).Replies[second]; e.Outcome != OutcomeAccepted {
+		if e := bindingFile(t, w).Replies[second]; e.Outcome != binding.OutcomeAccepted {
 			t.Errorf("on disk it is %+v", e)
 		}
 	})
@@ -56,12 +58,12 @@ func TestWhatCouldNotBeStoredIsStoredWhenThereIsRoom(t *testing.T) {
 		w.locked(func() { w.diskFull = true })
 		w.advance(10 * time.Second)
 		w.wantReceipt(ts, "white_check_mark")
-		if e := bindingFile(t, w).Replies[ts]; e.State != StateInflight {
+		if e := bindingFile(t, w).Replies[ts]; e.State != binding.StateInflight {
 			t.Errorf("on disk it is %+v", e)
 		}
 		w.locked(func() { w.diskFull = false })
 		w.advance(5 * time.Second)
-		if e := bindingFile(t, w).Replies[ts]; e.State != StateSettled || !e.IsComplete() {
+		if e := bindingFile(t, w).Replies[ts]; e.State != binding.StateSettled || !e.IsComplete() {
 			t.Errorf("on disk it is %+v", e)
 		}
 	})
@@ -83,11 +85,11 @@ func TestABotThatDiesOnAFullDiskTypesOnceAfterwards(t *testing.T) {
 
 // The answer of an agent is posted once, though it cannot be stored.
 func TestAnAnswerIsPostedOnceOnAFullDisk(t *testing.T) {
-	withEnvSetup(t, func(w *env) { w.answerMode = AnswersAll }, func(w *env) {
+	withEnvSetup(t, func(w *env) { w.answerMode = relay.AnswersAll }, func(w *env) {
 		w.locked(func() { w.diskFull = true })
 		w.agent.addMessage("said", true)
 		for range 5 {
-			if _, err := w.m.Relay(context.Background(), sid); !IsDiskFull(err) {
+			if _, err := w.m.Relay(context.Background(), sid); !binding.IsDiskFull(err) {
 				t.Errorf("relayed: %v", err)
 			}
 			w.advance(5 * time.Second)
@@ -130,7 +132,7 @@ func (e *sessionError) Unwrap() error { return e.error }
 
 func TestTheReasonNamesNoPath(t *testing.T) {
 	t.Parallel()
-	s := NewDisk(slog.New(slog.DiscardHandler))
+	s := binding.NewDisk(slog.New(slog.DiscardHandler))
 	path := filepath.Join(t.TempDir(), strings.Repeat("x", 300))
 	err := s.Save(path, func() error { return os.WriteFile(path, nil, 0o600) })
 	if err == nil || s.Problem() != syscall.ENAMETOOLONG.Error() {

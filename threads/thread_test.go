@@ -13,6 +13,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -165,7 +166,7 @@ func TestAReplyThatIsDeletedWhileItWaitsIsNotTyped(t *testing.T) {
 		w.reply("first")
 		ts := w.reply("second")
 		w.slack.remove(ts)
-		w.m.ReplyDeleted(channel, w.m.index.of(sid).threadID().Root, ts)
+		w.m.ReplyDeleted(channel, w.m.index.of(sid).ThreadID().Root, ts)
 		w.advance(10 * time.Second)
 		w.wantTyped("first")
 		if got := w.droppedReasons(); !slices.Equal(got, []string{ReasonWithdrawn}) {
@@ -532,7 +533,7 @@ func TestAKillWhileAnnouncingMakesNoSecondAnnouncement(t *testing.T) {
 
 func TestAnAnnouncementThatSomebodyDeletedComesBackWithTheNextStartOnly(t *testing.T) {
 	withEnv(t, func(w *env) {
-		root := w.m.index.of(sid).threadID().Root
+		root := w.m.index.of(sid).ThreadID().Root
 		w.slack.remove(root)
 		w.m.ThreadDeleted(channel, root)
 		w.wait()
@@ -646,7 +647,7 @@ func TestTheCursorStaysBehindWhatIsUnsettledAndBehindSlacksClock(t *testing.T) {
 			t.Errorf("the cursor is at %s after ten minutes", b.Cursor)
 		}
 		w.advance(30 * time.Minute)
-		if b := bindingFile(t, w); b.Cursor != third || len(b.repliesIn(StateDoubt)) != 1 {
+		if b := bindingFile(t, w); b.Cursor != third || len(repliesIn(b, binding.StateDoubt)) != 1 {
 			t.Errorf("the cursor is at %s with %v; want %s and the one in doubt", b.Cursor, b.Replies, third)
 		}
 		w.locked(func() { w.configInvalid = false })
@@ -657,7 +658,7 @@ func TestTheCursorStaysBehindWhatIsUnsettledAndBehindSlacksClock(t *testing.T) {
 		w.advance(10 * time.Second)
 		w.m.Connected(true)
 		w.advance(10 * time.Second)
-		if b := bindingFile(t, w); len(b.repliesIn(StateSettled, StateDoubt)) != 0 {
+		if b := bindingFile(t, w); len(repliesIn(b, binding.StateSettled, binding.StateDoubt)) != 0 {
 			t.Errorf("kept: %v; want nothing that is settled", b.Replies)
 		}
 	})

@@ -40,14 +40,14 @@ const mirrorTimeout = 30 * time.Second
 func (es *entries) emitMirrorSkipped(ctx context.Context, reply map[string]any) {
 	reason := ReasonNoWorkItem
 	switch {
-	case es.ref.Kind() == sessions.KindWorkItem && es.svc.Tickets != nil:
+	case es.Ref.Kind() == sessions.KindWorkItem && es.svc.Tickets != nil:
 		return
-	case es.ref.Kind() == sessions.KindWorkItem:
+	case es.Ref.Kind() == sessions.KindWorkItem:
 		reason = ReasonNoWriter
 	}
 	fields := maps.Clone(reply)
 	fields["reason"] = reason
-	es.svc.Sink.Emit(ctx, sessions.Event{Name: EventMirrorSkip, Level: slog.LevelInfo, ID: es.sessionID, Ref: es.ref, Fields: fields})
+	es.svc.Sink.Emit(ctx, sessions.Event{Name: EventMirrorSkip, Level: slog.LevelInfo, ID: es.SessionID, Ref: es.Ref, Fields: fields})
 }
 
 // ticketMirror writes the replies that reached a work item's session onto its ticket.
@@ -55,15 +55,15 @@ type ticketMirror struct{ *threadState }
 
 // mirror writes one reply, in a goroutine: a slow ticket holds up no reply. It is tried once, and the event log says what came of it.
 func (m *ticketMirror) mirror(r chat.Reply, speaker, text string) {
-	if m.svc.Tickets == nil || m.ref.Kind() != sessions.KindWorkItem {
+	if m.svc.Tickets == nil || m.Ref.Kind() != sessions.KindWorkItem {
 		return
 	}
-	m.svc.start(func(ctx context.Context) {
+	m.svc.Start(func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, mirrorTimeout)
 		defer cancel()
 		fields := map[string]any{"channel": r.Channel, "thread": r.Root, "ts": r.TS, "user": r.Actor.User}
-		e := sessions.Event{Name: EventMirrored, Level: slog.LevelInfo, ID: m.sessionID, Ref: m.ref, Fields: fields}
-		err := m.svc.Tickets.WriteTicket(ctx, MirroredReply{Ref: m.ref, Key: m.sessionID + "." + r.TS, User: r.Actor.User, Speaker: speaker, Text: text})
+		e := sessions.Event{Name: EventMirrored, Level: slog.LevelInfo, ID: m.SessionID, Ref: m.Ref, Fields: fields}
+		err := m.svc.Tickets.WriteTicket(ctx, MirroredReply{Ref: m.Ref, Key: m.SessionID + "." + r.TS, User: r.Actor.User, Speaker: speaker, Text: text})
 		if err != nil {
 			e.Name, e.Level, fields["reason"] = EventMirrorFail, slog.LevelWarn, err.Error()
 		}

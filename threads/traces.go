@@ -3,6 +3,7 @@ package threads
 import (
 	"slices"
 
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -20,11 +21,11 @@ const (
 func (es *entries) trim() {
 	es.giveUpReceipts()
 	var done []string
-	for ts, e := range es.b.Replies {
+	for ts, e := range es.B.Replies {
 		switch {
 		case !e.IsComplete() || e.Notification != "":
-		case chat.CompareTS(ts, es.b.Cursor) <= 0:
-			delete(es.b.Replies, ts)
+		case chat.CompareTS(ts, es.B.Cursor) <= 0:
+			delete(es.B.Replies, ts)
 		default:
 			done = append(done, ts)
 		}
@@ -34,11 +35,11 @@ func (es *entries) trim() {
 	}
 	slices.SortFunc(done, chat.CompareTS)
 	for _, ts := range done[:len(done)-maxFullEntries] {
-		e := es.b.Replies[ts]
-		es.b.Traces[ts] = Trace{Typed: e.WasDelivered(), Edited: Newer(e.Edited, e.Changed)}
-		delete(es.b.Replies, ts)
+		e := es.B.Replies[ts]
+		es.B.Traces[ts] = binding.Trace{Typed: e.WasDelivered(), Edited: binding.Newer(e.Edited, e.Changed)}
+		delete(es.B.Replies, ts)
 	}
-	if n := len(es.b.Traces); n >= maxTraces && n >= es.readAtTraces {
+	if n := len(es.B.Traces); n >= maxTraces && n >= es.readAtTraces {
 		es.readAtTraces = n + maxTraces/2
 		es.signals.readDue(false)
 	}
@@ -47,8 +48,8 @@ func (es *entries) trim() {
 // giveUpReceipts leaves the oldest receipts as they are where people write faster than Slack takes reactions.
 func (es *entries) giveUpReceipts() {
 	var unshown []string
-	for ts, e := range es.b.Replies {
-		if e.State == StateSettled && !e.IsComplete() {
+	for ts, e := range es.B.Replies {
+		if e.State == binding.StateSettled && !e.IsComplete() {
 			unshown = append(unshown, ts)
 		}
 	}
@@ -57,9 +58,9 @@ func (es *entries) giveUpReceipts() {
 	}
 	slices.SortFunc(unshown, chat.CompareTS)
 	for _, ts := range unshown[:len(unshown)-maxUnshown] {
-		e := es.b.Replies[ts]
+		e := es.B.Replies[ts]
 		e.Wanted, e.Shown = "", nil
-		es.b.Replies[ts] = e
+		es.B.Replies[ts] = e
 	}
 }
 

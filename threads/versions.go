@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
 // applyVersion replaces the version of a reply that waits, where this one is newer.
 func (rs *replies) applyVersion(ctx context.Context, it *item, r chat.Reply, live bool) {
-	if IsNewer(r.Edited, it.reply.Edited) {
+	if binding.IsNewer(r.Edited, it.reply.Edited) {
 		rs.replaceVersion(ctx, it, r, live)
 	}
 }
@@ -35,11 +36,11 @@ func (rs *replies) onEdited(ctx context.Context, r chat.Reply) {
 		rs.applyVersion(ctx, it, r, true)
 		return
 	}
-	e, known := rs.b.Replies[r.TS]
+	e, known := rs.B.Replies[r.TS]
 	switch {
-	case known && e.State == StateInflight:
+	case known && e.State == binding.StateInflight:
 		rs.editedInflight(r, e)
-	case known && (e.State == StateSettled || e.State == StateDoubt || e.State == StateOffered):
+	case known && (e.State == binding.StateSettled || e.State == binding.StateDoubt || e.State == binding.StateOffered):
 		rs.entries.editedLate(r, e)
 	case rs.entries.editedTrace(r):
 	default: // it waits to be read, or its own event was missed
@@ -48,16 +49,16 @@ func (rs *replies) onEdited(ctx context.Context, r chat.Reply) {
 }
 
 // editedInflight remembers a newer version of a reply that may be in the pane. Whether it came too late shows its outcome.
-func (rs *replies) editedInflight(r chat.Reply, e Entry) {
-	if !IsNewer(r.Edited, Newer(e.Edited, e.Changed)) {
+func (rs *replies) editedInflight(r chat.Reply, e binding.Entry) {
+	if !binding.IsNewer(r.Edited, binding.Newer(e.Edited, e.Changed)) {
 		return
 	}
 	e.Changed = r.Edited
-	rs.b.Replies[r.TS] = e
+	rs.B.Replies[r.TS] = e
 	if rs.current != nil && rs.current.reply.TS == r.TS {
 		rs.current.newerVersion = &r
 	}
-	rs.saveBestEffort()
+	rs.SaveBestEffort()
 }
 
 // What the thread is told when an edit or a deletion came too late.
@@ -70,13 +71,13 @@ const (
 func (rs *replies) requeue(ctx context.Context, it *item) bool {
 	ts := it.reply.TS
 	rs.queue.put(it)
-	if rs.b.Replies[ts].Deleted {
+	if rs.B.Replies[ts].Deleted {
 		rs.settleDeleted(ctx, it)
 		return false
 	}
-	e := rs.b.Replies[ts]
+	e := rs.B.Replies[ts]
 	e.Changed = ""
-	rs.b.Replies[ts] = e
+	rs.B.Replies[ts] = e
 	if next := it.newerVersion; next != nil {
 		it.newerVersion = nil
 		rs.applyVersion(ctx, it, *next, true)
@@ -90,21 +91,21 @@ func (rs *replies) onDeleted(ctx context.Context, ts string) {
 		rs.settleDeleted(ctx, it)
 		return
 	}
-	e, known := rs.b.Replies[ts]
-	_, done := rs.b.Traces[ts]
+	e, known := rs.B.Replies[ts]
+	_, done := rs.B.Traces[ts]
 	switch {
-	case done, rs.unbound:
-	case known && e.State == StateInflight:
+	case done, rs.Unbound:
+	case known && e.State == binding.StateInflight:
 		e.Deleted = true
-		rs.b.Replies[ts] = e
-		rs.saveBestEffort()
-	case known && e.State == StateSettled:
+		rs.B.Replies[ts] = e
+		rs.SaveBestEffort()
+	case known && e.State == binding.StateSettled:
 		rs.entries.deletedLate(ts, e)
 	case known:
-		rs.entries.settle(ts, OutcomeWithdrawn, "")
+		rs.entries.settle(ts, binding.OutcomeWithdrawn, "")
 		rs.prompts.closeEmptyPrompts(ts)
-	case chat.CompareTS(ts, rs.b.Cursor) > 0: // up to the cursor everything is settled
-		rs.entries.settle(ts, OutcomeWithdrawn, "")
+	case chat.CompareTS(ts, rs.B.Cursor) > 0: // up to the cursor everything is settled
+		rs.entries.settle(ts, binding.OutcomeWithdrawn, "")
 	}
 }
 

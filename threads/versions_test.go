@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
 // repliesIn lists the replies of a binding in one of the states.
-func (b Binding) repliesIn(states ...State) (all []string) {
+func repliesIn(b binding.Binding, states ...binding.State) (all []string) {
 	for ts, e := range b.Replies {
 		if slices.Contains(states, e.State) {
 			all = append(all, ts)
@@ -95,8 +96,8 @@ func TestAReadOfAnOlderVersionNeverUndoesAnEdit(t *testing.T) {
 		first, second := w.editReply(ts, "new")
 		w.handleEdits(second)
 		at := w.m.index.of(sid)
-		at.call(context.Background(), func(ctx context.Context) {
-			at.replies.merge(ctx, at.replies.readGeneration, at.b.Cursor, []chat.Reply{first}, time.Now())
+		at.Call(context.Background(), func(ctx context.Context) {
+			at.replies.merge(ctx, at.replies.readGeneration, at.B.Cursor, []chat.Reply{first}, time.Now())
 		})
 		w.agent.setOnStep(nil)
 		w.advance(time.Minute)

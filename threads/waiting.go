@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 )
 
@@ -22,24 +23,24 @@ type waitNotice struct {
 // set says that the agent waits for its operator since then. lines are what its screen shows, where the thread does not show that
 // already. A dialog that no hook reports is seen again and again; the reminder is for permission requests.
 func (w *waitNotice) set(since time.Time, lines []string) {
-	if w.b.Waiting == nil {
-		w.b.Waiting = &WaitState{Since: since}
-		w.saveBestEffort()
+	if w.B.Waiting == nil {
+		w.B.Waiting = &binding.WaitState{Since: since}
+		w.SaveBestEffort()
 	}
-	if w.b.Waiting.Notified {
+	if w.B.Waiting.Notified {
 		return
 	}
-	left := w.svc.RemindAfter - w.svc.Now().Sub(w.b.Waiting.Since)
+	left := w.svc.RemindAfter - w.svc.Now().Sub(w.B.Waiting.Since)
 	if left <= 0 {
 		w.tell(lines)
 		return
 	}
 	if w.reminder == nil {
 		w.reminder = time.AfterFunc(left, func() {
-			w.do(func(context.Context) {
+			w.Do(func(context.Context) {
 				w.reminder = nil
-				if w.b.Waiting != nil && w.b.PermissionRequests.HasOpen() { // a dialog alone is reported again by who saw it
-					w.set(w.b.Waiting.Since, nil)
+				if w.B.Waiting != nil && w.B.PermissionRequests.HasOpen() { // a dialog alone is reported again by who saw it
+					w.set(w.B.Waiting.Since, nil)
 				}
 			})
 		})
@@ -48,31 +49,31 @@ func (w *waitNotice) set(since time.Time, lines []string) {
 
 // tell tells the thread, and who spoke last, that the agent waits.
 func (w *waitNotice) tell(lines []string) {
-	w.b.Waiting.Notified = true
-	w.saveBestEffort()
-	since, text := chat.DateText(chat.TimeTS(w.b.Waiting.Since)), ""
-	if w.b.LastUser != "" {
-		text = fmt.Sprintf("<@%s> ", w.b.LastUser)
+	w.B.Waiting.Notified = true
+	w.SaveBestEffort()
+	since, text := chat.DateText(chat.TimeTS(w.B.Waiting.Since)), ""
+	if w.B.LastUser != "" {
+		text = fmt.Sprintf("<@%s> ", w.B.LastUser)
 	}
-	if w.b.PermissionRequests.HasOpen() {
+	if w.B.PermissionRequests.HasOpen() {
 		text += fmt.Sprintf("The agent waits for an answer since %s. See the question above.", since)
 	} else { // a screen that is not known is taken for a dialog
 		text += fmt.Sprintf("The agent seems to wait for an answer since %s. Answer it in the terminal.", since) + w.svc.dialogText(lines)
 	}
-	w.svc.outbox.Add(w.newPost(text, rand.Text()), false)
+	w.svc.outbox.Add(w.NewPost(text, rand.Text()), false)
 }
 
 // clear ends the waiting state, unless permission requests are open.
 func (w *waitNotice) clear() {
-	if w.b.Waiting == nil || w.b.PermissionRequests.HasOpen() {
+	if w.B.Waiting == nil || w.B.PermissionRequests.HasOpen() {
 		return
 	}
-	w.b.Waiting = nil
+	w.B.Waiting = nil
 	if w.reminder != nil {
 		w.reminder.Stop()
 		w.reminder = nil
 	}
-	w.saveBestEffort()
+	w.SaveBestEffort()
 }
 
 // HandleScreen handles what an agent's screen showed while nothing was to be typed: a dialog that no hook reports is seen there.
@@ -81,13 +82,13 @@ func (m *Manager) HandleScreen(id string, v sessions.View) {
 	if t == nil {
 		return
 	}
-	t.do(func(context.Context) { t.waiting.update(v) })
+	t.Do(func(context.Context) { t.waiting.update(v) })
 }
 
 // update sets or clears the waiting state by what the screen shows.
 func (w *waitNotice) update(v sessions.View) {
 	switch {
-	case w.unbound || w.b.Root == "" || w.b.PermissionRequests.HasOpen(): // a hook tells of its end
+	case w.Unbound || w.B.Root == "" || w.B.PermissionRequests.HasOpen(): // a hook tells of its end
 	case v.State == sessions.ViewDialog:
 		w.set(w.svc.Now(), v.Lines)
 	case v.State == sessions.ViewReady || v.State == sessions.ViewWorking:

@@ -23,7 +23,7 @@ func (h *handlers) openCreateForm(ctx context.Context, a Interaction) error {
 // submitCreateForm creates the session of a submitted form. A refusal is shown at its field.
 func (h *handlers) submitCreateForm(ctx context.Context, a Interaction) any {
 	q := parseCreateForm(slack.ParseObject(a.Payload).Obj("view"))
-	return h.modals.ackWhenDone(ctx, a, "Creating "+render.Name(q.Name)+" …", func(ctx context.Context) (string, error) {
+	return h.modals.ackWhenDone(ctx, a, "Creating "+render.EscapeName(q.Name)+" …", func(ctx context.Context) (string, error) {
 		return h.o.Actions.Create(ctx, q)
 	})
 }

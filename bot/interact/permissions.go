@@ -23,7 +23,7 @@ func (h *handlers) openReasonModal(ctx context.Context, a Interaction) (string, 
 	if why, ok := h.o.Permissions.CanDecide(ctx, a.Value); !ok {
 		return why, ctx.Err()
 	}
-	_, err := h.modals.openView(ctx, a, render.Reason(a.Value))
+	_, err := h.modals.openView(ctx, a, render.ReasonModal(a.Value))
 	return "", explainExpiredTrigger(err)
 }
 

@@ -9,12 +9,14 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"time"
 
 	"the-loop/threads/chat"
 )
+
+// Files fetches and uploads files.
+type Files struct{ *API }
 
 // downloadStallTimeout is how long Slack may send nothing of a file.
 const downloadStallTimeout = 30 * time.Second
@@ -60,7 +62,7 @@ func parseFile(o RawObject) chat.File {
 
 // Fetch implements [chat.Fetcher]. The bot token goes to Slack's own hosts and to the API's, whatever the file says of
 // itself and wherever it is redirected (GHSA-3q3v-34v2-g88f).
-func (c *Client) Fetch(ctx context.Context, f chat.File, to io.Writer) error {
+func (c *Files) Fetch(ctx context.Context, f chat.File, to io.Writer) error {
 	if c.lacksScope(ScopeFetch) {
 		return c.signInPageError()
 	}
@@ -96,7 +98,7 @@ func (l *stallReader) Read(p []byte) (int, error) {
 }
 
 // copyFile copies the file, unless it is Slack's sign-in page: HTML where none was announced, or HTML of another length.
-func (c *Client) copyFile(f chat.File, resp *http.Response, body io.Reader, to io.Writer) error {
+func (c *Files) copyFile(f chat.File, resp *http.Response, body io.Reader, to io.Writer) error {
 	page := isHTML(resp.Header.Get("Content-Type"))
 	if page && !isHTML(f.Type) {
 		return c.signInPageError()
@@ -117,21 +119,15 @@ func isHTML(contentType string) bool {
 }
 
 // signInPageError is the error that a sign-in page stands for.
-func (c *Client) signInPageError() error {
+func (c *Files) signInPageError() error {
 	if c.lacksScope(ScopeFetch) {
 		return missingScopeError(ScopeFetch)
 	}
 	return &chat.FileError{Why: "Slack answered with its sign-in page, so the bot may not read it"}
 }
 
-// lacksScope reports whether the token is known to lack a scope.
-func (c *Client) lacksScope(scope string) bool {
-	have := c.Self().Scopes
-	return have != nil && !slices.Contains(have, scope)
-}
-
 // openDownload requests a file and follows redirects to trusted hosts.
-func (c *Client) openDownload(ctx context.Context, from string) (*http.Response, error) {
+func (c *Files) openDownload(ctx context.Context, from string) (*http.Response, error) {
 	for range maxRedirects + 1 {
 		u, err := url.Parse(from)
 		if err != nil || !c.transport.isTrusted(u) {
@@ -154,7 +150,7 @@ func (c *Client) openDownload(ctx context.Context, from string) (*http.Response,
 	return nil, &chat.FileError{Why: "Slack redirects it too often"}
 }
 
-func (c *Client) get(ctx context.Context, u *url.URL) (*http.Response, error) {
+func (c *Files) get(ctx context.Context, u *url.URL) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, &chat.FileError{Why: "its address cannot be used"}
@@ -196,7 +192,7 @@ func checkDownloadStatus(resp *http.Response) (*http.Response, error) {
 }
 
 // fileInfo asks Slack for the details of a file.
-func (c *Client) fileInfo(ctx context.Context, f chat.File) (chat.File, error) {
+func (c *Files) fileInfo(ctx context.Context, f chat.File) (chat.File, error) {
 	a, err := c.call(ctx, MethodFile, url.Values{"file": {f.ID}})
 	var named *APIError
 	var refused *FatalError
@@ -217,5 +213,3 @@ func (c *Client) fileInfo(ctx context.Context, f chat.File) (chat.File, error) {
 	}
 	return known, nil
 }
-
-var _ chat.Fetcher = (*Client)(nil)

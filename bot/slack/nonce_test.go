@@ -7,7 +7,7 @@ import (
 	slackgo "github.com/slack-go/slack"
 )
 
-func TestAPostIsFoundAgainAlsoWhereSlackKeepsItsMetadataBack(t *testing.T) {
+func TestAPostIsFoundWithoutItsMetadata(t *testing.T) {
 	t.Parallel()
 	marked := []slackgo.Block{slackgo.NewSectionBlock(slackgo.NewTextBlockObject(slackgo.MarkdownType, "hello", false, true), nil, nil)}
 	markNonce(marked, "n-1")

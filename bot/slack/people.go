@@ -35,17 +35,17 @@ const (
 
 // People knows members and channels: it asks Slack once in ten minutes for each, and once at a time.
 type People struct {
-	client   *Client
+	api      *API
 	members  cache[Person]
 	channels cache[string]
 }
 
-func newPeople(c *Client) *People { return &People{client: c} }
+func newPeople(api *API) *People { return &People{api: api} }
 
 // Person returns a member. [ErrNoPerson] when Slack shows us none of that id; that too is remembered.
 func (p *People) Person(ctx context.Context, id string) (Person, error) {
 	return p.members.get(ctx, id, func(ctx context.Context) (Person, error) {
-		a, err := p.client.call(ctx, MethodUser, url.Values{"user": {id}})
+		a, err := p.api.call(ctx, MethodUser, url.Values{"user": {id}})
 		switch ErrorCode(err) {
 		case "user_not_found", "user_not_visible", "users_not_found":
 			return Person{}, ErrNoPerson
@@ -88,7 +88,7 @@ func (p *People) ResolveActor(ctx context.Context, a authz.Actor) (authz.Actor, 
 	case err != nil:
 		return a, Person{}, nil
 	}
-	self := p.client.Self()
+	self := p.api.Self()
 	a.Bot = a.Bot || person.Bot
 	a.Team = homeTeam(self, a.Team, person.Team)
 	a.Enterprise = cmp.Or(person.Enterprise, a.Enterprise)
@@ -101,7 +101,7 @@ func (p *People) ResolveActor(ctx context.Context, a authz.Actor) (authz.Actor, 
 // ChannelName returns the name of a channel, without the #.
 func (p *People) ChannelName(ctx context.Context, id string) (string, error) {
 	return p.channels.get(ctx, id, func(ctx context.Context) (string, error) {
-		ch, err := p.client.ChannelInfo(ctx, id)
+		ch, err := p.api.ChannelInfo(ctx, id)
 		return ch.Name, err
 	})
 }
@@ -110,9 +110,9 @@ func (p *People) ChannelName(ctx context.Context, id string) (string, error) {
 // the own name.
 func (p *People) nameLookup(ctx context.Context) nameLookup {
 	return nameLookup{
-		TextRules: p.client.text,
+		TextRules: p.api.text,
 		member: func(id string) string {
-			if listed := p.client.hooks.Load().IsListed; id != p.client.Self().User && (listed == nil || !listed(id)) {
+			if listed := p.api.hooks.Load().IsListed; id != p.api.Self().User && (listed == nil || !listed(id)) {
 				return ""
 			}
 			person, err := p.Person(ctx, id)

@@ -36,12 +36,6 @@ type nameLookup struct {
 	channel func(id string) string
 }
 
-// plainNames knows no names.
-func (c *Client) plainNames() nameLookup { return nameLookup{TextRules: c.text} }
-
-// DecodeText returns a text as it was typed: Slack's tokens and entities undone, people and channels by their ids.
-func (c *Client) DecodeText(text string) string { return decodeText(text, c.plainNames()) }
-
 func (l nameLookup) memberName(id string) string {
 	return "@" + cmp.Or(l.DisplayName(lookUp(l.member, id)), l.Handle(id))
 }

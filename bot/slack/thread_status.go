@@ -12,10 +12,8 @@ import (
 	"the-loop/threads/chat"
 )
 
-var _ chat.StatusSetter = (*Client)(nil)
-
 // SetStatus implements [chat.StatusSetter]. Slack shows the text behind the app's name, in threads of channels too.
-func (c *Client) SetStatus(ctx context.Context, channel, root, text string) error {
+func (c *Writer) SetStatus(ctx context.Context, channel, root, text string) error {
 	if err := c.checkMayPost(ctx, channel); err != nil && text != "" {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 )
 
 // Upload implements [chat.FileUploader]. The caller sets the deadline, since large files take long.
-func (c *Client) Upload(ctx context.Context, f chat.FileUpload, content io.Reader) (id string, err error) {
+func (c *Files) Upload(ctx context.Context, f chat.FileUpload, content io.Reader) (id string, err error) {
 	if !c.MayUpload() {
 		return "", missingScopeError(ScopeUpload)
 	}
@@ -31,7 +31,7 @@ func (c *Client) Upload(ctx context.Context, f chat.FileUpload, content io.Reade
 
 // Share implements [chat.FileUploader]. Slack does not say where the file was posted, so the thread is read first: without
 // its root the file would stand in the channel.
-func (c *Client) Share(ctx context.Context, f chat.FileUpload, p chat.Post) error {
+func (c *Files) Share(ctx context.Context, f chat.FileUpload, p chat.Post) error {
 	if err := c.checkMayPost(ctx, p.Channel); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (c *Client) Share(ctx context.Context, f chat.FileUpload, p chat.Post) erro
 }
 
 // checkRootExists fails with [chat.ErrThreadGone] when the root of the post's thread was deleted.
-func (c *Client) checkRootExists(ctx context.Context, p chat.Post) error {
+func (c *Files) checkRootExists(ctx context.Context, p chat.Post) error {
 	a, err := c.call(ctx, MethodReplies, url.Values{"channel": {p.Channel}, "ts": {p.Root}, "limit": {"1"}})
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (c *Client) checkRootExists(ctx context.Context, p chat.Post) error {
 
 // checkAlreadyShared returns nil when the file was posted already, and [chat.ErrNotUploaded] when Slack does not know it: it knows
 // only files whose upload was completed.
-func (c *Client) checkAlreadyShared(ctx context.Context, f chat.FileUpload, p chat.Post) error {
+func (c *Files) checkAlreadyShared(ctx context.Context, f chat.FileUpload, p chat.Post) error {
 	a, err := c.call(ctx, MethodFile, url.Values{"file": {f.ID}})
 	switch {
 	case ErrorCode(err) == "missing_scope":
@@ -88,7 +88,7 @@ func (o RawObject) isSharedIn(channel string) bool {
 }
 
 // FindFile implements [chat.FileUploader]. The search begins a minute before since, which is by Slack's clock.
-func (c *Client) FindFile(ctx context.Context, f chat.FileUpload, p chat.Post, since time.Time) (string, error) {
+func (c *Files) FindFile(ctx context.Context, f chat.FileUpload, p chat.Post, since time.Time) (string, error) {
 	if err := c.EnsureIdentified(ctx); err != nil {
 		return "", err
 	}
@@ -123,18 +123,16 @@ func missingScopeError(scope string) error {
 	return &chat.FileError{Why: "the Slack app lacks the scope " + cmp.Or(scope, ScopeUpload) + "; add it in the app's settings and reinstall the app"}
 }
 
-var _ chat.FileUploader = (*Client)(nil)
-
 // ErrNoUpload says that the bot may not upload files.
 var ErrNoUpload = errors.New("the bot may not upload files: the token lacks the scope files:write")
 
 // MayUpload reports whether files can be uploaded, as far as Slack said.
-func (c *Client) MayUpload() bool {
+func (c *Files) MayUpload() bool {
 	return !c.lacksScope(ScopeUpload)
 }
 
 // upload posts a file in a thread. ErrNoUpload when the bot may not.
-func (c *Client) PostFile(ctx context.Context, channel, root, name, title string, data []byte) error {
+func (c *Files) PostFile(ctx context.Context, channel, root, name, title string, data []byte) error {
 	if !c.MayUpload() {
 		return ErrNoUpload
 	}
@@ -164,7 +162,7 @@ func completeUploadArgs(id, title, channel, root string) url.Values {
 }
 
 // uploadBytes sends a file's content to the address that Slack gave, without a token. The address is a secret of its own.
-func (c *Client) uploadBytes(ctx context.Context, to string, content io.Reader, size int64) error {
+func (c *Files) uploadBytes(ctx context.Context, to string, content io.Reader, size int64) error {
 	u, err := url.Parse(to)
 	if err != nil || !c.transport.isTrusted(u) {
 		return errors.New("refusing to upload to an address that is not Slack's")

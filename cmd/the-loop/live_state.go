@@ -15,7 +15,7 @@ import (
 	"the-loop/bot/localslack"
 	"the-loop/bot/render"
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/binding"
 )
 
 // The controls of the page.
@@ -59,7 +59,7 @@ func (d *liveDemo) State(ctx context.Context, channel, thread string) localslack
 }
 
 // addSession fills in what there is to see of one session.
-func (d *liveDemo) addSession(ctx context.Context, s *localslack.State, row sessions.Row, binding threads.Binding) {
+func (d *liveDemo) addSession(ctx context.Context, s *localslack.State, row sessions.Row, binding binding.Binding) {
 	s.Title = row.Name + " · " + string(row.State)
 	ansi, err := d.app.core.PeekANSI(ctx, sessions.PeekRequest{Ref: row.Ref})
 	switch {
@@ -86,16 +86,16 @@ func screenRuns(screen render.Screen) [][]localslack.Run {
 }
 
 // findBinding finds the binding of a thread in the bot's files.
-func (d *liveDemo) findBinding(channel, thread string) (threads.Binding, bool) {
+func (d *liveDemo) findBinding(channel, thread string) (binding.Binding, bool) {
 	paths, _ := filepath.Glob(filepath.Join(d.dir, "threads", "*.json")) // the pattern is well-formed
 	for _, path := range paths {
-		var b threads.Binding
+		var b binding.Binding
 		data, err := os.ReadFile(path)
 		if err == nil && json.Unmarshal(data, &b) == nil && thread != "" && b.Channel == channel && b.Root == thread {
 			return b, true
 		}
 	}
-	return threads.Binding{}, false
+	return binding.Binding{}, false
 }
 
 func plainFact(name, value string) localslack.Fact { return localslack.Fact{Name: name, Value: value} }
@@ -118,11 +118,11 @@ func recordFacts(row sessions.Row) localslack.FactGroup {
 }
 
 // bindingFacts say how far a thread is settled.
-func bindingFacts(b threads.Binding) localslack.FactGroup {
+func bindingFacts(b binding.Binding) localslack.FactGroup {
 	count := map[string]int{}
 	for _, e := range b.Replies {
 		name := string(e.State)
-		if e.State == threads.StateSettled {
+		if e.State == binding.StateSettled {
 			name = string(e.Outcome)
 		}
 		count[name]++

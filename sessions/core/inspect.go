@@ -27,7 +27,7 @@ func (c *Core) PeekANSI(ctx context.Context, q sessions.PeekRequest) (string, er
 }
 
 // InspectLocked waits until no verb is at work on the session, and says how it is then. So an agent that is found to have ended
-// did that on its own: [Core.List] may see one that is just being stopped or restarted. [*LockedError] when a verb takes
+// did that on its own: [Core.SessionList] may see one that is just being stopped or restarted. [*LockedError] when a verb takes
 // longer than [LockWait].
 func (c *Core) InspectLocked(ctx context.Context, q sessions.InspectRequest) (sessions.Row, error) {
 	rec, err := c.requireRecord(ctx, q.Ref)

@@ -18,7 +18,7 @@ func (c *Core) List(ctx context.Context) ([]sessions.Row, error) {
 	return rows, err
 }
 
-// ListFiltered is [Core.List] for the sessions of one kind: the two are separate, and no verb on one lists the other.
+// ListFiltered is [Core.SessionList] for the sessions of one kind: the two are separate, and no verb on one lists the other.
 func (c *Core) ListFiltered(ctx context.Context, q sessions.ListRequest) ([]sessions.Row, error) {
 	rows, err := c.List(ctx)
 	rows = slices.DeleteFunc(rows, func(r sessions.Row) bool {

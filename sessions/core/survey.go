@@ -31,7 +31,7 @@ func (c *Core) inventory(ctx context.Context) (f inventory, err error) {
 	return f, nil
 }
 
-// Survey is [Core.List] and [Core.Drift] of one moment: records and panes are read once for both.
+// Survey is [Core.SessionList] and [Core.Drift] of one moment: records and panes are read once for both.
 func (c *Core) Survey(ctx context.Context) (sessions.Survey, error) {
 	f, err := c.inventory(ctx)
 	if err != nil {

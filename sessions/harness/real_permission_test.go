@@ -21,16 +21,16 @@ type pendingPermission struct {
 }
 
 // waitRequests waits for n more questions in the reports.
-func (s *agentEnv) waitRequests(place *sessions.Offset, n int) []*pendingPermission {
+func (s *agentEnv) waitRequests(offset *sessions.Offset, n int) []*pendingPermission {
 	s.Helper()
 	var all []*pendingPermission
 	s.waitUntil("the question", func() bool {
-		noted, err := s.core.ReadReports(s.Context(), sessions.ReportsRequest{Ref: realRef, Offset: *place})
+		batch, err := s.core.ReadReports(s.Context(), sessions.ReportsRequest{Ref: realRef, Offset: *offset})
 		if err != nil {
 			s.Fatal(err)
 		}
-		*place = noted.Next
-		for _, a := range noted.PermissionRequests {
+		*offset = batch.Next
+		for _, a := range batch.PermissionRequests {
 			all = append(all, s.waitOpen(a))
 		}
 		return len(all) >= n
@@ -85,9 +85,9 @@ func TestRealClaudesPermissionRequestIsAnsweredThroughItsHook(t *testing.T) {
 	t.Parallel()
 	s := newClaudeAgentEnv(t)
 	s.start()
-	place, allowed, denied := sessions.Offset(""), filepath.Join(s.def.Cwd, "ALLOWED"), filepath.Join(s.def.Cwd, "DENIED")
+	offset, allowed, denied := sessions.Offset(""), filepath.Join(s.def.Cwd, "ALLOWED"), filepath.Join(s.def.Cwd, "DENIED")
 	s.submit("[[run touch " + allowed + "]]")
-	q := s.waitRequests(&place, 1)[0]
+	q := s.waitRequests(&offset, 1)[0]
 	if q.Tool != "Bash" || q.Command != "touch "+allowed || q.Explanation != "as asked" || q.Cwd != s.def.Cwd || !q.Decidable {
 		t.Errorf("asked %+v", q.PermissionRequest)
 	}
@@ -102,7 +102,7 @@ func TestRealClaudesPermissionRequestIsAnsweredThroughItsHook(t *testing.T) {
 	s.waitUntil("the command to run", func() bool { return s.fileExists(allowed) })
 	s.waitIdle()
 	s.submit("[[run touch " + denied + "]]")
-	q = s.waitRequests(&place, 1)[0]
+	q = s.waitRequests(&offset, 1)[0]
 	s.waitState(sessions.ViewDialog)
 	if err := q.answer(sessions.VerdictDeny, "because of the moon"); err != nil {
 		t.Fatal(err)
@@ -123,14 +123,14 @@ func TestRealClaudesPermissionRequestEndsWhenTheTerminalAnswersIt(t *testing.T) 
 	t.Parallel()
 	s := newClaudeAgentEnv(t)
 	s.start()
-	place := sessions.Offset("")
+	offset := sessions.Offset("")
 	ask := func(command string) *pendingPermission {
 		t.Helper()
 		s.waitIdle()
 		s.submit("something else") // what follows an interruption goes with it to the model
 		s.waitIdle()
 		s.submit("[[run " + command + "]]")
-		q, began := s.waitRequests(&place, 1)[0], time.Now()
+		q, began := s.waitRequests(&offset, 1)[0], time.Now()
 		s.waitUntil("a person to have read it", func() bool { return s.view().State == sessions.ViewDialog && time.Since(began) > 2*time.Second })
 		return q
 	}
@@ -167,9 +167,9 @@ func TestRealClaudesPermissionRequestsOfToolsAtOnce(t *testing.T) {
 	s := newClaudeAgentEnv(t)
 	s.start()
 	s.waitIdle()
-	place := sessions.Offset("")
+	offset := sessions.Offset("")
 	s.submit(`[[call WebFetch {"url":"http://127.0.0.1:1/first","prompt":"x"}]] [[call WebFetch {"url":"http://127.0.0.1:1/second","prompt":"x"}]]`)
-	qs := s.waitRequests(&place, 2)
+	qs := s.waitRequests(&offset, 2)
 	s.waitState(sessions.ViewDialog)
 	for _, q := range qs {
 		if q.Tool != "WebFetch" || !strings.Contains(q.Input, "127.0.0.1:1") {
@@ -201,9 +201,9 @@ func TestRealClaudesChoicesAreNoPermissions(t *testing.T) {
 			}
 			s.start()
 			s.waitIdle()
-			place := sessions.Offset("")
+			offset := sessions.Offset("")
 			s.submit("[[call " + tool + " " + input + "]]")
-			q := s.waitRequests(&place, 1)[0]
+			q := s.waitRequests(&offset, 1)[0]
 			if q.Tool != tool || q.Decidable || q.Input == "" {
 				t.Errorf("asked %+v", q.PermissionRequest)
 			}

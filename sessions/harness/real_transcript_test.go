@@ -27,12 +27,12 @@ func (s *agentEnv) waitMessages(q *sessions.TranscriptRequest, n int) []string {
 // readMessages reads on from an offset to the end.
 func (s *agentEnv) readMessages(q *sessions.TranscriptRequest) []string {
 	s.Helper()
-	told, err := s.core.ReadTranscript(s.Context(), *q)
+	batch, err := s.core.ReadTranscript(s.Context(), *q)
 	if err != nil {
 		s.Fatal(err)
 	}
-	q.Offset = told.Next
-	return harnesstest.DescribeMessages(told)
+	q.Offset = batch.Next
+	return harnesstest.DescribeMessages(batch)
 }
 
 // waitReports waits for the agent's own hooks.
@@ -158,8 +158,8 @@ func TestRealOpenCodesAnswersAreReadAlsoAfterANewConversationAndARestart(t *test
 		t.Errorf("after /new: %q", got)
 	}
 	s.stop()
-	if told, err := s.core.ReadTranscript(t.Context(), *q); err != nil || len(told.Messages) > 0 || told.Turn.Working {
-		t.Errorf("of a run that has ended: %+v, %v", told, err)
+	if batch, err := s.core.ReadTranscript(t.Context(), *q); err != nil || len(batch.Messages) > 0 || batch.Turn.Working {
+		t.Errorf("of a run that has ended: %+v, %v", batch, err)
 	}
 	if row := s.start(); row.Outcome != sessions.OutcomeResumed || row.Conversation == first {
 		t.Errorf("start: %s %s, want the new one resumed", row.Outcome, row.Conversation)

@@ -11,12 +11,12 @@ import (
 func (s *agentEnv) waitTurn(q *sessions.TranscriptRequest, what string, works bool) {
 	s.Helper()
 	s.waitUntil(what, func() bool {
-		told, err := s.core.ReadTranscript(s.Context(), *q)
+		batch, err := s.core.ReadTranscript(s.Context(), *q)
 		if err != nil {
 			s.Fatal(err)
 		}
-		q.Offset = told.Next
-		return told.Turn.Working == works
+		q.Offset = batch.Next
+		return batch.Turn.Working == works
 	})
 }
 

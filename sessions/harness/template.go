@@ -29,8 +29,14 @@ func (t Template) Name() string { return t.Title }
 
 // Capabilities are what the configuration says of it.
 func (t Template) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{Submit: "\r", SubmitDelay: t.SubmitDelay, CommandPrefixes: slices.Clone(t.CommandPrefixes),
-		CanResume: t.ResumeArgs != nil, NoPromptOnStart: !slices.Contains(t.Args, "{prompt}"), NoPromptOnResume: !slices.Contains(t.ResumeArgs, "{prompt}")}
+	return sessions.Capabilities{
+		Submit:           "\r",
+		SubmitDelay:      t.SubmitDelay,
+		CommandPrefixes:  slices.Clone(t.CommandPrefixes),
+		CanResume:        t.ResumeArgs != nil,
+		NoPromptOnStart:  !slices.Contains(t.Args, "{prompt}"),
+		NoPromptOnResume: !slices.Contains(t.ResumeArgs, "{prompt}"),
+	}
 }
 
 // Command fills the template in. Without a prompt the argument {prompt} is left out. Neither the prompt nor the conversation's id can

@@ -43,13 +43,13 @@ func (t ReportingTemplate) ReadTranscript(_ context.Context, c sessions.Conversa
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	told := sessions.TranscriptBatch{Next: report.EncodeOffset(next), WatchFiles: []string{path}}
+	batch := sessions.TranscriptBatch{Next: report.EncodeOffset(next), WatchFiles: []string{path}}
 	for _, r := range reports {
-		if said, ok := parseAgentMessage(r); ok && !r.At.Before(started) {
-			told.Messages = append(told.Messages, said)
+		if m, ok := parseAgentMessage(r); ok && !r.At.Before(started) {
+			batch.Messages = append(batch.Messages, m)
 		}
 	}
-	return told, nil
+	return batch, nil
 }
 
 func parseAgentMessage(r report.Report) (sessions.AgentMessage, bool) {

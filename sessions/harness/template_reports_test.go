@@ -14,7 +14,7 @@ import (
 func TestMessagesThatAProgramReportsAreReadOnce(t *testing.T) {
 	t.Parallel()
 	h := ReportingTemplate{Template: Template{Title: "mytool"}, ReportDir: t.TempDir()}
-	talk := sessions.Conversation{Session: harnesstest.Session, Started: time.Now()}
+	conv := sessions.Conversation{Session: harnesstest.Session, Started: time.Now()}
 	path, err := report.Path(h.ReportDir, harnesstest.Session)
 	if err != nil {
 		t.Fatal(err)
@@ -29,8 +29,8 @@ func TestMessagesThatAProgramReportsAreReadOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	add(talk.Started.Add(-time.Minute), report.EventAgentMessage, "old", true)
-	none := harnesstest.ReadOn(t, h, talk, sessions.TranscriptBatch{})
+	add(conv.Started.Add(-time.Minute), report.EventAgentMessage, "old", true)
+	none := harnesstest.ReadOn(t, h, conv, sessions.TranscriptBatch{})
 	harnesstest.WantMessages(t, none)
 	if !slices.Equal(none.WatchFiles, []string{path}) {
 		t.Errorf("watches %q", none.WatchFiles)
@@ -40,13 +40,13 @@ func TestMessagesThatAProgramReportsAreReadOnce(t *testing.T) {
 	add(time.Now(), "the-loop:other", "x", true)
 	add(time.Now(), report.EventAgentMessage, "", true)
 	add(time.Now(), report.EventAgentMessage, "done", true)
-	told := harnesstest.ReadOn(t, h, talk, none)
-	harnesstest.WantMessages(t, told, "S I look", "S I look", "F done")
-	harnesstest.WantMessages(t, harnesstest.ReadOn(t, h, talk, told))
-	if again := harnesstest.ReadOn(t, h, talk, none); !slices.Equal(again.Messages, told.Messages) {
-		t.Errorf("read again it is %+v, was %+v", again.Messages, told.Messages)
+	batch := harnesstest.ReadOn(t, h, conv, none)
+	harnesstest.WantMessages(t, batch, "S I look", "S I look", "F done")
+	harnesstest.WantMessages(t, harnesstest.ReadOn(t, h, conv, batch))
+	if again := harnesstest.ReadOn(t, h, conv, none); !slices.Equal(again.Messages, batch.Messages) {
+		t.Errorf("read again it is %+v, was %+v", again.Messages, batch.Messages)
 	}
-	if _, err := h.ReadTranscript(t.Context(), talk, "x"); err == nil {
+	if _, err := h.ReadTranscript(t.Context(), conv, "x"); err == nil {
 		t.Error("a place that is none is taken")
 	}
 }

@@ -272,7 +272,7 @@ func (o *Outbox) replaceFileWithText(m *Message, why string) {
 
 // FileNotPostedText says why an agent's file is not posted.
 func FileNotPostedText(name, why string) string {
-	return fmt.Sprintf("The agent used to post the file `%s`, and it cannot be: %s.", chat.EscapeCode(name), chat.Escape(why))
+	return fmt.Sprintf("The agent wanted to post the file `%s`, but it cannot be posted: %s.", chat.EscapeCode(name), chat.Escape(why))
 }
 
 // removeContent removes the content of a message's file. The caller holds mu.

@@ -53,7 +53,7 @@ type Options struct {
 
 	Changed func() // called when the state has changed; may be nil, must not block
 
-	Dial func(ctx context.Context, network, addr string) (net.Conn, error) // opens what is under a WebSocket; nil: a [net.Dialer]
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error) // opens what is under a WebSocket; nil: a [network.Dialer]
 
 	PingTimeout    time.Duration // Slack's pings must come at least this often; default 30 s
 	SilenceTimeout time.Duration // without a single byte for so long, a connection is given up; it is pinged before; default 12 s

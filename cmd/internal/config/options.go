@@ -13,6 +13,8 @@ import (
 	"the-loop/sessions/eventlog"
 	"the-loop/sessions/harness"
 	"the-loop/threads"
+	"the-loop/threads/binding"
+	"the-loop/threads/relay"
 )
 
 // chatService is the name of the chat service that is enabled; empty: none is.
@@ -90,7 +92,7 @@ func (c *Config) BotConfig(suspended bool) bot.Config {
 	return bot.Config{Channel: c.Slack.Channel, AllowShared: c.Slack.AllowSharedChannels, Users: c.Slack.AuthorizedUsers,
 		Create:         command.Limits{CwdRoots: c.Slack.Create.CwdRoots, Harnesses: c.Slack.Create.Harnesses},
 		DefaultHarness: c.Routing.DefaultHarness, DefaultCwd: c.Routing.SpawnWorkdir,
-		Suspended: suspended, Settings: threads.Settings{MaxAge: c.Slack.CatchUpMaxAge, Answers: threads.Answers(c.Slack.Replies), MaxFile: c.Slack.FileMaxBytes, Emoji: map[threads.Mark]string{
-			threads.MarkReceived: r.Received, threads.MarkTyped: r.Typed, threads.MarkAccepted: r.Accepted,
-			threads.MarkHeld: r.Held, threads.MarkFailed: r.Failed, threads.MarkInDoubt: r.InDoubt}}}
+		Suspended: suspended, Settings: threads.Settings{MaxAge: c.Slack.CatchUpMaxAge, Answers: relay.Answers(c.Slack.Replies), MaxFile: c.Slack.FileMaxBytes, Emoji: map[binding.Mark]string{
+			binding.MarkReceived: r.Received, binding.MarkTyped: r.Typed, binding.MarkAccepted: r.Accepted,
+			binding.MarkHeld: r.Held, binding.MarkFailed: r.Failed, binding.MarkInDoubt: r.InDoubt}}}
 }

@@ -41,7 +41,7 @@ const (
 	BypassNever  BypassPolicy = "never"
 )
 
-// Name returns [Name].
+// Name returns [EscapeName].
 func (c Harness) Name() string { return Name }
 
 // Capabilities are those of the program: a leading "!" runs a shell command without asking, "/" is a command, and a few words
@@ -145,30 +145,30 @@ func (c Harness) Prepare(ctx context.Context, l sessions.Launch) error {
 
 // TrackConversation reads the id from the reports: /clear begins another conversation. It is empty until the agent's first report,
 // and without hooks.
-func (c Harness) TrackConversation(_ context.Context, talk sessions.Conversation) (string, error) {
+func (c Harness) TrackConversation(_ context.Context, conv sessions.Conversation) (string, error) {
 	now := ""
-	err := c.withFacts(talk, func(facts *report.Facts, _ int64) { now = facts.CurrentConversation(talk.ID) })
+	err := c.withFacts(conv, func(facts *report.Facts, _ int64) { now = facts.CurrentConversation(conv.ID) })
 	return now, err
 }
 
 // withFacts calls see with the facts of a session's reports, and the offset of their end.
-func (c Harness) withFacts(talk sessions.Conversation, see func(facts *report.Facts, end int64)) error {
+func (c Harness) withFacts(conv sessions.Conversation, see func(facts *report.Facts, end int64)) error {
 	if len(c.Hook) == 0 {
 		see(&report.Facts{}, 0)
 		return nil
 	}
-	path, err := report.Path(c.ReportDir, talk.Session)
+	path, err := report.Path(c.ReportDir, conv.Session)
 	if err != nil {
 		return err
 	}
 	return c.Index.WithFacts(path, see)
 }
 
-func (c Harness) readReports(talk sessions.Conversation, from int64) ([]report.Report, int64, error) {
+func (c Harness) readReports(conv sessions.Conversation, from int64) ([]report.Report, int64, error) {
 	if len(c.Hook) == 0 {
 		return nil, from, nil
 	}
-	path, err := report.Path(c.ReportDir, talk.Session)
+	path, err := report.Path(c.ReportDir, conv.Session)
 	if err != nil {
 		return nil, from, err
 	}

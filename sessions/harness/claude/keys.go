@@ -32,9 +32,9 @@ const (
 
 // SubmitKey returns that key when the operator's bindings had it at the session's start, and Enter otherwise: a running program
 // does not read them again (2.1.197).
-func (c Harness) SubmitKey(_ context.Context, talk sessions.Conversation) (string, time.Duration, error) {
+func (c Harness) SubmitKey(_ context.Context, conv sessions.Conversation) (string, time.Duration, error) {
 	bound := false
-	err := c.withFacts(talk, func(facts *report.Facts, _ int64) { bound = facts.Launch != nil && facts.Launch.Payload.SubmitKey })
+	err := c.withFacts(conv, func(facts *report.Facts, _ int64) { bound = facts.Launch != nil && facts.Launch.Payload.SubmitKey })
 	switch {
 	case err != nil:
 		return "", 0, err

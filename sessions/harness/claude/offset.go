@@ -15,11 +15,11 @@ type transcriptOffset struct {
 }
 
 // startOffset returns where reading starts: at an offset, or where that is empty at the beginning of the conversation's run.
-func startOffset(talk sessions.Conversation, since sessions.Offset) (transcriptOffset, error) {
+func startOffset(conv sessions.Conversation, since sessions.Offset) (transcriptOffset, error) {
 	if since != "" {
 		return parseOffset(since)
 	}
-	c, err := transcript.Start(talk)
+	c, err := transcript.Start(conv)
 	return transcriptOffset{Cursor: c}, err
 }
 

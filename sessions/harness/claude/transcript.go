@@ -16,16 +16,16 @@ import (
 )
 
 // ReadTranscript reads the transcript, and follows /clear and /resume through the reports. What subagents say is left out.
-func (c Harness) ReadTranscript(_ context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
-	s, err := startOffset(talk, since)
+func (c Harness) ReadTranscript(_ context.Context, conv sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := startOffset(conv, since)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	reports, end, err := c.readReports(talk, s.Reports)
+	reports, end, err := c.readReports(conv, s.Reports)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	e := &transcriptReader{claude: c, conversation: talk, offset: s}
+	e := &transcriptReader{claude: c, conversation: conv, offset: s}
 	var quiet time.Time
 	for _, r := range reports {
 		if isIdle(r) && r.Conversation == e.offset.Conversation {
@@ -144,13 +144,13 @@ func (l *transcriptParser) addMessage(a transcriptEntry, start int64) {
 	if text == "" {
 		return
 	}
-	said := sessions.AgentMessage{Text: text, Failed: a.Error, At: a.Timestamp, Key: cmp.Or(a.UUID, fmt.Sprintf("%s@%d", a.Session, start))}
+	m := sessions.AgentMessage{Text: text, Failed: a.Error, At: a.Timestamp, Key: cmp.Or(a.UUID, fmt.Sprintf("%s@%d", a.Session, start))}
 	if a.Message.Stop == nil {
-		l.AddPending(said, start)
+		l.AddPending(m, start)
 		return
 	}
-	said.Final = !a.continuesTurn()
-	l.Messages = append(l.Messages, said)
+	m.Final = !a.continuesTurn()
+	l.Messages = append(l.Messages, m)
 }
 
 // syntheticModel is the model of what the program says itself: errors, and notes that nobody needs to read.

@@ -31,11 +31,11 @@ func (k *transcriptEnv) appendMessage(id, format, text string) {
 
 func (k *transcriptEnv) read(since sessions.Offset) sessions.TranscriptBatch {
 	k.t.Helper()
-	told, err := k.claude.ReadTranscript(k.t.Context(), k.Conversation, since)
+	batch, err := k.claude.ReadTranscript(k.t.Context(), k.Conversation, since)
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	return told
+	return batch
 }
 
 func TestClaudesMessagesAreReadOnceWithTheirKind(t *testing.T) {
@@ -52,17 +52,17 @@ func TestClaudesMessagesAreReadOnceWithTheirKind(t *testing.T) {
 	k.appendMessage(harnesstest.ConversationA, lineSynthetic, "No response requested.")
 	k.appendMessage(harnesstest.ConversationA, lineFinal, "done")
 	k.appendMessage(harnesstest.ConversationA, lineError, "API Error: 400")
-	told := k.read(none.Next)
-	harnesstest.WantMessages(t, told, "S I look", "F done", "E API Error: 400")
-	harnesstest.WantMessages(t, k.read(told.Next))
+	batch := k.read(none.Next)
+	harnesstest.WantMessages(t, batch, "S I look", "F done", "E API Error: 400")
+	harnesstest.WantMessages(t, k.read(batch.Next))
 	again := k.read(none.Next)
 	for i := range again.Messages {
-		if again.Messages[i] != told.Messages[i] {
-			t.Errorf("read again it is %+v, was %+v", again.Messages[i], told.Messages[i])
+		if again.Messages[i] != batch.Messages[i] {
+			t.Errorf("read again it is %+v, was %+v", again.Messages[i], batch.Messages[i])
 		}
 	}
-	if !slices.Contains(told.WatchFiles, k.transcriptFile(harnesstest.ConversationA)) {
-		t.Errorf("watches %q", told.WatchFiles)
+	if !slices.Contains(batch.WatchFiles, k.transcriptFile(harnesstest.ConversationA)) {
+		t.Errorf("watches %q", batch.WatchFiles)
 	}
 }
 
@@ -71,15 +71,15 @@ func TestATextWithoutAStopReasonWaitsForTheNextLine(t *testing.T) {
 	t.Parallel()
 	k := newTranscriptEnv(t)
 	k.appendMessage(harnesstest.ConversationA, lineNull, "I look")
-	place := k.read("")
-	harnesstest.WantMessages(t, place)
+	offset := k.read("")
+	harnesstest.WantMessages(t, offset)
 	k.appendMessage(harnesstest.ConversationA, lineTool, "ls")
 	k.appendLine(harnesstest.ConversationA, lineResult, "x")
 	k.appendMessage(harnesstest.ConversationA, lineNull, "done")
-	place = k.read(place.Next)
-	harnesstest.WantMessages(t, place, "S I look")
+	offset = k.read(offset.Next)
+	harnesstest.WantMessages(t, offset, "S I look")
 	k.appendMessage(harnesstest.ConversationA, lineDuration, "1")
-	harnesstest.WantMessages(t, k.read(place.Next), "F done")
+	harnesstest.WantMessages(t, k.read(offset.Next), "F done")
 }
 
 func TestClaudeIsReadAfterAClearAndAfterReturningToAnOldConversation(t *testing.T) {
@@ -89,41 +89,41 @@ func TestClaudeIsReadAfterAClearAndAfterReturningToAnOldConversation(t *testing.
 	k.appendReport(time.Now(), report.EventSessionStart, harnesstest.ConversationA, map[string]string{"source": "startup", "transcript_path": k.transcriptFile(harnesstest.ConversationA)})
 	k.appendMessage(talkC, lineFinal, "last year")
 	k.appendMessage(harnesstest.ConversationA, lineFinal, "one")
-	place := k.read("")
-	harnesstest.WantMessages(t, place, "F one")
+	offset := k.read("")
+	harnesstest.WantMessages(t, offset, "F one")
 	k.appendMessage(harnesstest.ConversationA, lineFinal, "two")
 	k.appendReport(time.Now(), report.EventSessionStart, talkB, map[string]string{"source": "clear"})
 	k.appendMessage(talkB, lineFinal, "three")
-	place = k.read(place.Next)
-	harnesstest.WantMessages(t, place, "F two", "F three")
+	offset = k.read(offset.Next)
+	harnesstest.WantMessages(t, offset, "F two", "F three")
 	k.appendReport(time.Now(), report.EventSessionStart, talkC, map[string]string{"source": "resume"})
 	k.appendMessage(talkC, lineFinal, "four")
-	place = k.read(place.Next)
-	harnesstest.WantMessages(t, place, "F four")
+	offset = k.read(offset.Next)
+	harnesstest.WantMessages(t, offset, "F four")
 	k.ID = talkC // the record has caught up
 	k.appendMessage(talkC, lineFinal, "five")
-	harnesstest.WantMessages(t, k.read(place.Next), "F five")
+	harnesstest.WantMessages(t, k.read(offset.Next), "F five")
 }
 
 func TestClaudeWithoutHooksIsReadInAFreshConversation(t *testing.T) {
 	t.Parallel()
 	k := newTranscriptEnv(t)
 	k.claude.Hook = nil
-	place := k.read("")
+	offset := k.read("")
 	k.appendMessage(harnesstest.ConversationA, lineFinal, "one")
 	k.ID = "22222222-2222-4222-8222-222222222222"
 	k.appendMessage(k.ID, lineFinal, "two")
-	place = k.read(place.Next)
-	harnesstest.WantMessages(t, place, "F one", "F two")
-	harnesstest.WantMessages(t, k.read(place.Next))
+	offset = k.read(offset.Next)
+	harnesstest.WantMessages(t, offset, "F one", "F two")
+	harnesstest.WantMessages(t, k.read(offset.Next))
 }
 
 func TestInvalidCursorIsRefused(t *testing.T) {
 	t.Parallel()
 	k := newTranscriptEnv(t)
-	for _, place := range []sessions.Offset{"x", "{}", `{"talk":"../a","now":"b"}`, `{"talk":"a","now":"b","at":-1}`} {
-		if _, err := k.claude.ReadTranscript(t.Context(), k.Conversation, place); err == nil {
-			t.Errorf("%q is taken for a place", place)
+	for _, offset := range []sessions.Offset{"x", "{}", `{"talk":"../a","now":"b"}`, `{"talk":"a","now":"b","at":-1}`} {
+		if _, err := k.claude.ReadTranscript(t.Context(), k.Conversation, offset); err == nil {
+			t.Errorf("%q is taken for a place", offset)
 		}
 	}
 }

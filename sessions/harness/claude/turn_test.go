@@ -21,17 +21,17 @@ const (
 func TestClaudesTurnRunsFromTheTextToItsEnd(t *testing.T) {
 	t.Parallel()
 	k := newTranscriptEnv(t)
-	told := k.read("")
+	batch := k.read("")
 	step := func(what string, works bool, lines ...string) {
 		t.Helper()
 		for _, l := range lines {
 			k.appendMessage(harnesstest.ConversationA, l, what)
 		}
-		told = k.read(told.Next)
-		harnesstest.WantTurn(t, what, told, works)
-		harnesstest.WantTurn(t, what+", read again", k.read(told.Next), works)
+		batch = k.read(batch.Next)
+		harnesstest.WantTurn(t, what, batch, works)
+		harnesstest.WantTurn(t, what+", read again", k.read(batch.Next), works)
 	}
-	harnesstest.WantTurn(t, "nothing yet", told, false)
+	harnesstest.WantTurn(t, "nothing yet", batch, false)
 	step("a command", false, lineSlash, lineCaveat)
 	step("asked", true, lineUser)
 	step("a tool", true, lineStep, lineTool, lineToolDone)
@@ -64,18 +64,18 @@ func TestClaudesTurnEndsWithItsProgramOrConversation(t *testing.T) {
 			t.Parallel()
 			k := newTranscriptEnv(t)
 			k.appendMessage(harnesstest.ConversationA, lineUser, "a")
-			told := k.read("")
-			harnesstest.WantTurn(t, "asked", told, true)
+			batch := k.read("")
+			harnesstest.WantTurn(t, "asked", batch, true)
 			k.appendReport(time.Now(), event.event, harnesstest.ConversationA, map[string]string{"source": event.source})
-			told = k.read(told.Next)
-			harnesstest.WantTurn(t, name, told, event.works)
+			batch = k.read(batch.Next)
+			harnesstest.WantTurn(t, name, batch, event.works)
 			k.appendMessage(harnesstest.ConversationA, lineUser, "b")
-			harnesstest.WantTurn(t, "asked again", k.read(told.Next), true)
+			harnesstest.WantTurn(t, "asked again", k.read(batch.Next), true)
 		})
 	}
 	k := newTranscriptEnv(t)
 	k.appendMessage(harnesstest.ConversationA, lineUser, "a")
-	told := k.read("")
+	batch := k.read("")
 	k.appendReport(time.Now(), report.EventSessionStart, "22222222-2222-4222-8222-222222222222", map[string]string{"source": "clear"})
-	harnesstest.WantTurn(t, "cleared", k.read(told.Next), false)
+	harnesstest.WantTurn(t, "cleared", k.read(batch.Next), false)
 }

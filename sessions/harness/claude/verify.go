@@ -22,11 +22,11 @@ import (
 
 // Offset returns the end of the transcript of the conversation that the pane is in now. A [sessions.HeldError] while the agent
 // starts, and while a text waits in its queue: another one might overtake it.
-func (c Harness) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
-	p, starts, path := transcriptOffset{Cursor: transcript.Cursor{Recorded: talk.ID, Conversation: talk.ID}}, false, ""
-	err := c.withFacts(talk, func(facts *report.Facts, end int64) {
+func (c Harness) Offset(_ context.Context, conv sessions.Conversation) (sessions.Offset, error) {
+	p, starts, path := transcriptOffset{Cursor: transcript.Cursor{Recorded: conv.ID, Conversation: conv.ID}}, false, ""
+	err := c.withFacts(conv, func(facts *report.Facts, end int64) {
 		starts, p.Reports = isStarting(facts.Launch, time.Now()), end
-		if now := facts.CurrentConversation(talk.ID); now != "" {
+		if now := facts.CurrentConversation(conv.ID); now != "" {
 			p.Conversation = now
 		}
 		path = facts.Conversations[p.Conversation].Path
@@ -34,15 +34,15 @@ func (c Harness) Offset(_ context.Context, talk sessions.Conversation) (sessions
 	switch {
 	case err != nil:
 		return "", err
-	case starts && !talk.Started.IsZero():
+	case starts && !conv.Started.IsZero():
 		return "", &sessions.HeldError{State: sessions.ViewStarting}
 	case path == "":
-		if path, err = c.defaultTranscriptFile(talk, p.Conversation); err != nil {
+		if path, err = c.defaultTranscriptFile(conv, p.Conversation); err != nil {
 			return "", err
 		}
 	}
-	if !talk.Started.IsZero() {
-		if queued, err := isInputQueued(path, talk.Started, time.Now()); err != nil {
+	if !conv.Started.IsZero() {
+		if queued, err := isInputQueued(path, conv.Started, time.Now()); err != nil {
 			return "", err
 		} else if queued {
 			return "", &sessions.HeldError{State: sessions.ViewWorking}
@@ -57,16 +57,16 @@ func (c Harness) Offset(_ context.Context, talk sessions.Conversation) (sessions
 // Accepted looks in the transcript, where each text is one line: of the queue when a turn runs, of the user otherwise. The
 // UserPromptSubmit report comes when a queued text leaves the queue (2.1.197), so that the report of an
 // earlier equal text would look like that of this one; it counts only where no transcript is kept.
-func (c Harness) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+func (c Harness) Accepted(_ context.Context, conv sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
 	p, err := parseOffset(since)
 	if err != nil {
 		return false, err
 	}
-	reports, _, err := c.readReports(talk, p.Reports)
+	reports, _, err := c.readReports(conv, p.Reports)
 	if err != nil {
 		return false, err
 	}
-	found, err := c.transcriptHas(talk, p.Conversation, p.Cursor.Offset, sum)
+	found, err := c.transcriptHas(conv, p.Conversation, p.Cursor.Offset, sum)
 	if found || err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return found, err
 	}
@@ -74,7 +74,7 @@ func (c Harness) Accepted(_ context.Context, talk sessions.Conversation, since s
 	for _, r := range reports {
 		switch {
 		case r.Event == report.EventSessionStart && startSource(r) == "clear":
-			found, err = c.transcriptHas(talk, r.Conversation, 0, sum)
+			found, err = c.transcriptHas(conv, r.Conversation, 0, sum)
 			kept = kept || err == nil
 			if found || err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return found, err
@@ -88,8 +88,8 @@ func (c Harness) Accepted(_ context.Context, talk sessions.Conversation, since s
 	return false, nil
 }
 
-func (c Harness) transcriptHas(talk sessions.Conversation, id string, from int64, sum sessions.Sum) (bool, error) {
-	path, err := c.transcriptFile(talk, id)
+func (c Harness) transcriptHas(conv sessions.Conversation, id string, from int64, sum sessions.Sum) (bool, error) {
+	path, err := c.transcriptFile(conv, id)
 	if err != nil {
 		return false, err
 	}
@@ -106,15 +106,15 @@ func (c Harness) transcriptHas(talk sessions.Conversation, id string, from int64
 }
 
 // transcriptFile returns the file of a conversation: as the agent reported it, or where it is by default.
-func (c Harness) transcriptFile(talk sessions.Conversation, id string) (string, error) {
+func (c Harness) transcriptFile(conv sessions.Conversation, id string) (string, error) {
 	path := ""
-	if err := c.withFacts(talk, func(facts *report.Facts, _ int64) { path = facts.Conversations[id].Path }); path != "" || err != nil {
+	if err := c.withFacts(conv, func(facts *report.Facts, _ int64) { path = facts.Conversations[id].Path }); path != "" || err != nil {
 		return path, err
 	}
-	return c.defaultTranscriptFile(talk, id)
+	return c.defaultTranscriptFile(conv, id)
 }
 
-func (c Harness) defaultTranscriptFile(talk sessions.Conversation, id string) (string, error) {
+func (c Harness) defaultTranscriptFile(conv sessions.Conversation, id string) (string, error) {
 	if !sessions.ValidConversation(id) {
 		return "", fmt.Errorf("%q is no id of a conversation", id)
 	}
@@ -122,7 +122,7 @@ func (c Harness) defaultTranscriptFile(talk sessions.Conversation, id string) (s
 	if err != nil {
 		return "", err
 	}
-	cwd := transcript.Folder(talk.Cwd)
+	cwd := transcript.Folder(conv.Cwd)
 	return filepath.Join(dir, "projects", projectName(cwd), id+".jsonl"), nil
 }
 
@@ -255,17 +255,17 @@ func normalizeText(text string) string {
 }
 
 func startSource(r report.Report) string {
-	var said struct {
+	var payload struct {
 		Source string `json:"source"`
 	}
-	_ = json.Unmarshal(r.Payload, &said)
-	return said.Source
+	_ = json.Unmarshal(r.Payload, &payload)
+	return payload.Source
 }
 
 func reportedPrompt(r report.Report) string {
-	var said struct {
+	var payload struct {
 		Prompt string `json:"prompt"`
 	}
-	_ = json.Unmarshal(r.Payload, &said)
-	return said.Prompt
+	_ = json.Unmarshal(r.Payload, &payload)
+	return payload.Prompt
 }

@@ -110,11 +110,11 @@ func (k *transcriptEnv) appendReport(at time.Time, event, id string, payload map
 
 func (k *transcriptEnv) offset() sessions.Offset {
 	k.t.Helper()
-	place, err := k.claude.Offset(k.t.Context(), k.Conversation)
+	offset, err := k.claude.Offset(k.t.Context(), k.Conversation)
 	if err != nil {
 		k.t.Fatal(err)
 	}
-	return place
+	return offset
 }
 
 func (k *transcriptEnv) accepted(since sessions.Offset, text string) bool {
@@ -168,12 +168,12 @@ func TestClaudesEvidenceFollowsAClear(t *testing.T) {
 	k := newTranscriptEnv(t)
 	k.appendReport(time.Now(), report.EventSessionStart, harnesstest.ConversationA, map[string]string{"source": "startup"})
 	k.appendLine(harnesstest.ConversationA, lineTyped, "before")
-	place := k.offset()
+	offset := k.offset()
 	k.appendReport(time.Now(), report.EventSessionEnd, harnesstest.ConversationA, map[string]string{"reason": "clear"})
 	k.appendReport(time.Now(), report.EventSessionStart, harnesstest.ConversationB, map[string]string{"source": "clear"})
 	k.appendLine(harnesstest.ConversationB, lineClear, "")
 	k.appendLine(harnesstest.ConversationB, lineTyped, "after")
-	if !k.accepted(place, "/clear") || !k.accepted(place, "after") || k.accepted(place, "before") {
+	if !k.accepted(offset, "/clear") || !k.accepted(offset, "after") || k.accepted(offset, "before") {
 		t.Error("from before the clear")
 	}
 	if now := k.offset(); !strings.Contains(string(now), harnesstest.ConversationB) || k.accepted(now, "after") {
@@ -186,9 +186,9 @@ func TestAConversationThatAPersonReopenedProvesNothingByItsPast(t *testing.T) {
 	k := newTranscriptEnv(t)
 	k.appendLine(harnesstest.ConversationB, lineTyped, "yes")
 	k.appendReport(time.Now(), report.EventSessionStart, harnesstest.ConversationA, map[string]string{"source": "startup"})
-	place := k.offset()
+	offset := k.offset()
 	k.appendReport(time.Now(), report.EventSessionStart, harnesstest.ConversationB, map[string]string{"source": "resume"})
-	if k.accepted(place, "yes") {
+	if k.accepted(offset, "yes") {
 		t.Error("its past is taken for proof")
 	}
 }
@@ -197,13 +197,13 @@ func TestReportsAreProofWhereNoTranscriptIsKept(t *testing.T) {
 	t.Parallel()
 	k := newTranscriptEnv(t)
 	k.appendReport(time.Now(), report.EventSessionStart, harnesstest.ConversationA, map[string]string{"source": "startup"})
-	place := k.offset()
+	offset := k.offset()
 	k.appendReport(time.Now(), report.EventPromptSubmit, harnesstest.ConversationA, map[string]string{"prompt": "hello"})
-	if k.accepted(place, "hello") {
+	if k.accepted(offset, "hello") {
 		t.Error("the transcript was not waited for")
 	}
 	k.appendReport(time.Now().Add(-time.Minute), report.EventPromptSubmit, harnesstest.ConversationA, map[string]string{"prompt": "hello"})
-	if !k.accepted(place, "hello") {
+	if !k.accepted(offset, "hello") {
 		t.Error("the report is not counted")
 	}
 	for _, bad := range []sessions.Offset{"", "7", "1:x", "1:../x@0", "-1:c@0", "1:c@x", "x:c@0"} {

@@ -27,16 +27,30 @@ type Harness struct {
 	Home   string // of the agents, where their processes do not say; empty: this process's
 }
 
-// Name returns [Name].
+// Name returns [EscapeName].
 func (c Harness) Name() string { return Name }
 
 // Capabilities are those of the program: a leading "!" runs a shell command without asking, "/" is a command (one that is not
 // known stays in the box); exit, quit and :q are text.
 func (c Harness) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{ParseScreen: c.ParseScreen, Input: c, ReadTranscript: c.ReadTranscript, TrackConversation: c.TrackConversation,
-		Submit: "\r", CommandPrefixes: []string{"!", "/"}, Interrupt: "\x1b", CanResume: true,
-		MoveKeys: []string{sessions.KeyUp, sessions.KeyDown}, DenyKeys: []string{sessions.KeyEscape}, ModeKeys: []string{sessions.KeyBackTab},
-		Trailer: " ", AcceptTimeout: transcript.AcceptTimeout, CommandsUnrecorded: true}
+	return sessions.Capabilities{
+		ParseScreen:       c.ParseScreen,
+		Input:             c,
+		ReadTranscript:    c.ReadTranscript,
+		TrackConversation: c.TrackConversation,
+
+		Submit:             "\r",
+		Interrupt:          "\x1b",
+		CommandPrefixes:    []string{"!", "/"},
+		Trailer:            " ",
+		AcceptTimeout:      transcript.AcceptTimeout,
+		CanResume:          true,
+		CommandsUnrecorded: true,
+
+		MoveKeys: []string{sessions.KeyUp, sessions.KeyDown},
+		DenyKeys: []string{sessions.KeyEscape},
+		ModeKeys: []string{sessions.KeyBackTab},
+	}
 }
 
 // Command starts or resumes the program without its daemon, which has the environment of the first session and outlives every pane.
@@ -107,15 +121,15 @@ func (c Harness) inspectPane(session string) (pane, error) {
 func (r pane) historyFile() string { return filepath.Join(r.home, "history.jsonl") }
 
 // owns reports whether a conversation is the session's.
-func (r pane) owns(id string, talk sessions.Conversation) bool {
+func (r pane) owns(id string, conv sessions.Conversation) bool {
 	if r.hasProc {
 		return r.files[id] != ""
 	}
-	return id == talk.ID || r.beganInFolder(id, talk)
+	return id == conv.ID || r.beganInFolder(id, conv)
 }
 
 // beganInFolder reports whether a conversation began in the session's folder during its run: all that can be known without /proc.
-func (r pane) beganInFolder(id string, talk sessions.Conversation) bool {
+func (r pane) beganInFolder(id string, conv sessions.Conversation) bool {
 	if !sessions.ValidConversation(id) {
 		return false
 	}
@@ -124,7 +138,7 @@ func (r pane) beganInFolder(id string, talk sessions.Conversation) bool {
 		return false
 	}
 	meta := readRolloutHead(files[0])
-	return meta.Cwd == talk.Cwd && !meta.Timestamp.Before(talk.Started.Add(-time.Minute))
+	return meta.Cwd == conv.Cwd && !meta.Timestamp.Before(conv.Started.Add(-time.Minute))
 }
 
 // rolloutHead is the head of a conversation's file.
@@ -146,8 +160,8 @@ func readRolloutHead(path string) rolloutHead {
 }
 
 // TrackConversation returns the conversation of the last submitted text, or the newest that is open: /new and /clear begin another.
-func (c Harness) TrackConversation(_ context.Context, talk sessions.Conversation) (string, error) {
-	r, err := c.inspectPane(talk.Session)
+func (c Harness) TrackConversation(_ context.Context, conv sessions.Conversation) (string, error) {
+	r, err := c.inspectPane(conv.Session)
 	if err != nil {
 		return "", err
 	}
@@ -185,25 +199,25 @@ func parseHistoryLine(line []byte) (historyLine, bool) {
 }
 
 // Offset returns the end of the history. A [sessions.HeldError] until a conversation is open.
-func (c Harness) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
-	r, err := c.inspectPane(talk.Session)
+func (c Harness) Offset(_ context.Context, conv sessions.Conversation) (sessions.Offset, error) {
+	r, err := c.inspectPane(conv.Session)
 	if err != nil {
 		return "", err
 	}
-	if r.hasProc && len(r.files) == 0 && time.Since(talk.Started) < startTimeout {
+	if r.hasProc && len(r.files) == 0 && time.Since(conv.Started) < startTimeout {
 		return "", &sessions.HeldError{State: sessions.ViewStarting}
 	}
 	end, err := transcript.End(r.historyFile())
 	if err != nil {
 		return "", fmt.Errorf("read codex's history: %w", err)
 	}
-	cursor := transcript.Cursor{Recorded: talk.ID, Conversation: talk.ID, Since: time.Now()}
+	cursor := transcript.Cursor{Recorded: conv.ID, Conversation: conv.ID, Since: time.Now()}
 	return transcript.Encode(transcriptOffset{Cursor: cursor, Home: r.home, HistoryOffset: end}), nil
 }
 
 // Accepted looks in the history after the offset for a text of the session's. A queued text is there at once; in the conversation's
 // own file it is only once the agent reads it.
-func (c Harness) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+func (c Harness) Accepted(_ context.Context, conv sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
 	from, err := parseOffset(since)
 	if err != nil || !filepath.IsAbs(from.Home) {
 		return false, transcript.InvalidOffset(since)
@@ -220,6 +234,6 @@ func (c Harness) Accepted(_ context.Context, talk sessions.Conversation, since s
 	if len(in) == 0 {
 		return false, nil
 	}
-	r, err := c.inspectPane(talk.Session)
-	return slices.ContainsFunc(in, func(id string) bool { return r.owns(id, talk) }), err
+	r, err := c.inspectPane(conv.Session)
+	return slices.ContainsFunc(in, func(id string) bool { return r.owns(id, conv) }), err
 }

@@ -15,20 +15,20 @@ func TestCodexsHistoryProvesOnlyWhatThePaneAccepted(t *testing.T) {
 	history := filepath.Join(home, ".codex", "history.jsonl")
 	harnesstest.WriteLines(t, history, `{"session_id":"`+harnesstest.ConversationA+`","ts":1,"text":"yes"}`)
 	c := Harness{Home: home}
-	talk := sessions.Conversation{Session: harnesstest.Session, ID: harnesstest.ConversationA, Cwd: "/srv"}
-	place, err := c.Offset(t.Context(), talk)
+	conv := sessions.Conversation{Session: harnesstest.Session, ID: harnesstest.ConversationA, Cwd: "/srv"}
+	offset, err := c.Offset(t.Context(), conv)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ok, err := c.Accepted(t.Context(), talk, place, sessions.Fingerprint("yes")); ok || err != nil {
+	if ok, err := c.Accepted(t.Context(), conv, offset, sessions.Fingerprint("yes")); ok || err != nil {
 		t.Errorf("an earlier text: %v, %v", ok, err)
 	}
 	harnesstest.WriteLines(t, history, `{"session_id":"`+harnesstest.ConversationA+`","ts":1,"text":"yes"}`, `{"session_id":"`+harnesstest.ConversationB+`","ts":2,"text":"yes"}`)
-	if ok, err := c.Accepted(t.Context(), talk, place, sessions.Fingerprint("yes")); ok || err != nil {
+	if ok, err := c.Accepted(t.Context(), conv, offset, sessions.Fingerprint("yes")); ok || err != nil {
 		t.Errorf("a text of a conversation that no process of the pane has open: %v, %v", ok, err)
 	}
 	for _, bad := range []sessions.Offset{"", "7", "/x@", "/x@-1", "x@1"} {
-		if _, err := c.Accepted(t.Context(), talk, bad, "x"); err == nil {
+		if _, err := c.Accepted(t.Context(), conv, bad, "x"); err == nil {
 			t.Errorf("Taken from %q: no error", bad)
 		}
 	}
@@ -46,12 +46,12 @@ func TestWithoutProcCodexsConversationsAreFoundByFolderAndTime(t *testing.T) {
 	meta(harnesstest.ConversationA, "/srv/a", now)
 	meta(harnesstest.ConversationB, "/srv/b", now)
 	r := pane{home: dir}
-	talk := sessions.Conversation{ID: "given", Cwd: "/srv/a", Started: now.Add(-time.Second)}
-	if !r.owns(harnesstest.ConversationA, talk) || r.owns(harnesstest.ConversationB, talk) || r.owns("../x", talk) {
+	conv := sessions.Conversation{ID: "given", Cwd: "/srv/a", Started: now.Add(-time.Second)}
+	if !r.owns(harnesstest.ConversationA, conv) || r.owns(harnesstest.ConversationB, conv) || r.owns("../x", conv) {
 		t.Error("the conversation of the folder is not told from others")
 	}
-	talk.Started = now.Add(time.Hour)
-	if r.owns(harnesstest.ConversationA, talk) {
+	conv.Started = now.Add(time.Hour)
+	if r.owns(harnesstest.ConversationA, conv) {
 		t.Error("one that began before the run is taken for the session's")
 	}
 }

@@ -16,27 +16,27 @@ import (
 
 // ReadTranscript reads the file of the conversation, and follows /new, /clear and /resume by the files that the pane's process has
 // open. It looks at the processes, which takes milliseconds, only when a text was submitted since.
-func (c Harness) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
-	s, err := startOffset(talk, since)
+func (c Harness) ReadTranscript(ctx context.Context, conv sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := startOffset(conv, since)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	var told sessions.TranscriptBatch
+	var batch sessions.TranscriptBatch
 	if s.File != "" {
-		err = readTranscript(&s, &told)
+		err = readTranscript(&s, &batch)
 	}
 	if at := lastHistoryChange(s.File); err == nil && (s.File == "" || at != s.HistoryChanged || time.Now().Unix()-at < openDelay) {
 		s.HistoryChanged = at
-		err = c.followPane(ctx, talk, &s, &told)
+		err = c.followPane(ctx, conv, &s, &batch)
 	}
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	if s.Recorded = talk.ID; s.File != "" {
-		told.WatchFiles = []string{historyBeside(s.File), s.File}
+	if s.Recorded = conv.ID; s.File != "" {
+		batch.WatchFiles = []string{historyBeside(s.File), s.File}
 	}
-	told.Next, told.Turn = transcript.Encode(s), s.Turn
-	return told, nil
+	batch.Next, batch.Turn = transcript.Encode(s), s.Turn
+	return batch, nil
 }
 
 // openDelay is how many seconds after a text the program may open the file of its conversation.
@@ -57,20 +57,20 @@ func lastHistoryChange(file string) int64 {
 }
 
 // followPane switches to the conversation that the pane is in now, if that is another one.
-func (c Harness) followPane(ctx context.Context, talk sessions.Conversation, s *transcriptOffset, told *sessions.TranscriptBatch) error {
-	r, err := c.inspectPane(talk.Session)
+func (c Harness) followPane(ctx context.Context, conv sessions.Conversation, s *transcriptOffset, batch *sessions.TranscriptBatch) error {
+	r, err := c.inspectPane(conv.Session)
 	if err != nil {
 		return err
 	}
-	told.WatchFiles = []string{r.historyFile()}
-	now, err := c.TrackConversation(ctx, talk)
+	batch.WatchFiles = []string{r.historyFile()}
+	now, err := c.TrackConversation(ctx, conv)
 	if err != nil || now == "" || now == s.Conversation && s.File != "" {
 		return err
 	}
 	if err := r.switchTo(s, now); err != nil || s.File == "" {
 		return err
 	}
-	return readTranscript(s, told)
+	return readTranscript(s, batch)
 }
 
 // switchTo switches to another conversation. If it began before the current one, it counts only from now on.
@@ -96,7 +96,7 @@ func (r pane) switchTo(s *transcriptOffset, id string) error {
 	return nil
 }
 
-func readTranscript(s *transcriptOffset, told *sessions.TranscriptBatch) error {
+func readTranscript(s *transcriptOffset, batch *sessions.TranscriptBatch) error {
 	l := transcriptParser{conversation: s.Conversation, TurnParser: transcript.NewTurnParser(s.Turn, s.Offset)}
 	end, err := transcript.ReadLines(s.File, s.Offset, l.parseLine)
 	if err != nil {
@@ -105,7 +105,7 @@ func readTranscript(s *transcriptOffset, told *sessions.TranscriptBatch) error {
 	s.Turn, s.Offset = l.Turn, l.ReadOn(end)
 	for _, m := range l.Messages {
 		if s.Counts(m) {
-			told.Messages = append(told.Messages, m)
+			batch.Messages = append(batch.Messages, m)
 		}
 	}
 	return nil

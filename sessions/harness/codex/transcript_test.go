@@ -38,11 +38,11 @@ func TestCodexsMessageIsFinalWhenItsTurnIsOver(t *testing.T) {
 	s := transcriptOffset{Cursor: transcript.Cursor{Conversation: "a", File: path}}
 	hears := func(want ...string) {
 		t.Helper()
-		var told sessions.TranscriptBatch
-		if err := readTranscript(&s, &told); err != nil {
+		var batch sessions.TranscriptBatch
+		if err := readTranscript(&s, &batch); err != nil {
 			t.Fatal(err)
 		}
-		harnesstest.WantMessages(t, told, want...)
+		harnesstest.WantMessages(t, batch, want...)
 	}
 	add(lineQuestion, "do it")
 	add(lineAnswer, "I look")
@@ -73,8 +73,8 @@ func TestCodexsTurnFollowsItsEvents(t *testing.T) {
 		if _, err := fmt.Fprintln(f, fmt.Sprintf(line, time.Now().Format(time.RFC3339Nano), what)); err != nil {
 			t.Fatal(err)
 		}
-		told := sessions.TranscriptBatch{}
-		if err := readTranscript(&s, &told); err != nil {
+		batch := sessions.TranscriptBatch{}
+		if err := readTranscript(&s, &batch); err != nil {
 			t.Fatal(err)
 		}
 		harnesstest.WantTurn(t, what, sessions.TranscriptBatch{Turn: s.Turn}, works)

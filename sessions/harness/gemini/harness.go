@@ -31,17 +31,33 @@ type Harness struct {
 	Home   string // of the agents, where their processes do not say; empty: this process's
 }
 
-// Name returns [Name].
+// Name returns [EscapeName].
 func (g Harness) Name() string { return Name }
 
 // Capabilities are those of the program. A submit that comes with the paste is lost (0 of 8 arrived at 0 ms; all did from 80 ms up
 // to 4 kB, from 500 ms at 40 kB). Known commands run, also when they were pasted; "!" is text then, but a mode of the shell
 // when it is typed.
 func (g Harness) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{ParseScreen: g.ParseScreen, Input: g, ReadTranscript: g.ReadTranscript, TrackConversation: g.TrackConversation, Quote: g.Quote,
-		Submit: "\r", SubmitDelay: 300 * time.Millisecond, CommandPrefixes: []string{"/", "!"}, Interrupt: "\x1b",
-		CanResume: true, MoveKeys: []string{sessions.KeyUp, sessions.KeyDown}, DenyKeys: []string{sessions.KeyEscape}, ModeKeys: []string{sessions.KeyBackTab},
-		Trailer: " ", AcceptTimeout: transcript.AcceptTimeout, QueuesUnrecorded: true}
+	return sessions.Capabilities{
+		ParseScreen:       g.ParseScreen,
+		Input:             g,
+		ReadTranscript:    g.ReadTranscript,
+		TrackConversation: g.TrackConversation,
+		Quote:             g.Quote,
+
+		Submit:           "\r",
+		SubmitDelay:      300 * time.Millisecond,
+		Interrupt:        "\x1b",
+		CommandPrefixes:  []string{"/", "!"},
+		Trailer:          " ",
+		AcceptTimeout:    transcript.AcceptTimeout,
+		CanResume:        true,
+		QueuesUnrecorded: true,
+
+		MoveKeys: []string{sessions.KeyUp, sessions.KeyDown},
+		DenyKeys: []string{sessions.KeyEscape},
+		ModeKeys: []string{sessions.KeyBackTab},
+	}
 }
 
 // outsidePathPattern matches an "@" before a path that need not lie in the session's folder.
@@ -90,9 +106,9 @@ type pane struct {
 	hasPrompt    bool   // a first message was given
 }
 
-func (g Harness) inspectPane(talk sessions.Conversation) (pane, error) {
-	r := pane{startID: talk.ID}
-	processes, _ := process.System().WithValue(sessions.SessionVariable, talk.Session)
+func (g Harness) inspectPane(conv sessions.Conversation) (pane, error) {
+	r := pane{startID: conv.ID}
+	processes, _ := process.System().WithValue(sessions.SessionVariable, conv.Session)
 	home := g.Home
 	for _, p := range processes {
 		if id := process.System().FlagValue(p.PID, "--session-id", "--resume"); sessions.ValidConversation(id) {
@@ -113,7 +129,7 @@ func (g Harness) inspectPane(talk sessions.Conversation) (pane, error) {
 		return pane{}, err
 	}
 	_ = json.Unmarshal(data, &known)
-	cwd := transcript.Folder(talk.Cwd)
+	cwd := transcript.Folder(conv.Cwd)
 	if name := known.Projects[cwd]; name != "" && filepath.IsLocal(name) {
 		r.projectDir = filepath.Join(home, ".gemini", "tmp", name)
 	}
@@ -154,8 +170,8 @@ func (r pane) readLog() ([]logEntry, error) {
 
 // Offset returns the number of the session's texts in the log. A [sessions.HeldError] until the first message is there, and for a
 // moment after /clear: what is pasted then is lost with the old screen.
-func (g Harness) Offset(_ context.Context, talk sessions.Conversation) (sessions.Offset, error) {
-	r, err := g.inspectPane(talk)
+func (g Harness) Offset(_ context.Context, conv sessions.Conversation) (sessions.Offset, error) {
+	r, err := g.inspectPane(conv)
 	if err != nil {
 		return "", err
 	}
@@ -163,25 +179,25 @@ func (g Harness) Offset(_ context.Context, talk sessions.Conversation) (sessions
 	if err != nil {
 		return "", err
 	}
-	began := len(entries) > 0 && !entries[len(entries)-1].At.Before(talk.Started.Add(-time.Second))
-	if r.hasPrompt && !began && time.Since(talk.Started) < startTimeout {
+	began := len(entries) > 0 && !entries[len(entries)-1].At.Before(conv.Started.Add(-time.Second))
+	if r.hasPrompt && !began && time.Since(conv.Started) < startTimeout {
 		return "", &sessions.HeldError{State: sessions.ViewStarting}
 	}
 	if n := len(entries); n > 0 && isClear(entries[n-1]) && time.Since(entries[n-1].At) < maxClearDelay {
 		return "", &sessions.HeldError{State: sessions.ViewStarting} // it empties the box once more (0.61.0)
 	}
-	return transcript.Encode(transcriptOffset{Since: time.Now(), Conversation: talk.ID, StartID: r.startID, Logged: len(entries)}), nil
+	return transcript.Encode(transcriptOffset{Since: time.Now(), Conversation: conv.ID, StartID: r.startID, Logged: len(entries)}), nil
 }
 
 func isClear(e logEntry) bool { return strings.HasPrefix(strings.TrimSpace(e.Message), "/clear") }
 
 // Accepted looks in the log for a text after the offset. A log that is just being written is no evidence yet.
-func (g Harness) Accepted(_ context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+func (g Harness) Accepted(_ context.Context, conv sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
 	from, err := parseOffset(since)
 	if err != nil || !sessions.ValidConversation(from.StartID) {
 		return false, transcript.InvalidOffset(since)
 	}
-	r, err := g.inspectPane(talk)
+	r, err := g.inspectPane(conv)
 	if err != nil {
 		return false, err
 	}
@@ -210,8 +226,8 @@ const maxClearDelay = 3 * time.Second
 
 // TrackConversation finds the conversation that began when the last /clear of this run was logged. Empty if two sessions of the
 // folder did that at the same moment.
-func (g Harness) TrackConversation(_ context.Context, talk sessions.Conversation) (string, error) {
-	r, err := g.inspectPane(talk)
+func (g Harness) TrackConversation(_ context.Context, conv sessions.Conversation) (string, error) {
+	r, err := g.inspectPane(conv)
 	if err != nil {
 		return "", err
 	}
@@ -221,7 +237,7 @@ func (g Harness) TrackConversation(_ context.Context, talk sessions.Conversation
 	}
 	var cleared time.Time
 	for _, e := range entries {
-		if isClear(e) && e.At.After(talk.Started.Add(-time.Second)) {
+		if isClear(e) && e.At.After(conv.Started.Add(-time.Second)) {
 			cleared = e.At
 		}
 	}

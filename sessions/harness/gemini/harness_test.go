@@ -23,14 +23,14 @@ func TestGeminisLogProvesWhatCameAfterTheOffset(t *testing.T) {
 	entry := func(id, text string) string {
 		return `{"sessionId":"` + id + `","messageId":0,"type":"user","message":"` + text + `","timestamp":"2026-01-02T03:04:05.678Z"}`
 	}
-	g, talk, dir := newFolder(t, "["+entry(harnesstest.ConversationA, "yes")+","+entry(harnesstest.ConversationB, "no")+"]")
-	place, err := g.Offset(t.Context(), talk)
-	if p, _ := parseOffset(place); err != nil || p.StartID != harnesstest.ConversationA || p.Logged != 1 {
-		t.Fatalf("Offset = %q, %v", place, err)
+	g, conv, dir := newFolder(t, "["+entry(harnesstest.ConversationA, "yes")+","+entry(harnesstest.ConversationB, "no")+"]")
+	offset, err := g.Offset(t.Context(), conv)
+	if p, _ := parseOffset(offset); err != nil || p.StartID != harnesstest.ConversationA || p.Logged != 1 {
+		t.Fatalf("Offset = %q, %v", offset, err)
 	}
 	taken := func(text string) bool {
 		t.Helper()
-		ok, err := g.Accepted(t.Context(), talk, place, sessions.Fingerprint(text))
+		ok, err := g.Accepted(t.Context(), conv, offset, sessions.Fingerprint(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,29 +47,29 @@ func TestGeminisLogProvesWhatCameAfterTheOffset(t *testing.T) {
 	if !taken("yes") {
 		t.Error("the text is not found")
 	}
-	if _, err := g.Accepted(t.Context(), talk, "x", "x"); err == nil {
+	if _, err := g.Accepted(t.Context(), conv, "x", "x"); err == nil {
 		t.Error("a place that is none is taken")
 	}
 	harnesstest.WriteLines(t, filepath.Join(dir, "logs.json"), "["+entry(harnesstest.ConversationA, "yes")+"]", `.678Z"}]`) // two writes at once
-	place, err = g.Offset(t.Context(), talk)
-	if p, _ := parseOffset(place); err != nil || p.Logged != 1 {
-		t.Errorf("of a log with a rest of another write: %q, %v", place, err)
+	offset, err = g.Offset(t.Context(), conv)
+	if p, _ := parseOffset(offset); err != nil || p.Logged != 1 {
+		t.Errorf("of a log with a rest of another write: %q, %v", offset, err)
 	}
 }
 
 func TestGeminisClearIsFollowedUnlessTwoHappenAtOnce(t *testing.T) {
 	t.Parallel()
-	g, talk, dir := newFolder(t, `[{"sessionId":"`+harnesstest.ConversationA+`","type":"user","message":"/clear","timestamp":"2026-01-02T03:04:05.678Z"}]`)
+	g, conv, dir := newFolder(t, `[{"sessionId":"`+harnesstest.ConversationA+`","type":"user","message":"/clear","timestamp":"2026-01-02T03:04:05.678Z"}]`)
 	chat := func(id, began string) {
 		harnesstest.WriteLines(t, filepath.Join(dir, "chats", "session-x-"+id[:8]+".jsonl"), `{"sessionId":"`+id+`","startTime":"`+began+`","kind":"main"}`)
 	}
 	chat(harnesstest.ConversationA, "2026-01-02T03:00:00Z")
 	chat(harnesstest.ConversationB, "2026-01-02T03:04:05.700Z")
-	if id, err := g.TrackConversation(t.Context(), talk); err != nil || id != harnesstest.ConversationB {
+	if id, err := g.TrackConversation(t.Context(), conv); err != nil || id != harnesstest.ConversationB {
 		t.Errorf("Follow = %q, %v; want the one that began then", id, err)
 	}
 	chat("cccccccc-0000-4000-8000-000000000003", "2026-01-02T03:04:06Z")
-	if id, err := g.TrackConversation(t.Context(), talk); err != nil || id != "" {
+	if id, err := g.TrackConversation(t.Context(), conv); err != nil || id != "" {
 		t.Errorf("Follow = %q, %v; want that it cannot be told", id, err)
 	}
 }

@@ -28,8 +28,8 @@ type transcriptOffset struct {
 }
 
 // startOffset returns where reading starts: at an offset, or where that is empty at the beginning of the conversation's run.
-func startOffset(talk sessions.Conversation, since sessions.Offset) (s transcriptOffset, err error) {
-	s = transcriptOffset{Since: talk.Started, Conversation: talk.ID}
+func startOffset(conv sessions.Conversation, since sessions.Offset) (s transcriptOffset, err error) {
+	s = transcriptOffset{Since: conv.Started, Conversation: conv.ID}
 	if since != "" {
 		if s, err = parseOffset(since); err != nil || s.Since.IsZero() {
 			return transcriptOffset{}, transcript.InvalidOffset(since)

@@ -16,28 +16,28 @@ import (
 
 // ReadTranscript reads the files of the conversation, and follows /clear by the log. Only the next entry
 // tells whether a text ended the turn: when none comes for a while and the screen is ready, it did.
-func (g Harness) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
-	s, err := startOffset(talk, since)
+func (g Harness) ReadTranscript(ctx context.Context, conv sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := startOffset(conv, since)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	next, err := g.nextConversation(ctx, talk, &s)
+	next, err := g.nextConversation(ctx, conv, &s)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	var told sessions.TranscriptBatch
+	var batch sessions.TranscriptBatch
 	if next != "" {
-		if err := s.read(&told); err != nil {
+		if err := s.read(&batch); err != nil {
 			return sessions.TranscriptBatch{}, err
 		}
-		s.finishPending(&told) // nothing more comes there
+		s.finishPending(&batch) // nothing more comes there
 		s.Conversation, s.LastKey, s.Turn = next, "", sessions.Turn{}
 	}
-	if err := s.readUntilIdle(ctx, talk, &told); err != nil {
+	if err := s.readUntilIdle(ctx, conv, &batch); err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	told.Next, told.WatchFiles = transcript.Encode(s), s.watchedFiles()
-	return told, nil
+	batch.Next, batch.WatchFiles = transcript.Encode(s), s.watchedFiles()
+	return batch, nil
 }
 
 // logModTime returns when the log was changed last; 0: there is none.
@@ -51,12 +51,12 @@ func (s transcriptOffset) logModTime() int64 {
 
 // nextConversation returns the conversation that the pane has switched to; empty: it has not. It looks at the pane's process only when
 // the log was changed, and for a while after: a conversation that /clear begins has no file at first.
-func (g Harness) nextConversation(ctx context.Context, talk sessions.Conversation, s *transcriptOffset) (string, error) {
+func (g Harness) nextConversation(ctx context.Context, conv sessions.Conversation, s *transcriptOffset) (string, error) {
 	changed := s.logModTime()
-	if s.Dir != "" && changed == s.LogSeen && time.Since(time.Unix(0, changed)) > 2*maxClearDelay && talk.ID == s.Conversation {
+	if s.Dir != "" && changed == s.LogSeen && time.Since(time.Unix(0, changed)) > 2*maxClearDelay && conv.ID == s.Conversation {
 		return "", nil
 	}
-	r, err := g.inspectPane(talk)
+	r, err := g.inspectPane(conv)
 	if err != nil {
 		return "", err
 	}
@@ -64,7 +64,7 @@ func (g Harness) nextConversation(ctx context.Context, talk sessions.Conversatio
 		s.Dir = r.projectDir
 	}
 	s.LogSeen = changed
-	now, err := g.TrackConversation(ctx, talk)
+	now, err := g.TrackConversation(ctx, conv)
 	if err != nil || now == s.Conversation {
 		return "", err
 	}
@@ -104,7 +104,7 @@ type pendingText struct {
 }
 
 // read reads the conversation to its end.
-func (s *transcriptOffset) read(told *sessions.TranscriptBatch) error {
+func (s *transcriptOffset) read(batch *sessions.TranscriptBatch) error {
 	s.pending = nil
 	for _, file := range s.files() {
 		name := filepath.Base(file)
@@ -118,29 +118,29 @@ func (s *transcriptOffset) read(told *sessions.TranscriptBatch) error {
 		}
 		s.LastKey, s.Turn = l.lastKey, l.Turn
 		for _, m := range l.Messages {
-			s.addMessage(told, m)
+			s.addMessage(batch, m)
 		}
 	}
-	told.Turn = s.Turn
+	batch.Turn = s.Turn
 	return nil
 }
 
-func (s *transcriptOffset) addMessage(told *sessions.TranscriptBatch, said sessions.AgentMessage) {
-	if !said.At.Before(s.Since) {
-		told.Messages = append(told.Messages, said)
+func (s *transcriptOffset) addMessage(batch *sessions.TranscriptBatch, m sessions.AgentMessage) {
+	if !m.At.Before(s.Since) {
+		batch.Messages = append(batch.Messages, m)
 	}
 }
 
 // finishPending adds the pending text as one that ended its turn.
-func (s *transcriptOffset) finishPending(told *sessions.TranscriptBatch) {
+func (s *transcriptOffset) finishPending(batch *sessions.TranscriptBatch) {
 	if s.pending == nil {
 		return
 	}
 	w := s.pending
 	w.message.Final = true
-	s.addMessage(told, w.message)
+	s.addMessage(batch, w.message)
 	s.Files[w.file], s.LastKey, s.Turn, s.pending = w.end, w.message.Key, s.Turn.End(w.message.At), nil
-	told.Turn = s.Turn
+	batch.Turn = s.Turn
 }
 
 // How long a text must be the last one before the screen, which changes a little later, tells whether it ended the turn; how often
@@ -152,24 +152,24 @@ const (
 )
 
 // readUntilIdle reads to the end. If a text is pending there, it waits a while for the end of the turn.
-func (s *transcriptOffset) readUntilIdle(ctx context.Context, talk sessions.Conversation, told *sessions.TranscriptBatch) error {
+func (s *transcriptOffset) readUntilIdle(ctx context.Context, conv sessions.Conversation, batch *sessions.TranscriptBatch) error {
 	looking, cancel := context.WithTimeout(ctx, idleTimeout)
 	defer cancel()
 	for idle := 0; ; {
 		before := transcript.Encode(s)
-		if err := s.read(told); err != nil {
+		if err := s.read(batch); err != nil {
 			return err
 		}
 		switch {
-		case s.pending == nil, talk.IsIdle == nil:
+		case s.pending == nil, conv.IsIdle == nil:
 			return nil
 		case transcript.Encode(s) != before:
 			idle = 0
 		case idle >= 2:
-			s.finishPending(told)
+			s.finishPending(batch)
 			return nil
 		}
-		ok, err := s.waitIdle(looking, talk)
+		ok, err := s.waitIdle(looking, conv)
 		switch {
 		case looking.Err() != nil:
 			return nil // the next read tries again
@@ -184,14 +184,14 @@ func (s *transcriptOffset) readUntilIdle(ctx context.Context, talk sessions.Conv
 }
 
 // waitIdle reports whether the screen is ready, once the pending text has been the last one for long enough.
-func (s *transcriptOffset) waitIdle(ctx context.Context, talk sessions.Conversation) (bool, error) {
+func (s *transcriptOffset) waitIdle(ctx context.Context, conv sessions.Conversation) (bool, error) {
 	wait := time.NewTimer(max(pollInterval, idleDelay-time.Since(s.pending.message.At)))
 	defer wait.Stop()
 	select {
 	case <-ctx.Done():
 		return false, ctx.Err()
 	case <-wait.C:
-		return talk.IsIdle(ctx)
+		return conv.IsIdle(ctx)
 	}
 }
 

@@ -50,34 +50,34 @@ func chatFile(dir, id string) string {
 func TestGeminisMessagesAreTheSameWheneverTheyAreRead(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(r *rapid.T) {
-		g, talk, dir := newFolder(t, "[]")
-		talk.Started = time.Date(2026, 11, 30, 10, 43, 0, 0, time.UTC)
+		g, conv, dir := newFolder(t, "[]")
+		conv.Started = time.Date(2026, 11, 30, 10, 43, 0, 0, time.UTC)
 		harnesstest.WriteLines(t, chatFile(dir, harnesstest.ConversationA))
-		if err := os.Chtimes(filepath.Join(dir, "logs.json"), talk.Started, talk.Started); err != nil {
+		if err := os.Chtimes(filepath.Join(dir, "logs.json"), conv.Started, conv.Started); err != nil {
 			t.Fatal(err) // nobody has said /clear lately: the processes need not be looked at
 		}
 		whole := strings.Join(transcriptLines(), "\n") + "\n"
-		begin := sessions.TranscriptBatch{Next: transcript.Encode(transcriptOffset{Since: talk.Started, Conversation: harnesstest.ConversationA, Dir: dir, LogSeen: talk.Started.UnixNano()})}
-		told := begin
+		begin := sessions.TranscriptBatch{Next: transcript.Encode(transcriptOffset{Since: conv.Started, Conversation: harnesstest.ConversationA, Dir: dir, LogSeen: conv.Started.UnixNano()})}
+		batch := begin
 		var all []sessions.AgentMessage
 		for at := 0; at < len(whole); {
 			at = min(len(whole), at+rapid.IntRange(1, 700).Draw(r, "bytes"))
 			if err := os.WriteFile(chatFile(dir, harnesstest.ConversationA), []byte(whole[:at]), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			told = harnesstest.ReadOn(t, g, talk, told)
-			all = append(all, told.Messages...)
-			if !json.Valid([]byte(told.Next)) {
-				t.Fatalf("the place is %q", told.Next)
+			batch = harnesstest.ReadOn(t, g, conv, batch)
+			all = append(all, batch.Messages...)
+			if !json.Valid([]byte(batch.Next)) {
+				t.Fatalf("the place is %q", batch.Next)
 			}
 		}
 		if got := harnesstest.DescribeMessages(sessions.TranscriptBatch{Messages: all}); !slices.Equal(got, wantMessages) {
 			r.Errorf("heard %q; want %q", got, wantMessages)
 		}
-		if !told.Turn.Working {
+		if !batch.Turn.Working {
 			r.Error("the last turn does not run")
 		}
-		once := harnesstest.ReadOn(t, g, talk, begin)
+		once := harnesstest.ReadOn(t, g, conv, begin)
 		if !slices.Equal(once.Messages, all) {
 			r.Errorf("read at once it is %+v, was %+v", once.Messages, all)
 		}
@@ -86,70 +86,70 @@ func TestGeminisMessagesAreTheSameWheneverTheyAreRead(t *testing.T) {
 
 func TestGeminisLastTextIsFinalWhenItsScreenWaitsForText(t *testing.T) {
 	t.Parallel()
-	g, talk, dir := newFolder(t, "[]")
-	talk.Started = time.Date(2026, 11, 30, 10, 43, 0, 0, time.UTC)
+	g, conv, dir := newFolder(t, "[]")
+	conv.Started = time.Date(2026, 11, 30, 10, 43, 0, 0, time.UTC)
 	idle := false
-	talk.IsIdle = func(context.Context) (bool, error) { return idle, nil }
+	conv.IsIdle = func(context.Context) (bool, error) { return idle, nil }
 	lines := transcriptLines()[:9] // up to the text before the tool
 	harnesstest.WriteLines(t, chatFile(dir, harnesstest.ConversationA), lines...)
-	told := harnesstest.ReadOn(t, g, talk, sessions.TranscriptBatch{})
-	harnesstest.WantMessages(t, told, "F one")
-	if !told.Turn.Working {
+	batch := harnesstest.ReadOn(t, g, conv, sessions.TranscriptBatch{})
+	harnesstest.WantMessages(t, batch, "F one")
+	if !batch.Turn.Working {
 		t.Error("no turn runs while a tool is asked for")
 	}
 	lines = append(lines, transcriptLines()[9:14]...)
 	harnesstest.WriteLines(t, chatFile(dir, harnesstest.ConversationA), lines...)
 	idle = true
-	told = harnesstest.ReadOn(t, g, talk, told)
-	harnesstest.WantMessages(t, told, "S I look", "F done")
-	if told.Turn.Working {
+	batch = harnesstest.ReadOn(t, g, conv, batch)
+	harnesstest.WantMessages(t, batch, "S I look", "F done")
+	if batch.Turn.Working {
 		t.Error("the turn goes on")
 	}
 	harnesstest.WriteLines(t, chatFile(dir, harnesstest.ConversationA), append(lines, transcriptLines()[14:19]...)...)
-	harnesstest.WantMessages(t, harnesstest.ReadOn(t, g, talk, told), "E [API Error: 400]")
+	harnesstest.WantMessages(t, harnesstest.ReadOn(t, g, conv, batch), "E [API Error: 400]")
 }
 
 func TestGeminiIsReadAfterAClearAndInTheFileOfAResumedConversation(t *testing.T) {
 	t.Parallel()
-	g, talk, dir := newFolder(t, "[]")
-	talk.Started = time.Now().Add(-time.Minute)
-	talk.IsIdle = func(context.Context) (bool, error) { return false, nil }
+	g, conv, dir := newFolder(t, "[]")
+	conv.Started = time.Now().Add(-time.Minute)
+	conv.IsIdle = func(context.Context) (bool, error) { return false, nil }
 	now := func(format, text string) string {
 		return strings.NewReplacer("2026-11-30T10:43:18.549Z", time.Now().UTC().Format(time.RFC3339Nano),
 			"2026-11-30T10:43:14.414Z", time.Now().UTC().Format(time.RFC3339Nano)).Replace(strings.ReplaceAll(format, "%[1]s", text))
 	}
 	harnesstest.WriteLines(t, chatFile(dir, harnesstest.ConversationA), lineHead, now(lineText, "before"))
-	told := harnesstest.ReadOn(t, g, talk, sessions.TranscriptBatch{})
-	harnesstest.WantMessages(t, told)
+	batch := harnesstest.ReadOn(t, g, conv, sessions.TranscriptBatch{})
+	harnesstest.WantMessages(t, batch)
 	entry := `[{"sessionId":"` + harnesstest.ConversationA + `","type":"user","message":"/clear","timestamp":"` + time.Now().UTC().Format(time.RFC3339Nano) + `"}]`
 	harnesstest.WriteLines(t, filepath.Join(dir, "logs.json"), entry)
 	harnesstest.WriteLines(t, chatFile(dir, harnesstest.ConversationB), now(strings.ReplaceAll(lineHead, harnesstest.ConversationA, harnesstest.ConversationB), ""), now(lineUser, "go"), now(lineText, "after"), now(lineUser, "on"))
-	told = harnesstest.ReadOn(t, g, talk, told)
-	harnesstest.WantMessages(t, told, "F before", "F after")
-	if !slices.Contains(told.WatchFiles, chatFile(dir, harnesstest.ConversationB)) {
-		t.Errorf("watches %q", told.WatchFiles)
+	batch = harnesstest.ReadOn(t, g, conv, batch)
+	harnesstest.WantMessages(t, batch, "F before", "F after")
+	if !slices.Contains(batch.WatchFiles, chatFile(dir, harnesstest.ConversationB)) {
+		t.Errorf("watches %q", batch.WatchFiles)
 	}
 	resumed := filepath.Join(dir, "chats", "session-2026-11-30T10-59-"+harnesstest.ConversationB[:8]+".jsonl")
 	harnesstest.WriteLines(t, resumed, now(strings.ReplaceAll(lineHead, harnesstest.ConversationA, harnesstest.ConversationB), ""), now(lineText, "resumed"), now(lineUser, "more"))
-	harnesstest.WantMessages(t, harnesstest.ReadOn(t, g, talk, told), "F resumed")
+	harnesstest.WantMessages(t, harnesstest.ReadOn(t, g, conv, batch), "F resumed")
 }
 
 func TestGeminisMissingFolderIsWatchedFor(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
-	g, talk := Harness{Home: home}, sessions.Conversation{Session: harnesstest.Session, ID: harnesstest.ConversationA, Cwd: "/srv/new", Started: time.Now()}
-	told := harnesstest.ReadOn(t, g, talk, sessions.TranscriptBatch{})
-	if want := filepath.Join(home, ".gemini", "projects.json"); !slices.Equal(told.WatchFiles, []string{want}) {
-		t.Errorf("watches %q; want %q", told.WatchFiles, want)
+	g, conv := Harness{Home: home}, sessions.Conversation{Session: harnesstest.Session, ID: harnesstest.ConversationA, Cwd: "/srv/new", Started: time.Now()}
+	batch := harnesstest.ReadOn(t, g, conv, sessions.TranscriptBatch{})
+	if want := filepath.Join(home, ".gemini", "projects.json"); !slices.Equal(batch.WatchFiles, []string{want}) {
+		t.Errorf("watches %q; want %q", batch.WatchFiles, want)
 	}
 }
 
 func TestInvalidGeminiCursorIsRefused(t *testing.T) {
 	t.Parallel()
-	g, talk, _ := newFolder(t, "[]")
-	for _, place := range []sessions.Offset{"x", "{}", `{"since":"2026-11-30T10:43:18Z","now":"../x"}`} {
-		if _, err := g.ReadTranscript(t.Context(), talk, place); err == nil {
-			t.Errorf("%q is taken for a place", place)
+	g, conv, _ := newFolder(t, "[]")
+	for _, offset := range []sessions.Offset{"x", "{}", `{"since":"2026-11-30T10:43:18Z","now":"../x"}`} {
+		if _, err := g.ReadTranscript(t.Context(), conv, offset); err == nil {
+			t.Errorf("%q is taken for a place", offset)
 		}
 	}
 }

@@ -58,9 +58,9 @@ func (r pane) dataFile(name string) string {
 
 // queryScript runs a query in the runtime that OpenCode is built into, which takes some hundredths of a second.
 const queryScript = `import {Database} from "bun:sqlite";
-const db = new Database(process.Env.DB, {readonly: true});
+const db = new Database(process.env.DB, {readonly: true});
 db.exec("pragma busy_timeout = 5000");
-console.log(JSON.stringify(db.query(process.Env.QUERY).all()));`
+console.log(JSON.stringify(db.query(process.env.QUERY).all()));`
 
 // query decodes the rows of a query. OpenCode's own command takes 1–2 s of a processor each time; it is used only where its program
 // does not run as the Bun that it is built with.

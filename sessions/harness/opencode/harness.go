@@ -24,18 +24,34 @@ type Harness struct {
 	Binary string // empty: opencode, from the pane's PATH
 }
 
-// Name returns [Name].
+// Name returns [EscapeName].
 func (o Harness) Name() string { return Name }
 
 // Capabilities are those of the program: "/" is a command also when it was pasted, "!" a mode of the shell when it is typed, and a
 // few words alone end it. A known command opens a list, and a submit that comes with the paste is lost (0 of 4 arrived at 0 ms,
 // all at 150 ms). With --session it ignores --prompt (1.18.33).
 func (o Harness) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{ParseScreen: o.ParseScreen, Input: o, ReadTranscript: o.ReadTranscript, TrackConversation: o.TrackConversation,
-		Submit: "\r", SubmitDelay: 200 * time.Millisecond, CommandPrefixes: []string{"/", "!"},
-		CommandWords: []string{"exit", "quit", ":q"}, Interrupt: "\x1b", CanResume: true, NoPromptOnResume: true, AcceptTimeout: 10 * time.Second,
-		MoveKeys: []string{sessions.KeyUp, sessions.KeyDown}, DenyKeys: []string{sessions.KeyEscape}, ModeKeys: []string{sessions.KeyTab, sessions.KeyBackTab},
-		Trailer: " ", CommandsUnrecorded: true}
+	return sessions.Capabilities{
+		ParseScreen:       o.ParseScreen,
+		Input:             o,
+		ReadTranscript:    o.ReadTranscript,
+		TrackConversation: o.TrackConversation,
+
+		Submit:             "\r",
+		SubmitDelay:        200 * time.Millisecond,
+		Interrupt:          "\x1b",
+		CommandPrefixes:    []string{"/", "!"},
+		CommandWords:       []string{"exit", "quit", ":q"},
+		Trailer:            " ",
+		AcceptTimeout:      10 * time.Second,
+		CanResume:          true,
+		CommandsUnrecorded: true,
+		NoPromptOnResume:   true,
+
+		MoveKeys: []string{sessions.KeyUp, sessions.KeyDown},
+		DenyKeys: []string{sessions.KeyEscape},
+		ModeKeys: []string{sessions.KeyTab, sessions.KeyBackTab},
+	}
 }
 
 // Command starts the program, or resumes a conversation whose id it gave.
@@ -111,18 +127,18 @@ func (r pane) userTexts(ctx context.Context, cwd string, from int64) ([]userText
 
 // TrackConversation finds the conversation that began with the first message that the program was given, or the only one that began
 // since. Once that is known, the log tells to which one the program has switched with /new.
-func (o Harness) TrackConversation(ctx context.Context, talk sessions.Conversation) (string, error) {
-	r, ok := o.inspectPane(talk.Session)
-	if strings.HasPrefix(talk.ID, idPrefix) {
+func (o Harness) TrackConversation(ctx context.Context, conv sessions.Conversation) (string, error) {
+	r, ok := o.inspectPane(conv.Session)
+	if strings.HasPrefix(conv.ID, idPrefix) {
 		if !ok {
-			return talk.ID, nil
+			return conv.ID, nil
 		}
-		return currentConversation(r.logFile(), talk.ID)
+		return currentConversation(r.logFile(), conv.ID)
 	}
 	if !ok {
 		return "", nil
 	}
-	texts, err := r.userTexts(ctx, transcript.Folder(talk.Cwd), talk.Started.Add(-startTimeout).UnixMilli())
+	texts, err := r.userTexts(ctx, transcript.Folder(conv.Cwd), conv.Started.Add(-startTimeout).UnixMilli())
 	if err != nil {
 		return "", err
 	}
@@ -143,13 +159,13 @@ func (o Harness) TrackConversation(ctx context.Context, talk sessions.Conversati
 
 // Offset returns the current time. A [sessions.HeldError] until the first message has been there for a moment: what is typed into the
 // first screen is lost with it.
-func (o Harness) Offset(ctx context.Context, talk sessions.Conversation) (sessions.Offset, error) {
+func (o Harness) Offset(ctx context.Context, conv sessions.Conversation) (sessions.Offset, error) {
 	now := transcript.Encode(transcriptOffset{Since: time.Now()})
-	r, ok := o.inspectPane(talk.Session)
-	if !ok || r.prompt == "" || time.Since(talk.Started) > startTimeout {
+	r, ok := o.inspectPane(conv.Session)
+	if !ok || r.prompt == "" || time.Since(conv.Started) > startTimeout {
 		return now, nil
 	}
-	texts, err := r.userTexts(ctx, transcript.Folder(talk.Cwd), talk.Started.Add(-startTimeout).UnixMilli())
+	texts, err := r.userTexts(ctx, transcript.Folder(conv.Cwd), conv.Started.Add(-startTimeout).UnixMilli())
 	if err != nil {
 		return "", err
 	}
@@ -164,12 +180,12 @@ func (o Harness) Offset(ctx context.Context, talk sessions.Conversation) (sessio
 
 // Accepted asks the database once the history has the text. The history alone proves nothing: all sessions share it, and it has no
 // times, omits repetitions and contains cleared drafts.
-func (o Harness) Accepted(ctx context.Context, talk sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
+func (o Harness) Accepted(ctx context.Context, conv sessions.Conversation, since sessions.Offset, sum sessions.Sum) (bool, error) {
 	from, err := parseOffset(since)
 	if err != nil {
 		return false, err
 	}
-	r, ok := o.inspectPane(talk.Session)
+	r, ok := o.inspectPane(conv.Session)
 	if !ok {
 		return false, nil
 	}
@@ -180,7 +196,7 @@ func (o Harness) Accepted(ctx context.Context, talk sessions.Conversation, since
 	if !found {
 		return false, nil
 	}
-	texts, err := r.userTexts(ctx, transcript.Folder(talk.Cwd), from.Since.UnixMilli())
+	texts, err := r.userTexts(ctx, transcript.Folder(conv.Cwd), from.Since.UnixMilli())
 	return slices.ContainsFunc(texts, func(t userText) bool { return sessions.Fingerprint(t.Text) == sum }), err
 }
 

@@ -15,27 +15,27 @@ import (
 
 // ReadTranscript reads the database when the log has something about a turn, or nothing new at all. The log also tells to which
 // conversations the program in the pane switched. Steps appear as they are completed.
-func (o Harness) ReadTranscript(ctx context.Context, talk sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
-	s, err := startOffset(talk, since)
+func (o Harness) ReadTranscript(ctx context.Context, conv sessions.Conversation, since sessions.Offset) (sessions.TranscriptBatch, error) {
+	s, err := startOffset(conv, since)
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
 	if s.DB == "" || s.logGrowth() == 0 {
-		o.locateFiles(talk, &s)
+		o.locateFiles(conv, &s)
 	}
 	if s.DB == "" {
 		return sessions.TranscriptBatch{Next: since, Turn: s.Turn}, nil // the agent has written nothing yet
 	}
-	told := sessions.TranscriptBatch{WatchFiles: []string{s.Log}, Turn: s.Turn}
-	if news, err := o.followLog(ctx, talk, &s); err != nil {
+	batch := sessions.TranscriptBatch{WatchFiles: []string{s.Log}, Turn: s.Turn}
+	if news, err := o.followLog(ctx, conv, &s); err != nil {
 		return sessions.TranscriptBatch{}, err
 	} else if news {
-		if err := s.read(ctx, &told); err != nil {
+		if err := s.read(ctx, &batch); err != nil {
 			return sessions.TranscriptBatch{}, err
 		}
 	}
-	told.Next = transcript.Encode(s)
-	return told, nil
+	batch.Next = transcript.Encode(s)
+	return batch, nil
 }
 
 // logGrowth returns by how many bytes the log has grown. A log that became shorter was begun anew.
@@ -51,8 +51,8 @@ func (s *transcriptOffset) logGrowth() int64 {
 }
 
 // locateFiles remembers where the files of the program in the pane are.
-func (o Harness) locateFiles(talk sessions.Conversation, s *transcriptOffset) {
-	if r, ok := o.inspectPane(talk.Session); ok {
+func (o Harness) locateFiles(conv sessions.Conversation, s *transcriptOffset) {
+	if r, ok := o.inspectPane(conv.Session); ok {
 		s.DB, s.Binary = r.dataFile("opencode.db"), r.binary
 		if log := r.logFile(); log != s.Log {
 			s.Log, s.LogOffset = log, 0
@@ -61,11 +61,11 @@ func (o Harness) locateFiles(talk sessions.Conversation, s *transcriptOffset) {
 }
 
 // followLog reads the log on. It reports whether the database may have something new: the log says so, or has nothing new.
-func (o Harness) followLog(ctx context.Context, talk sessions.Conversation, s *transcriptOffset) (news bool, err error) {
+func (o Harness) followLog(ctx context.Context, conv sessions.Conversation, s *transcriptOffset) (news bool, err error) {
 	quiet := s.logGrowth() == 0
-	id := talk.ID
+	id := conv.ID
 	if !strings.HasPrefix(id, idPrefix) && (quiet || len(s.LastRead) == 0) {
-		if id, err = o.TrackConversation(ctx, talk); err != nil {
+		if id, err = o.TrackConversation(ctx, conv); err != nil {
 			return false, err
 		}
 	}
@@ -95,7 +95,7 @@ func (o Harness) followLog(ctx context.Context, talk sessions.Conversation, s *t
 const logDelay = 5 * time.Second
 
 // read reads the new messages of the session's conversations.
-func (s *transcriptOffset) read(ctx context.Context, told *sessions.TranscriptBatch) error {
+func (s *transcriptOffset) read(ctx context.Context, batch *sessions.TranscriptBatch) error {
 	if len(s.LastRead) == 0 {
 		return nil
 	}
@@ -110,15 +110,15 @@ func (s *transcriptOffset) read(ctx context.Context, told *sessions.TranscriptBa
 				of = append(of, r)
 			}
 		}
-		s.addMessages(id, of, told)
+		s.addMessages(id, of, batch)
 	}
-	slices.SortStableFunc(told.Messages, func(a, b sessions.AgentMessage) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) })
+	slices.SortStableFunc(batch.Messages, func(a, b sessions.AgentMessage) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Key, b.Key)) })
 	return nil
 }
 
 // addMessages adds the messages of one conversation up to the first that is still being written. A message that was never completed
 // although another follows it is of a program that was killed.
-func (s *transcriptOffset) addMessages(id string, rows []message, told *sessions.TranscriptBatch) {
+func (s *transcriptOffset) addMessages(id string, rows []message, batch *sessions.TranscriptBatch) {
 	last := -1 // the newest of the agent's
 	for i, r := range rows {
 		if r.Role == "assistant" {
@@ -128,10 +128,10 @@ func (s *transcriptOffset) addMessages(id string, rows []message, told *sessions
 	taken := true
 	for i, r := range rows {
 		taken = taken && (r.Role != "assistant" || r.Completed > 0 || r.Error != "" || i < last)
-		told.Turn = r.nextTurn(told.Turn)
+		batch.Turn = r.nextTurn(batch.Turn)
 		if taken {
-			told.Messages = append(told.Messages, r.agentMessages()...)
-			s.LastRead[id], s.Turn = position{At: r.At, ID: r.ID}, told.Turn
+			batch.Messages = append(batch.Messages, r.agentMessages()...)
+			s.LastRead[id], s.Turn = position{At: r.At, ID: r.ID}, batch.Turn
 		}
 	}
 }

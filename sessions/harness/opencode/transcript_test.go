@@ -18,12 +18,12 @@ import (
 // transcriptRows is how OpenCode 1.18.33's database grew: a turn with a tool, one that failed, one that a person ended, one of
 // a program that was killed, and one after it.
 func transcriptRows() []message {
-	const talk = "ses_dd3e5b7d8ffeO5Ucu0XQ6FZ39d"
+	const conv = "ses_dd3e5b7d8ffeO5Ucu0XQ6FZ39d"
 	user := func(n int) message {
-		return message{Conversation: talk, ID: fmt.Sprintf("msg_%02d", n), At: int64(1796036249858 + n), Role: "user", Summary: "object", Text: "go"}
+		return message{Conversation: conv, ID: fmt.Sprintf("msg_%02d", n), At: int64(1796036249858 + n), Role: "user", Summary: "object", Text: "go"}
 	}
 	agent := func(n int, text, finish, failure, errorText string) message {
-		r := message{Conversation: talk, ID: fmt.Sprintf("msg_%02d", n), At: int64(1796036249858 + n), Role: "assistant", Finish: finish,
+		r := message{Conversation: conv, ID: fmt.Sprintf("msg_%02d", n), At: int64(1796036249858 + n), Role: "assistant", Finish: finish,
 			Error: failure, ErrorText: errorText, Text: text}
 		if finish != "" || failure != "" {
 			r.Completed = r.At + 1
@@ -64,12 +64,12 @@ func TestOpenCodesMessagesAreTheSameWheneverTheyAreRead(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		s := transcriptOffset{Since: time.UnixMilli(1), LastRead: map[string]position{id: {}}}
 		var all []sessions.AgentMessage
-		var told sessions.TranscriptBatch
+		var batch sessions.TranscriptBatch
 		for moment := 0; moment < 2*len(rows); {
 			moment = min(2*len(rows), moment+rapid.IntRange(1, 7).Draw(r, "moments"))
-			told = sessions.TranscriptBatch{Turn: s.Turn}
-			s.addMessages(id, rowsAfter(rowsAtMoment(rows, moment), s.LastRead[id]), &told)
-			all = append(all, told.Messages...)
+			batch = sessions.TranscriptBatch{Turn: s.Turn}
+			s.addMessages(id, rowsAfter(rowsAtMoment(rows, moment), s.LastRead[id]), &batch)
+			all = append(all, batch.Messages...)
 			var err error
 			if s, err = startOffset(sessions.Conversation{}, transcript.Encode(s)); err != nil {
 				t.Fatal(err)
@@ -78,15 +78,15 @@ func TestOpenCodesMessagesAreTheSameWheneverTheyAreRead(t *testing.T) {
 		if got := harnesstest.DescribeMessages(sessions.TranscriptBatch{Messages: all}); !slices.Equal(got, wantMessages) {
 			r.Errorf("heard %q; want %q", got, wantMessages)
 		}
-		if !told.Turn.Working {
+		if !batch.Turn.Working {
 			r.Error("the last turn does not run")
 		}
 		keys := map[string]bool{}
-		for _, said := range all {
-			if keys[said.Key] {
-				r.Errorf("%q has a key twice", said.Key)
+		for _, m := range all {
+			if keys[m.Key] {
+				r.Errorf("%q has a key twice", m.Key)
 			}
-			keys[said.Key] = true
+			keys[m.Key] = true
 		}
 	})
 }
@@ -145,9 +145,9 @@ func TestTailOfALongLogBeginsWithAWholeLine(t *testing.T) {
 
 func TestInvalidOpenCodeCursorIsRefused(t *testing.T) {
 	t.Parallel()
-	for _, place := range []sessions.Offset{"x", "{}", `{"since":"2026-11-30T10:43:18Z","logAt":-1}`} {
-		if _, err := (Harness{}).ReadTranscript(t.Context(), sessions.Conversation{Session: harnesstest.Session}, place); err == nil {
-			t.Errorf("%q is taken for a place", place)
+	for _, offset := range []sessions.Offset{"x", "{}", `{"since":"2026-11-30T10:43:18Z","logAt":-1}`} {
+		if _, err := (Harness{}).ReadTranscript(t.Context(), sessions.Conversation{Session: harnesstest.Session}, offset); err == nil {
+			t.Errorf("%q is taken for a place", offset)
 		}
 	}
 }

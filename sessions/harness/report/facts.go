@@ -67,14 +67,14 @@ func (f *Facts) addConversation(r Report) {
 	if !sessions.ValidConversation(r.Conversation) {
 		return
 	}
-	talk := f.Conversations[r.Conversation]
-	if talk.LastReport = f.Count; talk.Path == "" {
-		talk.Path = transcriptPath(r)
+	conv := f.Conversations[r.Conversation]
+	if conv.LastReport = f.Count; conv.Path == "" {
+		conv.Path = transcriptPath(r)
 	}
 	if f.Conversations == nil {
 		f.Conversations = map[string]ConversationFact{}
 	}
-	if f.Conversations[r.Conversation] = talk; r.Event == EventSessionStart {
+	if f.Conversations[r.Conversation] = conv; r.Event == EventSessionStart {
 		f.LastStarted, f.LastStartReport = r.Conversation, f.Count
 	}
 	if len(f.Conversations) > maxConversations {
@@ -84,9 +84,9 @@ func (f *Facts) addConversation(r Report) {
 
 func (f *Facts) forgetOldest() {
 	oldest, at := "", f.Count
-	for id, talk := range f.Conversations {
-		if talk.LastReport < at {
-			oldest, at = id, talk.LastReport
+	for id, conv := range f.Conversations {
+		if conv.LastReport < at {
+			oldest, at = id, conv.LastReport
 		}
 	}
 	delete(f.Conversations, oldest)
@@ -94,23 +94,23 @@ func (f *Facts) forgetOldest() {
 
 // transcriptPath returns the file of the conversation as the agent reports it; empty: it does not.
 func transcriptPath(r Report) string {
-	var said struct {
+	var payload struct {
 		Path string `json:"transcript_path"`
 	}
-	if json.Unmarshal(r.Payload, &said) != nil || !filepath.IsAbs(said.Path) {
+	if json.Unmarshal(r.Payload, &payload) != nil || !filepath.IsAbs(payload.Path) {
 		return ""
 	}
-	return said.Path
+	return payload.Path
 }
 
 // CurrentConversation returns the conversation that the one with the given id has become: the one that began last after the last
 // report of it. Empty: nothing was reported of it.
 func (f *Facts) CurrentConversation(id string) string {
-	talk, known := f.Conversations[id]
+	conv, known := f.Conversations[id]
 	switch {
 	case !known:
 		return ""
-	case f.LastStartReport > talk.LastReport:
+	case f.LastStartReport > conv.LastReport:
 		return f.LastStarted
 	}
 	return id

@@ -55,15 +55,15 @@ func (h Hook) Run(ctx context.Context, in io.Reader, now time.Time) error {
 	case len(data) > maxHookInput:
 		return fmt.Errorf("the agent's report is longer than %d bytes", maxHookInput)
 	}
-	var said struct {
+	var input struct {
 		Event        string `json:"hook_event_name"`
 		Conversation string `json:"session_id"`
 	}
-	if err := json.Unmarshal(data, &said); err != nil {
+	if err := json.Unmarshal(data, &input); err != nil {
 		return fmt.Errorf("read what the agent reports: %w", err)
 	}
-	r := Report{At: now, Event: said.Event, Conversation: said.Conversation, Payload: data}
-	if said.Event == EventPermissionRequest && h.PermissionDir != "" {
+	r := Report{At: now, Event: input.Event, Conversation: input.Conversation, Payload: data}
+	if input.Event == EventPermissionRequest && h.PermissionDir != "" {
 		return h.requestPermission(ctx, r)
 	}
 	return Append(h.ReportFile, r)

@@ -72,12 +72,12 @@ func newHookEnvWatching(t *testing.T, root, payload string, watch func(json.RawM
 func (a *hookEnv) waitRequest() sessions.PermissionRequest {
 	a.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); {
-		noted, err := a.ReadReports(a.Context(), hookSession, "", time.Time{})
+		batch, err := a.ReadReports(a.Context(), hookSession, "", time.Time{})
 		if err != nil {
 			a.Fatal(err)
 		}
-		if len(noted.PermissionRequests) > 0 {
-			return noted.PermissionRequests[len(noted.PermissionRequests)-1]
+		if len(batch.PermissionRequests) > 0 {
+			return batch.PermissionRequests[len(batch.PermissionRequests)-1]
 		}
 		a.pause()
 	}
@@ -156,13 +156,13 @@ func TestPermissionHookIsAnsweredOnce(t *testing.T) {
 			if got := a.hookOutput(); got != want {
 				t.Errorf("the agent heard %q", got)
 			}
-			noted, err := a.ReadReports(t.Context(), hookSession, "", time.Time{})
+			batch, err := a.ReadReports(t.Context(), hookSession, "", time.Time{})
 			wants := 1
 			if verdict == sessions.VerdictUndecided {
 				wants = 0
 			}
-			if err != nil || len(noted.Answered) != wants || wants > 0 && (noted.Answered[0].Token != ask.Token || noted.Answered[0].Allow != (verdict == sessions.VerdictAllow)) {
-				t.Errorf("noted %+v, %v", noted, err)
+			if err != nil || len(batch.Answered) != wants || wants > 0 && (batch.Answered[0].Token != ask.Token || batch.Answered[0].Allow != (verdict == sessions.VerdictAllow)) {
+				t.Errorf("noted %+v, %v", batch, err)
 			}
 			a.assertNoSockets()
 		})
@@ -366,16 +366,16 @@ func TestReportsAreReadFromAnOffset(t *testing.T) {
 	if err := Append(path, Report{At: old, Event: EventPermissionRequest, Payload: json.RawMessage(permissionInput)}); err != nil {
 		t.Fatal(err) // without a token nobody can decide it
 	}
-	noted, err := r.ReadReports(t.Context(), hookSession, "", time.Now())
-	if err != nil || len(noted.PermissionRequests) != 1 || cmp.Diff([]string{path}, noted.WatchFiles) != "" {
-		t.Errorf("what was asked before, and may be open: %+v, %v", noted, err)
+	batch, err := r.ReadReports(t.Context(), hookSession, "", time.Now())
+	if err != nil || len(batch.PermissionRequests) != 1 || cmp.Diff([]string{path}, batch.WatchFiles) != "" {
+		t.Errorf("what was asked before, and may be open: %+v, %v", batch, err)
 	}
-	if noted, err = r.ReadReports(t.Context(), hookSession, noted.Next, time.Time{}); err != nil || len(noted.PermissionRequests) != 0 {
-		t.Errorf("read twice: %+v, %v", noted, err)
+	if batch, err = r.ReadReports(t.Context(), hookSession, batch.Next, time.Time{}); err != nil || len(batch.PermissionRequests) != 0 {
+		t.Errorf("read twice: %+v, %v", batch, err)
 	}
-	for _, place := range []sessions.Offset{"x", "-1"} {
-		if _, err := r.ReadReports(t.Context(), hookSession, place, time.Time{}); err == nil {
-			t.Errorf("Noted from %q: no error", place)
+	for _, offset := range []sessions.Offset{"x", "-1"} {
+		if _, err := r.ReadReports(t.Context(), hookSession, offset, time.Time{}); err == nil {
+			t.Errorf("Noted from %q: no error", offset)
 		}
 	}
 }

@@ -37,9 +37,9 @@ func logSize(t testing.TB, path string) (size int64, files int) {
 }
 
 // conversationReport is a report of a conversation, of some size.
-func conversationReport(event, talk string, size int) Report {
-	payload, _ := json.Marshal(map[string]string{"transcript_path": "/t/" + talk + ".jsonl", "prompt": strings.Repeat("x", size)})
-	return Report{At: time.Now(), Event: event, Conversation: talk, Payload: payload}
+func conversationReport(event, conv string, size int) Report {
+	payload, _ := json.Marshal(map[string]string{"transcript_path": "/t/" + conv + ".jsonl", "prompt": strings.Repeat("x", size)})
+	return Report{At: time.Now(), Event: event, Conversation: conv, Payload: payload}
 }
 
 func mustAppend(t testing.TB, path string, r Report) {

@@ -30,9 +30,9 @@ func TestHooksOfManyProcessesLoseAndTearNoLine(t *testing.T) {
 		t.Fatalf("%d reports, %v", len(reports), err)
 	}
 	for _, r := range reports {
-		var said struct{ Prompt string }
-		if err := json.Unmarshal(r.Payload, &said); err != nil || said.Prompt != prompt || r.Event != EventPromptSubmit {
-			t.Errorf("report of %s holds %d bytes", r.Conversation, len(said.Prompt))
+		var payload struct{ Prompt string }
+		if err := json.Unmarshal(r.Payload, &payload); err != nil || payload.Prompt != prompt || r.Event != EventPromptSubmit {
+			t.Errorf("report of %s holds %d bytes", r.Conversation, len(payload.Prompt))
 		}
 	}
 	info, err := os.Stat(path)

@@ -29,14 +29,27 @@ type Harness struct {
 	PermissionDir string   // absolute; the folder of the sockets of hooks that wait
 }
 
-// Name returns [Name].
+// Name returns [EscapeName].
 func (a Harness) Name() string { return Name }
 
 // Capabilities are those of the program: "!" and "/" begin commands, and two words alone are commands.
 func (a Harness) Capabilities() sessions.Capabilities {
-	return sessions.Capabilities{ParseScreen: a.ParseScreen, Input: a, ReadTranscript: a.ReadTranscript,
-		Submit: "\r", ClearLine: "\x15", MoveKeys: []string{sessions.KeyUp, sessions.KeyDown}, DenyKeys: []string{sessions.KeyEscape}, CommandPrefixes: []string{"!", "/"},
-		CommandWords: []string{"exit", "quit"}, CanResume: true, ReportsPermissions: len(a.Hook) > 0 && a.PermissionDir != "", AcceptTimeout: time.Second}
+	return sessions.Capabilities{
+		ParseScreen:    a.ParseScreen,
+		Input:          a,
+		ReadTranscript: a.ReadTranscript,
+
+		Submit:             "\r",
+		ClearLine:          "\x15",
+		CommandPrefixes:    []string{"!", "/"},
+		CommandWords:       []string{"exit", "quit"},
+		AcceptTimeout:      time.Second,
+		CanResume:          true,
+		ReportsPermissions: len(a.Hook) > 0 && a.PermissionDir != "",
+
+		MoveKeys: []string{sessions.KeyUp, sessions.KeyDown},
+		DenyKeys: []string{sessions.KeyEscape},
+	}
 }
 
 // Command starts a conversation with the given id, or resumes it.

@@ -34,26 +34,26 @@ func TestEvidenceCountsFromTheOffsetSoThatAnEqualEarlierTextProvesNothing(t *tes
 	t.Parallel()
 	ctx, dir := context.Background(), t.TempDir()
 	a := Harness{Dir: dir}
-	talk := sessions.Conversation{ID: "c1"}
+	conv := sessions.Conversation{ID: "c1"}
 	said := Entry{Type: TypeUser, Text: "yes"}
 	taken := func(since sessions.Offset, text string) bool {
 		t.Helper()
-		ok, err := a.Accepted(ctx, talk, since, sessions.Fingerprint(text))
+		ok, err := a.Accepted(ctx, conv, since, sessions.Fingerprint(text))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return ok
 	}
 	writeEntries(t, dir, "c1", said)
-	place, err := a.Offset(ctx, talk)
+	offset, err := a.Offset(ctx, conv)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if taken(place, "yes") {
+	if taken(offset, "yes") {
 		t.Error("an earlier text is taken as proof")
 	}
 	writeEntries(t, dir, "c1", said)
-	if !taken(place, "yes") || taken(place, "no") {
+	if !taken(offset, "yes") || taken(offset, "no") {
 		t.Error("the text after the place is not found, or another one is")
 	}
 }
@@ -62,25 +62,25 @@ func TestEvidenceFollowsAConversationThatWasCleared(t *testing.T) {
 	t.Parallel()
 	ctx, dir := context.Background(), t.TempDir()
 	a := Harness{Dir: dir}
-	talk := sessions.Conversation{ID: "c1"}
-	before, err := a.Offset(ctx, talk)
+	conv := sessions.Conversation{ID: "c1"}
+	before, err := a.Offset(ctx, conv)
 	if err != nil {
 		t.Fatal(err)
 	}
 	writeEntries(t, dir, "c1", Entry{Type: TypeClear, Conversation: "c2"})
 	writeEntries(t, dir, "c2", Entry{Type: TypeUser, Text: "after"})
-	if ok, err := a.Accepted(ctx, talk, before, sessions.Fingerprint("after")); err != nil || !ok {
+	if ok, err := a.Accepted(ctx, conv, before, sessions.Fingerprint("after")); err != nil || !ok {
 		t.Errorf("Taken from before the clear = %v, %v", ok, err)
 	}
-	after, err := a.Offset(ctx, talk)
+	after, err := a.Offset(ctx, conv)
 	if err != nil || !strings.Contains(string(after), `"now":"c2"`) {
 		t.Errorf("Offset = %q, %v; want one in c2", after, err)
 	}
-	if ok, _ := a.Accepted(ctx, talk, after, sessions.Fingerprint("after")); ok {
+	if ok, _ := a.Accepted(ctx, conv, after, sessions.Fingerprint("after")); ok {
 		t.Error("a text before the place is taken as proof")
 	}
 	for _, bad := range []sessions.Offset{"", "c1", "../../etc/passwd@0", "c1@x"} {
-		if _, err := a.Accepted(ctx, talk, bad, "x"); err == nil {
+		if _, err := a.Accepted(ctx, conv, bad, "x"); err == nil {
 			t.Errorf("Taken from %q: no error", bad)
 		}
 	}
@@ -112,46 +112,46 @@ func TestTheSmallAgentIsReadAcrossClearsAndInAFreshConversation(t *testing.T) {
 	c := sessions.Conversation{ID: "a", Started: time.Now()}
 	tell := func(since sessions.Offset) sessions.TranscriptBatch {
 		t.Helper()
-		told, err := a.ReadTranscript(context.Background(), c, since)
+		batch, err := a.ReadTranscript(context.Background(), c, since)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return told
+		return batch
 	}
-	place := tell("")
+	offset := tell("")
 	appendEntries(t, a.Dir, "a", "user hello", "agent one", "clear b")
 	appendEntries(t, a.Dir, "b", "agent two")
-	place = tell(place.Next)
-	harnesstest.WantMessages(t, place, "F one", "F two")
-	if want := filepath.Join(a.Dir, "b.jsonl"); !slices.Equal(place.WatchFiles, []string{want}) {
-		t.Errorf("watches %q; want %q", place.WatchFiles, want)
+	offset = tell(offset.Next)
+	harnesstest.WantMessages(t, offset, "F one", "F two")
+	if want := filepath.Join(a.Dir, "b.jsonl"); !slices.Equal(offset.WatchFiles, []string{want}) {
+		t.Errorf("watches %q; want %q", offset.WatchFiles, want)
 	}
 	c.ID = "b" // the record has caught up
 	appendEntries(t, a.Dir, "b", "agent three")
-	place = tell(place.Next)
-	harnesstest.WantMessages(t, place, "F three")
+	offset = tell(offset.Next)
+	harnesstest.WantMessages(t, offset, "F three")
 	c.ID = "c" // it could not be resumed
 	appendEntries(t, a.Dir, "b", "agent four")
 	appendEntries(t, a.Dir, "c", "agent five")
-	place = tell(place.Next)
-	harnesstest.WantMessages(t, place, "F four", "F five")
-	harnesstest.WantMessages(t, tell(place.Next))
+	offset = tell(offset.Next)
+	harnesstest.WantMessages(t, offset, "F four", "F five")
+	harnesstest.WantMessages(t, tell(offset.Next))
 }
 
 func TestTheSmallAgentsTurnsFollowOneAnother(t *testing.T) {
 	t.Parallel()
 	a := Harness{Dir: t.TempDir()}
 	c := sessions.Conversation{ID: "a", Started: time.Now()}
-	place := sessions.Offset("")
+	offset := sessions.Offset("")
 	step := func(what string, works bool, id string, entries ...string) {
 		t.Helper()
 		appendEntries(t, a.Dir, id, entries...)
-		told, err := a.ReadTranscript(t.Context(), c, place)
+		batch, err := a.ReadTranscript(t.Context(), c, offset)
 		if err != nil {
 			t.Fatal(err)
 		}
-		harnesstest.WantTurn(t, what, told, works)
-		place = told.Next
+		harnesstest.WantTurn(t, what, batch, works)
+		offset = batch.Next
 	}
 	step("nothing yet", false, "a", "start ")
 	step("asked", true, "a", "user one")

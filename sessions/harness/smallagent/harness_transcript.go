@@ -17,26 +17,26 @@ func (a Harness) ReadTranscript(_ context.Context, c sessions.Conversation, sinc
 	if err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
-	var told sessions.TranscriptBatch
-	if err := a.readFrom(&s, &told); err != nil {
+	var batch sessions.TranscriptBatch
+	if err := a.readFrom(&s, &batch); err != nil {
 		return sessions.TranscriptBatch{}, err
 	}
 	if c.ID != s.Recorded {
-		from, talk := s.Conversation, c.ID
-		if s.Recorded = talk; !a.leadsTo(talk, from) { // a fresh conversation, which nothing leads to
-			s.SwitchTo(talk, time.Time{})
+		from, conv := s.Conversation, c.ID
+		if s.Recorded = conv; !a.leadsTo(conv, from) { // a fresh conversation, which nothing leads to
+			s.SwitchTo(conv, time.Time{})
 			s.Queued = 0
-			if err := a.readFrom(&s, &told); err != nil {
+			if err := a.readFrom(&s, &batch); err != nil {
 				return sessions.TranscriptBatch{}, err
 			}
 		}
 	}
-	told.Next, told.WatchFiles, told.Turn = transcript.Encode(s), []string{TranscriptPath(a.Dir, s.Conversation)}, s.Turn
-	return told, nil
+	batch.Next, batch.WatchFiles, batch.Turn = transcript.Encode(s), []string{TranscriptPath(a.Dir, s.Conversation)}, s.Turn
+	return batch, nil
 }
 
 // readFrom reads from an offset to the end of the transcript, and moves the offset there.
-func (a Harness) readFrom(s *transcriptOffset, told *sessions.TranscriptBatch) error {
+func (a Harness) readFrom(s *transcriptOffset, batch *sessions.TranscriptBatch) error {
 	for range maxClears {
 		entries, end, err := ReadTranscript(TranscriptPath(a.Dir, s.Conversation), s.Offset)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -49,7 +49,7 @@ func (a Harness) readFrom(s *transcriptOffset, told *sessions.TranscriptBatch) e
 		for _, e := range entries {
 			s.advanceTurn(e)
 			if e.Type == TypeAgent && !e.At.Before(s.Since) {
-				told.Messages = append(told.Messages, sessions.AgentMessage{Text: e.Text, Final: true, At: e.At,
+				batch.Messages = append(batch.Messages, sessions.AgentMessage{Text: e.Text, Final: true, At: e.At,
 					Key: fmt.Sprintf("%s.%d.%d", s.Conversation, e.Seq, e.At.UnixNano())})
 			}
 			if e.Type == TypeClear && sessions.ValidConversation(e.Conversation) {
