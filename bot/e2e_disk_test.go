@@ -23,7 +23,7 @@ func TestAReplyWaitsWhileTheDiskTakesNothing(t *testing.T) {
 	ts := a.reply("during")
 	a.receipt(ts, held)
 	a.answer("Held, and typed as soon as it can be", "not a directory", "Make room on it")
-	if got := l.status(); !contains(got, "takes nothing (not a directory), so replies wait") {
+	if got := l.status(); !contains(got, "cannot write to its disk (not a directory), so replies wait") {
 		t.Errorf("the status says %q", got)
 	}
 	a.wants("before")
