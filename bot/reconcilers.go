@@ -7,14 +7,14 @@ import (
 	"the-loop/authz"
 	"the-loop/bot/reconcile"
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/relay"
 )
 
 // newReconcilers makes the parts that keep Slack in line with the sessions.
 func (b *Bot) newReconcilers() {
 	core, at := b.o.Core, channels{b}
 	b.transcripts = reconcile.NewTranscriptWatcher(reconcile.TranscriptWatcherOptions{Relay: b.threads, Log: b.o.Log,
-		Answers: func() threads.Answers { return b.o.Config().Settings.Answers }, OnActivity: func() { b.announcer.NoteActivity() }})
+		Answers: func() relay.Answers { return b.o.Config().Settings.Answers }, OnActivity: func() { b.announcer.NoteActivity() }})
 	b.screens = reconcile.NewScreenWatcher(core, b.threads, b.o.ScreenInterval)
 	b.driftNotice = reconcile.NewDriftNotice(reconcile.DriftNoticeOptions{Root: b.o.Root, Restarter: core, Chat: b.o.Client, Clock: b.o.Client.Clock(),
 		Channel: at, Authorize: b.authorizeMember, OnRestarted: func() { b.announcer.Wake() }, Log: b.o.Log})

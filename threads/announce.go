@@ -116,8 +116,7 @@ func (an *announcer) ensureThread(a AnnounceRequest) *thread {
 	if t := an.index.of(a.ID); t != nil {
 		return t
 	}
-	t := newThread(an.services, an.loops, binding.Binding{ID: a.ID, Ref: a.Ref, Channel: a.Channel})
-	t.relay.transcriptSynced = true
+	t := newThread(an.services, an.loops, binding.Binding{ID: a.ID, Ref: a.Ref, Channel: a.Channel}, true)
 	an.index.put(t)
 	return t
 }
@@ -139,7 +138,7 @@ func (an *announcer) post(ctx context.Context, t *thread, a AnnounceRequest) err
 	p := a.Post
 	p.Channel, p.Root, p.Nonce, p.Session = a.Channel, "", rand.Text(), t.SessionID
 	since := an.now()
-	t.Call(ctx, func(context.Context) { t.relay.begin(a.Started) })
+	t.Call(ctx, func(context.Context) { t.relay.Begin(a.Started) })
 	c := an.current(t, binding.Binding{Announcement: binding.Announcement{Since: since}}, p)
 	if err := c.Ensure(ctx); err != nil {
 		return fmt.Errorf("announce %s: %w", a.Ref, err)

@@ -15,6 +15,7 @@ import (
 
 	"the-loop/threads/binding"
 	"the-loop/threads/chat"
+	"the-loop/threads/relay"
 )
 
 // relay has what the agent said posted.
@@ -27,7 +28,7 @@ func (w *env) relay() {
 }
 
 // withAnswers is run with answers of a kind.
-func withAnswers(t *testing.T, kind Answers, f func(w *env)) {
+func withAnswers(t *testing.T, kind relay.Answers, f func(w *env)) {
 	t.Helper()
 	withEnv(t, func(w *env) {
 		w.answerMode = kind
@@ -36,7 +37,7 @@ func withAnswers(t *testing.T, kind Answers, f func(w *env)) {
 }
 
 func TestWhatTheAgentSaysIsPostedOnceAndInOrder(t *testing.T) {
-	withAnswers(t, AnswersFinal, func(w *env) {
+	withAnswers(t, relay.AnswersFinal, func(w *env) {
 		w.agent.addMessage("looking", false)
 		w.agent.addMessage("done|and more of it", true)
 		w.relay()
@@ -49,7 +50,7 @@ func TestWhatTheAgentSaysIsPostedOnceAndInOrder(t *testing.T) {
 }
 
 func TestAllThatTheAgentSaysIsPostedWhereThatIsWanted(t *testing.T) {
-	withAnswers(t, AnswersAll, func(w *env) {
+	withAnswers(t, relay.AnswersAll, func(w *env) {
 		w.agent.addMessage("looking", false)
 		w.agent.addMessage("done", true)
 		w.relay()
@@ -59,20 +60,20 @@ func TestAllThatTheAgentSaysIsPostedWhereThatIsWanted(t *testing.T) {
 }
 
 func TestNothingOldIsPosted(t *testing.T) {
-	withAnswers(t, AnswersOff, func(w *env) {
+	withAnswers(t, relay.AnswersOff, func(w *env) {
 		w.agent.addMessage("while it was off", true)
 		w.relay()
 		w.advance(time.Minute)
-		w.answerMode = AnswersFinal
+		w.answerMode = relay.AnswersFinal
 		w.relay()
 		w.advance(time.Second)
 		w.agent.addMessage("while it was on", true)
 		w.relay()
-		w.answerMode = AnswersOff
+		w.answerMode = relay.AnswersOff
 		w.agent.addMessage("off again", true)
 		w.relay()
 		w.advance(time.Minute)
-		w.answerMode = AnswersFinal
+		w.answerMode = relay.AnswersFinal
 		w.relay()
 		w.advance(time.Minute)
 		w.wantPosts("while it was on")
@@ -82,21 +83,8 @@ func TestNothingOldIsPosted(t *testing.T) {
 	})
 }
 
-// A run that is announced as it starts has its first answer posted; one that went on unannounced has not.
-func TestTheFirstAnswerOfAFreshRunIsPosted(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	for age, want := range map[time.Duration]time.Time{
-		10 * time.Second: now.Add(-10*time.Second - startSlack), time.Hour: now, -time.Second: now,
-	} {
-		if got := transcriptStart(now.Add(-age), now); !got.Equal(want) {
-			t.Errorf("a run of %s is heard from %s before now on", age, now.Sub(got))
-		}
-	}
-}
-
 func TestAnswersWaitForSlackAndStayInOrder(t *testing.T) {
-	withAnswers(t, AnswersFinal, func(w *env) {
+	withAnswers(t, relay.AnswersFinal, func(w *env) {
 		w.slack.setErr(errors.New("no network"))
 		for i := range 5 {
 			w.agent.addMessage(fmt.Sprint("answer ", i), true)
@@ -118,7 +106,7 @@ func TestAnswersWaitForSlackAndStayInOrder(t *testing.T) {
 func TestAnAnswerAfterWhichTheBotDiedIsPostedOnce(t *testing.T) {
 	for _, before := range []bool{true, false} {
 		t.Run(fmt.Sprint("before the post ", before), func(t *testing.T) {
-			withAnswers(t, AnswersFinal, func(w *env) {
+			withAnswers(t, relay.AnswersFinal, func(w *env) {
 				w.slack.setOnPost(func(l *managerRun, b bool, p chat.Post) error {
 					if b != before || !strings.Contains(p.Text, "second") {
 						return nil
@@ -143,7 +131,7 @@ func TestAnAnswerAfterWhichTheBotDiedIsPostedOnce(t *testing.T) {
 
 // The process dies when the letters are on disk, or some were posted, and before the place is.
 func TestAnswersWhosePlaceWasNotStoredAreNotPostedAgain(t *testing.T) {
-	withAnswers(t, AnswersFinal, func(w *env) {
+	withAnswers(t, relay.AnswersFinal, func(w *env) {
 		w.relay()
 		before := bindingFile(t, w)
 		w.agent.addMessage("first|second", true)
@@ -164,7 +152,7 @@ func TestAnswersWhosePlaceWasNotStoredAreNotPostedAgain(t *testing.T) {
 }
 
 func TestAnswersThatCannotBeStoredAreNotLost(t *testing.T) {
-	withAnswers(t, AnswersFinal, func(w *env) {
+	withAnswers(t, relay.AnswersFinal, func(w *env) {
 		w.relay()
 		outbox := filepath.Join(w.root, "outbox")
 		if err := errors.Join(os.RemoveAll(outbox), os.WriteFile(outbox, nil, 0o600)); err != nil {
@@ -188,7 +176,7 @@ func TestAnswersThatCannotBeStoredAreNotLost(t *testing.T) {
 }
 
 func TestTheAnswersOfASessionThatWasUnboundGoNowhere(t *testing.T) {
-	withAnswers(t, AnswersFinal, func(w *env) {
+	withAnswers(t, relay.AnswersFinal, func(w *env) {
 		if err := w.m.Unbind(context.Background(), sid); err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +197,7 @@ func TestWhateverHappensEachAnswerIsPostedOnceInOrder(t *testing.T) {
 	}
 	for seed := range days {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			withAnswers(t, AnswersFinal, func(w *env) { runAnswersModel(w, rand.New(rand.NewPCG(uint64(seed), 11))) })
+			withAnswers(t, relay.AnswersFinal, func(w *env) { runAnswersModel(w, rand.New(rand.NewPCG(uint64(seed), 11))) })
 		})
 	}
 }
@@ -289,7 +277,7 @@ func restart(w *env) {
 }
 
 func TestAnAgentThatSaysALotHoldsUpNoOthersThread(t *testing.T) {
-	withAnswers(t, AnswersAll, func(w *env) {
+	withAnswers(t, relay.AnswersAll, func(w *env) {
 		const other = "id-2"
 		err := w.m.Announce(context.Background(), AnnounceRequest{ID: other, Ref: "standing:o", Channel: channel, Post: chat.Post{Text: "I am o"}})
 		if err != nil {
@@ -312,20 +300,23 @@ func TestAnAgentThatSaysALotHoldsUpNoOthersThread(t *testing.T) {
 	})
 }
 
+// unposted is how many messages of a session may wait while its transcript is read.
+const unposted = 200
+
 // While Slack is away for long, what an agent says waits in its own record, not in an outbox without a bound.
 func TestTheOutboxIsBoundedAndNothingThatAnAgentSaysIsLost(t *testing.T) {
-	withAnswers(t, AnswersFinal, func(w *env) {
+	withAnswers(t, relay.AnswersFinal, func(w *env) {
 		w.slack.setErr(errors.New("no network"))
 		var want []string
-		for i := range maxUnposted + 50 {
+		for i := range unposted + 50 {
 			want = append(want, fmt.Sprint("answer ", i))
 			w.agent.addMessage(want[i], true)
 			_, err := w.m.Relay(context.Background(), sid)
-			if full := i >= maxUnposted; (err != nil) != full {
+			if full := i >= unposted; (err != nil) != full {
 				t.Fatalf("answer %d: %v", i, err)
 			}
 		}
-		if n := w.m.outbox.LenOfSession(sid); n != maxUnposted {
+		if n := w.m.outbox.LenOfSession(sid); n != unposted {
 			t.Errorf("%d messages wait", n)
 		}
 		w.slack.setErr(nil)

@@ -25,6 +25,7 @@ import (
 	"the-loop/sessions"
 	"the-loop/threads/binding"
 	"the-loop/threads/chat"
+	"the-loop/threads/relay"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -54,7 +55,7 @@ type env struct {
 	diskFull      bool // the disk
 	maxAge        time.Duration
 	clock         func() time.Time // this machine's clock; nil: it is right
-	answerMode    Answers          // which of the agent's texts are posted
+	answerMode    relay.Answers    // which of the agent's texts are posted
 	hooks         *fakeHooks       // what the agent reports; nil: nothing
 	screen        *fakeScreen      // statuses and screens; nil: there are none
 	events        []sessions.Event

@@ -19,6 +19,7 @@ import (
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
 	"the-loop/threads/receipts"
+	"the-loop/threads/relay"
 	"the-loop/threads/status"
 )
 
@@ -48,8 +49,8 @@ type CommandRequest struct {
 type Settings struct {
 	MaxAge  time.Duration // older replies are offered, not typed
 	Emoji   map[binding.Mark]string
-	Answers Answers // empty: AnswersOff
-	MaxFile int64   // bytes of one file, either way; 0: none is fetched or posted
+	Answers relay.Answers // empty: AnswersOff
+	MaxFile int64         // bytes of one file, either way; 0: none is fetched or posted
 }
 
 // Options are what a [Manager] is made of. All fields but the marked ones are required.
@@ -76,7 +77,7 @@ type Options struct {
 	PermissionText func(ref sessions.Ref, a sessions.PermissionRequest) (text string, whole bool)
 	DialogText     func(lines []string) string
 	RemindAfter    time.Duration          // optional: how long an agent may wait for its operator before the thread says so; a minute
-	RenderAnswer   AnswerRenderer         // optional: each text is one message
+	RenderAnswer   relay.AnswerRenderer   // optional: each text is one message
 	IsSecret       func(text string) bool // optional: the text holds what must be posted nowhere
 	Clock          *chat.Clock            // optional: what is known of Slack's clock; the surface has it hear of every answer and event
 	Now            func() time.Time       // optional: time.Now
@@ -137,7 +138,7 @@ func New(o Options) (*Manager, error) {
 		return nil, err
 	}
 	l.status = status.NewLoop(status.Options{Chat: sv.chat(), Outbox: sv.outbox, StatusSetter: o.StatusSetter, ScreenReader: o.ScreenReader,
-		AnswersOff: func() bool { return sv.answerMode() == AnswersOff }, Clock: o.Clock, Now: o.Now, Log: o.Log})
+		AnswersOff: func() bool { return sv.answerMode() == relay.AnswersOff }, Clock: o.Clock, Now: o.Now, Log: o.Log})
 	if err := m.loadBindings(); err != nil {
 		return nil, err
 	}
@@ -171,7 +172,7 @@ func (m *Manager) loadBindings() error {
 	}
 	for _, b := range all {
 		b.Channel = m.index.moves.current(b.Channel)
-		m.index.put(newThread(m.services, m.loops, b))
+		m.index.put(newThread(m.services, m.loops, b, false))
 	}
 	return nil
 }
@@ -387,8 +388,8 @@ type ResendChoice struct {
 // ErrDenied says that an actor may not do what he tried. Nothing of it is shown to him.
 var ErrDenied = errors.New("not allowed")
 
-// Resend settles a question, once. The answer is for the one who clicked, and true also for a second click and for one
-// after a restart.
+// Resend decides, once, whether a reply in doubt is sent again or skipped. It returns a text for the person who clicked, which
+// is true also for a second click and for one after a restart.
 func (m *Manager) Resend(ctx context.Context, d ResendChoice) (string, error) {
 	switch verdict, _ := m.Policy().Authorize(d.Actor); verdict {
 	case authz.Denied, authz.SuspendedUnlisted:

@@ -64,3 +64,14 @@ func (m *Manager) AgentEnded(ctx context.Context, id string, at time.Time) {
 		t.Call(ctx, func(context.Context) { t.turn.AgentEnded(at) })
 	}
 }
+
+// Relay posts what the agent of a session said and reported since the last time: in order, each text once, also across
+// crashes. While [Settings].Answers is off, and before there is a thread, nothing that it said is kept for later. It returns
+// the files that change when there is more. Several calls for one session do not post twice.
+func (m *Manager) Relay(ctx context.Context, id string) (watch []string, err error) {
+	t := m.index.of(id)
+	if t == nil {
+		return nil, nil
+	}
+	return t.relay.Run(ctx)
+}

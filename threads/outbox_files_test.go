@@ -17,14 +17,15 @@ import (
 	"the-loop/sessions"
 	"the-loop/threads/binding"
 	"the-loop/threads/chat"
+	"the-loop/threads/relay"
 )
 
 // pages has each part between bars as a message, and what follows "whole:" as a file.
-func renderPages(_ sessions.Ref, s sessions.AgentMessage) Rendering {
+func renderPages(_ sessions.Ref, s sessions.AgentMessage) relay.Rendering {
 	text, whole, long := strings.Cut(s.Text, "whole:")
-	r := Rendering{Texts: strings.Split(text, "|")}
+	r := relay.Rendering{Texts: strings.Split(text, "|")}
 	if long {
-		r.FullText = &FullText{Name: "answer.md", Content: whole, Text: "all of it", Fallback: "attach"}
+		r.FullText = &relay.FullText{Name: "answer.md", Content: whole, Text: "all of it", Fallback: "attach"}
 	}
 	return r
 }
@@ -143,7 +144,7 @@ func (w *env) outboxFiles() (names []string) {
 
 func TestAReportedFileIsPostedInOrderWithItsComment(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.answerMode = AnswersFinal
+		w.answerMode = relay.AnswersFinal
 		w.createFile("out/plot.png", "pixels")
 		w.agent.addMessage("before", true)
 		w.relay()
@@ -247,7 +248,7 @@ func TestAFileThatIsReportedAgainAfterACrashIsPostedOnce(t *testing.T) {
 
 func TestAFileWaitsForSlackInItsPlace(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.answerMode = AnswersFinal
+		w.answerMode = relay.AnswersFinal
 		w.createFile("a.txt", "content")
 		fails := 3
 		w.slack.setOnUpload(func(_ *managerRun, at string, _ chat.FileUpload) error {
@@ -276,7 +277,7 @@ func TestAnUploadThatTakesLongHoldsUpItsOwnThreadAlone(t *testing.T) {
 		if err := w.m.Announce(context.Background(), other); err != nil {
 			t.Fatal(err)
 		}
-		w.answerMode = AnswersFinal
+		w.answerMode = relay.AnswersFinal
 		w.createFile("a.txt", "content")
 		w.slack.setOnUpload(func(_ *managerRun, at string, _ chat.FileUpload) error {
 			if at == "upload" {
@@ -319,7 +320,7 @@ func TestAnUploadThatSlackForgotIsMadeAgain(t *testing.T) {
 
 func TestWhereFilesMayNotBePostedTheThreadIsTold(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.answerMode = AnswersFinal
+		w.answerMode = relay.AnswersFinal
 		w.createFile("a.txt", "content")
 		w.slack.setOnUpload(func(*managerRun, string, chat.FileUpload) error {
 			return &chat.FileError{Why: "the app lacks files:write"}
@@ -328,7 +329,7 @@ func TestWhereFilesMayNotBePostedTheThreadIsTold(t *testing.T) {
 		w.agent.addMessage("beginning|morewhole:everything", true)
 		w.relay()
 		w.advance(time.Minute)
-		w.wantPosts("`a.txt`, and it cannot be: the app lacks files:write", "beginning", "more", "attach")
+		w.wantPosts("`a.txt`, but it cannot be posted: the app lacks files:write", "beginning", "more", "attach")
 		if left := w.outboxFiles(); len(left) != 0 {
 			t.Errorf("left in the outbox: %v", left)
 		}
@@ -337,7 +338,7 @@ func TestWhereFilesMayNotBePostedTheThreadIsTold(t *testing.T) {
 
 func TestALongAnswerIsFollowedByTheWholeOfIt(t *testing.T) {
 	withEnv(t, func(w *env) {
-		w.answerMode = AnswersFinal
+		w.answerMode = relay.AnswersFinal
 		w.agent.addMessage("beginning|morewhole:everything", true)
 		w.agent.addMessage("bigwhole:"+strings.Repeat("x", 1<<20+1), true)
 		w.agent.addMessage("secretwhole:hunter2", true)

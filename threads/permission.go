@@ -24,6 +24,13 @@ const (
 	EventPermissionEnded     = permission.EventEnded
 )
 
+// ReportReader is what threads need of the core about what agents report.
+type ReportReader interface {
+	ReadReports(ctx context.Context, q sessions.ReportsRequest) (sessions.ReportBatch, error)
+	WaitResolved(ctx context.Context, q sessions.WaitResolvedRequest) error
+	AnswerPermission(ctx context.Context, q sessions.AnswerPermissionRequest) error
+}
+
 // dialogStatus shows whether a dialog of the agent waits for an answer.
 type dialogStatus interface{ SetDialogOpen(open bool) }
 
@@ -34,9 +41,9 @@ type permissions struct {
 	dialog  dialogStatus
 }
 
-// add remembers what the agent asks, and returns the new names. The caller saves it, with the place up to which the
+// Add remembers what the agent asks, and returns the new names. The caller saves it, with the place up to which the
 // reports were read.
-func (ps *permissions) add(reports sessions.ReportBatch) (fresh []string) {
+func (ps *permissions) Add(reports sessions.ReportBatch) (fresh []string) {
 	for _, a := range reports.PermissionRequests {
 		if ps.B.PermissionRequests.Find(a.Token) != "" {
 			continue
@@ -52,8 +59,8 @@ func (ps *permissions) add(reports sessions.ReportBatch) (fresh []string) {
 // permissionRetry is the pause before an agent that cannot be reached is tried again.
 const permissionRetry = 5 * time.Second
 
-// watch waits beside the thread for the end of a request. earlier says that an earlier run may have posted it.
-func (ps *permissions) watch(name string, earlier bool) {
+// Watch waits beside the thread for the end of a request. earlier says that an earlier run may have posted it.
+func (ps *permissions) Watch(name string, earlier bool) {
 	r := ps.B.PermissionRequests[name]
 	q := sessions.WaitResolvedRequest{Ref: ps.Ref, ID: ps.SessionID, Token: r.Token, DialogExcerpt: r.DialogExcerpt, OnOpen: func() {
 		ps.Do(func(ctx context.Context) {
@@ -112,15 +119,15 @@ func (ps *permissions) apply(ctx context.Context, name string, e permission.Even
 		ps.SaveBestEffort()
 	}
 	if fx.Watch {
-		ps.watch(name, true)
+		ps.Watch(name, true)
 	}
 	if fx.Waiting || fx.Edit != nil {
 		ps.dialog.SetDialogOpen(ps.B.PermissionRequests.HasOpen())
 	}
 }
 
-// reconcile handles reports of the agent's hook that it handed over an answer.
-func (ps *permissions) reconcile(ctx context.Context, answers []sessions.AnsweredPermission) {
+// Reconcile handles reports of the agent's hook that it handed over an answer.
+func (ps *permissions) Reconcile(ctx context.Context, answers []sessions.AnsweredPermission) {
 	for _, a := range answers {
 		ps.apply(ctx, ps.B.PermissionRequests.Find(a.Token), permission.Event{Kind: permission.AnswerReported}, true)
 	}
@@ -154,7 +161,7 @@ type PermissionDecision struct {
 	TS      string // of the message with the button; may be empty
 }
 
-// CanDecide says whether a question of an agent's can be decided now; else why not, in words for the one who would.
+// CanDecide reports whether an agent's permission request can be decided now, and else why not, as a text for the person.
 func (m *Manager) CanDecide(ctx context.Context, token string) (why string, ok bool) {
 	t := m.threadByToken(token)
 	if t == nil {
@@ -171,8 +178,8 @@ func (m *Manager) threadByToken(token string) *thread {
 	return m.index.of(id)
 }
 
-// DecidePermission decides a question of an agent's, once. The answer is for the one who decided, and true also for a second click,
-// after a restart, and when somebody was faster in the terminal.
+// DecidePermission decides an agent's permission request, once. It returns a text for the person who decided, which is true also for
+// a second click, after a restart, and when somebody was faster in the terminal.
 func (m *Manager) DecidePermission(ctx context.Context, r PermissionDecision) (string, error) {
 	switch verdict, _ := m.Policy().Authorize(r.Actor); verdict {
 	case authz.Denied, authz.SuspendedUnlisted:
@@ -259,7 +266,7 @@ func (ps *permissions) onAnswered(ctx context.Context, name string, err error) s
 func (ps *permissions) watchOpen() {
 	for name, a := range ps.B.PermissionRequests {
 		if a.IsOpen() {
-			ps.watch(name, true)
+			ps.Watch(name, true)
 		}
 	}
 }

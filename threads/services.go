@@ -12,6 +12,7 @@ import (
 	"the-loop/threads/binding"
 	"the-loop/threads/chat"
 	"the-loop/threads/outbox"
+	"the-loop/threads/relay"
 )
 
 // ScreenReader reads the screens of agents.
@@ -52,16 +53,16 @@ func (sv *services) slackTime() time.Time {
 }
 
 // answerMode says which texts of agents are posted now.
-func (sv *services) answerMode() Answers {
+func (sv *services) answerMode() relay.Answers {
 	if a := sv.Settings().Answers; a != "" {
 		return a
 	}
-	return AnswersOff
+	return relay.AnswersOff
 }
 
-func (sv *services) renderAnswer(ref sessions.Ref, said sessions.AgentMessage) Rendering {
+func (sv *services) renderAnswer(ref sessions.Ref, said sessions.AgentMessage) relay.Rendering {
 	if sv.RenderAnswer == nil {
-		return Rendering{Texts: []string{chat.Escape(said.Text)}}
+		return relay.Rendering{Texts: []string{chat.Escape(said.Text)}}
 	}
 	return sv.RenderAnswer(ref, said)
 }
@@ -83,14 +84,6 @@ func (sv *services) dialogText(lines []string) string {
 
 // isSecret reports whether a text holds what must be posted nowhere.
 func (sv *services) isSecret(text string) bool { return sv.IsSecret != nil && sv.IsSecret(text) }
-
-// safeFileLabel is the name of a file for the thread. A long one is cut, so a secret in it would not be found afterwards.
-func (sv *services) safeFileLabel(path string) string {
-	if sv.isSecret(path) {
-		return attachments.Label("")
-	}
-	return attachments.Label(path)
-}
 
 func (sv *services) emitDropped(ctx context.Context, id string, ref sessions.Ref, r chat.Reply, reason string) {
 	sv.Sink.Emit(ctx, sessions.Event{Name: EventDropped, Level: slog.LevelInfo, ID: id, Ref: ref, Fields: map[string]any{

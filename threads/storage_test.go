@@ -14,6 +14,7 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/threads/binding"
+	"the-loop/threads/relay"
 )
 
 // A full disk: replies wait, with a receipt and one message in the thread that says so, and none of that needs the disk. When
@@ -84,7 +85,7 @@ func TestABotThatDiesOnAFullDiskTypesOnceAfterwards(t *testing.T) {
 
 // The answer of an agent is posted once, though it cannot be stored.
 func TestAnAnswerIsPostedOnceOnAFullDisk(t *testing.T) {
-	withEnvSetup(t, func(w *env) { w.answerMode = AnswersAll }, func(w *env) {
+	withEnvSetup(t, func(w *env) { w.answerMode = relay.AnswersAll }, func(w *env) {
 		w.locked(func() { w.diskFull = true })
 		w.agent.addMessage("said", true)
 		for range 5 {

@@ -14,6 +14,7 @@ import (
 	"the-loop/threads/outbox"
 	"the-loop/threads/permission"
 	"the-loop/threads/receipts"
+	"the-loop/threads/relay"
 	"the-loop/threads/status"
 )
 
@@ -54,7 +55,7 @@ type thread struct {
 	waiting     *waitNotice
 	permissions *permissions
 	turn        *status.Turn
-	relay       *relay
+	relay       *relay.Relay
 	replies     *replies
 }
 
@@ -80,7 +81,8 @@ func (s threadSignals) readFreshDue(urgent bool) {
 	s.reader.RequestFresh(s.t, urgent, s.t.B.LastActive)
 }
 
-func newThread(svc *services, l *loops, b binding.Binding) *thread {
+// newThread makes a thread; fresh says that it was not there before.
+func newThread(svc *services, l *loops, b binding.Binding, fresh bool) *thread {
 	s := &threadState{Thread: binding.NewThread(b, svc.store, svc.Start), svc: svc}
 	t := &thread{threadState: s, loops: l}
 	s.signals = threadSignals{l, t}
@@ -89,7 +91,8 @@ func newThread(svc *services, l *loops, b binding.Binding) *thread {
 	t.waiting = &waitNotice{threadState: s}
 	t.turn = l.status.NewTurn(s.Thread)
 	t.permissions = &permissions{threadState: s, waiting: t.waiting, dialog: t.turn}
-	t.relay = &relay{threadState: s, turn: t.turn, permissions: t.permissions}
+	t.relay = relay.New(s.Thread, relay.Options{Outbox: svc.outbox, Agent: svc.Agent, Reports: svc.Reports, Turn: t.turn, Permissions: t.permissions,
+		Answers: svc.answerMode, Render: svc.renderAnswer, MaxFile: func() int64 { return svc.Settings().MaxFile }, IsSecret: svc.isSecret, Clock: svc.Clock, Now: svc.Now}, fresh)
 	t.replies = &replies{threadState: s, entries: t.entries, prompts: t.prompts, waiting: t.waiting,
 		commands: &commands{s, t.entries}, mirror: &ticketMirror{s}}
 	return t

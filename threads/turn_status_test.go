@@ -16,6 +16,7 @@ import (
 
 	"the-loop/sessions"
 	"the-loop/threads/chat"
+	"the-loop/threads/relay"
 )
 
 // What a status says.
@@ -144,7 +145,7 @@ func (w *env) wantStatus(when, want string) {
 // withStatuses is answering in a workspace with statuses, and agents whose screens can be read.
 func withStatuses(t *testing.T, f func(w *env)) {
 	t.Helper()
-	withAnswers(t, AnswersFinal, func(w *env) {
+	withAnswers(t, relay.AnswersFinal, func(w *env) {
 		w.screen = &fakeScreen{view: sessions.ViewWorking}
 		restart(w)
 		w.relay()
@@ -392,7 +393,7 @@ func TestTheFinalMessageOfATurnIsTrue(t *testing.T) {
 			w.screen.update(func(s *fakeScreen) { s.viewErr = &sessions.Refusal{Cause: sessions.ErrNotRunning} })
 		}, "The agent ended while it worked."},
 		"at rest by its screen": {func(w *env) { w.screen.update(func(s *fakeScreen) { s.view = sessions.ViewReady }) }, "This turn is over."},
-		"switched off":          {func(w *env) { w.locked(func() { w.answerMode = AnswersOff }); w.relay() }, "no longer shown here"},
+		"switched off":          {func(w *env) { w.locked(func() { w.answerMode = relay.AnswersOff }); w.relay() }, "no longer shown here"},
 		"another turn runs":     {func(w *env) { w.beginTurn() }, "This turn is over."},
 		"the conversation was cleared": {func(w *env) {
 			w.agent.updateTurn(func(sessions.Turn) sessions.Turn { return sessions.Turn{} })

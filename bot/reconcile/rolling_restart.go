@@ -147,7 +147,7 @@ func (r *DriftNotice) RestartAll(ctx context.Context, user string, dryRun bool) 
 		if err != nil {
 			return "", err
 		}
-		return render.Rolled(out), nil
+		return render.RestartSummary(out), nil
 	}
 	run, fresh := r.requestRestart(user, true, r.o.Restarter.Drift(ctx).Stale)
 	if !fresh {
@@ -158,12 +158,12 @@ func (r *DriftNotice) RestartAll(ctx context.Context, user string, dryRun bool) 
 	select {
 	case <-run.done:
 	case <-timer.C:
-		return "The sessions are being restarted; that takes a while. " + render.Code("list") + " and the message in the channel show how far it is.", nil
+		return "The sessions are being restarted; that takes a while. " + render.InlineCode("list") + " and the message in the channel show how far it is.", nil
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
 	if run.err != nil {
 		return "", run.err
 	}
-	return render.Rolled(run.result), nil
+	return render.RestartSummary(run.result), nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"the-loop/bot/render"
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/relay"
 )
 
 // answerPages is how many messages one text of an agent may take. Of a longer one the thread gets the beginning.
@@ -19,21 +19,21 @@ type Texts struct {
 	Scrub func(string) string // removes the values of the environment from a text
 }
 
-// Answer renders what an agent said. It implements [threads.AnswerRenderer].
-func (t Texts) Answer(ref sessions.Ref, m sessions.AgentMessage) threads.Rendering {
+// Answer renders what an agent said. It implements [relay.AnswerRenderer].
+func (t Texts) Answer(ref sessions.Ref, m sessions.AgentMessage) relay.Rendering {
 	text := t.Scrub(m.Text)
-	pages, cut := render.Beginning(text, answerPages)
+	pages, cut := render.FirstPages(text, answerPages)
 	texts := make([]string, 0, len(pages))
 	for _, p := range pages {
 		texts = append(texts, p.Text)
 	}
 	if len(texts) == 0 {
-		return threads.Rendering{}
+		return relay.Rendering{}
 	}
 	if m.Failed {
 		texts[0] = ":warning: The turn ended with an error:\n" + texts[0]
 	}
-	r := threads.Rendering{Texts: texts}
+	r := relay.Rendering{Texts: texts}
 	if cut {
 		r.FullText = fullText(ref, text)
 	}
@@ -41,10 +41,10 @@ func (t Texts) Answer(ref sessions.Ref, m sessions.AgentMessage) threads.Renderi
 }
 
 // fullText is a long text as a file, below the beginning of it.
-func fullText(ref sessions.Ref, text string) *threads.FullText {
+func fullText(ref sessions.Ref, text string) *relay.FullText {
 	n := len(utf16.Encode([]rune(text)))
-	return &threads.FullText{Name: "answer.md", Content: text, Text: fmt.Sprintf("_This was the beginning of %d characters. All of it:_", n),
-		Fallback: fmt.Sprintf("_This was the beginning of %d characters. All of it, on the agent's machine:_ %s", n, render.Code("the-loop attach "+ref.Name()))}
+	return &relay.FullText{Name: "answer.md", Content: text, Text: fmt.Sprintf("_This was the beginning of %d characters. All of it:_", n),
+		Fallback: fmt.Sprintf("_This was the beginning of %d characters. All of it, on the agent's machine:_ %s", n, render.InlineCode("the-loop attach "+ref.Name()))}
 }
 
 // Permission renders a permission request. It reports whether everything that matters is shown.
@@ -57,7 +57,7 @@ func (t Texts) Permission(ref sessions.Ref, a sessions.PermissionRequest) (text 
 			paths[i] = t.Scrub(paths[i])
 		}
 	}
-	return render.Ask(a, "the-loop attach "+ref.Name())
+	return render.PermissionText(a, "the-loop attach "+ref.Name())
 }
 
 // Dialog renders a dialog on an agent's screen.

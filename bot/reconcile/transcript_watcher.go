@@ -11,7 +11,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"the-loop/sessions"
-	"the-loop/threads"
+	"the-loop/threads/relay"
 )
 
 // How often transcripts are checked for changes, with two calls of stat: those that changed lately, and the others. Where the system
@@ -45,8 +45,8 @@ type Relay interface {
 // TranscriptWatcherOptions are what a [TranscriptWatcher] is made of. All fields are required.
 type TranscriptWatcherOptions struct {
 	Relay      Relay
-	Answers    func() threads.Answers // which texts are posted now
-	OnActivity func()                 // called when an agent's transcript changed; must not block
+	Answers    func() relay.Answers // which texts are posted now
+	OnActivity func()               // called when an agent's transcript changed; must not block
 	Log        *slog.Logger
 }
 
@@ -56,7 +56,7 @@ type TranscriptWatcher struct {
 	files       *fileWatcher
 	transcripts map[string]*watchedTranscript // by session id
 	nextListing time.Time                     // when the sessions are listed next
-	mode        threads.Answers
+	mode        relay.Answers
 	slots       chan struct{}
 	results     chan readResult
 

@@ -10,7 +10,7 @@ import (
 )
 
 // Every answer and every event tells what time it is at Slack, before anything is judged by it.
-func TestSlacksClockIsLearnedFromEveryAnswerAndEvent(t *testing.T) {
+func TestSlacksClockIsReadFromEveryResponseAndEvent(t *testing.T) {
 	t.Parallel()
 	slack := localslack.NewFakeClock(time.Now().Add(-20 * time.Minute).Truncate(time.Second))
 	w := localslack.New(localslack.Options{Clock: slack})

@@ -10,18 +10,19 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack/lenientjson"
 )
 
 // routeOne routes one message event and returns what was called.
 func routeOne(x *env, inner string) string {
 	x.t.Helper()
-	before := len(x.heard.all())
-	x.route(inner)
-	return strings.Join(x.heard.all()[before:], "; ")
+	before := len(x.recorder.all())
+	x.routeEvent(inner)
+	return strings.Join(x.recorder.all()[before:], "; ")
 }
 
-// reply1 is an inner event of a reply by Ann, with more fields.
-func reply1(x *env, more string) string {
+// replyEvent is an inner event of a reply by Ann, with more fields.
+func replyEvent(x *env, more string) string {
 	return fmt.Sprintf(`{"type":"message","channel":"C1","user":%q,"ts":"2.000001","thread_ts":"1.000001","text":"hi","team":%q%s}`, x.ann.ID, x.TeamID(), more)
 }
 
@@ -37,23 +38,23 @@ func TestMessagesAreRouted(t *testing.T) {
 	}
 	const heard = "heard 2.000001"
 	for _, c := range []struct{ name, inner, want string }{
-		{"a reply", reply1(x, ``), heard},
-		{"a caption with files (spacebot#228)", reply1(x, `,"subtype":"file_share","files":[{"name":"a"}]`), heard},
-		{"a reply also sent to the channel (openclaw/openclaw#41073)", reply1(x, `,"subtype":"thread_broadcast","root":{}`), heard},
-		{"/me", reply1(x, `,"subtype":"me_message"`), heard},
-		{"nulls and nonsense in fields that do not matter", reply1(x, `,"bot_id":null,"blocks":{"x":1},"files":"none","edited":[1]`), heard},
+		{"a reply", replyEvent(x, ``), heard},
+		{"a caption with files (spacebot#228)", replyEvent(x, `,"subtype":"file_share","files":[{"name":"a"}]`), heard},
+		{"a reply also sent to the channel (openclaw/openclaw#41073)", replyEvent(x, `,"subtype":"thread_broadcast","root":{}`), heard},
+		{"/me", replyEvent(x, `,"subtype":"me_message"`), heard},
+		{"nulls and nonsense in fields that do not matter", replyEvent(x, `,"bot_id":null,"blocks":{"x":1},"files":"none","edited":[1]`), heard},
 		{"top-level", fmt.Sprintf(`{"type":"message","channel":"C1","user":%q,"ts":"2.0","text":"hi"}`, x.ann.ID), "dropped top-level"},
 		{"a root with replies", fmt.Sprintf(`{"type":"message","channel":"C1","user":%q,"ts":"1.0","thread_ts":"1.0","text":"hi"}`, x.ann.ID), "dropped top-level"},
-		{"a bot", reply1(x, `,"bot_id":"B1"`), "dropped bot-authored"},
-		{"an app with a person's token", reply1(x, `,"app_id":"A1"`), "dropped bot-authored"},
-		{"a bot's profile", reply1(x, `,"bot_profile":{"id":"B1"}`), "dropped bot-authored"},
+		{"a bot", replyEvent(x, `,"bot_id":"B1"`), "dropped bot-authored"},
+		{"an app with a person's token", replyEvent(x, `,"app_id":"A1"`), "dropped bot-authored"},
+		{"a bot's profile", replyEvent(x, `,"bot_profile":{"id":"B1"}`), "dropped bot-authored"},
 		{"bot_message without a user (errbot#969)", `{"type":"message","subtype":"bot_message","channel":"C1","ts":"2.0","thread_ts":"1.0","text":"hi"}`, "dropped bot-authored"},
 		{"ourselves", fmt.Sprintf(`{"type":"message","channel":"C1","user":%q,"ts":"2.0","thread_ts":"1.0","text":"hi"}`, x.BotUserID()), "dropped bot-authored"},
 		{"our own broadcast (slack-go#792)", fmt.Sprintf(`{"type":"message","subtype":"thread_broadcast","channel":"C1","user":%q,"ts":"2.0","thread_ts":"1.0","text":"hi"}`, x.BotUserID()), "dropped bot-authored"},
 		{"Slackbot", `{"type":"message","channel":"C1","user":"USLACKBOT","ts":"2.0","thread_ts":"1.0","text":"hi"}`, "dropped bot-authored"},
 		{"nobody", `{"type":"message","channel":"C1","ts":"2.0","thread_ts":"1.0","text":"hi"}`, "dropped no-author"},
-		{"a join", reply1(x, `,"subtype":"channel_join"`), "dropped not-said"},
-		{"a subtype of next year", reply1(x, `,"subtype":"hologram"`), "dropped not-said"},
+		{"a join", replyEvent(x, `,"subtype":"channel_join"`), "dropped not-said"},
+		{"a subtype of next year", replyEvent(x, `,"subtype":"hologram"`), "dropped not-said"},
 		{"message_replied", `{"type":"message","subtype":"message_replied","hidden":true,"channel":"C1","ts":"1.0","message":{}}`, ""},
 		{"no channel", `{"type":"message","user":"U1","ts":"2.0","thread_ts":"1.0"}`, "dropped unreadable; catchupall"},
 		{"a mention, which comes as a message too (chenhg5/cc-connect#1822)", `{"type":"app_mention","channel":"C1","user":"U1","ts":"2.0","thread_ts":"1.0","text":"<@U0>"}`, ""},
@@ -95,14 +96,14 @@ func TestMessagesAreRouted(t *testing.T) {
 func TestADropNamesWhatAndWhoButNotTheText(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t).identified()
-	x.route(reply1(x, `,"bot_id":"B1"`))
+	x.routeEvent(replyEvent(x, `,"bot_id":"B1"`))
 	want := Dropped{Reason: "bot-authored", Channel: "C1", Thread: "1.000001", TS: "2.000001", User: x.ann.ID}
-	if diff := cmp.Diff(want, x.heard.drop()); diff != "" {
+	if diff := cmp.Diff(want, x.recorder.lastDrop()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func TestAnyTeamThatIsNotOursDecides(t *testing.T) {
+func TestAnyForeignTeamMakesAnAuthorForeign(t *testing.T) {
 	t.Parallel()
 	self := Self{Team: "T1", User: "U0"}
 	grid := Self{Team: "T1", Enterprise: "E1", User: "U0"}
@@ -121,7 +122,7 @@ func TestAnyTeamThatIsNotOursDecides(t *testing.T) {
 		{`{"team":"T2"}`, grid, ""}, // a sister workspace, perhaps: looked up
 		{`{"team":"T1"}`, grid, "T1"},
 	} {
-		if got := (message{RawObject: ParseObject(json.RawMessage(c.fields))}).actor(c.self); got.Team != c.want {
+		if got := (message{Object: lenientjson.Parse(json.RawMessage(c.fields))}).actor(c.self); got.Team != c.want {
 			t.Errorf("%s is of team %q, want %q", c.fields, got.Team, c.want)
 		}
 	}
@@ -133,15 +134,15 @@ func TestAStrangerOfASharedChannelIsOfAnotherTeam(t *testing.T) {
 	x.ShareChannel(x.ch, "T9")
 	eve := x.AddUser("eve", localslack.Stranger("T9"))
 	x.Invite(x.ch, eve.ID)
-	x.up()
-	root := x.root()
+	x.connectAndWait()
+	root := x.postRoot()
 	ts := x.replyBy(eve, root, "let me in")
 	mine := x.reply(root, "it is me")
-	x.until("both", func() bool { return x.heard.has("heard "+ts) && x.heard.has("heard "+mine) })
+	x.waitUntil("both", func() bool { return x.recorder.has("heard "+ts) && x.recorder.has("heard "+mine) })
 	policy := authz.Policy{Users: []string{eve.ID, x.ann.ID}, Team: x.TeamID()}
 	for id, want := range map[string]authz.Decision{ts: authz.Denied, mine: authz.Allowed} {
-		r := x.heard.reply(t, id)
-		loaded := load(t, x.ctx, r)
+		r := x.recorder.reply(t, id)
+		loaded := loadContent(t, x.ctx, r)
 		early, _ := policy.Authorize(r.Actor)
 		late, _ := policy.Authorize(loaded.Actor)
 		if early != want || late != want {
@@ -150,60 +151,60 @@ func TestAStrangerOfASharedChannelIsOfAnotherTeam(t *testing.T) {
 	}
 }
 
-func TestAReplyKnowsItsSpeaker(t *testing.T) {
+func TestAReplyNamesItsAuthor(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
-	x.up()
+	x.connectAndWait()
 	named := x.AddUser("zoe", localslack.Named("Zoe Real", "Zoë"))
 	x.Invite(x.ch, named.ID)
-	root := x.root()
+	root := x.postRoot()
 	ts := x.replyBy(named, root, "<@U404> and @ann")
-	x.until("the reply", func() bool { return x.heard.has("heard " + ts) })
-	if c := load(t, x.ctx, x.heard.reply(t, ts)); c.Speaker != "Zoë" || c.Text != "<@U404> and @ann" {
+	x.waitUntil("the reply", func() bool { return x.recorder.has("heard " + ts) })
+	if c := loadContent(t, x.ctx, x.recorder.reply(t, ts)); c.Speaker != "Zoë" || c.Text != "<@U404> and @ann" {
 		t.Errorf("content is %+v", c)
 	}
 	x.Faults().InjectAPI(MethodUser, -1, localslack.HTML(503))
 	other := x.AddUser("late")
 	x.Invite(x.ch, other.ID)
 	ts = x.replyBy(other, root, "hi")
-	x.until("the reply", func() bool { return x.heard.has("heard " + ts) })
-	if c := load(t, x.ctx, x.heard.reply(t, ts)); c.Speaker != other.ID {
+	x.waitUntil("the reply", func() bool { return x.recorder.has("heard " + ts) })
+	if c := loadContent(t, x.ctx, x.recorder.reply(t, ts)); c.Speaker != other.ID {
 		t.Errorf("without a name: %+v", c)
 	}
 }
 
-func TestWhatPeopleDoInAThreadIsHeard(t *testing.T) {
+func TestEventsOfAThreadAreRouted(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
-	x.up()
-	root := x.root()
+	x.connectAndWait()
+	root := x.postRoot()
 	ts := x.reply(root, "first")
-	x.until("heard", func() bool { return x.heard.has("heard " + ts) })
+	x.waitUntil("heard", func() bool { return x.recorder.has("heard " + ts) })
 	if err := x.ann.Edit(x.ch, ts, "second"); err != nil {
 		t.Fatal(err)
 	}
-	x.until("edited", func() bool { return x.heard.has("edited " + ts) })
-	if got := load(t, x.ctx, x.heard.reply(t, ts)).Text; got != "second" {
+	x.waitUntil("edited", func() bool { return x.recorder.has("edited " + ts) })
+	if got := loadContent(t, x.ctx, x.recorder.reply(t, ts)).Text; got != "second" {
 		t.Errorf("the edit says %q", got)
 	}
 	if err := x.Unfurl(x.ch, ts); err != nil {
 		t.Fatal(err)
 	}
-	x.until("the preview", func() bool { return x.heard.has("dropped unfurl") })
+	x.waitUntil("the preview", func() bool { return x.recorder.has("dropped unfurl") })
 	if err := x.ann.Delete(x.ch, ts); err != nil {
 		t.Fatal(err)
 	}
-	x.until("withdrawn", func() bool { return x.heard.has("withdrawn " + x.ch + " " + root + " " + ts) })
+	x.waitUntil("withdrawn", func() bool { return x.recorder.has("withdrawn " + x.ch + " " + root + " " + ts) })
 	wide := x.reply(root, "wide", localslack.Broadcast())
 	files := x.reply(root, "", localslack.WithFiles(localslack.File{Name: "a.png", Content: []byte("x")}))
-	x.until("both", func() bool { return x.heard.has("heard "+wide) && x.heard.has("heard "+files) })
+	x.waitUntil("both", func() bool { return x.recorder.has("heard "+wide) && x.recorder.has("heard "+files) })
 	cmd := x.reply(root, "@"+x.BotName()+" restart")
-	x.until("the command", func() bool { return x.heard.has("heard " + cmd) })
-	if c := x.heard.reply(t, cmd).Command; c == nil || c.Verb != "restart" {
+	x.waitUntil("the command", func() bool { return x.recorder.has("heard " + cmd) })
+	if c := x.recorder.reply(t, cmd).Command; c == nil || c.Verb != "restart" {
 		t.Errorf("command %+v", c)
 	}
 	if err := x.DeleteMessage(x.ch, root); err != nil {
 		t.Fatal(err)
 	}
-	x.until("root gone", func() bool { return x.heard.has("rootgone " + x.ch + " " + root) })
+	x.waitUntil("root gone", func() bool { return x.recorder.has("rootgone " + x.ch + " " + root) })
 }

@@ -40,8 +40,8 @@ func (r *recordedSlack) RoundTrip(req *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer)), Request: req}, nil
 }
 
-// written are some of the forms of a value in a text; envstate's own tests have all of them.
-func written(secret string) map[string]string {
+// encodings are some of the forms of a value in a text; envstate's own tests have all of them.
+func encodings(secret string) map[string]string {
 	inJSON, _ := json.Marshal(map[string]string{"key": secret}) // a string encodes
 	half := len(secret) / 2
 	return map[string]string{
@@ -52,9 +52,9 @@ func written(secret string) map[string]string {
 	}
 }
 
-// left reports whether a value can be recovered from a text.
-func left(text, secret string) bool {
-	for name, form := range written(secret) {
+// containsSecret reports whether a value can be recovered from a text.
+func containsSecret(text, secret string) bool {
+	for name, form := range encodings(secret) {
 		if name == "wrapped" {
 			form = secret
 		}
@@ -80,10 +80,10 @@ func TestNoRequestHoldsAValueOfTheEnvironment(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		secret := drawSecret(t)
 		scrub := envstate.NewScrubber(map[string]string{"KEY": secret}).Scrub
-		for name, text := range written(secret) {
+		for name, text := range encodings(secret) {
 			r := &recordedSlack{}
 			c, err := NewClient(ClientOptions{BotToken: "xoxb-1", AppToken: "xapp-1", HTTP: &http.Client{Transport: r},
-				Renderer: render.Renderer{}, Text: plain.TextRules})
+				Renderer: render.Renderer{}, Text: withoutNames.TextRules})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func TestNoRequestHoldsAValueOfTheEnvironment(t *testing.T) {
 				t.Fatalf("only %d arguments were sent", len(r.sent))
 			}
 			for _, sent := range r.sent {
-				if left(sent, secret) {
+				if containsSecret(sent, secret) {
 					t.Fatalf("%s: %q is sent with %q in it", name, sent, secret)
 				}
 			}

@@ -23,10 +23,10 @@ func (x *env) upload(name, content string) chat.FileUpload {
 	return f
 }
 
-func TestAFileIsPostedInItsThreadAndFound(t *testing.T) {
+func TestAFileIsUploadedToItsThreadAndFound(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t).identified()
-	p := chat.Post{Channel: x.ch, Root: x.root(), Text: "look &amp; see"}
+	p := chat.Post{Channel: x.ch, Root: x.postRoot(), Text: "look &amp; see"}
 	since := time.Now()
 	f := x.upload("plot.png", "pixels")
 	if ts, err := x.client.FindFile(x.ctx, f, p, since); ts != "" || err != nil {
@@ -61,7 +61,7 @@ func TestAFileIsPostedInItsThreadAndFound(t *testing.T) {
 func TestAFileIsNotPostedWhereItsThreadIsGone(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t).identified()
-	root := x.root()
+	root := x.postRoot()
 	x.reply(root, "a reply, so that a tombstone stays")
 	if err := x.DeleteMessage(x.ch, root); err != nil {
 		t.Fatal(err)
@@ -77,10 +77,10 @@ func TestAFileIsNotPostedWhereItsThreadIsGone(t *testing.T) {
 	}
 }
 
-func TestWhatSlackSaysOfAFileIsSorted(t *testing.T) {
+func TestUploadErrorsAreClassified(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t).identified()
-	p := chat.Post{Channel: x.ch, Root: x.root(), Text: "look"}
+	p := chat.Post{Channel: x.ch, Root: x.postRoot(), Text: "look"}
 	if err := x.client.Share(x.ctx, chat.FileUpload{ID: "F404", Name: "a"}, p); !errors.Is(err, chat.ErrNotUploaded) {
 		t.Errorf("an upload that Slack forgot: %v", err)
 	}
@@ -121,7 +121,7 @@ func TestWhatSlackSaysOfAFileIsSorted(t *testing.T) {
 	}
 }
 
-func TestWithoutTheScopesNothingIsUploadedOrGuessed(t *testing.T) {
+func TestWithoutTheScopesNothingIsUploaded(t *testing.T) {
 	t.Parallel()
 	for _, scope := range []string{ScopeUpload, ScopeFetch} {
 		x := newEnv(t, func(o *localslack.Options) {
@@ -132,7 +132,7 @@ func TestWithoutTheScopesNothingIsUploadedOrGuessed(t *testing.T) {
 		if scope == ScopeUpload { // Slack says so itself, and where its scopes are known it is not asked
 			_, err = x.client.Upload(x.ctx, chat.FileUpload{Name: "a", Size: 1}, strings.NewReader("x"))
 		} else {
-			err = x.client.Share(x.ctx, chat.FileUpload{ID: "F404"}, chat.Post{Channel: x.ch, Root: x.root()})
+			err = x.client.Share(x.ctx, chat.FileUpload{ID: "F404"}, chat.Post{Channel: x.ch, Root: x.postRoot()})
 		}
 		if !errors.As(err, &final) || !strings.Contains(final.Why, scope) {
 			t.Errorf("without %s: %v", scope, err)

@@ -45,8 +45,8 @@ func (n *memoryNet) Close() error { n.once.Do(func() { close(n.closed) }); retur
 
 func (n *memoryNet) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1} }
 
-// failing makes dialling fail with that from now on; nil: it works again.
-func (n *memoryNet) failing(fail func(ctx context.Context, what string) error) {
+// setFail makes dialling fail with that from now on; nil: it works again.
+func (n *memoryNet) setFail(fail func(ctx context.Context, what string) error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.fail = fail
@@ -80,27 +80,27 @@ func (n *memoryNet) dialer(what string) func(context.Context, string, string) (n
 	}
 }
 
-// flaky is a socket with its default waits, in a bubble's time.
-type flaky struct {
+// reconnectEnv is a socket with its default waits, in a bubble's time.
+type reconnectEnv struct {
 	*localslack.Workspace
-	t      *testing.T
-	net    *memoryNet
-	client *slack.Client
-	socket *Socket
-	ann    *localslack.Person
-	ch     string
-	root   string
-	log    *logbook
-	ran    chan error
+	t       *testing.T
+	network *memoryNet
+	client  *slack.Client
+	socket  *Socket
+	ann     *localslack.Person
+	ch      string
+	root    string
+	log     *logBuffer
+	done    chan error
 
-	mu       sync.Mutex // guards the fields that follow
-	attempts []time.Time
-	arrived  map[string]time.Time // replies, by when they were read
-	ups      []time.Time          // when it was connected
+	mu          sync.Mutex // guards the fields that follow
+	attempts    []time.Time
+	readAt      map[string]time.Time // replies, by when they were read
+	connectedAt []time.Time          // when it was connected
 }
 
 // RoundTrip counts attempts: each one asks for a connection once.
-func (x *flaky) RoundTrip(r *http.Request) (*http.Response, error) {
+func (x *reconnectEnv) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasSuffix(r.URL.Path, slack.MethodOpen) {
 		x.mu.Lock()
 		x.attempts = append(x.attempts, time.Now())
@@ -110,14 +110,14 @@ func (x *flaky) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // transport has no idle connections, so that each call meets the network as it is.
-func (x *flaky) transport() *http.Transport {
-	return &http.Transport{DialContext: x.net.dialer(forAPI), DisableKeepAlives: true}
+func (x *reconnectEnv) transport() *http.Transport {
+	return &http.Transport{DialContext: x.network.dialer(forAPI), DisableKeepAlives: true}
 }
 
 // Connected reads the thread, as catching up does.
-func (x *flaky) Connected(bool) {
+func (x *reconnectEnv) Connected(bool) {
 	x.mu.Lock()
-	x.ups = append(x.ups, time.Now())
+	x.connectedAt = append(x.connectedAt, time.Now())
 	x.mu.Unlock()
 	page, err := x.client.Replies(context.Background(), x.ch, x.root, x.root, "")
 	if err != nil {
@@ -126,19 +126,19 @@ func (x *flaky) Connected(bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	for _, r := range page.Replies {
-		if x.arrived[r.TS].IsZero() {
-			x.arrived[r.TS] = time.Now()
+		if x.readAt[r.TS].IsZero() {
+			x.readAt[r.TS] = time.Now()
 		}
 	}
 }
 
-func (x *flaky) CatchUpAll() {}
+func (x *reconnectEnv) CatchUpAll() {}
 
-// newFlaky returns a flaky with its workspace started. The caller is in a bubble.
-func newFlaky(t *testing.T) *flaky {
+// newReconnectEnv returns a flaky with its workspace started. The caller is in a bubble.
+func newReconnectEnv(t *testing.T) *reconnectEnv {
 	t.Helper()
-	x := &flaky{t: t, net: newMemoryNet(), log: new(logbook), ran: make(chan error, 1), arrived: map[string]time.Time{}}
-	x.Workspace = localslack.New(localslack.Options{RateLimits: localslack.RateLimitsOff, Listener: x.net, Log: slog.New(slog.DiscardHandler)})
+	x := &reconnectEnv{t: t, network: newMemoryNet(), log: new(logBuffer), done: make(chan error, 1), readAt: map[string]time.Time{}}
+	x.Workspace = localslack.New(localslack.Options{RateLimits: localslack.RateLimitsOff, Listener: x.network, Log: slog.New(slog.DiscardHandler)})
 	if err := x.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -150,48 +150,48 @@ func newFlaky(t *testing.T) *flaky {
 	}
 	heard := newRecorder()
 	router := slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: heard, CatchUpAll: x.CatchUpAll, Log: x.log.logger()})
-	x.socket = New(Options{API: x.client, Router: router, CatchUps: x, Recorder: connections{heard}, Log: x.log.logger(), Dial: x.net.dialer(forSocket)})
+	x.socket = New(Options{API: x.client, Router: router, CatchUps: x, Recorder: connections{heard}, Log: x.log.logger(), Dial: x.network.dialer(forSocket)})
 	return x
 }
 
 // up connects. The socket runs until the test ends.
-func (x *flaky) up() {
+func (x *reconnectEnv) connect() {
 	x.t.Helper()
 	root, err := x.client.Post(x.t.Context(), chat.Post{Channel: x.ch, Text: "root", Nonce: "n"})
 	if err != nil {
 		x.t.Fatal(err)
 	}
 	x.root = root
-	go func() { x.ran <- x.socket.Run(x.t.Context()) }()
+	go func() { x.done <- x.socket.Run(x.t.Context()) }()
 	x.t.Cleanup(x.stop)
-	x.wait("connected", time.Minute, func() bool { return x.socket.State().Connected })
+	x.waitUntil("connected", time.Minute, func() bool { return x.socket.State().Connected })
 }
 
-// wait waits until cond holds, for at most a time.
-func (x *flaky) wait(what string, most time.Duration, cond func() bool) {
+// waitUntil waits until cond holds, for at most a time.
+func (x *reconnectEnv) waitUntil(what string, most time.Duration, cond func() bool) {
 	x.t.Helper()
 	for began := time.Now(); !cond(); {
 		if time.Since(began) > most {
 			x.t.Fatalf("waiting for %s in vain for %s; %+v; log:\n%s", what, most, x.socket.State(), x.log)
 		}
-		x.pass(50 * time.Millisecond)
+		x.advance(50 * time.Millisecond)
 	}
 }
 
-// pass waits for d in the bubble's time.
-func (x *flaky) pass(d time.Duration) {
+// advance waits for d in the bubble's time.
+func (x *reconnectEnv) advance(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
 }
 
-func (x *flaky) tries() int {
+func (x *reconnectEnv) attemptCount() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	return len(x.attempts)
 }
 
-// busiest is how many attempts there were in the busiest minute.
-func (x *flaky) busiest() int {
+// busiestMinute is how many attempts there were in the busiest minute.
+func (x *reconnectEnv) busiestMinute() int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	most := 0
@@ -209,14 +209,14 @@ func (x *flaky) busiest() int {
 
 // fault is one kind of trouble.
 type fault struct {
-	name  string
-	begin func(x *flaky)
-	asks  time.Duration // how long Slack asks to wait
+	name       string
+	begin      func(x *reconnectEnv)
+	retryAfter time.Duration // how long Slack asks to wait
 }
 
 // apiFault is a fault of each request for a connection.
 func apiFault(name string, f localslack.APIFault, asks time.Duration) fault {
-	return fault{name: name, asks: asks, begin: func(x *flaky) {
+	return fault{name: name, retryAfter: asks, begin: func(x *reconnectEnv) {
 		x.Faults().InjectAPI(slack.MethodOpen, -1, f)
 		x.Faults().Drop()
 	}}
@@ -224,7 +224,7 @@ func apiFault(name string, f localslack.APIFault, asks time.Duration) fault {
 
 // connectFault is a fault of each new connection.
 func connectFault(name string, f localslack.ConnectFault) fault {
-	return fault{name: name, begin: func(x *flaky) {
+	return fault{name: name, begin: func(x *reconnectEnv) {
 		x.Faults().InjectConnect(-1, f)
 		x.Faults().Drop()
 	}}
@@ -232,39 +232,39 @@ func connectFault(name string, f localslack.ConnectFault) fault {
 
 // netFault is a fault of dialling.
 func netFault(name string, fail func(ctx context.Context, what string) error) fault {
-	return fault{name: name, begin: func(x *flaky) {
-		x.net.failing(fail)
+	return fault{name: name, begin: func(x *reconnectEnv) {
+		x.network.setFail(fail)
 		x.Faults().Drop()
 	}}
 }
 
-// hangs ends with the dialler's own patience as well: package http goes on dialling for who comes next.
-func hangs(ctx context.Context, _ string) error {
+// dialHangs ends with the dialler's own patience as well: package http goes on dialling for who comes next.
+func dialHangs(ctx context.Context, _ string) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
 	<-ctx.Done()
 	return ctx.Err()
 }
 
-var refused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
+var errDialRefused = &net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}
 
 // faultKinds are the ways in which a connection cannot be had.
 func faultKinds() []fault {
 	return []fault{
-		netFault("TCP refused", func(context.Context, string) error { return refused }),
+		netFault("TCP refused", func(context.Context, string) error { return errDialRefused }),
 		netFault("TCP refused for the socket alone", func(_ context.Context, what string) error {
 			if what == forSocket {
-				return refused
+				return errDialRefused
 			}
 			return nil
 		}),
 		netFault("no such host", func(context.Context, string) error {
 			return &net.DNSError{Err: "no such host", Name: "slack.com", IsNotFound: true}
 		}),
-		netFault("dialling hangs", hangs),
+		netFault("dialling hangs", dialHangs),
 		netFault("dialling the socket hangs", func(ctx context.Context, what string) error {
 			if what == forSocket {
-				return hangs(ctx, what)
+				return dialHangs(ctx, what)
 			}
 			return nil
 		}),
@@ -295,15 +295,15 @@ func jitter(seed uint64, most time.Duration) time.Duration {
 	return time.Duration(rand.New(rand.NewPCG(seed, 1)).Int64N(int64(most)))
 }
 
-// has reports whether the reply was read.
-func (x *flaky) has(ts string) bool {
+// hasRead reports whether the reply was read.
+func (x *reconnectEnv) hasRead(ts string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return !x.arrived[ts].IsZero()
+	return !x.readAt[ts].IsZero()
 }
 
 // shortestAfter is the shortest time between an attempt and the next one within the first n of a fault.
-func (x *flaky) shortestAfter(n int) time.Duration {
+func (x *reconnectEnv) shortestAfter(n int) time.Duration {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	shortest := time.Hour
@@ -314,19 +314,19 @@ func (x *flaky) shortestAfter(n int) time.Duration {
 }
 
 // stop ends everything that the bubble has.
-func (x *flaky) stop() {
-	if err := <-x.ran; err != nil {
+func (x *reconnectEnv) stop() {
+	if err := <-x.done; err != nil {
 		x.t.Errorf("the socket ended with %v", err)
 	}
 	x.client.Close()
-	x.pass(30 * time.Second) // what still dials has ended
+	x.advance(30 * time.Second) // what still dials has ended
 	if err := x.Close(); err != nil {
 		x.t.Error(err)
 	}
 }
 
-// contains reports whether a text has all of the parts.
-func contains(text string, parts ...string) bool {
+// containsAll reports whether a text has all of the parts.
+func containsAll(text string, parts ...string) bool {
 	for _, part := range parts {
 		if !strings.Contains(text, part) {
 			return false

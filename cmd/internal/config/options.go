@@ -14,6 +14,7 @@ import (
 	"the-loop/sessions/harness"
 	"the-loop/threads"
 	"the-loop/threads/binding"
+	"the-loop/threads/relay"
 )
 
 // chatService is the name of the chat service that is enabled; empty: none is.
@@ -91,7 +92,7 @@ func (c *Config) BotConfig(suspended bool) bot.Config {
 	return bot.Config{Channel: c.Slack.Channel, AllowShared: c.Slack.AllowSharedChannels, Users: c.Slack.AuthorizedUsers,
 		Create:         command.Limits{CwdRoots: c.Slack.Create.CwdRoots, Harnesses: c.Slack.Create.Harnesses},
 		DefaultHarness: c.Routing.DefaultHarness, DefaultCwd: c.Routing.SpawnWorkdir,
-		Suspended: suspended, Settings: threads.Settings{MaxAge: c.Slack.CatchUpMaxAge, Answers: threads.Answers(c.Slack.Replies), MaxFile: c.Slack.FileMaxBytes, Emoji: map[binding.Mark]string{
+		Suspended: suspended, Settings: threads.Settings{MaxAge: c.Slack.CatchUpMaxAge, Answers: relay.Answers(c.Slack.Replies), MaxFile: c.Slack.FileMaxBytes, Emoji: map[binding.Mark]string{
 			binding.MarkReceived: r.Received, binding.MarkTyped: r.Typed, binding.MarkAccepted: r.Accepted,
 			binding.MarkHeld: r.Held, binding.MarkFailed: r.Failed, binding.MarkInDoubt: r.InDoubt}}}
 }
