@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,22 +16,22 @@ import (
 
 // Drift compares what every running session holds with what the env file declares, with one look at tmux. It never fails:
 // what cannot be known is a row that says so, or [Drift.ProblemAt].
-func (c *Core) Drift(ctx context.Context) sessions.Drift {
-	return c.computeDrift(func(d *sessions.Drift, declared map[string]string) error {
-		f, err := c.inventory(ctx)
+func (qs *Queries) Drift(ctx context.Context) sessions.Drift {
+	return qs.computeDrift(func(d *sessions.Drift, declared map[string]string) error {
+		f, err := qs.inventory(ctx)
 		if err != nil {
 			return err
 		}
-		return c.compareSessions(ctx, d, f, declared)
+		return qs.compareSessions(ctx, d, f, declared)
 	})
 }
 
 // computeDrift reads the env file, and has the sessions compared with it where there is one.
-func (c *Core) computeDrift(compare func(d *sessions.Drift, declared map[string]string) error) sessions.Drift {
+func (qs *Queries) computeDrift(compare func(d *sessions.Drift, declared map[string]string) error) sessions.Drift {
 	d := sessions.Drift{Rows: []sessions.DriftRow{}}
-	env, err := c.o.Config().readEnvFile()
+	env, err := qs.config().readEnvFile()
 	d.Configured, d.Malformed, d.Refused, d.Warning = env.Configured || err != nil, env.Malformed, env.Refused, env.Warning
-	d.ChangeCount = c.envChanges.observe(env.Values, err == nil)
+	d.ChangeCount = qs.envChanges.observe(env.Values, err == nil)
 	if err == nil && d.Configured {
 		err = compare(&d, env.Values)
 	}
@@ -43,20 +42,20 @@ func (c *Core) computeDrift(compare func(d *sessions.Drift, declared map[string]
 }
 
 // compareSessions adds a row for each running session. A record that cannot be read is the list's to tell of.
-func (c *Core) compareSessions(ctx context.Context, d *sessions.Drift, f inventory, declared map[string]string) error {
+func (qs *Queries) compareSessions(ctx context.Context, d *sessions.Drift, f inventory, declared map[string]string) error {
 	if f.timeoutErr != nil {
 		return fmt.Errorf("list the panes: %w", f.timeoutErr)
 	}
 	of := make(map[string]sessions.Record, len(f.recs))
 	for _, r := range f.recs {
 		of[r.ID] = r
-		if age := c.o.Now().Sub(r.Changed); r.Status == sessions.StatusStarting && age < staleStartAge {
+		if age := qs.now().Sub(r.Changed); r.Status == sessions.StatusStarting && age < staleStartAge {
 			d.Starting++
 		}
 	}
 	for _, p := range f.panes {
 		if r, ours := of[p.Mark]; ours && !p.Dead {
-			addDriftRow(d, c.compareSession(ctx, r, p, declared))
+			addDriftRow(d, qs.compareSession(ctx, r, p, declared))
 		}
 	}
 	slices.SortFunc(d.Rows, func(a, b sessions.DriftRow) int { return cmp.Compare(a.Ref, b.Ref) })
@@ -81,15 +80,15 @@ const staleStartAge = time.Minute
 const freshRunAge = 2 * time.Second
 
 // compareSession compares one session. What its harness gives otherwise is asked only when there is a difference.
-func (c *Core) compareSession(ctx context.Context, r sessions.Record, p sessions.Pane, declared map[string]string) sessions.DriftRow {
+func (qs *Queries) compareSession(ctx context.Context, r sessions.Record, p sessions.Pane, declared map[string]string) sessions.DriftRow {
 	row := sessions.DriftRow{Ref: r.Ref, ID: r.ID, TmuxTarget: r.Ref.TmuxName(), State: sessions.DriftCurrent, Stale: []string{}}
 	actual, known := envstate.ProcessEnviron(ctx, p.PID)
 	all := expectedEnv{declared}
 	if known && len(all.diff(p, actual)) == 0 {
 		return row
 	}
-	want, limit := c.expectedEnv(ctx, r, declared), time.Duration(0)
-	if c.o.Now().Sub(r.Changed) < freshRunAge {
+	want, limit := qs.expectedEnv(ctx, r, declared), time.Duration(0)
+	if qs.now().Sub(r.Changed) < freshRunAge {
 		limit = envStabiliseTime / 4
 	}
 	differ, known := want.awaitMatch(ctx, p, limit)
@@ -101,8 +100,6 @@ func (c *Core) compareSession(ctx context.Context, r sessions.Record, p sessions
 	}
 	return row
 }
-
-func declaredNames(p sessions.Pane) []string { return strings.Fields(p.Declared) }
 
 // envChanges remembers a sum of what the env file declared last. It is in memory only and is told to nobody.
 type envChanges struct {

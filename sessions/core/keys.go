@@ -22,12 +22,12 @@ func KeyNames() []string { return slices.Sorted(maps.Keys(keyBytes)) }
 
 // Keys presses keys, and tells what they did. While the agent asks a question or shows a menu only those go in that are
 // known to say yes to nothing there, see [Capabilities]. Who turns a question down or switches a mode has to be named.
-func (c *Core) Keys(ctx context.Context, q sessions.KeysRequest) (sessions.KeysEffect, error) {
-	rec, err := c.requireRunning(ctx, q.Ref, q.ID)
+func (in *Input) Keys(ctx context.Context, q sessions.KeysRequest) (sessions.KeysEffect, error) {
+	rec, err := in.records.requireRunning(ctx, q.Ref, q.ID)
 	if err != nil {
 		return sessions.KeysNone, err
 	}
-	h, err := c.o.Harnesses(rec.Definition.Harness)
+	h, err := in.agents.harness(rec.Definition.Harness)
 	if err != nil {
 		return sessions.KeysNone, &sessions.Refusal{Cause: sessions.ErrRefused, What: err.Error()}
 	}
@@ -35,24 +35,24 @@ func (c *Core) Keys(ctx context.Context, q sessions.KeysRequest) (sessions.KeysE
 	if err != nil {
 		return sessions.KeysNone, err
 	}
-	release, err := c.lockID(ctx, rec.ID, "keys")
+	release, err := in.records.lockID(ctx, rec.ID, "keys")
 	if err != nil {
 		return sessions.KeysNone, err
 	}
 	defer release()
-	effect, err := c.checkKeys(ctx, h, rec, names)
+	effect, err := in.checkKeys(ctx, h, rec, names)
 	switch {
 	case err != nil:
 		return sessions.KeysNone, err
 	case effect != sessions.KeysNone && q.Actor == "":
 		return sessions.KeysNone, &sessions.Refusal{Cause: sessions.ErrRefused, What: "these keys answer the agent, and nobody is named who presses them"}
 	}
-	return effect, c.press(ctx, rec, q, names, bytes, effect)
+	return effect, in.press(ctx, rec, q, names, bytes, effect)
 }
 
 // checkKeys tells what keys would do now, and refuses those that might say yes.
-func (c *Core) checkKeys(ctx context.Context, h sessions.Harness, rec sessions.Record, names []string) (sessions.KeysEffect, error) {
-	state, err := c.stateForKeys(ctx, h, rec)
+func (in *Input) checkKeys(ctx context.Context, h sessions.Harness, rec sessions.Record, names []string) (sessions.KeysEffect, error) {
+	state, err := in.stateForKeys(ctx, h, rec)
 	if err != nil {
 		return sessions.KeysNone, err
 	}
@@ -60,24 +60,24 @@ func (c *Core) checkKeys(ctx context.Context, h sessions.Harness, rec sessions.R
 	if refused == nil {
 		return effect, nil
 	}
-	if err := c.checkAlive(ctx, rec); err != nil {
+	if err := in.agents.checkAlive(ctx, rec); err != nil {
 		return sessions.KeysNone, err
 	}
 	return sessions.KeysNone, refused
 }
 
 // press gives the keys, and records who gave which.
-func (c *Core) press(ctx context.Context, rec sessions.Record, q sessions.KeysRequest, names []string, bytes string, effect sessions.KeysEffect) error {
-	err := c.terminal(rec).Press(ctx, rec.Target(), bytes)
+func (in *Input) press(ctx context.Context, rec sessions.Record, q sessions.KeysRequest, names []string, bytes string, effect sessions.KeysEffect) error {
+	err := in.panes.terminalOf(rec).Press(ctx, rec.Target(), bytes)
 	fields := map[string]any{"keys": strings.Join(names, " "), "actor": q.Actor}
 	if effect != sessions.KeysNone {
 		fields["answer"] = string(effect)
 	}
 	if err != nil {
-		err = c.typingError(rec, err)
+		err = typingError(rec, err)
 		fields["error"] = err.Error() // they may have been pressed all the same
 	}
-	c.emit(ctx, sessions.EventKeys, slog.LevelInfo, rec, fields)
+	in.events.emit(ctx, sessions.EventKeys, slog.LevelInfo, rec, fields)
 	return err
 }
 
@@ -111,15 +111,15 @@ const keyInterrupt = "interrupt"
 
 // stateForKeys is the state of the screen that keys would meet. A question that the agent's hook tells of, and that the screen
 // may be just about to show, counts as open: see look.
-func (c *Core) stateForKeys(ctx context.Context, h sessions.Harness, rec sessions.Record) (sessions.ViewState, error) {
-	if c.permissions.hasPendingDialog(rec.ID) {
+func (in *Input) stateForKeys(ctx context.Context, h sessions.Harness, rec sessions.Record) (sessions.ViewState, error) {
+	if in.permissions.hasPendingDialog(rec.ID) {
 		return sessions.ViewDialog, nil
 	}
-	view, err := c.readScreen(ctx, h, rec)
+	view, err := in.agents.readScreen(ctx, h, rec)
 	if err != nil {
 		return "", err
 	}
-	if c.permissions.hasPendingDialog(rec.ID) { // reported during the look
+	if in.permissions.hasPendingDialog(rec.ID) { // reported during the look
 		return sessions.ViewDialog, nil
 	}
 	return view.State, nil

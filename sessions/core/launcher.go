@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -15,7 +17,7 @@ import (
 
 // launcher is one session on its way into a pane.
 type launcher struct {
-	c             *Core
+	starter       *starter
 	cfg           Config
 	harness       sessions.Harness
 	prompt        string            // the first message of a fresh conversation
@@ -35,7 +37,7 @@ var errResumeAbandoned = errors.New("the conversation cannot be resumed")
 func (r *launcher) launch(ctx context.Context) (sessions.Row, error) {
 	if r.prior != nil && r.prior.Status == sessions.StatusRunning && r.prior.Definition.Harness == r.rec.Definition.Harness {
 		// It ended on its own: where the run was at its end was not recorded, as a stop does.
-		r.rec.Conversation = r.c.currentConversation(ctx, r.harness, *r.prior)
+		r.rec.Conversation = r.starter.agents.currentConversation(ctx, r.harness, *r.prior)
 		r.prior.Conversation = r.rec.Conversation
 	}
 	if r.hasConversation() {
@@ -48,7 +50,7 @@ func (r *launcher) launch(ctx context.Context) (sessions.Row, error) {
 			row.Outcome, row.Detail = sessions.OutcomeResumed, "it took what it was told, and then ended"
 			return row, nil
 		}
-		r.c.emit(ctx, sessions.EventResumeFailed, slog.LevelWarn, r.rec, map[string]any{"reason": err.Error(), "conversation": r.prior.Conversation})
+		r.starter.events.emit(ctx, sessions.EventResumeFailed, slog.LevelWarn, r.rec, map[string]any{"reason": err.Error(), "conversation": r.prior.Conversation})
 	}
 	r.rec.Conversation = newID()
 	if err := r.spawn(ctx, r.withOpening(sessions.Launch{Prompt: r.prompt})); err != nil {
@@ -113,7 +115,7 @@ func (r *launcher) probeAndClear(ctx context.Context) error {
 	if err == nil || p.ID == "" {
 		return err
 	}
-	if err := r.c.endPane(context.WithoutCancel(ctx), r.rec, p.Target()); err != nil {
+	if err := r.starter.endPane(context.WithoutCancel(ctx), r.rec, p.Target()); err != nil {
 		return fmt.Errorf("clear the pane of an agent that did not resume: %w", err)
 	}
 	return err
@@ -127,7 +129,7 @@ func (r *launcher) probe(ctx context.Context) (sessions.Pane, error) {
 	}
 	began := time.Now()
 	loop.Sleep(ctx, r.cfg.Probe)
-	panes, err := r.c.listPanes(context.WithoutCancel(ctx), r.rec)
+	panes, err := r.starter.panes.list(context.WithoutCancel(ctx), r.rec)
 	if err != nil {
 		r.detail = fmt.Sprintf("it cannot be told whether the agent lived through its start: %v", err)
 		return sessions.Pane{}, nil
@@ -151,9 +153,9 @@ func (r *launcher) spawn(ctx context.Context, l sessions.Launch) error {
 	if err != nil {
 		return err
 	}
-	r.rec.Status, r.rec.Changed, r.rec.Pane, r.rec.TmuxSession, r.rec.Server = sessions.StatusStarting, r.c.o.Now(), "", "", sessions.Server{}
+	r.rec.Status, r.rec.Changed, r.rec.Pane, r.rec.TmuxSession, r.rec.Server = sessions.StatusStarting, r.starter.now(), "", "", sessions.Server{}
 	r.rec.ReplacesPID, r.rec.FolderID = 0, folderID(s.Cwd)
-	if err := r.c.o.Store.Save(ctx, r.rec); err != nil {
+	if err := r.starter.store.Save(ctx, r.rec); err != nil {
 		return fmt.Errorf("record the start: %w", err)
 	}
 	if err := r.recordIntent(ctx); err != nil {
@@ -165,10 +167,10 @@ func (r *launcher) spawn(ctx context.Context, l sessions.Launch) error {
 			return err
 		}
 	}
-	r.rec = r.rec.WithPane(pane, sessions.StatusRunning, r.c.o.Now())
-	if err := r.c.o.Store.Save(context.WithoutCancel(ctx), r.rec); err != nil { // it runs, and is found by its mark
+	r.rec = r.rec.WithPane(pane, sessions.StatusRunning, r.starter.now())
+	if err := r.starter.store.Save(context.WithoutCancel(ctx), r.rec); err != nil { // it runs, and is found by its mark
 		r.detail = fmt.Sprintf("it runs, but that could not be recorded: %v", err)
-		r.c.o.Log.Error("a session runs and its record could not be completed", "ref", r.rec.Ref, "err", err)
+		r.starter.log.Error("a session runs and its record could not be completed", "ref", r.rec.Ref, "err", err)
 	}
 	return nil
 }
@@ -192,19 +194,12 @@ func (r *launcher) spawnRequest(ctx context.Context, l sessions.Launch) (session
 		Env: env, Declared: slices.Sorted(maps.Keys(passedValues(r.declared, env))), RemainOnExit: r.cfg.RemainOnExit}, nil
 }
 
-// passedValues is what of the declared values a pane gets: the product's own names, and those of its harness, win.
-func passedValues(declared, env map[string]string) map[string]string {
-	values := maps.Clone(declared)
-	maps.DeleteFunc(values, func(name, value string) bool { got, ok := env[name]; return !ok || got != value })
-	return values
-}
-
 // recoverFailedSpawn looks whether a spawn in doubt made the pane after all. If not, the record becomes what it was; when that cannot
 // be told it stays as starting: the next start finds the pane by the id that it carries.
 func (r *launcher) recoverFailedSpawn(ctx context.Context, cause error) (sessions.Pane, error) {
 	switch {
 	case errors.Is(cause, sessions.ErrInDoubt):
-		panes, err := r.c.listPanes(ctx, r.rec)
+		panes, err := r.starter.panes.list(ctx, r.rec)
 		if err != nil {
 			return sessions.Pane{}, errors.Join(cause, err)
 		}
@@ -212,7 +207,7 @@ func (r *launcher) recoverFailedSpawn(ctx context.Context, cause error) (session
 			return p, nil
 		}
 	case errors.Is(cause, sessions.ErrNameTaken): // by somebody who came in between
-		found, err := r.c.findOccupancy(ctx, r.rec)
+		found, err := r.starter.panes.findOccupancy(ctx, r.rec)
 		switch {
 		case errors.Is(err, sessions.ErrNameTaken):
 			cause = err
@@ -234,12 +229,69 @@ func (e *alreadyRunningError) Unwrap() error { return e.err }
 
 func (r *launcher) restoreRecord(ctx context.Context) error {
 	if r.prior == nil {
-		return r.c.removeState(ctx, r.rec)
+		return r.starter.removeState(ctx, r.rec)
 	}
 	rec := *r.prior
 	if rec.Status != sessions.StatusNew {
 		rec.Status = sessions.StatusStopped
 	}
-	rec.Changed, rec.Pane, rec.ReplacesPID = r.c.o.Now(), "", 0
-	return r.c.o.Store.Save(ctx, rec)
+	rec.Changed, rec.Pane, rec.ReplacesPID = r.starter.now(), "", 0
+	return r.starter.store.Save(ctx, rec)
+}
+
+// openPane makes the session's pane: where its own was kept beside others in that one, and else in a tmux session of its own or in
+// the one that others have panes in.
+func (r *launcher) openPane(ctx context.Context, s sessions.Spawn) (pane sessions.Pane, err error) {
+	err = r.starter.panes.limited(ctx, func() error {
+		if r.keptPane != nil {
+			pane, err = r.starter.panes.own.Respawn(ctx, sessions.Respawn{Spawn: s, Pane: r.keptPane.ID, Grace: r.cfg.KillGrace, RemainFor: r.cfg.Probe + remainMargin})
+			return err
+		}
+		s.Session = r.sharedSession
+		pane, err = r.starter.panes.own.Spawn(ctx, s)
+		return err
+	})
+	return pane, err
+}
+
+// checkProgram refuses a harness whose program is not there, before anything is changed: a restart must not take an agent
+// down that it cannot bring up again.
+func (r *launcher) checkProgram(def sessions.Definition) error {
+	cmd, err := r.harness.Command(sessions.Launch{Conversation: newID(), Args: def.HarnessArgs, Cwd: def.Cwd, Prompt: r.prompt})
+	if err != nil {
+		return err
+	}
+	if len(cmd.Argv) == 0 {
+		return fmt.Errorf("the harness %s names no program", r.harness.Name())
+	}
+	name, path := cmd.Argv[0], r.cfg.paneEnvironment(sessions.Record{}, r.declared, cmd.Env)["PATH"]
+	if path == "" {
+		path = os.Getenv("PATH") // what our tmux server has
+	}
+	refusal := &sessions.Refusal{Cause: sessions.ErrRefused, Remedy: fmt.Sprintf("install it, or say under harnesses.%s.binary where it is", r.harness.Name())}
+	switch program, found := sessions.FindProgram(name, path, def.Cwd); {
+	case found:
+		return nil
+	case program != "":
+		refusal.What = program + " is not a program that can be run"
+	default:
+		refusal.What = fmt.Sprintf("there is no program %s on the session's PATH (%s)", name, path)
+	}
+	return refusal
+}
+
+func checkFolder(dir string) error {
+	if !filepath.IsAbs(dir) { // it starts at the current folder, which was removed
+		return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("the folder %q starts at the current one, which is not there any more", dir),
+			Remedy: "go to another folder, or name an absolute one (cwd, routing.spawnWorkdir)"}
+	}
+	info, err := os.Stat(dir)
+	switch {
+	case err != nil:
+		return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("the folder %s cannot be used: %v", dir, err),
+			Remedy: "make it, or change cwd"}
+	case !info.IsDir():
+		return &sessions.Refusal{Cause: sessions.ErrRefused, What: dir + " is not a folder", Remedy: "change cwd"}
+	}
+	return nil
 }

@@ -13,19 +13,19 @@ import (
 
 // List returns a row for every session of both kinds, declared or recorded, by ref, with one look at tmux for all of them. When tmux
 // does not answer, the rows are there with [StateUnknown]. A record that cannot be read is a row with [StateBroken].
-func (c *Core) List(ctx context.Context) ([]sessions.Row, error) {
-	rows, _, err := c.listRows(ctx)
+func (qs *Queries) List(ctx context.Context) ([]sessions.Row, error) {
+	rows, _, err := qs.listRows(ctx)
 	return rows, err
 }
 
 // ListFiltered is [Core.SessionList] for the sessions of one kind: the two are separate, and no verb on one lists the other.
-func (c *Core) ListFiltered(ctx context.Context, q sessions.ListRequest) ([]sessions.Row, error) {
-	rows, err := c.List(ctx)
+func (qs *Queries) ListFiltered(ctx context.Context, q sessions.ListRequest) ([]sessions.Row, error) {
+	rows, err := qs.List(ctx)
 	rows = slices.DeleteFunc(rows, func(r sessions.Row) bool {
 		return r.Kind != q.Kind || len(q.States) > 0 && !slices.Contains(q.States, r.State)
 	})
 	for i, r := range rows {
-		if doubt := c.doubtDetail(ctx, r); doubt != "" {
+		if doubt := qs.doubtDetail(ctx, r); doubt != "" {
 			rows[i].Detail = strings.TrimPrefix(r.Detail+"; "+doubt, "; ")
 		}
 	}
@@ -33,11 +33,11 @@ func (c *Core) ListFiltered(ctx context.Context, q sessions.ListRequest) ([]sess
 }
 
 // doubtDetail says which deliveries to a work item nobody can tell the fate of.
-func (c *Core) doubtDetail(ctx context.Context, r sessions.Row) string {
+func (qs *Queries) doubtDetail(ctx context.Context, r sessions.Row) string {
 	if r.Kind != sessions.KindWorkItem || r.State == sessions.StateBroken {
 		return ""
 	}
-	l, err := c.o.Store.LoadLedger(ctx, r.Ref)
+	l, err := qs.store.LoadLedger(ctx, r.Ref)
 	if err != nil {
 		return err.Error()
 	}
@@ -54,17 +54,17 @@ func (c *Core) doubtDetail(ctx context.Context, r sessions.Row) string {
 }
 
 // listRows is List, and beside it how tmux was silent.
-func (c *Core) listRows(ctx context.Context) (rows []sessions.Row, silent, err error) {
-	f, err := c.inventory(ctx)
+func (qs *Queries) listRows(ctx context.Context) (rows []sessions.Row, silent, err error) {
+	f, err := qs.inventory(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.buildRows(ctx, f), f.timeoutErr, nil
+	return qs.buildRows(ctx, f), f.timeoutErr, nil
 }
 
 // buildRows makes a row of each session, by ref.
-func (c *Core) buildRows(ctx context.Context, f inventory) []sessions.Row {
-	l := newListing(c, f.panes, f.timeoutErr != nil)
+func (qs *Queries) buildRows(ctx context.Context, f inventory) []sessions.Row {
+	l := newListing(qs.agents, qs.config(), f.panes, f.timeoutErr != nil)
 	for _, r := range f.recs {
 		l.add(ctx, r)
 	}
@@ -85,12 +85,9 @@ func (c *Core) buildRows(ctx context.Context, f inventory) []sessions.Row {
 	return l.rows
 }
 
-// isExpected reports whether "the-loop start" starts a session of that definition.
-func (cfg Config) isExpected(d sessions.Definition) bool { return cfg.Enabled && d.AutoStart }
-
 // listing is a list of sessions in the making. Nothing is looked up twice.
 type listing struct {
-	c          *Core
+	agents     *agents
 	cfg        Config
 	timedOut   bool
 	panes      map[string]sessions.Pane // by mark
@@ -105,8 +102,8 @@ type listing struct {
 // recorded one, which each text and each stop brings up to date.
 const trackTimeout = 250 * time.Millisecond
 
-func newListing(c *Core, panes []sessions.Pane, silent bool) *listing {
-	l := &listing{c: c, cfg: c.o.Config(), timedOut: silent, panes: make(map[string]sessions.Pane, len(panes)), declared: map[sessions.Ref]sessions.Definition{},
+func newListing(agents *agents, cfg Config, panes []sessions.Pane, silent bool) *listing {
+	l := &listing{agents: agents, cfg: cfg, timedOut: silent, panes: make(map[string]sessions.Pane, len(panes)), declared: map[sessions.Ref]sessions.Definition{},
 		harnesses: map[string]sessions.Harness{}, listed: map[sessions.Ref]bool{}, rows: []sessions.Row{}, trackUntil: time.Now().Add(trackTimeout)}
 	for _, p := range panes {
 		l.panes[p.Mark] = p
@@ -158,7 +155,7 @@ func (l *listing) addBroken(u *sessions.UnreadableError) {
 func (l *listing) harness(name string) sessions.Harness {
 	h, asked := l.harnesses[name]
 	if !asked {
-		h, _ = l.c.o.Harnesses(name)
+		h, _ = l.agents.harness(name)
 		l.harnesses[name] = h
 	}
 	return h
@@ -177,31 +174,5 @@ func (l *listing) currentConversation(ctx context.Context, r sessions.Record) st
 	if h == nil || time.Now().After(l.trackUntil) {
 		return r.Conversation
 	}
-	return l.c.currentConversation(ctx, h, r)
-}
-
-// Attach returns the argv that shows the session. A dead pane that was kept can be looked at too.
-func (c *Core) Attach(ctx context.Context, q sessions.AttachRequest) ([]string, error) {
-	rec, p, err := c.requirePane(ctx, q.Ref)
-	if err != nil {
-		return nil, err
-	}
-	return c.terminal(rec).AttachCommand(p, q.ReadOnly, q.InsideTmux), nil
-}
-
-// requirePane is the session's pane, alive or dead.
-func (c *Core) requirePane(ctx context.Context, ref sessions.Ref) (sessions.Record, sessions.Pane, error) {
-	rec, err := c.requireRecord(ctx, ref)
-	if err != nil {
-		return sessions.Record{}, sessions.Pane{}, err
-	}
-	panes, err := c.listPanes(ctx, rec)
-	if err != nil {
-		return sessions.Record{}, sessions.Pane{}, fmt.Errorf("look for the session: %w", err)
-	}
-	p, ok := paneOf(panes, rec.ID)
-	if !ok {
-		return sessions.Record{}, sessions.Pane{}, notRunningError(ref)
-	}
-	return rec, p, nil
+	return l.agents.currentConversation(ctx, h, r)
 }

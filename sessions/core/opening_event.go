@@ -48,7 +48,7 @@ func (r *launcher) readOffset(ctx context.Context) {
 	talk.Started = time.Time{} // no agent runs
 	place, err := w.Offset(ctx, talk)
 	if err != nil {
-		r.c.o.Log.Warn("the place in the agent's record cannot be told", "ref", r.rec.Ref, "err", err)
+		r.starter.log.Warn("the place in the agent's record cannot be told", "ref", r.rec.Ref, "err", err)
 	}
 	r.opening.intent.Offset = place
 }
@@ -74,7 +74,7 @@ func (r *launcher) hasAcceptedOpening(ctx context.Context) bool {
 	talk.ID = r.opening.intent.Conversation
 	taken, err := w.Accepted(ctx, talk, r.opening.intent.Offset, r.opening.intent.Sum)
 	if err != nil {
-		r.c.o.Log.Warn("it cannot be told whether an agent took what it was told", "ref", r.rec.Ref, "err", err)
+		r.starter.log.Warn("it cannot be told whether an agent took what it was told", "ref", r.rec.Ref, "err", err)
 	}
 	return taken
 }

@@ -18,7 +18,7 @@ func (e *inFlightError) Error() string { return "delivery " + e.entry.ID + " is 
 // checkLedger looks what the ledger has of the delivery. Others that a process left in flight that died are settled first, so that
 // somebody hears of them.
 func (d *eventDelivery) checkLedger(ctx context.Context) error {
-	l, err := d.c.o.Store.LoadLedger(ctx, d.q.Ref)
+	l, err := d.part.store.LoadLedger(ctx, d.q.Ref)
 	if err != nil {
 		return fmt.Errorf("read the deliveries to %s: %w", d.q.Ref, err)
 	}
@@ -46,27 +46,27 @@ func doubtError(e sessions.LedgerEntry) error {
 
 // reportRepeated answers for a delivery that was processed before.
 func (d *eventDelivery) reportRepeated(ctx context.Context, e sessions.LedgerEntry) error {
-	panes, err := d.c.listPanes(ctx, d.rec)
+	panes, err := d.part.panes.list(ctx, d.rec)
 	if err != nil && !errors.Is(err, sessions.ErrTerminalTimeout) {
 		return err
 	}
 	p, there := paneOf(panes, d.rec.ID)
 	d.row = rowOf(d.rec, stateOf(d.rec, p, there, err != nil))
 	d.row.Outcome, d.receipt = sessions.OutcomeRepeated, e.Receipt
-	d.c.emit(ctx, sessions.EventDeliveryRepeated, slog.LevelInfo, d.rec, map[string]any{"delivery": e.ID})
+	d.part.events.emit(ctx, sessions.EventDeliveryRepeated, slog.LevelInfo, d.rec, map[string]any{"delivery": e.ID})
 	return nil
 }
 
 // recordIntent notes that the event is about to go to the agent. An equal text that is in flight is settled first: it could not be
 // told from this one.
 func (d *eventDelivery) recordIntent(ctx context.Context, i sessions.Intent) error {
-	err := d.c.updateLedger(ctx, d.q.Ref, func(l *sessions.Ledger) error {
+	err := d.part.updateLedger(ctx, d.q.Ref, func(l *sessions.Ledger) error {
 		for _, e := range l.Deliveries {
 			if own := e.ID == d.q.DeliveryID; own && !d.inLedger || !own && e.State == sessions.DeliveryInFlight && e.Intent.Sum == i.Sum {
 				return &inFlightError{e}
 			}
 		}
-		l.Put(sessions.LedgerEntry{ID: d.q.DeliveryID, State: sessions.DeliveryInFlight, At: d.c.o.Now(), Session: d.rec.ID, Intent: i,
+		l.Put(sessions.LedgerEntry{ID: d.q.DeliveryID, State: sessions.DeliveryInFlight, At: d.part.now(), Session: d.rec.ID, Intent: i,
 			InPrompt: d.opening != nil && d.opening.inPrompt})
 		return nil
 	})
@@ -79,7 +79,7 @@ func (d *eventDelivery) removeFromLedger(ctx context.Context, why error) error {
 	if !d.inLedger {
 		return why
 	}
-	err := d.c.updateLedger(context.WithoutCancel(ctx), d.q.Ref, func(l *sessions.Ledger) error { l.Remove(d.q.DeliveryID); return nil })
+	err := d.part.updateLedger(context.WithoutCancel(ctx), d.q.Ref, func(l *sessions.Ledger) error { l.Remove(d.q.DeliveryID); return nil })
 	if err != nil {
 		return errors.Join(why, err)
 	}
@@ -92,7 +92,7 @@ func (d *eventDelivery) recordOutcome(ctx context.Context, r sessions.Receipt, w
 	if why != nil && (ctx.Err() != nil || !errors.Is(why, sessions.ErrInDoubt)) {
 		return why
 	}
-	e := sessions.LedgerEntry{ID: d.q.DeliveryID, State: sessions.DeliveryDone, Receipt: r, At: d.c.o.Now(), Session: d.rec.ID}
+	e := sessions.LedgerEntry{ID: d.q.DeliveryID, State: sessions.DeliveryDone, Receipt: r, At: d.part.now(), Session: d.rec.ID}
 	if why != nil {
 		e.State, e.Intent = sessions.DeliveryInDoubt, d.intent()
 	}
@@ -115,14 +115,14 @@ func (d *eventDelivery) intent() sessions.Intent {
 // and is settled by evidence when it comes again.
 func (d *eventDelivery) persistEntry(ctx context.Context, e sessions.LedgerEntry, why error) {
 	ctx = context.WithoutCancel(ctx)
-	if err := d.c.updateLedger(ctx, d.q.Ref, func(l *sessions.Ledger) error { l.Put(e); return nil }); err != nil {
-		d.c.o.Log.Error("what became of a delivery could not be noted", "ref", d.q.Ref, "delivery", e.ID, "err", err)
+	if err := d.part.updateLedger(ctx, d.q.Ref, func(l *sessions.Ledger) error { l.Put(e); return nil }); err != nil {
+		d.part.log.Error("what became of a delivery could not be noted", "ref", d.q.Ref, "delivery", e.ID, "err", err)
 	}
 	if why != nil {
-		d.c.emit(ctx, sessions.EventDeliveryInDoubt, slog.LevelWarn, d.rec, map[string]any{"delivery": e.ID, "reason": why.Error()})
+		d.part.events.emit(ctx, sessions.EventDeliveryInDoubt, slog.LevelWarn, d.rec, map[string]any{"delivery": e.ID, "reason": why.Error()})
 		return
 	}
-	d.c.emit(ctx, sessions.EventDelivered, slog.LevelInfo, d.rec, map[string]any{"delivery": e.ID, "receipt": e.Receipt, "outcome": d.row.Outcome})
+	d.part.events.emit(ctx, sessions.EventDelivered, slog.LevelInfo, d.rec, map[string]any{"delivery": e.ID, "receipt": e.Receipt, "outcome": d.row.Outcome})
 }
 
 // reconcileEarlier finds out what became of a delivery that was in flight when we came, of ours or of another one.
@@ -174,7 +174,7 @@ func (d *eventDelivery) proofTimeout(e sessions.LedgerEntry) time.Duration {
 }
 
 func (d *eventDelivery) checkUnchanged(ctx context.Context, e sessions.LedgerEntry) error {
-	l, err := d.c.o.Store.LoadLedger(ctx, d.q.Ref)
+	l, err := d.part.store.LoadLedger(ctx, d.q.Ref)
 	if err != nil {
 		return err
 	}

@@ -11,21 +11,21 @@ import (
 
 // Register records a work item's session. It starts nothing: the first event does, see [Core.Deliver]. A ref that is
 // registered is refused, and so is one whose name in tmux another ref has.
-func (c *Core) Register(ctx context.Context, q sessions.RegisterRequest) (sessions.Row, error) {
+func (lc *Lifecycle) Register(ctx context.Context, q sessions.RegisterRequest) (sessions.Row, error) {
 	if _, err := sessions.ParseWorkItem(string(q.Ref)); err != nil {
 		return sessions.Row{}, err
 	}
-	release, err := c.lockName(ctx, q.Ref, "register")
+	release, err := lc.records.lockName(ctx, q.Ref, "register")
 	if err != nil {
 		return sessions.Row{}, err
 	}
 	defer release()
-	rec := c.newRecord(registeredDefinition(q, c.o.Config().Defaults))
+	rec := lc.records.newRecord(registeredDefinition(q, lc.config().Defaults))
 	rec.Status, rec.Conversation, rec.Changed = sessions.StatusNew, q.Conversation, rec.Created
-	if err := c.register(ctx, rec); err != nil {
-		return sessions.Row{}, c.failCreate(ctx, rec, err)
+	if err := lc.register(ctx, rec); err != nil {
+		return sessions.Row{}, lc.failCreate(ctx, rec, err)
 	}
-	c.emitCreated(ctx, rec)
+	lc.emitCreated(ctx, rec)
 	row := rowOf(rec, sessions.StateNew)
 	row.Outcome = sessions.OutcomeRegistered
 	return row, nil
@@ -38,8 +38,8 @@ func registeredDefinition(q sessions.RegisterRequest, d Defaults) sessions.Defin
 	return def
 }
 
-func (c *Core) register(ctx context.Context, rec sessions.Record) error {
-	known, err := c.o.Store.Load(ctx, rec.Ref)
+func (lc *Lifecycle) register(ctx context.Context, rec sessions.Record) error {
+	known, err := lc.store.Load(ctx, rec.Ref)
 	switch {
 	case err == nil:
 		return &sessions.Refusal{Cause: sessions.ErrNameTaken, What: fmt.Sprintf("%s is registered already", known.Ref),
@@ -50,21 +50,21 @@ func (c *Core) register(ctx context.Context, rec sessions.Record) error {
 	if err := rec.Definition.Validate(); err != nil {
 		return err
 	}
-	if _, err := c.newLauncher(rec.Definition); err != nil {
+	if _, err := lc.starter.newLauncher(rec.Definition); err != nil {
 		return err
 	}
-	if err := c.checkResumable(rec); err != nil {
+	if err := lc.checkResumable(rec); err != nil {
 		return err
 	}
-	if err := c.o.Store.Save(ctx, rec); err != nil {
+	if err := lc.store.Save(ctx, rec); err != nil {
 		return fmt.Errorf("record the session: %w", err)
 	}
 	return nil
 }
 
 // checkResumable refuses a conversation that could never be resumed.
-func (c *Core) checkResumable(rec sessions.Record) error {
-	h, err := c.o.Harnesses(rec.Definition.Harness)
+func (lc *Lifecycle) checkResumable(rec sessions.Record) error {
+	h, err := lc.agents.harness(rec.Definition.Harness)
 	switch {
 	case err != nil:
 		return err

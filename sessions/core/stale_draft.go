@@ -65,17 +65,17 @@ func screenForm(text string) string {
 
 // clearStaleDraft takes the copy of a text that the agent has taken out of its box, and reports whether the box is empty then.
 func (s *submission) clearStaleDraft(ctx context.Context, v sessions.View) (bool, error) {
-	if s.capabilities.ClearLine == "" || !s.c.staleDrafts.isCopy(s.rec.ID, v, s.capabilities.Normalized(v.Box), s.c.o.Now()) {
+	if s.capabilities.ClearLine == "" || !s.typist.staleDrafts.isCopy(s.rec.ID, v, s.capabilities.Normalized(v.Box), s.typist.now()) {
 		return false, nil
 	}
 	for range staleDraftTries {
-		if err := s.c.terminal(s.rec).Press(ctx, s.rec.Target(), s.capabilities.ClearLine); err != nil {
-			return false, s.c.typingError(s.rec, err)
+		if err := s.typist.panes.terminalOf(s.rec).Press(ctx, s.rec.Target(), s.capabilities.ClearLine); err != nil {
+			return false, typingError(s.rec, err)
 		}
 		if !loop.Sleep(ctx, staleDraftPause) {
 			return false, ctx.Err()
 		}
-		now, err := s.c.readScreen(ctx, s.harness, s.rec)
+		now, err := s.typist.agents.readScreen(ctx, s.harness, s.rec)
 		if err != nil {
 			return false, err
 		}

@@ -11,27 +11,9 @@ import (
 	"the-loop/sessions/loop"
 )
 
-// Deliver takes an event of a work item to its session, once for each delivery id, also across processes and crashes: a live
-// agent has it typed, one that has ended or never ran is started with it, in its conversation if that can be resumed. Errors
-// are those of [Core.Submit], and beside them those of a start: but for [ErrInDoubt] nothing arrived, and the same delivery can
-// be tried again. What is in doubt is reported, and not repeated under its id; a retry looks for evidence only.
-func (c *Core) Deliver(ctx context.Context, q sessions.DeliverRequest) (sessions.DeliveryResult, error) {
-	if q.DeliveryID == "" {
-		q.DeliveryID = newID()
-	}
-	d := &eventDelivery{c: c, q: q, startedAt: time.Now(), deadline: time.Now().Add(q.Wait)}
-	if err := q.Validate(); err != nil {
-		return sessions.DeliveryResult{}, err
-	}
-	if err := d.run(ctx); err != nil {
-		return sessions.DeliveryResult{}, fmt.Errorf("delivery %s to %s: %w", q.DeliveryID, q.Ref, err)
-	}
-	return sessions.DeliveryResult{Row: d.row, DeliveryID: q.DeliveryID, Receipt: d.receipt}, nil
-}
-
 // eventDelivery is one event on its way.
 type eventDelivery struct {
-	c          *Core
+	part       *Deliveries
 	q          sessions.DeliverRequest
 	startedAt  time.Time
 	deadline   time.Time // what passes by itself is waited for
@@ -94,23 +76,23 @@ func (d *eventDelivery) attempt(ctx context.Context) error {
 		return err
 	}
 	receipt, err := d.awaitProof(ctx)
-	d.c.updateConversation(ctx, d.harness, d.rec)
+	d.part.typist.updateConversation(ctx, d.harness, d.rec)
 	return d.recordOutcome(ctx, receipt, err)
 }
 
 // deliverLocked types the event or starts an agent with it, under the session's lock.
 func (d *eventDelivery) deliverLocked(ctx context.Context) error {
-	rec, err := d.c.requireRecord(ctx, d.q.Ref)
+	rec, err := d.part.records.require(ctx, d.q.Ref)
 	if err != nil {
 		return err
 	}
 	d.q.Ref = rec.Ref // as it was registered
-	release, err := d.c.lockID(ctx, rec.ID, "deliver")
+	release, err := d.part.records.lockID(ctx, rec.ID, "deliver")
 	if err != nil {
 		return err
 	}
 	defer release()
-	now, err := d.c.reload(ctx, &rec)
+	now, err := d.part.records.reload(ctx, &rec)
 	switch {
 	case err != nil:
 		return err
@@ -118,7 +100,7 @@ func (d *eventDelivery) deliverLocked(ctx context.Context) error {
 		return errStateChanged
 	}
 	d.rec = *now
-	if d.harness, err = d.c.o.Harnesses(d.rec.Definition.Harness); err != nil {
+	if d.harness, err = d.part.agents.harness(d.rec.Definition.Harness); err != nil {
 		return &sessions.Refusal{Cause: sessions.ErrRefused, What: err.Error()}
 	}
 	if err := d.checkLedger(ctx); err != nil || d.receipt != "" {
@@ -135,7 +117,7 @@ func (d *eventDelivery) deliverLocked(ctx context.Context) error {
 
 // bring looks what there is, and does what that asks for.
 func (d *eventDelivery) adoptOrStart(ctx context.Context) error {
-	found, err := d.c.findOccupancy(ctx, d.rec)
+	found, err := d.part.panes.findOccupancy(ctx, d.rec)
 	own := found.own
 	switch {
 	case err != nil:
@@ -143,7 +125,7 @@ func (d *eventDelivery) adoptOrStart(ctx context.Context) error {
 	case own != nil && d.rec.ReplacesPID != 0:
 		return d.finishRestart(ctx)
 	case own != nil && !own.Dead:
-		row, err := d.c.startAndReport(ctx, d.rec, func() (sessions.Row, error) { return d.c.adopt(ctx, d.rec, *own) })
+		row, err := d.part.starter.startAndReport(ctx, d.rec, func() (sessions.Row, error) { return d.part.starter.adopt(ctx, d.rec, *own) })
 		if err != nil {
 			return err
 		}
@@ -154,7 +136,7 @@ func (d *eventDelivery) adoptOrStart(ctx context.Context) error {
 
 // finishRestart finishes a restart that was cut short. The event is typed when the agent is up.
 func (d *eventDelivery) finishRestart(ctx context.Context) error {
-	_, err := d.c.startAndReport(ctx, d.rec, func() (sessions.Row, error) { return d.c.startOrAdopt(ctx, d.rec.Definition, d.rec, &d.rec) })
+	_, err := d.part.starter.startAndReport(ctx, d.rec, func() (sessions.Row, error) { return d.part.starter.startOrAdopt(ctx, d.rec.Definition, d.rec, &d.rec) })
 	if err != nil {
 		return err
 	}
@@ -168,7 +150,7 @@ func (d *eventDelivery) typeIn(ctx context.Context, row sessions.Row) error {
 		d.row = row
 		d.row.Outcome = sessions.OutcomeDelivered
 	}
-	s := &submission{c: d.c, q: sessions.SubmitRequest{Ref: d.q.Ref, ID: d.rec.ID, Text: d.q.Text, Sender: string(d.q.Ref), RecordIntent: d.recordIntent}}
+	s := &submission{typist: d.part.typist, q: sessions.SubmitRequest{Ref: d.q.Ref, ID: d.rec.ID, Text: d.q.Text, Sender: string(d.q.Ref), RecordIntent: d.recordIntent}}
 	err := s.typeLocked(ctx, d.rec.ID)
 	switch {
 	case errors.Is(err, sessions.ErrInDoubt):
@@ -193,11 +175,11 @@ func (d *eventDelivery) start(ctx context.Context, found occupancy) error {
 	}
 	d.emitEnded(ctx, found.own)
 	d.opening = &openingEvent{text: text, recordIntent: d.recordIntent}
-	row, err := d.c.startAndReport(ctx, d.rec, func() (sessions.Row, error) {
-		row, err := d.c.launch(ctx, d.rec, &d.rec, found, d.opening)
+	row, err := d.part.starter.startAndReport(ctx, d.rec, func() (sessions.Row, error) {
+		row, err := d.part.starter.launch(ctx, d.rec, &d.rec, found, d.opening)
 		var runs *alreadyRunningError
 		if errors.As(err, &runs) {
-			return d.c.adopt(ctx, d.rec, runs.pane)
+			return d.part.starter.adopt(ctx, d.rec, runs.pane)
 		}
 		return row, err
 	})
@@ -236,7 +218,7 @@ func (d *eventDelivery) emitEnded(ctx context.Context, own *sessions.Pane) {
 	if own != nil {
 		detail = "the agent ended, " + own.ExitDescription()
 	}
-	d.c.emit(ctx, sessions.EventEnded, slog.LevelWarn, d.rec, map[string]any{"detail": detail, "harness": d.rec.Definition.Harness, "since": d.rec.Changed})
+	d.part.events.emit(ctx, sessions.EventEnded, slog.LevelWarn, d.rec, map[string]any{"detail": detail, "harness": d.rec.Definition.Harness, "since": d.rec.Changed})
 }
 
 // awaitProof waits until the agent's record shows the event.
@@ -244,7 +226,7 @@ func (d *eventDelivery) awaitProof(ctx context.Context) (sessions.Receipt, error
 	if d.submission != nil {
 		return d.submission.awaitReceipt(ctx)
 	}
-	rec, err := d.c.o.Store.Load(ctx, d.q.Ref)
+	rec, err := d.part.store.Load(ctx, d.q.Ref)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", sessions.ErrInDoubt, err)
 	}
@@ -286,7 +268,7 @@ func (d *eventDelivery) awaitEvidence(ctx context.Context, w sessions.InputVerif
 
 // isAgentGone reports whether the session's agent certainly does not live.
 func (d *eventDelivery) isAgentGone(ctx context.Context) bool {
-	panes, err := d.c.listPanes(ctx, d.rec)
+	panes, err := d.part.panes.list(ctx, d.rec)
 	p, there := paneOf(panes, d.rec.ID)
 	return err == nil && (!there || p.Dead)
 }

@@ -69,19 +69,19 @@ func (o *openPermissions) hasPendingDialog(session string) bool {
 
 // WaitResolved waits until the ask is over: answered here or in the terminal, given up by the agent, or ended with it. When
 // Open was not called, it was over before. The error is ctx's, or says why the ask cannot be reached.
-func (c *Core) WaitResolved(ctx context.Context, q sessions.WaitResolvedRequest) error {
-	if c.o.Reports == nil {
+func (in *Input) WaitResolved(ctx context.Context, q sessions.WaitResolvedRequest) error {
+	if in.reports == nil {
 		return fmt.Errorf("attend an ask: %w", errors.ErrUnsupported)
 	}
 	var looking sync.WaitGroup
 	defer looking.Wait()
 	attending, stop := context.WithCancel(ctx)
 	defer stop()
-	defer c.permissions.remove(q.Token)
-	return c.o.Reports.WaitResolved(ctx, q.ID, q.Token, func() {
-		c.permissions.add(q.Token, q.ID)
+	defer in.permissions.remove(q.Token)
+	return in.reports.WaitResolved(ctx, q.ID, q.Token, func() {
+		in.permissions.add(q.Token, q.ID)
 		q.OnOpen()
-		looking.Go(func() { c.watchDialog(attending, q) })
+		looking.Go(func() { in.watchDialog(attending, q) })
 	})
 }
 
@@ -104,19 +104,19 @@ func permissionPollInterval(open time.Duration) time.Duration {
 
 // watchDialog sees on the screen when an ask was answered there, and lets its hook go then. An agent need not do that itself:
 // Claude Code goes on with a yes and leaves the hook waiting (2.1.197).
-func (c *Core) watchDialog(ctx context.Context, q sessions.WaitResolvedRequest) {
+func (in *Input) watchDialog(ctx context.Context, q sessions.WaitResolvedRequest) {
 	began, gone := time.Now(), 0
 	for {
 		if !loop.Sleep(ctx, permissionPollInterval(time.Since(began))) {
 			return
 		}
-		switch c.readDialogState(ctx, q) {
+		switch in.readDialogState(ctx, q) {
 		case dialogOpen:
 			gone = 0
-			c.permissions.markShown(q.Token)
+			in.permissions.markShown(q.Token)
 		case dialogGone:
-			if gone++; gone > 1 && c.permissions.isShown(q.Token) { // one look may fall between two pictures
-				_ = c.o.Reports.AnswerPermission(ctx, q.ID, sessions.PermissionDecision{Token: q.Token, Verdict: sessions.VerdictUndecided}) // or it ended by itself
+			if gone++; gone > 1 && in.permissions.isShown(q.Token) { // one look may fall between two pictures
+				_ = in.reports.AnswerPermission(ctx, q.ID, sessions.PermissionDecision{Token: q.Token, Verdict: sessions.VerdictUndecided}) // or it ended by itself
 				return
 			}
 		}
@@ -134,16 +134,16 @@ const (
 
 // readDialogState looks at the screen. One that cannot be read says nothing, and neither does one on which something lies over the
 // dialog.
-func (c *Core) readDialogState(ctx context.Context, q sessions.WaitResolvedRequest) dialogState {
-	rec, err := c.requireRecord(ctx, q.Ref)
+func (in *Input) readDialogState(ctx context.Context, q sessions.WaitResolvedRequest) dialogState {
+	rec, err := in.records.require(ctx, q.Ref)
 	if err != nil || rec.ID != q.ID {
 		return dialogUnknown
 	}
-	h, err := c.o.Harnesses(rec.Definition.Harness)
+	h, err := in.agents.harness(rec.Definition.Harness)
 	if err != nil {
 		return dialogUnknown
 	}
-	view, err := c.readScreen(ctx, h, rec)
+	view, err := in.agents.readScreen(ctx, h, rec)
 	switch {
 	case err != nil:
 		return dialogUnknown
@@ -164,19 +164,19 @@ const dialogRecheckDelay = 150 * time.Millisecond
 // taken: somebody answered before, here or in the terminal, or the agent asks no more. [ErrInDoubt] when it may have been.
 // An answer that somebody gives in the terminal within the same moment, some milliseconds, is the one that counts, and
 // nothing tells of it.
-func (c *Core) AnswerPermission(ctx context.Context, q sessions.AnswerPermissionRequest) error {
-	if c.o.Reports == nil {
+func (in *Input) AnswerPermission(ctx context.Context, q sessions.AnswerPermissionRequest) error {
+	if in.reports == nil {
 		return fmt.Errorf("answer an ask: %w", errors.ErrUnsupported)
 	}
 	look := sessions.WaitResolvedRequest{Ref: q.Ref, ID: q.ID, Token: q.Token, DialogExcerpt: q.DialogExcerpt}
-	for looks := 0; c.permissions.isShown(q.Token) && c.readDialogState(ctx, look) == dialogGone; looks++ {
+	for looks := 0; in.permissions.isShown(q.Token) && in.readDialogState(ctx, look) == dialogGone; looks++ {
 		if looks > 0 {
-			_ = c.o.Reports.AnswerPermission(ctx, q.ID, sessions.PermissionDecision{Token: q.Token, Verdict: sessions.VerdictUndecided}) // or it ended by itself
+			_ = in.reports.AnswerPermission(ctx, q.ID, sessions.PermissionDecision{Token: q.Token, Verdict: sessions.VerdictUndecided}) // or it ended by itself
 			return sessions.ErrPermissionEnded
 		}
 		if !loop.Sleep(ctx, dialogRecheckDelay) {
 			return ctx.Err()
 		}
 	}
-	return c.o.Reports.AnswerPermission(ctx, q.ID, q.PermissionDecision)
+	return in.reports.AnswerPermission(ctx, q.ID, q.PermissionDecision)
 }

@@ -17,11 +17,11 @@ type inventory struct {
 }
 
 // inventory reads the records, and then the panes: a session that is just being started is not taken for one that has ended.
-func (c *Core) inventory(ctx context.Context) (f inventory, err error) {
-	if f.recs, f.unreadable, err = c.o.Store.List(ctx); err != nil {
+func (qs *Queries) inventory(ctx context.Context) (f inventory, err error) {
+	if f.recs, f.unreadable, err = qs.store.List(ctx); err != nil {
 		return f, fmt.Errorf("list the records: %w", err)
 	}
-	f.panes, err = c.listPanes(ctx, f.recs...)
+	f.panes, err = qs.panes.list(ctx, f.recs...)
 	if errors.Is(err, sessions.ErrTerminalTimeout) {
 		f.timeoutErr, err = err, nil
 	}
@@ -29,16 +29,4 @@ func (c *Core) inventory(ctx context.Context) (f inventory, err error) {
 		return f, fmt.Errorf("list the panes: %w", err)
 	}
 	return f, nil
-}
-
-// Survey is [Core.SessionList] and [Core.Drift] of one moment: records and panes are read once for both.
-func (c *Core) Survey(ctx context.Context) (sessions.Survey, error) {
-	f, err := c.inventory(ctx)
-	if err != nil {
-		return sessions.Survey{}, err
-	}
-	rows := c.buildRows(ctx, f)
-	return sessions.Survey{Rows: rows, Drift: c.computeDrift(func(d *sessions.Drift, declared map[string]string) error {
-		return c.compareSessions(ctx, d, f, declared)
-	})}, nil
 }

@@ -2,9 +2,7 @@ package core
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -23,28 +21,9 @@ const (
 	pollMax = 100 * time.Millisecond
 )
 
-// Submit types one text into the session's pane, bracketed and whole, submits it, and waits for the proof that the agent
-// took it where the harness gives any. Errors:
-//   - a [*Refusal]: nothing was typed, and trying again changes nothing until its remedy was followed;
-//   - a [*HeldError], a [*LockedError], or [ErrTerminalTimeout] alone: nothing was typed, try again later;
-//   - [ErrInDoubt]: it may have been typed, and must not be typed again unasked;
-//   - any other: nothing was typed.
-func (c *Core) Submit(ctx context.Context, q sessions.SubmitRequest) (sessions.Receipt, error) {
-	s := &submission{c: c, q: q}
-	receipt, err := s.run(ctx)
-	if s.harness != nil { // it was found
-		c.updateConversation(ctx, s.harness, s.rec)
-	}
-	if err != nil {
-		return "", err
-	}
-	c.emit(ctx, sessions.EventSubmitted, slog.LevelInfo, s.rec, map[string]any{"receipt": receipt, "bytes": len(s.text)})
-	return receipt, nil
-}
-
 // submission is one text on its way into one pane.
 type submission struct {
-	c            *Core
+	typist       *typist
 	q            sessions.SubmitRequest
 	rec          sessions.Record
 	harness      sessions.Harness
@@ -55,10 +34,10 @@ type submission struct {
 
 // compose reads who is spoken to, and makes of what was written what goes into the pane.
 func (s *submission) compose(ctx context.Context, id string) (err error) {
-	if s.rec, err = s.c.requireRunning(ctx, s.q.Ref, id); err != nil {
+	if s.rec, err = s.typist.records.requireRunning(ctx, s.q.Ref, id); err != nil {
 		return err
 	}
-	if s.harness, err = s.c.o.Harnesses(s.rec.Definition.Harness); err != nil {
+	if s.harness, err = s.typist.agents.harness(s.rec.Definition.Harness); err != nil {
 		return &sessions.Refusal{Cause: sessions.ErrRefused, What: err.Error()}
 	}
 	if s.capabilities, err = s.sessionCapabilities(ctx); err != nil {
@@ -89,21 +68,6 @@ func (s *submission) sessionCapabilities(ctx context.Context) (sessions.Capabili
 		t.Submit, t.SubmitDelay = key, delay
 	}
 	return t, nil
-}
-
-// running returns the record of a session that should be running, and is the one that is meant.
-func (c *Core) requireRunning(ctx context.Context, ref sessions.Ref, id string) (sessions.Record, error) {
-	rec, err := c.requireRecord(ctx, ref)
-	switch {
-	case err != nil:
-		return sessions.Record{}, err
-	case id != "" && rec.ID != id:
-		return sessions.Record{}, &sessions.Refusal{Cause: sessions.ErrReplaced, Remedy: "use the thread of the new one",
-			What: fmt.Sprintf("the %s that this was meant for was deleted, and another one has its name", ref)}
-	case rec.IsDown():
-		return sessions.Record{}, notRunningError(ref)
-	}
-	return rec, nil
 }
 
 // composeText is the text that goes into the pane.
@@ -156,7 +120,7 @@ func isCommand(bare string, t sessions.Capabilities) bool {
 func (s *submission) run(ctx context.Context) (sessions.Receipt, error) {
 	id := s.q.ID
 	if id == "" {
-		rec, err := s.c.requireRunning(ctx, s.q.Ref, "")
+		rec, err := s.typist.records.requireRunning(ctx, s.q.Ref, "")
 		if err != nil {
 			return "", err
 		}
@@ -180,7 +144,7 @@ func (s *submission) awaitReceipt(ctx context.Context) (sessions.Receipt, error)
 // typeIn looks, has the intent written down, and types: all under the session's lock, so that nobody else's text or a
 // restart comes in between. A submit that is still to come is part of it.
 func (s *submission) typeIn(ctx context.Context, id string) error {
-	release, err := s.c.lockID(ctx, id, "say")
+	release, err := s.typist.records.lockID(ctx, id, "say")
 	if err != nil {
 		return err
 	}
@@ -199,10 +163,10 @@ func (s *submission) typeLocked(ctx context.Context, id string) error {
 	if err := s.readOffset(ctx); err != nil {
 		return err
 	}
-	err := s.c.terminal(s.rec).Paste(ctx, sessions.Paste{Target: s.rec.Target(), Text: s.text,
+	err := s.typist.panes.terminalOf(s.rec).Paste(ctx, sessions.Paste{Target: s.rec.Target(), Text: s.text,
 		Submit: s.capabilities.Submit, Delay: s.capabilities.SubmitDelay, Commit: s.intentRecorder(ctx)})
 	if err != nil {
-		return s.c.typingError(s.rec, err)
+		return typingError(s.rec, err)
 	}
 	s.awaitSubmit(ctx)
 	return nil
@@ -211,7 +175,7 @@ func (s *submission) typeLocked(ctx context.Context, id string) error {
 // look holds the text back while the screen would not take it as text. The last screen of an agent that has ended says
 // nothing: there is nobody to wait for.
 func (s *submission) checkScreen(ctx context.Context) error {
-	view, err := s.c.readScreen(ctx, s.harness, s.rec)
+	view, err := s.typist.agents.readScreen(ctx, s.harness, s.rec)
 	if err != nil {
 		return err
 	}
@@ -227,42 +191,17 @@ func (s *submission) checkScreen(ctx context.Context) error {
 	case view.State == sessions.ViewStarting, view.State == sessions.ViewDialog, view.State == sessions.ViewMenu,
 		view.State == sessions.ViewWorking && s.capabilities.QueuesUnrecorded:
 		held = &sessions.HeldError{State: view.State, Lines: view.Lines}
-	case s.c.permissions.hasPendingDialog(s.rec.ID):
+	case s.typist.permissions.hasPendingDialog(s.rec.ID):
 		held = &sessions.HeldError{State: sessions.ViewDialog}
 	case view.Box != "":
 		held = &sessions.HeldError{State: view.State, Draft: true}
 	default:
 		return nil
 	}
-	if err := s.c.checkAlive(ctx, s.rec); err != nil {
+	if err := s.typist.agents.checkAlive(ctx, s.rec); err != nil {
 		return err
 	}
 	return held
-}
-
-// checkAlive errs when the agent has ended: the last screen of one that has says nothing.
-func (c *Core) checkAlive(ctx context.Context, rec sessions.Record) error {
-	panes, err := c.listPanes(ctx, rec)
-	if err != nil {
-		return c.typingError(rec, fmt.Errorf("look whether the agent lives: %w", err))
-	}
-	if p, ok := paneOf(panes, rec.ID); ok && p.Dead {
-		return c.typingError(rec, sessions.ErrPaneDead)
-	}
-	return nil
-}
-
-// readScreen reads the pane's screen, when the harness can be read.
-func (c *Core) readScreen(ctx context.Context, h sessions.Harness, rec sessions.Record) (sessions.View, error) {
-	parse := h.Capabilities().ParseScreen
-	if parse == nil {
-		return sessions.View{State: sessions.ViewUnknown}, nil
-	}
-	screen, err := c.terminal(rec).Capture(ctx, rec.Target())
-	if err != nil {
-		return sessions.View{}, c.typingError(rec, fmt.Errorf("look at the pane: %w", err))
-	}
-	return parse(screen), nil
 }
 
 // readOffset takes the place from which evidence counts.
@@ -298,19 +237,6 @@ func (s *submission) awaitSubmit(ctx context.Context) {
 	loop.Sleep(ctx, s.capabilities.SubmitDelay+pollMin)
 }
 
-// typingError turns what tmux said into the core's words.
-func (c *Core) typingError(rec sessions.Record, err error) error {
-	switch {
-	case errors.Is(err, sessions.ErrPaneDead):
-		return &sessions.Refusal{Cause: fmt.Errorf("%w: %w", sessions.ErrNotRunning, err), What: fmt.Sprintf("the agent of %s has ended", rec.Ref),
-			Remedy: rec.Ref.StartCommand()}
-	case errors.Is(err, sessions.ErrPaneGone):
-		return &sessions.Refusal{Cause: fmt.Errorf("%w: %w", sessions.ErrNotRunning, err), What: fmt.Sprintf("%s is not running", rec.Ref),
-			Remedy: rec.Ref.StartCommand()}
-	}
-	return fmt.Errorf("%s: %w", rec.Ref, err)
-}
-
 // awaitAccepted waits for the agent's record to show the text. While it does not and the text stands in the box, the submit key
 // is given again: the key, never the text.
 func (s *submission) awaitAccepted(ctx context.Context, w sessions.InputVerifier) (sessions.Receipt, error) {
@@ -321,7 +247,7 @@ func (s *submission) awaitAccepted(ctx context.Context, w sessions.InputVerifier
 		case err != nil:
 			return "", fmt.Errorf("%s: %w: %w", s.rec.Ref, sessions.ErrInDoubt, err)
 		case ok:
-			s.c.staleDrafts.remember(s.rec.ID, s.text, s.capabilities.Normalized(s.text), s.c.o.Now())
+			s.typist.staleDrafts.remember(s.rec.ID, s.text, s.capabilities.Normalized(s.text), s.typist.now())
 			return sessions.ReceiptAccepted, nil
 		case try == maxSubmitRetries:
 			return "", fmt.Errorf("%s: %w: its record does not show it after %d submit keys", s.rec.Ref, sessions.ErrInDoubt, maxSubmitRetries+1)
@@ -334,12 +260,12 @@ func (s *submission) awaitAccepted(ctx context.Context, w sessions.InputVerifier
 
 // resubmit gives the submit key once more if, at this moment, the text still stands unsubmitted in the box.
 func (s *submission) resubmit(ctx context.Context, w sessions.InputVerifier) error {
-	release, err := s.c.lockID(ctx, s.rec.ID, "submit")
+	release, err := s.typist.records.lockID(ctx, s.rec.ID, "submit")
 	if err != nil {
 		return err
 	}
 	defer release()
-	view, err := s.c.readScreen(ctx, s.harness, s.rec)
+	view, err := s.typist.agents.readScreen(ctx, s.harness, s.rec)
 	if err != nil {
 		return err
 	}
@@ -350,7 +276,7 @@ func (s *submission) resubmit(ctx context.Context, w sessions.InputVerifier) err
 	if taken, err := w.Accepted(ctx, s.rec.AgentConversation(), s.intent.Offset, s.intent.Sum); err != nil || taken {
 		return err
 	}
-	return s.c.terminal(s.rec).Press(ctx, s.rec.Target(), s.capabilities.Submit)
+	return s.typist.panes.terminalOf(s.rec).Press(ctx, s.rec.Target(), s.capabilities.Submit)
 }
 
 // pollAccepted looks at the agent's record until it shows the text or the time is up.
@@ -374,22 +300,4 @@ func pollAccepted(ctx context.Context, w sessions.InputVerifier, talk sessions.C
 			return false, ctx.Err()
 		}
 	}
-}
-
-// VerifyInput reports whether the agent's record shows the text. False means that there is no evidence, not that it did
-// not arrive.
-func (c *Core) VerifyInput(ctx context.Context, q sessions.VerifyInputRequest) (bool, error) {
-	rec, err := c.requireRecord(ctx, q.Ref)
-	if err != nil {
-		return false, err
-	}
-	h, err := c.o.Harnesses(rec.Definition.Harness)
-	if err != nil {
-		return false, err
-	}
-	can := h.Capabilities()
-	if can.Input == nil || rec.ID != q.ID {
-		return false, nil
-	}
-	return pollAccepted(ctx, can.Input, rec.AgentConversation(), q.Intent, can.EvidenceTimeout())
 }

@@ -1,0 +1,113 @@
+package core
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"the-loop/sessions"
+)
+
+// records finds the records of sessions, and locks sessions.
+type records struct {
+	store interface {
+		sessions.Records
+		sessions.Locker
+	}
+	config func() Config
+	now    func() time.Time
+}
+
+// find returns what is known of the session: its definition, and its record when it has one.
+func (rs *records) find(ctx context.Context, ref sessions.Ref) (sessions.Definition, *sessions.Record, error) {
+	declared, isDeclared := rs.findDeclared(ref)
+	rec, err := rs.store.Load(ctx, ref)
+	switch {
+	case errors.Is(err, sessions.ErrNotRecorded) && isDeclared:
+		return declared, nil, nil
+	case errors.Is(err, sessions.ErrNotRecorded):
+		return sessions.Definition{}, nil, notRecordedError(ref)
+	case err != nil:
+		return sessions.Definition{}, nil, fmt.Errorf("read the record of %s: %w", ref, err)
+	case isDeclared:
+		return declared, &rec, nil
+	}
+	return rec.Definition.Clone(), &rec, nil
+}
+
+// findExact is find, and refuses another session that has the ref now. The caller has the lock of the name.
+func (rs *records) findExact(ctx context.Context, ref sessions.Ref, id string) (sessions.Definition, *sessions.Record, error) {
+	def, rec, err := rs.find(ctx, ref)
+	if err == nil && id != "" && (rec == nil || rec.ID != id) {
+		err = replacedError(ref)
+	}
+	return def, rec, err
+}
+
+func (rs *records) findDeclared(ref sessions.Ref) (sessions.Definition, bool) {
+	d, i := rs.config().findDeclared(ref)
+	return d, i >= 0
+}
+
+// requireRecord returns the record of a session that must have one.
+func (rs *records) require(ctx context.Context, ref sessions.Ref) (sessions.Record, error) {
+	_, rec, err := rs.find(ctx, ref)
+	switch {
+	case err != nil:
+		return sessions.Record{}, err
+	case rec == nil:
+		return sessions.Record{}, notRunningError(ref)
+	}
+	return *rec, nil
+}
+
+// running returns the record of a session that should be running, and is the one that is meant.
+func (rs *records) requireRunning(ctx context.Context, ref sessions.Ref, id string) (sessions.Record, error) {
+	rec, err := rs.require(ctx, ref)
+	switch {
+	case err != nil:
+		return sessions.Record{}, err
+	case id != "" && rec.ID != id:
+		return sessions.Record{}, &sessions.Refusal{Cause: sessions.ErrReplaced, Remedy: "use the thread of the new one",
+			What: fmt.Sprintf("the %s that this was meant for was deleted, and another one has its name", ref)}
+	case rec.IsDown():
+		return sessions.Record{}, notRunningError(ref)
+	}
+	return rec, nil
+}
+
+// newRecord is the record of a session that has none yet.
+func (rs *records) newRecord(def sessions.Definition) sessions.Record {
+	return sessions.Record{Version: sessions.RecordVersion, ID: newID(), Ref: def.Ref(), Definition: def, Created: rs.now()}
+}
+
+// reload reads a record again under the session's lock: who had the lock before may have changed it.
+func (rs *records) reload(ctx context.Context, known *sessions.Record) (*sessions.Record, error) {
+	if known == nil {
+		return nil, nil
+	}
+	rec, err := rs.store.Load(ctx, known.Ref)
+	if err != nil {
+		return nil, fmt.Errorf("read the record of %s: %w", known.Ref, err)
+	}
+	return &rec, nil
+}
+
+// lockName excludes other verbs that make, start, stop or delete the session of that name.
+func (rs *records) lockName(ctx context.Context, ref sessions.Ref, verb string) (func(), error) {
+	key := string(ref)
+	if ref.Kind() == sessions.KindWorkItem { // two refs may fall on one name
+		key = ref.Slug()
+	}
+	return rs.store.Lock(ctx, "name:"+key, verb)
+}
+
+// lockID excludes everything else that types into, starts or ends the session.
+func (rs *records) lockID(ctx context.Context, id, verb string) (func(), error) {
+	return rs.store.Lock(ctx, id, verb)
+}
+
+func newID() string { return uuid.NewString() }
