@@ -40,10 +40,10 @@ func (as *agents) currentConversation(ctx context.Context, h sessions.Harness, r
 func (as *agents) checkAlive(ctx context.Context, rec sessions.Record) error {
 	panes, err := as.panes.list(ctx, rec)
 	if err != nil {
-		return typingError(rec, fmt.Errorf("look whether the agent lives: %w", err))
+		return sessions.WrapTerminalError(rec, fmt.Errorf("look whether the agent lives: %w", err))
 	}
 	if p, ok := paneOf(panes, rec.ID); ok && p.Dead {
-		return typingError(rec, sessions.ErrPaneDead)
+		return sessions.WrapTerminalError(rec, sessions.ErrPaneDead)
 	}
 	return nil
 }
@@ -56,7 +56,7 @@ func (as *agents) readScreen(ctx context.Context, h sessions.Harness, rec sessio
 	}
 	screen, err := as.panes.terminalOf(rec).Capture(ctx, rec.Target())
 	if err != nil {
-		return sessions.View{}, typingError(rec, fmt.Errorf("look at the pane: %w", err))
+		return sessions.View{}, sessions.WrapTerminalError(rec, fmt.Errorf("look at the pane: %w", err))
 	}
 	return parse(screen), nil
 }

@@ -20,14 +20,7 @@ type Config struct {
 	OwnEnv       map[string]string                // the product's own names; they win over Env
 	ChatService  string                           // the name of the chat service in which sessions have threads; empty: there is none
 	Program      string                           // a path of this program that stays, for agents to run; empty: they are told of none
-	Defaults     Defaults
-}
-
-// Defaults are what a session gets that does not say otherwise, as routing has it.
-type Defaults struct {
-	Harness     string
-	HarnessArgs map[string][]string // by harness
-	Cwd         string
+	Defaults     sessions.Defaults
 }
 
 // findDeclared is the definition in the configuration, and its position there; -1: there is none.
@@ -67,6 +60,3 @@ func (cfg Config) paneEnvironment(r sessions.Record, declared, harness map[strin
 	}
 	return env
 }
-
-// isExpected reports whether "the-loop start" starts a session of that definition.
-func (cfg Config) isExpected(d sessions.Definition) bool { return cfg.Enabled && d.AutoStart }

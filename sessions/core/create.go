@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"the-loop/sessions"
 )
@@ -24,7 +23,7 @@ func (lc *Lifecycle) Create(ctx context.Context, q sessions.CreateRequest) (sess
 		return sessions.Row{}, err
 	}
 	defer release()
-	rec := lc.records.newRecord(createdDefinition(q, lc.config().Defaults))
+	rec := lc.records.newRecord(sessions.CreatedDefinition(q, lc.config().Defaults))
 	row, err := lc.create(ctx, q, rec)
 	if err != nil {
 		return sessions.Row{}, lc.failCreate(ctx, rec, err)
@@ -39,22 +38,6 @@ func (lc *Lifecycle) failCreate(ctx context.Context, rec sessions.Record, why er
 		return fmt.Errorf("create a session: %w", why)
 	}
 	return fmt.Errorf("create %s: %w", rec.Ref, why)
-}
-
-// createdDefinition is the definition that a request asks for; what it leaves open comes from the defaults.
-func createdDefinition(q sessions.CreateRequest, d Defaults) sessions.Definition {
-	def := sessions.Definition{Name: q.Name, Description: q.Description, Source: sessions.SourceCreated, Harness: q.Harness, HarnessArgs: slices.Clone(q.HarnessArgs),
-		Cwd: q.Cwd, Prompt: q.Prompt, PromptFile: q.PromptFile, AutoStart: !q.NoAutoStart, Chat: q.Chat}
-	if def.Harness == "" {
-		def.Harness = d.Harness
-	}
-	if q.HarnessArgs == nil {
-		def.HarnessArgs = slices.Clone(d.HarnessArgs[def.Harness])
-	}
-	if def.Cwd == "" {
-		def.Cwd = d.Cwd
-	}
-	return def
 }
 
 func (lc *Lifecycle) create(ctx context.Context, q sessions.CreateRequest, rec sessions.Record) (sessions.Row, error) {
@@ -96,7 +79,7 @@ func (lc *Lifecycle) saveUnstarted(ctx context.Context, rec sessions.Record) (se
 		return sessions.Row{}, fmt.Errorf("record the session: %w", err)
 	}
 	lc.emitCreated(ctx, rec)
-	row := rowOf(rec, sessions.StateStopped)
+	row := sessions.RowOf(rec, sessions.StateStopped)
 	row.Outcome = sessions.OutcomeCreated
 	return row, nil
 }
@@ -132,11 +115,11 @@ func (lc *Lifecycle) Delete(ctx context.Context, q sessions.DeleteRequest) (sess
 	rec, err := lc.store.Load(ctx, q.Ref)
 	switch {
 	case errors.Is(err, sessions.ErrNotRecorded):
-		return sessions.Row{}, notRecordedError(q.Ref)
+		return sessions.Row{}, sessions.NotRecorded(q.Ref)
 	case err != nil:
 		return sessions.Row{}, fmt.Errorf("read the record of %s: %w", q.Ref, err)
 	case q.ID != "" && rec.ID != q.ID:
-		return sessions.Row{}, replacedError(q.Ref)
+		return sessions.Row{}, sessions.Replaced(q.Ref)
 	}
 	return lc.remove(ctx, rec)
 }
@@ -175,14 +158,4 @@ func (lc *Lifecycle) CheckDeletable(q sessions.DeleteRequest) error {
 	}
 	return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("%s is declared in the config (%s), which would make it again", q.Ref, declaredKey(i)),
 		Remedy: "take it out of there first, or stop it: the-loop standing stop " + q.Ref.Name()}
-}
-
-// IsCreated reports whether the record of that name, if there is one, is of a session that was created. A configuration
-// that declares the name too is not valid.
-func IsCreated(ctx context.Context, r sessions.Records, name string) (bool, error) {
-	rec, err := r.Load(ctx, sessions.StandingRef(name))
-	if errors.Is(err, sessions.ErrNotRecorded) {
-		return false, nil
-	}
-	return err == nil && rec.Definition.Source == sessions.SourceCreated, err
 }

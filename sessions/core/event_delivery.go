@@ -107,7 +107,7 @@ func (d *eventDelivery) deliverLocked(ctx context.Context) error {
 		return err
 	}
 	if d.rec.Status == sessions.StatusRunning && d.rec.ReplacesPID == 0 { // as a rule it does, and tmux refuses in time when it does not
-		err := d.typeIn(ctx, rowOf(d.rec, sessions.StateRunning))
+		err := d.typeIn(ctx, sessions.RowOf(d.rec, sessions.StateRunning))
 		if !errors.Is(err, sessions.ErrNotRunning) && (!errors.Is(err, sessions.ErrTerminalTimeout) || errors.Is(err, sessions.ErrInDoubt)) {
 			return err
 		}
@@ -169,7 +169,7 @@ func (d *eventDelivery) typeIn(ctx context.Context, row sessions.Row) error {
 
 // start starts an agent with the event. One that takes no first message has it typed when it is up.
 func (d *eventDelivery) start(ctx context.Context, found occupancy) error {
-	text, err := composeText(sessions.SubmitRequest{Text: d.q.Text, Sender: string(d.q.Ref)}, d.harness.Capabilities())
+	text, err := sessions.ComposeText(sessions.SubmitRequest{Text: d.q.Text, Sender: string(d.q.Ref)}, d.harness.Capabilities())
 	if err != nil {
 		return err
 	}

@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/envstate"
 	"the-loop/sessions/loop"
 )
 
@@ -46,7 +46,7 @@ func (r *launcher) launch(ctx context.Context) (sessions.Row, error) {
 		case err == nil || !errors.Is(err, errResumeAbandoned):
 			return row, err
 		case r.hasAcceptedOpening(ctx): // it could resume: what was told once is not told again
-			row = rowOf(r.rec, sessions.StateEnded)
+			row = sessions.RowOf(r.rec, sessions.StateEnded)
 			row.Outcome, row.Detail = sessions.OutcomeResumed, "it took what it was told, and then ended"
 			return row, nil
 		}
@@ -65,7 +65,7 @@ func (r *launcher) hasConversation() bool {
 }
 
 func (r *launcher) resultRow(o sessions.Outcome) sessions.Row {
-	row := rowOf(r.rec, sessions.StateRunning)
+	row := sessions.RowOf(r.rec, sessions.StateRunning)
 	row.Outcome, row.Detail = o, r.detail
 	return row
 }
@@ -154,7 +154,7 @@ func (r *launcher) spawn(ctx context.Context, l sessions.Launch) error {
 		return err
 	}
 	r.rec.Status, r.rec.Changed, r.rec.Pane, r.rec.TmuxSession, r.rec.Server = sessions.StatusStarting, r.starter.now(), "", "", sessions.Server{}
-	r.rec.ReplacesPID, r.rec.FolderID = 0, folderID(s.Cwd)
+	r.rec.ReplacesPID, r.rec.FolderID = 0, sessions.FolderIDAt(s.Cwd)
 	if err := r.starter.store.Save(ctx, r.rec); err != nil {
 		return fmt.Errorf("record the start: %w", err)
 	}
@@ -191,7 +191,7 @@ func (r *launcher) spawnRequest(ctx context.Context, l sessions.Launch) (session
 	}
 	env := r.cfg.paneEnvironment(r.rec, r.declared, cmd.Env)
 	return sessions.Spawn{Name: r.rec.Ref.TmuxName(), Mark: r.rec.ID, Argv: cmd.Argv, Cwd: d.Cwd,
-		Env: env, Declared: slices.Sorted(maps.Keys(passedValues(r.declared, env))), RemainOnExit: r.cfg.RemainOnExit}, nil
+		Env: env, Declared: slices.Sorted(maps.Keys(envstate.Passed(r.declared, env))), RemainOnExit: r.cfg.RemainOnExit}, nil
 }
 
 // recoverFailedSpawn looks whether a spawn in doubt made the pane after all. If not, the record becomes what it was; when that cannot
@@ -278,20 +278,4 @@ func (r *launcher) checkProgram(def sessions.Definition) error {
 		refusal.What = fmt.Sprintf("there is no program %s on the session's PATH (%s)", name, path)
 	}
 	return refusal
-}
-
-func checkFolder(dir string) error {
-	if !filepath.IsAbs(dir) { // it starts at the current folder, which was removed
-		return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("the folder %q starts at the current one, which is not there any more", dir),
-			Remedy: "go to another folder, or name an absolute one (cwd, routing.spawnWorkdir)"}
-	}
-	info, err := os.Stat(dir)
-	switch {
-	case err != nil:
-		return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("the folder %s cannot be used: %v", dir, err),
-			Remedy: "make it, or change cwd"}
-	case !info.IsDir():
-		return &sessions.Refusal{Cause: sessions.ErrRefused, What: dir + " is not a folder", Remedy: "change cwd"}
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -131,19 +130,6 @@ func (ps *panes) occupiedError(ref sessions.Ref, p sessions.Pane) error {
 	return &sessions.Refusal{Cause: sessions.ErrNameTaken,
 		What:   fmt.Sprintf("a tmux session %q is there that does not belong to %s (pane %s)", p.SessionName, ref, p.ID),
 		Remedy: fmt.Sprintf("look at it (%s), then rename it or end it, and start again", attach)}
-}
-
-// typingError turns what tmux said into the core's words.
-func typingError(rec sessions.Record, err error) error {
-	switch {
-	case errors.Is(err, sessions.ErrPaneDead):
-		return &sessions.Refusal{Cause: fmt.Errorf("%w: %w", sessions.ErrNotRunning, err), What: fmt.Sprintf("the agent of %s has ended", rec.Ref),
-			Remedy: rec.Ref.StartCommand()}
-	case errors.Is(err, sessions.ErrPaneGone):
-		return &sessions.Refusal{Cause: fmt.Errorf("%w: %w", sessions.ErrNotRunning, err), What: fmt.Sprintf("%s is not running", rec.Ref),
-			Remedy: rec.Ref.StartCommand()}
-	}
-	return fmt.Errorf("%s: %w", rec.Ref, err)
 }
 
 // maxConcurrentStarts is how many sessions one process has tmux start at the same time. Those that wait for each other share a client.

@@ -17,9 +17,9 @@ func (qs *Queries) Peek(ctx context.Context, q sessions.PeekRequest) (sessions.P
 	}
 	screen, err := qs.panes.terminalOf(rec).Capture(ctx, p.Target())
 	if err != nil {
-		return sessions.PeekResult{}, typingError(rec, fmt.Errorf("look at the pane: %w", err))
+		return sessions.PeekResult{}, sessions.WrapTerminalError(rec, fmt.Errorf("look at the pane: %w", err))
 	}
-	row := rowOf(rec, stateOf(rec, p, true, false))
+	row := sessions.RowOf(rec, sessions.StateOf(rec, p, true, false))
 	if p.Dead {
 		row.Detail = "the agent ended, " + p.ExitDescription()
 	}
@@ -39,7 +39,7 @@ func (qs *Queries) PeekANSI(ctx context.Context, q sessions.PeekRequest) (string
 	}
 	ansi, err := painter.CaptureANSI(ctx, p.Target())
 	if err != nil {
-		return "", typingError(rec, fmt.Errorf("look at the pane: %w", err))
+		return "", sessions.WrapTerminalError(rec, fmt.Errorf("look at the pane: %w", err))
 	}
 	return ansi, nil
 }

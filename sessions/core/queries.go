@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/envstate"
 )
 
 // Queries has the verbs that change nothing.
@@ -17,11 +18,11 @@ type Queries struct {
 	agents      *agents
 	store       sessions.Store
 	reports     sessions.Reports // nil: there are none
-	expectedEnv func(ctx context.Context, r sessions.Record, declared map[string]string) expectedEnv
+	expectedEnv func(ctx context.Context, r sessions.Record, p sessions.Pane, declared map[string]string) envstate.Expected
 	config      func() Config
 	now         func() time.Time
 
-	envChanges envChanges
+	envChanges envstate.Changes
 }
 
 // ReadActivity are those of the sessions on our server, by id, with one look at tmux. [errors.ErrUnsupported] when the terminal cannot
@@ -57,7 +58,7 @@ func (qs *Queries) ReadReports(ctx context.Context, q sessions.ReportsRequest) (
 	case err != nil:
 		return sessions.ReportBatch{}, err
 	case q.ID != "" && rec.ID != q.ID:
-		return sessions.ReportBatch{}, replacedError(q.Ref)
+		return sessions.ReportBatch{}, sessions.Replaced(q.Ref)
 	case qs.reports == nil:
 		return sessions.ReportBatch{}, fmt.Errorf("the reports of %s: %w", q.Ref, errors.ErrUnsupported)
 	}
@@ -124,13 +125,13 @@ func (qs *Queries) View(ctx context.Context, q sessions.ViewRequest) (sessions.V
 	}
 	panes, err := qs.panes.list(ctx, rec)
 	if err != nil {
-		return sessions.View{}, typingError(rec, fmt.Errorf("look whether the agent lives: %w", err))
+		return sessions.View{}, sessions.WrapTerminalError(rec, fmt.Errorf("look whether the agent lives: %w", err))
 	}
 	switch p, ok := paneOf(panes, rec.ID); {
 	case !ok:
-		return sessions.View{}, typingError(rec, sessions.ErrPaneGone)
+		return sessions.View{}, sessions.WrapTerminalError(rec, sessions.ErrPaneGone)
 	case p.Dead:
-		return sessions.View{}, typingError(rec, sessions.ErrPaneDead)
+		return sessions.View{}, sessions.WrapTerminalError(rec, sessions.ErrPaneDead)
 	}
 	return qs.agents.readScreen(ctx, h, rec)
 }
@@ -169,7 +170,7 @@ func (qs *Queries) InspectLocked(ctx context.Context, q sessions.InspectRequest)
 		return sessions.Row{}, fmt.Errorf("look for the session: %w", err)
 	}
 	p, there := paneOf(panes, now.ID)
-	row := rowOf(*now, stateOf(*now, p, there, err != nil))
+	row := sessions.RowOf(*now, sessions.StateOf(*now, p, there, err != nil))
 	if row.State == sessions.StateEnded && there {
 		row.Detail = "the agent ended, " + p.ExitDescription()
 	}
@@ -197,7 +198,7 @@ func (qs *Queries) requirePane(ctx context.Context, ref sessions.Ref) (sessions.
 	}
 	p, ok := paneOf(panes, rec.ID)
 	if !ok {
-		return sessions.Record{}, sessions.Pane{}, notRunningError(ref)
+		return sessions.Record{}, sessions.Pane{}, sessions.NotRunning(ref)
 	}
 	return rec, p, nil
 }

@@ -51,7 +51,7 @@ func (d *eventDelivery) reportRepeated(ctx context.Context, e sessions.LedgerEnt
 		return err
 	}
 	p, there := paneOf(panes, d.rec.ID)
-	d.row = rowOf(d.rec, stateOf(d.rec, p, there, err != nil))
+	d.row = sessions.RowOf(d.rec, sessions.StateOf(d.rec, p, there, err != nil))
 	d.row.Outcome, d.receipt = sessions.OutcomeRepeated, e.Receipt
 	d.part.events.emit(ctx, sessions.EventDeliveryRepeated, slog.LevelInfo, d.rec, map[string]any{"delivery": e.ID})
 	return nil

@@ -29,7 +29,7 @@ func (rs *records) find(ctx context.Context, ref sessions.Ref) (sessions.Definit
 	case errors.Is(err, sessions.ErrNotRecorded) && isDeclared:
 		return declared, nil, nil
 	case errors.Is(err, sessions.ErrNotRecorded):
-		return sessions.Definition{}, nil, notRecordedError(ref)
+		return sessions.Definition{}, nil, sessions.NotRecorded(ref)
 	case err != nil:
 		return sessions.Definition{}, nil, fmt.Errorf("read the record of %s: %w", ref, err)
 	case isDeclared:
@@ -42,7 +42,7 @@ func (rs *records) find(ctx context.Context, ref sessions.Ref) (sessions.Definit
 func (rs *records) findExact(ctx context.Context, ref sessions.Ref, id string) (sessions.Definition, *sessions.Record, error) {
 	def, rec, err := rs.find(ctx, ref)
 	if err == nil && id != "" && (rec == nil || rec.ID != id) {
-		err = replacedError(ref)
+		err = sessions.Replaced(ref)
 	}
 	return def, rec, err
 }
@@ -59,7 +59,7 @@ func (rs *records) require(ctx context.Context, ref sessions.Ref) (sessions.Reco
 	case err != nil:
 		return sessions.Record{}, err
 	case rec == nil:
-		return sessions.Record{}, notRunningError(ref)
+		return sessions.Record{}, sessions.NotRunning(ref)
 	}
 	return *rec, nil
 }
@@ -74,7 +74,7 @@ func (rs *records) requireRunning(ctx context.Context, ref sessions.Ref, id stri
 		return sessions.Record{}, &sessions.Refusal{Cause: sessions.ErrReplaced, Remedy: "use the thread of the new one",
 			What: fmt.Sprintf("the %s that this was meant for was deleted, and another one has its name", ref)}
 	case rec.IsDown():
-		return sessions.Record{}, notRunningError(ref)
+		return sessions.Record{}, sessions.NotRunning(ref)
 	}
 	return rec, nil
 }

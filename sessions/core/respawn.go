@@ -66,7 +66,7 @@ func (r *launcher) respawn(ctx context.Context, own sessions.Pane, l sessions.La
 		return err
 	}
 	r.rec = r.rec.WithPane(own, sessions.StatusStarting, r.starter.now())
-	r.rec.ReplacesPID, r.rec.FolderID = own.PID, folderID(s.Cwd)
+	r.rec.ReplacesPID, r.rec.FolderID = own.PID, sessions.FolderIDAt(s.Cwd)
 	if err := r.starter.store.Save(ctx, r.rec); err != nil {
 		return fmt.Errorf("record the restart: %w", err)
 	}

@@ -91,7 +91,7 @@ func (o *restartJob) restart(ctx context.Context, rec sessions.Record) (sessions
 	if err != nil {
 		return "", err
 	}
-	want := o.part.expectedEnv(ctx, rec, o.env.Values)
+	want := o.part.expectedEnv(ctx, rec, own, o.env.Values)
 	current := o.inspectOldEnv(ctx, own, want)
 	switch {
 	case o.onlyStale && current:
@@ -131,16 +131,16 @@ func (o *restartJob) newLauncher(ctx context.Context, rec sessions.Record, own s
 }
 
 // look sees what the process that is to be replaced holds, and reports whether that is what is declared.
-func (o *restartJob) inspectOldEnv(ctx context.Context, own sessions.Pane, want expectedEnv) bool {
+func (o *restartJob) inspectOldEnv(ctx context.Context, own sessions.Pane, want envstate.Expected) bool {
 	actual, known := envstate.ProcessEnviron(ctx, own.PID)
 	if !known || own.Dead {
 		return false
 	}
 	o.oldValues = map[string]string{}
-	for _, name := range want.names(own) {
+	for _, name := range want.Names() {
 		o.oldValues[name] = actual[name]
 	}
-	o.row.Stale = want.diff(own, actual)
+	o.row.Stale = want.Diff(actual)
 	return len(o.row.Stale) == 0
 }
 
@@ -149,14 +149,15 @@ func (o *restartJob) inspectOldEnv(ctx context.Context, own sessions.Pane, want 
 const envStabiliseTime = time.Second
 
 // verify looks what the new process holds.
-func (o *restartJob) verify(ctx context.Context, rec sessions.Record, want expectedEnv) sessions.Outcome {
+func (o *restartJob) verify(ctx context.Context, rec sessions.Record, want envstate.Expected) sessions.Outcome {
 	o.row.Stale = []string{}
 	panes, err := o.part.panes.list(ctx, rec)
 	own, there := paneOf(panes, rec.ID)
 	if err != nil || !there || own.Dead {
 		return sessions.OutcomeUnverified
 	}
-	differ, known := want.awaitMatch(ctx, own, envStabiliseTime)
+	want.Started = declaredNames(own)
+	differ, known := want.AwaitMatch(ctx, own.PID, envStabiliseTime)
 	switch {
 	case !known:
 		return sessions.OutcomeUnverified

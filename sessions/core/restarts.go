@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -21,9 +22,6 @@ type Restarts struct {
 	store   sessions.Records
 	config  func() Config
 }
-
-// EventRestarted says that a session was restarted in its pane onto what the env file declares.
-const EventRestarted = "session.restarted"
 
 // RollingRestart restarts the sessions in their panes: the tmux session, its window and those who look at it stay, and the recorded
 // conversation is resumed. One that does not run, or whose conversation cannot be resumed, is skipped and not touched. A
@@ -86,7 +84,7 @@ func (rs *Restarts) restartRows(ctx context.Context, q sessions.RollingRestartRe
 		rows = append(rows, sessions.RestartRow{Ref: r.Ref, TmuxTarget: r.Ref.TmuxName(), Stale: []string{}})
 	}
 	for _, u := range broken {
-		row := brokenRow(u)
+		row := sessions.BrokenRow(u)
 		rows = append(rows, sessions.RestartRow{Ref: u.Ref, TmuxTarget: row.TmuxTarget, Outcome: sessions.OutcomeFailed, Detail: row.Detail, Stale: []string{}})
 	}
 	return rows, nil
@@ -107,8 +105,24 @@ func (rs *Restarts) restartOne(ctx context.Context, row sessions.RestartRow, env
 	scrub := envstate.NewScrubber(env.Values)
 	o.row.Detail = envstate.Scrub(scrub.Scrub(o.row.Detail), o.oldValues)
 	if o.started {
-		rs.events.emit(ctx, EventRestarted, levelOf(o.row), o.rec, map[string]any{"outcome": o.row.Outcome, "stale": o.row.Stale,
+		rs.events.emit(ctx, sessions.EventRestarted, levelOf(o.row), o.rec, map[string]any{"outcome": o.row.Outcome, "stale": o.row.Stale,
 			"detail": o.row.Detail, "pane": o.rec.Pane, "conversation": o.rec.Conversation})
 	}
 	return o.row
 }
+
+// expectedEnv is what the process in a session's pane should hold. It leaves out the names to which the product or the session's
+// harness gives another value.
+func (rs *Restarts) expectedEnv(ctx context.Context, rec sessions.Record, p sessions.Pane, declared map[string]string) envstate.Expected {
+	var own map[string]string
+	if h, err := rs.agents.harness(rec.Definition.Harness); err == nil {
+		cmd, err := h.Command(sessions.Launch{Conversation: rec.Conversation, Resume: true, Args: rec.Definition.HarnessArgs, Cwd: rec.Definition.Cwd})
+		if err == nil {
+			own = cmd.Env
+		}
+	}
+	return envstate.Expected{Values: envstate.Passed(declared, rs.config().paneEnvironment(rec, declared, own)), Started: declaredNames(p)}
+}
+
+// declaredNames are the names that were declared when the process in the pane was started.
+func declaredNames(p sessions.Pane) []string { return strings.Fields(p.Declared) }

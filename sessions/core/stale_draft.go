@@ -70,7 +70,7 @@ func (s *submission) clearStaleDraft(ctx context.Context, v sessions.View) (bool
 	}
 	for range staleDraftTries {
 		if err := s.typist.panes.terminalOf(s.rec).Press(ctx, s.rec.Target(), s.capabilities.ClearLine); err != nil {
-			return false, typingError(s.rec, err)
+			return false, sessions.WrapTerminalError(s.rec, err)
 		}
 		if !loop.Sleep(ctx, staleDraftPause) {
 			return false, ctx.Err()

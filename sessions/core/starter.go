@@ -37,29 +37,14 @@ func (s *starter) startAndReport(ctx context.Context, rec sessions.Record, start
 		}
 		fields["adopted"] = true // a start before died when it had made the pane and could not say so
 	}
-	s.events.emit(ctx, startEventName(rec, row, fields), slog.LevelInfo, rec, fields)
+	s.events.emit(ctx, sessions.StartEventName(rec, row, fields), slog.LevelInfo, rec, fields)
 	return row, nil
-}
-
-// startEventName is the name of the event of an agent that came up; fields gets what belongs to it.
-func startEventName(rec sessions.Record, row sessions.Row, fields map[string]any) string {
-	resumed := row.Outcome == sessions.OutcomeResumed
-	switch {
-	case rec.Ref.Kind() == sessions.KindWorkItem && !rec.HasRun():
-		return sessions.EventSpawned
-	case rec.Ref.Kind() == sessions.KindWorkItem:
-		fields["resumed"] = resumed
-		return sessions.EventRespawned
-	case resumed:
-		return sessions.EventResumed
-	}
-	return sessions.EventStarted
 }
 
 // startOrAdopt does it. known is the record on disk; nil: there is none, and there will be none if it fails.
 func (s *starter) startOrAdopt(ctx context.Context, def sessions.Definition, rec sessions.Record, known *sessions.Record) (sessions.Row, error) {
 	if def.Source == sessions.SourceDeclared && known != nil && known.Definition.Source == sessions.SourceCreated {
-		return sessions.Row{}, declaredConflict(rec.Ref)
+		return sessions.Row{}, sessions.DeclaredConflict(rec.Ref)
 	}
 	found, err := s.panes.findOccupancy(ctx, rec)
 	own := found.own
@@ -116,7 +101,7 @@ func (s *starter) adopt(ctx context.Context, rec sessions.Record, p sessions.Pan
 			return sessions.Row{}, fmt.Errorf("record the running session: %w", err)
 		}
 	}
-	row := rowOf(rec, sessions.StateRunning)
+	row := sessions.RowOf(rec, sessions.StateRunning)
 	row.Outcome = sessions.OutcomeAlreadyRunning
 	return row, nil
 }
@@ -128,7 +113,7 @@ func (s *starter) newLauncher(def sessions.Definition) (*launcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	prompt, err := bootPrompt(def, cfg)
+	prompt, err := sessions.BootPrompt(def, cfg.ChatService, cfg.Program)
 	if err != nil {
 		return nil, err
 	}
@@ -141,16 +126,11 @@ func (s *starter) newLauncherWith(def sessions.Definition, cfg Config, declared 
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFolder(def.Cwd); err != nil {
+	if err := sessions.CheckFolder(def.Cwd); err != nil {
 		return nil, err
 	}
 	r := &launcher{starter: s, cfg: cfg, harness: h, prompt: prompt, declared: declared}
 	return r, r.checkProgram(def)
-}
-
-func declaredConflict(ref sessions.Ref) error {
-	return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("%s was created and is now declared in the config too", ref),
-		Remedy: "give one of them another name, or take it out of the config and delete it"}
 }
 
 func (s *starter) endPane(ctx context.Context, rec sessions.Record, t sessions.Target) error {

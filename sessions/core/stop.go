@@ -21,7 +21,7 @@ func (lc *Lifecycle) Stop(ctx context.Context, q sessions.StopRequest) (sessions
 		return sessions.Row{}, err
 	}
 	if rec == nil {
-		row := declaredRow(def)
+		row := sessions.DeclaredRow(def)
 		row.Outcome = sessions.OutcomeAlreadyStopped
 		return row, nil
 	}
@@ -43,7 +43,7 @@ func (lc *Lifecycle) stop(ctx context.Context, rec sessions.Record) (sessions.Ro
 		lc.events.emit(ctx, sessions.EventStopFailed, slog.LevelError, rec, map[string]any{"reason": err.Error()})
 		return sessions.Row{}, fmt.Errorf("stop %s: %w", rec.Ref, err)
 	}
-	row := rowOf(down, sessions.StateStopped)
+	row := sessions.RowOf(down, sessions.StateStopped)
 	row.Outcome = outcome
 	return row, nil
 }

@@ -3,10 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"the-loop/sessions"
 	"the-loop/sessions/loop"
@@ -40,81 +37,18 @@ func (s *submission) compose(ctx context.Context, id string) (err error) {
 	if s.harness, err = s.typist.agents.harness(s.rec.Definition.Harness); err != nil {
 		return &sessions.Refusal{Cause: sessions.ErrRefused, What: err.Error()}
 	}
-	if s.capabilities, err = s.sessionCapabilities(ctx); err != nil {
+	if s.capabilities, err = sessions.SessionCapabilities(ctx, s.harness, s.rec); err != nil {
 		return err
 	}
-	if s.text, err = composeText(s.q, s.capabilities); err != nil {
+	if s.text, err = sessions.ComposeText(s.q, s.capabilities); err != nil {
 		return err
 	}
 	if s.capabilities.Quote != nil && !s.q.Raw {
 		s.text = s.capabilities.Quote(s.text)
 	}
-	s.text = withTrailer(s.text, s.q.Raw, s.capabilities)
+	s.text = sessions.WithTrailer(s.text, s.q.Raw, s.capabilities)
 	s.intent = sessions.Intent{Sum: sessions.Fingerprint(s.capabilities.Normalized(s.text)), Conversation: s.rec.Conversation}
 	return nil
-}
-
-// sessionCapabilities are the harness's traits, with the submit key of this session.
-func (s *submission) sessionCapabilities(ctx context.Context) (sessions.Capabilities, error) {
-	t := s.harness.Capabilities()
-	if t.SubmitKey == nil {
-		return t, nil
-	}
-	key, delay, err := t.SubmitKey(ctx, s.rec.AgentConversation())
-	if err != nil {
-		return t, fmt.Errorf("find the agent's submit key: %w", err)
-	}
-	if key != "" {
-		t.Submit, t.SubmitDelay = key, delay
-	}
-	return t, nil
-}
-
-// composeText is the text that goes into the pane.
-func composeText(q sessions.SubmitRequest, t sessions.Capabilities) (string, error) {
-	text := sessions.Clean(q.Text)
-	bare := strings.TrimLeftFunc(text, unicode.IsSpace)
-	switch {
-	case bare == "":
-		return "", &sessions.Refusal{Cause: sessions.ErrEmptyText, What: "there is no text in it that could be typed"}
-	case q.Raw && (!strings.HasPrefix(bare, "/") || strings.Contains(bare, "\n")):
-		return "", &sessions.Refusal{Cause: sessions.ErrRefused, What: "a raw command is one line that begins with /"}
-	case q.Raw:
-		return bare, nil
-	case isCommand(bare, t):
-		return withSender(q.Sender, bare), nil
-	}
-	return text, nil
-}
-
-// withSender is a text with who says it in front. It begins with a word that no agent takes for a command, and the name,
-// which holds no quotation mark, cannot be taken for a part of the text.
-func withSender(speaker, text string) string {
-	name := sessions.DisplayName(speaker)
-	if _, err := sessions.ParseRef(speaker); err == nil {
-		name = speaker
-	}
-	if name == "" {
-		name = "operator"
-	}
-	return `From "` + name + `": ` + text
-}
-
-// withTrailer is the text with what has to follow it. A command without arguments needs nothing.
-func withTrailer(text string, raw bool, t sessions.Capabilities) string {
-	if raw && len(strings.Fields(text)) == 1 {
-		return text
-	}
-	return text + t.Trailer
-}
-
-func isCommand(bare string, t sessions.Capabilities) bool {
-	for _, p := range t.CommandPrefixes {
-		if strings.HasPrefix(bare, p) {
-			return true
-		}
-	}
-	return slices.Contains(t.CommandWords, strings.TrimSpace(bare))
 }
 
 func (s *submission) run(ctx context.Context) (sessions.Receipt, error) {
@@ -166,7 +100,7 @@ func (s *submission) typeLocked(ctx context.Context, id string) error {
 	err := s.typist.panes.terminalOf(s.rec).Paste(ctx, sessions.Paste{Target: s.rec.Target(), Text: s.text,
 		Submit: s.capabilities.Submit, Delay: s.capabilities.SubmitDelay, Commit: s.intentRecorder(ctx)})
 	if err != nil {
-		return typingError(s.rec, err)
+		return sessions.WrapTerminalError(s.rec, err)
 	}
 	s.awaitSubmit(ctx)
 	return nil
