@@ -13,6 +13,7 @@ import (
 	"the-loop/authz"
 	"the-loop/bot/localslack"
 	"the-loop/bot/slack"
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/threads"
 	"the-loop/threads/chat"
 )
@@ -174,7 +175,7 @@ func TestAModalIsAnsweredWithItsAck(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
 	x.interactions.OnView("form", func(_ context.Context, a Interaction) any {
-		if slack.ParseObject(a.Payload).Obj("view").Obj("state").Obj("values").Obj("name").Obj("v").Str("value") == "good" {
+		if lenientjson.Parse(a.Payload).Obj("view").Obj("state").Obj("values").Obj("name").Obj("v").Str("value") == "good" {
 			return nil
 		}
 		return map[string]any{"response_action": "errors", "errors": map[string]string{"name": "not good"}}
@@ -206,12 +207,12 @@ func TestAnInteractionIsReadFromItsPayload(t *testing.T) {
 	t.Parallel()
 	c := newEnv(t).client
 	c.SetSelf(slack.Self{Team: "T1"})
-	message := parseInteraction(c, slack.Envelope{Type: slack.EnvelopeInteractive}, slack.ParseObject(json.RawMessage(`{"type":"message_action","callback_id":"c","user":{"id":"U1","team_id":"T9"},
+	message := parseInteraction(c, slack.Envelope{Type: slack.EnvelopeInteractive}, lenientjson.Parse(json.RawMessage(`{"type":"message_action","callback_id":"c","user":{"id":"U1","team_id":"T9"},
 		"team":{"id":"T1"},"channel":{"id":"C1"},"message_ts":"2.0","message":{"ts":"2.0","thread_ts":"1.0"},"trigger_id":"t","response_url":"r"}`)))
 	if message.Name != "c" || message.Root != "1.0" || message.TS != "2.0" || message.Channel != "C1" || message.TriggerID != "t" || message.Actor.Team != "T9" {
 		t.Errorf("message action: %+v", message)
 	}
-	if a := parseInteraction(c, slack.Envelope{}, slack.ParseObject(json.RawMessage(`{"user":{"id":"U1"},"team":{"id":"T1"}}`))); a.Actor.Team != "" {
+	if a := parseInteraction(c, slack.Envelope{}, lenientjson.Parse(json.RawMessage(`{"user":{"id":"U1"},"team":{"id":"T1"}}`))); a.Actor.Team != "" {
 		t.Errorf("the place's team was taken for the member's: %+v", a.Actor)
 	}
 	_ = parseInteraction(c, slack.Envelope{}, nil) // an empty payload is nobody's act

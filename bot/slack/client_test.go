@@ -17,6 +17,7 @@ import (
 
 	"the-loop/bot/localslack"
 	"the-loop/bot/render"
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/threads/chat"
 )
 
@@ -403,14 +404,14 @@ func everyCall(ctx context.Context, c *Client, ch, ts, user string) map[string]f
 
 func TestAnObjectIsReadLeniently(t *testing.T) {
 	t.Parallel()
-	o := ParseObject(json.RawMessage(`{"a":"x","b":7,"c":true,"d":"true","e":null,"f":[1,{"k":"v"}],"g":{"h":"i"},"n":-3}`))
+	o := lenientjson.Parse(json.RawMessage(`{"a":"x","b":7,"c":true,"d":"true","e":null,"f":[1,{"k":"v"}],"g":{"h":"i"},"n":-3}`))
 	if o.Str("a") != "x" || o.Str("b") != "7" || o.Str("g") != "" || o.Num("n") != -3 || o.Num("a") != 0 {
 		t.Error("strings and numbers")
 	}
 	if !o.IsTrue("c") || !o.IsTrue("d") || o.IsTrue("a") || o.Has("e") || !o.Has("a") || o.Has("z") {
 		t.Error("booleans and null")
 	}
-	if len(o.Objects("f")) != 1 || o.Obj("g").Str("h") != "i" || o.Obj("a") != nil || ParseObject(json.RawMessage(`[]`)).Str("x") != "" {
+	if len(o.Objects("f")) != 1 || o.Obj("g").Str("h") != "i" || o.Obj("a") != nil || lenientjson.Parse(json.RawMessage(`[]`)).Str("x") != "" {
 		t.Error("objects")
 	}
 }

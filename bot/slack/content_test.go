@@ -8,9 +8,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"the-loop/bot/slack/lenientjson"
 )
 
-func parseMessage(raw string) message { return message{RawObject: ParseObject(json.RawMessage(raw))} }
+func parseMessage(raw string) message {
+	return message{Object: lenientjson.Parse(json.RawMessage(raw))}
+}
 
 func richTextBlock(text string) string {
 	return `{"type":"rich_text","elements":[{"type":"rich_text_section","elements":[{"type":"text","text":` + quoteJSON(text) + `}]}]}`

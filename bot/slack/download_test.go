@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"the-loop/bot/localslack"
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/threads/chat"
 )
 
@@ -27,7 +28,7 @@ func (x *env) postFile(f localslack.File) chat.File {
 	if !ok || err != nil {
 		x.t.Fatal(err)
 	}
-	return message{RawObject: ParseObject(raw)}.files()[0]
+	return message{Object: lenientjson.Parse(raw)}.files()[0]
 }
 
 func (x *env) fetch(f chat.File) (string, error) {
@@ -180,7 +181,7 @@ func TestTemporaryFailuresAreDistinguishedFromPermanentOnes(t *testing.T) {
 
 func TestFilesAreReadAsSlackWritesThem(t *testing.T) {
 	t.Parallel()
-	m := message{RawObject: ParseObject(json.RawMessage(`{"files":[
+	m := message{Object: lenientjson.Parse(json.RawMessage(`{"files":[
 		{"id":"F1","name":"a.png","mimetype":"image/png","size":12,"url_private":"https://files.slack.com/a","url_private_download":"https://files.slack.com/d/a","permalink":"https://x.slack.com/a"},
 		{"id":"F2","title":"Plan","is_external":true,"url_private":"https://docs.example/plan","permalink":"https://x.slack.com/b"},
 		{"id":"F3","mode":"tombstone"},

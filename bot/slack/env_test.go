@@ -18,6 +18,7 @@ import (
 	"the-loop/authz"
 	"the-loop/bot/localslack"
 	"the-loop/bot/render"
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/threads/chat"
 )
 
@@ -132,7 +133,7 @@ func (x *env) read(conn *websocket.Conn) {
 		if err != nil {
 			return
 		}
-		o := ParseObject(data)
+		o := lenientjson.Parse(data)
 		if o.Str("type") == "hello" {
 			x.recorder.record("connected")
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"the-loop/bot/localslack"
 	"the-loop/bot/render"
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/sessions"
 )
 
@@ -72,7 +73,7 @@ func TestAnyTypedTextSurvivesSlacksEscaping(t *testing.T) {
 }
 
 func richTextMessage(elements string) message {
-	return message{RawObject: ParseObject(json.RawMessage(`{"text":"FALLBACK &amp;","blocks":[{"type":"rich_text","elements":[` + elements + `]}]}`))}
+	return message{Object: lenientjson.Parse(json.RawMessage(`{"text":"FALLBACK &amp;","blocks":[{"type":"rich_text","elements":[` + elements + `]}]}`))}
 }
 
 func TestRichTextBecomesWhatWasTyped(t *testing.T) {
@@ -119,7 +120,7 @@ func TestRichTextBecomesWhatWasTyped(t *testing.T) {
 func TestABlockThatIsNotRichTextLeavesTheText(t *testing.T) {
 	t.Parallel()
 	for _, blocks := range []string{`[{"type":"section"}]`, `"x"`, `[7]`, `[]`, `null`, `{}`} {
-		m := message{RawObject: ParseObject(json.RawMessage(`{"text":"t","blocks":` + blocks + `}`))}
+		m := message{Object: lenientjson.Parse(json.RawMessage(`{"text":"t","blocks":` + blocks + `}`))}
 		if got := m.fullText(withoutNames); got != "t" {
 			t.Errorf("blocks %s: %q", blocks, got)
 		}
@@ -128,7 +129,7 @@ func TestABlockThatIsNotRichTextLeavesTheText(t *testing.T) {
 
 func TestAUserGroupHasTheNameInTheText(t *testing.T) {
 	t.Parallel()
-	m := message{RawObject: ParseObject(json.RawMessage(`{"text":"<!subteam^S1|@devs>","blocks":[{"type":"rich_text","elements":[
+	m := message{Object: lenientjson.Parse(json.RawMessage(`{"text":"<!subteam^S1|@devs>","blocks":[{"type":"rich_text","elements":[
 		{"type":"rich_text_section","elements":[{"type":"usergroup","usergroup_id":"S1"}]}]}]}`))}
 	if got := m.fullText(withoutNames); got != "@devs" {
 		t.Errorf("got %q", got)
@@ -138,12 +139,12 @@ func TestAUserGroupHasTheNameInTheText(t *testing.T) {
 // spacebot#228, vercel/chat#171: a caption arrives, and the file is named.
 func TestFilesAreNamedUnderTheCaption(t *testing.T) {
 	t.Parallel()
-	m := message{RawObject: ParseObject(json.RawMessage(`{"text":"look","files":[{"name":"a\nb.png"},{"title":"T"},{"mode":"tombstone"},7]}`))}
+	m := message{Object: lenientjson.Parse(json.RawMessage(`{"text":"look","files":[{"name":"a\nb.png"},{"title":"T"},{"mode":"tombstone"},7]}`))}
 	want := "look\n[attached in Slack: a b.png]\n[attached in Slack: T]\n[attached in Slack: a file]"
 	if diff := cmp.Diff(want, m.textWithFiles(withoutNames)); diff != "" {
 		t.Error(diff)
 	}
-	bare := message{RawObject: ParseObject(json.RawMessage(`{"text":"","files":[{"name":"a.png"}]}`))}
+	bare := message{Object: lenientjson.Parse(json.RawMessage(`{"text":"","files":[{"name":"a.png"}]}`))}
 	if got := bare.textWithFiles(withoutNames); got != "[attached in Slack: a.png]" {
 		t.Errorf("without a caption: %q", got)
 	}
@@ -169,13 +170,13 @@ func TestMentionsAreCommands(t *testing.T) {
 		{"<@U0BOT> restart —all –dry-run ‘x y’ it’s", "restart", "—all –dry-run ‘x y’ it’s", []string{"--all", "--dry-run", "x y", "it's"}},
 		{"<@U0BOT> keys Escape", "keys", "Escape", []string{"Escape"}},
 	} {
-		got := message{RawObject: RawObject{"text": json.RawMessage(quoteJSON(c.text))}}.mentionCommand(self, withoutNames)
+		got := message{Object: lenientjson.Object{"text": json.RawMessage(quoteJSON(c.text))}}.mentionCommand(self, withoutNames)
 		if got == nil || got.Verb != c.verb || got.Rest != c.rest || !cmp.Equal(append([]string{}, got.Args...), append([]string{}, c.args...)) {
 			t.Errorf("%q is %+v", c.text, got)
 		}
 	}
 	for _, text := range []string{"hi <@U0BOT> restart", "<@U0BOT2> restart", "<@U0B> x", "&lt;@U0BOT&gt; x", "", "<@U0BOT"} {
-		if got := (message{RawObject: RawObject{"text": json.RawMessage(quoteJSON(text))}}).mentionCommand(self, withoutNames); got != nil {
+		if got := (message{Object: lenientjson.Object{"text": json.RawMessage(quoteJSON(text))}}).mentionCommand(self, withoutNames); got != nil {
 			t.Errorf("%q is taken for the command %+v", text, got)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"the-loop/sessions/statefile"
 )
 
-// botLockTimeout is how long the bot's lock is tried: as long as somebody who asks [Registry.BotRunning] may have it.
+// botLockTimeout is how long the bot's lock is tried: as long as a call of [Registry.BotRunning] may hold it.
 const botLockTimeout = 100 * time.Millisecond
 
 // BotInfo is what a bot says of itself when it takes the lock.

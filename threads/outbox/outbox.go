@@ -250,7 +250,7 @@ func (o *Outbox) pick() (*Message, time.Duration) {
 		return nil, wait
 	}
 	var best *Message
-	wait, closed := o.closedChannels(now)
+	wait, closed := closedChannels(o.closedUntil, now)
 	seen := map[chat.ThreadID]bool{}
 	for _, m := range o.messages {
 		o.applyChannelMove(m)
@@ -276,12 +276,12 @@ func (o *Outbox) pick() (*Message, time.Duration) {
 	return best, 0
 }
 
-// closedChannels are the channels that take nothing now, and how long until the first one may.
-func (o *Outbox) closedChannels(now time.Time) (wait time.Duration, closed map[string]bool) {
+// closedChannels are the channels that take nothing now, and how long until the first one may. It removes those that may.
+func closedChannels(closedUntil map[string]time.Time, now time.Time) (wait time.Duration, closed map[string]bool) {
 	wait, closed = time.Hour, map[string]bool{}
-	for channel, until := range o.closedUntil {
+	for channel, until := range closedUntil {
 		if !until.After(now) {
-			delete(o.closedUntil, channel)
+			delete(closedUntil, channel)
 			continue
 		}
 		closed[channel], wait = true, min(wait, until.Sub(now))

@@ -10,6 +10,7 @@ import (
 
 	"the-loop/bot/localslack"
 	"the-loop/bot/slack"
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/threads/chat"
 )
 
@@ -60,7 +61,7 @@ func ackTimes(frames []localslack.Frame) []time.Duration {
 	sent := map[string]time.Time{}
 	var took []time.Duration
 	for _, f := range frames {
-		id := slack.ParseObject(json.RawMessage(f.Data)).Str("envelope_id")
+		id := lenientjson.Parse(json.RawMessage(f.Data)).Str("envelope_id")
 		switch at, known := sent[id]; {
 		case f.Kind != "text" || id == "":
 		case f.Dir == "out":

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"the-loop/bot/slack"
+	"the-loop/bot/slack/lenientjson"
 )
 
 // API is what a socket needs of the client of Slack's Web API.
@@ -324,5 +325,5 @@ func (e silentError) Error() string {
 
 // needsAckPayload reports whether an envelope's ack carries its handler's answer.
 func needsAckPayload(kind string, payload json.RawMessage) bool {
-	return kind == slack.EnvelopeInteractive && slack.ParseObject(payload).Str("type") == "view_submission"
+	return kind == slack.EnvelopeInteractive && lenientjson.Parse(payload).Str("type") == "view_submission"
 }

@@ -1,4 +1,5 @@
-package slack
+// Package scrub removes secrets from the arguments of requests to Slack.
+package scrub
 
 import (
 	"bytes"
@@ -12,7 +13,7 @@ import (
 
 // scrubRequest removes secrets from a request's arguments. Texts are scrubbed where they are made too, before they are cut; this
 // is the one place that every text passes, whoever made it.
-func scrubRequest(req *http.Request, s Scrubber) error {
+func Request(req *http.Request, s Scrubber) error {
 	kind := req.Header.Get("Content-Type")
 	form, isJSON := strings.HasPrefix(kind, "application/x-www-form-urlencoded"), strings.HasPrefix(kind, "application/json")
 	if req.Body == nil || !form && !isJSON {
@@ -26,7 +27,7 @@ func scrubRequest(req *http.Request, s Scrubber) error {
 	if form {
 		body = scrubForm(body, s)
 	} else {
-		body = s.ScrubJSON(body, isMachineField)
+		body = s.ScrubJSON(body, IsMachineField)
 	}
 	req.Body, req.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
@@ -41,7 +42,7 @@ func scrubForm(body []byte, s Scrubber) []byte {
 	}
 	changed := false
 	for name, values := range args {
-		if isMachineField(name) {
+		if IsMachineField(name) {
 			continue
 		}
 		for i, value := range values {
@@ -57,14 +58,14 @@ func scrubForm(body []byte, s Scrubber) []byte {
 
 func scrubArgument(value string, s Scrubber) string {
 	if (strings.HasPrefix(value, "{") || strings.HasPrefix(value, "[")) && json.Valid([]byte(value)) {
-		return string(s.ScrubJSON([]byte(value), isMachineField))
+		return string(s.ScrubJSON([]byte(value), IsMachineField))
 	}
 	return s.Scrub(value)
 }
 
 // isMachineField reports whether an argument or key of Slack's API is read by programs and not shown to people: ids, numbers,
 // moments.
-func isMachineField(name string) bool {
+func IsMachineField(name string) bool {
 	switch name {
 	case "action_id", "block_id", "callback_id", "channel", "channel_id", "cursor", "envelope_id", "event_type", "external_id",
 		"file", "hash", "id", "inclusive", "include_all_metadata", "language", "latest", "length", "limit", "metadata", "name", "nonce",
@@ -73,4 +74,11 @@ func isMachineField(name string) bool {
 		return true
 	}
 	return false
+}
+
+// Scrubber removes secrets.
+type Scrubber interface {
+	Scrub(text string) string
+	// ScrubJSON scrubs the strings of a JSON document, but for those under the keys that are for programs.
+	ScrubJSON(data []byte, isMachineField func(key string) bool) []byte
 }
