@@ -11,15 +11,15 @@ import (
 	"al.essio.dev/pkg/shellescape"
 )
 
-// bootPrompt is the first message of a new conversation: what the session must know of itself, then the operator's
-// brief, appended and never in its place.
+// BootPrompt is the first message of a new conversation: what the session must know of itself, then the operator's brief. chatService
+// is the name of the service in which sessions have threads, program a path of this program that stays; both may be empty.
 func BootPrompt(d Definition, chatService, program string) (string, error) {
 	brief := d.Prompt
 	if d.PromptFile != "" {
 		var err error
 		if brief, err = readPrompt(d.PromptFile); err != nil {
 			return "", &Refusal{Cause: ErrRefused, What: fmt.Sprintf("the promptFile %s cannot be read: %v", d.PromptFile, err),
-				Remedy: "mend the file or change promptFile"}
+				Remedy: "fix the file or change promptFile"}
 		}
 	}
 	directive := identityText(d) + " Your operator speaks to you in this terminal"

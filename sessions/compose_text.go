@@ -6,7 +6,8 @@ import (
 	"unicode"
 )
 
-// composeText is the text that goes into the pane.
+// ComposeText returns the text that is typed into the pane: cleaned, and with the sender's name in front where the agent would take it
+// for a command.
 func ComposeText(q SubmitRequest, t Capabilities) (string, error) {
 	text := Clean(q.Text)
 	bare := strings.TrimLeftFunc(text, unicode.IsSpace)
@@ -23,12 +24,12 @@ func ComposeText(q SubmitRequest, t Capabilities) (string, error) {
 	return text, nil
 }
 
-// withSender is a text with who says it in front. It begins with a word that no agent takes for a command, and the name,
+// withSender puts the sender's name in front of a text. It begins with a word that no agent takes for a command, and the name,
 // which holds no quotation mark, cannot be taken for a part of the text.
-func withSender(speaker, text string) string {
-	name := DisplayName(speaker)
-	if _, err := ParseRef(speaker); err == nil {
-		name = speaker
+func withSender(sender, text string) string {
+	name := DisplayName(sender)
+	if _, err := ParseRef(sender); err == nil {
+		name = sender
 	}
 	if name == "" {
 		name = "operator"
@@ -36,7 +37,7 @@ func withSender(speaker, text string) string {
 	return `From "` + name + `": ` + text
 }
 
-// withTrailer is the text with what has to follow it. A command without arguments needs nothing.
+// WithTrailer appends what must follow a text, see [Capabilities]. A raw command without arguments needs nothing.
 func WithTrailer(text string, raw bool, t Capabilities) string {
 	if raw && len(strings.Fields(text)) == 1 {
 		return text

@@ -13,10 +13,10 @@ var keyBytes = map[string]string{
 	KeyUp: "\x1b[A", KeyDown: "\x1b[B", "right": "\x1b[C", "left": "\x1b[D", "c-c": "\x03", "c-u": "\x15",
 }
 
-// KeyNames are the names of the keys that [Core.Keys] knows.
+// KeyNames returns the names of the keys that can be pressed.
 func KeyNames() []string { return slices.Sorted(maps.Keys(keyBytes)) }
 
-// keySequence are the names of the keys that are asked for, and their bytes.
+// KeySequence returns the names of the requested keys and the bytes that a terminal sends for them. An unknown key is a [*Refusal].
 func KeySequence(q KeysRequest, t Capabilities) (names []string, bytes string, err error) {
 	if q.Interrupt {
 		if t.Interrupt != "" {
@@ -41,10 +41,10 @@ func KeySequence(q KeysRequest, t Capabilities) (names []string, bytes string, e
 	return names, b.String(), nil
 }
 
-// keyInterrupt stands for the harness's own key that stops a turn.
+// keyInterrupt is the name of the harness's own key that stops a turn.
 const keyInterrupt = "interrupt"
 
-// classifyKeys tells what keys do to a screen in that state. It refuses those that might say yes.
+// ClassifyKeys returns what keys do to a screen in that state. Keys that might answer yes are a [*Refusal].
 func ClassifyKeys(names []string, t Capabilities, state ViewState) (KeysEffect, error) {
 	closed := state == ViewDialog || state == ViewMenu || state == ViewStarting
 	effect := KeysNone

@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// inventory is every record and every pane, each read once.
+// Inventory is every record and every pane at one moment.
 type Inventory struct {
 	Records    []Record
 	Unreadable []*UnreadableError
 	Panes      []Pane
-	TimeoutErr error // how tmux did not answer; nil: it did
+	TimeoutErr error // why tmux did not answer; nil: it did
 }
 
-// rowOptions are what a list of sessions depends on beside the [inventory].
+// RowOptions are what the rows of sessions depend on beside the [Inventory].
 type RowOptions struct {
 	Enabled      bool         // standingSessions.enabled
-	Declared     []Definition // by the configuration
+	Declared     []Definition // in the configuration
 	Harness      func(name string) (Harness, error)
-	Conversation func(h Harness, r Record) string // the one that the agent is in now
+	Conversation func(h Harness, r Record) string // the one that a running agent is in now
 }
 
 // isExpected reports whether "the-loop start" starts a session of that definition.
 func (o RowOptions) isExpected(d Definition) bool { return o.Enabled && d.AutoStart }
 
-// rows makes a row of each session, recorded or declared, by ref.
+// Rows makes a row of each session, recorded or declared, by ref.
 func (f Inventory) Rows(o RowOptions) []Row {
 	l := newListing(f, o)
 	for _, r := range f.Records {
@@ -49,7 +49,7 @@ func (f Inventory) Rows(o RowOptions) []Row {
 	return l.rows
 }
 
-// listing is a list of sessions in the making. Nothing is looked up twice.
+// listing builds the rows of [Inventory.Rows]. Nothing is looked up twice.
 type listing struct {
 	o         RowOptions
 	timedOut  bool

@@ -6,14 +6,14 @@ import (
 	"slices"
 )
 
-// Defaults are what a session gets that does not say otherwise, as routing has it.
+// Defaults are what a definition gets where it says nothing, from routing in the configuration.
 type Defaults struct {
 	Harness     string
 	HarnessArgs map[string][]string // by harness
 	Cwd         string
 }
 
-// createdDefinition is the definition that a request asks for; what it leaves open comes from the defaults.
+// CreatedDefinition is the definition of a session that is created; what the request leaves out comes from the defaults.
 func CreatedDefinition(q CreateRequest, d Defaults) Definition {
 	def := Definition{Name: q.Name, Description: q.Description, Source: SourceCreated, Harness: q.Harness, HarnessArgs: slices.Clone(q.HarnessArgs),
 		Cwd: q.Cwd, Prompt: q.Prompt, PromptFile: q.PromptFile, AutoStart: !q.NoAutoStart, Chat: q.Chat}
@@ -29,7 +29,7 @@ func CreatedDefinition(q CreateRequest, d Defaults) Definition {
 	return def
 }
 
-// registeredDefinition is the definition of a work item's session.
+// RegisteredDefinition is the definition of a work item's session.
 func RegisteredDefinition(q RegisterRequest, d Defaults) Definition {
 	def := CreatedDefinition(CreateRequest{Name: q.Ref.Name(), Harness: q.Harness, Cwd: q.Cwd, Chat: q.Chat}, d)
 	def.Source, def.AutoStart, def.HarnessArgs = SourceRegistered, false, slices.Clone(def.HarnessArgs)

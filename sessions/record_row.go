@@ -1,10 +1,6 @@
 package sessions
 
-import (
-	"os"
-)
-
-// stateOf says how a recorded session is, from its pane.
+// StateOf returns the state of a recorded session from its pane p, which counts only if there is set. silent: tmux did not answer.
 func StateOf(r Record, p Pane, there, silent bool) State {
 	switch {
 	case silent:
@@ -19,6 +15,7 @@ func StateOf(r Record, p Pane, there, silent bool) State {
 	return StateStopped
 }
 
+// RowOf makes the row of a recorded session in that state.
 func RowOf(r Record, s State) Row {
 	row := DeclaredRow(r.Definition)
 	row.Ref, row.ID, row.State, row.Running = r.Ref, r.ID, s, s == StateRunning
@@ -27,12 +24,14 @@ func RowOf(r Record, s State) Row {
 	return row
 }
 
+// DeclaredRow makes the row of a session that has no record.
 func DeclaredRow(d Definition) Row {
 	ref := d.Ref()
 	return Row{Ref: ref, Kind: ref.Kind(), Name: d.Name, Description: d.Description, Source: d.Source, Harness: d.Harness, Cwd: d.Cwd,
 		State: StateNew, AutoStart: d.AutoStart, TmuxTarget: ref.TmuxName(), Chat: d.Chat}
 }
 
+// BrokenRow makes the row of a record that cannot be read.
 func BrokenRow(u *UnreadableError) Row {
 	row := Row{Ref: u.Ref, Kind: u.Ref.Kind(), Name: u.Ref.Name(), State: StateBroken, Detail: u.Error()}
 	switch {
@@ -44,13 +43,4 @@ func BrokenRow(u *UnreadableError) Row {
 		row.Kind = KindStanding
 	}
 	return row
-}
-
-// folderIDAt is that of the folder at a path, if it can be looked at.
-func FolderIDAt(path string) FolderID {
-	info, err := os.Stat(path)
-	if err != nil {
-		return ""
-	}
-	return FolderIDOf(info)
 }

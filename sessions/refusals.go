@@ -7,18 +7,18 @@ import (
 	"path/filepath"
 )
 
-// notRunning is the refusal of every verb that needs a live session.
+// NotRunning is the refusal of every verb that needs a live session.
 func NotRunning(ref Ref) error {
 	return &Refusal{Cause: ErrNotRunning, What: fmt.Sprintf("%s is not running", ref), Remedy: ref.StartCommand()}
 }
 
-// replaced is the refusal of what was meant for a session that had the ref before.
+// Replaced is the refusal of a request that was meant for a session that had the ref before.
 func Replaced(ref Ref) error {
 	return &Refusal{Cause: ErrReplaced, What: fmt.Sprintf("the %s that this was meant for was deleted, and another one has its name", ref),
 		Remedy: "use what belongs to the new one"}
 }
 
-// notRecorded is the refusal of a name that nothing knows.
+// NotRecorded is the refusal of a ref that is neither declared nor recorded.
 func NotRecorded(ref Ref) error {
 	remedy := "the-loop standing list shows those there are"
 	if ref.Kind() == KindWorkItem {
@@ -27,7 +27,8 @@ func NotRecorded(ref Ref) error {
 	return &Refusal{Cause: ErrNotRecorded, What: fmt.Sprintf("there is no session %s", ref), Remedy: remedy}
 }
 
-// wrapTerminalError turns what tmux said into the core's words.
+// WrapTerminalError names the session in an error of its pane. An agent that ended or a pane that is gone is a [*Refusal] because of
+// [ErrNotRunning].
 func WrapTerminalError(rec Record, err error) error {
 	switch {
 	case errors.Is(err, ErrPaneDead):
@@ -40,11 +41,13 @@ func WrapTerminalError(rec Record, err error) error {
 	return fmt.Errorf("%s: %w", rec.Ref, err)
 }
 
+// DeclaredConflict is the refusal of a session that is created and declared.
 func DeclaredConflict(ref Ref) error {
 	return &Refusal{Cause: ErrRefused, What: fmt.Sprintf("%s was created and is now declared in the config too", ref),
 		Remedy: "give one of them another name, or take it out of the config and delete it"}
 }
 
+// CheckFolder refuses a folder in which no agent can be started.
 func CheckFolder(dir string) error {
 	if !filepath.IsAbs(dir) { // it starts at the current folder, which was removed
 		return &Refusal{Cause: ErrRefused, What: fmt.Sprintf("the folder %q starts at the current one, which is not there any more", dir),
@@ -61,7 +64,7 @@ func CheckFolder(dir string) error {
 	return nil
 }
 
-// checkConversation refuses a conversation that could never be resumed. An empty one is a new one.
+// CheckConversation refuses the id of a conversation that can never be resumed. An empty id stands for a new conversation.
 func CheckConversation(h Harness, id string) error {
 	switch {
 	case id == "":

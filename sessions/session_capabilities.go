@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// sessionCapabilities are the capabilities of a harness, with the submit key of one session.
+// SessionCapabilities are the capabilities of a harness, with the submit key of one session.
 func SessionCapabilities(ctx context.Context, h Harness, r Record) (Capabilities, error) {
 	can := h.Capabilities()
 	if can.SubmitKey == nil {

@@ -1,6 +1,6 @@
 package sessions
 
-// startEventName is the name of the event of an agent that came up; fields gets what belongs to it.
+// StartEventName returns the name of the event of a started agent, and adds to fields what belongs to it.
 func StartEventName(rec Record, row Row, fields map[string]any) string {
 	resumed := row.Outcome == OutcomeResumed
 	switch {
@@ -15,5 +15,5 @@ func StartEventName(rec Record, row Row, fields map[string]any) string {
 	return EventStarted
 }
 
-// EventRestarted says that a session was restarted in its pane onto what the env file declares.
+// EventRestarted is written when a session was restarted in its pane onto what the env file declares.
 const EventRestarted = "session.restarted"

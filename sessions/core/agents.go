@@ -42,7 +42,7 @@ func (as *agents) checkAlive(ctx context.Context, rec sessions.Record) error {
 	if err != nil {
 		return sessions.WrapTerminalError(rec, fmt.Errorf("look whether the agent lives: %w", err))
 	}
-	if p, ok := paneOf(panes, rec.ID); ok && p.Dead {
+	if p, ok := sessions.FindPane(panes, rec.ID); ok && p.Dead {
 		return sessions.WrapTerminalError(rec, sessions.ErrPaneDead)
 	}
 	return nil

@@ -40,20 +40,13 @@ func (d *eventDelivery) run(ctx context.Context) error {
 		switch {
 		case errors.Is(err, errStateChanged) && round < maxDeliverRounds:
 			continue
-		case !isTransient(err) || time.Now().After(d.retryDeadline(err)):
+		case !sessions.IsTransient(err) || time.Now().After(d.retryDeadline(err)):
 			return err
 		}
 		if !loop.Sleep(ctx, deliverRetryEvery) {
 			return err
 		}
 	}
-}
-
-// isTransient reports whether nothing was typed for a reason that passes by itself.
-func isTransient(err error) bool {
-	var held *sessions.HeldError
-	var locked *sessions.LockedError
-	return errors.As(err, &held) || errors.As(err, &locked) || errors.Is(err, sessions.ErrTerminalTimeout) && !errors.Is(err, sessions.ErrInDoubt)
 }
 
 // retryDeadline is until when what keeps the event back is waited for. An agent that starts is, whatever the caller asked for.
@@ -235,7 +228,8 @@ func (d *eventDelivery) awaitProof(ctx context.Context) (sessions.Receipt, error
 	if w == nil || d.opening.intent.Offset == "" {
 		return sessions.ReceiptTyped, nil
 	}
-	taken, err := d.awaitEvidence(ctx, w, d.opening.intent, time.Now().Add(sessions.OpeningTimeout), nil)
+	taken, err := awaitEvidence(ctx, w, d.rec.AgentConversation(), d.opening.intent, time.Now().Add(sessions.OpeningTimeout),
+		func() (bool, error) { return d.isAgentGone(ctx), nil })
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("%w: %w", sessions.ErrInDoubt, err)
@@ -245,30 +239,9 @@ func (d *eventDelivery) awaitProof(ctx context.Context) (sessions.Receipt, error
 	return "", fmt.Errorf("%w: the agent was started with it, and its record does not show it", sessions.ErrInDoubt)
 }
 
-// awaitEvidence looks at the agent's record until it shows the text, the time is up, or nobody is left who could take it. stop may
-// end it too; nil: nothing does.
-func (d *eventDelivery) awaitEvidence(ctx context.Context, w sessions.InputVerifier, i sessions.Intent, until time.Time, stop func() error) (bool, error) {
-	talk := d.rec.AgentConversation()
-	talk.ID = i.Conversation
-	for pause := pollMin; ; pause = min(2*pause, pollMax) {
-		last := time.Now().After(until) || d.isAgentGone(ctx)
-		if stop != nil && !last {
-			if err := stop(); err != nil {
-				return false, err
-			}
-		}
-		if taken, err := w.Accepted(ctx, talk, i.Offset, i.Sum); err != nil || taken || last {
-			return taken, err
-		}
-		if !loop.Sleep(ctx, pause) {
-			return false, ctx.Err()
-		}
-	}
-}
-
 // isAgentGone reports whether the session's agent certainly does not live.
 func (d *eventDelivery) isAgentGone(ctx context.Context) bool {
 	panes, err := d.part.panes.list(ctx, d.rec)
-	p, there := paneOf(panes, d.rec.ID)
+	p, there := sessions.FindPane(panes, d.rec.ID)
 	return err == nil && (!there || p.Dead)
 }

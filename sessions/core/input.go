@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"the-loop/sessions"
 )
@@ -52,5 +53,5 @@ func (in *Input) VerifyInput(ctx context.Context, q sessions.VerifyInputRequest)
 	if can.Input == nil || rec.ID != q.ID {
 		return false, nil
 	}
-	return pollAccepted(ctx, can.Input, rec.AgentConversation(), q.Intent, can.EvidenceTimeout())
+	return awaitEvidence(ctx, can.Input, rec.AgentConversation(), q.Intent, time.Now().Add(can.EvidenceTimeout()), nil)
 }

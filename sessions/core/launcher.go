@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
 	"slices"
 	"time"
 
@@ -135,7 +134,7 @@ func (r *launcher) probe(ctx context.Context) (sessions.Pane, error) {
 		return sessions.Pane{}, nil
 	}
 	took := time.Since(began).Round(time.Millisecond)
-	p, there := paneOf(panes, r.rec.ID)
+	p, there := sessions.FindPane(panes, r.rec.ID)
 	switch {
 	case !there:
 		return sessions.Pane{}, fmt.Errorf("%w: the agent ended within %s", errResumeAbandoned, took)
@@ -203,7 +202,7 @@ func (r *launcher) recoverFailedSpawn(ctx context.Context, cause error) (session
 		if err != nil {
 			return sessions.Pane{}, errors.Join(cause, err)
 		}
-		if p, there := paneOf(panes, r.rec.ID); there && (r.keptPane == nil || p.PID != r.keptPane.PID) {
+		if p, there := sessions.FindPane(panes, r.rec.ID); there && (r.keptPane == nil || p.PID != r.keptPane.PID) {
 			return p, nil
 		}
 	case errors.Is(cause, sessions.ErrNameTaken): // by somebody who came in between
@@ -261,21 +260,5 @@ func (r *launcher) checkProgram(def sessions.Definition) error {
 	if err != nil {
 		return err
 	}
-	if len(cmd.Argv) == 0 {
-		return fmt.Errorf("the harness %s names no program", r.harness.Name())
-	}
-	name, path := cmd.Argv[0], r.cfg.paneEnvironment(sessions.Record{}, r.declared, cmd.Env)["PATH"]
-	if path == "" {
-		path = os.Getenv("PATH") // what our tmux server has
-	}
-	refusal := &sessions.Refusal{Cause: sessions.ErrRefused, Remedy: fmt.Sprintf("install it, or say under harnesses.%s.binary where it is", r.harness.Name())}
-	switch program, found := sessions.FindProgram(name, path, def.Cwd); {
-	case found:
-		return nil
-	case program != "":
-		refusal.What = program + " is not a program that can be run"
-	default:
-		refusal.What = fmt.Sprintf("there is no program %s on the session's PATH (%s)", name, path)
-	}
-	return refusal
+	return sessions.CheckProgram(r.harness.Name(), cmd.Argv, r.cfg.paneEnvironment(sessions.Record{}, r.declared, cmd.Env)["PATH"], def.Cwd)
 }

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +30,7 @@ func (qs *Queries) ListFiltered(ctx context.Context, q sessions.ListRequest) ([]
 	return rows, err
 }
 
-// doubtDetail says which deliveries to a work item nobody can tell the fate of.
+// doubtDetail names the deliveries to a work item that are in doubt.
 func (qs *Queries) doubtDetail(ctx context.Context, r sessions.Row) string {
 	if r.Kind != sessions.KindWorkItem || r.State == sessions.StateBroken {
 		return ""
@@ -40,16 +39,7 @@ func (qs *Queries) doubtDetail(ctx context.Context, r sessions.Row) string {
 	if err != nil {
 		return err.Error()
 	}
-	var ids []string
-	for _, e := range l.Deliveries {
-		if e.State == sessions.DeliveryInDoubt || e.IsAbandoned() {
-			ids = append(ids, e.ID)
-		}
-	}
-	if len(ids) == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d in doubt: %s", len(ids), sessions.Truncate(strings.Join(ids, ", "), 200))
+	return l.DescribeDoubt()
 }
 
 // listRows is List, and beside it how tmux was silent.

@@ -59,16 +59,6 @@ func (ps *panes) limited(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// paneOf returns the pane that carries the record's id.
-func paneOf(panes []sessions.Pane, id string) (sessions.Pane, bool) {
-	for _, p := range panes {
-		if p.Mark == id {
-			return p, true
-		}
-	}
-	return sessions.Pane{}, false
-}
-
 // occupancy is what there is in tmux of a session.
 type occupancy struct {
 	own           *sessions.Pane // its pane, alive or dead; nil: it has none
@@ -83,7 +73,7 @@ func (ps *panes) findOccupancy(ctx context.Context, rec sessions.Record) (occupa
 		return occupancy{}, fmt.Errorf("look for a running session: %w", err)
 	}
 	var found occupancy
-	own, there := paneOf(panes, rec.ID)
+	own, there := sessions.FindPane(panes, rec.ID)
 	if there {
 		found.own = &own
 	}

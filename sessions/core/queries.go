@@ -53,12 +53,10 @@ func (qs *Queries) Folder(ctx context.Context, q sessions.FolderRequest) (string
 // ReadReports reads what the agent of a session reported, also in a run that has ended. [errors.ErrUnsupported] when the core was
 // made without [Options].Reports.
 func (qs *Queries) ReadReports(ctx context.Context, q sessions.ReportsRequest) (sessions.ReportBatch, error) {
-	rec, err := qs.records.require(ctx, q.Ref)
+	rec, err := qs.records.requireExact(ctx, q.Ref, q.ID)
 	switch {
 	case err != nil:
 		return sessions.ReportBatch{}, err
-	case q.ID != "" && rec.ID != q.ID:
-		return sessions.ReportBatch{}, sessions.Replaced(q.Ref)
 	case qs.reports == nil:
 		return sessions.ReportBatch{}, fmt.Errorf("the reports of %s: %w", q.Ref, errors.ErrUnsupported)
 	}
@@ -76,12 +74,9 @@ func (qs *Queries) ReadReports(ctx context.Context, q sessions.ReportsRequest) (
 // ReadTranscript reads what the agent of a session said, also in a run that has ended. [errors.ErrUnsupported] when its harness
 // does not keep a record that can be read.
 func (qs *Queries) ReadTranscript(ctx context.Context, q sessions.TranscriptRequest) (sessions.TranscriptBatch, error) {
-	rec, err := qs.records.require(ctx, q.Ref)
-	switch {
-	case err != nil:
+	rec, err := qs.records.requireExact(ctx, q.Ref, q.ID)
+	if err != nil {
 		return sessions.TranscriptBatch{}, err
-	case q.ID != "" && rec.ID != q.ID:
-		return sessions.TranscriptBatch{}, &sessions.Refusal{Cause: sessions.ErrReplaced, What: fmt.Sprintf("the %s that is meant was deleted, and another one has its name", q.Ref)}
 	}
 	h, err := qs.agents.harness(rec.Definition.Harness)
 	if err != nil {
@@ -127,7 +122,7 @@ func (qs *Queries) View(ctx context.Context, q sessions.ViewRequest) (sessions.V
 	if err != nil {
 		return sessions.View{}, sessions.WrapTerminalError(rec, fmt.Errorf("look whether the agent lives: %w", err))
 	}
-	switch p, ok := paneOf(panes, rec.ID); {
+	switch p, ok := sessions.FindPane(panes, rec.ID); {
 	case !ok:
 		return sessions.View{}, sessions.WrapTerminalError(rec, sessions.ErrPaneGone)
 	case p.Dead:
@@ -169,7 +164,7 @@ func (qs *Queries) InspectLocked(ctx context.Context, q sessions.InspectRequest)
 	if err != nil && !errors.Is(err, sessions.ErrTerminalTimeout) {
 		return sessions.Row{}, fmt.Errorf("look for the session: %w", err)
 	}
-	p, there := paneOf(panes, now.ID)
+	p, there := sessions.FindPane(panes, now.ID)
 	row := sessions.RowOf(*now, sessions.StateOf(*now, p, there, err != nil))
 	if row.State == sessions.StateEnded && there {
 		row.Detail = "the agent ended, " + p.ExitDescription()
@@ -196,7 +191,7 @@ func (qs *Queries) requirePane(ctx context.Context, ref sessions.Ref) (sessions.
 	if err != nil {
 		return sessions.Record{}, sessions.Pane{}, fmt.Errorf("look for the session: %w", err)
 	}
-	p, ok := paneOf(panes, rec.ID)
+	p, ok := sessions.FindPane(panes, rec.ID)
 	if !ok {
 		return sessions.Record{}, sessions.Pane{}, sessions.NotRunning(ref)
 	}

@@ -36,12 +36,7 @@ func (d *eventDelivery) checkLedger(ctx context.Context) error {
 	case at == len(l.Deliveries)-1: // nothing was typed since that could be taken for it
 		return &inFlightError{e}
 	}
-	return doubtError(e)
-}
-
-func doubtError(e sessions.LedgerEntry) error {
-	return fmt.Errorf("%w: it was given to the session at %s, and the agent's record does not show it; "+
-		"to have it typed all the same deliver it under another id", sessions.ErrInDoubt, e.At.Format(time.RFC3339))
+	return e.InDoubtError()
 }
 
 // reportRepeated answers for a delivery that was processed before.
@@ -50,7 +45,7 @@ func (d *eventDelivery) reportRepeated(ctx context.Context, e sessions.LedgerEnt
 	if err != nil && !errors.Is(err, sessions.ErrTerminalTimeout) {
 		return err
 	}
-	p, there := paneOf(panes, d.rec.ID)
+	p, there := sessions.FindPane(panes, d.rec.ID)
 	d.row = sessions.RowOf(d.rec, sessions.StateOf(d.rec, p, there, err != nil))
 	d.row.Outcome, d.receipt = sessions.OutcomeRepeated, e.Receipt
 	d.part.events.emit(ctx, sessions.EventDeliveryRepeated, slog.LevelInfo, d.rec, map[string]any{"delivery": e.ID})
@@ -132,7 +127,7 @@ func (d *eventDelivery) reconcileEarlier(ctx context.Context, e sessions.LedgerE
 		return err
 	}
 	ours := e.ID == d.q.DeliveryID
-	doubt, was := doubtError(e), e.State
+	doubt, was := e.InDoubtError(), e.State
 	switch {
 	case taken:
 		e.State, e.Receipt, e.Intent, e.InPrompt, doubt = sessions.DeliveryDone, sessions.ReceiptAccepted, sessions.Intent{}, false, nil
@@ -162,7 +157,12 @@ func (d *eventDelivery) findEvidence(ctx context.Context, e sessions.LedgerEntry
 	if e.State == sessions.DeliveryInFlight {
 		until = e.At.Add(d.proofTimeout(e))
 	}
-	return d.awaitEvidence(ctx, w, e.Intent, until, func() error { return d.checkUnchanged(ctx, e) })
+	return awaitEvidence(ctx, w, d.rec.AgentConversation(), e.Intent, until, func() (bool, error) {
+		if d.isAgentGone(ctx) {
+			return true, nil
+		}
+		return false, d.checkUnchanged(ctx, e)
+	})
 }
 
 // proofTimeout is how long whoever brought a delivery waits for its evidence, at most.

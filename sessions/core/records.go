@@ -64,19 +64,22 @@ func (rs *records) require(ctx context.Context, ref sessions.Ref) (sessions.Reco
 	return *rec, nil
 }
 
-// running returns the record of a session that should be running, and is the one that is meant.
-func (rs *records) requireRunning(ctx context.Context, ref sessions.Ref, id string) (sessions.Record, error) {
+// requireExact is [records.require], and refuses another session that has the ref now. An empty id stands for any.
+func (rs *records) requireExact(ctx context.Context, ref sessions.Ref, id string) (sessions.Record, error) {
 	rec, err := rs.require(ctx, ref)
-	switch {
-	case err != nil:
-		return sessions.Record{}, err
-	case id != "" && rec.ID != id:
-		return sessions.Record{}, &sessions.Refusal{Cause: sessions.ErrReplaced, Remedy: "use the thread of the new one",
-			What: fmt.Sprintf("the %s that this was meant for was deleted, and another one has its name", ref)}
-	case rec.IsDown():
-		return sessions.Record{}, sessions.NotRunning(ref)
+	if err == nil && id != "" && rec.ID != id {
+		err = sessions.Replaced(ref)
 	}
-	return rec, nil
+	return rec, err
+}
+
+// requireRunning is [records.requireExact] for a session that should be running.
+func (rs *records) requireRunning(ctx context.Context, ref sessions.Ref, id string) (sessions.Record, error) {
+	rec, err := rs.requireExact(ctx, ref, id)
+	if err == nil && rec.IsDown() {
+		err = sessions.NotRunning(ref)
+	}
+	return rec, err
 }
 
 // newRecord is the record of a session that has none yet.

@@ -92,7 +92,7 @@ func (r *launcher) recoverFailedRespawn(ctx context.Context, own sessions.Pane, 
 	if err != nil {
 		return sessions.Pane{}, errors.Join(cause, err)
 	}
-	now, there := paneOf(panes, r.rec.ID)
+	now, there := sessions.FindPane(panes, r.rec.ID)
 	switch {
 	case !there:
 		rec := r.rec

@@ -83,7 +83,7 @@ func (o *restartJob) restart(ctx context.Context, rec sessions.Record) (sessions
 	if err != nil {
 		return "", fmt.Errorf("look for the running session: %w", err)
 	}
-	own, there := paneOf(panes, rec.ID)
+	own, there := sessions.FindPane(panes, rec.ID)
 	if !there || own.Dead && rec.ReplacesPID == 0 {
 		return "", newSkipError("it is not running")
 	}
@@ -152,7 +152,7 @@ const envStabiliseTime = time.Second
 func (o *restartJob) verify(ctx context.Context, rec sessions.Record, want envstate.Expected) sessions.Outcome {
 	o.row.Stale = []string{}
 	panes, err := o.part.panes.list(ctx, rec)
-	own, there := paneOf(panes, rec.ID)
+	own, there := sessions.FindPane(panes, rec.ID)
 	if err != nil || !there || own.Dead {
 		return sessions.OutcomeUnverified
 	}

@@ -79,7 +79,7 @@ func (lc *Lifecycle) restart(ctx context.Context, def sessions.Definition, rec s
 	if err != nil {
 		return sessions.Row{}, fmt.Errorf("look for the running session: %w", err)
 	}
-	own, there := paneOf(panes, rec.ID)
+	own, there := sessions.FindPane(panes, rec.ID)
 	if there && (!own.Dead || rec.ReplacesPID != 0) && lc.panes.terminalOf(rec) == lc.panes.own {
 		return r.restartInPane(ctx, def, rec, own)
 	}
@@ -102,7 +102,7 @@ func (lc *Lifecycle) reconcileFailedRestart(ctx context.Context, ref sessions.Re
 	}
 	if panes, err := lc.panes.list(ctx, rec); err != nil {
 		return err
-	} else if _, there := paneOf(panes, rec.ID); there {
+	} else if _, there := sessions.FindPane(panes, rec.ID); there {
 		return nil
 	}
 	rec.Status, rec.Changed = sessions.StatusStopped, lc.now()

@@ -54,7 +54,7 @@ func (lc *Lifecycle) takeDown(ctx context.Context, rec sessions.Record, as sessi
 	if err != nil {
 		return rec, "", fmt.Errorf("look for the running session: %w", err)
 	}
-	p, there := paneOf(panes, rec.ID)
+	p, there := sessions.FindPane(panes, rec.ID)
 	if there {
 		if h, err := lc.agents.harness(rec.Definition.Harness); err == nil {
 			rec.Conversation = lc.agents.currentConversation(ctx, h, rec)

@@ -12,12 +12,6 @@ import (
 // maxSubmitRetries is how often the submit key is repeated for a text that stays in the box.
 const maxSubmitRetries = 3
 
-// pollMin is the first pause between two looks for evidence; it doubles up to [pollMax].
-const (
-	pollMin = 5 * time.Millisecond
-	pollMax = 100 * time.Millisecond
-)
-
 // submission is one text on its way into one pane.
 type submission struct {
 	typist       *typist
@@ -176,12 +170,12 @@ func (s *submission) awaitSubmit(ctx context.Context) {
 func (s *submission) awaitAccepted(ctx context.Context, w sessions.InputVerifier) (sessions.Receipt, error) {
 	timeout := s.capabilities.EvidenceTimeout()
 	for try := 0; ; try++ {
-		ok, err := pollAccepted(ctx, w, s.rec.AgentConversation(), s.intent, timeout)
+		ok, err := awaitEvidence(ctx, w, s.rec.AgentConversation(), s.intent, time.Now().Add(timeout), nil)
 		switch {
 		case err != nil:
 			return "", fmt.Errorf("%s: %w: %w", s.rec.Ref, sessions.ErrInDoubt, err)
 		case ok:
-			s.typist.staleDrafts.remember(s.rec.ID, s.text, s.capabilities.Normalized(s.text), s.typist.now())
+			s.typist.staleDrafts.remember(s.rec.ID, sessions.NewAcceptedText(s.text, s.capabilities.Normalized(s.text), s.typist.now()))
 			return sessions.ReceiptAccepted, nil
 		case try == maxSubmitRetries:
 			return "", fmt.Errorf("%s: %w: its record does not show it after %d submit keys", s.rec.Ref, sessions.ErrInDoubt, maxSubmitRetries+1)
@@ -211,27 +205,4 @@ func (s *submission) resubmit(ctx context.Context, w sessions.InputVerifier) err
 		return err
 	}
 	return s.typist.panes.terminalOf(s.rec).Press(ctx, s.rec.Target(), s.capabilities.Submit)
-}
-
-// pollAccepted looks at the agent's record until it shows the text or the time is up.
-func pollAccepted(ctx context.Context, w sessions.InputVerifier, talk sessions.Conversation, i sessions.Intent, timeout time.Duration) (bool, error) {
-	talk.ID = i.Conversation
-	deadline := time.NewTimer(timeout)
-	defer deadline.Stop()
-	for pause := pollMin; ; pause = min(2*pause, pollMax) {
-		ok, err := w.Accepted(ctx, talk, i.Offset, i.Sum)
-		if err != nil || ok {
-			return ok, err
-		}
-		next := time.NewTimer(pause)
-		select {
-		case <-next.C:
-		case <-deadline.C:
-			next.Stop()
-			return w.Accepted(ctx, talk, i.Offset, i.Sum)
-		case <-ctx.Done():
-			next.Stop()
-			return false, ctx.Err()
-		}
-	}
 }
