@@ -31,7 +31,7 @@ func (lc *Lifecycle) Create(ctx context.Context, q sessions.CreateRequest) (sess
 	return row, nil
 }
 
-// failCreate records that there is no new session, and why.
+// failCreate writes the event of a session that could not be made, and wraps the reason.
 func (lc *Lifecycle) failCreate(ctx context.Context, rec sessions.Record, why error) error {
 	lc.events.emit(ctx, sessions.EventCreateFailed, slog.LevelError, rec, map[string]any{"reason": why.Error()})
 	if rec.Ref == "" {
@@ -69,7 +69,7 @@ func (lc *Lifecycle) emitCreated(ctx context.Context, rec sessions.Record) {
 	lc.events.emit(ctx, sessions.EventCreated, slog.LevelInfo, rec, map[string]any{"harness": rec.Definition.Harness, "cwd": rec.Definition.Cwd})
 }
 
-// saveUnstarted keeps a new session without starting it.
+// saveUnstarted records a new session without starting it.
 func (lc *Lifecycle) saveUnstarted(ctx context.Context, rec sessions.Record) (sessions.Row, error) {
 	if _, err := lc.starter.newLauncher(rec.Definition); err != nil {
 		return sessions.Row{}, err
@@ -101,8 +101,8 @@ func (lc *Lifecycle) checkNameFree(ctx context.Context, ref sessions.Ref) error 
 		Remedy: "delete it first (the-loop standing delete " + ref.Name() + "), or use another name"}
 }
 
-// Delete stops a session and removes its record, so that it does not come back: it closes the one of a work item. A declared
-// one is refused: the configuration would make it again.
+// Delete stops a session and removes its record; a work item's session is closed that way. A declared session is refused: the
+// configuration would make it again.
 func (lc *Lifecycle) Delete(ctx context.Context, q sessions.DeleteRequest) (sessions.Row, error) {
 	release, err := lc.records.lockName(ctx, q.Ref, "delete")
 	if err != nil {
@@ -149,8 +149,8 @@ func (lc *Lifecycle) remove(ctx context.Context, rec sessions.Record) (sessions.
 	return row, nil
 }
 
-// CheckDeletable is the refusal that [Core.Delete] would have for a session that the configuration declares, or nil. So that
-// nobody is asked whether to do what will not be done.
+// CheckDeletable returns the refusal with which [Lifecycle.Delete] would answer for a declared session, or nil. Surfaces call it
+// before they ask for a confirmation.
 func (lc *Lifecycle) CheckDeletable(q sessions.DeleteRequest) error {
 	_, i := lc.config().findDeclared(q.Ref)
 	if i < 0 {

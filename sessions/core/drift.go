@@ -11,8 +11,8 @@ import (
 	"the-loop/sessions/envstate"
 )
 
-// Drift compares what every running session holds with what the env file declares, with one look at tmux. It never fails:
-// what cannot be known is a row that says so, or [Drift.ProblemAt].
+// Drift compares what every running session holds with what the env file declares, from one list of the panes. It never fails:
+// what is not known is a row that says so, or [sessions.Drift].Problem.
 func (qs *Queries) Drift(ctx context.Context) sessions.Drift {
 	return qs.computeDrift(func(d *sessions.Drift, declared map[string]string) error {
 		f, err := qs.inventory(ctx)
@@ -23,7 +23,7 @@ func (qs *Queries) Drift(ctx context.Context) sessions.Drift {
 	})
 }
 
-// computeDrift reads the env file, and has the sessions compared with it where there is one.
+// computeDrift reads the env file and, where there is one, calls compare.
 func (qs *Queries) computeDrift(compare func(d *sessions.Drift, declared map[string]string) error) sessions.Drift {
 	d := sessions.Drift{Rows: []sessions.DriftRow{}}
 	env, err := qs.config().readEnvFile()
@@ -38,7 +38,7 @@ func (qs *Queries) computeDrift(compare func(d *sessions.Drift, declared map[str
 	return d
 }
 
-// compareSessions adds a row for each running session. A record that cannot be read is the list's to tell of.
+// compareSessions adds a row for each running session. Records that cannot be read are left to [Queries.List].
 func (qs *Queries) compareSessions(ctx context.Context, d *sessions.Drift, f sessions.Inventory, declared map[string]string) error {
 	if f.TimeoutErr != nil {
 		return fmt.Errorf("list the panes: %w", f.TimeoutErr)
@@ -59,13 +59,13 @@ func (qs *Queries) compareSessions(ctx context.Context, d *sessions.Drift, f ses
 	return nil
 }
 
-// staleStartAge is the age above which a start that has not come to an end was cut short.
+// staleStartAge is the age from which an unfinished start counts as interrupted.
 const staleStartAge = time.Minute
 
-// freshRunAge is the age of a run below which a difference may be one of a process that is only just being started.
+// freshRunAge is the age of a run below which a difference may come from a process that is still being started.
 const freshRunAge = 2 * time.Second
 
-// compareSession compares one session. What its harness gives otherwise is asked only when there is a difference.
+// compareSession compares one session. Its harness is called only when there is a difference.
 func (qs *Queries) compareSession(ctx context.Context, r sessions.Record, p sessions.Pane, declared map[string]string) sessions.DriftRow {
 	row := sessions.DriftRow{Ref: r.Ref, ID: r.ID, TmuxTarget: r.Ref.TmuxName(), State: sessions.DriftCurrent, Stale: []string{}}
 	actual, known := envstate.ProcessEnviron(ctx, p.PID)

@@ -8,7 +8,7 @@ import (
 	"the-loop/sessions"
 )
 
-// inventory reads the records, and then the panes: a session that is just being started is not taken for one that has ended.
+// inventory reads the records first and then the panes, so that a session that is just being started does not look ended.
 func (qs *Queries) inventory(ctx context.Context) (f sessions.Inventory, err error) {
 	if f.Records, f.Unreadable, err = qs.store.List(ctx); err != nil {
 		return f, fmt.Errorf("list the records: %w", err)

@@ -8,8 +8,8 @@ import (
 	"the-loop/sessions"
 )
 
-// Keys presses keys, and tells what they did. While the agent asks a question or shows a menu only those go in that are
-// known to say yes to nothing there, see [Capabilities]. Who turns a question down or switches a mode has to be named.
+// Keys presses keys and returns their effect. While the agent shows a dialog or a menu, only keys that are known not to accept
+// anything are pressed, see [sessions.Capabilities]. Keys that decline or switch a mode require the name of the person.
 func (in *Input) Keys(ctx context.Context, q sessions.KeysRequest) (sessions.KeysEffect, error) {
 	rec, err := in.records.requireRunning(ctx, q.Ref, q.ID)
 	if err != nil {
@@ -38,7 +38,7 @@ func (in *Input) Keys(ctx context.Context, q sessions.KeysRequest) (sessions.Key
 	return effect, in.press(ctx, rec, q, names, bytes, effect)
 }
 
-// checkKeys tells what keys would do now, and refuses those that might say yes.
+// checkKeys returns the effect that keys would have now, and refuses those that might accept something.
 func (in *Input) checkKeys(ctx context.Context, h sessions.Harness, rec sessions.Record, names []string) (sessions.KeysEffect, error) {
 	state, err := in.stateForKeys(ctx, h, rec)
 	if err != nil {
@@ -54,7 +54,7 @@ func (in *Input) checkKeys(ctx context.Context, h sessions.Harness, rec sessions
 	return sessions.KeysNone, refused
 }
 
-// press gives the keys, and records who gave which.
+// press presses the keys, and writes an event with the person who did.
 func (in *Input) press(ctx context.Context, rec sessions.Record, q sessions.KeysRequest, names []string, bytes string, effect sessions.KeysEffect) error {
 	err := in.panes.terminalOf(rec).Press(ctx, rec.Target(), bytes)
 	fields := map[string]any{"keys": strings.Join(names, " "), "actor": q.Actor}
@@ -69,8 +69,8 @@ func (in *Input) press(ctx context.Context, rec sessions.Record, q sessions.Keys
 	return err
 }
 
-// stateForKeys is the state of the screen that keys would meet. A question that the agent's hook tells of, and that the screen
-// may be just about to show, counts as open: see look.
+// stateForKeys returns the state of the screen on which keys would act. A dialog that the agent's hook has reported and that the
+// screen may not show yet counts as open, see [openPermissions.hasPendingDialog].
 func (in *Input) stateForKeys(ctx context.Context, h sessions.Harness, rec sessions.Record) (sessions.ViewState, error) {
 	if in.permissions.hasPendingDialog(rec.ID) {
 		return sessions.ViewDialog, nil
@@ -79,7 +79,7 @@ func (in *Input) stateForKeys(ctx context.Context, h sessions.Harness, rec sessi
 	if err != nil {
 		return "", err
 	}
-	if in.permissions.hasPendingDialog(rec.ID) { // reported during the look
+	if in.permissions.hasPendingDialog(rec.ID) { // reported while the screen was read
 		return sessions.ViewDialog, nil
 	}
 	return view.State, nil

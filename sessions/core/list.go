@@ -9,14 +9,15 @@ import (
 	"the-loop/sessions"
 )
 
-// List returns a row for every session of both kinds, declared or recorded, by ref, with one look at tmux for all of them. When tmux
-// does not answer, the rows are there with [StateUnknown]. A record that cannot be read is a row with [StateBroken].
+// List returns a row for every session of both kinds, declared or recorded, sorted by ref, from one list of the panes. When tmux
+// does not answer, the state of the rows is [sessions.StateUnknown]. A record that cannot be read is a row with
+// [sessions.StateBroken].
 func (qs *Queries) List(ctx context.Context) ([]sessions.Row, error) {
 	rows, _, err := qs.listRows(ctx)
 	return rows, err
 }
 
-// ListFiltered is [Core.SessionList] for the sessions of one kind: the two are separate, and no verb on one lists the other.
+// ListFiltered is [Queries.List] for the sessions of one kind and, if any are named, of some states.
 func (qs *Queries) ListFiltered(ctx context.Context, q sessions.ListRequest) ([]sessions.Row, error) {
 	rows, err := qs.List(ctx)
 	rows = slices.DeleteFunc(rows, func(r sessions.Row) bool {
@@ -42,7 +43,7 @@ func (qs *Queries) doubtDetail(ctx context.Context, r sessions.Row) string {
 	return l.DescribeDoubt()
 }
 
-// listRows is List, and beside it how tmux was silent.
+// listRows is [Queries.List], and also returns the error with which tmux did not answer.
 func (qs *Queries) listRows(ctx context.Context) (rows []sessions.Row, silent, err error) {
 	f, err := qs.inventory(ctx)
 	if err != nil {
@@ -51,7 +52,7 @@ func (qs *Queries) listRows(ctx context.Context) (rows []sessions.Row, silent, e
 	return qs.buildRows(ctx, f), f.TimeoutErr, nil
 }
 
-// buildRows makes a row of each session, by ref.
+// buildRows makes a row of each session, sorted by ref.
 func (qs *Queries) buildRows(ctx context.Context, f sessions.Inventory) []sessions.Row {
 	cfg := qs.config()
 	deadline := time.Now().Add(trackTimeout)
@@ -64,6 +65,5 @@ func (qs *Queries) buildRows(ctx context.Context, f sessions.Inventory) []sessio
 		}})
 }
 
-// trackTimeout bounds how long a list asks agents which conversation they are in. Those that it does not come to have the
-// recorded one, which each text and each stop brings up to date.
+// trackTimeout bounds how long a list reads the agents' current conversations. After it, rows show the recorded ones.
 const trackTimeout = 250 * time.Millisecond

@@ -9,7 +9,7 @@ import (
 	"the-loop/sessions"
 )
 
-// Peek reads the visible screen of a session, or the last one of an agent that ended and whose pane was kept.
+// Peek reads the visible screen of a session, or the last screen of an agent that ended and whose pane was kept.
 func (qs *Queries) Peek(ctx context.Context, q sessions.PeekRequest) (sessions.PeekResult, error) {
 	rec, p, err := qs.requirePane(ctx, q.Ref)
 	if err != nil {
@@ -26,8 +26,8 @@ func (qs *Queries) Peek(ctx context.Context, q sessions.PeekRequest) (sessions.P
 	return sessions.PeekResult{Row: row, Text: strings.TrimRight(screen.Text, " \n")}, nil
 }
 
-// PeekANSI is [Core.Peek] with the escape sequences of the colours. [errors.ErrUnsupported] when the terminal has no
-// way to tell them.
+// PeekANSI is [Queries.Peek] with the escape sequences of the colours. [errors.ErrUnsupported] when the terminal cannot tell
+// them.
 func (qs *Queries) PeekANSI(ctx context.Context, q sessions.PeekRequest) (string, error) {
 	rec, p, err := qs.requirePane(ctx, q.Ref)
 	if err != nil {

@@ -15,8 +15,8 @@ type inFlightError struct{ entry sessions.LedgerEntry }
 
 func (e *inFlightError) Error() string { return "delivery " + e.entry.ID + " is in flight" }
 
-// checkLedger looks what the ledger has of the delivery. Others that a process left in flight that died are settled first, so that
-// somebody hears of them.
+// checkLedger checks whether the ledger has the delivery already. Deliveries that were abandoned by a process that died are
+// reconciled first, so that they are reported.
 func (d *eventDelivery) checkLedger(ctx context.Context) error {
 	l, err := d.part.store.LoadLedger(ctx, d.q.Ref)
 	if err != nil {
@@ -33,13 +33,13 @@ func (d *eventDelivery) checkLedger(ctx context.Context) error {
 		return nil
 	case e.State == sessions.DeliveryDone:
 		return d.reportRepeated(ctx, e)
-	case at == len(l.Deliveries)-1: // nothing was typed since that could be taken for it
+	case at == len(l.Deliveries)-1: // no later delivery could be taken for it
 		return &inFlightError{e}
 	}
 	return e.InDoubtError()
 }
 
-// reportRepeated answers for a delivery that was processed before.
+// reportRepeated fills in the result of a delivery that was processed before.
 func (d *eventDelivery) reportRepeated(ctx context.Context, e sessions.LedgerEntry) error {
 	panes, err := d.part.panes.list(ctx, d.rec)
 	if err != nil && !errors.Is(err, sessions.ErrTerminalTimeout) {
@@ -52,8 +52,8 @@ func (d *eventDelivery) reportRepeated(ctx context.Context, e sessions.LedgerEnt
 	return nil
 }
 
-// recordIntent notes that the event is about to go to the agent. An equal text that is in flight is settled first: it could not be
-// told from this one.
+// recordIntent records in the ledger that the event is about to go to the agent. An equal text in flight is reconciled first,
+// since the two could not be told apart.
 func (d *eventDelivery) recordIntent(ctx context.Context, i sessions.Intent) error {
 	err := d.part.updateLedger(ctx, d.q.Ref, func(l *sessions.Ledger) error {
 		for _, e := range l.Deliveries {
@@ -69,7 +69,7 @@ func (d *eventDelivery) recordIntent(ctx context.Context, i sessions.Intent) err
 	return err
 }
 
-// forget takes the delivery out of the ledger again, since for the reason that is given nothing arrived.
+// removeFromLedger removes the delivery from the ledger after an error that means that nothing arrived.
 func (d *eventDelivery) removeFromLedger(ctx context.Context, why error) error {
 	if !d.inLedger {
 		return why
@@ -82,7 +82,8 @@ func (d *eventDelivery) removeFromLedger(ctx context.Context, why error) error {
 	return why
 }
 
-// settle notes what became of the delivery. One whose caller went away stays in flight: whoever comes next looks for evidence.
+// recordOutcome records the outcome of the delivery. One whose caller went away stays in flight, until the next one looks for
+// evidence.
 func (d *eventDelivery) recordOutcome(ctx context.Context, r sessions.Receipt, why error) error {
 	if why != nil && (ctx.Err() != nil || !errors.Is(why, sessions.ErrInDoubt)) {
 		return why
@@ -106,8 +107,8 @@ func (d *eventDelivery) intent() sessions.Intent {
 	return sessions.Intent{}
 }
 
-// persistEntry writes how far a delivery is into the ledger and the event log. Where the ledger cannot be written it stays in flight,
-// and is settled by evidence when it comes again.
+// persistEntry writes the entry to the ledger and to the event log. When the ledger cannot be written, the delivery stays in
+// flight and is reconciled when it comes again.
 func (d *eventDelivery) persistEntry(ctx context.Context, e sessions.LedgerEntry, why error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := d.part.updateLedger(ctx, d.q.Ref, func(l *sessions.Ledger) error { l.Put(e); return nil }); err != nil {
@@ -120,7 +121,7 @@ func (d *eventDelivery) persistEntry(ctx context.Context, e sessions.LedgerEntry
 	d.part.events.emit(ctx, sessions.EventDelivered, slog.LevelInfo, d.rec, map[string]any{"delivery": e.ID, "receipt": e.Receipt, "outcome": d.row.Outcome})
 }
 
-// reconcileEarlier finds out what became of a delivery that was in flight when we came, of ours or of another one.
+// reconcileEarlier finds out what became of a delivery, this one or another, that was in flight already.
 func (d *eventDelivery) reconcileEarlier(ctx context.Context, e sessions.LedgerEntry) error {
 	taken, err := d.findEvidence(ctx, e)
 	if err != nil {
@@ -146,8 +147,8 @@ func (d *eventDelivery) reconcileEarlier(ctx context.Context, e sessions.LedgerE
 	return d.reportRepeated(ctx, e)
 }
 
-// findEvidence looks whether the agent's record shows a delivery: for a while when whoever gave it may still be at it. It ends
-// with errStateChanged when they have settled it meanwhile.
+// findEvidence reports whether the agent's transcript shows a delivery. While another process may still work on it, it waits; it
+// ends with errStateChanged when that process has recorded the outcome.
 func (d *eventDelivery) findEvidence(ctx context.Context, e sessions.LedgerEntry) (bool, error) {
 	w := d.harness.Capabilities().Input
 	if w == nil || e.Session != d.rec.ID || e.Intent.Offset == "" {
@@ -165,7 +166,7 @@ func (d *eventDelivery) findEvidence(ctx context.Context, e sessions.LedgerEntry
 	})
 }
 
-// proofTimeout is how long whoever brought a delivery waits for its evidence, at most.
+// proofTimeout is how long the process that made a delivery waits for its evidence, at most.
 func (d *eventDelivery) proofTimeout(e sessions.LedgerEntry) time.Duration {
 	if e.InPrompt {
 		return sessions.OpeningTimeout

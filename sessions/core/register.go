@@ -8,8 +8,8 @@ import (
 	"the-loop/sessions"
 )
 
-// Register records a work item's session. It starts nothing: the first event does, see [Core.Deliver]. A ref that is
-// registered is refused, and so is one whose name in tmux another ref has.
+// Register records a work item's session. It starts nothing: the first event does, see [Deliveries.Deliver]. A ref that is
+// registered already is refused, and so is one whose tmux name another ref has.
 func (lc *Lifecycle) Register(ctx context.Context, q sessions.RegisterRequest) (sessions.Row, error) {
 	if _, err := sessions.ParseWorkItem(string(q.Ref)); err != nil {
 		return sessions.Row{}, err

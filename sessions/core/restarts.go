@@ -23,10 +23,9 @@ type Restarts struct {
 	config  func() Config
 }
 
-// RollingRestart restarts the sessions in their panes: the tmux session, its window and those who look at it stay, and the recorded
-// conversation is resumed. One that does not run, or whose conversation cannot be resumed, is skipped and not touched. A
-// restart that was cut short before is finished. The error is a [*Refusal] for [ErrEnvFile] when there is no env file to
-// roll onto.
+// RollingRestart restarts sessions in their panes: the tmux session, its windows and its clients stay, and the recorded
+// conversation is resumed. A session that does not run, or whose conversation cannot be resumed, is skipped. An interrupted
+// restart is finished. The error is a [*sessions.Refusal] because of [sessions.ErrEnvFile] when there is no env file.
 func (rs *Restarts) RollingRestart(ctx context.Context, q sessions.RollingRestartRequest) (sessions.RestartResult, error) {
 	env, err := rs.requireEnvFile()
 	if err != nil {
@@ -53,7 +52,7 @@ func (rs *Restarts) RollingRestart(ctx context.Context, q sessions.RollingRestar
 	return sessions.RestartResult{DryRun: q.DryRun, Rows: rows, Malformed: env.Malformed, Refused: env.Refused, Warning: env.Warning}, err
 }
 
-// envFile is the env file, or the refusal of what cannot be done without one.
+// requireEnvFile reads the env file, and refuses when there is none.
 func (rs *Restarts) requireEnvFile() (sessions.EnvFile, error) {
 	env, err := rs.config().readEnvFile()
 	switch {
@@ -66,7 +65,7 @@ func (rs *Restarts) requireEnvFile() (sessions.EnvFile, error) {
 	return env, nil
 }
 
-// restartRows are the rows of the sessions that are meant. One that nothing can be done to has its outcome already.
+// restartRows returns the rows of the requested sessions. A record that cannot be read has its outcome already.
 func (rs *Restarts) restartRows(ctx context.Context, q sessions.RollingRestartRequest) ([]sessions.RestartRow, error) {
 	var rows []sessions.RestartRow
 	for _, ref := range q.Refs {
@@ -90,7 +89,7 @@ func (rs *Restarts) restartRows(ctx context.Context, q sessions.RollingRestartRe
 	return rows, nil
 }
 
-// restartOne rolls one session. Whatever goes wrong is in the row, and no value is.
+// restartOne restarts one session. Errors are in the row, and values of the environment never are.
 func (rs *Restarts) restartOne(ctx context.Context, row sessions.RestartRow, env sessions.EnvFile, q sessions.RollingRestartRequest) sessions.RestartRow {
 	o := &restartJob{part: rs, row: row, env: env, dryRun: q.DryRun, onlyStale: q.Stale}
 	outcome, err := o.run(ctx)

@@ -9,9 +9,9 @@ import (
 	"the-loop/sessions/loop"
 )
 
-// staleDrafts are the texts that agents were proved to have taken last. Claude Code sometimes takes one that is submitted when
-// a turn just ends and shows it in its input box as well (2.1.197), where it looks like somebody's draft and would hold up
-// everything that follows.
+// staleDrafts are the texts that agents accepted last. Claude Code sometimes accepts a text that is submitted when a turn just
+// ends and shows it in its input box as well (2.1.197). There it looks like somebody's draft and would hold everything that
+// follows.
 type staleDrafts struct {
 	mu        sync.Mutex // guards the field that follows
 	bySession map[string]sessions.AcceptedText
@@ -37,7 +37,7 @@ func (l *staleDrafts) isCopy(id string, v sessions.View, normal string, now time
 	return ok && t.IsCopy(v, normal, now)
 }
 
-// clearStaleDraft takes the copy of a text that the agent has taken out of its box, and reports whether the box is empty then.
+// clearStaleDraft removes the copy of an accepted text from the agent's input box, and reports whether the box is empty then.
 func (s *submission) clearStaleDraft(ctx context.Context, v sessions.View) (bool, error) {
 	if s.capabilities.ClearLine == "" || !s.typist.staleDrafts.isCopy(s.rec.ID, v, s.capabilities.Normalized(v.Box), s.typist.now()) {
 		return false, nil

@@ -23,7 +23,7 @@ type submission struct {
 	intent       sessions.Intent
 }
 
-// compose reads who is spoken to, and makes of what was written what goes into the pane.
+// compose reads the session's record and makes the text that is typed.
 func (s *submission) compose(ctx context.Context, id string) (err error) {
 	if s.rec, err = s.typist.records.requireRunning(ctx, s.q.Ref, id); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (s *submission) run(ctx context.Context) (sessions.Receipt, error) {
 	return s.awaitReceipt(ctx)
 }
 
-// awaitReceipt waits for the proof of a text that was typed.
+// awaitReceipt waits for the evidence of a text that was typed, where the harness gives any.
 func (s *submission) awaitReceipt(ctx context.Context) (sessions.Receipt, error) {
 	w := s.capabilities.Input
 	if w == nil || s.q.Raw && s.capabilities.CommandsUnrecorded {
@@ -69,8 +69,8 @@ func (s *submission) awaitReceipt(ctx context.Context) (sessions.Receipt, error)
 	return s.awaitAccepted(ctx, w)
 }
 
-// typeIn looks, has the intent written down, and types: all under the session's lock, so that nobody else's text or a
-// restart comes in between. A submit that is still to come is part of it.
+// typeIn checks the screen, records the intent and types, all under the session's lock, so that no other text and no restart
+// comes in between. It waits for the delayed submit key too.
 func (s *submission) typeIn(ctx context.Context, id string) error {
 	release, err := s.typist.records.lockID(ctx, id, "say")
 	if err != nil {
@@ -80,7 +80,7 @@ func (s *submission) typeIn(ctx context.Context, id string) error {
 	return s.typeLocked(ctx, id)
 }
 
-// typeLocked is typeIn for who has the session's lock.
+// typeLocked is typeIn for a caller that holds the session's lock.
 func (s *submission) typeLocked(ctx context.Context, id string) error {
 	if err := s.compose(ctx, id); err != nil {
 		return err
@@ -100,8 +100,8 @@ func (s *submission) typeLocked(ctx context.Context, id string) error {
 	return nil
 }
 
-// look holds the text back while the screen would not take it as text. The last screen of an agent that has ended says
-// nothing: there is nobody to wait for.
+// checkScreen holds the text back while the screen would not take it as text. The last screen of an agent that has ended does not
+// count.
 func (s *submission) checkScreen(ctx context.Context) error {
 	view, err := s.typist.agents.readScreen(ctx, s.harness, s.rec)
 	if err != nil {
@@ -132,7 +132,7 @@ func (s *submission) checkScreen(ctx context.Context) error {
 	return held
 }
 
-// readOffset takes the place from which evidence counts.
+// readOffset reads the transcript's offset from which evidence counts.
 func (s *submission) readOffset(ctx context.Context) (err error) {
 	w := s.capabilities.Input
 	if w == nil {
@@ -144,7 +144,7 @@ func (s *submission) readOffset(ctx context.Context) (err error) {
 	return nil
 }
 
-// intentRecorder has the intent written down.
+// intentRecorder returns the function that records the intent; nil: nobody asked for it.
 func (s *submission) intentRecorder(ctx context.Context) func() error {
 	if s.q.RecordIntent == nil {
 		return nil
@@ -157,7 +157,7 @@ func (s *submission) intentRecorder(ctx context.Context) func() error {
 	}
 }
 
-// awaitSubmit stays until the tmux server has pasted the submit key. When ctx ends first, the key still comes.
+// awaitSubmit waits until the tmux server has pasted the submit key. It does so even when ctx ends first.
 func (s *submission) awaitSubmit(ctx context.Context) {
 	if s.capabilities.SubmitDelay <= 0 {
 		return
@@ -165,8 +165,8 @@ func (s *submission) awaitSubmit(ctx context.Context) {
 	loop.Sleep(ctx, s.capabilities.SubmitDelay+pollMin)
 }
 
-// awaitAccepted waits for the agent's record to show the text. While it does not and the text stands in the box, the submit key
-// is given again: the key, never the text.
+// awaitAccepted waits until the transcript shows the text. While it does not, and the text stands in the box, the submit key is
+// pressed again. The text is never typed again.
 func (s *submission) awaitAccepted(ctx context.Context, w sessions.InputVerifier) (sessions.Receipt, error) {
 	timeout := s.capabilities.EvidenceTimeout()
 	for try := 0; ; try++ {
@@ -186,7 +186,7 @@ func (s *submission) awaitAccepted(ctx context.Context, w sessions.InputVerifier
 	}
 }
 
-// resubmit gives the submit key once more if, at this moment, the text still stands unsubmitted in the box.
+// resubmit presses the submit key again if the text still stands unsubmitted in the box.
 func (s *submission) resubmit(ctx context.Context, w sessions.InputVerifier) error {
 	release, err := s.typist.records.lockID(ctx, s.rec.ID, "submit")
 	if err != nil {
