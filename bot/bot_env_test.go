@@ -82,7 +82,7 @@ func (l *botEnv) newCore(slow time.Duration) *core.Core {
 	return core.New(core.Options{Terminal: l.tmux, Store: slowStore{registry.New(p.Root), slow}, Sink: l.events, Harnesses: agents.Get,
 		Config: func() core.Config {
 			return core.Config{Enabled: true, Declared: l.env.config().Declared, RemainOnExit: true, Resume: true, ChatService: "Slack",
-				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envFileAt(filepath.Join(p.TmuxDir, "env")), Defaults: core.Defaults{Harness: smallagent.Name, Cwd: p.TmuxDir,
+				KillGrace: 2 * time.Second, Probe: p.Probe, Env: envFileAt(filepath.Join(p.TmuxDir, "env")), Defaults: sessions.Defaults{Harness: smallagent.Name, Cwd: p.TmuxDir,
 					HarnessArgs: map[string][]string{smallagent.Name: {"--log-bytes", "--reply-delay", "10ms"}}}}
 		}})
 }

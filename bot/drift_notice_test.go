@@ -13,7 +13,6 @@ import (
 	"the-loop/bot/localslack"
 	"the-loop/bot/render"
 	"the-loop/sessions"
-	"the-loop/sessions/core"
 	"the-loop/sessions/envstate"
 )
 
@@ -302,7 +301,7 @@ func TestASecondClickIsAnsweredThatARestartIsUnderWay(t *testing.T) {
 	w.waitDriftMessage(1, "any more (1 running)")
 	restarts := 0
 	for _, e := range w.events.Events() {
-		if e.Name == core.EventRestarted {
+		if e.Name == sessions.EventRestarted {
 			restarts++
 		}
 	}

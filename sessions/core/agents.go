@@ -15,8 +15,8 @@ type agents struct {
 	log     *slog.Logger
 }
 
-// currentConversation is the id of the conversation that the session is in now. It is the recorded one where the harness
-// cannot tell, does not know yet, or says something that is no id.
+// currentConversation returns the id of the conversation that the session is in now. It is the recorded one when the harness
+// cannot tell or returns something that is no id.
 func (as *agents) currentConversation(ctx context.Context, h sessions.Harness, rec sessions.Record) string {
 	track := h.Capabilities().TrackConversation
 	if track == nil {
@@ -36,19 +36,19 @@ func (as *agents) currentConversation(ctx context.Context, h sessions.Harness, r
 	return id
 }
 
-// checkAlive errs when the agent has ended: the last screen of one that has says nothing.
+// checkAlive fails when the agent has ended: its last screen says nothing any more.
 func (as *agents) checkAlive(ctx context.Context, rec sessions.Record) error {
 	panes, err := as.panes.list(ctx, rec)
 	if err != nil {
-		return typingError(rec, fmt.Errorf("look whether the agent lives: %w", err))
+		return sessions.WrapTerminalError(rec, fmt.Errorf("look whether the agent lives: %w", err))
 	}
-	if p, ok := paneOf(panes, rec.ID); ok && p.Dead {
-		return typingError(rec, sessions.ErrPaneDead)
+	if p, ok := sessions.FindPane(panes, rec.ID); ok && p.Dead {
+		return sessions.WrapTerminalError(rec, sessions.ErrPaneDead)
 	}
 	return nil
 }
 
-// readScreen reads the pane's screen, when the harness can be read.
+// readScreen reads the screen of the session's pane; [sessions.ViewUnknown] when the harness has no screen parser.
 func (as *agents) readScreen(ctx context.Context, h sessions.Harness, rec sessions.Record) (sessions.View, error) {
 	parse := h.Capabilities().ParseScreen
 	if parse == nil {
@@ -56,7 +56,7 @@ func (as *agents) readScreen(ctx context.Context, h sessions.Harness, rec sessio
 	}
 	screen, err := as.panes.terminalOf(rec).Capture(ctx, rec.Target())
 	if err != nil {
-		return sessions.View{}, typingError(rec, fmt.Errorf("look at the pane: %w", err))
+		return sessions.View{}, sessions.WrapTerminalError(rec, fmt.Errorf("look at the pane: %w", err))
 	}
 	return parse(screen), nil
 }

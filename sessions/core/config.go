@@ -19,18 +19,11 @@ type Config struct {
 	Env          func() (sessions.EnvFile, error) // the env file as it is now; nil: none is configured
 	OwnEnv       map[string]string                // the product's own names; they win over Env
 	ChatService  string                           // the name of the chat service in which sessions have threads; empty: there is none
-	Program      string                           // a path of this program that stays, for agents to run; empty: they are told of none
-	Defaults     Defaults
+	Program      string                           // a path of this program that stays, for agents to run; empty: agents do not get one
+	Defaults     sessions.Defaults
 }
 
-// Defaults are what a session gets that does not say otherwise, as routing has it.
-type Defaults struct {
-	Harness     string
-	HarnessArgs map[string][]string // by harness
-	Cwd         string
-}
-
-// findDeclared is the definition in the configuration, and its position there; -1: there is none.
+// findDeclared returns the declared definition of ref and its position in the configuration; -1: it is not declared.
 func (cfg Config) findDeclared(ref sessions.Ref) (sessions.Definition, int) {
 	for i, d := range cfg.Declared {
 		if sessions.StandingRef(d.Name) == ref {
@@ -40,10 +33,10 @@ func (cfg Config) findDeclared(ref sessions.Ref) (sessions.Definition, int) {
 	return sessions.Definition{}, -1
 }
 
-// declaredKey is the place of a declared session in the configuration.
+// declaredKey is the configuration key of the declared session at that position.
 func declaredKey(i int) string { return fmt.Sprintf("standingSessions.sessions[%d]", i) }
 
-// readEnvFile is what the env file declares now.
+// readEnvFile reads what the env file declares now.
 func (cfg Config) readEnvFile() (sessions.EnvFile, error) {
 	if cfg.Env == nil {
 		return sessions.EnvFile{}, nil
@@ -55,7 +48,8 @@ func (cfg Config) readEnvFile() (sessions.EnvFile, error) {
 	return env, nil
 }
 
-// paneEnvironment is what a pane of the session starts with: later ones win.
+// paneEnvironment is the environment that a pane of the session starts with: declared, then the harness's, then the product's
+// own.
 func (cfg Config) paneEnvironment(r sessions.Record, declared, harness map[string]string) map[string]string {
 	own := map[string]string{sessions.SessionVariable: r.ID}
 	if r.Ref.Kind() == sessions.KindWorkItem {
@@ -67,6 +61,3 @@ func (cfg Config) paneEnvironment(r sessions.Record, declared, harness map[strin
 	}
 	return env
 }
-
-// isExpected reports whether "the-loop start" starts a session of that definition.
-func (cfg Config) isExpected(d sessions.Definition) bool { return cfg.Enabled && d.AutoStart }

@@ -49,7 +49,7 @@ func New(o Options) *Core {
 	starter := &starter{records: records, panes: panes, agents: agents, events: events, store: o.Store, reports: o.Reports, config: o.Config,
 		now: o.Now, log: o.Log}
 	typist := &typist{records: records, panes: panes, agents: agents, store: o.Store, permissions: permissions,
-		staleDrafts: &staleDrafts{bySession: map[string]acceptedText{}}, now: o.Now, log: o.Log}
+		staleDrafts: &staleDrafts{bySession: map[string]sessions.AcceptedText{}}, now: o.Now, log: o.Log}
 
 	restarts := &Restarts{records: records, panes: panes, agents: agents, events: events, starter: starter, store: o.Store, config: o.Config}
 	queries := &Queries{records: records, panes: panes, agents: agents, store: o.Store, reports: o.Reports, expectedEnv: restarts.expectedEnv,

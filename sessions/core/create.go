@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"the-loop/sessions"
 )
@@ -24,7 +23,7 @@ func (lc *Lifecycle) Create(ctx context.Context, q sessions.CreateRequest) (sess
 		return sessions.Row{}, err
 	}
 	defer release()
-	rec := lc.records.newRecord(createdDefinition(q, lc.config().Defaults))
+	rec := lc.records.newRecord(sessions.CreatedDefinition(q, lc.config().Defaults))
 	row, err := lc.create(ctx, q, rec)
 	if err != nil {
 		return sessions.Row{}, lc.failCreate(ctx, rec, err)
@@ -32,29 +31,13 @@ func (lc *Lifecycle) Create(ctx context.Context, q sessions.CreateRequest) (sess
 	return row, nil
 }
 
-// failCreate records that there is no new session, and why.
+// failCreate writes the event of a session that could not be made, and wraps the reason.
 func (lc *Lifecycle) failCreate(ctx context.Context, rec sessions.Record, why error) error {
 	lc.events.emit(ctx, sessions.EventCreateFailed, slog.LevelError, rec, map[string]any{"reason": why.Error()})
 	if rec.Ref == "" {
 		return fmt.Errorf("create a session: %w", why)
 	}
 	return fmt.Errorf("create %s: %w", rec.Ref, why)
-}
-
-// createdDefinition is the definition that a request asks for; what it leaves open comes from the defaults.
-func createdDefinition(q sessions.CreateRequest, d Defaults) sessions.Definition {
-	def := sessions.Definition{Name: q.Name, Description: q.Description, Source: sessions.SourceCreated, Harness: q.Harness, HarnessArgs: slices.Clone(q.HarnessArgs),
-		Cwd: q.Cwd, Prompt: q.Prompt, PromptFile: q.PromptFile, AutoStart: !q.NoAutoStart, Chat: q.Chat}
-	if def.Harness == "" {
-		def.Harness = d.Harness
-	}
-	if q.HarnessArgs == nil {
-		def.HarnessArgs = slices.Clone(d.HarnessArgs[def.Harness])
-	}
-	if def.Cwd == "" {
-		def.Cwd = d.Cwd
-	}
-	return def
 }
 
 func (lc *Lifecycle) create(ctx context.Context, q sessions.CreateRequest, rec sessions.Record) (sessions.Row, error) {
@@ -86,7 +69,7 @@ func (lc *Lifecycle) emitCreated(ctx context.Context, rec sessions.Record) {
 	lc.events.emit(ctx, sessions.EventCreated, slog.LevelInfo, rec, map[string]any{"harness": rec.Definition.Harness, "cwd": rec.Definition.Cwd})
 }
 
-// saveUnstarted keeps a new session without starting it.
+// saveUnstarted records a new session without starting it.
 func (lc *Lifecycle) saveUnstarted(ctx context.Context, rec sessions.Record) (sessions.Row, error) {
 	if _, err := lc.starter.newLauncher(rec.Definition); err != nil {
 		return sessions.Row{}, err
@@ -96,7 +79,7 @@ func (lc *Lifecycle) saveUnstarted(ctx context.Context, rec sessions.Record) (se
 		return sessions.Row{}, fmt.Errorf("record the session: %w", err)
 	}
 	lc.emitCreated(ctx, rec)
-	row := rowOf(rec, sessions.StateStopped)
+	row := sessions.RowOf(rec, sessions.StateStopped)
 	row.Outcome = sessions.OutcomeCreated
 	return row, nil
 }
@@ -118,8 +101,8 @@ func (lc *Lifecycle) checkNameFree(ctx context.Context, ref sessions.Ref) error 
 		Remedy: "delete it first (the-loop standing delete " + ref.Name() + "), or use another name"}
 }
 
-// Delete stops a session and removes its record, so that it does not come back: it closes the one of a work item. A declared
-// one is refused: the configuration would make it again.
+// Delete stops a session and removes its record; a work item's session is closed that way. A declared session is refused: the
+// configuration would make it again.
 func (lc *Lifecycle) Delete(ctx context.Context, q sessions.DeleteRequest) (sessions.Row, error) {
 	release, err := lc.records.lockName(ctx, q.Ref, "delete")
 	if err != nil {
@@ -132,11 +115,11 @@ func (lc *Lifecycle) Delete(ctx context.Context, q sessions.DeleteRequest) (sess
 	rec, err := lc.store.Load(ctx, q.Ref)
 	switch {
 	case errors.Is(err, sessions.ErrNotRecorded):
-		return sessions.Row{}, notRecordedError(q.Ref)
+		return sessions.Row{}, sessions.NotRecorded(q.Ref)
 	case err != nil:
 		return sessions.Row{}, fmt.Errorf("read the record of %s: %w", q.Ref, err)
 	case q.ID != "" && rec.ID != q.ID:
-		return sessions.Row{}, replacedError(q.Ref)
+		return sessions.Row{}, sessions.Replaced(q.Ref)
 	}
 	return lc.remove(ctx, rec)
 }
@@ -166,8 +149,8 @@ func (lc *Lifecycle) remove(ctx context.Context, rec sessions.Record) (sessions.
 	return row, nil
 }
 
-// CheckDeletable is the refusal that [Core.Delete] would have for a session that the configuration declares, or nil. So that
-// nobody is asked whether to do what will not be done.
+// CheckDeletable returns the refusal with which [Lifecycle.Delete] would answer for a declared session, or nil. Surfaces call it
+// before they ask for a confirmation.
 func (lc *Lifecycle) CheckDeletable(q sessions.DeleteRequest) error {
 	_, i := lc.config().findDeclared(q.Ref)
 	if i < 0 {
@@ -175,14 +158,4 @@ func (lc *Lifecycle) CheckDeletable(q sessions.DeleteRequest) error {
 	}
 	return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("%s is declared in the config (%s), which would make it again", q.Ref, declaredKey(i)),
 		Remedy: "take it out of there first, or stop it: the-loop standing stop " + q.Ref.Name()}
-}
-
-// IsCreated reports whether the record of that name, if there is one, is of a session that was created. A configuration
-// that declares the name too is not valid.
-func IsCreated(ctx context.Context, r sessions.Records, name string) (bool, error) {
-	rec, err := r.Load(ctx, sessions.StandingRef(name))
-	if errors.Is(err, sessions.ErrNotRecorded) {
-		return false, nil
-	}
-	return err == nil && rec.Definition.Source == sessions.SourceCreated, err
 }

@@ -24,8 +24,8 @@ type Deliveries struct {
 	log     *slog.Logger
 }
 
-// Intake delivers what a source tells, one event after the other, until the source or ctx ends. An event that cannot be
-// delivered does not keep the next ones.
+// Intake delivers the events of a source one after the other, until the source or ctx ends. An event that cannot be delivered
+// does not stop the next ones.
 func (ds *Deliveries) Intake(ctx context.Context, q sessions.IntakeRequest) error {
 	for {
 		e, err := q.Source.NextEvent(ctx)
@@ -45,10 +45,10 @@ func (ds *Deliveries) Intake(ctx context.Context, q sessions.IntakeRequest) erro
 	}
 }
 
-// Deliver takes an event of a work item to its session, once for each delivery id, also across processes and crashes: a live
-// agent has it typed, one that has ended or never ran is started with it, in its conversation if that can be resumed. Errors
-// are those of [Core.Submit], and beside them those of a start: but for [ErrInDoubt] nothing arrived, and the same delivery can
-// be tried again. What is in doubt is reported, and not repeated under its id; a retry looks for evidence only.
+// Deliver brings an event of a work item to its session, exactly once for each delivery id, also across processes and crashes. It
+// is typed into an agent that runs; an agent that has ended or never ran is started with it, in its conversation if that can be
+// resumed. The errors are those of [Input.Submit] and of a start. After [sessions.ErrInDoubt] the event may have arrived: a retry
+// under the same id only looks for evidence. After any other error nothing arrived, and the same delivery can be tried again.
 func (ds *Deliveries) Deliver(ctx context.Context, q sessions.DeliverRequest) (sessions.DeliveryResult, error) {
 	if q.DeliveryID == "" {
 		q.DeliveryID = newID()
@@ -63,7 +63,7 @@ func (ds *Deliveries) Deliver(ctx context.Context, q sessions.DeliverRequest) (s
 	return sessions.DeliveryResult{Row: d.row, DeliveryID: q.DeliveryID, Receipt: d.receipt}, nil
 }
 
-// updateLedger changes the ledger of a work item, with nobody else at it. When change fails nothing is written.
+// updateLedger changes the ledger of a work item under its lock. When change fails nothing is written.
 func (ds *Deliveries) updateLedger(ctx context.Context, ref sessions.Ref, change func(*sessions.Ledger) error) error {
 	release, err := ds.store.Lock(ctx, sessions.LedgerLockKey(ref), "note a delivery")
 	if err != nil {

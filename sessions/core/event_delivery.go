@@ -11,26 +11,26 @@ import (
 	"the-loop/sessions/loop"
 )
 
-// eventDelivery is one event on its way.
+// eventDelivery is one event on its way to a session.
 type eventDelivery struct {
 	part       *Deliveries
 	q          sessions.DeliverRequest
 	startedAt  time.Time
-	deadline   time.Time // what passes by itself is waited for
+	deadline   time.Time // until then a delivery is tried again that failed for a reason that passes by itself
 	rec        sessions.Record
 	harness    sessions.Harness
 	submission *submission   // of an event that was typed
 	opening    *openingEvent // of one that an agent was started with
-	inLedger   bool          // the ledger has it as ours, in flight
+	inLedger   bool          // this process has put it into the ledger, in flight
 	row        sessions.Row
-	receipt    sessions.Receipt // empty: it is still to be proved
+	receipt    sessions.Receipt // empty: there is no evidence yet
 }
 
-// errStateChanged says that something changed meanwhile: how the session is has to be looked at anew.
+// errStateChanged says that the session changed meanwhile, so that its state must be read again.
 var errStateChanged = errors.New("the session changes again and again")
 
 const (
-	maxDeliverRounds  = 100                    // at most so many looks anew
+	maxDeliverRounds  = 100                    // how often the state is read again
 	deliverRetryEvery = 200 * time.Millisecond // while something is waited for
 )
 
@@ -40,7 +40,7 @@ func (d *eventDelivery) run(ctx context.Context) error {
 		switch {
 		case errors.Is(err, errStateChanged) && round < maxDeliverRounds:
 			continue
-		case !isTransient(err) || time.Now().After(d.retryDeadline(err)):
+		case !sessions.IsTransient(err) || time.Now().After(d.retryDeadline(err)):
 			return err
 		}
 		if !loop.Sleep(ctx, deliverRetryEvery) {
@@ -49,14 +49,8 @@ func (d *eventDelivery) run(ctx context.Context) error {
 	}
 }
 
-// isTransient reports whether nothing was typed for a reason that passes by itself.
-func isTransient(err error) bool {
-	var held *sessions.HeldError
-	var locked *sessions.LockedError
-	return errors.As(err, &held) || errors.As(err, &locked) || errors.Is(err, sessions.ErrTerminalTimeout) && !errors.Is(err, sessions.ErrInDoubt)
-}
-
-// retryDeadline is until when what keeps the event back is waited for. An agent that starts is, whatever the caller asked for.
+// retryDeadline is until when a delivery that failed with that error is tried again. An agent that is starting is waited for in
+// any case.
 func (d *eventDelivery) retryDeadline(err error) time.Time {
 	var held *sessions.HeldError
 	if errors.As(err, &held) && held.State == sessions.ViewStarting {
@@ -65,7 +59,7 @@ func (d *eventDelivery) retryDeadline(err error) time.Time {
 	return d.deadline
 }
 
-// attempt looks how the session is, does what that asks for, and waits for the proof.
+// attempt delivers the event as the session's state requires, and waits for the evidence.
 func (d *eventDelivery) attempt(ctx context.Context) error {
 	err := d.deliverLocked(ctx)
 	var earlier *inFlightError
@@ -80,7 +74,7 @@ func (d *eventDelivery) attempt(ctx context.Context) error {
 	return d.recordOutcome(ctx, receipt, err)
 }
 
-// deliverLocked types the event or starts an agent with it, under the session's lock.
+// deliverLocked types the event, or starts an agent with it, under the session's lock.
 func (d *eventDelivery) deliverLocked(ctx context.Context) error {
 	rec, err := d.part.records.require(ctx, d.q.Ref)
 	if err != nil {
@@ -106,8 +100,8 @@ func (d *eventDelivery) deliverLocked(ctx context.Context) error {
 	if err := d.checkLedger(ctx); err != nil || d.receipt != "" {
 		return err
 	}
-	if d.rec.Status == sessions.StatusRunning && d.rec.ReplacesPID == 0 { // as a rule it does, and tmux refuses in time when it does not
-		err := d.typeIn(ctx, rowOf(d.rec, sessions.StateRunning))
+	if d.rec.Status == sessions.StatusRunning && d.rec.ReplacesPID == 0 { // tmux refuses the paste when the agent has ended
+		err := d.typeIn(ctx, sessions.RowOf(d.rec, sessions.StateRunning))
 		if !errors.Is(err, sessions.ErrNotRunning) && (!errors.Is(err, sessions.ErrTerminalTimeout) || errors.Is(err, sessions.ErrInDoubt)) {
 			return err
 		}
@@ -115,7 +109,7 @@ func (d *eventDelivery) deliverLocked(ctx context.Context) error {
 	return d.adoptOrStart(ctx)
 }
 
-// bring looks what there is, and does what that asks for.
+// adoptOrStart adopts the session's pane and types the event there, or starts an agent with it.
 func (d *eventDelivery) adoptOrStart(ctx context.Context) error {
 	found, err := d.part.panes.findOccupancy(ctx, d.rec)
 	own := found.own
@@ -134,7 +128,7 @@ func (d *eventDelivery) adoptOrStart(ctx context.Context) error {
 	return d.start(ctx, found)
 }
 
-// finishRestart finishes a restart that was cut short. The event is typed when the agent is up.
+// finishRestart finishes an interrupted restart. The event is typed once the agent is up.
 func (d *eventDelivery) finishRestart(ctx context.Context) error {
 	_, err := d.part.starter.startAndReport(ctx, d.rec, func() (sessions.Row, error) { return d.part.starter.startOrAdopt(ctx, d.rec.Definition, d.rec, &d.rec) })
 	if err != nil {
@@ -144,9 +138,9 @@ func (d *eventDelivery) finishRestart(ctx context.Context) error {
 	return errStateChanged
 }
 
-// typeIn types the event into the live agent, as a reply is. One that has ended was told nothing.
+// typeIn types the event into the running agent, as a reply is typed. If the agent has ended, nothing arrived.
 func (d *eventDelivery) typeIn(ctx context.Context, row sessions.Row) error {
-	if d.row.Outcome == "" { // we did not start it ourselves
+	if d.row.Outcome == "" { // it was not started by this delivery
 		d.row = row
 		d.row.Outcome = sessions.OutcomeDelivered
 	}
@@ -167,9 +161,9 @@ func (d *eventDelivery) typeIn(ctx context.Context, row sessions.Row) error {
 	return nil
 }
 
-// start starts an agent with the event. One that takes no first message has it typed when it is up.
+// start starts an agent with the event. An agent that takes no first message has it typed once it is up.
 func (d *eventDelivery) start(ctx context.Context, found occupancy) error {
-	text, err := composeText(sessions.SubmitRequest{Text: d.q.Text, Sender: string(d.q.Ref)}, d.harness.Capabilities())
+	text, err := sessions.ComposeText(sessions.SubmitRequest{Text: d.q.Text, Sender: string(d.q.Ref)}, d.harness.Capabilities())
 	if err != nil {
 		return err
 	}
@@ -188,7 +182,7 @@ func (d *eventDelivery) start(ctx context.Context, found occupancy) error {
 		return d.recordOutcome(ctx, "", err)
 	case err != nil:
 		return d.removeFromLedger(ctx, err)
-	case row.Outcome == sessions.OutcomeAlreadyRunning: // somebody else's start came first
+	case row.Outcome == sessions.OutcomeAlreadyRunning: // another start came first
 		return d.removeFromLedger(ctx, errStateChanged)
 	}
 	d.row = row
@@ -209,7 +203,7 @@ func laterOf(a, b time.Time) time.Time {
 	return b
 }
 
-// emitEnded records that the agent before has ended on its own: nobody may have looked since.
+// emitEnded writes the event that the previous agent ended on its own, which may not have been noticed yet.
 func (d *eventDelivery) emitEnded(ctx context.Context, own *sessions.Pane) {
 	if d.rec.Status != sessions.StatusRunning {
 		return
@@ -221,7 +215,7 @@ func (d *eventDelivery) emitEnded(ctx context.Context, own *sessions.Pane) {
 	d.part.events.emit(ctx, sessions.EventEnded, slog.LevelWarn, d.rec, map[string]any{"detail": detail, "harness": d.rec.Definition.Harness, "since": d.rec.Changed})
 }
 
-// awaitProof waits until the agent's record shows the event.
+// awaitProof waits until the agent's transcript shows the event.
 func (d *eventDelivery) awaitProof(ctx context.Context) (sessions.Receipt, error) {
 	if d.submission != nil {
 		return d.submission.awaitReceipt(ctx)
@@ -235,7 +229,8 @@ func (d *eventDelivery) awaitProof(ctx context.Context) (sessions.Receipt, error
 	if w == nil || d.opening.intent.Offset == "" {
 		return sessions.ReceiptTyped, nil
 	}
-	taken, err := d.awaitEvidence(ctx, w, d.opening.intent, time.Now().Add(sessions.OpeningTimeout), nil)
+	taken, err := awaitEvidence(ctx, w, d.rec.AgentConversation(), d.opening.intent, time.Now().Add(sessions.OpeningTimeout),
+		func() (bool, error) { return d.isAgentGone(ctx), nil })
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("%w: %w", sessions.ErrInDoubt, err)
@@ -245,30 +240,9 @@ func (d *eventDelivery) awaitProof(ctx context.Context) (sessions.Receipt, error
 	return "", fmt.Errorf("%w: the agent was started with it, and its record does not show it", sessions.ErrInDoubt)
 }
 
-// awaitEvidence looks at the agent's record until it shows the text, the time is up, or nobody is left who could take it. stop may
-// end it too; nil: nothing does.
-func (d *eventDelivery) awaitEvidence(ctx context.Context, w sessions.InputVerifier, i sessions.Intent, until time.Time, stop func() error) (bool, error) {
-	talk := d.rec.AgentConversation()
-	talk.ID = i.Conversation
-	for pause := pollMin; ; pause = min(2*pause, pollMax) {
-		last := time.Now().After(until) || d.isAgentGone(ctx)
-		if stop != nil && !last {
-			if err := stop(); err != nil {
-				return false, err
-			}
-		}
-		if taken, err := w.Accepted(ctx, talk, i.Offset, i.Sum); err != nil || taken || last {
-			return taken, err
-		}
-		if !loop.Sleep(ctx, pause) {
-			return false, ctx.Err()
-		}
-	}
-}
-
-// isAgentGone reports whether the session's agent certainly does not live.
+// isAgentGone reports whether the session's agent is known to have ended.
 func (d *eventDelivery) isAgentGone(ctx context.Context) bool {
 	panes, err := d.part.panes.list(ctx, d.rec)
-	p, there := paneOf(panes, d.rec.ID)
+	p, there := sessions.FindPane(panes, d.rec.ID)
 	return err == nil && (!there || p.Dead)
 }

@@ -3,6 +3,7 @@ package core
 import (
 	"context"
 	"log/slog"
+	"time"
 
 	"the-loop/sessions"
 )
@@ -19,15 +20,15 @@ type Input struct {
 }
 
 // Submit types one text into the session's pane, bracketed and whole, submits it, and waits for the proof that the agent
-// took it where the harness gives any. Errors:
-//   - a [*Refusal]: nothing was typed, and trying again changes nothing until its remedy was followed;
-//   - a [*HeldError], a [*LockedError], or [ErrTerminalTimeout] alone: nothing was typed, try again later;
-//   - [ErrInDoubt]: it may have been typed, and must not be typed again unasked;
+// accepted it where the harness gives any. Errors:
+//   - a [*sessions.Refusal]: nothing was typed, and trying again changes nothing until its remedy was followed;
+//   - a [*sessions.HeldError], a [*sessions.LockedError], or [sessions.ErrTerminalTimeout] alone: nothing was typed, try again later;
+//   - [sessions.ErrInDoubt]: it may have been typed, and must not be typed again unasked;
 //   - any other: nothing was typed.
 func (in *Input) Submit(ctx context.Context, q sessions.SubmitRequest) (sessions.Receipt, error) {
 	s := &submission{typist: in.typist, q: q}
 	receipt, err := s.run(ctx)
-	if s.harness != nil { // it was found
+	if s.harness != nil { // the session was found
 		in.typist.updateConversation(ctx, s.harness, s.rec)
 	}
 	if err != nil {
@@ -37,8 +38,8 @@ func (in *Input) Submit(ctx context.Context, q sessions.SubmitRequest) (sessions
 	return receipt, nil
 }
 
-// VerifyInput reports whether the agent's record shows the text. False means that there is no evidence, not that it did
-// not arrive.
+// VerifyInput reports whether the agent's transcript shows the text. False means that there is no evidence; the text may have
+// arrived all the same.
 func (in *Input) VerifyInput(ctx context.Context, q sessions.VerifyInputRequest) (bool, error) {
 	rec, err := in.records.require(ctx, q.Ref)
 	if err != nil {
@@ -52,5 +53,5 @@ func (in *Input) VerifyInput(ctx context.Context, q sessions.VerifyInputRequest)
 	if can.Input == nil || rec.ID != q.ID {
 		return false, nil
 	}
-	return pollAccepted(ctx, can.Input, rec.AgentConversation(), q.Intent, can.EvidenceTimeout())
+	return awaitEvidence(ctx, can.Input, rec.AgentConversation(), q.Intent, time.Now().Add(can.EvidenceTimeout()), nil)
 }

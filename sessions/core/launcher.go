@@ -6,37 +6,36 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/envstate"
 	"the-loop/sessions/loop"
 )
 
-// launcher is one session on its way into a pane.
+// launcher brings one session up in a pane.
 type launcher struct {
 	starter       *starter
 	cfg           Config
 	harness       sessions.Harness
 	prompt        string            // the first message of a fresh conversation
-	opening       *openingEvent     // what happened to its work item; nil: nothing, it is only started
-	declared      map[string]string // by the env file
+	opening       *openingEvent     // the event that it is started with; nil: none
+	declared      map[string]string // values of the env file
 	rec           sessions.Record   // as it will be
 	prior         *sessions.Record  // as it is on disk; nil: there is none
 	keptPane      *sessions.Pane    // the dead pane in which the agent comes up; nil: it gets a new one
 	sharedSession string            // the tmux session in which others have panes; empty: it gets its own
-	detail        string            // what a person should know although it went well
+	detail        string            // what a person should know of a start that succeeded
 }
 
-// errResumeAbandoned marks what makes a fresh conversation the right thing, as against what makes a start fail.
+// errResumeAbandoned marks errors after which a fresh conversation is started. After any other error the start fails.
 var errResumeAbandoned = errors.New("the conversation cannot be resumed")
 
 // launch resumes the recorded conversation, or starts a fresh one.
 func (r *launcher) launch(ctx context.Context) (sessions.Row, error) {
 	if r.prior != nil && r.prior.Status == sessions.StatusRunning && r.prior.Definition.Harness == r.rec.Definition.Harness {
-		// It ended on its own: where the run was at its end was not recorded, as a stop does.
+		// It ended on its own, so that no stop recorded its last conversation.
 		r.rec.Conversation = r.starter.agents.currentConversation(ctx, r.harness, *r.prior)
 		r.prior.Conversation = r.rec.Conversation
 	}
@@ -45,8 +44,8 @@ func (r *launcher) launch(ctx context.Context) (sessions.Row, error) {
 		switch {
 		case err == nil || !errors.Is(err, errResumeAbandoned):
 			return row, err
-		case r.hasAcceptedOpening(ctx): // it could resume: what was told once is not told again
-			row = rowOf(r.rec, sessions.StateEnded)
+		case r.hasAcceptedOpening(ctx): // it did resume, and must not get the event twice
+			row = sessions.RowOf(r.rec, sessions.StateEnded)
 			row.Outcome, row.Detail = sessions.OutcomeResumed, "it took what it was told, and then ended"
 			return row, nil
 		}
@@ -59,19 +58,19 @@ func (r *launcher) launch(ctx context.Context) (sessions.Row, error) {
 	return r.resultRow(sessions.OutcomeStarted), nil
 }
 
-// hasConversation reports whether there is a conversation to go on with, or for a work item should be.
+// hasConversation reports whether a conversation is recorded. A work item's session that has run should have one.
 func (r *launcher) hasConversation() bool {
 	return r.prior != nil && (r.prior.Conversation != "" || r.rec.Ref.Kind() == sessions.KindWorkItem && r.prior.HasRun())
 }
 
 func (r *launcher) resultRow(o sessions.Outcome) sessions.Row {
-	row := rowOf(r.rec, sessions.StateRunning)
+	row := sessions.RowOf(r.rec, sessions.StateRunning)
 	row.Outcome, row.Detail = o, r.detail
 	return row
 }
 
-// resume continues the recorded conversation and looks after the probe time whether the agent lived through it. An
-// agent that is slower to fail than the probe counts as resumed here; that it ended is seen by whoever looks next.
+// resume continues the recorded conversation, and checks after the probe time that the agent still runs. An agent that takes
+// longer to fail counts as resumed.
 func (r *launcher) resume(ctx context.Context) (sessions.Row, error) {
 	if err := r.checkResumable(); err != nil {
 		return sessions.Row{}, err
@@ -88,7 +87,7 @@ func (r *launcher) resume(ctx context.Context) (sessions.Row, error) {
 	return r.resultRow(sessions.OutcomeResumed), nil
 }
 
-// checkResumable says why the recorded conversation cannot be resumed, as far as that can be told without trying.
+// checkResumable returns why the recorded conversation cannot be resumed, as far as that is known without trying.
 func (r *launcher) checkResumable() error {
 	switch {
 	case !r.cfg.Resume:
@@ -105,7 +104,8 @@ func (r *launcher) checkResumable() error {
 	return nil
 }
 
-// probeAndClear waits out the probe and then clears a dead agent away. Beside others its pane stays, for the next attempt.
+// probeAndClear waits for the probe and removes the pane of an agent that ended. Beside other panes it stays for the next
+// attempt.
 func (r *launcher) probeAndClear(ctx context.Context) error {
 	p, err := r.probe(ctx)
 	if r.keptPane = nil; r.sharedSession != "" && p.ID != "" {
@@ -121,8 +121,8 @@ func (r *launcher) probeAndClear(ctx context.Context) error {
 	return err
 }
 
-// probe waits out the probe and says whether the agent lived through it; the pane is that of one that did not, if it was
-// kept. That tmux does not answer is no death. When ctx ends it looks at once: the agent runs, whoever waits for it.
+// probe waits for the probe time and fails if the agent ended; it then returns the agent's pane, if that was kept. When tmux does
+// not answer, the agent counts as alive. When ctx ends, probe checks at once.
 func (r *launcher) probe(ctx context.Context) (sessions.Pane, error) {
 	if r.cfg.Probe <= 0 {
 		return sessions.Pane{}, nil
@@ -135,7 +135,7 @@ func (r *launcher) probe(ctx context.Context) (sessions.Pane, error) {
 		return sessions.Pane{}, nil
 	}
 	took := time.Since(began).Round(time.Millisecond)
-	p, there := paneOf(panes, r.rec.ID)
+	p, there := sessions.FindPane(panes, r.rec.ID)
 	switch {
 	case !there:
 		return sessions.Pane{}, fmt.Errorf("%w: the agent ended within %s", errResumeAbandoned, took)
@@ -145,8 +145,7 @@ func (r *launcher) probe(ctx context.Context) (sessions.Pane, error) {
 	return sessions.Pane{}, nil
 }
 
-// spawn writes the record as starting, makes the pane, and writes the record as running. When it fails the record is
-// again what it was.
+// spawn records the session as starting, makes the pane, and records it as running. When it fails the record becomes what it was.
 func (r *launcher) spawn(ctx context.Context, l sessions.Launch) error {
 	r.readOffset(ctx)
 	s, err := r.spawnRequest(ctx, l)
@@ -154,7 +153,7 @@ func (r *launcher) spawn(ctx context.Context, l sessions.Launch) error {
 		return err
 	}
 	r.rec.Status, r.rec.Changed, r.rec.Pane, r.rec.TmuxSession, r.rec.Server = sessions.StatusStarting, r.starter.now(), "", "", sessions.Server{}
-	r.rec.ReplacesPID, r.rec.FolderID = 0, folderID(s.Cwd)
+	r.rec.ReplacesPID, r.rec.FolderID = 0, sessions.FolderIDAt(s.Cwd)
 	if err := r.starter.store.Save(ctx, r.rec); err != nil {
 		return fmt.Errorf("record the start: %w", err)
 	}
@@ -175,7 +174,7 @@ func (r *launcher) spawn(ctx context.Context, l sessions.Launch) error {
 	return nil
 }
 
-// spawnRequest prepares the harness and is what the terminal is asked for.
+// spawnRequest prepares the harness and makes the request for the terminal.
 func (r *launcher) spawnRequest(ctx context.Context, l sessions.Launch) (sessions.Spawn, error) {
 	d := r.rec.Definition
 	l.Session, l.Conversation, l.Args, l.Cwd = r.rec.ID, r.rec.Conversation, d.HarnessArgs, d.Cwd
@@ -191,11 +190,11 @@ func (r *launcher) spawnRequest(ctx context.Context, l sessions.Launch) (session
 	}
 	env := r.cfg.paneEnvironment(r.rec, r.declared, cmd.Env)
 	return sessions.Spawn{Name: r.rec.Ref.TmuxName(), Mark: r.rec.ID, Argv: cmd.Argv, Cwd: d.Cwd,
-		Env: env, Declared: slices.Sorted(maps.Keys(passedValues(r.declared, env))), RemainOnExit: r.cfg.RemainOnExit}, nil
+		Env: env, Declared: slices.Sorted(maps.Keys(envstate.Passed(r.declared, env))), RemainOnExit: r.cfg.RemainOnExit}, nil
 }
 
-// recoverFailedSpawn looks whether a spawn in doubt made the pane after all. If not, the record becomes what it was; when that cannot
-// be told it stays as starting: the next start finds the pane by the id that it carries.
+// recoverFailedSpawn returns the pane of a failed spawn that was made all the same. If there is none, it restores the record;
+// when tmux does not answer, the record stays as starting, and the next start finds the pane by its mark.
 func (r *launcher) recoverFailedSpawn(ctx context.Context, cause error) (sessions.Pane, error) {
 	switch {
 	case errors.Is(cause, sessions.ErrInDoubt):
@@ -203,10 +202,10 @@ func (r *launcher) recoverFailedSpawn(ctx context.Context, cause error) (session
 		if err != nil {
 			return sessions.Pane{}, errors.Join(cause, err)
 		}
-		if p, there := paneOf(panes, r.rec.ID); there && (r.keptPane == nil || p.PID != r.keptPane.PID) {
+		if p, there := sessions.FindPane(panes, r.rec.ID); there && (r.keptPane == nil || p.PID != r.keptPane.PID) {
 			return p, nil
 		}
-	case errors.Is(cause, sessions.ErrNameTaken): // by somebody who came in between
+	case errors.Is(cause, sessions.ErrNameTaken): // by another process, meanwhile
 		found, err := r.starter.panes.findOccupancy(ctx, r.rec)
 		switch {
 		case errors.Is(err, sessions.ErrNameTaken):
@@ -218,7 +217,7 @@ func (r *launcher) recoverFailedSpawn(ctx context.Context, cause error) (session
 	return sessions.Pane{}, errors.Join(cause, r.restoreRecord(ctx))
 }
 
-// alreadyRunningError says that the session's own agent runs: a start that died before it could say so made it in the meantime.
+// alreadyRunningError says that the session's own agent runs already: a start that was interrupted made its pane meanwhile.
 type alreadyRunningError struct {
 	pane sessions.Pane
 	err  error
@@ -239,8 +238,8 @@ func (r *launcher) restoreRecord(ctx context.Context) error {
 	return r.starter.store.Save(ctx, rec)
 }
 
-// openPane makes the session's pane: where its own was kept beside others in that one, and else in a tmux session of its own or in
-// the one that others have panes in.
+// openPane makes the session's pane: in its own dead pane if that was kept, else in the tmux session in which others have panes,
+// else in a new tmux session.
 func (r *launcher) openPane(ctx context.Context, s sessions.Spawn) (pane sessions.Pane, err error) {
 	err = r.starter.panes.limited(ctx, func() error {
 		if r.keptPane != nil {
@@ -254,44 +253,12 @@ func (r *launcher) openPane(ctx context.Context, s sessions.Spawn) (pane session
 	return pane, err
 }
 
-// checkProgram refuses a harness whose program is not there, before anything is changed: a restart must not take an agent
-// down that it cannot bring up again.
+// checkProgram refuses a harness whose program is missing, before anything is changed: a restart must not end an agent that it
+// cannot start again.
 func (r *launcher) checkProgram(def sessions.Definition) error {
 	cmd, err := r.harness.Command(sessions.Launch{Conversation: newID(), Args: def.HarnessArgs, Cwd: def.Cwd, Prompt: r.prompt})
 	if err != nil {
 		return err
 	}
-	if len(cmd.Argv) == 0 {
-		return fmt.Errorf("the harness %s names no program", r.harness.Name())
-	}
-	name, path := cmd.Argv[0], r.cfg.paneEnvironment(sessions.Record{}, r.declared, cmd.Env)["PATH"]
-	if path == "" {
-		path = os.Getenv("PATH") // what our tmux server has
-	}
-	refusal := &sessions.Refusal{Cause: sessions.ErrRefused, Remedy: fmt.Sprintf("install it, or say under harnesses.%s.binary where it is", r.harness.Name())}
-	switch program, found := sessions.FindProgram(name, path, def.Cwd); {
-	case found:
-		return nil
-	case program != "":
-		refusal.What = program + " is not a program that can be run"
-	default:
-		refusal.What = fmt.Sprintf("there is no program %s on the session's PATH (%s)", name, path)
-	}
-	return refusal
-}
-
-func checkFolder(dir string) error {
-	if !filepath.IsAbs(dir) { // it starts at the current folder, which was removed
-		return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("the folder %q starts at the current one, which is not there any more", dir),
-			Remedy: "go to another folder, or name an absolute one (cwd, routing.spawnWorkdir)"}
-	}
-	info, err := os.Stat(dir)
-	switch {
-	case err != nil:
-		return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("the folder %s cannot be used: %v", dir, err),
-			Remedy: "make it, or change cwd"}
-	case !info.IsDir():
-		return &sessions.Refusal{Cause: sessions.ErrRefused, What: dir + " is not a folder", Remedy: "change cwd"}
-	}
-	return nil
+	return sessions.CheckProgram(r.harness.Name(), cmd.Argv, r.cfg.paneEnvironment(sessions.Record{}, r.declared, cmd.Env)["PATH"], def.Cwd)
 }

@@ -2,7 +2,6 @@ package core
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -16,7 +15,7 @@ type panes struct {
 	startSlots chan struct{}                         // holds one entry for each call that is under way, at most [maxConcurrentStarts]
 }
 
-// terminal is where the session's pane is, if it has one. A session that is stopped will start on ours.
+// terminalOf returns the terminal in which the session's pane is. A stopped session starts in our own.
 func (ps *panes) terminalOf(r sessions.Record) sessions.Terminal {
 	if ps.at != nil && r.Server.Socket != "" && !r.IsDown() {
 		if t := ps.at(r.Server.Socket); t != nil {
@@ -26,7 +25,7 @@ func (ps *panes) terminalOf(r sessions.Record) sessions.Terminal {
 	return ps.own
 }
 
-// look lists the panes of our server, and of the servers that the records name where those are others.
+// list returns the panes of our server, and of the other servers that the records name.
 func (ps *panes) list(ctx context.Context, recs ...sessions.Record) ([]sessions.Pane, error) {
 	panes, err := ps.own.Panes(ctx)
 	if err != nil || ps.at == nil {
@@ -49,7 +48,7 @@ func (ps *panes) list(ctx context.Context, recs ...sessions.Record) ([]sessions.
 	return panes, nil
 }
 
-// limited keeps many verbs at once from flooding tmux.
+// limited calls do when fewer than [maxConcurrentStarts] calls are under way.
 func (ps *panes) limited(ctx context.Context, do func() error) error {
 	select {
 	case ps.startSlots <- struct{}{}:
@@ -60,31 +59,21 @@ func (ps *panes) limited(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// paneOf returns the pane that carries the record's id.
-func paneOf(panes []sessions.Pane, id string) (sessions.Pane, bool) {
-	for _, p := range panes {
-		if p.Mark == id {
-			return p, true
-		}
-	}
-	return sessions.Pane{}, false
-}
-
-// occupancy is what there is in tmux of a session.
+// occupancy is what there is of a session in tmux.
 type occupancy struct {
 	own           *sessions.Pane // its pane, alive or dead; nil: it has none
 	sharedSession string         // "$1": its tmux session, where somebody has panes of their own beside a dead agent's or none; else empty
 }
 
-// findOccupancy looks at what holds the session's place in tmux: its own pane, and what an operator has made beside it, which stays.
-// Anything else that is there is never killed but refused.
+// findOccupancy finds the session's own pane, and panes that an operator made beside it, which stay. Any other tmux session of
+// its name is refused, never killed.
 func (ps *panes) findOccupancy(ctx context.Context, rec sessions.Record) (occupancy, error) {
 	panes, err := ps.list(ctx, rec)
 	if err != nil {
 		return occupancy{}, fmt.Errorf("look for a running session: %w", err)
 	}
 	var found occupancy
-	own, there := paneOf(panes, rec.ID)
+	own, there := sessions.FindPane(panes, rec.ID)
 	if there {
 		found.own = &own
 	}
@@ -111,7 +100,7 @@ func (ps *panes) findOccupancy(ctx context.Context, rec sessions.Record) (occupa
 	return found, nil
 }
 
-// checkOwner refuses a pane that has the session's place and is in a tmux session that was not made for it.
+// checkOwner refuses a pane in a tmux session that has the session's name and was not made for it.
 func (ps *panes) checkOwner(ctx context.Context, rec sessions.Record, p sessions.Pane) error {
 	if p.Server == rec.Server && p.SessionID == rec.TmuxSession {
 		return nil
@@ -126,6 +115,7 @@ func (ps *panes) checkOwner(ctx context.Context, rec sessions.Record, p sessions
 	return nil
 }
 
+// occupiedError refuses a start because somebody else's tmux session has the session's name.
 func (ps *panes) occupiedError(ref sessions.Ref, p sessions.Pane) error {
 	attach := strings.Join(ps.own.AttachCommand(p, false, false), " ")
 	return &sessions.Refusal{Cause: sessions.ErrNameTaken,
@@ -133,18 +123,5 @@ func (ps *panes) occupiedError(ref sessions.Ref, p sessions.Pane) error {
 		Remedy: fmt.Sprintf("look at it (%s), then rename it or end it, and start again", attach)}
 }
 
-// typingError turns what tmux said into the core's words.
-func typingError(rec sessions.Record, err error) error {
-	switch {
-	case errors.Is(err, sessions.ErrPaneDead):
-		return &sessions.Refusal{Cause: fmt.Errorf("%w: %w", sessions.ErrNotRunning, err), What: fmt.Sprintf("the agent of %s has ended", rec.Ref),
-			Remedy: rec.Ref.StartCommand()}
-	case errors.Is(err, sessions.ErrPaneGone):
-		return &sessions.Refusal{Cause: fmt.Errorf("%w: %w", sessions.ErrNotRunning, err), What: fmt.Sprintf("%s is not running", rec.Ref),
-			Remedy: rec.Ref.StartCommand()}
-	}
-	return fmt.Errorf("%s: %w", rec.Ref, err)
-}
-
-// maxConcurrentStarts is how many sessions one process has tmux start at the same time. Those that wait for each other share a client.
+// maxConcurrentStarts is how many sessions one process has tmux start at the same time.
 const maxConcurrentStarts = 64

@@ -9,7 +9,7 @@ import (
 	"the-loop/sessions"
 )
 
-// Peek reads the visible screen of a session, or the last one of an agent that ended and whose pane was kept.
+// Peek reads the visible screen of a session, or the last screen of an agent that ended and whose pane was kept.
 func (qs *Queries) Peek(ctx context.Context, q sessions.PeekRequest) (sessions.PeekResult, error) {
 	rec, p, err := qs.requirePane(ctx, q.Ref)
 	if err != nil {
@@ -17,17 +17,17 @@ func (qs *Queries) Peek(ctx context.Context, q sessions.PeekRequest) (sessions.P
 	}
 	screen, err := qs.panes.terminalOf(rec).Capture(ctx, p.Target())
 	if err != nil {
-		return sessions.PeekResult{}, typingError(rec, fmt.Errorf("look at the pane: %w", err))
+		return sessions.PeekResult{}, sessions.WrapTerminalError(rec, fmt.Errorf("look at the pane: %w", err))
 	}
-	row := rowOf(rec, stateOf(rec, p, true, false))
+	row := sessions.RowOf(rec, sessions.StateOf(rec, p, true, false))
 	if p.Dead {
 		row.Detail = "the agent ended, " + p.ExitDescription()
 	}
 	return sessions.PeekResult{Row: row, Text: strings.TrimRight(screen.Text, " \n")}, nil
 }
 
-// PeekANSI is [Core.Peek] with the escape sequences of the colours. [errors.ErrUnsupported] when the terminal has no
-// way to tell them.
+// PeekANSI is [Queries.Peek] with the escape sequences of the colours. [errors.ErrUnsupported] when the terminal cannot tell
+// them.
 func (qs *Queries) PeekANSI(ctx context.Context, q sessions.PeekRequest) (string, error) {
 	rec, p, err := qs.requirePane(ctx, q.Ref)
 	if err != nil {
@@ -39,7 +39,7 @@ func (qs *Queries) PeekANSI(ctx context.Context, q sessions.PeekRequest) (string
 	}
 	ansi, err := painter.CaptureANSI(ctx, p.Target())
 	if err != nil {
-		return "", typingError(rec, fmt.Errorf("look at the pane: %w", err))
+		return "", sessions.WrapTerminalError(rec, fmt.Errorf("look at the pane: %w", err))
 	}
 	return ansi, nil
 }

@@ -12,7 +12,7 @@ import (
 	"the-loop/sessions/loop"
 )
 
-// openPermissions are the asks that are attended, by token.
+// openPermissions are the permission requests that are waited for, by token.
 type openPermissions struct {
 	mu      sync.Mutex // guards the field that follows
 	byToken map[string]*openPermission
@@ -21,11 +21,11 @@ type openPermissions struct {
 type openPermission struct {
 	sessionID string
 	openedAt  time.Time
-	shown     bool // it was seen on its agent's screen: only then that can tell that it is over
+	shown     bool // its dialog was seen on the screen; only then does a screen without it mean that it is over
 }
 
-// dialogDrawTimeout is how long an agent may take to show what its hook reports: until then nothing is typed, since the dialog would
-// take the submit key for an answer.
+// dialogDrawTimeout is how long an agent may take to show the dialog that its hook reported. Until then nothing is typed, since
+// the submit key would answer the dialog.
 const dialogDrawTimeout = 10 * time.Second
 
 func (o *openPermissions) add(token, session string) {
@@ -55,7 +55,7 @@ func (o *openPermissions) isShown(token string) bool {
 	return a != nil && a.shown
 }
 
-// hasPendingDialog reports whether the session's agent asks something that its screen may be just about to show.
+// hasPendingDialog reports whether the session's agent has a permission request whose dialog its screen may not show yet.
 func (o *openPermissions) hasPendingDialog(session string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -67,25 +67,25 @@ func (o *openPermissions) hasPendingDialog(session string) bool {
 	return false
 }
 
-// WaitResolved waits until the ask is over: answered here or in the terminal, given up by the agent, or ended with it. When
-// Open was not called, it was over before. The error is ctx's, or says why the ask cannot be reached.
+// WaitResolved waits until the permission request is over: answered here or in the terminal, withdrawn by the agent, or ended
+// with it. If q.OnOpen was not called it was over before. The error is ctx's, or says why the request cannot be reached.
 func (in *Input) WaitResolved(ctx context.Context, q sessions.WaitResolvedRequest) error {
 	if in.reports == nil {
-		return fmt.Errorf("attend an ask: %w", errors.ErrUnsupported)
+		return fmt.Errorf("wait for a permission request: %w", errors.ErrUnsupported)
 	}
-	var looking sync.WaitGroup
-	defer looking.Wait()
-	attending, stop := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watchCtx, stop := context.WithCancel(ctx)
 	defer stop()
 	defer in.permissions.remove(q.Token)
 	return in.reports.WaitResolved(ctx, q.ID, q.Token, func() {
 		in.permissions.add(q.Token, q.ID)
 		q.OnOpen()
-		looking.Go(func() { in.watchDialog(attending, q) })
+		watching.Go(func() { in.watchDialog(watchCtx, q) })
 	})
 }
 
-// How often the screen is looked at while an ask is open: by how long it has been.
+// How often the screen is read while a permission request is open, by its age.
 const (
 	permissionPollFirst = 250 * time.Millisecond // in the first seconds
 	permissionPollSoon  = time.Second            // in the first minutes
@@ -102,8 +102,8 @@ func permissionPollInterval(open time.Duration) time.Duration {
 	return permissionPollLater
 }
 
-// watchDialog sees on the screen when an ask was answered there, and lets its hook go then. An agent need not do that itself:
-// Claude Code goes on with a yes and leaves the hook waiting (2.1.197).
+// watchDialog watches the screen for a permission request that was answered in the terminal, and then ends the hook that waits
+// for it. An agent need not do that itself: Claude Code goes on after a yes and leaves the hook waiting (2.1.197).
 func (in *Input) watchDialog(ctx context.Context, q sessions.WaitResolvedRequest) {
 	began, gone := time.Now(), 0
 	for {
@@ -115,7 +115,7 @@ func (in *Input) watchDialog(ctx context.Context, q sessions.WaitResolvedRequest
 			gone = 0
 			in.permissions.markShown(q.Token)
 		case dialogGone:
-			if gone++; gone > 1 && in.permissions.isShown(q.Token) { // one look may fall between two pictures
+			if gone++; gone > 1 && in.permissions.isShown(q.Token) { // one read may fall between two frames
 				_ = in.reports.AnswerPermission(ctx, q.ID, sessions.PermissionDecision{Token: q.Token, Verdict: sessions.VerdictUndecided}) // or it ended by itself
 				return
 			}
@@ -123,17 +123,16 @@ func (in *Input) watchDialog(ctx context.Context, q sessions.WaitResolvedRequest
 	}
 }
 
-// seen is what the screen says of an ask.
+// dialogState is what the screen shows of a permission request.
 type dialogState int
 
 const (
 	dialogUnknown dialogState = iota
-	dialogOpen                // the dialog of this ask is open
+	dialogOpen                // the dialog of this request is open
 	dialogGone                // it is not
 )
 
-// readDialogState looks at the screen. One that cannot be read says nothing, and neither does one on which something lies over the
-// dialog.
+// readDialogState reads the screen. One that cannot be read, or on which something covers the dialog, is dialogUnknown.
 func (in *Input) readDialogState(ctx context.Context, q sessions.WaitResolvedRequest) dialogState {
 	rec, err := in.records.require(ctx, q.Ref)
 	if err != nil || rec.ID != q.ID {
@@ -157,20 +156,19 @@ func (in *Input) readDialogState(ctx context.Context, q sessions.WaitResolvedReq
 	return dialogGone // another dialog is open: they are shown one after the other
 }
 
-// dialogRecheckDelay lies between two looks at a screen that does not ask any more.
+// dialogRecheckDelay is the pause before a screen that shows no dialog is read a second time.
 const dialogRecheckDelay = 150 * time.Millisecond
 
-// AnswerPermission gives an ask its one answer, through the hook that waits for it: no key is pressed. [ErrPermissionEnded] when it was not
-// taken: somebody answered before, here or in the terminal, or the agent asks no more. [ErrInDoubt] when it may have been.
-// An answer that somebody gives in the terminal within the same moment, some milliseconds, is the one that counts, and
-// nothing tells of it.
+// AnswerPermission decides a permission request, through the hook that waits for it: no key is pressed.
+// [sessions.ErrPermissionEnded] when it was over before; [sessions.ErrInDoubt] when the decision may have arrived. An answer
+// given in the terminal within the same few milliseconds wins, and nothing reports that.
 func (in *Input) AnswerPermission(ctx context.Context, q sessions.AnswerPermissionRequest) error {
 	if in.reports == nil {
-		return fmt.Errorf("answer an ask: %w", errors.ErrUnsupported)
+		return fmt.Errorf("decide a permission request: %w", errors.ErrUnsupported)
 	}
-	look := sessions.WaitResolvedRequest{Ref: q.Ref, ID: q.ID, Token: q.Token, DialogExcerpt: q.DialogExcerpt}
-	for looks := 0; in.permissions.isShown(q.Token) && in.readDialogState(ctx, look) == dialogGone; looks++ {
-		if looks > 0 {
+	waiting := sessions.WaitResolvedRequest{Ref: q.Ref, ID: q.ID, Token: q.Token, DialogExcerpt: q.DialogExcerpt}
+	for reads := 0; in.permissions.isShown(q.Token) && in.readDialogState(ctx, waiting) == dialogGone; reads++ {
+		if reads > 0 {
 			_ = in.reports.AnswerPermission(ctx, q.ID, sessions.PermissionDecision{Token: q.Token, Verdict: sessions.VerdictUndecided}) // or it ended by itself
 			return sessions.ErrPermissionEnded
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/envstate"
 )
 
 // Queries has the verbs that change nothing.
@@ -17,15 +18,15 @@ type Queries struct {
 	agents      *agents
 	store       sessions.Store
 	reports     sessions.Reports // nil: there are none
-	expectedEnv func(ctx context.Context, r sessions.Record, declared map[string]string) expectedEnv
+	expectedEnv func(ctx context.Context, r sessions.Record, p sessions.Pane, declared map[string]string) envstate.Expected
 	config      func() Config
 	now         func() time.Time
 
-	envChanges envChanges
+	envChanges envstate.Changes
 }
 
-// ReadActivity are those of the sessions on our server, by id, with one look at tmux. [errors.ErrUnsupported] when the terminal cannot
-// tell.
+// ReadActivity returns the activity of the panes on our server, by session id. [errors.ErrUnsupported] when the terminal cannot
+// tell it.
 func (qs *Queries) ReadActivity(ctx context.Context) (map[string]sessions.PaneActivity, error) {
 	r, ok := qs.panes.own.(sessions.ActivityReader)
 	if !ok {
@@ -34,8 +35,8 @@ func (qs *Queries) ReadActivity(ctx context.Context) (map[string]sessions.PaneAc
 	return r.ReadActivity(ctx)
 }
 
-// Folder is the folder that a running session was started in, absolute. A [*Refusal] when it does not run, another session has
-// its name, or another folder stands in the place of its own.
+// Folder returns the absolute folder that a running session was started in. A [*sessions.Refusal] when the session does not run,
+// was replaced, or another folder now has that path.
 func (qs *Queries) Folder(ctx context.Context, q sessions.FolderRequest) (string, error) {
 	rec, err := qs.records.requireRunning(ctx, q.Ref, q.ID)
 	if err != nil {
@@ -49,15 +50,13 @@ func (qs *Queries) Folder(ctx context.Context, q sessions.FolderRequest) (string
 	return dir, nil
 }
 
-// ReadReports reads what the agent of a session reported, also in a run that has ended. [errors.ErrUnsupported] when the core was
+// ReadReports reads what the agent of a session reported, also in runs that have ended. [errors.ErrUnsupported] when the core was
 // made without [Options].Reports.
 func (qs *Queries) ReadReports(ctx context.Context, q sessions.ReportsRequest) (sessions.ReportBatch, error) {
-	rec, err := qs.records.require(ctx, q.Ref)
+	rec, err := qs.records.requireExact(ctx, q.Ref, q.ID)
 	switch {
 	case err != nil:
 		return sessions.ReportBatch{}, err
-	case q.ID != "" && rec.ID != q.ID:
-		return sessions.ReportBatch{}, replacedError(q.Ref)
 	case qs.reports == nil:
 		return sessions.ReportBatch{}, fmt.Errorf("the reports of %s: %w", q.Ref, errors.ErrUnsupported)
 	}
@@ -72,15 +71,12 @@ func (qs *Queries) ReadReports(ctx context.Context, q sessions.ReportsRequest) (
 	return noted, nil
 }
 
-// ReadTranscript reads what the agent of a session said, also in a run that has ended. [errors.ErrUnsupported] when its harness
-// does not keep a record that can be read.
+// ReadTranscript reads what the agent of a session said, also in runs that have ended. [errors.ErrUnsupported] when its harness
+// keeps no transcript that can be read.
 func (qs *Queries) ReadTranscript(ctx context.Context, q sessions.TranscriptRequest) (sessions.TranscriptBatch, error) {
-	rec, err := qs.records.require(ctx, q.Ref)
-	switch {
-	case err != nil:
+	rec, err := qs.records.requireExact(ctx, q.Ref, q.ID)
+	if err != nil {
 		return sessions.TranscriptBatch{}, err
-	case q.ID != "" && rec.ID != q.ID:
-		return sessions.TranscriptBatch{}, &sessions.Refusal{Cause: sessions.ErrReplaced, What: fmt.Sprintf("the %s that is meant was deleted, and another one has its name", q.Ref)}
 	}
 	h, err := qs.agents.harness(rec.Definition.Harness)
 	if err != nil {
@@ -111,8 +107,8 @@ func (qs *Queries) isIdle(ctx context.Context, rec sessions.Record) (bool, error
 	return view.State == sessions.ViewReady, err
 }
 
-// View reads the screen of a running session. Where its harness's screens cannot be read, its state is [ViewUnknown]. A
-// [*Refusal] because of [ErrNotRunning] when the agent has ended.
+// View reads the screen of a running session. Where its harness's screens cannot be read, its state is [sessions.ViewUnknown]. A
+// [*sessions.Refusal] because of [sessions.ErrNotRunning] when the agent has ended.
 func (qs *Queries) View(ctx context.Context, q sessions.ViewRequest) (sessions.View, error) {
 	rec, err := qs.records.requireRunning(ctx, q.Ref, q.ID)
 	if err != nil {
@@ -124,18 +120,18 @@ func (qs *Queries) View(ctx context.Context, q sessions.ViewRequest) (sessions.V
 	}
 	panes, err := qs.panes.list(ctx, rec)
 	if err != nil {
-		return sessions.View{}, typingError(rec, fmt.Errorf("look whether the agent lives: %w", err))
+		return sessions.View{}, sessions.WrapTerminalError(rec, fmt.Errorf("look whether the agent lives: %w", err))
 	}
-	switch p, ok := paneOf(panes, rec.ID); {
+	switch p, ok := sessions.FindPane(panes, rec.ID); {
 	case !ok:
-		return sessions.View{}, typingError(rec, sessions.ErrPaneGone)
+		return sessions.View{}, sessions.WrapTerminalError(rec, sessions.ErrPaneGone)
 	case p.Dead:
-		return sessions.View{}, typingError(rec, sessions.ErrPaneDead)
+		return sessions.View{}, sessions.WrapTerminalError(rec, sessions.ErrPaneDead)
 	}
 	return qs.agents.readScreen(ctx, h, rec)
 }
 
-// Survey is [Core.SessionList] and [Core.Drift] of one moment: records and panes are read once for both.
+// Survey is [Queries.List] and [Queries.Drift] of one moment: records and panes are read once for both.
 func (qs *Queries) Survey(ctx context.Context) (sessions.Survey, error) {
 	f, err := qs.inventory(ctx)
 	if err != nil {
@@ -147,9 +143,9 @@ func (qs *Queries) Survey(ctx context.Context) (sessions.Survey, error) {
 	})}, nil
 }
 
-// InspectLocked waits until no verb is at work on the session, and says how it is then. So an agent that is found to have ended
-// did that on its own: [Core.SessionList] may see one that is just being stopped or restarted. [*LockedError] when a verb takes
-// longer than [LockWait].
+// InspectLocked waits until no verb works on the session, and returns its row. An agent that it finds ended has therefore ended
+// on its own; [Queries.List] may see one that is just being stopped or restarted. [*sessions.LockedError] when a verb takes
+// longer than [sessions.LockWait].
 func (qs *Queries) InspectLocked(ctx context.Context, q sessions.InspectRequest) (sessions.Row, error) {
 	rec, err := qs.records.require(ctx, q.Ref)
 	if err != nil {
@@ -168,15 +164,15 @@ func (qs *Queries) InspectLocked(ctx context.Context, q sessions.InspectRequest)
 	if err != nil && !errors.Is(err, sessions.ErrTerminalTimeout) {
 		return sessions.Row{}, fmt.Errorf("look for the session: %w", err)
 	}
-	p, there := paneOf(panes, now.ID)
-	row := rowOf(*now, stateOf(*now, p, there, err != nil))
+	p, there := sessions.FindPane(panes, now.ID)
+	row := sessions.RowOf(*now, sessions.StateOf(*now, p, there, err != nil))
 	if row.State == sessions.StateEnded && there {
 		row.Detail = "the agent ended, " + p.ExitDescription()
 	}
 	return row, nil
 }
 
-// Attach returns the argv that shows the session. A dead pane that was kept can be looked at too.
+// Attach returns the argv that shows the session's pane, also a dead one that was kept.
 func (qs *Queries) Attach(ctx context.Context, q sessions.AttachRequest) ([]string, error) {
 	rec, p, err := qs.requirePane(ctx, q.Ref)
 	if err != nil {
@@ -185,7 +181,7 @@ func (qs *Queries) Attach(ctx context.Context, q sessions.AttachRequest) ([]stri
 	return qs.panes.terminalOf(rec).AttachCommand(p, q.ReadOnly, q.InsideTmux), nil
 }
 
-// requirePane is the session's pane, alive or dead.
+// requirePane returns the session's pane, alive or dead.
 func (qs *Queries) requirePane(ctx context.Context, ref sessions.Ref) (sessions.Record, sessions.Pane, error) {
 	rec, err := qs.records.require(ctx, ref)
 	if err != nil {
@@ -195,9 +191,9 @@ func (qs *Queries) requirePane(ctx context.Context, ref sessions.Ref) (sessions.
 	if err != nil {
 		return sessions.Record{}, sessions.Pane{}, fmt.Errorf("look for the session: %w", err)
 	}
-	p, ok := paneOf(panes, rec.ID)
+	p, ok := sessions.FindPane(panes, rec.ID)
 	if !ok {
-		return sessions.Record{}, sessions.Pane{}, notRunningError(ref)
+		return sessions.Record{}, sessions.Pane{}, sessions.NotRunning(ref)
 	}
 	return rec, p, nil
 }

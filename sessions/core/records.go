@@ -21,7 +21,7 @@ type records struct {
 	now    func() time.Time
 }
 
-// find returns what is known of the session: its definition, and its record when it has one.
+// find returns the session's definition, and its record if it has one.
 func (rs *records) find(ctx context.Context, ref sessions.Ref) (sessions.Definition, *sessions.Record, error) {
 	declared, isDeclared := rs.findDeclared(ref)
 	rec, err := rs.store.Load(ctx, ref)
@@ -29,7 +29,7 @@ func (rs *records) find(ctx context.Context, ref sessions.Ref) (sessions.Definit
 	case errors.Is(err, sessions.ErrNotRecorded) && isDeclared:
 		return declared, nil, nil
 	case errors.Is(err, sessions.ErrNotRecorded):
-		return sessions.Definition{}, nil, notRecordedError(ref)
+		return sessions.Definition{}, nil, sessions.NotRecorded(ref)
 	case err != nil:
 		return sessions.Definition{}, nil, fmt.Errorf("read the record of %s: %w", ref, err)
 	case isDeclared:
@@ -38,11 +38,11 @@ func (rs *records) find(ctx context.Context, ref sessions.Ref) (sessions.Definit
 	return rec.Definition.Clone(), &rec, nil
 }
 
-// findExact is find, and refuses another session that has the ref now. The caller has the lock of the name.
+// findExact is [records.find], and refuses a session that does not have that id. The caller holds the lock of the name.
 func (rs *records) findExact(ctx context.Context, ref sessions.Ref, id string) (sessions.Definition, *sessions.Record, error) {
 	def, rec, err := rs.find(ctx, ref)
 	if err == nil && id != "" && (rec == nil || rec.ID != id) {
-		err = replacedError(ref)
+		err = sessions.Replaced(ref)
 	}
 	return def, rec, err
 }
@@ -52,39 +52,42 @@ func (rs *records) findDeclared(ref sessions.Ref) (sessions.Definition, bool) {
 	return d, i >= 0
 }
 
-// requireRecord returns the record of a session that must have one.
+// require returns the record of a session that must have one.
 func (rs *records) require(ctx context.Context, ref sessions.Ref) (sessions.Record, error) {
 	_, rec, err := rs.find(ctx, ref)
 	switch {
 	case err != nil:
 		return sessions.Record{}, err
 	case rec == nil:
-		return sessions.Record{}, notRunningError(ref)
+		return sessions.Record{}, sessions.NotRunning(ref)
 	}
 	return *rec, nil
 }
 
-// running returns the record of a session that should be running, and is the one that is meant.
-func (rs *records) requireRunning(ctx context.Context, ref sessions.Ref, id string) (sessions.Record, error) {
+// requireExact is [records.require], and refuses another session that has the ref now. An empty id stands for any.
+func (rs *records) requireExact(ctx context.Context, ref sessions.Ref, id string) (sessions.Record, error) {
 	rec, err := rs.require(ctx, ref)
-	switch {
-	case err != nil:
-		return sessions.Record{}, err
-	case id != "" && rec.ID != id:
-		return sessions.Record{}, &sessions.Refusal{Cause: sessions.ErrReplaced, Remedy: "use the thread of the new one",
-			What: fmt.Sprintf("the %s that this was meant for was deleted, and another one has its name", ref)}
-	case rec.IsDown():
-		return sessions.Record{}, notRunningError(ref)
+	if err == nil && id != "" && rec.ID != id {
+		err = sessions.Replaced(ref)
 	}
-	return rec, nil
+	return rec, err
 }
 
-// newRecord is the record of a session that has none yet.
+// requireRunning is [records.requireExact] for a session that should be running.
+func (rs *records) requireRunning(ctx context.Context, ref sessions.Ref, id string) (sessions.Record, error) {
+	rec, err := rs.requireExact(ctx, ref, id)
+	if err == nil && rec.IsDown() {
+		err = sessions.NotRunning(ref)
+	}
+	return rec, err
+}
+
+// newRecord builds an unsaved record with a new id.
 func (rs *records) newRecord(def sessions.Definition) sessions.Record {
 	return sessions.Record{Version: sessions.RecordVersion, ID: newID(), Ref: def.Ref(), Definition: def, Created: rs.now()}
 }
 
-// reload reads a record again under the session's lock: who had the lock before may have changed it.
+// reload reads a record again under the session's lock, since it may have changed before.
 func (rs *records) reload(ctx context.Context, known *sessions.Record) (*sessions.Record, error) {
 	if known == nil {
 		return nil, nil
@@ -96,7 +99,7 @@ func (rs *records) reload(ctx context.Context, known *sessions.Record) (*session
 	return &rec, nil
 }
 
-// lockName excludes other verbs that make, start, stop or delete the session of that name.
+// lockName locks the session's name against verbs that create, start, stop or delete it.
 func (rs *records) lockName(ctx context.Context, ref sessions.Ref, verb string) (func(), error) {
 	key := string(ref)
 	if ref.Kind() == sessions.KindWorkItem { // two refs may fall on one name
@@ -105,7 +108,7 @@ func (rs *records) lockName(ctx context.Context, ref sessions.Ref, verb string) 
 	return rs.store.Lock(ctx, "name:"+key, verb)
 }
 
-// lockID excludes everything else that types into, starts or ends the session.
+// lockID locks the session against everything else that types into it, starts or ends it.
 func (rs *records) lockID(ctx context.Context, id, verb string) (func(), error) {
 	return rs.store.Lock(ctx, id, verb)
 }

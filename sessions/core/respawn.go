@@ -10,11 +10,10 @@ import (
 	"the-loop/sessions"
 )
 
-// remainMargin is how much longer than the probe the pane of a new process is kept if it ends: whoever looks after the probe
-// must find it.
+// remainMargin is how much longer than the probe the pane of a process that ends is kept, so that the probe finds it.
 const remainMargin = 2 * time.Second
 
-// restartInPane restarts a session in the pane that it has: in its conversation, or where that does not work in a fresh one.
+// restartInPane restarts the session in its pane: in its conversation, or where that fails in a fresh one.
 func (r *launcher) restartInPane(ctx context.Context, def sessions.Definition, rec sessions.Record, own sessions.Pane) (sessions.Row, error) {
 	r.prepareFor(ctx, def, rec, own)
 	err := r.checkResumable()
@@ -35,8 +34,8 @@ func (r *launcher) restartInPane(ctx context.Context, def sessions.Definition, r
 	return r.resultRow(sessions.OutcomeStarted), nil
 }
 
-// prepareFor makes the run one of a session that is in a pane. The conversation that the agent is in now is the one that is
-// resumed; a restart that was cut short has recorded it already.
+// prepareFor prepares a restart in the pane own. The conversation that the agent is in now is resumed; an interrupted restart has
+// recorded it already.
 func (r *launcher) prepareFor(ctx context.Context, def sessions.Definition, rec sessions.Record, own sessions.Pane) {
 	if h, err := r.starter.agents.harness(rec.Definition.Harness); err == nil && !own.Dead {
 		rec.Conversation = r.starter.agents.currentConversation(ctx, h, rec)
@@ -46,7 +45,7 @@ func (r *launcher) prepareFor(ctx context.Context, def sessions.Definition, rec 
 	r.rec.Definition = def
 }
 
-// resumeInPane is [launcher.resume] in the pane that there is. A pane whose agent did not live through it stays.
+// resumeInPane is [launcher.resume] in the existing pane, which stays when the agent ends.
 func (r *launcher) resumeInPane(ctx context.Context, own sessions.Pane) error {
 	if err := r.respawn(ctx, own, sessions.Launch{Resume: true}); err != nil {
 		if errors.Is(err, sessions.ErrCannotResume) {
@@ -58,15 +57,15 @@ func (r *launcher) resumeInPane(ctx context.Context, own sessions.Pane) error {
 	return err
 }
 
-// respawn ends what runs in the pane and starts the agent in its place. The record says before that a restart is under way,
-// and of which process, so that one which is cut short is finished by the next start.
+// respawn ends the process in the pane and starts the agent in its place. It first records which process is replaced, so that the
+// next start finishes an interrupted restart.
 func (r *launcher) respawn(ctx context.Context, own sessions.Pane, l sessions.Launch) error {
 	s, err := r.spawnRequest(ctx, l)
 	if err != nil {
 		return err
 	}
 	r.rec = r.rec.WithPane(own, sessions.StatusStarting, r.starter.now())
-	r.rec.ReplacesPID, r.rec.FolderID = own.PID, folderID(s.Cwd)
+	r.rec.ReplacesPID, r.rec.FolderID = own.PID, sessions.FolderIDAt(s.Cwd)
 	if err := r.starter.store.Save(ctx, r.rec); err != nil {
 		return fmt.Errorf("record the restart: %w", err)
 	}
@@ -85,14 +84,14 @@ func (r *launcher) respawn(ctx context.Context, own sessions.Pane, l sessions.La
 	return nil
 }
 
-// recoverFailedRespawn looks what became of a pane in which tmux did not start the agent, or may not have. An agent that runs on as
-// it was is recorded as running again; one that was ended is left for the next start to finish.
+// recoverFailedRespawn finds out what became of a pane after a failed respawn. An agent that was not touched is recorded as
+// running again; one that was ended is left to the next start.
 func (r *launcher) recoverFailedRespawn(ctx context.Context, own sessions.Pane, cause error) (sessions.Pane, error) {
 	panes, err := r.starter.panes.list(ctx, r.rec)
 	if err != nil {
 		return sessions.Pane{}, errors.Join(cause, err)
 	}
-	now, there := paneOf(panes, r.rec.ID)
+	now, there := sessions.FindPane(panes, r.rec.ID)
 	switch {
 	case !there:
 		rec := r.rec

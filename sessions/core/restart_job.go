@@ -18,27 +18,27 @@ func levelOf(r sessions.RestartRow) slog.Level {
 	return slog.LevelInfo
 }
 
-// skipError says why a session is left as it is.
+// skipError says why a session is not restarted.
 type skipError struct{ error }
 
 func (e *skipError) Unwrap() error { return e.error }
 
 func newSkipError(format string, args ...any) error { return &skipError{fmt.Errorf(format, args...)} }
 
-// restartJob is one session on its way onto another environment.
+// restartJob restarts one session onto another environment.
 type restartJob struct {
 	part      *Restarts
 	row       sessions.RestartRow
 	env       sessions.EnvFile
 	rec       sessions.Record
-	oldValues map[string]string // of the declared and removed names, by the process that is replaced
+	oldValues map[string]string // of the declared and removed names, in the process that is replaced
 
 	dryRun, onlyStale bool
 	started           bool // the agent was touched
 }
 
 func (o *restartJob) run(ctx context.Context) (sessions.Outcome, error) {
-	if o.dryRun { // a look needs no lock
+	if o.dryRun { // reading needs no lock
 		rec, err := o.load(ctx)
 		if err != nil {
 			return "", err
@@ -77,13 +77,13 @@ func (o *restartJob) load(ctx context.Context) (sessions.Record, error) {
 	return rec, nil
 }
 
-// roll decides, and does it. The caller has the session's locks, or it is a dry run.
+// restart restarts the session, if it should be and can be. The caller holds the session's locks, or it is a dry run.
 func (o *restartJob) restart(ctx context.Context, rec sessions.Record) (sessions.Outcome, error) {
 	panes, err := o.part.panes.list(ctx, rec)
 	if err != nil {
 		return "", fmt.Errorf("look for the running session: %w", err)
 	}
-	own, there := paneOf(panes, rec.ID)
+	own, there := sessions.FindPane(panes, rec.ID)
 	if !there || own.Dead && rec.ReplacesPID == 0 {
 		return "", newSkipError("it is not running")
 	}
@@ -91,7 +91,7 @@ func (o *restartJob) restart(ctx context.Context, rec sessions.Record) (sessions
 	if err != nil {
 		return "", err
 	}
-	want := o.part.expectedEnv(ctx, rec, o.env.Values)
+	want := o.part.expectedEnv(ctx, rec, own, o.env.Values)
 	current := o.inspectOldEnv(ctx, own, want)
 	switch {
 	case o.onlyStale && current:
@@ -109,7 +109,8 @@ func (o *restartJob) restart(ctx context.Context, rec sessions.Record) (sessions
 	return outcome, nil
 }
 
-// ready is the run of a session that can be resumed; all that can be told without touching the agent is told here.
+// newLauncher prepares the launcher of a session that can be resumed. Everything that can be checked without touching the agent
+// is checked here.
 func (o *restartJob) newLauncher(ctx context.Context, rec sessions.Record, own sessions.Pane) (*launcher, error) {
 	def, declared := o.part.records.findDeclared(rec.Ref)
 	if !declared {
@@ -130,33 +131,34 @@ func (o *restartJob) newLauncher(ctx context.Context, rec sessions.Record, own s
 	return r, err
 }
 
-// look sees what the process that is to be replaced holds, and reports whether that is what is declared.
-func (o *restartJob) inspectOldEnv(ctx context.Context, own sessions.Pane, want expectedEnv) bool {
+// inspectOldEnv reads the environment of the process that is to be replaced, and reports whether it is as expected.
+func (o *restartJob) inspectOldEnv(ctx context.Context, own sessions.Pane, want envstate.Expected) bool {
 	actual, known := envstate.ProcessEnviron(ctx, own.PID)
 	if !known || own.Dead {
 		return false
 	}
 	o.oldValues = map[string]string{}
-	for _, name := range want.names(own) {
+	for _, name := range want.Names() {
 		o.oldValues[name] = actual[name]
 	}
-	o.row.Stale = want.diff(own, actual)
+	o.row.Stale = want.Diff(actual)
 	return len(o.row.Stale) == 0
 }
 
-// envStabiliseTime is how long a process that was just started may take until it holds what it was given: between fork and exec it
-// still shows what tmux holds.
+// envStabiliseTime is how long a new process may take until it shows its environment: between fork and exec it still shows
+// tmux's.
 const envStabiliseTime = time.Second
 
-// verify looks what the new process holds.
-func (o *restartJob) verify(ctx context.Context, rec sessions.Record, want expectedEnv) sessions.Outcome {
+// verify compares the environment of the new process with the expected one.
+func (o *restartJob) verify(ctx context.Context, rec sessions.Record, want envstate.Expected) sessions.Outcome {
 	o.row.Stale = []string{}
 	panes, err := o.part.panes.list(ctx, rec)
-	own, there := paneOf(panes, rec.ID)
+	own, there := sessions.FindPane(panes, rec.ID)
 	if err != nil || !there || own.Dead {
 		return sessions.OutcomeUnverified
 	}
-	differ, known := want.awaitMatch(ctx, own, envStabiliseTime)
+	want.Started = declaredNames(own)
+	differ, known := want.AwaitMatch(ctx, own.PID, envStabiliseTime)
 	switch {
 	case !known:
 		return sessions.OutcomeUnverified

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -22,13 +23,9 @@ type Restarts struct {
 	config  func() Config
 }
 
-// EventRestarted says that a session was restarted in its pane onto what the env file declares.
-const EventRestarted = "session.restarted"
-
-// RollingRestart restarts the sessions in their panes: the tmux session, its window and those who look at it stay, and the recorded
-// conversation is resumed. One that does not run, or whose conversation cannot be resumed, is skipped and not touched. A
-// restart that was cut short before is finished. The error is a [*Refusal] for [ErrEnvFile] when there is no env file to
-// roll onto.
+// RollingRestart restarts sessions in their panes: the tmux session, its windows and its clients stay, and the recorded
+// conversation is resumed. A session that does not run, or whose conversation cannot be resumed, is skipped. An interrupted
+// restart is finished. The error is a [*sessions.Refusal] because of [sessions.ErrEnvFile] when there is no env file.
 func (rs *Restarts) RollingRestart(ctx context.Context, q sessions.RollingRestartRequest) (sessions.RestartResult, error) {
 	env, err := rs.requireEnvFile()
 	if err != nil {
@@ -55,7 +52,7 @@ func (rs *Restarts) RollingRestart(ctx context.Context, q sessions.RollingRestar
 	return sessions.RestartResult{DryRun: q.DryRun, Rows: rows, Malformed: env.Malformed, Refused: env.Refused, Warning: env.Warning}, err
 }
 
-// envFile is the env file, or the refusal of what cannot be done without one.
+// requireEnvFile reads the env file, and refuses when there is none.
 func (rs *Restarts) requireEnvFile() (sessions.EnvFile, error) {
 	env, err := rs.config().readEnvFile()
 	switch {
@@ -68,7 +65,7 @@ func (rs *Restarts) requireEnvFile() (sessions.EnvFile, error) {
 	return env, nil
 }
 
-// restartRows are the rows of the sessions that are meant. One that nothing can be done to has its outcome already.
+// restartRows returns the rows of the requested sessions. A record that cannot be read has its outcome already.
 func (rs *Restarts) restartRows(ctx context.Context, q sessions.RollingRestartRequest) ([]sessions.RestartRow, error) {
 	var rows []sessions.RestartRow
 	for _, ref := range q.Refs {
@@ -86,13 +83,13 @@ func (rs *Restarts) restartRows(ctx context.Context, q sessions.RollingRestartRe
 		rows = append(rows, sessions.RestartRow{Ref: r.Ref, TmuxTarget: r.Ref.TmuxName(), Stale: []string{}})
 	}
 	for _, u := range broken {
-		row := brokenRow(u)
+		row := sessions.BrokenRow(u)
 		rows = append(rows, sessions.RestartRow{Ref: u.Ref, TmuxTarget: row.TmuxTarget, Outcome: sessions.OutcomeFailed, Detail: row.Detail, Stale: []string{}})
 	}
 	return rows, nil
 }
 
-// restartOne rolls one session. Whatever goes wrong is in the row, and no value is.
+// restartOne restarts one session. Errors are in the row, and values of the environment never are.
 func (rs *Restarts) restartOne(ctx context.Context, row sessions.RestartRow, env sessions.EnvFile, q sessions.RollingRestartRequest) sessions.RestartRow {
 	o := &restartJob{part: rs, row: row, env: env, dryRun: q.DryRun, onlyStale: q.Stale}
 	outcome, err := o.run(ctx)
@@ -107,8 +104,24 @@ func (rs *Restarts) restartOne(ctx context.Context, row sessions.RestartRow, env
 	scrub := envstate.NewScrubber(env.Values)
 	o.row.Detail = envstate.Scrub(scrub.Scrub(o.row.Detail), o.oldValues)
 	if o.started {
-		rs.events.emit(ctx, EventRestarted, levelOf(o.row), o.rec, map[string]any{"outcome": o.row.Outcome, "stale": o.row.Stale,
+		rs.events.emit(ctx, sessions.EventRestarted, levelOf(o.row), o.rec, map[string]any{"outcome": o.row.Outcome, "stale": o.row.Stale,
 			"detail": o.row.Detail, "pane": o.rec.Pane, "conversation": o.rec.Conversation})
 	}
 	return o.row
 }
+
+// expectedEnv is what the process in a session's pane should hold. It leaves out the names to which the product or the session's
+// harness gives another value.
+func (rs *Restarts) expectedEnv(ctx context.Context, rec sessions.Record, p sessions.Pane, declared map[string]string) envstate.Expected {
+	var own map[string]string
+	if h, err := rs.agents.harness(rec.Definition.Harness); err == nil {
+		cmd, err := h.Command(sessions.Launch{Conversation: rec.Conversation, Resume: true, Args: rec.Definition.HarnessArgs, Cwd: rec.Definition.Cwd})
+		if err == nil {
+			own = cmd.Env
+		}
+	}
+	return envstate.Expected{Values: envstate.Passed(declared, rs.config().paneEnvironment(rec, declared, own)), Started: declaredNames(p)}
+}
+
+// declaredNames are the names that were declared when the process in the pane was started.
+func declaredNames(p sessions.Pane) []string { return strings.Fields(p.Declared) }

@@ -8,8 +8,8 @@ import (
 	"the-loop/sessions"
 )
 
-// Start brings a session up. A live one is left untouched ([OutcomeAlreadyRunning]); a recorded conversation is
-// resumed, and when the agent does not survive that, a fresh one is started.
+// Start starts a session. A running one is left alone ([sessions.OutcomeAlreadyRunning]). A recorded conversation is resumed;
+// when the agent does not survive that, a fresh one is started.
 func (lc *Lifecycle) Start(ctx context.Context, q sessions.StartRequest) (sessions.Row, error) {
 	release, err := lc.records.lockName(ctx, q.Ref, "start")
 	if err != nil {
@@ -23,7 +23,7 @@ func (lc *Lifecycle) Start(ctx context.Context, q sessions.StartRequest) (sessio
 	return lc.startLocked(ctx, def, rec)
 }
 
-// bring starts the session under its lock. The caller has the lock of its name.
+// startLocked starts the session under its own lock. The caller holds the lock of the name.
 func (lc *Lifecycle) startLocked(ctx context.Context, def sessions.Definition, known *sessions.Record) (sessions.Row, error) {
 	rec := lc.records.newRecord(def)
 	if known != nil {
@@ -43,9 +43,9 @@ func (lc *Lifecycle) startLocked(ctx context.Context, def sessions.Definition, k
 	return lc.starter.startAndReport(ctx, rec, func() (sessions.Row, error) { return lc.starter.startOrAdopt(ctx, def, rec, known) })
 }
 
-// Restart ends a session's agent and starts it again under one lock, so that replies wait meanwhile. Where its conversation
-// can be resumed that happens in its pane: the tmux session stays, and with it those who look at it. What a start would
-// refuse is refused before the running agent is touched. One that does not run is started.
+// Restart ends a session's agent and starts it again under one lock, so that replies wait meanwhile. A conversation that can be
+// resumed is resumed in the same pane: the tmux session and its clients stay. What a start would refuse is refused before the
+// running agent is touched. A session that does not run is started.
 func (lc *Lifecycle) Restart(ctx context.Context, q sessions.RestartRequest) (sessions.Row, error) {
 	release, err := lc.records.lockName(ctx, q.Ref, "restart")
 	if err != nil {
@@ -79,7 +79,7 @@ func (lc *Lifecycle) restart(ctx context.Context, def sessions.Definition, rec s
 	if err != nil {
 		return sessions.Row{}, fmt.Errorf("look for the running session: %w", err)
 	}
-	own, there := paneOf(panes, rec.ID)
+	own, there := sessions.FindPane(panes, rec.ID)
 	if there && (!own.Dead || rec.ReplacesPID != 0) && lc.panes.terminalOf(rec) == lc.panes.own {
 		return r.restartInPane(ctx, def, rec, own)
 	}
@@ -94,7 +94,7 @@ func (lc *Lifecycle) restart(ctx context.Context, def sessions.Definition, rec s
 	return row, nil
 }
 
-// settle records a session as stopped that a restart took down and could not bring up again.
+// reconcileFailedRestart records as stopped a session that a restart ended and could not start again.
 func (lc *Lifecycle) reconcileFailedRestart(ctx context.Context, ref sessions.Ref) error {
 	rec, err := lc.store.Load(ctx, ref)
 	if err != nil || rec.Status != sessions.StatusStarting {
@@ -102,7 +102,7 @@ func (lc *Lifecycle) reconcileFailedRestart(ctx context.Context, ref sessions.Re
 	}
 	if panes, err := lc.panes.list(ctx, rec); err != nil {
 		return err
-	} else if _, there := paneOf(panes, rec.ID); there {
+	} else if _, there := sessions.FindPane(panes, rec.ID); there {
 		return nil
 	}
 	rec.Status, rec.Changed = sessions.StatusStopped, lc.now()

@@ -23,7 +23,7 @@ type starter struct {
 	log     *slog.Logger
 }
 
-// startAndReport records in the event log what came of a start.
+// startAndReport calls start and writes the event of its outcome.
 func (s *starter) startAndReport(ctx context.Context, rec sessions.Record, start func() (sessions.Row, error)) (sessions.Row, error) {
 	row, err := start()
 	if err != nil {
@@ -35,31 +35,17 @@ func (s *starter) startAndReport(ctx context.Context, rec sessions.Record, start
 		if rec.Status != sessions.StatusStarting {
 			return row, nil
 		}
-		fields["adopted"] = true // a start before died when it had made the pane and could not say so
+		fields["adopted"] = true // an interrupted start made the pane
 	}
-	s.events.emit(ctx, startEventName(rec, row, fields), slog.LevelInfo, rec, fields)
+	s.events.emit(ctx, sessions.StartEventName(rec, row, fields), slog.LevelInfo, rec, fields)
 	return row, nil
 }
 
-// startEventName is the name of the event of an agent that came up; fields gets what belongs to it.
-func startEventName(rec sessions.Record, row sessions.Row, fields map[string]any) string {
-	resumed := row.Outcome == sessions.OutcomeResumed
-	switch {
-	case rec.Ref.Kind() == sessions.KindWorkItem && !rec.HasRun():
-		return sessions.EventSpawned
-	case rec.Ref.Kind() == sessions.KindWorkItem:
-		fields["resumed"] = resumed
-		return sessions.EventRespawned
-	case resumed:
-		return sessions.EventResumed
-	}
-	return sessions.EventStarted
-}
-
-// startOrAdopt does it. known is the record on disk; nil: there is none, and there will be none if it fails.
+// startOrAdopt adopts the session's running pane, or starts an agent. known is the record on disk; nil: there is none, and a
+// failure leaves none.
 func (s *starter) startOrAdopt(ctx context.Context, def sessions.Definition, rec sessions.Record, known *sessions.Record) (sessions.Row, error) {
 	if def.Source == sessions.SourceDeclared && known != nil && known.Definition.Source == sessions.SourceCreated {
-		return sessions.Row{}, declaredConflict(rec.Ref)
+		return sessions.Row{}, sessions.DeclaredConflict(rec.Ref)
 	}
 	found, err := s.panes.findOccupancy(ctx, rec)
 	own := found.own
@@ -69,7 +55,7 @@ func (s *starter) startOrAdopt(ctx context.Context, def sessions.Definition, rec
 	case own != nil && !own.Dead && !rec.IsRestartPending(*own):
 		return s.adopt(ctx, rec, *own)
 	}
-	if own != nil && rec.ReplacesPID != 0 { // a restart was cut short
+	if own != nil && rec.ReplacesPID != 0 { // a restart was interrupted
 		r, err := s.newLauncher(def)
 		if err != nil {
 			return sessions.Row{}, err
@@ -85,8 +71,8 @@ func (s *starter) startOrAdopt(ctx context.Context, def sessions.Definition, rec
 	return row, err
 }
 
-// launch brings an agent up that does not run. found is what there is of the one before; ev is what it is told first, if
-// anything happened.
+// launch starts the agent of a session that does not run. found is what is left of the previous one; ev is the event that the
+// agent is started with, nil for none.
 func (s *starter) launch(ctx context.Context, rec sessions.Record, known *sessions.Record, found occupancy, ev *openingEvent) (sessions.Row, error) {
 	r, err := s.newLauncher(rec.Definition)
 	if err != nil {
@@ -104,11 +90,11 @@ func (s *starter) launch(ctx context.Context, rec sessions.Record, known *sessio
 	return r.launch(ctx)
 }
 
-// adopt records a live pane that carries our id: the bot or a start before may have died before it could say so.
+// adopt records a running pane that carries the session's id, after a start that was interrupted before it could.
 func (s *starter) adopt(ctx context.Context, rec sessions.Record, p sessions.Pane) (sessions.Row, error) {
 	if rec.Status != sessions.StatusRunning || rec.Pane != p.ID || rec.Server != p.Server {
 		since := rec.Changed
-		if rec.Status == sessions.StatusStopped { // nobody knows since when
+		if rec.Status == sessions.StatusStopped { // it is not known since when it runs
 			since = s.now()
 		}
 		rec = rec.WithPane(p, sessions.StatusRunning, since)
@@ -116,49 +102,44 @@ func (s *starter) adopt(ctx context.Context, rec sessions.Record, p sessions.Pan
 			return sessions.Row{}, fmt.Errorf("record the running session: %w", err)
 		}
 	}
-	row := rowOf(rec, sessions.StateRunning)
+	row := sessions.RowOf(rec, sessions.StateRunning)
 	row.Outcome = sessions.OutcomeAlreadyRunning
 	return row, nil
 }
 
-// ready checks everything that a start needs and that can be checked without changing anything.
+// newLauncher checks everything that a start needs and that can be checked without changing anything.
 func (s *starter) newLauncher(def sessions.Definition) (*launcher, error) {
 	cfg := s.config()
 	env, err := cfg.readEnvFile()
 	if err != nil {
 		return nil, err
 	}
-	prompt, err := bootPrompt(def, cfg)
+	prompt, err := sessions.BootPrompt(def, cfg.ChatService, cfg.Program)
 	if err != nil {
 		return nil, err
 	}
 	return s.newLauncherWith(def, cfg, env.Values, prompt)
 }
 
-// newLauncherWith is ready with what the env file was found to declare.
+// newLauncherWith is [starter.newLauncher] with the values of the env file and the first message given.
 func (s *starter) newLauncherWith(def sessions.Definition, cfg Config, declared map[string]string, prompt string) (*launcher, error) {
 	h, err := s.agents.harness(def.Harness)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkFolder(def.Cwd); err != nil {
+	if err := sessions.CheckFolder(def.Cwd); err != nil {
 		return nil, err
 	}
 	r := &launcher{starter: s, cfg: cfg, harness: h, prompt: prompt, declared: declared}
 	return r, r.checkProgram(def)
 }
 
-func declaredConflict(ref sessions.Ref) error {
-	return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("%s was created and is now declared in the config too", ref),
-		Remedy: "give one of them another name, or take it out of the config and delete it"}
-}
-
 func (s *starter) endPane(ctx context.Context, rec sessions.Record, t sessions.Target) error {
 	return s.panes.terminalOf(rec).End(ctx, t, s.config().KillGrace)
 }
 
-// forget removes what is stored of a session. Without its record nobody can come to its reports any more, so that one that
-// stays behind only takes room.
+// removeState removes the record and the reports of a session. Reports that cannot be removed only take room: without the record
+// they are not reachable.
 func (s *starter) removeState(ctx context.Context, rec sessions.Record) error {
 	if err := s.store.Remove(ctx, rec.Ref); err != nil || s.reports == nil {
 		return err

@@ -8,8 +8,8 @@ import (
 	"the-loop/sessions"
 )
 
-// Stop ends the session's agent and its pane. One that does not run is [OutcomeAlreadyStopped]. It works from the
-// record alone: the session need not be declared any more.
+// Stop ends the session's agent and its pane. A session that does not run is [sessions.OutcomeAlreadyStopped]. It need not be
+// declared any more.
 func (lc *Lifecycle) Stop(ctx context.Context, q sessions.StopRequest) (sessions.Row, error) {
 	release, err := lc.records.lockName(ctx, q.Ref, "stop")
 	if err != nil {
@@ -21,7 +21,7 @@ func (lc *Lifecycle) Stop(ctx context.Context, q sessions.StopRequest) (sessions
 		return sessions.Row{}, err
 	}
 	if rec == nil {
-		row := declaredRow(def)
+		row := sessions.DeclaredRow(def)
 		row.Outcome = sessions.OutcomeAlreadyStopped
 		return row, nil
 	}
@@ -36,25 +36,25 @@ func (lc *Lifecycle) Stop(ctx context.Context, q sessions.StopRequest) (sessions
 	return lc.stop(ctx, *rec)
 }
 
-// stop takes the session down and records it as stopped. The caller has its locks.
+// stop ends the session and records it as stopped. The caller holds its locks.
 func (lc *Lifecycle) stop(ctx context.Context, rec sessions.Record) (sessions.Row, error) {
 	down, outcome, err := lc.takeDown(ctx, rec, sessions.StatusStopped)
 	if err != nil {
 		lc.events.emit(ctx, sessions.EventStopFailed, slog.LevelError, rec, map[string]any{"reason": err.Error()})
 		return sessions.Row{}, fmt.Errorf("stop %s: %w", rec.Ref, err)
 	}
-	row := rowOf(down, sessions.StateStopped)
+	row := sessions.RowOf(down, sessions.StateStopped)
 	row.Outcome = outcome
 	return row, nil
 }
 
-// takeDown ends the agent and its pane, and leaves the record with that status.
+// takeDown ends the agent and its pane, and records that status.
 func (lc *Lifecycle) takeDown(ctx context.Context, rec sessions.Record, as sessions.Status) (sessions.Record, sessions.Outcome, error) {
 	panes, err := lc.panes.list(ctx, rec)
 	if err != nil {
 		return rec, "", fmt.Errorf("look for the running session: %w", err)
 	}
-	p, there := paneOf(panes, rec.ID)
+	p, there := sessions.FindPane(panes, rec.ID)
 	if there {
 		if h, err := lc.agents.harness(rec.Definition.Harness); err == nil {
 			rec.Conversation = lc.agents.currentConversation(ctx, h, rec)

@@ -3,10 +3,7 @@ package core
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
-	"unicode"
 
 	"the-loop/sessions"
 	"the-loop/sessions/loop"
@@ -14,12 +11,6 @@ import (
 
 // maxSubmitRetries is how often the submit key is repeated for a text that stays in the box.
 const maxSubmitRetries = 3
-
-// pollMin is the first pause between two looks for evidence; it doubles up to [pollMax].
-const (
-	pollMin = 5 * time.Millisecond
-	pollMax = 100 * time.Millisecond
-)
 
 // submission is one text on its way into one pane.
 type submission struct {
@@ -32,7 +23,7 @@ type submission struct {
 	intent       sessions.Intent
 }
 
-// compose reads who is spoken to, and makes of what was written what goes into the pane.
+// compose reads the session's record and makes the text that is typed.
 func (s *submission) compose(ctx context.Context, id string) (err error) {
 	if s.rec, err = s.typist.records.requireRunning(ctx, s.q.Ref, id); err != nil {
 		return err
@@ -40,81 +31,18 @@ func (s *submission) compose(ctx context.Context, id string) (err error) {
 	if s.harness, err = s.typist.agents.harness(s.rec.Definition.Harness); err != nil {
 		return &sessions.Refusal{Cause: sessions.ErrRefused, What: err.Error()}
 	}
-	if s.capabilities, err = s.sessionCapabilities(ctx); err != nil {
+	if s.capabilities, err = sessions.SessionCapabilities(ctx, s.harness, s.rec); err != nil {
 		return err
 	}
-	if s.text, err = composeText(s.q, s.capabilities); err != nil {
+	if s.text, err = sessions.ComposeText(s.q, s.capabilities); err != nil {
 		return err
 	}
 	if s.capabilities.Quote != nil && !s.q.Raw {
 		s.text = s.capabilities.Quote(s.text)
 	}
-	s.text = withTrailer(s.text, s.q.Raw, s.capabilities)
+	s.text = sessions.WithTrailer(s.text, s.q.Raw, s.capabilities)
 	s.intent = sessions.Intent{Sum: sessions.Fingerprint(s.capabilities.Normalized(s.text)), Conversation: s.rec.Conversation}
 	return nil
-}
-
-// sessionCapabilities are the harness's traits, with the submit key of this session.
-func (s *submission) sessionCapabilities(ctx context.Context) (sessions.Capabilities, error) {
-	t := s.harness.Capabilities()
-	if t.SubmitKey == nil {
-		return t, nil
-	}
-	key, delay, err := t.SubmitKey(ctx, s.rec.AgentConversation())
-	if err != nil {
-		return t, fmt.Errorf("find the agent's submit key: %w", err)
-	}
-	if key != "" {
-		t.Submit, t.SubmitDelay = key, delay
-	}
-	return t, nil
-}
-
-// composeText is the text that goes into the pane.
-func composeText(q sessions.SubmitRequest, t sessions.Capabilities) (string, error) {
-	text := sessions.Clean(q.Text)
-	bare := strings.TrimLeftFunc(text, unicode.IsSpace)
-	switch {
-	case bare == "":
-		return "", &sessions.Refusal{Cause: sessions.ErrEmptyText, What: "there is no text in it that could be typed"}
-	case q.Raw && (!strings.HasPrefix(bare, "/") || strings.Contains(bare, "\n")):
-		return "", &sessions.Refusal{Cause: sessions.ErrRefused, What: "a raw command is one line that begins with /"}
-	case q.Raw:
-		return bare, nil
-	case isCommand(bare, t):
-		return withSender(q.Sender, bare), nil
-	}
-	return text, nil
-}
-
-// withSender is a text with who says it in front. It begins with a word that no agent takes for a command, and the name,
-// which holds no quotation mark, cannot be taken for a part of the text.
-func withSender(speaker, text string) string {
-	name := sessions.DisplayName(speaker)
-	if _, err := sessions.ParseRef(speaker); err == nil {
-		name = speaker
-	}
-	if name == "" {
-		name = "operator"
-	}
-	return `From "` + name + `": ` + text
-}
-
-// withTrailer is the text with what has to follow it. A command without arguments needs nothing.
-func withTrailer(text string, raw bool, t sessions.Capabilities) string {
-	if raw && len(strings.Fields(text)) == 1 {
-		return text
-	}
-	return text + t.Trailer
-}
-
-func isCommand(bare string, t sessions.Capabilities) bool {
-	for _, p := range t.CommandPrefixes {
-		if strings.HasPrefix(bare, p) {
-			return true
-		}
-	}
-	return slices.Contains(t.CommandWords, strings.TrimSpace(bare))
 }
 
 func (s *submission) run(ctx context.Context) (sessions.Receipt, error) {
@@ -132,7 +60,7 @@ func (s *submission) run(ctx context.Context) (sessions.Receipt, error) {
 	return s.awaitReceipt(ctx)
 }
 
-// awaitReceipt waits for the proof of a text that was typed.
+// awaitReceipt waits for the evidence of a text that was typed, where the harness gives any.
 func (s *submission) awaitReceipt(ctx context.Context) (sessions.Receipt, error) {
 	w := s.capabilities.Input
 	if w == nil || s.q.Raw && s.capabilities.CommandsUnrecorded {
@@ -141,8 +69,8 @@ func (s *submission) awaitReceipt(ctx context.Context) (sessions.Receipt, error)
 	return s.awaitAccepted(ctx, w)
 }
 
-// typeIn looks, has the intent written down, and types: all under the session's lock, so that nobody else's text or a
-// restart comes in between. A submit that is still to come is part of it.
+// typeIn checks the screen, records the intent and types, all under the session's lock, so that no other text and no restart
+// comes in between. It waits for the delayed submit key too.
 func (s *submission) typeIn(ctx context.Context, id string) error {
 	release, err := s.typist.records.lockID(ctx, id, "say")
 	if err != nil {
@@ -152,7 +80,7 @@ func (s *submission) typeIn(ctx context.Context, id string) error {
 	return s.typeLocked(ctx, id)
 }
 
-// typeLocked is typeIn for who has the session's lock.
+// typeLocked is typeIn for a caller that holds the session's lock.
 func (s *submission) typeLocked(ctx context.Context, id string) error {
 	if err := s.compose(ctx, id); err != nil {
 		return err
@@ -166,14 +94,14 @@ func (s *submission) typeLocked(ctx context.Context, id string) error {
 	err := s.typist.panes.terminalOf(s.rec).Paste(ctx, sessions.Paste{Target: s.rec.Target(), Text: s.text,
 		Submit: s.capabilities.Submit, Delay: s.capabilities.SubmitDelay, Commit: s.intentRecorder(ctx)})
 	if err != nil {
-		return typingError(s.rec, err)
+		return sessions.WrapTerminalError(s.rec, err)
 	}
 	s.awaitSubmit(ctx)
 	return nil
 }
 
-// look holds the text back while the screen would not take it as text. The last screen of an agent that has ended says
-// nothing: there is nobody to wait for.
+// checkScreen holds the text back while the screen would not take it as text. The last screen of an agent that has ended does not
+// count.
 func (s *submission) checkScreen(ctx context.Context) error {
 	view, err := s.typist.agents.readScreen(ctx, s.harness, s.rec)
 	if err != nil {
@@ -204,7 +132,7 @@ func (s *submission) checkScreen(ctx context.Context) error {
 	return held
 }
 
-// readOffset takes the place from which evidence counts.
+// readOffset reads the transcript's offset from which evidence counts.
 func (s *submission) readOffset(ctx context.Context) (err error) {
 	w := s.capabilities.Input
 	if w == nil {
@@ -216,7 +144,7 @@ func (s *submission) readOffset(ctx context.Context) (err error) {
 	return nil
 }
 
-// intentRecorder has the intent written down.
+// intentRecorder returns the function that records the intent; nil: nobody asked for it.
 func (s *submission) intentRecorder(ctx context.Context) func() error {
 	if s.q.RecordIntent == nil {
 		return nil
@@ -229,7 +157,7 @@ func (s *submission) intentRecorder(ctx context.Context) func() error {
 	}
 }
 
-// awaitSubmit stays until the tmux server has pasted the submit key. When ctx ends first, the key still comes.
+// awaitSubmit waits until the tmux server has pasted the submit key. It does so even when ctx ends first.
 func (s *submission) awaitSubmit(ctx context.Context) {
 	if s.capabilities.SubmitDelay <= 0 {
 		return
@@ -237,17 +165,17 @@ func (s *submission) awaitSubmit(ctx context.Context) {
 	loop.Sleep(ctx, s.capabilities.SubmitDelay+pollMin)
 }
 
-// awaitAccepted waits for the agent's record to show the text. While it does not and the text stands in the box, the submit key
-// is given again: the key, never the text.
+// awaitAccepted waits until the transcript shows the text. While it does not, and the text stands in the box, the submit key is
+// pressed again. The text is never typed again.
 func (s *submission) awaitAccepted(ctx context.Context, w sessions.InputVerifier) (sessions.Receipt, error) {
 	timeout := s.capabilities.EvidenceTimeout()
 	for try := 0; ; try++ {
-		ok, err := pollAccepted(ctx, w, s.rec.AgentConversation(), s.intent, timeout)
+		ok, err := awaitEvidence(ctx, w, s.rec.AgentConversation(), s.intent, time.Now().Add(timeout), nil)
 		switch {
 		case err != nil:
 			return "", fmt.Errorf("%s: %w: %w", s.rec.Ref, sessions.ErrInDoubt, err)
 		case ok:
-			s.typist.staleDrafts.remember(s.rec.ID, s.text, s.capabilities.Normalized(s.text), s.typist.now())
+			s.typist.staleDrafts.remember(s.rec.ID, sessions.NewAcceptedText(s.text, s.capabilities.Normalized(s.text), s.typist.now()))
 			return sessions.ReceiptAccepted, nil
 		case try == maxSubmitRetries:
 			return "", fmt.Errorf("%s: %w: its record does not show it after %d submit keys", s.rec.Ref, sessions.ErrInDoubt, maxSubmitRetries+1)
@@ -258,7 +186,7 @@ func (s *submission) awaitAccepted(ctx context.Context, w sessions.InputVerifier
 	}
 }
 
-// resubmit gives the submit key once more if, at this moment, the text still stands unsubmitted in the box.
+// resubmit presses the submit key again if the text still stands unsubmitted in the box.
 func (s *submission) resubmit(ctx context.Context, w sessions.InputVerifier) error {
 	release, err := s.typist.records.lockID(ctx, s.rec.ID, "submit")
 	if err != nil {
@@ -277,27 +205,4 @@ func (s *submission) resubmit(ctx context.Context, w sessions.InputVerifier) err
 		return err
 	}
 	return s.typist.panes.terminalOf(s.rec).Press(ctx, s.rec.Target(), s.capabilities.Submit)
-}
-
-// pollAccepted looks at the agent's record until it shows the text or the time is up.
-func pollAccepted(ctx context.Context, w sessions.InputVerifier, talk sessions.Conversation, i sessions.Intent, timeout time.Duration) (bool, error) {
-	talk.ID = i.Conversation
-	deadline := time.NewTimer(timeout)
-	defer deadline.Stop()
-	for pause := pollMin; ; pause = min(2*pause, pollMax) {
-		ok, err := w.Accepted(ctx, talk, i.Offset, i.Sum)
-		if err != nil || ok {
-			return ok, err
-		}
-		next := time.NewTimer(pause)
-		select {
-		case <-next.C:
-		case <-deadline.C:
-			next.Stop()
-			return w.Accepted(ctx, talk, i.Offset, i.Sum)
-		case <-ctx.Done():
-			next.Stop()
-			return false, ctx.Err()
-		}
-	}
 }

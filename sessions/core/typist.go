@@ -20,15 +20,15 @@ type typist struct {
 	log         *slog.Logger
 }
 
-// updateConversation has the record keep the conversation that the session is in now. It is asked after each text, because any
-// may have ended one conversation and begun another.
+// updateConversation records the conversation that the session is in now. It is called after each text, since any may have begun
+// another conversation.
 func (t *typist) updateConversation(ctx context.Context, h sessions.Harness, rec sessions.Record) {
 	if t.agents.currentConversation(ctx, h, rec) == rec.Conversation {
 		return
 	}
 	release, err := t.records.lockID(ctx, rec.ID, "follow")
 	if err != nil {
-		return // whoever has the session now asks again
+		return // the next text updates it
 	}
 	defer release()
 	now, err := t.store.Load(ctx, rec.Ref)

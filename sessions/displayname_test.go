@@ -1,4 +1,4 @@
-package core
+package sessions
 
 import (
 	"slices"
@@ -8,8 +8,6 @@ import (
 
 	"github.com/rivo/uniseg"
 	"pgregory.net/rapid"
-
-	"the-loop/sessions"
 )
 
 func TestANameIsShortAndHoldsNothingButAName(t *testing.T) {
@@ -40,13 +38,13 @@ func TestANameIsShortAndHoldsNothingButAName(t *testing.T) {
 		strings.Repeat("👍a", 3):            "a a a",
 		"Ann   -   Ops":                    "Ann Ops",
 	} {
-		if got := sessions.DisplayName(in); got != want {
+		if got := DisplayName(in); got != want {
 			t.Errorf("DisplayName(%q) = %q, want %q", in, got, want)
 		}
 	}
 	for in, want := range map[string]string{"team-a_b.c": "team-a_b.c", "_x": "_x", "a b\nc!": "abc", "日本": "日本", "<!here>": "here", "": "",
 		strings.Repeat("x", 80): strings.Repeat("x", 40) + "…"} {
-		if got := sessions.Handle(in); got != want {
+		if got := Handle(in); got != want {
 			t.Errorf("Handle(%q) = %q, want %q", in, got, want)
 		}
 	}
@@ -63,21 +61,21 @@ func TestANameCannotBeTakenForText(t *testing.T) {
 		if !ok || !strings.HasPrefix(got, `From "`) || text != "!x \"y\"" || head == "" || strings.ContainsAny(head, "\"\n:!/#@<>`*_~") {
 			t.Fatalf("%q became %q", name, got)
 		}
-		if n := uniseg.GraphemeClusterCount(sessions.DisplayName(name)); n > sessions.MaxDisplayName+1 {
+		if n := uniseg.GraphemeClusterCount(DisplayName(name)); n > MaxDisplayName+1 {
 			t.Fatalf("%d characters of %q", n, name)
 		}
-		for _, s := range []string{sessions.DisplayName(name), sessions.Handle(name)} {
-			if strings.ContainsFunc(s, func(r rune) bool { return !sessions.IsVisible(r) }) || s != sessions.Clean(s) {
+		for _, s := range []string{DisplayName(name), Handle(name)} {
+			if strings.ContainsFunc(s, func(r rune) bool { return !IsVisible(r) }) || s != Clean(s) {
 				t.Fatalf("%q became %q", name, s)
 			}
 		}
-		if d := []rune(sessions.DisplayName(name)); len(d) > 0 && !unicode.In(d[0], unicode.L, unicode.N) {
+		if d := []rune(DisplayName(name)); len(d) > 0 && !unicode.In(d[0], unicode.L, unicode.N) {
 			t.Fatalf("%q begins %q", name, string(d))
 		}
-		if isCommand(got, sessions.Capabilities{CommandPrefixes: []string{"!", "/", "#", "@", "$"}, CommandWords: []string{"exit", "quit"}}) {
+		if isCommand(got, Capabilities{CommandPrefixes: []string{"!", "/", "#", "@", "$"}, CommandWords: []string{"exit", "quit"}}) {
 			t.Fatalf("%q is a command", got)
 		}
-		if slices.Contains(strings.Fields(sessions.Handle(name)), " ") {
+		if slices.Contains(strings.Fields(Handle(name)), " ") {
 			t.Fatal("a handle of several words")
 		}
 	})

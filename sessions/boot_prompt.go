@@ -1,4 +1,4 @@
-package core
+package sessions
 
 import (
 	"errors"
@@ -9,38 +9,36 @@ import (
 	"syscall"
 
 	"al.essio.dev/pkg/shellescape"
-
-	"the-loop/sessions"
 )
 
-// bootPrompt is the first message of a new conversation: what the session must know of itself, then the operator's
-// brief, appended and never in its place.
-func bootPrompt(d sessions.Definition, cfg Config) (string, error) {
+// BootPrompt is the first message of a new conversation: what the session must know of itself, then the operator's brief. chatService
+// is the name of the service in which sessions have threads, program a path of this program that stays; both may be empty.
+func BootPrompt(d Definition, chatService, program string) (string, error) {
 	brief := d.Prompt
 	if d.PromptFile != "" {
 		var err error
 		if brief, err = readPrompt(d.PromptFile); err != nil {
-			return "", &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("the promptFile %s cannot be read: %v", d.PromptFile, err),
-				Remedy: "mend the file or change promptFile"}
+			return "", &Refusal{Cause: ErrRefused, What: fmt.Sprintf("the promptFile %s cannot be read: %v", d.PromptFile, err),
+				Remedy: "fix the file or change promptFile"}
 		}
 	}
 	directive := identityText(d) + " Your operator speaks to you in this terminal"
-	inChat := cfg.ChatService != "" && d.Chat.Enabled
+	inChat := chatService != "" && d.Chat.Enabled
 	if inChat {
-		directive += ", in your " + cfg.ChatService + " thread"
+		directive += ", in your " + chatService + " thread"
 	}
 	directive += " and through the-loop's own commands; what arrives here as a message comes from them."
-	if inChat && cfg.Program != "" {
-		directive += fmt.Sprintf(" To show them a file of your folder in the thread, run: %s report file PATH --comment TEXT", shellescape.Quote(cfg.Program))
+	if inChat && program != "" {
+		directive += fmt.Sprintf(" To show them a file of your folder in the thread, run: %s report file PATH --comment TEXT", shellescape.Quote(program))
 	}
-	if brief = strings.TrimSpace(sessions.Clean(brief)); brief == "" {
+	if brief = strings.TrimSpace(Clean(brief)); brief == "" {
 		return directive, nil
 	}
 	return directive + "\n\n" + brief, nil
 }
 
-func identityText(d sessions.Definition) string {
-	if d.Source == sessions.SourceRegistered {
+func identityText(d Definition) string {
+	if d.Source == SourceRegistered {
 		return fmt.Sprintf("You are the session of the work item %s. What happens to it arrives here as a message.", d.Ref())
 	}
 	return fmt.Sprintf("You are the standing session %q of the-loop. You own no work item. Never answer a "+
