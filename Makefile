@@ -46,4 +46,4 @@ bench: ## every benchmark beside its floor: what is cheap until its figure is st
 	$(BENCH) -bench 'Idle' -benchtime 1x ./cmd/the-loop
 	$(BENCH) -bench 'Version|Hook' -benchtime 1s ./cmd/the-loop
 	$(BENCH) -bench 'ThousandIdle' -benchtime 300ms ./bot
-	$(BENCH) -bench . -benchtime 300ms $$($(GO) list ./... | grep -v -e '/bot$$' -e '/sessions$$' -e '/cmd/the-loop$$')
+	$(BENCH) -bench . -benchtime 300ms $$($(GO) list ./... | grep -v -e '/bot$$' -e '/sessions/core$$' -e '/cmd/the-loop$$')

@@ -13,7 +13,7 @@ import (
 )
 
 // isSent reports whether the envelope of a message went out.
-func (w *world) isSent(ts string) bool {
+func (w *env) isSent(ts string) bool {
 	return slices.ContainsFunc(w.Frames(), func(f localslack.Frame) bool {
 		return f.Dir == "out" && bytes.Contains(f.Data, []byte(`"event_ts":"`+ts+`"`))
 	})
@@ -22,17 +22,17 @@ func (w *world) isSent(ts string) bool {
 // BenchmarkTurnToThread takes the time from the moment at which the agent writes its answer down to the message on the
 // socket. The sessions take turns, each in a channel of its own: Slack takes one message a second in each.
 func BenchmarkTurnToThread(b *testing.B) {
-	w := newWorld(b, bulk, func(s *setup) {
-		s.patience, s.plan = 10*patience, func(p *plan) { p.Answers = relay.AnswersFinal }
+	w := newEnv(b, withoutRateLimits, func(s *envOptions) {
+		s.patience, s.config = 10*patience, func(p *botConfig) { p.Answers = relay.AnswersFinal }
 	})
-	agents := make([]*agent, 12)
+	agents := make([]*testSession, 12)
 	for i := range agents {
 		d := w.definition(fmt.Sprintf("a%02d", i))
 		d.Chat.Channel = w.AddChannel(d.Name, localslack.Members(w.ann.ID, w.BotUserID())).ID
-		agents[i] = w.launch(d)
-		agents[i].announced()
-		agents[i].ready()
-		agents[i].answer("You are the standing session")
+		agents[i] = w.startDefined(d)
+		agents[i].waitAnnounced()
+		agents[i].waitReady()
+		agents[i].waitBotMessage("You are the standing session")
 	}
 	var took []time.Duration
 	for n := 0; b.Loop(); n++ {
@@ -40,10 +40,10 @@ func BenchmarkTurnToThread(b *testing.B) {
 			for _, a := range agents {
 				n++
 				a.reply(fmt.Sprintf("say: answer %05d", n))
-				m := a.answer(fmt.Sprintf("answer %05d", n))
-				w.until("its event", func() bool { return w.isSent(m.TS) })
+				m := a.waitBotMessage(fmt.Sprintf("answer %05d", n))
+				w.waitUntil("its event", func() bool { return w.isSent(m.TS) })
 				said := a.entries(smallagent.TypeAgent)
-				took = append(took, w.sent(m.TS).Sub(said[len(said)-1].At))
+				took = append(took, w.sentAt(m.TS).Sub(said[len(said)-1].At))
 			}
 		}
 	}

@@ -31,16 +31,16 @@ import (
 )
 
 // meter is a session whose program says when it read what.
-type meter struct {
-	*agent
+type meteredSession struct {
+	*testSession
 	lines *bufio.Scanner
 	total int // bytes it has read, all in all
 }
 
 // meter starts one, in a channel of its own: Slack takes one message a second in each.
-func (w *world) meter(name string) *meter {
+func (w *env) startMetered(name string) *meteredSession {
 	w.t.Helper()
-	pipe := filepath.Join(w.plan.TmuxDir, name)
+	pipe := filepath.Join(w.botConfig.TmuxDir, name)
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		w.t.Fatal(err)
 	}
@@ -52,32 +52,32 @@ func (w *world) meter(name string) *meter {
 	d := w.definition(name)
 	d.Harness, d.HarnessArgs = "meter", []string{pipe}
 	d.Chat.Channel = w.AddChannel(name, localslack.Members(w.ann.ID, w.BotUserID())).ID
-	w.change(func(p *plan) {
+	w.changeConfig(func(p *botConfig) {
 		p.Harnesses = []harness.Template{{Title: "meter", Binary: os.Args[0], Args: []string{roleTimes, "{harnessArgs}"}}}
 	})
-	return &meter{agent: w.launch(d), lines: bufio.NewScanner(in)}
+	return &meteredSession{testSession: w.startDefined(d), lines: bufio.NewScanner(in)}
 }
 
-// up waits until its program reads and its thread is there.
-func (m *meter) up() {
-	m.w.t.Helper()
-	m.announced()
-	m.w.until("the program", func() bool {
-		s, err := m.w.tm.Capture(m.w.ctx, sessions.Target{Mark: m.id})
+// waitUp waits until its program reads and its thread is there.
+func (m *meteredSession) waitUp() {
+	m.env.t.Helper()
+	m.waitAnnounced()
+	m.env.waitUntil("the program", func() bool {
+		s, err := m.env.tmux.Capture(m.env.ctx, sessions.Target{Mark: m.id})
 		return err == nil && strings.Contains(s.Text, "ready")
 	})
 }
 
-// read waits until the program has read n bytes more, and returns when it read the last.
-func (m *meter) read(n int) time.Time {
-	m.w.t.Helper()
+// waitRead waits until the program has read n bytes more, and returns when it read the last.
+func (m *meteredSession) waitRead(n int) time.Time {
+	m.env.t.Helper()
 	var at, got int64
 	for want := m.total + n; m.total < want; m.total += int(got) {
 		if !m.lines.Scan() {
-			m.w.t.Fatal("the program says no more: ", m.lines.Err())
+			m.env.t.Fatal("the program says no more: ", m.lines.Err())
 		}
 		if _, err := fmt.Sscan(m.lines.Text(), &at, &got); err != nil {
-			m.w.t.Fatal(err)
+			m.env.t.Fatal(err)
 		}
 	}
 	return time.Unix(0, at)
@@ -87,23 +87,23 @@ func (m *meter) read(n int) time.Time {
 // read, against one bare tmux invocation with the same load, paste and submit. Both are taken in turn, so that the
 // machine's moods meet both.
 func BenchmarkReplyToPane(b *testing.B) {
-	w := newWorld(b, bulk)
-	m := w.meter("meter")
-	m.up()
+	w := newEnv(b, withoutRateLimits)
+	m := w.startMetered("meter")
+	m.waitUp()
 	m.reply("warm up")
-	m.read(len(framed("warm up")))
+	m.waitRead(len(bracketedPaste("warm up")))
 	pane := m.pane()
 	text := strings.Repeat("x", 200)
 	var ours, floor []time.Duration
 	for b.Loop() {
 		for range 100 {
 			ts := m.reply(text)
-			read := m.read(len(framed(text)))
-			ours = append(ours, read.Sub(w.sent(ts)))
-			w.until("it to be settled", func() bool { return m.state(ts).State == binding.StateSettled })
+			read := m.waitRead(len(bracketedPaste(text)))
+			ours = append(ours, read.Sub(w.sentAt(ts)))
+			w.waitUntil("it to be settled", func() bool { return m.storedReply(ts).State == binding.StateSettled })
 			began := time.Now()
-			w.bare(pane, text)
-			floor = append(floor, m.read(len(framed(text))).Sub(began))
+			w.pasteDirectly(pane, text)
+			floor = append(floor, m.waitRead(len(bracketedPaste(text))).Sub(began))
 		}
 	}
 	for _, percent := range []int{50, 99} {
@@ -115,8 +115,8 @@ func BenchmarkReplyToPane(b *testing.B) {
 	b.ReportMetric(0, "ns/op")
 }
 
-// sent is when the envelope of a message went out.
-func (w *world) sent(ts string) time.Time {
+// sentAt is when the envelope of a message went out.
+func (w *env) sentAt(ts string) time.Time {
 	w.t.Helper()
 	for _, f := range slices.Backward(w.Frames()) {
 		if f.Dir == "out" && bytes.Contains(f.Data, []byte(`"event_ts":"`+ts+`"`)) {
@@ -127,10 +127,10 @@ func (w *world) sent(ts string) time.Time {
 	return time.Time{}
 }
 
-// bare is the floor.
-func (w *world) bare(pane sessions.Pane, text string) {
+// pasteDirectly is the floor.
+func (w *env) pasteDirectly(pane sessions.Pane, text string) {
 	w.t.Helper()
-	cmd := exec.CommandContext(w.ctx, "tmux", "-u", "-N", "-S", tmuxtest.Socket(w.plan.TmuxDir), "load-buffer", "-b", "bare", "-", ";",
+	cmd := exec.CommandContext(w.ctx, "tmux", "-u", "-N", "-S", tmuxtest.Socket(w.botConfig.TmuxDir), "load-buffer", "-b", "bare", "-", ";",
 		"paste-buffer", "-p", "-r", "-d", "-b", "bare", "-t", pane.ID, ";", "set-buffer", "-b", "bare", "\r", ";",
 		"paste-buffer", "-r", "-d", "-b", "bare", "-t", pane.ID)
 	cmd.Stdin = strings.NewReader(text)
@@ -153,22 +153,22 @@ func BenchmarkBurst(b *testing.B) {
 			if panes > 10 && testing.Short() {
 				b.Skip("two minutes")
 			}
-			w := newWorld(b, bulk, func(s *setup) { s.workspace.FrameLog, s.patience = 20_000, 5*time.Minute })
-			meters := make([]*meter, panes)
+			w := newEnv(b, withoutRateLimits, func(s *envOptions) { s.workspace.FrameLog, s.patience = 20_000, 5*time.Minute })
+			meters := make([]*meteredSession, panes)
 			for i := range meters {
-				meters[i] = w.meter(fmt.Sprint("m", i))
+				meters[i] = w.startMetered(fmt.Sprint("m", i))
 			}
 			for _, m := range meters {
-				m.up()
+				m.waitUp()
 			}
-			w.reading(meters)
+			w.waitThreadsRead(meters)
 			var acks []time.Duration
 			var took time.Duration
 			for b.Loop() {
 				seq := w.lastFrame()
 				began := time.Now()
-				took += w.burst(meters, 1000/panes).Sub(began)
-				acks = append(acks, w.acks(seq)...)
+				took += w.postBurst(meters, 1000/panes).Sub(began)
+				acks = append(acks, w.ackTimes(seq)...)
 			}
 			b.ReportMetric(percentile(acks, 99)/1e6, "ack-p99-ms")
 			b.ReportMetric(percentile(acks, 100)/1e6, "ack-max-ms")
@@ -178,18 +178,18 @@ func BenchmarkBurst(b *testing.B) {
 	}
 }
 
-// reading waits until every thread is read, so that live replies wait for nothing.
-func (w *world) reading(meters []*meter) {
+// waitThreadsRead waits until every thread is read, so that live replies wait for nothing.
+func (w *env) waitThreadsRead(meters []*meteredSession) {
 	w.t.Helper()
 	for _, m := range meters {
 		ts := m.reply("warm up")
-		m.read(len(framed("warm up")))
-		w.until("it to be settled", func() bool { return m.state(ts).State == binding.StateSettled })
+		m.waitRead(len(bracketedPaste("warm up")))
+		w.waitUntil("it to be settled", func() bool { return m.storedReply(ts).State == binding.StateSettled })
 	}
 }
 
-// burst writes n replies into each thread at once and returns when the last was read.
-func (w *world) burst(meters []*meter, n int) time.Time {
+// postBurst writes n replies into each thread at once and returns when the last was read.
+func (w *env) postBurst(meters []*meteredSession, n int) time.Time {
 	w.t.Helper()
 	text := strings.Repeat("x", 200)
 	var mu sync.Mutex
@@ -197,7 +197,7 @@ func (w *world) burst(meters []*meter, n int) time.Time {
 	var wg sync.WaitGroup
 	for _, m := range meters {
 		wg.Go(func() {
-			at := m.read(n * len(framed(text)))
+			at := m.waitRead(n * len(bracketedPaste(text)))
 			mu.Lock()
 			defer mu.Unlock()
 			if at.After(last) {
@@ -214,13 +214,13 @@ func (w *world) burst(meters []*meter, n int) time.Time {
 	return last
 }
 
-func (w *world) lastFrame() int {
+func (w *env) lastFrame() int {
 	frames := w.Frames()
 	return frames[len(frames)-1].Seq
 }
 
-// acks are how long the envelopes after a frame were on their way until their acks were back.
-func (w *world) acks(seq int) []time.Duration {
+// ackTimes are how long the envelopes after a frame were on their way until their acks were back.
+func (w *env) ackTimes(seq int) []time.Duration {
 	sent := map[string]time.Time{}
 	var took []time.Duration
 	for _, f := range w.FramesSince(seq) {
@@ -245,30 +245,30 @@ func (w *world) acks(seq int) []time.Duration {
 func BenchmarkThousandThreads(b *testing.B) {
 	const count = 1000
 	for b.Loop() {
-		w := newWorld(b, bulk, unattended)
-		w.bind(count)
-		c := w.spawn()
-		w.until("some threads to be read", func() bool { return len(w.RequestsOf("conversations.replies")) >= 22 })
-		w.until("a report of the heap", func() bool { return w.heap() > 0 })
-		b.ReportMetric(float64(status(b, c.cmd.Process.Pid, "VmRSS"))/1024, "rss-MiB")
-		b.ReportMetric(float64(status(b, c.cmd.Process.Pid, "VmHWM"))/1024, "peak-MiB")
-		b.ReportMetric(float64(status(b, c.cmd.Process.Pid, "RssAnon"))/1024, "own-MiB")
-		b.ReportMetric(float64(w.heap())/(1<<20), "heap-MiB")
+		w := newEnv(b, withoutRateLimits, withoutBot)
+		w.bindStopped(count)
+		c := w.startBotProcess()
+		w.waitUntil("some threads to be read", func() bool { return len(w.RequestsOf("conversations.replies")) >= 22 })
+		w.waitUntil("a report of the heap", func() bool { return w.heapBytes() > 0 })
+		b.ReportMetric(float64(procStatusKB(b, c.cmd.Process.Pid, "VmRSS"))/1024, "rss-MiB")
+		b.ReportMetric(float64(procStatusKB(b, c.cmd.Process.Pid, "VmHWM"))/1024, "peak-MiB")
+		b.ReportMetric(float64(procStatusKB(b, c.cmd.Process.Pid, "RssAnon"))/1024, "own-MiB")
+		b.ReportMetric(float64(w.heapBytes())/(1<<20), "heap-MiB")
 		c.kill()
 	}
 	b.ReportMetric(0, "ns/op")
 }
 
-// bind makes sessions that are stopped, with threads that are bound.
-func (w *world) bind(count int) {
+// bindStopped makes sessions that are stopped, with threads that are bound.
+func (w *env) bindStopped(count int) {
 	w.t.Helper()
 	client, err := bot.NewClient(slack.ClientOptions{BotToken: w.BotToken(), AppToken: w.AppToken(), APIURL: w.APIURL()})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	defer client.Close()
-	store := registry.New(w.plan.Root)
-	dir := filepath.Join(w.plan.Root, "threads")
+	store := registry.New(w.botConfig.Root)
+	dir := filepath.Join(w.botConfig.Root, "threads")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		w.t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func (w *world) bind(count int) {
 		if err := store.Save(w.ctx, rec); err != nil {
 			w.t.Fatal(err)
 		}
-		ts, err := client.Post(w.ctx, chat.Post{Channel: w.ch, Text: "a session in `" + w.plan.TmuxDir + "`", Nonce: rec.ID, Session: rec.ID})
+		ts, err := client.Post(w.ctx, chat.Post{Channel: w.ch, Text: "a session in `" + w.botConfig.TmuxDir + "`", Nonce: rec.ID, Session: rec.ID})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -294,7 +294,7 @@ func (w *world) bind(count int) {
 }
 
 // status reads a size in kB from /proc/PID/status.
-func status(t testing.TB, pid int, key string) int {
+func procStatusKB(t testing.TB, pid int, key string) int {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -313,9 +313,9 @@ func status(t testing.TB, pid int, key string) int {
 	return 0
 }
 
-// heap is what the bot in another process last said of its heap, in bytes.
-func (w *world) heap() int {
-	data, err := os.ReadFile(filepath.Join(w.plan.Root, heapFile))
+// heapBytes is what the bot in another process last said of its heap, in bytes.
+func (w *env) heapBytes() int {
+	data, err := os.ReadFile(filepath.Join(w.botConfig.Root, heapFile))
 	if err != nil {
 		return 0
 	}

@@ -25,43 +25,43 @@ import (
 type Config struct {
 	Channel     string   // where sessions without a channel of their own are announced
 	AllowShared bool     // announce also where another organisation can read
-	Users       []string // member ids that are let in
-	Suspended   bool     // the configuration does not validate at the moment: nobody is let in, replies wait
+	Users       []string // member ids that are authorized
+	Suspended   bool     // the configuration does not validate: nobody is authorized, replies wait
 	Settings    threads.Settings
 
 	Create         command.Limits // of what may be created from Slack
-	Harnesses      []string       // names of those that are known, in the order in which they are offered
+	Harnesses      []string       // the known ones, in the order in which they are offered
 	DefaultHarness string         // of a session that names none
 	DefaultCwd     string         // absolute; of a session that names none
 }
 
-// Options are what a [BotConfig] is made of. All fields but the marked ones are required.
+// Options are what a [Bot] is made of. All fields but the marked ones are required.
 type Options struct {
 	Root     string // the state's root folder
 	Client   *slack.Client
 	Core     *core.Core
 	Sink     sessions.Sink
 	Config   func() Config         // the current configuration
-	Changed  <-chan struct{}       // optional: says that records or the configuration changed
-	OnStatus func(Status)          // optional: called when how the bot is changes, every few seconds, and at its end
-	Ready    func()                // optional: called once, when replies are being taken
-	Scrub    func(string) string   // optional: takes the values of the environment out of a text; what is posted goes through it
-	Socket   func(*socket.Options) // optional: changes how long the connection waits for what
+	Changed  <-chan struct{}       // optional: receives when records or the configuration changed
+	OnStatus func(Status)          // optional: called when the status changes, every few seconds, and at the end
+	Ready    func()                // optional: called once, when the bot handles replies
+	Scrub    func(string) string   // optional: removes secrets from every text that is sent
+	Socket   func(*socket.Options) // optional: changes the options of the connection
 	Log      *slog.Logger          // optional: silent
 
-	RemindAfter    time.Duration // optional: how long an agent may wait for its operator before its thread says so; a minute
-	ScreenInterval time.Duration // optional: how often screens are looked at for dialogs that no hook tells of; 15 s
+	RemindAfter    time.Duration // optional: how long an agent waits for its operator before its thread says so; default a minute
+	ScreenInterval time.Duration // optional: how often screens are read for dialogs that no hook reports; default 15 s
 }
 
-// Report is how the bot is.
+// Status is the state of the bot.
 type Status struct {
 	Self    slack.Self
 	Socket  socket.State
 	Threads threads.Status
-	Problem string // what keeps sessions from being announced; empty: nothing
+	Problem string // what keeps the bot from its work; empty: nothing
 }
 
-// Bot is the Slack surface at work: one connection, the threads, and the announcements.
+// Bot is the Slack surface: one connection, the threads and the announcements.
 type Bot struct {
 	o            Options
 	threads      *threads.Manager
@@ -79,7 +79,7 @@ type Bot struct {
 	rawConfig    func() Config // the configuration as it is written, with channel ids that may be old
 }
 
-// New makes a bot. It reads the bindings and starts nothing.
+// New returns a bot. It reads the bindings and starts nothing.
 func New(o Options) (*Bot, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -87,16 +87,8 @@ func New(o Options) (*Bot, error) {
 	b := &Bot{rawConfig: o.Config}
 	o.Config = b.config
 	b.o = o
-	texts := reconcile.Texts{Scrub: b.scrub}
 	var err error
-	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Reports: o.Core, Commander: mentions{b}, History: o.Client,
-		Reactions: o.Client, Poster: o.Client, StatusSetter: o.Client, ScreenReader: o.Core,
-		Fetcher: o.Client, FileUploader: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, RenderAnswer: texts.Answer,
-		Clock: o.Client.Clock(), Channels: o.Client,
-		RemindAfter: o.RemindAfter, PermissionText: texts.Permission, DialogText: texts.Dialog,
-		IsSecret: func(text string) bool { return b.scrub(text) != text },
-		Settings: func() threads.Settings { return o.Config().Settings }})
-	if err != nil {
+	if b.threads, err = b.newThreads(); err != nil {
 		return nil, err
 	}
 	b.sharing = b.newSharingGuard()
@@ -105,13 +97,13 @@ func New(o Options) (*Bot, error) {
 	b.actions = b.newActions()
 	b.commands = command.New(command.Options{Actions: b.actions, Restarter: b.driftNotice, Poster: o.Client, Channels: channels{b}, Health: b.health, Log: o.Log})
 	b.interactions, b.home = b.newInteractions()
-	in := slack.NewEventRouter(slack.EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: b.interactions,
+	router := slack.NewEventRouter(slack.EventRouterOptions{Client: o.Client, Threads: b.threads, CatchUpAll: b.threads.CatchUpAll, Interactions: b.interactions,
 		OnDropped: emitDropped(o.Sink), OnChannelEvent: b.onChannelEvent, Log: o.Log})
 	if o.OnStatus == nil {
 		o.OnStatus = func(Status) {}
 	}
 	b.reporter = newStatusReporter(b.currentStatus, o.OnStatus)
-	options := socket.Options{API: o.Client, Router: in, CatchUps: catchUpHandler{b}, Recorder: connectionRecorder{o.Sink}, Log: o.Log, Changed: b.reporter.wake}
+	options := socket.Options{API: o.Client, Router: router, CatchUps: catchUpHandler{b}, Recorder: connectionRecorder{o.Sink}, Log: o.Log, Changed: b.reporter.wake}
 	if o.Socket != nil {
 		o.Socket(&options)
 	}
@@ -119,14 +111,27 @@ func New(o Options) (*Bot, error) {
 	return b, nil
 }
 
-// Policy is who is let in now. Until Slack has said which team is ours, nothing is decided.
+// newThreads returns the threads over the client and the core.
+func (b *Bot) newThreads() (*threads.Manager, error) {
+	o := b.o
+	texts := reconcile.Texts{Scrub: b.scrub}
+	return threads.New(threads.Options{Root: o.Root, Agent: o.Core, Reports: o.Core, Commander: mentions{b}, History: o.Client,
+		Reactions: o.Client, Poster: o.Client, StatusSetter: o.Client, ScreenReader: o.Core,
+		Fetcher: o.Client, FileUploader: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, RenderAnswer: texts.Answer,
+		Clock: o.Client.Clock(), Channels: o.Client,
+		RemindAfter: o.RemindAfter, PermissionText: texts.Permission, DialogText: texts.Dialog,
+		IsSecret: func(text string) bool { return b.scrub(text) != text },
+		Settings: func() threads.Settings { return o.Config().Settings }})
+}
+
+// Policy says who is authorized now. Until Slack has said which team is ours, it is suspended.
 func (b *Bot) Policy() authz.Policy {
 	self, cfg := b.o.Client.Self(), b.o.Config()
 	return authz.Policy{Users: cfg.Users, Team: self.Team, Enterprise: self.Enterprise, Suspended: cfg.Suspended || self.Team == ""}
 }
 
-// Run works until ctx ends (then it returns nil) or Slack refuses us for good (then a [*FatalError]). What a crash left
-// is settled first, also while Slack cannot be reached.
+// Run runs the bot until ctx ends (then it returns nil) or Slack refuses a token for good (then a [*slack.FatalError]). What a
+// crash left is settled first, also while Slack cannot be reached.
 func (b *Bot) Run(ctx context.Context) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
@@ -157,20 +162,20 @@ func (b *Bot) Run(ctx context.Context) error {
 	return err
 }
 
-// StatusChanged says that something changed of what [Options.ReportFile] tells, beside what the bot knows of itself.
+// StatusChanged has [Options.OnStatus] called: something changed that the bot does not know of itself.
 func (b *Bot) StatusChanged() { b.reporter.wake() }
 
-// onTokenChange notes that Slack refuses the bot token, or takes it again.
+// onTokenChange logs that Slack refuses the bot token, or accepts it again.
 func (b *Bot) onTokenChange() {
 	if why := b.o.Client.TokenProblem(); why != "" {
 		b.o.Log.Error("Slack refuses the bot token", "because", why)
 	} else {
-		b.o.Log.Info("Slack takes the bot token again")
+		b.o.Log.Info("Slack accepts the bot token again")
 	}
 	b.StatusChanged()
 }
 
-// state is how the bot is now.
+// currentStatus is the present state of the bot.
 func (b *Bot) currentStatus() Status {
 	return Status{Self: b.o.Client.Self(), Socket: b.socket.State(), Threads: b.threads.Status(),
 		Problem: cmp.Or(b.o.Client.TokenProblem(), b.problem())}
@@ -188,7 +193,7 @@ func (c catchUpHandler) Connected(alone bool) {
 // CatchUpAll implements [socket.CatchUps].
 func (c catchUpHandler) CatchUpAll() { c.b.threads.CatchUpAll() }
 
-// onChannelEvent takes what happened to the app or to a channel.
+// onChannelEvent handles what happened to the app or to a channel.
 func (b *Bot) onChannelEvent(n slack.ChannelEvent) {
 	switch n.Kind {
 	case slack.ChannelIsShared:
@@ -198,7 +203,7 @@ func (b *Bot) onChannelEvent(n slack.ChannelEvent) {
 		b.sharing.Invalidate(n.Channel, false)
 		return
 	}
-	b.o.Log.Warn("Slack says that something changed", "what", n.Kind, "channel", n.Channel, "renamed", n.NewID)
+	b.o.Log.Warn("the app or a channel changed", "what", n.Kind, "channel", n.Channel, "renamed", n.NewID)
 	if n.Kind == slack.ChannelIDChanged {
 		b.threads.ChannelMoved(n.Channel, n.NewID, n.TS)
 	}
@@ -209,14 +214,14 @@ func (b *Bot) onChannelEvent(n slack.ChannelEvent) {
 	b.announcer.Retry()
 }
 
-// problem is what keeps the bot from doing its work, in words; empty: nothing.
+// problem is what keeps the bot from its work, in words; empty: nothing.
 func (b *Bot) problem() string {
 	var all []string
 	if why := b.announcer.Problem(); why != "" && !strings.Contains(why, "is shared with another organisation") {
 		all = append(all, why)
 	}
 	if why := b.threads.Status().Unstored; why != "" {
-		all = append(all, fmt.Sprintf("the bot's disk takes nothing (%s), so replies wait: make room on it", why))
+		all = append(all, fmt.Sprintf("the bot cannot write to its disk (%s), so replies wait: free some space", why))
 	}
 	return strings.Join(append(all, b.sharingProblems()...), "; ")
 }

@@ -19,7 +19,7 @@ func (b *Bot) config() Config {
 	return c
 }
 
-// channels implements [reconcile.Channels], [reconcile.NoticeChannel] and [command.Channels].
+// channels implements [reconcileNow.Channels], [reconcileNow.NoticeChannel] and [runCommand.Channels].
 type channels struct{ b *Bot }
 
 // Channel is the configured channel, by the id that it has now.

@@ -57,7 +57,7 @@ func (m mentions) Command(ctx context.Context, q threads.CommandRequest) string 
 	return m.b.commands.Mentions().Command(ctx, q)
 }
 
-// imagePoster implements [command.ImagePoster].
+// imagePoster implements [runCommand.ImagePoster].
 type imagePoster struct{ client *slack.Client }
 
 func (p imagePoster) MayUpload() bool { return p.client.MayUpload() }

@@ -16,29 +16,31 @@ func TestASessionGoesWithItsChannel(t *testing.T) {
 	for name, lose := range map[string]bool{"heard": false, "missed": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := newLife(t)
-			a := l.make("tough")
-			a.tells("before")
+			l := newBotEnv(t)
+			a := l.createSession("tough")
+			a.replyAccepted("before")
 			if lose {
 				l.Faults().InjectDelivery("channel_id_changed", 1, localslack.Suppress)
 			}
 			old := l.ch
 			l.ch = l.ChangeChannelID(old)
 			a.ch = l.ch
-			a.tells("after")
-			a.wants("before", "after")
-			l.reconcile()
-			l.until("the status", func() bool { return contains(l.status(), "channels.slack.channel is "+old, "write "+l.ch+" there") })
+			a.replyAccepted("after")
+			a.wantReceived("before", "after")
+			l.reconcileNow()
+			l.waitUntil("the status", func() bool {
+				return containsAll(l.statusAnswer(), "channels.slack.channel is "+old, "write "+l.ch+" there")
+			})
 			if _, err := l.core.Stop(l.ctx, sessions.StopRequest{Ref: a.ref}); err != nil {
 				t.Fatal(err)
 			}
-			l.reconcile()
-			l.until("the announcement to say so", func() bool {
+			l.reconcileNow()
+			l.waitUntil("the announcement to say so", func() bool {
 				m, _ := l.Message(l.ch, a.root)
 				return strings.Contains(m.Text, "stopped")
 			})
-			l.make("second")
-			if n := l.count(threads.EventAnnounceErr); n != 0 {
+			l.createSession("second")
+			if n := l.countEvents(threads.EventAnnounceErr); n != 0 {
 				t.Errorf("%d failures", n)
 			}
 		})

@@ -12,17 +12,17 @@ import (
 // neither typed nor taken for an edit.
 func TestWhatIsAttachedToAReplyReachesTheAgent(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.agent("helper")
+	w := newEnv(t)
+	a := w.startSession("helper")
 	attached := func(raw string) localslack.PostOption {
 		return func(m *localslack.Message) { m.Attachments = json.RawMessage(raw) }
 	}
-	a.tells("which?", attached(`[{"id":1,"fallback":"[no preview available]","blocks":[{"type":"table","rows":[[{"type":"raw_text","text":"Name"},{"type":"raw_number","value":7}]]}]}]`))
-	a.tells("and", attached(`[{"is_share":true,"author_name":"Zoë","channel_name":"ops","text":"it failed","from_url":"https://x.slack.com/archives/C1/p1"}]`))
-	a.tells("this", attached(`[{"from_url":"https://x.io","title":"A page","text":"ignore the above"},{"type":"hologram"}]`))
-	a.wants("which?\n| Name | 7 |", "and\nMessage from Zoë in #ops:\n> it failed", "this\n[not readable here: an attachment]")
-	a.answer("The agent did not get all of this message, I cannot read: an attachment.")
-	if n := len(a.answers()); n != 1 {
+	a.replyAccepted("which?", attached(`[{"id":1,"fallback":"[no preview available]","blocks":[{"type":"table","rows":[[{"type":"raw_text","text":"Name"},{"type":"raw_number","value":7}]]}]}]`))
+	a.replyAccepted("and", attached(`[{"is_share":true,"author_name":"Zoë","channel_name":"ops","text":"it failed","from_url":"https://x.slack.com/archives/C1/p1"}]`))
+	a.replyAccepted("this", attached(`[{"from_url":"https://x.io","title":"A page","text":"ignore the above"},{"type":"hologram"}]`))
+	a.wantReceived("which?\n| Name | 7 |", "and\nMessage from Zoë in #ops:\n> it failed", "this\n[not readable here: an attachment]")
+	a.waitBotMessage("The agent did not get all of this message, I cannot read: an attachment.")
+	if n := len(a.botMessages()); n != 1 {
 		t.Errorf("the thread was told %d things", n)
 	}
 }
@@ -30,16 +30,16 @@ func TestWhatIsAttachedToAReplyReachesTheAgent(t *testing.T) {
 // A command that does not fit whole into a message is not decided in the thread.
 func TestACommandThatIsCutIsAnsweredInTheTerminal(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.agent("helper")
-	a.tells("ask: echo " + strings.Repeat("x", 8000) + "; rm -rf everything")
-	m := a.answer("The agent asks to use *Shell*")
-	if got := labels(m.Blocks); got != "" || !contains(string(m.Blocks), "This is only the beginning", "not decided here", "Answer it in the terminal.") {
+	w := newEnv(t)
+	a := w.startSession("helper")
+	a.replyAccepted("ask: echo " + strings.Repeat("x", 8000) + "; rm -rf everything")
+	m := a.waitBotMessage("The agent asks to use *Shell*")
+	if got := buttonLabels(m.Blocks); got != "" || !containsAll(string(m.Blocks), "This is only the beginning", "not decided here", "Answer it in the terminal.") {
 		t.Errorf("it has the buttons %q and says %s", got, m.Blocks)
 	}
-	a.keys("2")
-	w.until("the question to be closed", func() bool {
+	a.sendKeys("2")
+	w.waitUntil("the question to be closed", func() bool {
 		m, _ := w.Message(a.ch, m.TS)
-		return contains(string(m.Blocks), "Answered in the terminal")
+		return containsAll(string(m.Blocks), "Answered in the terminal")
 	})
 }

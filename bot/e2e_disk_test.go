@@ -10,10 +10,10 @@ import (
 // reply is typed, once. Sending needs no disk.
 func TestAReplyWaitsWhileTheDiskTakesNothing(t *testing.T) {
 	t.Parallel()
-	l := newLife(t)
-	a := l.make("careful")
-	a.tells("before")
-	dir := filepath.Join(l.plan.Root, "threads")
+	l := newBotEnv(t)
+	a := l.createSession("careful")
+	a.replyAccepted("before")
+	dir := filepath.Join(l.botConfig.Root, "threads")
 	if err := os.Rename(dir, dir+".away"); err != nil {
 		t.Fatal(err)
 	}
@@ -21,21 +21,21 @@ func TestAReplyWaitsWhileTheDiskTakesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	ts := a.reply("during")
-	a.receipt(ts, held)
-	a.answer("Held, and typed as soon as it can be", "not a directory", "Make room on it")
-	if got := l.status(); !contains(got, "takes nothing (not a directory), so replies wait") {
+	a.waitReceipt(ts, receiptHeld)
+	a.waitBotMessage("Held, and typed as soon as it can be", "not a directory", "Make room on it")
+	if got := l.statusAnswer(); !containsAll(got, "cannot write to its disk (not a directory), so replies wait") {
 		t.Errorf("the status says %q", got)
 	}
-	a.wants("before")
+	a.wantReceived("before")
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(dir+".away", dir); err != nil {
 		t.Fatal(err)
 	}
-	a.receipt(ts, accepted)
-	a.wants("before", "during")
-	if n := a.count("Make room on it"); n != 1 {
+	a.waitReceipt(ts, receiptAccepted)
+	a.wantReceived("before", "during")
+	if n := a.countBotMessages("Make room on it"); n != 1 {
 		t.Errorf("the thread was told %d times", n)
 	}
 }

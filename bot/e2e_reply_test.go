@@ -15,60 +15,60 @@ import (
 
 func TestAReplyIsTypedSubmittedAndReceipted(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.agent("helper")
-	ts := a.tells("hello, agent")
-	a.wants("hello, agent")
-	a.wantsBytes("hello, agent")
-	w.until("one reaction", func() bool { return len(w.Reactions(w.ch, ts)) == 1 })
-	if n := len(a.answers()); n != 0 {
+	w := newEnv(t)
+	a := w.startSession("helper")
+	ts := a.replyAccepted("hello, agent")
+	a.wantReceived("hello, agent")
+	a.wantPaneInput("hello, agent")
+	w.waitUntil("one reaction", func() bool { return len(w.Reactions(w.ch, ts)) == 1 })
+	if n := len(a.botMessages()); n != 0 {
 		t.Errorf("the thread was told %d things; want none", n)
 	}
 }
 
-// templated is a session with a harness that the configuration describes: no proof of anything, and no screen.
+// startTemplateSession is a session with a harness that the configuration describes: no proof of anything, and no screen.
 // start, when given, starts a bot that knows of it.
-func (w *world) templated(name string, delay time.Duration, start ...func()) *agent {
+func (w *env) startTemplateSession(name string, delay time.Duration, start ...func()) *testSession {
 	w.t.Helper()
-	w.change(func(p *plan) {
+	w.changeConfig(func(p *botConfig) {
 		p.Harnesses = []harness.Template{{Title: "tool", Binary: os.Args[0], SubmitDelay: delay, CommandPrefixes: []string{"!"},
 			Args: []string{roleAgent, "--dir", p.Agents, "--session-id", "{sessionId}", "{harnessArgs}"}}}
 	})
 	d := w.definition(name)
 	d.Harness = "tool"
-	a := w.launch(d)
+	a := w.startDefined(d)
 	for _, s := range start {
 		s()
 	}
-	a.announced()
-	a.until(smallagent.StateReady)
+	a.waitAnnounced()
+	a.waitState(smallagent.StateReady)
 	return a
 }
 
 func TestAHarnessWithoutProofGetsTheReceiptTyped(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.templated("tool", 20*time.Millisecond)
-	a.receipt(a.reply("hello, tool"), typed)
-	w.until("the text", func() bool { return len(a.got()) == 1 })
-	a.receipt(a.reply("!ls"), typed)
-	w.until("the second text", func() bool { return len(a.got()) == 2 })
-	a.wants("hello, tool", `From "Ann": !ls`)
-	a.wantsBytes("hello, tool", `From "Ann": !ls`)
+	w := newEnv(t)
+	a := w.startTemplateSession("tool", 20*time.Millisecond)
+	a.waitReceipt(a.reply("hello, tool"), receiptTyped)
+	w.waitUntil("the text", func() bool { return len(a.receivedTexts()) == 1 })
+	a.waitReceipt(a.reply("!ls"), receiptTyped)
+	w.waitUntil("the second text", func() bool { return len(a.receivedTexts()) == 2 })
+	a.wantReceived("hello, tool", `From "Ann": !ls`)
+	a.wantPaneInput("hello, tool", `From "Ann": !ls`)
 }
 
 // NousResearch/hermes-agent#36848, PostHog#43263, openclaw/openclaw#96487: who is not on the list talks to the agent.
 // openclaw/openclaw#41073, errbot#969: what is no plain message of a member is mistaken for one.
 func TestR4_4_WhatIsNotForTheAgentReachesNoPane(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(s *setup) { s.plan = func(p *plan) { p.AllowShared = true } })
-	a := w.agent("helper")
+	w := newEnv(t, func(s *envOptions) { s.config = func(p *botConfig) { p.AllowShared = true } })
+	a := w.startSession("helper")
 	w.ShareChannel(w.ch, "T0ELSEWHERE")
 	eve := w.AddUser("eve", localslack.Stranger("T0ELSEWHERE"))
 	robot := w.AddUser("robot", localslack.Bot())
 	twin := w.AddUser("ann2", localslack.Named("Ann Smith", "Ann"), localslack.Guest())
 	w.Invite(w.ch, eve.ID, robot.ID, twin.ID)
-	w.change(func(p *plan) { p.Users = append(p.Users, eve.ID, robot.ID) })
+	w.changeConfig(func(p *botConfig) { p.Users = append(p.Users, eve.ID, robot.ID) })
 	elsewhere, err := w.ann.Post(w.ch, "a message of the channel")
 	if err != nil {
 		t.Fatal(err)
@@ -87,17 +87,17 @@ func TestR4_4_WhatIsNotForTheAgentReachesNoPane(t *testing.T) {
 		{"by an app with a member's token", a.reply("automated", localslack.AsApp("B0OTHER", "A0OTHER")), "bot-authored"},
 		{"without a user", a.reply("hook", localslack.AsBotMessage("hook")), "bot-authored"},
 	} {
-		t.Run(c.name, func(t *testing.T) { w.dropped(c.ts, c.reason) })
+		t.Run(c.name, func(t *testing.T) { w.waitDropped(c.ts, c.reason) })
 	}
-	ts := a.tells("see https://example.com/")
+	ts := a.replyAccepted("see https://example.com/")
 	if err := w.Unfurl(w.ch, ts); err != nil {
 		t.Fatal(err)
 	}
-	w.dropped(ts, "unfurl")
-	a.tells("the end")
-	a.wants("see https://example.com/", "the end")
-	a.wantsBytes("see https://example.com/", "the end")
-	if n := len(a.answers()); n != 0 {
+	w.waitDropped(ts, "unfurl")
+	a.replyAccepted("the end")
+	a.wantReceived("see https://example.com/", "the end")
+	a.wantPaneInput("see https://example.com/", "the end")
+	if n := len(a.botMessages()); n != 0 {
 		t.Errorf("strangers were answered %d times", n)
 	}
 }
@@ -105,156 +105,156 @@ func TestR4_4_WhatIsNotForTheAgentReachesNoPane(t *testing.T) {
 // hermes-agent#95417: the preview of a link comes while the reply is on its way.
 func TestAPreviewMakesNoSecondTurn(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, func(s *setup) { s.workspace.AutoUnfurl = true })
-	a := w.agent("helper")
-	w.dropped(a.tells("read https://example.com/a?b=1&c=2"), "unfurl")
-	a.tells("done?")
-	a.wants("read https://example.com/a?b=1&c=2", "done?")
-	a.wantsBytes("read https://example.com/a?b=1&c=2", "done?")
+	w := newEnv(t, func(s *envOptions) { s.workspace.AutoUnfurl = true })
+	a := w.startSession("helper")
+	w.waitDropped(a.replyAccepted("read https://example.com/a?b=1&c=2"), "unfurl")
+	a.replyAccepted("done?")
+	a.wantReceived("read https://example.com/a?b=1&c=2", "done?")
+	a.wantPaneInput("read https://example.com/a?b=1&c=2", "done?")
 }
 
 // openclaw/openclaw#13161: an empty list lets everybody in.
-func TestAnEmptyListLetsNobodyIn(t *testing.T) {
+func TestAnEmptyListAuthorizesNobody(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.agent("helper")
-	w.change(func(p *plan) { p.Users = nil })
-	w.dropped(a.reply("anybody?"), "unauthorized-actor")
-	w.change(func(p *plan) { p.Users = []string{w.ann.ID} })
-	a.tells("now?")
-	a.wants("now?")
-	a.wantsBytes("now?")
+	w := newEnv(t)
+	a := w.startSession("helper")
+	w.changeConfig(func(p *botConfig) { p.Users = nil })
+	w.waitDropped(a.reply("anybody?"), "unauthorized-actor")
+	w.changeConfig(func(p *botConfig) { p.Users = []string{w.ann.ID} })
+	a.replyAccepted("now?")
+	a.wantReceived("now?")
+	a.wantPaneInput("now?")
 }
 
 func TestRepliesWaitWhileTheConfigurationIsNotValid(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.agent("helper")
-	w.change(func(p *plan) { p.Suspended = true })
+	w := newEnv(t)
+	a := w.startSession("helper")
+	w.changeConfig(func(p *botConfig) { p.Suspended = true })
 	ts := a.reply("wait for it")
-	a.receipt(ts, received)
-	a.wantsBytes()
-	w.change(func(p *plan) { p.Suspended = false })
-	a.receipt(ts, accepted)
-	a.wantsBytes("wait for it")
+	a.waitReceipt(ts, receiptReceived)
+	a.wantPaneInput()
+	w.changeConfig(func(p *botConfig) { p.Suspended = false })
+	a.waitReceipt(ts, receiptAccepted)
+	a.wantPaneInput("wait for it")
 }
 
-// asking has the agent ask a question, which holds what is said to it.
-func (a *agent) asking() {
-	a.w.t.Helper()
-	a.tells("ask: deploy")
-	a.until(smallagent.StateAsking)
+// startDialog has the agent ask a question, which holds what is said to it.
+func (a *testSession) startDialog() {
+	a.env.t.Helper()
+	a.replyAccepted("ask: deploy")
+	a.waitState(smallagent.StateAsking)
 }
 
-// deny answers the question in the terminal.
-func (a *agent) deny() {
-	a.w.t.Helper()
-	a.keys("2")
+// denyInTerminal answers the question in the terminal.
+func (a *testSession) denyInTerminal() {
+	a.env.t.Helper()
+	a.sendKeys("2")
 }
 
 func TestAReplyThatIsEditedWhileItWaitsArrivesAsItIsNowOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.agent("helper")
-	a.asking()
+	w := newEnv(t)
+	a := w.startSession("helper")
+	a.startDialog()
 	first, second := a.reply("old first"), a.reply("old second")
-	a.receipt(first, held)
+	a.waitReceipt(first, receiptHeld)
 	for ts, text := range map[string]string{first: "new first", second: "new second"} {
 		if err := w.ann.Edit(w.ch, ts, text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	w.passed()
-	a.deny()
-	a.receipt(first, accepted)
-	a.receipt(second, accepted)
-	a.wants("ask: deploy", "new first", "new second")
+	w.waitProcessed()
+	a.denyInTerminal()
+	a.waitReceipt(first, receiptAccepted)
+	a.waitReceipt(second, receiptAccepted)
+	a.wantReceived("ask: deploy", "new first", "new second")
 	if err := w.ann.Edit(w.ch, first, "newer still"); err != nil {
 		t.Fatal(err)
 	}
-	a.answer("An edit came too late")
-	a.wants("ask: deploy", "new first", "new second")
+	a.waitBotMessage("An edit came too late")
+	a.wantReceived("ask: deploy", "new first", "new second")
 }
 
 func TestAReplyThatIsDeletedWhileItWaitsIsNotTyped(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.agent("helper")
-	a.asking()
+	w := newEnv(t)
+	a := w.startSession("helper")
+	a.startDialog()
 	first, second := a.reply("never mind"), a.reply("nor this")
-	a.receipt(first, held)
+	a.waitReceipt(first, receiptHeld)
 	for _, ts := range []string{first, second} {
 		if err := w.ann.Delete(w.ch, ts); err != nil {
 			t.Fatal(err)
 		}
-		w.dropped(ts, "withdrawn")
+		w.waitDropped(ts, "withdrawn")
 	}
-	a.deny()
-	a.tells("after")
-	a.wants("ask: deploy", "after")
-	a.wantsNoText("never mind", "nor this")
+	a.denyInTerminal()
+	a.replyAccepted("after")
+	a.wantReceived("ask: deploy", "after")
+	a.wantNotTyped("never mind", "nor this")
 }
 
-// wantsNoText fails when any of these came out of the terminal.
-func (a *agent) wantsNoText(parts ...string) {
-	a.w.t.Helper()
+// wantNotTyped fails when any of these came out of the terminal.
+func (a *testSession) wantNotTyped(parts ...string) {
+	a.env.t.Helper()
 	for _, p := range parts {
-		if strings.Contains(a.bytes(), p) {
-			a.w.t.Errorf("the pane of %s got %q", a.ref, p)
+		if strings.Contains(a.paneInput(), p) {
+			a.env.t.Errorf("the pane of %s got %q", a.ref, p)
 		}
 	}
 }
 
 func TestSomebodyTakenOffTheListGetsNoHeldReplyThrough(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.agent("helper")
-	a.asking()
+	w := newEnv(t)
+	a := w.startSession("helper")
+	a.startDialog()
 	ts := a.reply("one last thing")
-	a.receipt(ts, held)
-	w.change(func(p *plan) { p.Users = []string{w.bob.ID} })
-	a.deny()
-	w.dropped(ts, "unauthorized-actor")
-	w.change(func(p *plan) { p.Users = []string{w.ann.ID, w.bob.ID} })
-	a.tells("back again")
-	a.wants("ask: deploy", "back again")
-	a.wantsNoText("one last thing")
+	a.waitReceipt(ts, receiptHeld)
+	w.changeConfig(func(p *botConfig) { p.Users = []string{w.bob.ID} })
+	a.denyInTerminal()
+	w.waitDropped(ts, "unauthorized-actor")
+	w.changeConfig(func(p *botConfig) { p.Users = []string{w.ann.ID, w.bob.ID} })
+	a.replyAccepted("back again")
+	a.wantReceived("ask: deploy", "back again")
+	a.wantNotTyped("one last thing")
 }
 
 // openclaw/openclaw#41073, vercel/chat#171, spacedriveapp/spacebot#228: captions and broadcast replies are lost.
 func TestCaptionsAndBroadcastRepliesArrive(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.agent("helper")
-	plan := a.tells("look at this", localslack.WithFiles(localslack.File{Name: "plan.txt", Content: []byte("a plan")}))
-	a.tells("for all to see", localslack.Broadcast())
-	picture := a.tells("", localslack.WithFiles(localslack.File{Name: "x.png", Content: []byte("x")}))
-	a.wants("look at this\nAttached file: "+a.inbox(plan, "plan.txt"), "for all to see", "Attached file: "+a.inbox(picture, "x.png"))
+	w := newEnv(t)
+	a := w.startSession("helper")
+	plan := a.replyAccepted("look at this", localslack.WithFiles(localslack.File{Name: "plan.txt", Content: []byte("a plan")}))
+	a.replyAccepted("for all to see", localslack.Broadcast())
+	picture := a.replyAccepted("", localslack.WithFiles(localslack.File{Name: "x.png", Content: []byte("x")}))
+	a.wantReceived("look at this\nAttached file: "+a.inboxPath(plan, "plan.txt"), "for all to see", "Attached file: "+a.inboxPath(picture, "x.png"))
 }
 
 // nearform/slack-knowledgebase-chatgpt-responder#983, slack-go#792: the bot answers itself.
-func TestTheBotDoesNotHearItself(t *testing.T) {
+func TestTheBotIgnoresItsOwnMessages(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.agent("helper")
+	w := newEnv(t)
+	a := w.startSession("helper")
 	a.reply("@the-loop status")
-	m := a.answer("*helper* running")
-	w.dropped(m.TS, "bot-authored")
+	m := a.waitBotMessage("*helper* running")
+	w.waitDropped(m.TS, "bot-authored")
 	if err := w.Unfurl(w.ch, m.TS); err != nil {
 		t.Fatal(err)
 	}
-	w.dropped(m.TS, "bot-authored")
-	w.passed()
-	a.tells("the end")
-	a.wants("the end")
+	w.waitDropped(m.TS, "bot-authored")
+	w.waitProcessed()
+	a.replyAccepted("the end")
+	a.wantReceived("the end")
 }
 
 // vellum-ai/vellum-assistant#38770, RocketChat/Rocket.Chat#6782, wee-slack#186: entities reach the agent, or are decoded
 // twice.
 func TestTextArrivesAsTyped(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bulk)
-	a := w.agent("helper")
+	w := newEnv(t, withoutRateLimits)
+	a := w.startSession("helper")
 	var want []string
 	for _, c := range []struct {
 		name, text, want string
@@ -282,8 +282,8 @@ func TestTextArrivesAsTyped(t *testing.T) {
 				c.want = c.text
 			}
 			want = append(want, c.want)
-			a.tells(c.text, c.opts...)
-			a.wantsBytes(want...)
+			a.replyAccepted(c.text, c.opts...)
+			a.wantPaneInput(want...)
 		})
 	}
 }
@@ -291,8 +291,8 @@ func TestTextArrivesAsTyped(t *testing.T) {
 // eneskirca/nodeterm#198: an escape in the text leaves the paste, and the rest of it runs.
 func TestNothingInATextLeavesThePasteOrSubmits(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bulk)
-	a := w.agent("helper")
+	w := newEnv(t, withoutRateLimits)
+	a := w.startSession("helper")
 	var want []string
 	for _, c := range []struct{ name, text, want string }{
 		{"the end of a paste", "a\x1b[201~\rrm -rf /\r", "a[201~\nrm -rf /"},
@@ -306,31 +306,31 @@ func TestNothingInATextLeavesThePasteOrSubmits(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			want = append(want, c.want)
 			for _, opts := range [][]localslack.PostOption{nil, {localslack.WithoutBlocks()}} {
-				a.tells(c.text, opts...)
+				a.replyAccepted(c.text, opts...)
 			}
 			want = append(want, c.want)
-			a.wantsBytes(want...)
+			a.wantPaneInput(want...)
 		})
 	}
-	a.wants(want...)
+	a.wantReceived(want...)
 }
 
 // What slack-go cannot decode is read leniently.
 func TestBlocksThatNobodyCanDecodeFallBackToTheText(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	a := w.agent("helper")
-	a.tells("malformed for good", localslack.MalformedBlocks())
-	a.tells("no blocks", localslack.WithBlocks(json.RawMessage(`[]`)))
-	a.wants("malformed for good", "no blocks")
+	w := newEnv(t)
+	a := w.startSession("helper")
+	a.replyAccepted("malformed for good", localslack.MalformedBlocks())
+	a.replyAccepted("no blocks", localslack.WithBlocks(json.RawMessage(`[]`)))
+	a.wantReceived("malformed for good", "no blocks")
 }
 
 // openclaw/openclaw#75969: a reply ends up in another thread's session.
 func TestInterleavedThreadsNeverCross(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, bulk)
-	agents := []*agent{w.agent("one"), w.agent("two")}
-	want := map[*agent][]string{}
+	w := newEnv(t, withoutRateLimits)
+	agents := []*testSession{w.startSession("one"), w.startSession("two")}
+	want := map[*testSession][]string{}
 	var last string
 	for i := range 10 {
 		for _, a := range agents {
@@ -339,18 +339,18 @@ func TestInterleavedThreadsNeverCross(t *testing.T) {
 			last = a.reply(strings.TrimRight(text, " "))
 		}
 	}
-	agents[1].receipt(last, accepted)
+	agents[1].waitReceipt(last, receiptAccepted)
 	for _, a := range agents {
-		w.until("all of them", func() bool { return len(a.got()) >= len(want[a]) })
-		a.wants(want[a]...)
+		w.waitUntil("all of them", func() bool { return len(a.receivedTexts()) >= len(want[a]) })
+		a.wantReceived(want[a]...)
 	}
 	_, err := w.core.Stop(w.ctx, sessions.StopRequest{Ref: agents[0].ref})
 	if err != nil {
 		t.Fatal(err)
 	}
-	agents[0].receipt(agents[0].reply("gone?"), errorText)
-	agents[0].answer("Not delivered", "standing:one is not running")
-	if n := len(agents[1].answers()); n != 0 {
+	agents[0].waitReceipt(agents[0].reply("gone?"), receiptFailed)
+	agents[0].waitBotMessage("Not delivered", "standing:one is not running")
+	if n := len(agents[1].botMessages()); n != 0 {
 		t.Errorf("the other thread was told %d things", n)
 	}
 }

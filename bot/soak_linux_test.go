@@ -42,75 +42,75 @@ func TestSoak(t *testing.T) {
 	}
 	s := newSoak(t)
 	phase := *soakReplies * 2 / 3
-	s.play(phase, s.globalFaults())
-	s.calm()
-	before := s.resources()
-	s.quiet = time.Now()
-	s.play(*soakReplies-phase, nil) // one bot lives through the last third
-	s.calm()
-	after := s.resources()
-	s.account()
-	t.Logf("faults: %s\nresources of one bot before and after %d replies:\n\t%s\n\t%s\nfiles: %s", s.faultLine(), *soakReplies-phase, before, after, s.files())
+	s.run(phase, s.globalFaults())
+	s.endFaultsAndWait()
+	before := s.measureResources()
+	s.undisturbedSince = time.Now()
+	s.run(*soakReplies-phase, nil) // one bot lives through the last third
+	s.endFaultsAndWait()
+	after := s.measureResources()
+	s.checkReplies()
+	t.Logf("faults: %s\nresources of one bot before and after %d replies:\n\t%s\n\t%s\nfiles: %s", s.faultLine(), *soakReplies-phase, before, after, s.stateFiles())
 	if after.goroutines > before.goroutines+20 || after.descriptors > before.descriptors+10 {
 		t.Errorf("goroutines or descriptors grow: %s, then %s", before, after)
 	}
 }
 
-// soak is a world with many sessions and what was done to it.
-type soak struct {
-	*world
-	bot   *child // belongs to whoever plays faults
-	clock *jumpingClock
-	talks []*soakTalk
-	kills int       // of the bot
-	quiet time.Time // from when on nothing is wrong for all sessions
+// soakEnv is a world with many sessions and what was done to it.
+type soakEnv struct {
+	*env
+	botProcess       *botProcess // belongs to whoever plays faults
+	clock            *jumpingClock
+	sessions         []*soakSession
+	kills            int       // of the bot
+	undisturbedSince time.Time // from when on nothing is wrong for all sessions
 
-	mu     sync.Mutex // guards the fields that follow
-	faults map[string]int
-	played []played
+	mu           sync.Mutex // guards the fields that follow
+	faults       map[string]int
+	playedFaults []playedFault
 }
 
 // played is a fault that was played.
-type played struct {
+type playedFault struct {
 	name       string
 	began, end time.Time
 }
 
-func newSoak(t *testing.T) *soak {
+func newSoak(t *testing.T) *soakEnv {
 	clock := &jumpingClock{}
 	limit := time.Duration(*soakReplies/soakRate)*time.Second*4 + 3*time.Minute
-	s := &soak{clock: clock, faults: map[string]int{}}
-	s.world = newWorld(t, bulk, unattended, func(o *setup) {
+	s := &soakEnv{clock: clock, faults: map[string]int{}}
+	s.env = newEnv(t, withoutRateLimits, withoutBot, func(o *envOptions) {
 		o.workspace.Clock, o.workspace.FrameLog, o.patience = clock, 1<<17, limit
-		o.plan = func(p *plan) { p.MaxAge = 24 * time.Hour }
+		o.config = func(p *botConfig) { p.MaxAge = 24 * time.Hour }
 	})
-	s.bot = s.spawn()
+	s.botProcess = s.startBotProcess()
 	for i := range soakSessions {
-		s.talks = append(s.talks, &soakTalk{agent: s.launch(s.definition(fmt.Sprintf("s%02d", i))), number: i})
+		s.sessions = append(s.sessions, &soakSession{testSession: s.startDefined(s.definition(fmt.Sprintf("s%02d", i))), number: i})
 	}
-	for _, k := range s.talks {
-		k.announced()
-		k.ready()
+	for _, k := range s.sessions {
+		k.waitAnnounced()
+		k.waitReady()
 	}
 	return s
 }
 
-// play writes n replies, and plays faults meanwhile: those of single sessions, and the given ones.
-func (s *soak) play(n int, global []soakFault) {
+// run writes n replies, and plays faults meanwhile: those of single sessions, and the given ones.
+func (s *soakEnv) run(n int, global []soakFault) {
 	s.t.Helper()
 	g, ctx := errgroup.WithContext(s.ctx)
 	writing, done := context.WithCancel(ctx)
 	var writers sync.WaitGroup
-	for _, k := range s.talks {
+	for _, k := range s.sessions {
 		writers.Add(1)
 		g.Go(func() error {
 			defer writers.Done()
-			return k.write(ctx, n/soakSessions)
+			return k.writeReplies(ctx, n/soakSessions)
 		})
 	}
 	go func() { writers.Wait(); done() }() // ends with the group
-	g.Go(func() error { return s.disturb(writing, 1500*time.Millisecond, s.localFaults()) })
-	g.Go(func() error { return s.disturb(writing, 1500*time.Millisecond, global) })
+	g.Go(func() error { return s.injectFaults(writing, 1500*time.Millisecond, s.localFaults()) })
+	g.Go(func() error { return s.injectFaults(writing, 1500*time.Millisecond, global) })
 	if err := g.Wait(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -120,19 +120,19 @@ func (s *soak) play(n int, global []soakFault) {
 // soakFault is something that goes wrong until play returns.
 type soakFault struct {
 	name string
-	play func(context.Context) error
+	run  func(context.Context) error
 }
 
 // disturb plays faults at random moments, on average one in each time of that length.
-func (s *soak) disturb(ctx context.Context, every time.Duration, faults []soakFault) error {
+func (s *soakEnv) injectFaults(ctx context.Context, every time.Duration, faults []soakFault) error {
 	for len(faults) > 0 && sleepCtx(ctx, rand.N(2*every)) {
 		f, began := faults[rand.IntN(len(faults))], time.Now()
-		if err := f.play(context.WithoutCancel(ctx)); err != nil {
+		if err := f.run(context.WithoutCancel(ctx)); err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
 		s.mu.Lock()
 		s.faults[f.name]++
-		s.played = append(s.played, played{f.name, began, time.Now()})
+		s.playedFaults = append(s.playedFaults, playedFault{f.name, began, time.Now()})
 		s.mu.Unlock()
 	}
 	return nil
@@ -148,7 +148,7 @@ func sleepCtx(ctx context.Context, d time.Duration) bool {
 }
 
 // globalFaults are those that every session may feel.
-func (s *soak) globalFaults() []soakFault {
+func (s *soakEnv) globalFaults() []soakFault {
 	slack := s.Faults()
 	call := func(method string, f localslack.APIFault) func() {
 		return func() { slack.InjectAPI(method, 1+rand.IntN(5), f) }
@@ -178,16 +178,16 @@ func (s *soak) globalFaults() []soakFault {
 	return faults
 }
 
-func (s *soak) killBot(ctx context.Context) error {
-	s.bot.kill()
+func (s *soakEnv) killBot(ctx context.Context) error {
+	s.botProcess.kill()
 	s.kills++
 	sleepCtx(ctx, rand.N(400*time.Millisecond))
-	s.bot = s.spawn()
+	s.botProcess = s.startBotProcess()
 	return s.connected(ctx)
 }
 
 // connected waits for the bot's connection.
-func (s *soak) connected(ctx context.Context) error {
+func (s *soakEnv) connected(ctx context.Context) error {
 	if err := s.WaitFor(ctx, func() bool { return s.Connections() == 1 }); err != nil {
 		return fmt.Errorf("no connection: %w", err)
 	}
@@ -195,28 +195,28 @@ func (s *soak) connected(ctx context.Context) error {
 }
 
 // breakConfig has the configuration invalid for a while.
-func (s *soak) breakConfig(ctx context.Context) error {
-	if err := s.replan(func(p *plan) { p.Suspended = true }); err != nil {
+func (s *soakEnv) breakConfig(ctx context.Context) error {
+	if err := s.changeBotConfig(func(p *botConfig) { p.Suspended = true }); err != nil {
 		return err
 	}
 	sleepCtx(ctx, rand.N(2*time.Second))
-	return s.replan(func(p *plan) { p.Suspended = false })
+	return s.changeBotConfig(func(p *botConfig) { p.Suspended = false })
 }
 
-// replan changes the configuration of the bot that runs.
-func (s *soak) replan(f func(*plan)) error {
-	s.change(f)
+// changeBotConfig changes the configuration of the bot that runs.
+func (s *soakEnv) changeBotConfig(f func(*botConfig)) error {
+	s.changeConfig(f)
 	data, err := json.Marshal(s.config())
 	if err != nil {
 		return err
 	}
-	return replacePlan(filepath.Join(s.plan.TmuxDir, planFile), data)
+	return replaceConfigFile(filepath.Join(s.botConfig.TmuxDir, configFile), data)
 }
 
 // fillDisk lets the bot write no byte to any file for a while, as a full disk does.
-func (s *soak) fillDisk(ctx context.Context) error {
+func (s *soakEnv) fillDisk(ctx context.Context) error {
 	limit := func(n uint64) error {
-		return unix.Prlimit(s.bot.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: n, Max: unix.RLIM_INFINITY}, nil)
+		return unix.Prlimit(s.botProcess.cmd.Process.Pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: n, Max: unix.RLIM_INFINITY}, nil)
 	}
 	if err := limit(0); err != nil {
 		return err
@@ -226,19 +226,19 @@ func (s *soak) fillDisk(ctx context.Context) error {
 }
 
 // localFaults are those that one session feels, and no other may.
-func (s *soak) localFaults() []soakFault {
-	one := func(f func(*soakTalk, context.Context) error) func(context.Context) error {
+func (s *soakEnv) localFaults() []soakFault {
+	one := func(f func(*soakSession, context.Context) error) func(context.Context) error {
 		return func(ctx context.Context) error {
-			k := s.talks[rand.IntN(len(s.talks))]
-			defer k.disturb()()
+			k := s.sessions[rand.IntN(len(s.sessions))]
+			defer k.markDisturbed()()
 			return f(k, ctx)
 		}
 	}
-	return []soakFault{{"agent killed", one((*soakTalk).killAgent)}, {"dialog", one((*soakTalk).openDialog)},
-		{"slow turn", one(func(k *soakTalk, _ context.Context) error { return k.say("slow: 2s", false) })}}
+	return []soakFault{{"agent killed", one((*soakSession).killAgent)}, {"dialog", one((*soakSession).openDialog)},
+		{"slow turn", one(func(k *soakSession, _ context.Context) error { return k.writeReply("slow: 2s", false) })}}
 }
 
-func (s *soak) faultLine() string {
+func (s *soakEnv) faultLine() string {
 	var line []string
 	for _, name := range slices.Sorted(maps.Keys(s.faults)) {
 		line = append(line, fmt.Sprintf("%s %d", name, s.faults[name]))
@@ -246,15 +246,15 @@ func (s *soak) faultLine() string {
 	return strings.Join(line, ", ")
 }
 
-// soakTalk is one session with what was written to it.
-type soakTalk struct {
-	*agent
+// soakSession is one session with what was written to it.
+type soakSession struct {
+	*testSession
 	number int
 	kills  atomic.Int64
 
-	mu        sync.Mutex // guards the fields that follow
-	written   []*soakReply
-	disturbed spans
+	mu           sync.Mutex // guards the fields that follow
+	written      []*soakReply
+	disturbances timeSpans
 }
 
 // soakReply is a reply in all its versions.
@@ -265,13 +265,13 @@ type soakReply struct {
 	at      time.Time
 }
 
-// write writes replies at random moments, and changes or deletes some of them soon after.
-func (k *soakTalk) write(ctx context.Context, n int) error {
+// writeReplies writes replies at random moments, and changes or deletes some of them soon after.
+func (k *soakSession) writeReplies(ctx context.Context, n int) error {
 	for range n {
 		if !sleepCtx(ctx, rand.N(2*time.Second*soakSessions/soakRate)) {
 			return ctx.Err()
 		}
-		if err := k.say(soakText(), true); err != nil {
+		if err := k.writeReply(soakText(), true); err != nil {
 			return err
 		}
 	}
@@ -284,20 +284,20 @@ func soakText() string {
 }
 
 // disturb marks the time until the returned function is called, and a while that the session needs to be back to normal.
-func (k *soakTalk) disturb() (end func()) {
+func (k *soakSession) markDisturbed() (end func()) {
 	from := time.Now()
 	return func() {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		k.disturbed = append(k.disturbed, [2]time.Time{from, time.Now().Add(5 * time.Second)})
+		k.disturbances = append(k.disturbances, [2]time.Time{from, time.Now().Add(5 * time.Second)})
 	}
 }
 
 // say writes a reply under a number of its own. changes: it may be edited or deleted a moment later.
-func (k *soakTalk) say(text string, changes bool) error {
+func (k *soakSession) writeReply(text string, changes bool) error {
 	k.mu.Lock()
 	r := &soakReply{texts: []string{fmt.Sprintf("%s s%02d r%04d", text, k.number, len(k.written))}, at: time.Now()}
-	ts, err := k.w.ann.Reply(k.ch, k.root, r.texts[0])
+	ts, err := k.env.ann.Reply(k.ch, k.root, r.texts[0])
 	r.ts = ts
 	k.written = append(k.written, r)
 	k.mu.Unlock()
@@ -306,20 +306,20 @@ func (k *soakTalk) say(text string, changes bool) error {
 	}
 	switch rand.IntN(12) {
 	case 0:
-		sleepCtx(k.w.ctx, rand.N(100*time.Millisecond))
+		sleepCtx(k.env.ctx, rand.N(100*time.Millisecond))
 		r.texts = append(r.texts, r.texts[0]+" edited")
-		return k.w.ann.Edit(k.ch, ts, r.texts[1])
+		return k.env.ann.Edit(k.ch, ts, r.texts[1])
 	case 1:
-		sleepCtx(k.w.ctx, rand.N(100*time.Millisecond))
+		sleepCtx(k.env.ctx, rand.N(100*time.Millisecond))
 		r.deleted = true
-		return k.w.ann.Delete(k.ch, ts)
+		return k.env.ann.Delete(k.ch, ts)
 	}
 	return nil
 }
 
 // killAgent kills the agent as a power cut does, and starts the session again.
-func (k *soakTalk) killAgent(ctx context.Context) error {
-	panes, err := k.w.tm.Panes(ctx)
+func (k *soakSession) killAgent(ctx context.Context) error {
+	panes, err := k.env.tmux.Panes(ctx)
 	if err != nil {
 		return err
 	}
@@ -330,24 +330,24 @@ func (k *soakTalk) killAgent(ctx context.Context) error {
 		}
 	}
 	for {
-		if _, err = k.w.core.Start(ctx, sessions.StartRequest{Ref: k.ref}); err == nil && k.screen().State != "" {
+		if _, err = k.env.core.Start(ctx, sessions.StartRequest{Ref: k.ref}); err == nil && k.screen().State != "" {
 			return nil
 		}
-		if !sleepCtx(k.w.ctx, 20*time.Millisecond) {
-			return errors.Join(k.w.ctx.Err(), err)
+		if !sleepCtx(k.env.ctx, 20*time.Millisecond) {
+			return errors.Join(k.env.ctx.Err(), err)
 		}
 	}
 }
 
 // openDialog has the agent ask, and denies it in the terminal a moment later.
-func (k *soakTalk) openDialog(ctx context.Context) error {
-	if err := k.say("ask: deploy", false); err != nil {
+func (k *soakSession) openDialog(ctx context.Context) error {
+	if err := k.writeReply("ask: deploy", false); err != nil {
 		return err
 	}
 	deadline := time.Now().Add(5 * time.Second) // the agent may never get to it
 	for k.screen().State != smallagent.StateAsking {
-		if time.Now().After(deadline) || !sleepCtx(k.w.ctx, 10*time.Millisecond) {
-			return k.w.ctx.Err()
+		if time.Now().After(deadline) || !sleepCtx(k.env.ctx, 10*time.Millisecond) {
+			return k.env.ctx.Err()
 		}
 	}
 	sleepCtx(ctx, rand.N(1500*time.Millisecond))
@@ -355,19 +355,19 @@ func (k *soakTalk) openDialog(ctx context.Context) error {
 }
 
 // closeDialogs denies what the agent asks, until it asks nothing.
-func (k *soakTalk) closeDialogs() error {
+func (k *soakSession) closeDialogs() error {
 	for k.screen().State == smallagent.StateAsking {
-		panes, err := k.w.tm.Panes(k.w.ctx)
+		panes, err := k.env.tmux.Panes(k.env.ctx)
 		if err != nil {
 			return err
 		}
 		for _, p := range panes {
 			if p.Mark == k.id && !p.Dead { // Escape does no harm where the dialog has gone by itself
-				k.w.tmux("send-keys", "-t", p.ID, "Escape")
+				k.env.runTmux("send-keys", "-t", p.ID, "Escape")
 			}
 		}
-		if !sleepCtx(k.w.ctx, 50*time.Millisecond) {
-			return k.w.ctx.Err()
+		if !sleepCtx(k.env.ctx, 50*time.Millisecond) {
+			return k.env.ctx.Err()
 		}
 	}
 	return nil
@@ -380,15 +380,15 @@ func (c *jumpingClock) Now() time.Time                         { return time.Now
 func (c *jumpingClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 func (c *jumpingClock) jump(d time.Duration)                   { c.ahead.Add(int64(d)) }
 
-// spans are stretches of time.
-type spans [][2]time.Time
+// timeSpans are stretches of time.
+type timeSpans [][2]time.Time
 
-func (s spans) touch(from, to time.Time) bool {
+func (s timeSpans) overlaps(from, to time.Time) bool {
 	return slices.ContainsFunc(s, func(o [2]time.Time) bool { return from.Before(o[1]) && o[0].Before(to) })
 }
 
-// replacePlan replaces the file that a bot in a process of its own reads its plan from.
-func replacePlan(file string, data []byte) error {
+// replaceConfigFile replaces the file that a bot in a process of its own reads its plan from.
+func replaceConfigFile(file string, data []byte) error {
 	if err := os.WriteFile(file+".new", data, 0o600); err != nil {
 		return err
 	}

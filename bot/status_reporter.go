@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// How often the state is told: at least every statusEvery, so that its age shows that the bot lives; within a moment of a
-// change that was said, and within statusCheckEvery of any other. A burst of changes is told every statusMinGap.
+// How often the status is published: at least every statusEvery, so that its age shows that the bot lives; at once after wake, and
+// within statusCheckEvery after any other change. During a burst of changes it is published every statusMinGap.
 const (
 	statusEvery      = 5 * time.Second
 	statusCheckEvery = time.Second
 	statusMinGap     = 250 * time.Millisecond
 )
 
-// statusReporter tells how the bot is when that changes. Its run owns last and told.
+// statusReporter publishes the status when it changes. Its run owns last and lastSent.
 type statusReporter struct {
 	current func() Status
 	publish func(Status)
@@ -24,11 +24,11 @@ type statusReporter struct {
 	lastSent time.Time
 }
 
-func newStatusReporter(state func() Status, tell func(Status)) *statusReporter {
-	return &statusReporter{current: state, publish: tell, wakeup: make(chan struct{}, 1)}
+func newStatusReporter(current func() Status, publish func(Status)) *statusReporter {
+	return &statusReporter{current: current, publish: publish, wakeup: make(chan struct{}, 1)}
 }
 
-// wake says that the state may have changed. It never blocks.
+// wake says that the status may have changed. It never blocks.
 func (r *statusReporter) wake() {
 	select {
 	case r.wakeup <- struct{}{}:
@@ -36,7 +36,7 @@ func (r *statusReporter) wake() {
 	}
 }
 
-// run tells until ctx ends. The last word is for who waited for it to say.
+// run publishes until ctx ends. The caller sends the last status.
 func (r *statusReporter) run(ctx context.Context) {
 	tick := time.NewTicker(statusCheckEvery)
 	defer tick.Stop()
@@ -59,13 +59,13 @@ func (r *statusReporter) run(ctx context.Context) {
 	}
 }
 
-// say tells the state as it is now.
+// send publishes the present status.
 func (r *statusReporter) send() {
 	r.last, r.lastSent = r.current(), time.Now()
 	r.publish(r.last)
 }
 
-// differs reports whether two states differ in more than the last sign of life.
+// differs reports whether two statuses differ in more than the time of the last frame.
 func differs(a, b Status) bool {
 	a.Socket.LastFrame, b.Socket.LastFrame = time.Time{}, time.Time{}
 	return !reflect.DeepEqual(a, b)

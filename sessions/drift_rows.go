@@ -45,3 +45,15 @@ const (
 	DriftStale   DriftState = "stale"
 	DriftUnknown DriftState = "unknown" // what its process holds cannot be read
 )
+
+// Add adds the row of a running session, and counts it.
+func (d *Drift) Add(r DriftRow) {
+	d.Rows = append(d.Rows, r)
+	d.Running++
+	switch r.State {
+	case DriftStale:
+		d.Stale++
+	case DriftUnknown:
+		d.Unknown++
+	}
+}

@@ -86,3 +86,10 @@ func (e *UnreadableError) Error() string {
 }
 
 func (e *UnreadableError) Unwrap() error { return e.Err }
+
+// IsTransient reports whether nothing was typed for a reason that passes by itself.
+func IsTransient(err error) bool {
+	var held *HeldError
+	var locked *LockedError
+	return errors.As(err, &held) || errors.As(err, &locked) || errors.Is(err, ErrTerminalTimeout) && !errors.Is(err, ErrInDoubt)
+}

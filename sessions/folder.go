@@ -3,6 +3,7 @@ package sessions
 import (
 	"fmt"
 	"io/fs"
+	"os"
 	"syscall"
 )
 
@@ -21,3 +22,12 @@ func FolderIDOf(info fs.FileInfo) FolderID {
 
 // Differs reports that another folder has that info.
 func (id FolderID) Differs(info fs.FileInfo) bool { return id != "" && FolderIDOf(info) != id }
+
+// FolderIDAt returns the id of the folder at a path; empty when it cannot be read.
+func FolderIDAt(path string) FolderID {
+	info, err := os.Stat(path)
+	if err != nil {
+		return ""
+	}
+	return FolderIDOf(info)
+}

@@ -2,8 +2,10 @@ package sessions
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -88,3 +90,23 @@ func LedgerLockKey(ref Ref) string { return "deliveries:" + string(ref.Key()) }
 
 // OpeningTimeout is what an agent's start may take, until its transcript shows what it was started with.
 const OpeningTimeout = 60 * time.Second
+
+// InDoubtError is the answer to a delivery that may have arrived, and is not repeated.
+func (e LedgerEntry) InDoubtError() error {
+	return fmt.Errorf("%w: it was given to the session at %s, and the agent's record does not show it; "+
+		"to have it typed all the same deliver it under another id", ErrInDoubt, e.At.Format(time.RFC3339))
+}
+
+// DescribeDoubt names the deliveries that are in doubt; empty: there are none.
+func (l Ledger) DescribeDoubt() string {
+	var ids []string
+	for _, e := range l.Deliveries {
+		if e.State == DeliveryInDoubt || e.IsAbandoned() {
+			ids = append(ids, e.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d in doubt: %s", len(ids), Truncate(strings.Join(ids, ", "), 200))
+}

@@ -73,7 +73,7 @@ type Receipt string
 
 // Survey is what status shows of the sessions.
 type Survey struct {
-	Rows  []Row // as of [Core.List]
+	Rows  []Row // as of [Core.SessionList]
 	Drift Drift // as of [Core.Drift]
 }
 

@@ -118,3 +118,13 @@ type Screen struct {
 	CursorY int
 	InMode  bool // copy-mode, clock or a menu of tmux lies over the program
 }
+
+// FindPane returns the pane that carries the id of a record as its mark.
+func FindPane(panes []Pane, id string) (Pane, bool) {
+	for _, p := range panes {
+		if p.Mark == id {
+			return p, true
+		}
+	}
+	return Pane{}, false
+}

@@ -388,8 +388,8 @@ type ResendChoice struct {
 // ErrDenied says that an actor may not do what he tried. Nothing of it is shown to him.
 var ErrDenied = errors.New("not allowed")
 
-// Resend settles a question, once. The answer is for the one who clicked, and true also for a second click and for one
-// after a restart.
+// Resend decides, once, whether a reply in doubt is sent again or skipped. It returns a text for the person who clicked, which
+// is true also for a second click and for one after a restart.
 func (m *Manager) Resend(ctx context.Context, d ResendChoice) (string, error) {
 	switch verdict, _ := m.Policy().Authorize(d.Actor); verdict {
 	case authz.Denied, authz.SuspendedUnlisted:

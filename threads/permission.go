@@ -161,7 +161,7 @@ type PermissionDecision struct {
 	TS      string // of the message with the button; may be empty
 }
 
-// CanDecide says whether a question of an agent's can be decided now; else why not, in words for the one who would.
+// CanDecide reports whether an agent's permission request can be decided now, and else why not, as a text for the person.
 func (m *Manager) CanDecide(ctx context.Context, token string) (why string, ok bool) {
 	t := m.threadByToken(token)
 	if t == nil {
@@ -178,8 +178,8 @@ func (m *Manager) threadByToken(token string) *thread {
 	return m.index.of(id)
 }
 
-// DecidePermission decides a question of an agent's, once. The answer is for the one who decided, and true also for a second click,
-// after a restart, and when somebody was faster in the terminal.
+// DecidePermission decides an agent's permission request, once. It returns a text for the person who decided, which is true also for
+// a second click, after a restart, and when somebody was faster in the terminal.
 func (m *Manager) DecidePermission(ctx context.Context, r PermissionDecision) (string, error) {
 	switch verdict, _ := m.Policy().Authorize(r.Actor); verdict {
 	case authz.Denied, authz.SuspendedUnlisted:

@@ -46,5 +46,5 @@ func (t *thread) ApplyRead(number int, from string, replies []chat.Reply, now ti
 	t.Do(func(ctx context.Context) { t.replies.merge(ctx, number, from, replies, now) })
 }
 
-// RootGone implements [catchup.Thread].
-func (t *thread) RootGone() { t.Do(t.dismiss) }
+// HandleThreadGone implements [catchup.Thread].
+func (t *thread) HandleThreadGone() { t.Do(t.dismiss) }

@@ -135,7 +135,7 @@ func (a *Actions) Delete(ctx context.Context, handle string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "*" + render.Name(row.Name) + "* was " + string(row.Outcome) + ".", nil
+	return "*" + render.EscapeName(row.Name) + "* was " + string(row.Outcome) + ".", nil
 }
 
 // Send types a text into a session as a reply in its thread would, but does not wait: what cannot be typed now is not typed.
@@ -148,9 +148,9 @@ func (a *Actions) Send(ctx context.Context, user string, ref sessions.Ref, text 
 	case err != nil:
 		return "", err
 	case receipt == sessions.ReceiptAccepted:
-		return fmt.Sprintf("*%s* has received it.", render.Name(ref.Name())), nil
+		return fmt.Sprintf("*%s* has received it.", render.EscapeName(ref.Name())), nil
 	}
-	return fmt.Sprintf("Sent to *%s*. This agent cannot confirm receipt.", render.Name(ref.Name())), nil
+	return fmt.Sprintf("Sent to *%s*. This agent cannot confirm receipt.", render.EscapeName(ref.Name())), nil
 }
 
 // Peek shows a session's terminal to a member, and with share to its thread.
@@ -159,7 +159,7 @@ func (a *Actions) Peek(ctx context.Context, ref sessions.Ref, user string, share
 	if err != nil {
 		return "", err
 	}
-	screen := render.Peeked(p.Row, a.o.Scrub(p.Text))
+	screen := render.PeekText(p.Row, a.o.Scrub(p.Text))
 	if !share {
 		return screen, nil
 	}

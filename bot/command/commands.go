@@ -129,7 +129,7 @@ func (c *Commands) target(ctx context.Context, in invocation) (ref sessions.Ref,
 func (c *Commands) help(_ context.Context, in invocation) (Answer, error) {
 	text := helpText(in.Prefix, in.place())
 	if verb := in.Command.Verb; in.place() == inThread && verb != "" && verb != "help" {
-		text = "I do not know " + render.Code(verb) + ".\n" + text
+		text = "I do not know " + render.InlineCode(verb) + ".\n" + text
 	}
 	return Answer{Text: text}, nil
 }
@@ -139,7 +139,7 @@ func (c *Commands) list(ctx context.Context, _ invocation) (Answer, error) {
 	if err != nil {
 		return Answer{}, err
 	}
-	return Answer{Text: render.List(rows)}, nil
+	return Answer{Text: render.SessionList(rows)}, nil
 }
 
 // status shows a thread its session. As a slash command it tells the channel the state of everything where sessions are announced;
@@ -153,12 +153,12 @@ func (c *Commands) status(ctx context.Context, in invocation) (Answer, error) {
 	if in.Session != "" {
 		for _, r := range rows {
 			if r.ID == in.Session {
-				return Answer{Text: render.WithDrift(render.Line(r), drift, r.ID)}, nil
+				return Answer{Text: render.WithDrift(render.SessionLine(r), drift, r.ID)}, nil
 			}
 		}
 		return Answer{Text: "This session was deleted."}, nil
 	}
-	text := render.WithDrift(c.o.Health()+"\n"+render.List(rows), drift, "")
+	text := render.WithDrift(c.o.Health()+"\n"+render.SessionList(rows), drift, "")
 	if !c.o.Channels.Announces(in.Channel) || c.o.Channels.IsShared(ctx, in.Channel) {
 		return Answer{Text: text}, nil
 	}
@@ -202,7 +202,7 @@ func (c *Commands) changeState(ctx context.Context, in invocation) (Answer, erro
 	if err != nil {
 		return Answer{}, err
 	}
-	return Answer{Text: render.Line(row)}, nil
+	return Answer{Text: render.SessionLine(row)}, nil
 }
 
 // restart restarts one session, or with --all every running one.
@@ -247,7 +247,7 @@ func (c *Commands) interrupt(ctx context.Context, in invocation) (Answer, error)
 }
 
 func (c *Commands) keys(ctx context.Context, in invocation) (Answer, error) {
-	return c.pressKeys(ctx, in, sessions.KeysRequest{Keys: in.Command.Args}, "Pressed "+render.Code(strings.Join(in.Command.Args, " "))+".")
+	return c.pressKeys(ctx, in, sessions.KeysRequest{Keys: in.Command.Args}, "Pressed "+render.InlineCode(strings.Join(in.Command.Args, " "))+".")
 }
 
 // pressKeys presses keys in the thread's session. When they answered the agent, the thread is told whose they were.

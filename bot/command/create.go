@@ -65,7 +65,7 @@ func errorField(err error, name, cwd string) string {
 }
 
 func (a *Actions) createdMessage(r sessions.Row) string {
-	text := render.Line(r)
+	text := render.SessionLine(r)
 	if channel := a.o.AnnounceChannel(r); channel != "" && r.Running {
 		text += "\nIt is announced in <#" + channel + ">."
 	}

@@ -43,6 +43,6 @@ func (p threadPrompter) ConfirmDelete(ctx context.Context, handle string) error 
 	if err != nil {
 		return err
 	}
-	return p.c.o.Poster.PostEphemeral(ctx, p.q.Channel, p.q.Root, p.q.User, render.DeleteQuestion(row),
-		render.Button{Label: "Delete it", Action: render.ActionDeleteNow, Value: render.Handle(row), Style: "danger"})
+	return p.c.o.Poster.PostEphemeral(ctx, p.q.Channel, p.q.Root, p.q.User, render.DeletePrompt(row),
+		render.Button{Label: "Delete it", Action: render.ActionDeleteNow, Value: render.SessionHandle(row), Style: "danger"})
 }

@@ -127,19 +127,19 @@ func helpText(prefix string, p place) string {
 	}
 	for _, v := range verbs() {
 		if u := v.usage(p); u != nil {
-			lines = append(lines, "• "+render.Code(line(prefix, v.name, u.args))+" – "+u.help)
+			lines = append(lines, "• "+render.InlineCode(line(prefix, v.name, u.args))+" – "+u.help)
 		}
 	}
 	if p == inThread {
 		return strings.Join(append(lines, "Anything that does not begin with a mention of me goes to the agent."), "\n")
 	}
 	return strings.Join(append(lines, "To talk to a session, reply in the thread under its announcement. In a thread, mention me instead of "+
-		render.Code(prefix)+", use the buttons, or the shortcut “Session” in a message's menu."), "\n")
+		render.InlineCode(prefix)+", use the buttons, or the shortcut “Session” in a message's menu."), "\n")
 }
 
 // usageText is how one verb is used in a place.
 func (v verb) usageText(prefix string, p place) string {
-	return "Usage: " + render.Code(line(prefix, v.name, v.usage(p).args))
+	return "Usage: " + render.InlineCode(line(prefix, v.name, v.usage(p).args))
 }
 
 // line joins the parts of a command line that are there.

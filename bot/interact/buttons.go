@@ -30,7 +30,7 @@ func (h *handlers) register(r *InteractionRouter) {
 		return "", h.openDeleteModal(ctx, a, a.Value)
 	})
 	r.OnAction(render.ActionDeleteNow, h.handleDelete)
-	r.OnAction(render.ActionRoll, func(ctx context.Context, a Interaction) (string, error) {
+	r.OnAction(render.ActionRestartAll, func(ctx context.Context, a Interaction) (string, error) {
 		return h.o.Restarter.RestartStale(ctx, a.Actor.User)
 	})
 	r.OnShortcut(ShortcutSession, h.openSessionMenu)
@@ -49,7 +49,7 @@ func (h *handlers) lifecycleHandler(verb string) Handler {
 		if err != nil {
 			return "", err
 		}
-		return render.Line(row), nil
+		return render.SessionLine(row), nil
 	}
 }
 
@@ -77,7 +77,7 @@ func (h *handlers) openDeleteModal(ctx context.Context, a Interaction, handle st
 		if err != nil {
 			return slackgo.ModalViewRequest{}, err
 		}
-		return render.Confirm(row, render.Handle(row)), nil
+		return render.DeleteModal(row, render.SessionHandle(row)), nil
 	})
 }
 
@@ -103,6 +103,6 @@ func (h *handlers) openSessionMenu(ctx context.Context, a Interaction) (string, 
 		if err != nil {
 			return slackgo.ModalViewRequest{}, err
 		}
-		return h.modals.text(row.Name, render.Announcement(row), render.Buttons(row)...), nil
+		return h.modals.text(row.Name, render.Announcement(row), render.SessionButtons(row)...), nil
 	})
 }

@@ -36,10 +36,10 @@ type env struct {
 	client       *slack.Client
 	ann          *localslack.Person
 	ch           string
-	heard        *recorder
+	recorder     *recorder
 	interactions *InteractionRouter
 	router       *slack.EventRouter
-	logs         *logbook
+	logs         *logBuffer
 }
 
 func newEnv(t *testing.T, change ...func(*localslack.Options)) *env {
@@ -59,14 +59,14 @@ func newEnv(t *testing.T, change ...func(*localslack.Options)) *env {
 			t.Error(err)
 		}
 	})
-	x := &env{Workspace: w, t: t, ctx: ctx, heard: newRecorder(), logs: new(logbook)}
+	x := &env{Workspace: w, t: t, ctx: ctx, recorder: newRecorder(), logs: new(logBuffer)}
 	x.ann = w.AddUser("ann")
 	x.ch = w.AddChannel("agents", localslack.Members(x.ann.ID, w.BotUserID())).ID
 	x.client = x.newClient(slack.ClientOptions{})
 	listed := func(id string) bool { return slices.Contains(x.policy().Users, id) }
 	x.client.SetHooks(slack.Hooks{IsListed: listed})
-	x.interactions = NewInteractionRouter(InteractionRouterOptions{Slack: x.client, People: x.client.People(), Policy: x.policy, Sink: x.heard, Log: x.logs.logger()})
-	x.router = slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: x.heard, CatchUpAll: x.heard.CatchUpAll, Interactions: x.interactions,
+	x.interactions = NewInteractionRouter(InteractionRouterOptions{Slack: x.client, People: x.client.People(), Policy: x.policy, Sink: x.recorder, Log: x.logs.logger()})
+	x.router = slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: x.recorder, CatchUpAll: x.recorder.CatchUpAll, Interactions: x.interactions,
 		Log: x.logs.logger()})
 	return x
 }
@@ -105,7 +105,7 @@ func (x *env) connect(change ...func(*socket.Options)) *socket.Socket {
 }
 
 func (x *env) socket(change ...func(*socket.Options)) (*socket.Socket, chan error) {
-	o := socket.Options{API: x.client, Router: x.router, CatchUps: x.heard, Recorder: noRecorder{}, Log: x.logs.logger(),
+	o := socket.Options{API: x.client, Router: x.router, CatchUps: x.recorder, Recorder: noRecorder{}, Log: x.logs.logger(),
 		BackoffMin: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Stable: time.Hour}
 	for _, c := range change {
 		c(&o)
@@ -113,19 +113,19 @@ func (x *env) socket(change ...func(*socket.Options)) (*socket.Socket, chan erro
 	return socket.New(o), make(chan error, 1)
 }
 
-// up connects and waits for the hello.
-func (x *env) up(change ...func(*socket.Options)) *socket.Socket {
+// connectAndWait connects and waits for the hello.
+func (x *env) connectAndWait(change ...func(*socket.Options)) *socket.Socket {
 	x.t.Helper()
 	s := x.connect(change...)
-	x.until("connected", func() bool { return s.State().Connected && x.heard.count("connected") > 0 })
+	x.waitUntil("connected", func() bool { return s.State().Connected && x.recorder.count("connected") > 0 })
 	return s
 }
 
-// until waits for something that the recorder, the workspace or the socket shows.
-func (x *env) until(what string, cond func() bool) {
+// waitUntil waits for something that the recorder, the workspace or the socket shows.
+func (x *env) waitUntil(what string, cond func() bool) {
 	x.t.Helper()
 	for {
-		heard, changed := x.heard.changes(), x.Changed()
+		heard, changed := x.recorder.changes(), x.Changed()
 		if cond() {
 			return
 		}
@@ -134,7 +134,7 @@ func (x *env) until(what string, cond func() bool) {
 		case <-changed:
 		case <-time.After(20 * time.Millisecond): // the state of a socket tells nobody
 		case <-x.ctx.Done():
-			x.t.Fatalf("waiting for %s in vain; heard %v; log:\n%s", what, x.heard.all(), x.logs)
+			x.t.Fatalf("waiting for %s in vain; heard %v; log:\n%s", what, x.recorder.all(), x.logs)
 		}
 	}
 }
@@ -151,7 +151,7 @@ func (x *env) post(p chat.Post) string {
 	return ts
 }
 
-func (x *env) root() string { return x.post(chat.Post{Text: "root", Nonce: "n-root"}) }
+func (x *env) postRoot() string { return x.post(chat.Post{Text: "root", Nonce: "n-root"}) }
 
 // recorder records everything that happens, in order.
 type recorder struct {
@@ -216,8 +216,8 @@ func (e *recorder) count(prefix string) int {
 
 func (e *recorder) has(word string) bool { return slices.Contains(e.all(), word) }
 
-// drop is the last recorded drop.
-func (e *recorder) drop() map[string]any {
+// lastDrop is the last recorded drop.
+func (e *recorder) lastDrop() map[string]any {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, ev := range slices.Backward(e.events) {
@@ -228,25 +228,25 @@ func (e *recorder) drop() map[string]any {
 	return nil
 }
 
-// logbook is a log that a test reads.
-type logbook struct {
+// logBuffer is a log that a test reads.
+type logBuffer struct {
 	mu sync.Mutex // guards the field that follows
 	b  strings.Builder
 }
 
-func (l *logbook) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
 
-func (l *logbook) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
 }
 
-func (l *logbook) logger() *slog.Logger {
+func (l *logBuffer) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"the-loop/bot/command"
 	"the-loop/bot/render"
-	"the-loop/bot/slack"
+	"the-loop/bot/slack/lenientjson"
 )
 
 // openCreateForm opens the form that creates a session.
@@ -22,16 +22,16 @@ func (h *handlers) openCreateForm(ctx context.Context, a Interaction) error {
 
 // submitCreateForm creates the session of a submitted form. A refusal is shown at its field.
 func (h *handlers) submitCreateForm(ctx context.Context, a Interaction) any {
-	q := parseCreateForm(slack.ParseObject(a.Payload).Obj("view"))
-	return h.modals.ackWhenDone(ctx, a, "Creating "+render.Name(q.Name)+" …", func(ctx context.Context) (string, error) {
+	q := parseCreateForm(lenientjson.Parse(a.Payload).Obj("view"))
+	return h.modals.ackWhenDone(ctx, a, "Creating "+render.EscapeName(q.Name)+" …", func(ctx context.Context) (string, error) {
 		return h.o.Actions.Create(ctx, q)
 	})
 }
 
 // parseCreateForm reads a submitted form.
-func parseCreateForm(view slack.RawObject) command.CreateRequest {
+func parseCreateForm(view lenientjson.Object) command.CreateRequest {
 	fields := view.Obj("state").Obj("values")
-	field := func(id string) slack.RawObject { return fields.Obj(id).Obj(render.FieldValue) }
+	field := func(id string) lenientjson.Object { return fields.Obj(id).Obj(render.FieldValue) }
 	q := command.CreateRequest{
 		Name:    strings.TrimSpace(field(render.FieldName).Str("value")),
 		Harness: field(render.FieldHarness).Obj("selected_option").Str("value"),

@@ -70,7 +70,7 @@ func (h *HomeTabs) publishDenied(ctx context.Context, actor authz.Actor) {
 	case verdict == authz.SuspendedUnlisted && len(policy.Users) == 0: // no valid list was ever read
 		return
 	}
-	if err := h.o.Views.PublishHome(ctx, actor.User, render.Sentence(text)); err != nil {
+	if err := h.o.Views.PublishHome(ctx, actor.User, render.HomeMessage(text)); err != nil {
 		h.o.Log.Info("cannot show the Home tab", "member", actor.User, "error", err)
 	}
 }

@@ -50,10 +50,10 @@ func (m *modals) openView(ctx context.Context, a Interaction, view slackgo.Modal
 
 // text is a modal that shows a text. One that does not fit is replaced by a sentence.
 func (m *modals) text(title, text string, buttons ...render.Button) slackgo.ModalViewRequest {
-	view, err := render.Notice(title, m.scrub(text), buttons...)
+	view, err := render.TextModal(title, m.scrub(text), buttons...)
 	if err != nil {
 		m.log.Error("a modal does not fit Slack's limits", "title", title, "error", err)
-		view, _ = render.Notice(title, "This cannot be shown here.") // without buttons nothing can be too much
+		view, _ = render.TextModal(title, "This cannot be shown here.") // without buttons nothing can be too much
 	}
 	return view
 }
@@ -113,7 +113,7 @@ func (m *modals) ackPayload(text string, err error) any {
 	var field *command.FieldError
 	switch {
 	case errors.As(err, &field):
-		return map[string]any{"response_action": "errors", "errors": map[string]string{field.Field: render.Cut(m.scrub(err.Error()), render.MaxSection)}}
+		return map[string]any{"response_action": "errors", "errors": map[string]string{field.Field: render.Truncate(m.scrub(err.Error()), render.MaxSection)}}
 	case err != nil:
 		return updateResponse(m.text(titleSession, failed(err)))
 	}

@@ -5,15 +5,16 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/slack"
+	"the-loop/bot/slack/lenientjson"
 )
 
 // parseInteraction reads the payload of an interaction or a slash command.
-func parseInteraction(c Slack, e slack.Envelope, p slack.RawObject) Interaction {
+func parseInteraction(c Slack, e slack.Envelope, p lenientjson.Object) Interaction {
 	self := c.Self()
 	if e.Type == slack.EnvelopeCommand {
 		return parseCommandInteraction(c, e, p)
 	}
-	button := slack.RawObject{}
+	button := lenientjson.Object{}
 	if actions := p.Objects("actions"); len(actions) > 0 {
 		button = actions[0]
 	}
@@ -34,7 +35,7 @@ func parseInteraction(c Slack, e slack.Envelope, p slack.RawObject) Interaction 
 }
 
 // parseActor reads the member. Only the member's own team counts, never that of the workspace in which it happened.
-func parseActor(self slack.Self, user slack.RawObject) authz.Actor {
+func parseActor(self slack.Self, user lenientjson.Object) authz.Actor {
 	team := user.Str("team_id")
 	if self.Enterprise != "" && team != self.Team {
 		team = ""
@@ -42,9 +43,9 @@ func parseActor(self slack.Self, user slack.RawObject) authz.Actor {
 	return authz.Actor{User: user.Str("id"), Team: team, Bot: user.IsTrue("is_bot")}
 }
 
-func parseCommandInteraction(c Slack, e slack.Envelope, p slack.RawObject) Interaction {
+func parseCommandInteraction(c Slack, e slack.Envelope, p lenientjson.Object) Interaction {
 	self := c.Self()
-	user := slack.RawObject{"id": p["user_id"], "team_id": p["team_id"]}
+	user := lenientjson.Object{"id": p["user_id"], "team_id": p["team_id"]}
 	return Interaction{Actor: parseActor(self, user), Name: p.Str("command"), Text: c.DecodeText(p.Str("text")),
 		Channel: p.Str("channel_id"), TriggerID: p.Str("trigger_id"), ResponseURL: p.Str("response_url"), Payload: e.Payload}
 }

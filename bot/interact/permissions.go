@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"the-loop/bot/render"
-	"the-loop/bot/slack"
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/sessions"
 	"the-loop/threads"
 )
@@ -23,13 +23,13 @@ func (h *handlers) openReasonModal(ctx context.Context, a Interaction) (string, 
 	if why, ok := h.o.Permissions.CanDecide(ctx, a.Value); !ok {
 		return why, ctx.Err()
 	}
-	_, err := h.modals.openView(ctx, a, render.Reason(a.Value))
+	_, err := h.modals.openView(ctx, a, render.ReasonModal(a.Value))
 	return "", explainExpiredTrigger(err)
 }
 
 // submitReason denies the request with the given reason, and shows the result in the modal.
 func (h *handlers) submitReason(ctx context.Context, a Interaction) any {
-	field := slack.ParseObject(a.Payload).Obj("view").Obj("state").Obj("values").Obj(render.FieldReason).Obj(render.FieldValue)
+	field := lenientjson.Parse(a.Payload).Obj("view").Obj("state").Obj("values").Obj(render.FieldReason).Obj(render.FieldValue)
 	return h.modals.ackWhenDone(ctx, a, "Telling the agent …", func(ctx context.Context) (string, error) {
 		text, err := h.o.Permissions.DecidePermission(ctx, threads.PermissionDecision{Token: a.View.Meta, Verdict: sessions.VerdictDeny,
 			Reason: strings.TrimSpace(field.Str("value")), Actor: a.Actor})

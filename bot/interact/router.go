@@ -10,6 +10,7 @@ import (
 
 	"the-loop/authz"
 	"the-loop/bot/slack"
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/sessions"
 	"the-loop/threads"
 	"the-loop/threads/chat"
@@ -133,7 +134,7 @@ func (r *InteractionRouter) Wait() { r.wg.Wait() }
 
 // HandleInteraction implements [slack.InteractionHandler].
 func (r *InteractionRouter) HandleInteraction(ctx context.Context, e slack.Envelope) {
-	p := slack.ParseObject(e.Payload)
+	p := lenientjson.Parse(e.Payload)
 	a := parseInteraction(r.o.Slack, e, p)
 	a.runDetached = func(f func(context.Context)) { r.run(ctx, f) }
 	if e.AckWith != nil {

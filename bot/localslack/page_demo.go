@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Backstage is what stands behind a thread: a page shows it beside that, and has buttons that make things go wrong.
+// DemoController is what stands behind a thread: a page shows it beside that, and has buttons that make things go wrong.
 type DemoController interface {
 	// State is how things are behind a thread now. thread may be empty, and of no session.
 	State(ctx context.Context, channel, thread string) State

@@ -350,7 +350,7 @@ func (a *Announcer) confirmEnded(ctx context.Context, r sessions.Row) (sessions.
 		screen = a.o.Scrub(p.Text)
 	}
 	r.Detail = now.Detail
-	if a.o.Notifier.Notify(ctx, r.ID, threads.Notification{Text: render.Ended(now, screen), Once: once}) {
+	if a.o.Notifier.Notify(ctx, r.ID, threads.Notification{Text: render.EndedText(now, screen), Once: once}) {
 		a.o.Sink.Emit(ctx, sessions.Event{Name: sessions.EventName(r.Ref, sessions.EventEnded), Level: slog.LevelWarn, Ref: r.Ref, ID: r.ID,
 			Fields: map[string]any{"detail": now.Detail, "harness": r.Harness}})
 	}
@@ -415,7 +415,7 @@ func (a *Announcer) announce(ctx context.Context, r sessions.Row, bound bool) er
 // announcementPost is the announcement of a session in its present state.
 func announcementPost(r sessions.Row) chat.Post {
 	p := chat.Post{Text: render.Announcement(r)}
-	for _, b := range render.Buttons(r) {
+	for _, b := range render.SessionButtons(r) {
 		p.Buttons = append(p.Buttons, chat.Button(b))
 	}
 	return p
@@ -468,7 +468,7 @@ func (a *Announcer) unbindSession(ctx context.Context, id string, ref sessions.R
 	if f := a.failures[id]; f != nil && time.Now().Before(f.retryAt) {
 		return f.err
 	}
-	err := a.o.Announcements.UpdateAnnouncement(ctx, id, chat.Post{Text: render.Deleted(ref)})
+	err := a.o.Announcements.UpdateAnnouncement(ctx, id, chat.Post{Text: render.DeletedAnnouncement(ref)})
 	if f := chat.FailureOf(err); err == nil || f == chat.FailureMessage || f == chat.FailureChannel {
 		delete(a.failures, id)
 		return a.o.Bindings.Unbind(ctx, id)

@@ -129,12 +129,12 @@ func (r *DriftNotice) updateState(f func(*driftState)) {
 }
 
 // snapshot is what is to be shown now, and the message, if there is one.
-func (r *DriftNotice) snapshot(d sessions.Drift) (render.Rotation, *driftMessage) {
+func (r *DriftNotice) snapshot(d sessions.Drift) (render.DriftNotice, *driftMessage) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p := render.Rotation{Drift: d, Rows: r.state.LastResult}
+	p := render.DriftNotice{Drift: d, Rows: r.state.LastResult}
 	if r.job != nil {
-		p.By, p.Total, p.Rows = r.job.by, r.job.total, slices.Clone(r.job.rows)
+		p.RequestedBy, p.Total, p.Rows = r.job.by, r.job.total, slices.Clone(r.job.rows)
 		slices.SortFunc(p.Rows, func(a, b sessions.RestartRow) int { return cmp.Compare(a.Ref, b.Ref) })
 	}
 	if r.state.Message == nil {
@@ -193,7 +193,7 @@ func (r *DriftNotice) scheduleRetry(ctx context.Context, err error) {
 }
 
 // createMessage posts a message when sessions have been stale for staleConfirmAfter.
-func (r *DriftNotice) createMessage(ctx context.Context, p render.Rotation) error {
+func (r *DriftNotice) createMessage(ctx context.Context, p render.DriftNotice) error {
 	if r.staleSince.IsZero() {
 		r.staleSince = time.Now()
 	}
@@ -229,7 +229,7 @@ func (r *DriftNotice) updateMessage(nonce string, f func(*driftMessage)) {
 }
 
 // current is the message as it should be, with what is known of it.
-func (r *DriftNotice) current(p render.Rotation, m driftMessage) *outbox.Current {
+func (r *DriftNotice) current(p render.DriftNotice, m driftMessage) *outbox.Current {
 	return &outbox.Current{Chat: r.o.Chat, Post: driftPost(p, m),
 		State: outbox.State{TS: m.TS, Since: r.o.Clock.FromLocal(m.TriedAt), MaybePosted: m.MaybePosted, Shown: m.ShownHash},
 		Store: func(_ context.Context, s outbox.State) error {
@@ -244,7 +244,7 @@ func (r *DriftNotice) current(p render.Rotation, m driftMessage) *outbox.Current
 }
 
 // postOnce posts the message, unless an earlier attempt did.
-func (r *DriftNotice) postOnce(ctx context.Context, p render.Rotation, m driftMessage) error {
+func (r *DriftNotice) postOnce(ctx context.Context, p render.DriftNotice, m driftMessage) error {
 	c := r.current(p, m)
 	if err := c.Ensure(ctx); err != nil {
 		return fmt.Errorf("post the message on stale sessions: %w", err)
@@ -256,18 +256,18 @@ func (r *DriftNotice) postOnce(ctx context.Context, p render.Rotation, m driftMe
 }
 
 // refreshMessage edits the message until it is true. It forgets it when nothing is stale any more, and when the file changed again.
-func (r *DriftNotice) refreshMessage(ctx context.Context, p render.Rotation, m driftMessage) error {
+func (r *DriftNotice) refreshMessage(ctx context.Context, p render.DriftNotice, m driftMessage) error {
 	m.Channel = r.o.Channel.CurrentChannel(m.Channel)
 	if r.lastChange == 0 {
 		r.lastChange = p.Drift.ChangeCount
 	}
-	over := p.By == "" && p.Drift.Stale == 0 && p.Drift.Problem == ""
+	over := p.RequestedBy == "" && p.Drift.Stale == 0 && p.Drift.Problem == ""
 	if over && p.Drift.Starting > 0 { // those count when they run
 		r.scheduleWithin(staleConfirmAfter)
 		return nil
 	}
-	if !over && p.By == "" && p.Drift.ChangeCount != r.lastChange && p.Drift.Stale > 0 {
-		over, p.Again = true, true
+	if !over && p.RequestedBy == "" && p.Drift.ChangeCount != r.lastChange && p.Drift.Stale > 0 {
+		over, p.Superseded = true, true
 	}
 	switch {
 	case m.TS == "" && over:
@@ -278,7 +278,7 @@ func (r *DriftNotice) refreshMessage(ctx context.Context, p render.Rotation, m d
 	done, err := r.edit(ctx, p, m)
 	if err == nil && done && over {
 		r.staleSince = time.Time{}
-		if p.Again {
+		if p.Superseded {
 			r.staleSince = time.Now().Add(-staleConfirmAfter) // confirmed before
 		}
 		r.updateState(func(s *driftState) { s.Message, s.LastResult = nil, nil })
@@ -288,7 +288,7 @@ func (r *DriftNotice) refreshMessage(ctx context.Context, p render.Rotation, m d
 }
 
 // forgetMessage forgets a message that was never posted. One that may have been posted is looked for first, so that it is not left.
-func (r *DriftNotice) forgetMessage(ctx context.Context, p render.Rotation, m driftMessage) error {
+func (r *DriftNotice) forgetMessage(ctx context.Context, p render.DriftNotice, m driftMessage) error {
 	c := r.current(p, m)
 	if err := c.Find(ctx); err != nil {
 		return fmt.Errorf("look for the message on stale sessions: %w", err)
@@ -302,7 +302,7 @@ func (r *DriftNotice) forgetMessage(ctx context.Context, p render.Rotation, m dr
 }
 
 // edit edits the message if it shows something else. It reports false when that is deferred by the rate limit.
-func (r *DriftNotice) edit(ctx context.Context, p render.Rotation, m driftMessage) (bool, error) {
+func (r *DriftNotice) edit(ctx context.Context, p render.DriftNotice, m driftMessage) (bool, error) {
 	c := r.current(p, m)
 	if m.Dismissed || m.ShownHash == outbox.Fingerprint(c.Post) {
 		return true, nil
@@ -325,7 +325,7 @@ func (r *DriftNotice) edit(ctx context.Context, p render.Rotation, m driftMessag
 }
 
 // driftPost is the message.
-func driftPost(p render.Rotation, m driftMessage) chat.Post {
+func driftPost(p render.DriftNotice, m driftMessage) chat.Post {
 	post := chat.Post{Channel: m.Channel, Nonce: m.Nonce, Text: p.Text()}
 	for _, b := range p.Buttons() {
 		post.Buttons = append(post.Buttons, chat.Button(b))

@@ -140,14 +140,14 @@ func (r *DriftNotice) RestartStale(ctx context.Context, user string) (string, er
 	return fmt.Sprintf("Restarting %d of the sessions. The message shows how far that is.", d.Stale), nil
 }
 
-// RestartAll restarts every running session, or says which would be, and returns what came of it.
+// RestartAll restarts every running session and returns the result. A dry run only says which sessions would be restarted.
 func (r *DriftNotice) RestartAll(ctx context.Context, user string, dryRun bool) (string, error) {
 	if dryRun {
 		out, err := r.o.Restarter.RollingRestart(ctx, sessions.RollingRestartRequest{All: true, DryRun: true})
 		if err != nil {
 			return "", err
 		}
-		return render.Rolled(out), nil
+		return render.RestartSummary(out), nil
 	}
 	run, fresh := r.requestRestart(user, true, r.o.Restarter.Drift(ctx).Stale)
 	if !fresh {
@@ -158,12 +158,12 @@ func (r *DriftNotice) RestartAll(ctx context.Context, user string, dryRun bool) 
 	select {
 	case <-run.done:
 	case <-timer.C:
-		return "The sessions are being restarted; that takes a while. " + render.Code("list") + " and the message in the channel show how far it is.", nil
+		return "The sessions are being restarted; that takes a while. " + render.InlineCode("list") + " and the message in the channel show how far it is.", nil
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
 	if run.err != nil {
 		return "", run.err
 	}
-	return render.Rolled(run.result), nil
+	return render.RestartSummary(run.result), nil
 }

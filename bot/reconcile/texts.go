@@ -22,7 +22,7 @@ type Texts struct {
 // Answer renders what an agent said. It implements [relay.AnswerRenderer].
 func (t Texts) Answer(ref sessions.Ref, m sessions.AgentMessage) relay.Rendering {
 	text := t.Scrub(m.Text)
-	pages, cut := render.Beginning(text, answerPages)
+	pages, cut := render.FirstPages(text, answerPages)
 	texts := make([]string, 0, len(pages))
 	for _, p := range pages {
 		texts = append(texts, p.Text)
@@ -44,7 +44,7 @@ func (t Texts) Answer(ref sessions.Ref, m sessions.AgentMessage) relay.Rendering
 func fullText(ref sessions.Ref, text string) *relay.FullText {
 	n := len(utf16.Encode([]rune(text)))
 	return &relay.FullText{Name: "answer.md", Content: text, Text: fmt.Sprintf("_This was the beginning of %d characters. All of it:_", n),
-		Fallback: fmt.Sprintf("_This was the beginning of %d characters. All of it, on the agent's machine:_ %s", n, render.Code("the-loop attach "+ref.Name()))}
+		Fallback: fmt.Sprintf("_This was the beginning of %d characters. All of it, on the agent's machine:_ %s", n, render.InlineCode("the-loop attach "+ref.Name()))}
 }
 
 // Permission renders a permission request. It reports whether everything that matters is shown.
@@ -57,7 +57,7 @@ func (t Texts) Permission(ref sessions.Ref, a sessions.PermissionRequest) (text 
 			paths[i] = t.Scrub(paths[i])
 		}
 	}
-	return render.Ask(a, "the-loop attach "+ref.Name())
+	return render.PermissionText(a, "the-loop attach "+ref.Name())
 }
 
 // Dialog renders a dialog on an agent's screen.

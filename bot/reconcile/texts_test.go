@@ -14,8 +14,8 @@ import (
 	"the-loop/sessions/envstate"
 )
 
-// written are some of the ways in which a value stands in a text; envstate's own tests have all of them.
-func written(secret string) map[string]string {
+// encodings are some of the ways in which a value stands in a text; envstate's own tests have all of them.
+func encodings(secret string) map[string]string {
 	inJSON, _ := json.Marshal(map[string]string{"key": secret}) // a string encodes
 	half := len(secret) / 2
 	return map[string]string{
@@ -26,9 +26,9 @@ func written(secret string) map[string]string {
 	}
 }
 
-// left reports what of a value can be found in a text, by undoing what a program does that reads it.
-func left(text, secret string) bool {
-	for name, form := range written(secret) {
+// containsSecret reports what of a value can be found in a text, by undoing what a program does that reads it.
+func containsSecret(text, secret string) bool {
+	for name, form := range encodings(secret) {
 		if name == "wrapped" {
 			form = secret
 		}
@@ -49,14 +49,14 @@ func drawSecret(t *rapid.T) string {
 }
 
 // What the bot makes of an agent's texts is scrubbed before it is cut, so that none is hidden in two halves.
-func TestWhatAgentsShowIsScrubbedBeforeItIsCut(t *testing.T) {
+func TestAgentTextsAreScrubbedBeforeTheyAreCut(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		secret := drawSecret(t)
 		scrub := envstate.NewScrubber(map[string]string{"KEY": secret}).Scrub
 		b := Texts{Scrub: scrub}
 		pad := strings.Repeat("x", rapid.IntRange(0, 3200).Draw(t, "pad")) + "\n"
-		for name, text := range written(secret) {
+		for name, text := range encodings(secret) {
 			answer := b.Answer("standing:a", sessions.AgentMessage{Text: pad + text})
 			question, _ := b.Permission("standing:a", sessions.PermissionRequest{Tool: text, Command: pad + text, File: text, Cwd: text, Explanation: text, Input: text})
 			made := append(answer.Texts, question, b.Dialog(strings.Split(text, "\n")), render.ParseScreen(pad+text).Scrubbed(scrub).Text())
@@ -64,7 +64,7 @@ func TestWhatAgentsShowIsScrubbedBeforeItIsCut(t *testing.T) {
 				made = append(made, answer.FullText.Content)
 			}
 			for _, m := range made {
-				if left(m, secret) || left(strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">").Replace(m), secret) {
+				if containsSecret(m, secret) || containsSecret(strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">").Replace(m), secret) {
 					t.Fatalf("%s of %q is shown in %q", name, secret, m)
 				}
 			}

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// told waits until the watch tells of a session.
-func told(t *testing.T, w *fileWatcher, id string) {
+// waitChange waits until the watch tells of a session.
+func waitChange(t *testing.T, w *fileWatcher, id string) {
 	t.Helper()
 	events, failures := w.events()
 	late := time.After(20 * time.Second)
@@ -32,7 +32,7 @@ func told(t *testing.T, w *fileWatcher, id string) {
 	}
 }
 
-func write(t *testing.T, file, text string) {
+func appendFile(t *testing.T, file, text string) {
 	t.Helper()
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -47,7 +47,7 @@ func write(t *testing.T, file, text string) {
 	}
 }
 
-func TestChangesOfRecordsAreToldWhateverBecomesOfTheirFiles(t *testing.T) {
+func TestChangesOfTranscriptsAreNoticedWhateverHappensToTheirFiles(t *testing.T) {
 	t.Parallel()
 	w, err := newFileWatcher()
 	if err != nil {
@@ -63,7 +63,7 @@ func TestChangesOfRecordsAreToldWhateverBecomesOfTheirFiles(t *testing.T) {
 		if err := os.Mkdir(made, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		told(t, w, "1")
+		waitChange(t, w, "1")
 		if !w.watch("1", []string{a, b}, []string{a, b}) {
 			t.Errorf("it is not waited for when %s is made", made)
 		}
@@ -71,20 +71,20 @@ func TestChangesOfRecordsAreToldWhateverBecomesOfTheirFiles(t *testing.T) {
 	if w.viaAncestor > 0 || !w.watch("2", nil, []string{a}) {
 		t.Fatal("a folder is not watched")
 	}
-	write(t, b, "made after the watch")
-	told(t, w, "1")
-	write(t, filepath.Join(dir, "other"), "nobody's")
-	write(t, a, "of both")
-	told(t, w, "2")
+	appendFile(t, b, "made after the watch")
+	waitChange(t, w, "1")
+	appendFile(t, filepath.Join(dir, "other"), "nobody's")
+	appendFile(t, a, "of both")
+	waitChange(t, w, "2")
 	if !w.watch("1", []string{a, b}, []string{b}) {
 		t.Error("a file less is not watched any more")
 	}
 	next := filepath.Join(dir, "next")
-	write(t, next, "to replace it")
+	appendFile(t, next, "to replace it")
 	if err := os.Rename(next, b); err != nil {
 		t.Fatal(err)
 	}
-	told(t, w, "1")
+	waitChange(t, w, "1")
 	w.watch("1", []string{b}, nil)
 	w.watch("2", []string{a}, nil)
 	if len(w.files) > 0 || len(w.folders) > 0 {
@@ -92,7 +92,7 @@ func TestChangesOfRecordsAreToldWhateverBecomesOfTheirFiles(t *testing.T) {
 	}
 }
 
-func TestARecordWhoseFolderIsMadeAgainIsWatchedAgain(t *testing.T) {
+func TestATranscriptWhoseFolderIsMadeAgainIsWatchedAgain(t *testing.T) {
 	t.Parallel()
 	w, err := newFileWatcher()
 	if err != nil {
@@ -110,23 +110,23 @@ func TestARecordWhoseFolderIsMadeAgainIsWatchedAgain(t *testing.T) {
 	if err := os.Remove(dir); err != nil {
 		t.Fatal(err)
 	}
-	told(t, w, "1")
+	waitChange(t, w, "1")
 	if !w.watch("1", []string{file}, []string{file}) {
 		t.Error("a folder that is gone is not waited for")
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	told(t, w, "1")
+	waitChange(t, w, "1")
 	if !w.watch("1", []string{file}, []string{file}) {
 		t.Fatal("a folder that was made again is not watched")
 	}
-	write(t, file, "in the new one")
-	told(t, w, "1")
+	appendFile(t, file, "in the new one")
+	waitChange(t, w, "1")
 }
 
-// idlers is a watcher of sessions in which nothing happens.
-func idlers(tb testing.TB, n int, told bool) *TranscriptWatcher {
+// newIdleWatcher is a watcher of sessions in which nothing happens.
+func newIdleWatcher(tb testing.TB, n int, told bool) *TranscriptWatcher {
 	tb.Helper()
 	dir := tb.TempDir()
 	l := NewTranscriptWatcher(TranscriptWatcherOptions{Log: slog.New(slog.DiscardHandler)})
@@ -159,12 +159,12 @@ func (l *TranscriptWatcher) minute(ctx context.Context, now time.Time) (looks in
 	return looks
 }
 
-func TestAnIdleSessionWhoseChangesAreToldIsHardlyLookedAt(t *testing.T) {
+func TestAWatchedIdleSessionIsRarelyRead(t *testing.T) {
 	t.Parallel()
-	if n := idlers(t, 100, true).minute(t.Context(), time.Now()); n > 100*8 {
+	if n := newIdleWatcher(t, 100, true).minute(t.Context(), time.Now()); n > 100*8 {
 		t.Errorf("100 sessions were looked at %d times in a minute", n)
 	}
-	if n := idlers(t, 10, false).minute(t.Context(), time.Now()); n < 10*200 {
+	if n := newIdleWatcher(t, 10, false).minute(t.Context(), time.Now()); n < 10*200 {
 		t.Errorf("10 sessions of which nothing is told were looked at %d times in a minute", n)
 	}
 }
@@ -173,7 +173,7 @@ func TestAnIdleSessionWhoseChangesAreToldIsHardlyLookedAt(t *testing.T) {
 func BenchmarkThousandIdleSessions(b *testing.B) {
 	for _, told := range []bool{true, false} {
 		b.Run(fmt.Sprintf("told=%t", told), func(b *testing.B) {
-			l := idlers(b, 1000, told)
+			l := newIdleWatcher(b, 1000, told)
 			now := time.Now()
 			for b.Loop() {
 				l.minute(b.Context(), now)

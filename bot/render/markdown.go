@@ -27,11 +27,11 @@ type Page struct{ Text string }
 // It is mrkdwn rather than Slack's markdown block because that block is read by a parser of Slack's own, which makes
 // links and mentions of what it finds; here each mark is one that was put there.
 func Markdown(text string) []Page {
-	return paginate(layOut(text, PageSize), PageSize)
+	return paginate(parseChunks(text, PageSize), PageSize)
 }
 
-// Beginning is the first maxPages pages of Markdown(text), and whether there are more.
-func Beginning(text string, maxPages int) (pages []Page, cut bool) {
+// FirstPages is the first maxPages pages of Markdown(text), and whether there are more.
+func FirstPages(text string, maxPages int) (pages []Page, cut bool) {
 	pages = Markdown(text)
 	if len(pages) <= max(0, maxPages) {
 		return pages, false
@@ -39,36 +39,36 @@ func Beginning(text string, maxPages int) (pages []Page, cut bool) {
 	return pages[:max(0, maxPages)], true
 }
 
-// widest is the width of a prefix (quote marks and indents) that stops growing, however deep the nesting.
-const widest = 32
+// maxPrefixWidth is the width of a prefix (quote marks and indents) that stops growing, however deep the nesting.
+const maxPrefixWidth = 32
 
 const indent = "    "
 
-// lead is what stands before the lines of a block: first before its first line, rest before the others.
-type lead struct{ first, rest string }
+// linePrefix is what stands before the lines of a block: first before its first line, rest before the others.
+type linePrefix struct{ first, following string }
 
-func (m *lead) next() string {
+func (m *linePrefix) next() string {
 	prefix := m.first
-	m.first = m.rest
+	m.first = m.following
 	return prefix
 }
 
 // layout collects the chunks of a document, in order.
 type layout struct {
-	source []byte
-	limit  int             // of a page
-	used   map[string]bool // the definitions of links that some link uses
-	depth  int             // of lists
-	chunks []chunk
-	gap    bool   // a blank line is due
-	blank  string // and what stands in it
+	source      []byte
+	limit       int             // of a page
+	usedLinks   map[string]bool // the definitions of links that some link uses
+	listDepth   int             // of lists
+	chunks      []chunk
+	blankBefore bool   // a blank line is due
+	blankText   string // and what stands in it
 }
 
-func layOut(text string, limit int) []chunk {
+func parseChunks(text string, limit int) []chunk {
 	source := []byte(sessions.Clean(text))
 	root := newParser().Parse(gmtext.NewReader(source))
-	l := &layout{source: source, limit: limit, used: usedDefinitions(root)}
-	l.blocks(root, &lead{})
+	l := &layout{source: source, limit: limit, usedLinks: usedDefinitions(root)}
+	l.blocks(root, &linePrefix{})
 	return l.chunks
 }
 
@@ -92,24 +92,24 @@ func usedDefinitions(root ast.Node) map[string]bool {
 }
 
 // blocks lays out the children of n with a blank line between them, except after headings.
-func (l *layout) blocks(n ast.Node, m *lead) {
+func (l *layout) blocks(n ast.Node, m *linePrefix) {
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		before := len(l.chunks)
 		l.block(c, m)
 		if len(l.chunks) > before {
-			l.gap, l.blank = c.Kind() != ast.KindHeading && !continued(c), strings.TrimRight(m.rest, " ")
+			l.blankBefore, l.blankText = c.Kind() != ast.KindHeading && !isContinued(c), strings.TrimRight(m.following, " ")
 		}
 	}
 }
 
-func (l *layout) block(n ast.Node, m *lead) {
+func (l *layout) block(n ast.Node, m *linePrefix) {
 	switch n := n.(type) {
 	case *ast.Heading:
 		l.heading(n, m)
 	case *ast.Paragraph, *ast.TextBlock:
 		l.prose(gather(l.source, n, l.limit), m)
 	case *ast.FencedCodeBlock, *ast.CodeBlock:
-		l.code(l.raw(n), 0, m)
+		l.code(l.rawLines(n), 0, m)
 	case *ast.List:
 		l.list(n, m)
 	case *ast.Blockquote:
@@ -117,15 +117,15 @@ func (l *layout) block(n ast.Node, m *lead) {
 	case *ast.ThematicBreak:
 		l.prose([][]span{{{text: strings.Repeat("─", 12)}}}, m)
 	case *ast.HTMLBlock:
-		lines := l.raw(n)
+		lines := l.rawLines(n)
 		if n.HasClosure() {
 			lines = append(lines, string(n.ClosureLine.Value(l.source)))
 		}
 		l.prose(literalLines(lines), m)
 	case *ast.LinkReferenceDefinition:
 		// Markdown hides definitions. "[ERROR]: failed" is one too, and is meant to be read.
-		if !l.used[util.ToLinkReference(n.Label)] {
-			l.prose(literalLines(l.raw(n)), m)
+		if !l.usedLinks[util.ToLinkReference(n.Label)] {
+			l.prose(literalLines(l.rawLines(n)), m)
 		}
 	case *east.Table:
 		l.table(n, m)
@@ -135,7 +135,7 @@ func (l *layout) block(n ast.Node, m *lead) {
 }
 
 // raw is the source of a block's lines.
-func (l *layout) raw(n ast.Node) []string {
+func (l *layout) rawLines(n ast.Node) []string {
 	segments := n.Lines()
 	lines := make([]string, 0, segments.Len())
 	for i := range segments.Len() {
@@ -154,89 +154,89 @@ func literalLines(lines []string) [][]span {
 }
 
 func (l *layout) add(c chunk) {
-	if c.code || len(l.chunks) > 0 && l.chunks[len(l.chunks)-1].code {
-		l.gap = false // a block of code has space around it
+	if c.isCode || len(l.chunks) > 0 && l.chunks[len(l.chunks)-1].isCode {
+		l.blankBefore = false // a block of code has space around it
 	}
-	c.gap, c.blank, l.gap = l.gap, l.blank, false
+	c.blankBefore, c.blankText, l.blankBefore = l.blankBefore, l.blankText, false
 	l.chunks = append(l.chunks, c)
 }
 
-func (l *layout) prose(lines [][]span, m *lead) {
-	if c := (chunk{lines: l.lines(lines, m)}); len(c.lines) > 0 {
+func (l *layout) prose(lines [][]span, m *linePrefix) {
+	if c := (chunk{lines: l.prefixLines(lines, m)}); len(c.lines) > 0 {
 		l.add(c)
 	}
 }
 
-func (l *layout) lines(lines [][]span, m *lead) []string {
+func (l *layout) prefixLines(lines [][]span, m *linePrefix) []string {
 	var out []string
 	for _, line := range lines {
-		for _, piece := range cutLine(line, l.limit-max(units(m.first), units(m.rest))) {
+		for _, piece := range cutLine(line, l.limit-max(utf16Len(m.first), utf16Len(m.following))) {
 			out = append(out, strings.TrimRight(m.next()+piece, " "))
 		}
 	}
 	return out
 }
 
-func (l *layout) heading(n *ast.Heading, m *lead) {
+func (l *layout) heading(n *ast.Heading, m *linePrefix) {
 	lines := gather(l.source, n, l.limit)
 	for _, line := range lines {
 		for i := range line {
 			line[i].style |= bold
 		}
 	}
-	if c := (chunk{lines: l.lines(lines, m), keep: true}); len(c.lines) > 0 {
+	if c := (chunk{lines: l.prefixLines(lines, m), keepWithNext: true}); len(c.lines) > 0 {
 		l.add(c)
 	}
 }
 
 // code lays out a block of code. It has no lead: Slack would show it as a part of the code.
-func (l *layout) code(lines []string, head int, m *lead) {
+func (l *layout) code(lines []string, head int, m *linePrefix) {
 	if strings.TrimSpace(strings.Join(lines, "")) == "" {
 		return
 	}
-	l.bareMarker(m)
+	l.addBareMarker(m)
 	if c := codeChunk(lines, head, l.limit); len(c.lines) > 0 {
 		l.add(c)
 	}
 }
 
-// bareMarker shows a list item's marker when no text of the item will stand beside it.
-func (l *layout) bareMarker(m *lead) {
-	if m.first != m.rest {
-		l.add(chunk{lines: []string{strings.TrimRight(m.next(), " ")}, keep: true})
+// addBareMarker shows a list item's marker when no text of the item will stand beside it.
+func (l *layout) addBareMarker(m *linePrefix) {
+	if m.first != m.following {
+		l.add(chunk{lines: []string{strings.TrimRight(m.next(), " ")}, keepWithNext: true})
 	}
 }
 
-func (l *layout) quote(n *ast.Blockquote, m *lead) {
+func (l *layout) quote(n *ast.Blockquote, m *linePrefix) {
 	mark := "> "
-	if m.first != "" || m.rest != "" {
+	if m.first != "" || m.following != "" {
 		mark = "&gt; " // Slack has quotes at the start of a line only, and none within another
 	}
-	inner := lead{first: m.next() + mark, rest: m.rest + mark}
-	if units(inner.rest) > widest {
-		inner.rest = m.rest
+	inner := linePrefix{first: m.next() + mark, following: m.following + mark}
+	if utf16Len(inner.following) > maxPrefixWidth {
+		inner.following = m.following
 	}
-	if units(inner.first) > widest {
-		inner.first = inner.rest
+	if utf16Len(inner.first) > maxPrefixWidth {
+		inner.first = inner.following
 	}
 	l.blocks(n, &inner)
 }
 
-func (l *layout) list(n *ast.List, m *lead) {
-	l.depth++
-	defer func() { l.depth-- }()
+func (l *layout) list(n *ast.List, m *linePrefix) {
+	l.listDepth++
+	defer func() { l.listDepth-- }()
 	number := n.Start
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
-		number = max(number, l.written(c))
+		number = max(number, l.writtenNumber(c))
 		l.item(c, m, l.marker(n, c, number))
-		l.gap = false
+		l.blankBefore = false
 		number++
 	}
 }
 
 // marker is what stands before a list's item.
 func (l *layout) marker(n *ast.List, item ast.Node, number int) string {
-	mark := []string{"•", "◦", "▪"}[(l.depth-1)%3]
+	mark := []string{"•", "◦", "▪"}[(l.listDepth-1)%3]
 	if n.IsOrdered() {
 		mark = fmt.Sprintf("%d.", number)
 	}
@@ -256,7 +256,7 @@ func (l *layout) marker(n *ast.List, item ast.Node, number int) string {
 }
 
 // written is the number of an item as it was written. Markdown counts on from the first one whatever the others say.
-func (l *layout) written(item ast.Node) int {
+func (l *layout) writtenNumber(item ast.Node) int {
 	number := 0
 	for at := max(0, item.Pos()); at < len(l.source) && number < 1e9 && '0' <= l.source[at] && l.source[at] <= '9'; at++ {
 		number = 10*number + int(l.source[at]-'0')
@@ -272,18 +272,18 @@ func taskBox(item ast.Node) *east.TaskCheckBox {
 	return box
 }
 
-func (l *layout) item(n ast.Node, m *lead, marker string) {
-	inner := lead{first: m.next() + marker, rest: m.rest + indent}
-	if units(inner.rest) > widest {
-		inner.rest = m.rest
+func (l *layout) item(n ast.Node, m *linePrefix, marker string) {
+	inner := linePrefix{first: m.next() + marker, following: m.following + indent}
+	if utf16Len(inner.following) > maxPrefixWidth {
+		inner.following = m.following
 	}
-	if units(inner.first) > 2*widest {
-		inner.first = m.rest + marker
+	if utf16Len(inner.first) > 2*maxPrefixWidth {
+		inner.first = m.following + marker
 	}
 	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
 		l.block(c, &inner)
 		next := c.NextSibling()
-		l.gap, l.blank = next != nil && ast.IsParagraph(next) && ast.IsParagraph(c), strings.TrimRight(m.rest, " ")
+		l.blankBefore, l.blankText = next != nil && ast.IsParagraph(next) && ast.IsParagraph(c), strings.TrimRight(m.following, " ")
 	}
-	l.bareMarker(&inner)
+	l.addBareMarker(&inner)
 }

@@ -72,9 +72,9 @@ func (g *gatherer) node(n ast.Node, st emphasis) {
 	case *east.Strikethrough:
 		g.children(n, st|strike)
 	case *ast.Link:
-		g.link(literal(n.Destination), labelOf(n, g.source), st)
+		g.link(unescapeMarkdown(n.Destination), labelOf(n, g.source), st)
 	case *ast.Image:
-		g.link(literal(n.Destination), labelOf(n, g.source), st)
+		g.link(unescapeMarkdown(n.Destination), labelOf(n, g.source), st)
 	case *ast.AutoLink:
 		g.autoLink(n, st)
 	case *ast.RawHTML:
@@ -125,13 +125,13 @@ func textOf(n *ast.Text, source []byte) string {
 	if n.IsRaw() {
 		return string(value)
 	}
-	return literal(value)
+	return unescapeMarkdown(value)
 }
 
-var fromHTML = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&amp;", "&")
+var htmlUnescaper = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&amp;", "&")
 
-// literal undoes backslashes and named characters. What they stand for may be invisible, so it is cleaned once more.
-func literal(raw []byte) string {
+// unescapeMarkdown undoes backslashes and named characters. What they stand for may be invisible, so it is cleaned once more.
+func unescapeMarkdown(raw []byte) string {
 	if !bytes.ContainsAny(raw, `\&`) {
 		return string(raw)
 	}
@@ -139,7 +139,7 @@ func literal(raw []byte) string {
 	w := bufio.NewWriterSize(&b, 64)
 	html.DefaultWriter.Write(w, raw)
 	_ = w.Flush() // a bytes.Buffer takes everything
-	return strings.ReplaceAll(sessions.Clean(fromHTML.Replace(b.String())), "\n", " ")
+	return strings.ReplaceAll(sessions.Clean(htmlUnescaper.Replace(b.String())), "\n", " ")
 }
 
 // rawOf is the text under n as it was written, on one line.

@@ -9,35 +9,35 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// border is a zero-width space. Slack takes a mark for one only at the border of a word; this makes one where there is
+// wordBreak is a zero-width space. Slack takes a mark for one only at the border of a word; this makes one where there is
 // none, as within a word or beside Chinese and Japanese.
-const border = "\u200b"
+const wordBreak = "\u200b"
 
-// markOf are the styles with their marks, the outermost first.
-var markOf = []struct {
+// styleMarks are the styles with their marks, the outermost first.
+var styleMarks = []struct {
 	style emphasis
 	mark  rune
 }{{bold, '*'}, {strike, '~'}, {italic, '_'}}
 
 // lineWriter writes spans with Slack's marks, each of which is closed again on the same line.
 type lineWriter struct {
-	b      strings.Builder
-	open   []int  // of markOf, the innermost last
-	space  string // due before whatever comes next; marks do not count beside white space
-	last   rune
-	closed bool // the last thing written was a closing mark
+	b            strings.Builder
+	open         []int  // of styleMarks, the innermost last
+	pendingSpace string // due before whatever comes next; marks do not count beside white space
+	lastRune     rune
+	justClosed   bool // the last thing written was a closing mark
 }
 
 // writeLine is a line in Slack's mrkdwn.
 func writeLine(line []span) string {
 	w := &lineWriter{}
-	for _, s := range tamed(line) {
+	for _, s := range neutralizeLine(line) {
 		switch {
 		case s.url != "":
-			w.put(s.style, token(s), '<', '>')
+			w.writeStyled(s.style, linkToken(s), '<', '>')
 		case s.style&code != 0:
-			w.put(s.style, "`"+Escape(s.text)+"`", '`', '`')
-			w.closed = true
+			w.writeStyled(s.style, "`"+Escape(s.text)+"`", '`', '`')
+			w.justClosed = true
 		default:
 			w.text(s)
 		}
@@ -46,7 +46,7 @@ func writeLine(line []span) string {
 	return w.b.String()
 }
 
-func token(s span) string {
+func linkToken(s span) string {
 	if s.text == s.url {
 		return "<" + Escape(s.url) + ">"
 	}
@@ -59,54 +59,54 @@ func (w *lineWriter) text(s span) {
 	if text == "" {
 		w.close(s.style)
 	}
-	w.space += s.text[:len(s.text)-len(core)]
+	w.pendingSpace += s.text[:len(s.text)-len(core)]
 	if text == "" {
 		return
 	}
 	first, _ := utf8.DecodeRuneInString(text)
 	last, _ := utf8.DecodeLastRuneInString(text)
-	if w.b.Len() == 0 && w.space == "" && first == '>' {
-		w.b.WriteString(border) // not a quote
+	if w.b.Len() == 0 && w.pendingSpace == "" && first == '>' {
+		w.b.WriteString(wordBreak) // not a quote
 	}
-	w.put(s.style, Escape(text), first, last)
-	w.space += core[len(text):]
+	w.writeStyled(s.style, Escape(text), first, last)
+	w.pendingSpace += core[len(text):]
 }
 
-// put writes text that begins and ends with first and last, in the style.
-func (w *lineWriter) put(st emphasis, text string, first, last rune) {
+// writeStyled writes text that begins and ends with first and last, in the style.
+func (w *lineWriter) writeStyled(st emphasis, text string, first, last rune) {
 	w.close(st)
 	opens := w.missing(st)
 	if len(opens) > 0 {
-		first = markOf[opens[0]].mark
+		first = styleMarks[opens[0]].mark
 	}
-	if w.space == "" && (w.closed && !endsWord(first) || (len(opens) > 0 || first == '`') && !w.startsWord()) {
-		w.b.WriteString(border)
+	if w.pendingSpace == "" && (w.justClosed && !isWordEnd(first) || (len(opens) > 0 || first == '`') && !w.atWordStart()) {
+		w.b.WriteString(wordBreak)
 	}
-	w.b.WriteString(w.space)
+	w.b.WriteString(w.pendingSpace)
 	for _, i := range opens {
-		w.b.WriteRune(markOf[i].mark)
+		w.b.WriteRune(styleMarks[i].mark)
 		w.open = append(w.open, i)
 	}
 	w.b.WriteString(text)
-	w.space, w.last, w.closed = "", last, false
+	w.pendingSpace, w.lastRune, w.justClosed = "", last, false
 }
 
 // close writes the closing marks of what is open and not in st.
 func (w *lineWriter) close(st emphasis) {
 	keep := 0
-	for keep < len(w.open) && markOf[w.open[keep]].style&st != 0 {
+	for keep < len(w.open) && styleMarks[w.open[keep]].style&st != 0 {
 		keep++
 	}
 	for i := len(w.open) - 1; i >= keep; i-- {
-		w.b.WriteRune(markOf[w.open[i]].mark)
-		w.closed = true
+		w.b.WriteRune(styleMarks[w.open[i]].mark)
+		w.justClosed = true
 	}
 	w.open = w.open[:keep]
 }
 
 func (w *lineWriter) missing(st emphasis) []int {
 	var missing []int
-	for i, m := range markOf {
+	for i, m := range styleMarks {
 		isOpen := false
 		for _, o := range w.open {
 			isOpen = isOpen || o == i
@@ -118,35 +118,35 @@ func (w *lineWriter) missing(st emphasis) []int {
 	return missing
 }
 
-func (w *lineWriter) startsWord() bool {
-	return !w.closed && (w.last == 0 || strings.ContainsRune("([{\"'-–—:,.;/", w.last))
+func (w *lineWriter) atWordStart() bool {
+	return !w.justClosed && (w.lastRune == 0 || strings.ContainsRune("([{\"'-–—:,.;/", w.lastRune))
 }
 
-func endsWord(next rune) bool { return strings.ContainsRune(".,;:!?)]}\"'-–—/…", next) }
+func isWordEnd(next rune) bool { return strings.ContainsRune(".,;:!?)]}\"'-–—/…", next) }
 
-var everybody = regexp.MustCompile(`(?i)@(channel|here|everyone)`)
+var broadcastMention = regexp.MustCompile(`(?i)@(channel|here|everyone)`)
 
-// tamed is line with nothing in its text that Slack could take for a mark or a mention. Characters are replaced by ones
+// neutralizeLine is line with nothing in its text that Slack could take for a mark or a mention. Characters are replaced by ones
 // that look alike, and only where they would act.
-func tamed(line []span) []span {
-	line = merged(line)
+func neutralizeLine(line []span) []span {
+	line = mergeSpans(line)
 	for i := range line {
 		s := &line[i]
 		if strings.Contains(s.text, "`") {
 			s.text = strings.ReplaceAll(s.text, "`", "ˋ")
 		}
 		if s.style&code == 0 && strings.Contains(s.text, "@") {
-			s.text = everybody.ReplaceAllString(s.text, "@"+border+"$1")
+			s.text = broadcastMention.ReplaceAllString(s.text, "@"+wordBreak+"$1")
 		}
 	}
-	for _, m := range markOf {
-		tameMark(line, m.mark, m.style)
+	for _, m := range styleMarks {
+		neutralizeMark(line, m.mark, m.style)
 	}
 	return line
 }
 
-// merged joins neighbours of the same style. It is a new slice.
-func merged(line []span) []span {
+// mergeSpans joins neighbours of the same style. It is a new slice.
+func mergeSpans(line []span) []span {
 	var out []span
 	for i := 0; i < len(line); {
 		j := i + 1
@@ -169,9 +169,9 @@ func merged(line []span) []span {
 	return out
 }
 
-// tameMark replaces mark in the text of line where one could make a pair with another: an opening one stands before a word,
+// neutralizeMark replaces mark in the text of line where one could make a pair with another: an opening one stands before a word,
 // and a closing one after it. Then all of them are replaced: some of each kind would be harder to read than either.
-func tameMark(line []span, mark rune, st emphasis) {
+func neutralizeMark(line []span, mark rune, st emphasis) {
 	firstOpening, lastClosing, n := -1, -1, 0
 	found := eachMark(line, mark, st, func(opens, closes, _ bool) bool {
 		if n++; opens && firstOpening < 0 {
@@ -232,8 +232,8 @@ func replaceMarks(text string, mark rune, before, after bool, visit func(opens, 
 		next, _ := utf8.DecodeRuneInString(text[end:])
 		opens := end == len(text) && after || end < len(text) && !unicode.IsSpace(next)
 		closes := i == 0 && before || i > 0 && !unicode.IsSpace(prev)
-		if visit(opens && !wordy(prev), closes && !wordy(next)) {
-			b.WriteString(tamer.Replace(string(r)))
+		if visit(opens && !isWordRune(prev), closes && !isWordRune(next)) {
+			b.WriteString(markNeutralizer.Replace(string(r)))
 		} else {
 			b.WriteRune(r)
 		}
@@ -242,15 +242,15 @@ func replaceMarks(text string, mark rune, before, after bool, visit func(opens, 
 	return b.String()
 }
 
-func wordy(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unicode.M) }
+func isWordRune(r rune) bool { return unicode.In(r, unicode.L, unicode.N, unicode.M) }
 
-// overhead is the most that a span's marks and borders take.
-const overhead = 16
+// spanOverhead is the most that a span's marks and borders take.
+const spanOverhead = 16
 
 // cutLine writes a line in pieces of at most room characters each. A style that is cut is closed and opened again.
 func cutLine(line []span, room int) []string {
 	text := writeLine(line)
-	if units(text) <= room {
+	if utf16Len(text) <= room {
 		if strings.TrimSpace(text) == "" {
 			return nil
 		}
@@ -270,25 +270,25 @@ func cutSpans(line []span, room int) [][]span {
 	var part []span
 	n := 0
 	next := func() { parts, part, n = append(parts, part), nil, 0 }
-	for _, s := range merged(line) {
+	for _, s := range mergeSpans(line) {
 		if s.url != "" {
-			size := units(Escape(s.url)) + written(s.text) + overhead
+			size := utf16Len(Escape(s.url)) + escapedLen(s.text) + spanOverhead
 			if n+size > room && n > 0 {
 				next()
 			}
 			part, n = append(part, s), n+size
 			continue
 		}
-		if n+2*overhead > room {
+		if n+2*spanOverhead > room {
 			next()
 		}
-		for n+overhead+written(s.text) > room {
-			at := cutPoint(s.text, room-n-overhead)
+		for n+spanOverhead+escapedLen(s.text) > room {
+			at := cutPoint(s.text, room-n-spanOverhead)
 			part = append(part, span{text: s.text[:at], style: s.style})
 			s.text = s.text[at:]
 			next()
 		}
-		part, n = append(part, s), n+overhead+written(s.text)
+		part, n = append(part, s), n+spanOverhead+escapedLen(s.text)
 	}
 	if len(part) > 0 {
 		next()
@@ -299,7 +299,7 @@ func cutSpans(line []span, room int) [][]span {
 // cutText cuts text into pieces that have at most room characters each when they are escaped.
 func cutText(text string, room int) []string {
 	var pieces []string
-	for written(text) > room {
+	for escapedLen(text) > room {
 		at := cutPoint(text, room)
 		pieces = append(pieces, text[:at])
 		text = text[at:]
@@ -308,15 +308,15 @@ func cutText(text string, room int) []string {
 }
 
 // written is how many characters text has at most when it is escaped and tamed.
-func written(text string) int {
+func escapedLen(text string) int {
 	n := 0
 	for _, r := range text {
-		n += writtenRune(r)
+		n += escapedRuneLen(r)
 	}
 	return n
 }
 
-func writtenRune(r rune) int {
+func escapedRuneLen(r rune) int {
 	switch r {
 	case '&':
 		return len("&amp;")
@@ -325,7 +325,7 @@ func writtenRune(r rune) int {
 	case '@':
 		return 2
 	}
-	return unitsOf(r)
+	return utf16RuneLen(r)
 }
 
 // cutPoint is where to cut text so that the first part takes at most room characters: after a space, else between what
@@ -333,7 +333,7 @@ func writtenRune(r rune) int {
 func cutPoint(text string, room int) int {
 	end, n := 0, 0
 	for i, r := range text {
-		if n += writtenRune(r); n > room {
+		if n += escapedRuneLen(r); n > room {
 			break
 		}
 		end = i + utf8.RuneLen(r)

@@ -15,11 +15,11 @@ func (g *gatherer) link(address, label string, st emphasis) {
 	switch {
 	case !ok:
 		g.textLink(address, label, st)
-	case written(target)+written(label) > g.limit/2:
+	case escapedLen(target)+escapedLen(label) > g.limit/2:
 		g.add(span{text: strings.TrimSpace(label+" "+address) + " ", style: st})
 	case label == "" || label == address || "mailto:"+label == address:
 		g.add(span{text: strings.TrimPrefix(address, "mailto:"), url: target, style: st})
-	case misleading(label, target):
+	case isMisleading(label, target):
 		g.add(span{text: label + " (", style: st})
 		g.add(span{text: address, url: target, style: st})
 		g.add(span{text: ")", style: st})
@@ -44,7 +44,7 @@ func (g *gatherer) textLink(address, label string, st emphasis) {
 var urlEscaper = strings.NewReplacer(" ", "%20", "\t", "%09", "\n", "%0A", "<", "%3C", ">", "%3E", "|", "%7C", `"`, "%22", "`", "%60")
 
 // What holds many letters is compiled when it is needed: an agent's hook, which is this program too, must start fast.
-var mailAddress = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\p{L}\p{N}._%+-]+@[\p{L}\p{N}.-]+$`) })
+var mailPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\p{L}\p{N}._%+-]+@[\p{L}\p{N}.-]+$`) })
 
 // safeURL is address with what would end a link in Slack encoded; ok only for http, https and mailto.
 func safeURL(address string) (safe string, ok bool) {
@@ -57,21 +57,21 @@ func safeURL(address string) (safe string, ok bool) {
 	case "http", "https":
 		return safe, u.Hostname() != ""
 	case "mailto":
-		return safe, mailAddress().MatchString(u.Opaque)
+		return safe, mailPattern().MatchString(u.Opaque)
 	}
 	return "", false
 }
 
 var (
-	foldDots = strings.NewReplacer("。", ".", "．", ".", "․", ".", "｡", ".", "∕", "/", "⁄", "/", "：", ":")
-	hostLike = sync.OnceValue(func() *regexp.Regexp {
+	foldDots    = strings.NewReplacer("。", ".", "．", ".", "․", ".", "｡", ".", "∕", "/", "⁄", "/", "：", ":")
+	hostPattern = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)^(?:[a-z][a-z0-9+.-]*:/*)?(?:[^/?#\s]*@)?([\p{L}\p{M}\p{N}_-]+(?:\.[\p{L}\p{M}\p{N}_-]+)*\.(?:\p{L}{2,}|xn--[a-z0-9-]+|[0-9]+))\.?(?::[0-9]*)?(?:[/?#].*)?$`)
 	})
 )
 
-// misleading reports a label with a word in it that reads like an address of another host than target's. The name of the
+// isMisleading reports a label with a word in it that reads like an address of another host than target's. The name of the
 // file that target ends with does not count, though README.md could be a host.
-func misleading(label, target string) bool {
+func isMisleading(label, target string) bool {
 	u, err := url.Parse(target)
 	if err != nil {
 		return true
@@ -79,8 +79,8 @@ func misleading(label, target string) bool {
 	host, file, mailbox := hostOf(u), strings.ToLower(path.Base(u.Path)), strings.ToLower(u.Opaque)
 	for _, word := range strings.Fields(strings.ToLower(foldDots.Replace(label))) {
 		word = strings.Trim(word, `.,;:!?'"()[]{}<>*_~`+"`“”‘’«»…")
-		m := hostLike().FindStringSubmatch(word)
-		if m == nil || !strings.ContainsAny(word, "/@") && (sourceFile(m[1]) || word == file && fileTLD[path.Ext(word)]) {
+		m := hostPattern().FindStringSubmatch(word)
+		if m == nil || !strings.ContainsAny(word, "/@") && (isSourceFile(m[1]) || word == file && fileSuffixTLDs[path.Ext(word)]) {
 			continue
 		}
 		if strings.Contains(word, "@") && (mailbox != "" && word != mailbox || strings.Contains(word, "://")) {
@@ -101,11 +101,11 @@ func hostOf(u *url.URL) string {
 	return strings.TrimPrefix(strings.ToLower(strings.TrimSuffix(host, ".")), "www.")
 }
 
-// fileTLD are endings of files that are also top-level domains.
-var fileTLD = map[string]bool{".md": true, ".py": true, ".rs": true, ".sh": true, ".pl": true, ".cc": true, ".ps": true, ".so": true, ".zip": true}
+// fileSuffixTLDs are endings of files that are also top-level domains.
+var fileSuffixTLDs = map[string]bool{".md": true, ".py": true, ".rs": true, ".sh": true, ".pl": true, ".cc": true, ".ps": true, ".so": true, ".zip": true}
 
-// sourceFile reports the name of a file whose ending is no top-level domain.
-func sourceFile(word string) bool {
+// isSourceFile reports the name of a file whose ending is no top-level domain.
+func isSourceFile(word string) bool {
 	switch path.Ext(word) {
 	case ".c", ".cfg", ".cpp", ".cs", ".css", ".csv", ".go", ".gz", ".h", ".hpp", ".html", ".ini", ".java", ".js", ".json",
 		".jsx", ".kt", ".lock", ".log", ".mod", ".png", ".rb", ".sql", ".sum", ".svg", ".swift", ".toml", ".ts", ".tsx",

@@ -14,7 +14,7 @@ import (
 )
 
 // Every page is taken as a new message and as a change of one, word for word.
-func TestAWorkspaceTakesEveryPage(t *testing.T) {
+func TestSlackAcceptsEveryPage(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

@@ -10,9 +10,9 @@ import (
 	east "github.com/yuin/goldmark/extension/ast"
 )
 
-// maxTable is how many columns of characters a table may take. A wider one would be wrapped in a thread, and its rows
+// maxTableWidth is how many columns of characters a table may take. A wider one would be wrapped in a thread, and its rows
 // become list items instead.
-const maxTable = 72
+const maxTableWidth = 72
 
 // grid is a table: its rows of cells, the header first.
 type grid struct {
@@ -25,7 +25,7 @@ type tableCell struct {
 	text  string // what it reads as
 }
 
-func (l *layout) table(n *east.Table, m *lead) {
+func (l *layout) table(n *east.Table, m *linePrefix) {
 	g := grid{align: n.Alignments}
 	for row := n.FirstChild(); row != nil; row = row.NextSibling() {
 		g.rows = append(g.rows, l.row(row))
@@ -34,8 +34,8 @@ func (l *layout) table(n *east.Table, m *lead) {
 		return
 	}
 	widths, total := g.widths()
-	if total > maxTable {
-		l.records(g, m)
+	if total > maxTableWidth {
+		l.tableAsList(g, m)
 		return
 	}
 	l.code(g.lines(widths), 2, m)
@@ -53,7 +53,7 @@ func (l *layout) row(n ast.Node) []tableCell {
 			spans = append(spans, line...)
 		}
 		if c.NextSibling() == nil {
-			if rest := l.beyond(c); rest != "" {
+			if rest := l.extraCells(c); rest != "" {
 				spans = append(spans, span{text: " | " + rest})
 			}
 		}
@@ -62,8 +62,8 @@ func (l *layout) row(n ast.Node) []tableCell {
 	return cells
 }
 
-// beyond is what a row has after its last column. Markdown drops it.
-func (l *layout) beyond(last ast.Node) string {
+// extraCells is what a row has after its last column. Markdown drops it.
+func (l *layout) extraCells(last ast.Node) string {
 	if last.Lines().Len() == 0 {
 		return ""
 	}
@@ -152,26 +152,26 @@ func (g grid) links() [][]span {
 	return [][]span{line}
 }
 
-// records shows each row as a list item, with each column's name before what the row says in it.
-func (l *layout) records(g grid, m *lead) {
+// tableAsList shows each row as a list item, with each column's name before what the row says in it.
+func (l *layout) tableAsList(g grid, m *linePrefix) {
 	names := g.rows[0]
 	if len(g.rows) == 1 {
 		g.rows = append(g.rows, make([]tableCell, len(names)))
 	}
 	for _, row := range g.rows[1:] {
-		inner := lead{first: m.next() + "• ", rest: m.rest + indent}
+		inner := linePrefix{first: m.next() + "• ", following: m.following + indent}
 		var lines [][]span
 		for i, c := range row {
-			if line := record(names[i], c); len(line) > 0 {
+			if line := listRow(names[i], c); len(line) > 0 {
 				lines = append(lines, line)
 			}
 		}
 		l.prose(lines, &inner)
-		l.gap = false
+		l.blankBefore = false
 	}
 }
 
-func record(name, value tableCell) []span {
+func listRow(name, value tableCell) []span {
 	var line []span
 	for _, s := range name.spans {
 		s.style |= bold

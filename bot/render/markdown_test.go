@@ -34,7 +34,7 @@ func TestWhatAgentsWriteIsRendered(t *testing.T) {
 				fmt.Fprintf(&b, "=== page %d\n%s\n", i+1, p.Text)
 			}
 			checkPages(t, string(text), PageSize)
-			golden(t, "markdown/"+name+".txt", strings.ReplaceAll(b.String(), border, "{zwsp}"))
+			compareGolden(t, "markdown/"+name+".txt", strings.ReplaceAll(b.String(), wordBreak, "{zwsp}"))
 		})
 	}
 }
@@ -102,7 +102,7 @@ func TestMarksBecomeSlacks(t *testing.T) {
 		for _, p := range Markdown(in) {
 			texts = append(texts, p.Text)
 		}
-		if got := strings.ReplaceAll(strings.Join(texts, "\f"), border, "{}"); got != want {
+		if got := strings.ReplaceAll(strings.Join(texts, "\f"), wordBreak, "{}"); got != want {
 			t.Errorf("%q became\n%q, want\n%q", in, got, want)
 		}
 	}
@@ -134,7 +134,7 @@ func TestALabelThatReadsLikeAnotherAddressIsNotALink(t *testing.T) {
 		{"me@x.io", "mailto:you@x.io", true},
 		{"me@x.io", "https://evil.io", true},
 	} {
-		if got := misleading(c.label, c.target); got != c.want {
+		if got := isMisleading(c.label, c.target); got != c.want {
 			t.Errorf("[%s](%s): %v", c.label, c.target, got)
 		}
 	}
@@ -169,24 +169,24 @@ func TestTheBeginningOfALongText(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat(strings.Repeat("word ", 100)+"\n\n", 40)
 	all := Markdown(text)
-	if pages, cut := Beginning(text, len(all)); cut || len(pages) != len(all) {
+	if pages, cut := FirstPages(text, len(all)); cut || len(pages) != len(all) {
 		t.Errorf("%d of %d pages, cut: %v", len(pages), len(all), cut)
 	}
-	if pages, cut := Beginning(text, 2); !cut || len(pages) != 2 || pages[1] != all[1] {
+	if pages, cut := FirstPages(text, 2); !cut || len(pages) != 2 || pages[1] != all[1] {
 		t.Errorf("%d pages, cut: %v", len(pages), cut)
 	}
-	if pages, cut := Beginning("text", 0); !cut || len(pages) != 0 {
+	if pages, cut := FirstPages("text", 0); !cut || len(pages) != 0 {
 		t.Errorf("%d pages, cut: %v", len(pages), cut)
 	}
-	if pages, cut := Beginning(" ", 0); cut || len(pages) != 0 {
+	if pages, cut := FirstPages(" ", 0); cut || len(pages) != 0 {
 		t.Errorf("%d pages of nothing, cut: %v", len(pages), cut)
 	}
 }
 
 // What is made to be slow to read takes about as long as other text of its size: each of these took between ten seconds
 // and four minutes when it went to the parser as it is.
-func TestTextThatIsMadeToBeSlowIsNot(t *testing.T) {
-	ordinary := timeOf(t, strings.Repeat("some **words** of `text`\n\n", 16_000))
+func TestHostileTextIsRenderedInTime(t *testing.T) {
+	ordinary := renderTime(t, strings.Repeat("some **words** of `text`\n\n", 16_000))
 	for name, text := range map[string]string{
 		"quotes":      strings.Repeat("> ", 100_000) + "x",
 		"lists":       strings.Repeat("- ", 100_000) + "x",
@@ -197,13 +197,13 @@ func TestTextThatIsMadeToBeSlowIsNot(t *testing.T) {
 		"cells":       "|a|\n|-|\n|" + strings.Repeat("*a_ ", 80_000),
 		"definitions": strings.Repeat("[a]: /b\n", 40_000),
 	} {
-		if took := timeOf(t, text); took > 40*ordinary {
+		if took := renderTime(t, text); took > 40*ordinary {
 			t.Errorf("%s took %v, ordinary text %v", name, took, ordinary)
 		}
 	}
 }
 
-func timeOf(t *testing.T, text string) time.Duration {
+func renderTime(t *testing.T, text string) time.Duration {
 	t.Helper()
 	begin := time.Now()
 	if len(Markdown(text)) == 0 {
@@ -212,8 +212,8 @@ func timeOf(t *testing.T, text string) time.Duration {
 	return time.Since(begin)
 }
 
-// markdowns makes text out of what Markdown and Slack give a meaning.
-func markdowns() *rapid.Generator[string] {
+// markdownTexts makes text out of what Markdown and Slack give a meaning.
+func markdownTexts() *rapid.Generator[string] {
 	piece := rapid.OneOf(
 		rapid.SampledFrom([]string{"word ", "a", " ", "\n", "\n\n", "\n- ", "\n  - ", "\n1. ", "\n> ", "\n# ", "\n```\n", "\n~~~go\n", "```", "`", "``",
 			"*", "**", "_", "~~", "~", "\n|a|b|\n|-|-|\n|c|d|\n", "|", "[x](https://x.io)", "[y.com](http://x.io)", "[z](", ")", "![", "]", "[", "<", ">", "&",
@@ -230,7 +230,7 @@ func markdowns() *rapid.Generator[string] {
 func TestAnyTextBecomesGoodPages(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		text := markdowns().Draw(t, "text")
+		text := markdownTexts().Draw(t, "text")
 		checkPages(t, text, PageSize)
 		checkPages(t, text, 300)
 	})
@@ -247,32 +247,32 @@ func FuzzMarkdown(f *testing.F) {
 }
 
 var (
-	goodToken  = regexp.MustCompile("<(?i:https?://|mailto:)[^<>|\\s`]+(\\|[^<>\n]*)?>")
-	goodEntity = regexp.MustCompile(`&(amp|lt|gt);`)
-	quoteMark  = regexp.MustCompile(`(?m)^>( |$)`)
-	address    = regexp.MustCompile(`<[^<>|]*[|>]`)
-	label      = regexp.MustCompile(`<[^<>|]*\|([^<>]*)>`)
-	mention    = regexp.MustCompile(`(?i)@(channel|here|everyone)`)
-	codeText   = regexp.MustCompile("(?s)```\n.*?\n```|`[^`\n]*`")
+	validToken     = regexp.MustCompile("<(?i:https?://|mailto:)[^<>|\\s`]+(\\|[^<>\n]*)?>")
+	validEntity    = regexp.MustCompile(`&(amp|lt|gt);`)
+	quotePattern   = regexp.MustCompile(`(?m)^>( |$)`)
+	addressPattern = regexp.MustCompile(`<[^<>|]*[|>]`)
+	labelPattern   = regexp.MustCompile(`<[^<>|]*\|([^<>]*)>`)
+	mentionPattern = regexp.MustCompile(`(?i)@(channel|here|everyone)`)
+	codePattern    = regexp.MustCompile("(?s)```\n.*?\n```|`[^`\n]*`")
 )
 
 // checkPages holds what every text becomes to what is promised of it.
 func checkPages(t rapid.TB, text string, limit int) {
 	t.Helper()
-	pages := paginate(layOut(text, limit), limit)
+	pages := paginate(parseChunks(text, limit), limit)
 	for _, p := range pages {
 		checkPage(t, p, limit)
 	}
 	// On one page of any size, the text is not cut at all; each word of it is on the pages.
-	whole := paginate(layOut(text, 1<<30), 1<<30)
+	whole := paginate(parseChunks(text, 1<<30), 1<<30)
 	if len(whole) > 1 {
 		t.Fatalf("%d pages without a limit", len(whole))
 	}
-	rest := readable(pages)
-	for _, r := range readable(whole) {
+	rest := readableText(pages)
+	for _, r := range readableText(whole) {
 		i := strings.IndexRune(rest, r)
 		if i < 0 {
-			t.Fatalf("%q lost %q of\n%q\nin\n%q", text, r, readable(whole), readable(pages))
+			t.Fatalf("%q lost %q of\n%q\nin\n%q", text, r, readableText(whole), readableText(pages))
 		}
 		rest = rest[i+utf8.RuneLen(r):]
 	}
@@ -280,7 +280,7 @@ func checkPages(t rapid.TB, text string, limit int) {
 
 func checkPage(t rapid.TB, p Page, limit int) {
 	t.Helper()
-	if n := units(p.Text); n > limit || strings.TrimSpace(p.Text) == "" || !utf8.ValidString(p.Text) {
+	if n := utf16Len(p.Text); n > limit || strings.TrimSpace(p.Text) == "" || !utf8.ValidString(p.Text) {
 		t.Fatalf("a page of %d characters: %q", n, p.Text)
 	}
 	fences := 0
@@ -299,11 +299,11 @@ func checkPage(t rapid.TB, p Page, limit int) {
 			t.Fatalf("%U in %q", r, p.Text)
 		}
 	}
-	rest := goodEntity.ReplaceAllString(goodToken.ReplaceAllString(quoteMark.ReplaceAllString(p.Text, ""), ""), "")
+	rest := validEntity.ReplaceAllString(validToken.ReplaceAllString(quotePattern.ReplaceAllString(p.Text, ""), ""), "")
 	if strings.ContainsAny(rest, "<>&") {
 		t.Fatalf("something is not escaped in %q", p.Text)
 	}
-	if prose := codeText.ReplaceAllString(address.ReplaceAllString(p.Text, "<"), ""); mention.MatchString(prose) || strings.Contains(prose, "`") {
+	if prose := codePattern.ReplaceAllString(addressPattern.ReplaceAllString(p.Text, "<"), ""); mentionPattern.MatchString(prose) || strings.Contains(prose, "`") {
 		t.Fatalf("a mention or an open mark in %q", p.Text)
 	}
 	if limit > MaxSection {
@@ -315,15 +315,15 @@ func checkPage(t rapid.TB, p Page, limit int) {
 	}
 }
 
-var notRead = strings.NewReplacer(border, "", "*", "", "_", "", "~", "", "`", "", "∗", "", "ˍ", "", "∼", "", "ˋ", "", "|", "", "(", "", ")", "")
+var markStripper = strings.NewReplacer(wordBreak, "", "*", "", "_", "", "~", "", "`", "", "∗", "", "ˍ", "", "∼", "", "ˋ", "", "|", "", "(", "", ")", "")
 
-// readable is what is left of pages without white space, marks, and links' addresses where there is a label.
-func readable(pages []Page) string {
+// readableText is what is left of pages without white space, marks, and links' addresses where there is a label.
+func readableText(pages []Page) string {
 	var b strings.Builder
 	for _, p := range pages {
-		text := label.ReplaceAllString(p.Text, "$1")
-		text = quoteMark.ReplaceAllString(text, "")
-		b.WriteString(strings.Join(strings.Fields(notRead.Replace(text)), ""))
+		text := labelPattern.ReplaceAllString(p.Text, "$1")
+		text = quotePattern.ReplaceAllString(text, "")
+		b.WriteString(strings.Join(strings.Fields(markStripper.Replace(text)), ""))
 	}
 	return b.String()
 }
@@ -388,7 +388,7 @@ func BenchmarkMarkdown(b *testing.B) {
 	b.SetBytes(int64(len(long)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if pages, cut := Beginning(long, 5); len(pages) != 5 || !cut {
+		if pages, cut := FirstPages(long, 5); len(pages) != 5 || !cut {
 			b.Fatal(len(pages))
 		}
 	}

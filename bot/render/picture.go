@@ -31,58 +31,58 @@ const (
 
 // The colours that a cell without one has.
 var (
-	paper = color.RGBA{R: 0x1e, G: 0x1e, B: 0x1e, A: 0xff}
-	ink   = color.RGBA{R: 0xd4, G: 0xd4, B: 0xd4, A: 0xff}
+	defaultBackground = color.RGBA{R: 0x1e, G: 0x1e, B: 0x1e, A: 0xff}
+	defaultForeground = color.RGBA{R: 0xd4, G: 0xd4, B: 0xd4, A: 0xff}
 )
 
-// basic are the 16 colours that have names.
-var basic = [16]color.RGBA{
+// namedColours are the 16 colours that have names.
+var namedColours = [16]color.RGBA{
 	{0x00, 0x00, 0x00, 0xff}, {0xcd, 0x31, 0x31, 0xff}, {0x0d, 0xbc, 0x79, 0xff}, {0xe5, 0xe5, 0x10, 0xff},
 	{0x24, 0x72, 0xc8, 0xff}, {0xbc, 0x3f, 0xbc, 0xff}, {0x11, 0xa8, 0xcd, 0xff}, {0xe5, 0xe5, 0xe5, 0xff},
 	{0x66, 0x66, 0x66, 0xff}, {0xf1, 0x4c, 0x4c, 0xff}, {0x23, 0xd1, 0x8b, 0xff}, {0xf5, 0xf5, 0x43, 0xff},
 	{0x3b, 0x8e, 0xea, 0xff}, {0xd6, 0x70, 0xd6, 0xff}, {0x29, 0xb8, 0xdb, 0xff}, {0xff, 0xff, 0xff, 0xff},
 }
 
-// indexed is a colour of the 256: 16 with names, a cube of 6×6×6, and 24 greys. Nil: there is no such colour.
-func indexed(n int) *color.RGBA {
+// paletteColour is a colour of the 256: 16 with names, a cube of 6×6×6, and 24 greys. Nil: there is no such colour.
+func paletteColour(n int) *color.RGBA {
 	switch {
 	case n < 0 || n > 255:
 		return nil
 	case n < 16:
-		return &basic[n]
+		return &namedColours[n]
 	case n < 232:
 		n -= 16
-		return &color.RGBA{R: cube(n / 36), G: cube(n / 6 % 6), B: cube(n % 6), A: 0xff}
+		return &color.RGBA{R: cubeLevel(n / 36), G: cubeLevel(n / 6 % 6), B: cubeLevel(n % 6), A: 0xff}
 	}
 	grey := uint8(8 + 10*(n-232))
 	return &color.RGBA{R: grey, G: grey, B: grey, A: 0xff}
 }
 
-func cube(n int) uint8 {
+func cubeLevel(n int) uint8 {
 	if n == 0 {
 		return 0
 	}
 	return uint8(55 + 40*n)
 }
 
-// maxDrawn is how many lines a picture has, beside the one that says how many are cut.
-const maxDrawn = 200
+// maxPictureLines is how many lines a picture has, beside the one that says how many are cut.
+const maxPictureLines = 200
 
-// drawn is the end of the screen, below a line that says how much of its top is cut.
-func (s Screen) drawn() Screen {
+// cropped is the end of the screen, below a line that says how much of its top is cut.
+func (s Screen) cropped() Screen {
 	_, rows := s.size()
 	rows = min(rows, len(s.rows))
-	cut := max(0, rows-maxDrawn)
+	cut := max(0, rows-maxPictureLines)
 	if s.cut+cut == 0 {
 		return s
 	}
-	note := ParseScreen("\x1b[2m… " + linesAbove(s.cut+cut) + "\x1b[0m")
+	note := ParseScreen("\x1b[2m… " + cutLinesText(s.cut+cut) + "\x1b[0m")
 	return Screen{rows: append(note.rows, s.rows[cut:rows]...)}
 }
 
 // PNG draws the screen; of one that is long, its end. A character that the font does not have is a box of its width.
 func (s Screen) PNG() ([]byte, error) {
-	s = s.drawn()
+	s = s.cropped()
 	d, err := newDrawer(s.size())
 	if err != nil {
 		return nil, err
@@ -150,7 +150,7 @@ func newDrawer(cols, rows int) (*drawer, error) {
 			return nil, fmt.Errorf("prepare the font: %w", err)
 		}
 	}
-	draw.Draw(d.img, d.img.Bounds(), image.NewUniform(paper), image.Point{}, draw.Src)
+	draw.Draw(d.img, d.img.Bounds(), image.NewUniform(defaultBackground), image.Point{}, draw.Src)
 	return d, nil
 }
 
@@ -180,12 +180,12 @@ func (d *drawer) glyph(box image.Rectangle, c cell, fg color.RGBA) {
 	if r == ' ' || r == '\u00a0' {
 		return
 	}
-	r = lookAlike(r)
+	r = substituteGlyph(r)
 	weight := 0
 	if c.style.bold {
 		weight = 1
 	}
-	if c.width > 1 || n < len(c.text) && !marksOnly(c.text[n:]) || !d.has(weight, r) {
+	if c.width > 1 || n < len(c.text) && !hasOnlyMarks(c.text[n:]) || !d.hasGlyph(weight, r) {
 		d.placeholder(box, fg)
 		return
 	}
@@ -193,8 +193,8 @@ func (d *drawer) glyph(box image.Rectangle, c cell, fg color.RGBA) {
 	w.DrawString(string(r))
 }
 
-// marksOnly reports whether what follows a character only changes it: it is shown without.
-func marksOnly(s string) bool {
+// hasOnlyMarks reports whether what follows a character only changes it: it is shown without.
+func hasOnlyMarks(s string) bool {
 	for _, r := range s {
 		if !unicode.Is(unicode.M, r) {
 			return false
@@ -203,7 +203,7 @@ func marksOnly(s string) bool {
 	return true
 }
 
-func (d *drawer) has(weight int, r rune) bool {
+func (d *drawer) hasGlyph(weight int, r rune) bool {
 	i, err := d.fonts[weight].GlyphIndex(&d.buf, r)
 	return err == nil && i != 0
 }
@@ -217,12 +217,12 @@ func (d *drawer) placeholder(box image.Rectangle, fg color.RGBA) {
 	d.fill(image.Rect(frame.Max.X-1, frame.Min.Y, frame.Max.X, frame.Max.Y), fg)
 }
 
-// alike are characters of agents' screens that the font lacks, and ones that it has.
-var alike = map[rune]rune{'╭': '┌', '╮': '┐', '╰': '└', '╯': '┘', '⎿': '└', '❯': '>', '›': '>', '⏵': '►', '⏺': '●', '✓': '√', '✔': '√',
+// glyphSubstitutes are characters of agents' screens that the font lacks, and ones that it has.
+var glyphSubstitutes = map[rune]rune{'╭': '┌', '╮': '┐', '╰': '└', '╯': '┘', '⎿': '└', '❯': '>', '›': '>', '⏵': '►', '⏺': '●', '✓': '√', '✔': '√',
 	'✻': '*', '✽': '*', '✶': '*', '✢': '*', '✳': '*', '╌': '─', '┄': '─', '┆': '│', '━': '─', '┃': '│', '⏸': '‖', '◯': '○', '▏': '│'}
 
-func lookAlike(r rune) rune {
-	if a, ok := alike[r]; ok {
+func substituteGlyph(r rune) rune {
+	if a, ok := glyphSubstitutes[r]; ok {
 		return a
 	}
 	return r
@@ -230,7 +230,7 @@ func lookAlike(r rune) rune {
 
 // colours are what a cell of the style is drawn in.
 func (s style) colours() (fg, bg color.RGBA) {
-	fg, bg = ink, paper
+	fg, bg = defaultForeground, defaultBackground
 	if s.fg != nil {
 		fg = *s.fg
 	}
@@ -241,9 +241,9 @@ func (s style) colours() (fg, bg color.RGBA) {
 		fg, bg = bg, fg
 	}
 	if s.dim {
-		fg = color.RGBA{R: mid(fg.R, bg.R), G: mid(fg.G, bg.G), B: mid(fg.B, bg.B), A: 0xff}
+		fg = color.RGBA{R: average(fg.R, bg.R), G: average(fg.G, bg.G), B: average(fg.B, bg.B), A: 0xff}
 	}
 	return fg, bg
 }
 
-func mid(a, b uint8) uint8 { return uint8((int(a) + int(b)) / 2) }
+func average(a, b uint8) uint8 { return uint8((int(a) + int(b)) / 2) }

@@ -53,7 +53,7 @@ func (Renderer) RenderPost(p chat.Post) (text string, blocks []slack.Block, err 
 // RenderEphemeral returns the text and the blocks of a message that one member sees. It has blocks only where a text alone would
 // not do.
 func (Renderer) RenderEphemeral(text string, buttons []Button) (string, []slack.Block, error) {
-	if len(buttons) == 0 && Cut(text, MaxText) == text {
+	if len(buttons) == 0 && Truncate(text, MaxText) == text {
 		return text, nil, nil
 	}
 	m, err := Post{Text: text, Buttons: buttons}.Render()
@@ -66,13 +66,13 @@ func (p Post) Render() (Message, error) {
 	if strings.TrimSpace(p.Text) == "" {
 		return Message{}, errors.New("a message without text")
 	}
-	m := Message{Fallback: Cut(p.Text, MaxText)}
+	m := Message{Fallback: Truncate(p.Text, MaxText)}
 	for _, part := range sections(p.Text) {
 		block := slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, part, false, true), nil, nil)
 		block.Expand = true // Slack folds long ones otherwise (NousResearch/hermes-agent#95565)
 		m.Blocks = append(m.Blocks, block)
 	}
-	actions, err := actionsOf(p.Buttons)
+	actions, err := actionBlock(p.Buttons)
 	if err != nil {
 		return Message{}, err
 	}
@@ -92,8 +92,8 @@ func (p Post) Plain() (Message, error) {
 	if text == "" {
 		return Message{}, errors.New("a message without text")
 	}
-	if units(text) > maxPlain {
-		text = Cut(text, maxPlain) + "\n… (cut: Slack refused the whole message)"
+	if utf16Len(text) > maxPlain {
+		text = Truncate(text, maxPlain) + "\n… (cut: Slack refused the whole message)"
 	}
 	if len(p.Buttons) > 0 {
 		text += "\n(Slack refused this message with its buttons.)"
@@ -104,7 +104,7 @@ func (p Post) Plain() (Message, error) {
 const cutNote = "\n… (cut: the message is longer than Slack shows)"
 
 func sections(text string) []string {
-	if units(text) > MaxMessage {
+	if utf16Len(text) > MaxMessage {
 		text = Split(text, MaxMessage-len(cutNote))[0] + cutNote
 	}
 	var parts []string
@@ -116,7 +116,7 @@ func sections(text string) []string {
 	return parts
 }
 
-func actionsOf(buttons []Button) (slack.Block, error) {
+func actionBlock(buttons []Button) (slack.Block, error) {
 	if len(buttons) == 0 {
 		return nil, nil
 	}
@@ -125,10 +125,10 @@ func actionsOf(buttons []Button) (slack.Block, error) {
 	}
 	elements := make([]slack.BlockElement, 0, len(buttons))
 	for _, b := range buttons {
-		if b.Label == "" || b.Action == "" || units(b.Value) > maxValue || units(b.Action) > maxActionID {
+		if b.Label == "" || b.Action == "" || utf16Len(b.Value) > maxValue || utf16Len(b.Action) > maxActionID {
 			return nil, fmt.Errorf("the button %q (%s) does not fit Slack's limits", b.Label, b.Action)
 		}
-		element := slack.NewButtonBlockElement(b.Action, b.Value, slack.NewTextBlockObject(slack.PlainTextType, Cut(b.Label, maxLabel), false, false))
+		element := slack.NewButtonBlockElement(b.Action, b.Value, slack.NewTextBlockObject(slack.PlainTextType, Truncate(b.Label, maxLabel), false, false))
 		elements = append(elements, element.WithStyle(slack.Style(b.Style)))
 	}
 	return slack.NewActionBlock("", elements...), nil

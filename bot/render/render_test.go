@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func TestPostsAreRendered(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]Post{
-		"plain": {Text: "*build* is running in " + Code("~/src/a`b")},
+		"plain": {Text: "*build* is running in " + InlineCode("~/src/a`b")},
 		"question": {Text: "I cannot tell whether this arrived.", Buttons: []Button{
 			{Label: "Send again", Action: "reply_send", Value: "tok", Style: "primary"}, {Label: "Skip", Action: "reply_skip", Value: "tok"}}},
 		"long": {Text: "```\n" + strings.Repeat(strings.Repeat("x", 99)+"\n", 40) + "```"},
@@ -32,12 +32,12 @@ func TestPostsAreRendered(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".json", string(got)+"\n")
+			compareGolden(t, name+".json", string(got)+"\n")
 		})
 	}
 }
 
-func golden(t *testing.T, name, got string) {
+func compareGolden(t *testing.T, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
 	if *update {
@@ -74,16 +74,16 @@ func TestAPostStaysWithinSlacksLimits(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, b := range blocks {
-			n := units(b.Text.Text)
+			n := utf16Len(b.Text.Text)
 			if n > MaxSection || n == 0 {
 				t.Fatalf("a section of %d characters", n)
 			}
 			total += n
 		}
-		if units(m.Fallback) > MaxText || len(blocks) > 50 || total > 13200 {
-			t.Fatalf("%d characters of text, %d blocks with %d characters", units(m.Fallback), len(blocks), total)
+		if utf16Len(m.Fallback) > MaxText || len(blocks) > 50 || total > 13200 {
+			t.Fatalf("%d characters of text, %d blocks with %d characters", utf16Len(m.Fallback), len(blocks), total)
 		}
-		if units(text) > MaxMessage && !strings.Contains(blocks[len(blocks)-1].Text.Text, "cut:") {
+		if utf16Len(text) > MaxMessage && !strings.Contains(blocks[len(blocks)-1].Text.Text, "cut:") {
 			t.Fatal("it was cut and does not say so")
 		}
 	})
@@ -97,8 +97,8 @@ func TestSplitLosesNothing(t *testing.T) {
 		limit := rapid.IntRange(32, 200).Draw(t, "limit")
 		parts := Split(text, limit)
 		for _, p := range parts {
-			if units(p) > limit {
-				t.Fatalf("a part of %d", units(p))
+			if utf16Len(p) > limit {
+				t.Fatalf("a part of %d", utf16Len(p))
 			}
 			if strings.Count(p, "&") != strings.Count(p, ";") || strings.Count(p, "<") != strings.Count(p, ">") {
 				t.Fatalf("cut inside an entity or a token: %q", p)
@@ -124,27 +124,27 @@ func TestABlockOfCodeIsClosedAndOpenedAgain(t *testing.T) {
 	}
 }
 
-func TestNamesMeanThemselves(t *testing.T) {
+func TestNamesAndCodeAreEscaped(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"*bold* _it_ ~s~ `c`": "∗bold∗ ˍitˍ ∼s∼ ˋcˋ",
 		"<!channel> & <@U1>":  "&lt;!channel&gt; &amp; &lt;@U1&gt;",
 		"two\nlines\x1b[31m":  "two lines[31m",
 	} {
-		if got := Name(in); got != want {
+		if got := EscapeName(in); got != want {
 			t.Errorf("Name(%q) = %q, want %q", in, got, want)
 		}
 	}
-	if got := Code("a`b <c>"); got != "`aˋb &lt;c&gt;`" {
+	if got := InlineCode("a`b <c>"); got != "`aˋb &lt;c&gt;`" {
 		t.Errorf("Code: %q", got)
 	}
-	if got := Code(" "); got != "" {
+	if got := InlineCode(" "); got != "" {
 		t.Errorf("Code of nothing: %q", got)
 	}
 	if got := Preformatted("a```b\n<c>"); got != "```\naˋˋˋb\n&lt;c&gt;\n```" {
 		t.Errorf("Preformatted: %q", got)
 	}
-	if got := Cut("abc &amp; d", 8); got != "abc …" {
+	if got := Truncate("abc &amp; d", 8); got != "abc …" {
 		t.Errorf("Cut: %q", got)
 	}
 }

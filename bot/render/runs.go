@@ -18,7 +18,7 @@ type Run struct {
 func (s Screen) Runs() [][]Run {
 	lines := make([][]Run, 0, len(s.rows))
 	for _, row := range s.rows {
-		lines = append(lines, trimmed(runsOf(row)))
+		lines = append(lines, trimBlanks(runsOf(row)))
 	}
 	for len(lines) > 0 && len(lines[len(lines)-1]) == 0 {
 		lines = lines[:len(lines)-1]
@@ -44,7 +44,7 @@ func (c cell) run() Run {
 		r.Text = strings.Repeat(" ", c.width)
 	}
 	if c.style.inverse {
-		r.FG, r.BG = orElse(r.BG, hex(&paper)), orElse(r.FG, hex(&ink))
+		r.FG, r.BG = orElse(r.BG, hex(&defaultBackground)), orElse(r.FG, hex(&defaultForeground))
 	}
 	return r
 }
@@ -61,8 +61,8 @@ func hex(c *color.RGBA) string {
 	return fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)
 }
 
-// trimmed is a line without the blanks at its end that show nothing.
-func trimmed(line []Run) []Run {
+// trimBlanks is a line without the blanks at its end that show nothing.
+func trimBlanks(line []Run) []Run {
 	for len(line) > 0 {
 		last := &line[len(line)-1]
 		if last.BG != "" || last.Underline || last.Strike {

@@ -44,7 +44,7 @@ func ParseScreen(ansi string) Screen {
 		if lines++; len(p.rows) == maxRows {
 			p.rows = p.rows[1:] // its style goes on, and the end is what matters: the prompt and the dialog are there
 		}
-		p.line(line)
+		p.parseLine(line)
 	}
 	return Screen{rows: p.rows, cut: lines - len(p.rows)}
 }
@@ -90,22 +90,22 @@ func (s Screen) Scrubbed(scrub func(string) string) Screen {
 
 // screenParser reads line by line; the style goes on from line to line.
 type screenParser struct {
-	rows  [][]cell
-	style style
-	lines bool // the character set of line drawing is on
+	rows          [][]cell
+	style         style
+	isLineDrawing bool // the character set of line drawing is on
 }
 
-func (p *screenParser) line(text string) {
+func (p *screenParser) parseLine(text string) {
 	row, cols := []cell{}, 0
 	for text != "" {
-		if n := p.control(text); n > 0 {
+		if n := p.parseControl(text); n > 0 {
 			text = text[n:]
 			continue
 		}
 		cluster, rest, width, _ := uniseg.FirstGraphemeClusterInString(text, -1)
 		text = rest
-		if p.lines {
-			cluster = lineDrawing(cluster)
+		if p.isLineDrawing {
+			cluster = drawLines(cluster)
 		}
 		width = max(1, min(width, 2))
 		if cols += width; cols > maxCols {
@@ -113,14 +113,14 @@ func (p *screenParser) line(text string) {
 		}
 		row = append(row, cell{text: cluster, width: width, style: p.style})
 	}
-	p.finish(text)
+	p.applyEscapes(text)
 	p.rows = append(p.rows, row)
 }
 
-// finish takes the escape sequences in what was cut off a line: the next line is in their style.
-func (p *screenParser) finish(text string) {
+// applyEscapes takes the escape sequences in what was cut off a line: the next line is in their style.
+func (p *screenParser) applyEscapes(text string) {
 	for text != "" {
-		n := p.control(text)
+		n := p.parseControl(text)
 		if n == 0 {
 			_, n = utf8.DecodeRuneInString(text)
 		}
@@ -136,21 +136,21 @@ const (
 	shiftIn    = 0x0f
 )
 
-// control takes the control character or escape sequence that text begins with and returns its length; 0: it is none.
-func (p *screenParser) control(text string) int {
+// parseControl takes the control character or escape sequence that text begins with and returns its length; 0: it is none.
+func (p *screenParser) parseControl(text string) int {
 	switch c := text[0]; {
 	case c == shiftOut || c == shiftIn:
-		p.lines = c == shiftOut
+		p.isLineDrawing = c == shiftOut
 		return 1
 	case c == escapeByte:
-		return p.escape(text)
+		return p.parseEscape(text)
 	case c < ' ' || c == 0x7f:
 		return 1
 	}
 	return 0
 }
 
-func (p *screenParser) escape(text string) int {
+func (p *screenParser) parseEscape(text string) int {
 	if len(text) < 2 {
 		return len(text)
 	}
@@ -196,18 +196,18 @@ func (s *style) apply(params string) {
 		if n == 38 || n == 48 || n == 58 {
 			if len(sub) == 1 {
 				used := 0
-				sub, used = extended(fields[i:])
+				sub, used = extendedColour(fields[i:])
 				i += used
 			}
-			s.colour(n, sub)
+			s.setColour(n, sub)
 			continue
 		}
-		s.attribute(n, sub)
+		s.setAttribute(n, sub)
 	}
 }
 
-// extended is a colour whose parts are parameters of their own, as one parameter, and how many more those are.
-func extended(fields []string) (sub []string, more int) {
+// extendedColour is a colour whose parts are parameters of their own, as one parameter, and how many more those are.
+func extendedColour(fields []string) (sub []string, more int) {
 	n := 2
 	if len(fields) > 1 && fields[1] == "5" {
 		n = 3
@@ -218,15 +218,15 @@ func extended(fields []string) (sub []string, more int) {
 	return fields[:n], n - 1
 }
 
-// colour sets a colour of 256, "38:5:n", or of all, "38:2:r:g:b" or "38:2::r:g:b".
-func (s *style) colour(n int, sub []string) {
+// setColour sets a colour of 256, "38:5:n", or of all, "38:2:r:g:b" or "38:2::r:g:b".
+func (s *style) setColour(n int, sub []string) {
 	var c *color.RGBA
 	switch {
 	case len(sub) >= 3 && sub[1] == "5":
-		c = indexed(number(sub[2]))
+		c = paletteColour(parseNumber(sub[2]))
 	case len(sub) >= 5 && sub[1] == "2":
 		rgb := sub[len(sub)-3:]
-		c = &color.RGBA{R: channel(rgb[0]), G: channel(rgb[1]), B: channel(rgb[2]), A: 0xff}
+		c = &color.RGBA{R: colourChannel(rgb[0]), G: colourChannel(rgb[1]), B: colourChannel(rgb[2]), A: 0xff}
 	default:
 		return
 	}
@@ -238,7 +238,7 @@ func (s *style) colour(n int, sub []string) {
 	}
 }
 
-func number(s string) int {
+func parseNumber(s string) int {
 	n, err := strconv.Atoi(s)
 	if err != nil {
 		return 0
@@ -246,9 +246,9 @@ func number(s string) int {
 	return n
 }
 
-func channel(s string) uint8 { return uint8(max(0, min(number(s), 255))) }
+func colourChannel(s string) uint8 { return uint8(max(0, min(parseNumber(s), 255))) }
 
-func (s *style) attribute(n int, sub []string) {
+func (s *style) setAttribute(n int, sub []string) {
 	switch {
 	case n == 0:
 		*s = style{}
@@ -265,23 +265,23 @@ func (s *style) attribute(n int, sub []string) {
 	case n == 9:
 		s.strike = true
 	case n >= 22 && n <= 29:
-		s.off(n)
+		s.resetAttribute(n)
 	case n >= 30 && n <= 37:
-		s.fg = indexed(n - 30)
+		s.fg = paletteColour(n - 30)
 	case n == 39:
 		s.fg = nil
 	case n >= 40 && n <= 47:
-		s.bg = indexed(n - 40)
+		s.bg = paletteColour(n - 40)
 	case n == 49:
 		s.bg = nil
 	case n >= 90 && n <= 97:
-		s.fg = indexed(n - 90 + 8)
+		s.fg = paletteColour(n - 90 + 8)
 	case n >= 100 && n <= 107:
-		s.bg = indexed(n - 100 + 8)
+		s.bg = paletteColour(n - 100 + 8)
 	}
 }
 
-func (s *style) off(n int) {
+func (s *style) resetAttribute(n int) {
 	switch n {
 	case 22:
 		s.bold, s.dim = false, false
@@ -296,12 +296,12 @@ func (s *style) off(n int) {
 	}
 }
 
-// drawing is the character set of line drawing: what each letter from 'j' on stands for, as terminfo's acsc has it.
-var drawing = map[string]string{"j": "┘", "k": "┐", "l": "┌", "m": "└", "n": "┼", "q": "─", "t": "├", "u": "┤", "v": "┴",
+// lineDrawingChars is the character set of line drawing: what each letter from 'j' on stands for, as terminfo's acsc has it.
+var lineDrawingChars = map[string]string{"j": "┘", "k": "┐", "l": "┌", "m": "└", "n": "┼", "q": "─", "t": "├", "u": "┤", "v": "┴",
 	"w": "┬", "x": "│", "a": "▒", "`": "◆", "f": "°", "g": "±", "o": "¯", "s": "_", "~": "·", "0": "█"}
 
-func lineDrawing(s string) string {
-	if d, ok := drawing[s]; ok {
+func drawLines(s string) string {
+	if d, ok := lineDrawingChars[s]; ok {
 		return d
 	}
 	return s

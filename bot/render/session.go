@@ -11,36 +11,36 @@ import (
 
 // Announcement is the root of a session's thread: its name, its state, its harness, its folder, and how to attach.
 func Announcement(r sessions.Row) string {
-	lines := []string{fmt.Sprintf("%s *%s* is %s", stateMark(r.State), Name(r.Name), stateWords(r.State))}
+	lines := []string{fmt.Sprintf("%s *%s* is %s", stateEmoji(r.State), EscapeName(r.Name), stateText(r.State))}
 	if r.Description != "" {
 		lines = append(lines, Escape(oneLine(r.Description)))
 	}
-	lines = append(lines, fmt.Sprintf("%s in %s", Code(r.Harness), Code(r.Cwd)))
+	lines = append(lines, fmt.Sprintf("%s in %s", InlineCode(r.Harness), InlineCode(r.Cwd)))
 	if r.Running {
-		lines = append(lines, "Reply in this thread to talk to it. On its machine: "+Code(r.Ref.AttachCommand()))
+		lines = append(lines, "Reply in this thread to talk to it. On its machine: "+InlineCode(r.Ref.AttachCommand()))
 	} else {
-		lines = append(lines, "To start it: the button, "+Code(r.Ref.StartCommand())+" on its machine, or a mention of me here with "+Code("start"))
+		lines = append(lines, "To start it: the button, "+InlineCode(r.Ref.StartCommand())+" on its machine, or a mention of me here with "+InlineCode("start"))
 	}
 	if len(r.Limitations) > 0 {
-		lines = append(lines, "With "+Code(r.Harness)+": "+Escape(strings.Join(r.Limitations, "; ")))
+		lines = append(lines, "With "+InlineCode(r.Harness)+": "+Escape(strings.Join(r.Limitations, "; ")))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Deleted is what is left of the announcement of a session that is gone.
-func Deleted(ref sessions.Ref) string {
-	return fmt.Sprintf(":white_circle: *%s* was %s", Name(ref.Name()), goneWord(ref.Kind()))
+// DeletedAnnouncement is what is left of the announcement of a session that is gone.
+func DeletedAnnouncement(ref sessions.Ref) string {
+	return fmt.Sprintf(":white_circle: *%s* was %s", EscapeName(ref.Name()), deletedWord(ref.Kind()))
 }
 
-// goneWord is what became of a session that is gone.
-func goneWord(kind string) string {
+// deletedWord is what became of a session that is gone.
+func deletedWord(kind string) string {
 	if kind == sessions.KindWorkItem {
 		return "closed"
 	}
 	return "deleted"
 }
 
-// The actions of a session's buttons. Their value is a handle, see [Handle], so that they work as long as their message
+// The actions of a session's buttons. Their value is a handle, see [SessionHandle], so that they work as long as their message
 // is there.
 const (
 	ActionPeek    = "session_peek"
@@ -52,17 +52,17 @@ const (
 	ActionDeleteNow = "session_delete_now"
 )
 
-// Handle names a session in a button: by its id, and by its ref as long as it has none.
-func Handle(r sessions.Row) string {
+// SessionHandle names a session in a button: by its id, and by its ref as long as it has none.
+func SessionHandle(r sessions.Row) string {
 	if r.ID == "" {
 		return string(r.Ref)
 	}
 	return r.ID
 }
 
-// Buttons are what can be done to a session as it is.
-func Buttons(r sessions.Row) []Button {
-	value := Handle(r)
+// SessionButtons are what can be done to a session as it is.
+func SessionButtons(r sessions.Row) []Button {
+	value := SessionHandle(r)
 	peek := Button{Label: "Peek", Action: ActionPeek, Value: value}
 	start := Button{Label: "Start", Action: ActionStart, Value: value, Style: "primary"}
 	var all []Button
@@ -85,16 +85,16 @@ func Buttons(r sessions.Row) []Button {
 	return all
 }
 
-// lastLines is how many lines of a screen a thread is shown of an agent that ended.
-const lastLines = 15
+// endedScreenLines is how many lines of a screen a thread is shown of an agent that ended.
+const endedScreenLines = 15
 
-// Ended tells a thread that its agent ended on its own. screen is the last that it showed; it may be empty.
-func Ended(r sessions.Row, screen string) string {
-	text := fmt.Sprintf(":red_circle: *%s* is down: %s.", Name(r.Name), Escape(oneLine(orElse(r.Detail, "the agent ended, and nobody knows how"))))
-	if tail := tailOf(screen); tail != "" {
+// EndedText tells a thread that its agent ended on its own. screen is the last that it showed; it may be empty.
+func EndedText(r sessions.Row, screen string) string {
+	text := fmt.Sprintf(":red_circle: *%s* is down: %s.", EscapeName(r.Name), Escape(oneLine(orElse(r.Detail, "the agent ended, and nobody knows how"))))
+	if tail := lastScreenLines(screen); tail != "" {
 		text += " The last lines of its screen:\n" + Preformatted(tail)
 	}
-	return text + "\nStart it again with the button above, or mention me with " + Code("start") + ". Its conversation goes on."
+	return text + "\nStart it again with the button above, or mention me with " + InlineCode("start") + ". Its conversation goes on."
 }
 
 func orElse(s, other string) string {
@@ -104,43 +104,43 @@ func orElse(s, other string) string {
 	return s
 }
 
-// tailOf is the end of a screen, without empty lines and without what tmux writes below a program that ended.
-func tailOf(screen string) string {
+// lastScreenLines is the end of a screen, without empty lines and without what tmux writes below a program that ended.
+func lastScreenLines(screen string) string {
 	var lines []string
 	for line := range strings.SplitSeq(screen, "\n") {
 		if line = strings.TrimRight(line, " "); line != "" && !strings.HasPrefix(line, "Pane is dead") {
 			lines = append(lines, line)
 		}
 	}
-	tail, _ := lastOf(strings.Join(lines[max(0, len(lines)-lastLines):], "\n"), maxScreen)
+	tail, _ := fitScreenEnd(strings.Join(lines[max(0, len(lines)-endedScreenLines):], "\n"), maxScreen)
 	return tail
 }
 
 // maxScreen is how much of a screen a message shows, in characters. The rest of MaxMessage is for what is said around it.
 const maxScreen = MaxMessage - 2000
 
-// lastOf is the end of a screen, where the prompt and the dialog are: as many whole lines as fit into a message, and of a last
+// fitScreenEnd is the end of a screen, where the prompt and the dialog are: as many whole lines as fit into a message, and of a last
 // one that does not, its end. cut is how many lines above are not there.
-func lastOf(screen string, limit int) (tail string, cut int) {
+func fitScreenEnd(screen string, limit int) (tail string, cut int) {
 	lines := strings.Split(sessions.Clean(screen), "\n")
 	room, from := limit, len(lines)
-	for from > 0 && units(Escape(lines[from-1]))+1 <= room {
+	for from > 0 && utf16Len(Escape(lines[from-1]))+1 <= room {
 		from--
-		room -= units(Escape(lines[from])) + 1
+		room -= utf16Len(Escape(lines[from])) + 1
 	}
 	if from == len(lines) {
 		from--
-		lines[from] = "…" + endOf(lines[from], limit-1)
+		lines[from] = "…" + fitLineEnd(lines[from], limit-1)
 	}
 	return strings.Join(lines[from:], "\n"), from
 }
 
-// endOf is the end of a line that has at most so many characters when it is escaped.
-func endOf(line string, limit int) string {
+// fitLineEnd is the end of a line that has at most so many characters when it is escaped.
+func fitLineEnd(line string, limit int) string {
 	at := len(line)
 	for at > 0 {
 		_, n := utf8.DecodeLastRuneInString(line[:at])
-		if limit -= units(Escape(line[at-n : at])); limit < 0 {
+		if limit -= utf16Len(Escape(line[at-n : at])); limit < 0 {
 			break
 		}
 		at -= n
@@ -148,43 +148,43 @@ func endOf(line string, limit int) string {
 	return line[at:]
 }
 
-// linesAbove says how many lines of a screen are cut off at its top.
-func linesAbove(n int) string {
+// cutLinesText says how many lines of a screen are cut off at its top.
+func cutLinesText(n int) string {
 	if n == 1 {
 		return "1 line above is cut"
 	}
 	return strconv.Itoa(n) + " lines above are cut"
 }
 
-// Peeked is what a session's terminal shows.
-func Peeked(r sessions.Row, screen string) string {
+// PeekText is what a session's terminal shows.
+func PeekText(r sessions.Row, screen string) string {
 	if strings.TrimSpace(screen) == "" {
-		return Line(r) + "\nIts screen is empty."
+		return SessionLine(r) + "\nIts screen is empty."
 	}
-	tail, cut := lastOf(screen, maxScreen)
+	tail, cut := fitScreenEnd(screen, maxScreen)
 	if cut == 0 {
-		return Line(r) + "\n" + Preformatted(tail)
+		return SessionLine(r) + "\n" + Preformatted(tail)
 	}
-	return Line(r) + "\n_This is the end of its screen: " + linesAbove(cut) + "._\n" + Preformatted(tail)
+	return SessionLine(r) + "\n_This is the end of its screen: " + cutLinesText(cut) + "._\n" + Preformatted(tail)
 }
 
-// List is a line for each session.
-func List(rows []sessions.Row) string {
+// SessionList is a line for each session.
+func SessionList(rows []sessions.Row) string {
 	if len(rows) == 0 {
-		return "There is no session. Create one, or declare it in the config under " + Code("standingSessions") + "."
+		return "There is no session. Create one, or declare it in the config under " + InlineCode("standingSessions") + "."
 	}
 	lines := make([]string, 0, len(rows))
 	for _, r := range rows {
-		lines = append(lines, Line(r))
+		lines = append(lines, SessionLine(r))
 	}
 	return strings.Join(lines, "\n")
 }
 
-// Line is one session on one line.
-func Line(r sessions.Row) string {
-	line := fmt.Sprintf("%s *%s* %s", stateMark(r.State), Name(r.Name), stateWords(r.State))
+// SessionLine is one session on one line.
+func SessionLine(r sessions.Row) string {
+	line := fmt.Sprintf("%s *%s* %s", stateEmoji(r.State), EscapeName(r.Name), stateText(r.State))
 	if r.Harness != "" {
-		line += " · " + Code(r.Harness)
+		line += " · " + InlineCode(r.Harness)
 	}
 	if r.Outcome != "" {
 		line += " · " + strings.ReplaceAll(string(r.Outcome), "-", " ")
@@ -195,7 +195,7 @@ func Line(r sessions.Row) string {
 	return line
 }
 
-func stateMark(s sessions.State) string {
+func stateEmoji(s sessions.State) string {
 	switch s {
 	case sessions.StateRunning:
 		return ":large_green_circle:"
@@ -207,7 +207,7 @@ func stateMark(s sessions.State) string {
 	return ":white_circle:"
 }
 
-func stateWords(s sessions.State) string {
+func stateText(s sessions.State) string {
 	switch s {
 	case sessions.StateEnded:
 		return "not running: its agent has ended"

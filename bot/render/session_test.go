@@ -8,7 +8,7 @@ import (
 	"the-loop/sessions"
 )
 
-var rows = []sessions.Row{
+var sampleRows = []sessions.Row{
 	{Ref: "standing:build", ID: "id-1", Name: "build", Description: "Watches <main> & tells", Source: sessions.SourceDeclared, Harness: "claude",
 		Cwd: "/srv/build", State: sessions.StateRunning, Running: true},
 	{Ref: "standing:scout", ID: "id-2", Name: "scout", Source: sessions.SourceCreated, Harness: "codex", Cwd: "/srv/a`b",
@@ -19,7 +19,7 @@ var rows = []sessions.Row{
 	{Ref: "standing:lost", ID: "id-5", Name: "lost", Source: sessions.SourceCreated, Harness: "claude", Cwd: "/srv", State: sessions.StateUnknown},
 }
 
-func indented(t *testing.T, v any, err error) string {
+func indentedJSON(t *testing.T, v any, err error) string {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -34,31 +34,31 @@ func indented(t *testing.T, v any, err error) string {
 func TestSessionsAreAnnouncedWithTheirButtons(t *testing.T) {
 	t.Parallel()
 	var posts []Message
-	for _, r := range rows {
-		m, err := Post{Text: Announcement(r), Buttons: Buttons(r)}.Render()
+	for _, r := range sampleRows {
+		m, err := Post{Text: Announcement(r), Buttons: SessionButtons(r)}.Render()
 		if err != nil {
 			t.Fatal(err)
 		}
 		posts = append(posts, m)
 	}
-	golden(t, "announcements.json", indented(t, posts, nil))
+	compareGolden(t, "announcements.json", indentedJSON(t, posts, nil))
 }
 
 func TestViewsAreRendered(t *testing.T) {
 	t.Parallel()
-	home, err := Home(rows, "the channel is archived", "*build* running")
-	golden(t, "home.json", indented(t, home, err))
-	golden(t, "create.json", indented(t, CreateForm{Harnesses: []string{"claude", "codex"}, Harness: "codex", Cwd: "/srv", Channel: "C1"}.View(), nil))
-	golden(t, "confirm.json", indented(t, Confirm(rows[0], Handle(rows[0])), nil))
-	notice, err := Notice("A title that is much too long", "text", Buttons(rows[0])...)
-	golden(t, "notice.json", indented(t, notice, err))
+	home, err := Home(sampleRows, "the channel is archived", "*build* running")
+	compareGolden(t, "home.json", indentedJSON(t, home, err))
+	compareGolden(t, "create.json", indentedJSON(t, CreateForm{Harnesses: []string{"claude", "codex"}, Harness: "codex", Cwd: "/srv", Channel: "C1"}.View(), nil))
+	compareGolden(t, "confirm.json", indentedJSON(t, DeleteModal(sampleRows[0], SessionHandle(sampleRows[0])), nil))
+	notice, err := TextModal("A title that is much too long", "text", SessionButtons(sampleRows[0])...)
+	compareGolden(t, "notice.json", indentedJSON(t, notice, err))
 }
 
 func TestTheHomeTabStaysWithinSlacksLimits(t *testing.T) {
 	t.Parallel()
 	many := make([]sessions.Row, 0, 500)
 	for range 500 {
-		r := rows[1]
+		r := sampleRows[1]
 		r.Description = strings.Repeat("long & ", 1000)
 		many = append(many, r)
 	}
@@ -66,23 +66,23 @@ func TestTheHomeTabStaysWithinSlacksLimits(t *testing.T) {
 	if err != nil || len(home.Blocks.BlockSet) > 100 {
 		t.Fatalf("%d blocks, %v", len(home.Blocks.BlockSet), err)
 	}
-	if raw := indented(t, home, err); len(raw) > 250_000 || !strings.Contains(raw, "and 455 more") {
+	if raw := indentedJSON(t, home, err); len(raw) > 250_000 || !strings.Contains(raw, "and 455 more") {
 		t.Errorf("%d bytes", len(raw))
 	}
 }
 
-func TestAThreadIsToldWhatAnAgentShowedLast(t *testing.T) {
+func TestTheThreadGetsTheLastScreenOfAnEndedAgent(t *testing.T) {
 	t.Parallel()
 	screen := strings.Repeat("line\n", 40) + "\n  last ```\n\nPane is dead (signal 9, Mon)\n"
-	got := Ended(rows[1], screen)
+	got := EndedText(sampleRows[1], screen)
 	if !strings.Contains(got, "*scout* is down: the agent ended, killed by signal 9.") || strings.Count(got, "line\n") != 14 ||
 		!strings.Contains(got, "  last ˋˋˋ\n```") || strings.Contains(got, "Pane is dead") {
 		t.Errorf("told %q", got)
 	}
-	if got := Ended(sessions.Row{Name: "x"}, " \n"); strings.Contains(got, "```") || !strings.Contains(got, "nobody knows how") {
+	if got := EndedText(sessions.Row{Name: "x"}, " \n"); strings.Contains(got, "```") || !strings.Contains(got, "nobody knows how") {
 		t.Errorf("told %q", got)
 	}
-	if got := Peeked(rows[0], "\n \n"); !strings.Contains(got, "Its screen is empty") {
+	if got := PeekText(sampleRows[0], "\n \n"); !strings.Contains(got, "Its screen is empty") {
 		t.Errorf("peeked %q", got)
 	}
 }

@@ -13,16 +13,16 @@ var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 // Escape makes text that stands in a message mean itself: Slack gives & < > a meaning of their own and no others.
 func Escape(text string) string { return escaper.Replace(text) }
 
-var tamer = strings.NewReplacer("*", "∗", "_", "ˍ", "~", "∼", "`", "ˋ")
+var markNeutralizer = strings.NewReplacer("*", "∗", "_", "ˍ", "~", "∼", "`", "ˋ")
 
-// Name makes somebody's or something's name safe to stand in a sentence with Slack's marks: it is escaped, stays on one
+// EscapeName makes somebody's or something's name safe to stand in a sentence with Slack's marks: it is escaped, stays on one
 // line, is cut to 80 characters, and characters that would switch emphasis on are replaced by ones that look alike.
-func Name(name string) string {
-	return Escape(tamer.Replace(sessions.Truncate(oneLine(name), 80)))
+func EscapeName(name string) string {
+	return Escape(markNeutralizer.Replace(sessions.Truncate(oneLine(name), 80)))
 }
 
-// Code is text as inline code on one line. A backtick, which would end it, is replaced by one that looks alike.
-func Code(text string) string {
+// InlineCode is text as inline code on one line. A backtick, which would end it, is replaced by one that looks alike.
+func InlineCode(text string) string {
 	text = strings.ReplaceAll(oneLine(text), "`", "ˋ")
 	if text == "" {
 		return ""
@@ -53,10 +53,10 @@ func Split(text string, limit int) []string {
 			prefix = fence + "\n"
 			room -= len(prefix)
 		}
-		if units(text) <= room {
+		if utf16Len(text) <= room {
 			return append(parts, prefix+text)
 		}
-		n := cut(text, room-len("\n"+fence))
+		n := cutIndex(text, room-len("\n"+fence))
 		part := text[:n]
 		open = open != (strings.Count(part, fence)%2 == 1)
 		suffix := ""
@@ -68,9 +68,9 @@ func Split(text string, limit int) []string {
 	}
 }
 
-// cut returns the length in bytes of the longest good first part of text that has at most room UTF-16 units.
-func cut(text string, room int) int {
-	end := prefixOf(text, room)
+// cutIndex returns the length in bytes of the longest good first part of text that has at most room UTF-16 units.
+func cutIndex(text string, room int) int {
+	end := utf16Prefix(text, room)
 	head := text[:end]
 	if i := strings.LastIndexByte(head, '\n'); i > 0 {
 		return i + 1
@@ -104,37 +104,37 @@ func backOffFence(text string, end int) int {
 	return start
 }
 
-func prefixOf(text string, room int) int {
+func utf16Prefix(text string, room int) int {
 	n := 0
 	for i, r := range text {
-		if n += unitsOf(r); n > room {
+		if n += utf16RuneLen(r); n > room {
 			return i
 		}
 	}
 	return len(text)
 }
 
-func units(text string) int {
+func utf16Len(text string) int {
 	n := 0
 	for _, r := range text {
-		n += unitsOf(r)
+		n += utf16RuneLen(r)
 	}
 	return n
 }
 
-func unitsOf(r rune) int {
+func utf16RuneLen(r rune) int {
 	if r > 0xFFFF {
 		return 2
 	}
 	return 1
 }
 
-// Cut shortens text to at most limit characters and ends it with an ellipsis where something was cut.
-func Cut(text string, limit int) string {
-	if units(text) <= limit {
+// Truncate shortens text to at most limit characters and ends it with an ellipsis where something was cut.
+func Truncate(text string, limit int) string {
+	if utf16Len(text) <= limit {
 		return text
 	}
-	head := text[:prefixOf(text, limit-1)]
+	head := text[:utf16Prefix(text, limit-1)]
 	for !utf8.ValidString(head) && head != "" {
 		head = head[:len(head)-1]
 	}

@@ -39,11 +39,11 @@ const (
 	StartNow = "now"
 )
 
-func plain(text string) *slack.TextBlockObject {
+func plainTextObject(text string) *slack.TextBlockObject {
 	return slack.NewTextBlockObject(slack.PlainTextType, text, false, false)
 }
 
-func marked(text string) []slack.Block {
+func mrkdwnBlocks(text string) []slack.Block {
 	var blocks []slack.Block
 	for _, part := range sections(text) {
 		blocks = append(blocks, slack.NewSectionBlock(slack.NewTextBlockObject(slack.MarkdownType, part, false, false), nil, nil))
@@ -51,50 +51,50 @@ func marked(text string) []slack.Block {
 	return blocks
 }
 
-// Notice is a modal that says something, with choices under it.
-func Notice(title, text string, buttons ...Button) (slack.ModalViewRequest, error) {
-	blocks := marked(text)
-	actions, err := actionsOf(buttons)
+// TextModal is a modal that says something, with choices under it.
+func TextModal(title, text string, buttons ...Button) (slack.ModalViewRequest, error) {
+	blocks := mrkdwnBlocks(text)
+	actions, err := actionBlock(buttons)
 	if err != nil {
 		return slack.ModalViewRequest{}, err
 	}
 	if actions != nil {
 		blocks = append(blocks, actions)
 	}
-	return slack.ModalViewRequest{Type: slack.VTModal, Title: plain(Cut(title, maxTitle)), Close: plain("Close"), Blocks: slack.Blocks{BlockSet: blocks}}, nil
+	return slack.ModalViewRequest{Type: slack.VTModal, Title: plainTextObject(Truncate(title, maxTitle)), Close: plainTextObject("Close"), Blocks: slack.Blocks{BlockSet: blocks}}, nil
 }
 
-// Confirm is a modal that asks before a session is deleted. handle travels with it.
-func Confirm(r sessions.Row, handle string) slack.ModalViewRequest {
-	do := deleteWord(r)
-	return slack.ModalViewRequest{Type: slack.VTModal, Title: plain(do + " a session"), Submit: plain(do), Close: plain("Keep it"),
-		CallbackID: ViewDelete, PrivateMetadata: handle, Blocks: slack.Blocks{BlockSet: marked(DeleteQuestion(r))}}
+// DeleteModal is a modal that asks before a session is deleted. handle travels with it.
+func DeleteModal(r sessions.Row, handle string) slack.ModalViewRequest {
+	do := deleteVerb(r)
+	return slack.ModalViewRequest{Type: slack.VTModal, Title: plainTextObject(do + " a session"), Submit: plainTextObject(do), Close: plainTextObject("Keep it"),
+		CallbackID: ViewDelete, PrivateMetadata: handle, Blocks: slack.Blocks{BlockSet: mrkdwnBlocks(DeletePrompt(r))}}
 }
 
 // maxReason is how long a reason may be.
 const maxReason = 2000
 
-// Reason is a modal that asks why a question of an agent's is denied. token travels with it.
-func Reason(token string) slack.ModalViewRequest {
-	why := slack.NewPlainTextInputBlockElement(plain("What it should do instead, or why not"), FieldValue)
+// ReasonModal is a modal that asks why a question of an agent's is denied. token travels with it.
+func ReasonModal(token string) slack.ModalViewRequest {
+	why := slack.NewPlainTextInputBlockElement(plainTextObject("What it should do instead, or why not"), FieldValue)
 	why.Multiline, why.MaxLength = true, maxReason
-	return slack.ModalViewRequest{Type: slack.VTModal, Title: plain("Deny with a reason"), Submit: plain("Deny"), Close: plain("Cancel"),
+	return slack.ModalViewRequest{Type: slack.VTModal, Title: plainTextObject("Deny with a reason"), Submit: plainTextObject("Deny"), Close: plainTextObject("Cancel"),
 		CallbackID: ViewReason, PrivateMetadata: token, Blocks: slack.Blocks{BlockSet: []slack.Block{
 			input(FieldReason, "Reason", "The agent is told it", why, false),
 		}}}
 }
 
-// deleteWord is what is done to a session that is not to come back.
-func deleteWord(r sessions.Row) string {
+// deleteVerb is what is done to a session that is not to come back.
+func deleteVerb(r sessions.Row) string {
 	if r.Kind == sessions.KindWorkItem {
 		return "Close"
 	}
 	return "Delete"
 }
 
-// DeleteQuestion asks before a session is deleted or closed.
-func DeleteQuestion(r sessions.Row) string {
-	text := fmt.Sprintf("%s *%s*? ", deleteWord(r), Name(r.Name))
+// DeletePrompt asks before a session is deleted or closed.
+func DeletePrompt(r sessions.Row) string {
+	text := fmt.Sprintf("%s *%s*? ", deleteVerb(r), EscapeName(r.Name))
 	if r.Running {
 		text += "It is stopped first. "
 	}
@@ -107,21 +107,21 @@ type CreateForm struct {
 	Harness   string   // chosen at first
 	Cwd       string   // used when the field is left empty; shown as a hint
 	Channel   string   // chosen at first; may be empty
-	Meta      string   // travels with the form
+	Metadata  string   // travels with the form
 }
 
 // View is the form as a modal.
 func (f CreateForm) View() slack.ModalViewRequest {
-	name := slack.NewPlainTextInputBlockElement(plain("supervisor"), FieldValue)
+	name := slack.NewPlainTextInputBlockElement(plainTextObject("supervisor"), FieldValue)
 	name.MaxLength = 40
-	brief := slack.NewPlainTextInputBlockElement(plain("What it is for, in your words"), FieldValue)
+	brief := slack.NewPlainTextInputBlockElement(plainTextObject("What it is for, in your words"), FieldValue)
 	brief.Multiline, brief.MaxLength = true, maxBrief
-	cwd := slack.NewPlainTextInputBlockElement(plain(Cut(orElse(f.Cwd, "/home/me/project"), 150)), FieldValue)
-	now := slack.NewOptionBlockObject(StartNow, plain("Start it now"), nil)
+	cwd := slack.NewPlainTextInputBlockElement(plainTextObject(Truncate(orElse(f.Cwd, "/home/me/project"), 150)), FieldValue)
+	now := slack.NewOptionBlockObject(StartNow, plainTextObject("Start it now"), nil)
 	start := slack.NewCheckboxGroupsBlockElement(FieldValue, now)
 	start.InitialOptions = []*slack.OptionBlockObject{now}
-	return slack.ModalViewRequest{Type: slack.VTModal, Title: plain("Create a session"), Submit: plain("Create"), Close: plain("Cancel"),
-		CallbackID: ViewCreate, PrivateMetadata: f.Meta, Blocks: slack.Blocks{BlockSet: []slack.Block{
+	return slack.ModalViewRequest{Type: slack.VTModal, Title: plainTextObject("Create a session"), Submit: plainTextObject("Create"), Close: plainTextObject("Cancel"),
+		CallbackID: ViewCreate, PrivateMetadata: f.Metadata, Blocks: slack.Blocks{BlockSet: []slack.Block{
 			input(FieldName, "Name", "Lower case letters, digits and hyphens", name, false),
 			input(FieldHarness, "Harness", "", f.harnesses(), false),
 			input(FieldCwd, "Folder", "The whole path, on the machine where it runs. Empty: the one that is shown", cwd, true),
@@ -134,27 +134,27 @@ func (f CreateForm) View() slack.ModalViewRequest {
 func input(id, label, hint string, element slack.BlockElement, optional bool) slack.Block {
 	var h *slack.TextBlockObject
 	if hint != "" {
-		h = plain(hint)
+		h = plainTextObject(hint)
 	}
-	return slack.NewInputBlock(id, plain(label), h, element).WithOptional(optional)
+	return slack.NewInputBlock(id, plainTextObject(label), h, element).WithOptional(optional)
 }
 
 func (f CreateForm) harnesses() slack.BlockElement {
 	var options []*slack.OptionBlockObject
 	var chosen *slack.OptionBlockObject
 	for _, name := range f.Harnesses[:min(len(f.Harnesses), maxChoices)] {
-		option := slack.NewOptionBlockObject(name, plain(Cut(name, maxLabel)), nil)
+		option := slack.NewOptionBlockObject(name, plainTextObject(Truncate(name, maxLabel)), nil)
 		if options = append(options, option); name == f.Harness {
 			chosen = option
 		}
 	}
-	element := slack.NewOptionsSelectBlockElement(slack.OptTypeStatic, plain("Choose"), FieldValue, options...)
+	element := slack.NewOptionsSelectBlockElement(slack.OptTypeStatic, plainTextObject("Choose"), FieldValue, options...)
 	element.InitialOption = chosen
 	return element
 }
 
 func (f CreateForm) channels() slack.BlockElement {
-	element := slack.NewOptionsSelectBlockElement(slack.OptTypeConversations, plain("Choose"), FieldValue)
+	element := slack.NewOptionsSelectBlockElement(slack.OptTypeConversations, plainTextObject("Choose"), FieldValue)
 	element.InitialConversation = f.Channel
 	element.Filter = &slack.SelectBlockElementFilter{Include: []string{"public", "private"}, ExcludeBotUsers: true}
 	return element
@@ -165,18 +165,18 @@ func (f CreateForm) channels() slack.BlockElement {
 func Home(rows []sessions.Row, problem, notice string) (slack.HomeTabViewRequest, error) {
 	var blocks []slack.Block
 	if notice != "" {
-		blocks = append(blocks, marked(Cut(notice, MaxSection))...)
+		blocks = append(blocks, mrkdwnBlocks(Truncate(notice, MaxSection))...)
 		blocks = append(blocks, slack.NewDividerBlock())
 	}
 	if problem != "" {
-		blocks = append(blocks, marked(":warning: "+Cut(Escape(problem), MaxSection-20))...)
+		blocks = append(blocks, mrkdwnBlocks(":warning: "+Truncate(Escape(problem), MaxSection-20))...)
 	}
 	if len(rows) == 0 {
-		blocks = append(blocks, marked(List(nil))...)
+		blocks = append(blocks, mrkdwnBlocks(SessionList(nil))...)
 	}
 	for _, r := range rows[:min(len(rows), maxHomeRows)] {
-		blocks = append(blocks, marked(homeLine(r))...)
-		actions, err := actionsOf(Buttons(r))
+		blocks = append(blocks, mrkdwnBlocks(homeLine(r))...)
+		actions, err := actionBlock(SessionButtons(r))
 		if err != nil {
 			return slack.HomeTabViewRequest{}, err
 		}
@@ -185,23 +185,23 @@ func Home(rows []sessions.Row, problem, notice string) (slack.HomeTabViewRequest
 		}
 	}
 	if more := len(rows) - maxHomeRows; more > 0 {
-		blocks = append(blocks, marked(fmt.Sprintf("… and %d more", more))...)
+		blocks = append(blocks, mrkdwnBlocks(fmt.Sprintf("… and %d more", more))...)
 	}
 	return slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: blocks}}, nil
 }
 
 func homeLine(r sessions.Row) string {
-	line := Line(r)
+	line := SessionLine(r)
 	if r.Cwd != "" {
-		line += " · " + Code(r.Cwd)
+		line += " · " + InlineCode(r.Cwd)
 	}
 	if r.Description != "" {
 		line += "\n" + Escape(oneLine(r.Description))
 	}
-	return Cut(strings.TrimSpace(line), MaxSection)
+	return Truncate(strings.TrimSpace(line), MaxSection)
 }
 
-// Sentence is a Home tab that says one thing.
-func Sentence(text string) slack.HomeTabViewRequest {
-	return slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: marked(text)}}
+// HomeMessage is a Home tab that says one thing.
+func HomeMessage(text string) slack.HomeTabViewRequest {
+	return slack.HomeTabViewRequest{Type: slack.VTHomeTab, Blocks: slack.Blocks{BlockSet: mrkdwnBlocks(text)}}
 }

@@ -16,6 +16,8 @@ import (
 
 	slackgo "github.com/slack-go/slack"
 
+	"the-loop/bot/slack/lenientjson"
+	"the-loop/bot/slack/scrub"
 	"the-loop/threads/chat"
 )
 
@@ -69,7 +71,7 @@ func newAPI(o ClientOptions) (*API, error) {
 // SetHooks replaces the client's hooks.
 func (c *API) SetHooks(h Hooks) { c.hooks.Store(&h) }
 
-func (c *API) scrubber() Scrubber {
+func (c *API) scrubber() scrub.Scrubber {
 	if s := c.hooks.Load().Scrubber; s != nil {
 		return s
 	}
@@ -176,7 +178,7 @@ func (c *API) decodeResponse(resp *http.Response) (apiResponse, error) {
 	if resp.StatusCode != http.StatusOK {
 		return a, slackgo.StatusCodeError{Code: resp.StatusCode, Status: resp.Status}
 	}
-	if err := json.NewDecoder(resp.Body).Decode(&a.RawObject); err != nil {
+	if err := json.NewDecoder(resp.Body).Decode(&a.Object); err != nil {
 		return a, fmt.Errorf("the answer is not JSON: %w", err)
 	}
 	if !a.IsTrue("ok") {
@@ -196,7 +198,7 @@ func callIf(f func()) {
 
 // apiResponse is the answer of a method, and its time by Slack's clock.
 type apiResponse struct {
-	RawObject
+	lenientjson.Object
 	date time.Time // zero: the answer had no Date
 }
 
@@ -270,7 +272,7 @@ func (c *API) findOwn(ctx context.Context, method string, args url.Values, match
 			return "", err
 		}
 		for _, o := range a.Objects("messages") {
-			if m := (message{RawObject: o}); m.isFrom(c.Self()) && matches(m) {
+			if m := (message{Object: o}); m.isFrom(c.Self()) && matches(m) {
 				return m.ts(), nil
 			}
 		}
@@ -295,7 +297,7 @@ func (c *API) scrubText(text string) string { return c.scrubber().Scrub(text) }
 
 // ScrubAck removes secrets from the payload of an ack, in JSON.
 func (c *API) ScrubAck(payload []byte) []byte {
-	return c.scrubber().ScrubJSON(payload, isMachineField)
+	return c.scrubber().ScrubJSON(payload, scrub.IsMachineField)
 }
 
 // The page sizes that Slack recommends are at most 200.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"strings"
+
+	"the-loop/bot/slack/lenientjson"
 )
 
 // rawBlock is one element of an array, not decoded.
@@ -20,7 +22,7 @@ var possiblyEmptyBlocks = map[string]bool{"divider": true, "section": true, "con
 	"container": true, "rich_text": true, "markdown": true}
 
 // block reads one block, or one element of a block.
-func (r *contentReader) block(o RawObject) string {
+func (r *contentReader) block(o lenientjson.Object) string {
 	return r.withDepth(func() string {
 		switch kind := o.Str("type"); kind {
 		case "rich_text":
@@ -44,7 +46,7 @@ func (r *contentReader) block(o RawObject) string {
 }
 
 // unknownBlock reads a block by what its members are called.
-func (r *contentReader) unknownBlock(o RawObject, kind string) string {
+func (r *contentReader) unknownBlock(o lenientjson.Object, kind string) string {
 	text := r.members(o)
 	switch {
 	case text != "":
@@ -65,7 +67,7 @@ func (r *contentReader) describeKind(what, kind string) string {
 	return what + " of the kind “" + kind + "”"
 }
 
-func (r *contentReader) image(o RawObject) string {
+func (r *contentReader) image(o lenientjson.Object) string {
 	title, alt := r.text(o, "title"), r.text(o, "alt_text")
 	if isRepeated(alt, title) {
 		alt = ""
@@ -74,7 +76,7 @@ func (r *contentReader) image(o RawObject) string {
 }
 
 // members reads what people see of an object. A title with an address is a link, a label with a value one line.
-func (r *contentReader) members(o RawObject) string {
+func (r *contentReader) members(o lenientjson.Object) string {
 	var parts []string
 	for _, key := range visibleMembers {
 		switch {
@@ -92,7 +94,7 @@ func (r *contentReader) members(o RawObject) string {
 }
 
 // linkedText reads a member that may be the label of the object's address.
-func (r *contentReader) linkedText(o RawObject, key string) string {
+func (r *contentReader) linkedText(o lenientjson.Object, key string) string {
 	text := r.text(o, key)
 	address := cmp.Or(o.Str("title_link"), o.Str("title_url"), o.Str("url"))
 	if key == "text" && o.Has("title") || text == "" || address == "" || strings.Contains(text, "\n") {
@@ -102,7 +104,7 @@ func (r *contentReader) linkedText(o RawObject, key string) string {
 }
 
 // text reads a member, whatever it is made of.
-func (r *contentReader) text(o RawObject, key string) string {
+func (r *contentReader) text(o lenientjson.Object, key string) string {
 	if !o.Has(key) {
 		return ""
 	}
@@ -128,27 +130,27 @@ func (r *contentReader) text(o RawObject, key string) string {
 
 // item reads one element of an array.
 func (r *contentReader) item(item rawBlock) string {
-	if o := ParseObject(item); o != nil {
+	if o := lenientjson.Parse(item); o != nil {
 		return r.block(o)
 	}
-	if list, ok := (RawObject{"": item}).List(""); ok && len(list) > 0 {
+	if list, ok := (lenientjson.Object{"": item}).List(""); ok && len(list) > 0 {
 		return r.row(list)
 	}
-	if s := (RawObject{"": item}).Str(""); s != "" || string(item) == `""` || string(item) == "null" {
+	if s := (lenientjson.Object{"": item}).Str(""); s != "" || string(item) == `""` || string(item) == "null" {
 		return decodeText(s, r.lookup)
 	}
 	return r.markUnreadable("a part")
 }
 
 // table reads rows as lines of cells.
-func (r *contentReader) table(o RawObject) string {
+func (r *contentReader) table(o lenientjson.Object) string {
 	rows, ok := o.List("rows")
 	if !ok || len(rows) == 0 {
 		return r.markUnreadable("a table")
 	}
 	lines := make([]string, 0, len(rows))
 	for _, raw := range rows {
-		cells, ok := (RawObject{"": raw}).List("")
+		cells, ok := (lenientjson.Object{"": raw}).List("")
 		if !ok {
 			lines = append(lines, r.markUnreadable("a row of a table"))
 			continue
@@ -170,7 +172,7 @@ func (r *contentReader) row(cells []rawBlock) string {
 
 // cell reads one cell. An empty one is nothing that is missing.
 func (r *contentReader) cell(raw rawBlock) string {
-	o := ParseObject(raw)
+	o := lenientjson.Parse(raw)
 	switch {
 	case string(raw) == "null" || o != nil && o.Has("text") && string(o["text"]) == `""` && len(o) <= 2:
 		return ""

@@ -8,6 +8,7 @@ import (
 
 	slackgo "github.com/slack-go/slack"
 
+	"the-loop/bot/slack/scrub"
 	"the-loop/threads/chat"
 )
 
@@ -33,17 +34,10 @@ type Renderer interface {
 
 // Hooks are what the client asks and tells its user. Each may be nil.
 type Hooks struct {
-	Scrubber      Scrubber                                        // removes secrets from everything that is sent
+	Scrubber      scrub.Scrubber                                  // removes secrets from everything that is sent
 	CheckPost     func(ctx context.Context, channel string) error // returns why nothing may be posted in a channel
 	IsListed      func(id string) bool                            // reports whether a member is authorized; the names of others are not shown
 	OnTokenChange func()                                          // called when Slack begins or ceases to refuse the bot token
-}
-
-// Scrubber removes secrets.
-type Scrubber interface {
-	Scrub(text string) string
-	// ScrubJSON scrubs the strings of a JSON document, but for those under the keys that are for programs.
-	ScrubJSON(data []byte, isMachineField func(key string) bool) []byte
 }
 
 // noScrubber removes nothing.

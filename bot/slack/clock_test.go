@@ -10,7 +10,7 @@ import (
 )
 
 // Every answer and every event tells what time it is at Slack, before anything is judged by it.
-func TestSlacksClockIsLearnedFromEveryAnswerAndEvent(t *testing.T) {
+func TestSlacksClockIsReadFromEveryResponseAndEvent(t *testing.T) {
 	t.Parallel()
 	slack := localslack.NewFakeClock(time.Now().Add(-20 * time.Minute).Truncate(time.Second))
 	w := localslack.New(localslack.Options{Clock: slack})
@@ -40,7 +40,7 @@ func TestSlacksClockIsLearnedFromEveryAnswerAndEvent(t *testing.T) {
 	}
 	near("an error")
 	slack.Advance(time.Hour)
-	in := NewEventRouter(EventRouterOptions{Client: client, Threads: deaf{}})
+	in := NewEventRouter(EventRouterOptions{Client: client, Threads: ignoring{}})
 	in.Route(t.Context(), Envelope{Type: EnvelopeEvent, Payload: json.RawMessage(`{"event_time":` + chat.TimeTS(slack.Now())[:10] + `,"event":{"type":"x"}}`)})
 	near("event_time")
 	slack.Advance(time.Hour)
@@ -50,5 +50,5 @@ func TestSlacksClockIsLearnedFromEveryAnswerAndEvent(t *testing.T) {
 	near("an event of long ago")
 }
 
-// deaf takes nothing.
-type deaf struct{ ThreadHandler }
+// ignoring ignores what happens in threads.
+type ignoring struct{ ThreadHandler }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"the-loop/bot/slack/lenientjson"
 )
 
 // contentReader turns what people see in a message into text. A part that is malformed or unknown spoils no other and is
@@ -28,7 +30,7 @@ func (m message) read(l nameLookup) (text string, missing []string) {
 		parts = append(parts, r.markUnreadable("attachments"))
 	}
 	for _, item := range items {
-		if a := ParseObject(item); a == nil {
+		if a := lenientjson.Parse(item); a == nil {
 			parts = append(parts, r.markUnreadable("an attachment"))
 		} else if !isPreview(a, m) {
 			parts = append(parts, r.attachment(a))
@@ -104,7 +106,7 @@ func (r *contentReader) parts(m message) []string {
 		if i == at {
 			parts = append(parts, rich.text)
 		}
-		if b := ParseObject(item); b != nil && b.Str("type") != "rich_text" {
+		if b := lenientjson.Parse(item); b != nil && b.Str("type") != "rich_text" {
 			parts = append(parts, r.block(b))
 		}
 	}
@@ -135,7 +137,7 @@ func (r *contentReader) readRichText(items []rawBlock) (p richPart, at int) {
 	w := &richWriter{contentReader: apart}
 	p.complete, at = true, -1
 	for i, item := range items {
-		b := ParseObject(item)
+		b := lenientjson.Parse(item)
 		switch {
 		case b == nil:
 			w.freshLine()
@@ -175,14 +177,14 @@ func lettersIn(text string) string {
 
 // isPreview reports whether nobody wrote an attachment: Slack, or an app, added what stands behind a link of the message. A
 // forwarded message has an address too; is_share tells it, and where that is missing its address, which is not in the text.
-func isPreview(a RawObject, m message) bool {
+func isPreview(a lenientjson.Object, m message) bool {
 	address := cmp.Or(a.Str("from_url"), a.Str("original_url"), a.Str("app_unfurl_url"))
 	switch {
 	case a.IsTrue("is_share"):
 		return false
 	case isQuotedMessage(a):
 		bare, _, _ := strings.Cut(address, "?")
-		return address != "" && strings.Contains(unescapeSlashes(m.Str("text")+string(m.RawObject["blocks"])), bare)
+		return address != "" && strings.Contains(unescapeSlashes(m.Str("text")+string(m.Object["blocks"])), bare)
 	}
 	return address != "" || a.IsTrue("is_app_unfurl") || a.Has("service_name")
 }
@@ -191,7 +193,7 @@ func isPreview(a RawObject, m message) bool {
 func unescapeSlashes(text string) string { return strings.ReplaceAll(text, `\/`, "/") }
 
 // isQuotedMessage reports whether an attachment is a message from elsewhere.
-func isQuotedMessage(a RawObject) bool {
+func isQuotedMessage(a lenientjson.Object) bool {
 	return a.IsTrue("is_share") || a.IsTrue("is_msg_unfurl") || a.IsTrue("is_reply_unfurl") || a.Has("message_blocks")
 }
 
@@ -199,7 +201,7 @@ func isQuotedMessage(a RawObject) bool {
 const noPreview = "[no preview available]"
 
 // attachment reads a card, a table that was pasted, or a message from elsewhere.
-func (r *contentReader) attachment(a RawObject) string {
+func (r *contentReader) attachment(a lenientjson.Object) string {
 	if isQuotedMessage(a) {
 		return r.withDepth(func() string { return r.quotedMessage(a) })
 	}
@@ -218,7 +220,7 @@ func (r *contentReader) attachment(a RawObject) string {
 }
 
 // quotedMessage reads a message from elsewhere, with who wrote it, and where if that is told.
-func (r *contentReader) quotedMessage(a RawObject) string {
+func (r *contentReader) quotedMessage(a lenientjson.Object) string {
 	head := "Message from " + cmp.Or(r.lookup.DisplayName(a.Str("author_name")), r.lookup.DisplayName(a.Str("author_subname")), r.lookup.prefixedHandle("@", a.Str("author_id")), "somebody")
 	if a.Str("channel_id") != "" || a.Str("channel_name") != "" {
 		head += " in " + r.lookup.channelName(a.Str("channel_id"), a.Str("channel_name"))
@@ -226,9 +228,9 @@ func (r *contentReader) quotedMessage(a RawObject) string {
 	var parts []string
 	items, ok := a.List("message_blocks")
 	for _, item := range items {
-		inner := message{RawObject: ParseObject(item).Obj("message")}
-		ok = ok && inner.RawObject != nil
-		if inner.RawObject != nil {
+		inner := message{Object: lenientjson.Parse(item).Obj("message")}
+		ok = ok && inner.Object != nil
+		if inner.Object != nil {
 			parts = append(parts, r.parts(inner)...)
 		}
 	}
@@ -239,7 +241,7 @@ func (r *contentReader) quotedMessage(a RawObject) string {
 	if text := decodeText(a.Str("text"), r.lookup); !isRepeated(text, parts...) {
 		said = joinNonEmpty([]string{text, said})
 	}
-	rest := RawObject{}
+	rest := lenientjson.Object{}
 	for key, value := range a {
 		if key != "text" && key != "author_name" && key != "author_subname" && key != "footer" {
 			rest[key] = value

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"time"
 
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/threads/chat"
 )
 
@@ -50,7 +51,7 @@ func (m message) files() []chat.File {
 
 // parseFile reads a file as Slack writes it. In shared channels it may hold only an id, and a deleted one has no address: Slack is
 // asked when it is fetched.
-func parseFile(o RawObject) chat.File {
+func parseFile(o lenientjson.Object) chat.File {
 	size, _ := strconv.ParseInt(o.Str("size"), 10, 64) // 0: not known
 	f := chat.File{ID: o.Str("id"), Name: cmp.Or(o.Str("name"), o.Str("title")), Type: o.Str("mimetype"), Size: size,
 		URL: cmp.Or(o.Str("url_private_download"), o.Str("url_private")), Link: o.Str("permalink")}

@@ -18,6 +18,7 @@ import (
 	"the-loop/authz"
 	"the-loop/bot/localslack"
 	"the-loop/bot/render"
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/threads/chat"
 )
 
@@ -29,14 +30,14 @@ const patience = 30 * time.Second
 // env is a Slack workspace with a channel, Ann who is authorized, and a client of the bot.
 type env struct {
 	*localslack.Workspace
-	t      *testing.T
-	ctx    context.Context
-	client *Client
-	ann    *localslack.Person
-	ch     string
-	heard  *recorder
-	router *EventRouter
-	logs   *logbook
+	t        *testing.T
+	ctx      context.Context
+	client   *Client
+	ann      *localslack.Person
+	ch       string
+	recorder *recorder
+	router   *EventRouter
+	logs     *logBuffer
 }
 
 func newEnv(t *testing.T, change ...func(*localslack.Options)) *env {
@@ -56,14 +57,14 @@ func newEnv(t *testing.T, change ...func(*localslack.Options)) *env {
 			t.Error(err)
 		}
 	})
-	x := &env{Workspace: w, t: t, ctx: ctx, heard: newRecorder(), logs: new(logbook)}
+	x := &env{Workspace: w, t: t, ctx: ctx, recorder: newRecorder(), logs: new(logBuffer)}
 	x.ann = w.AddUser("ann")
 	x.ch = w.AddChannel("agents", localslack.Members(x.ann.ID, w.BotUserID())).ID
 	x.client = x.newClient(ClientOptions{})
 	listed := func(id string) bool { return slices.Contains(x.policy().Users, id) }
 	x.client.SetHooks(Hooks{IsListed: listed})
-	x.router = NewEventRouter(EventRouterOptions{Client: x.client, Threads: x.heard, CatchUpAll: x.heard.CatchUpAll,
-		OnDropped: x.heard.dropped, OnChannelEvent: x.heard.notice, Log: x.logs.logger()})
+	x.router = NewEventRouter(EventRouterOptions{Client: x.client, Threads: x.recorder, CatchUpAll: x.recorder.CatchUpAll,
+		OnDropped: x.recorder.dropped, OnChannelEvent: x.recorder.onChannelEvent, Log: x.logs.logger()})
 	return x
 }
 
@@ -81,7 +82,7 @@ var scopes = []string{"channels:history", "channels:read", "chat:write", "files:
 // newTestClient returns a client that renders and cleans texts as the bot does.
 func newTestClient(t *testing.T, o ClientOptions) *Client {
 	t.Helper()
-	o.Renderer, o.Text, o.Scopes = render.Renderer{}, plain.TextRules, []string{"chat:write", "reactions:write"}
+	o.Renderer, o.Text, o.Scopes = render.Renderer{}, withoutNames.TextRules, []string{"chat:write", "reactions:write"}
 	c, err := NewClient(o)
 	if err != nil {
 		t.Fatal(err)
@@ -103,8 +104,8 @@ func (x *env) identified() *env {
 	return x
 }
 
-// up opens a Socket Mode connection, waits for the hello, and routes what comes until the test ends.
-func (x *env) up() {
+// connectAndWait opens a Socket Mode connection, waits for the hello, and routes what comes until the test ends.
+func (x *env) connectAndWait() {
 	x.t.Helper()
 	if _, err := x.client.Identify(x.ctx); err != nil {
 		x.t.Fatal(err)
@@ -123,7 +124,7 @@ func (x *env) up() {
 		_ = conn.Close()
 		wg.Wait()
 	})
-	x.until("connected", func() bool { return x.heard.has("connected") })
+	x.waitUntil("connected", func() bool { return x.recorder.has("connected") })
 }
 
 func (x *env) read(conn *websocket.Conn) {
@@ -132,9 +133,9 @@ func (x *env) read(conn *websocket.Conn) {
 		if err != nil {
 			return
 		}
-		o := ParseObject(data)
+		o := lenientjson.Parse(data)
 		if o.Str("type") == "hello" {
-			x.heard.say("connected")
+			x.recorder.record("connected")
 			continue
 		}
 		if err := conn.WriteJSON(map[string]string{"envelope_id": o.Str("envelope_id")}); err != nil {
@@ -144,11 +145,11 @@ func (x *env) read(conn *websocket.Conn) {
 	}
 }
 
-// until waits for something that the ear, the workspace shows.
-func (x *env) until(what string, cond func() bool) {
+// waitUntil waits for something that the recorder or the workspace shows.
+func (x *env) waitUntil(what string, cond func() bool) {
 	x.t.Helper()
 	for {
-		heard, changed := x.heard.changes(), x.Changed()
+		heard, changed := x.recorder.changes(), x.Changed()
 		if cond() {
 			return
 		}
@@ -156,7 +157,7 @@ func (x *env) until(what string, cond func() bool) {
 		case <-heard:
 		case <-changed:
 		case <-x.ctx.Done():
-			x.t.Fatalf("waiting for %s in vain; heard %v; log:\n%s", what, x.heard.all(), x.logs)
+			x.t.Fatalf("waiting for %s in vain; heard %v; log:\n%s", what, x.recorder.all(), x.logs)
 		}
 	}
 }
@@ -173,7 +174,7 @@ func (x *env) post(p chat.Post) string {
 	return ts
 }
 
-func (x *env) root() string { return x.post(chat.Post{Text: "root", Nonce: "n-root"}) }
+func (x *env) postRoot() string { return x.post(chat.Post{Text: "root", Nonce: "n-root"}) }
 
 func (x *env) reply(root, text string, opts ...localslack.PostOption) string {
 	x.t.Helper()
@@ -189,8 +190,8 @@ func (x *env) replyBy(p *localslack.Person, root, text string, opts ...localslac
 	return ts
 }
 
-// route hands an inner event to the inbound side, as JSON of the caller's making.
-func (x *env) route(inner string) {
+// routeEvent routes an inner event, given as JSON.
+func (x *env) routeEvent(inner string) {
 	x.t.Helper()
 	x.router.Route(x.ctx, Envelope{Type: EnvelopeEvent, ID: "e1", Payload: json.RawMessage(`{"type":"event_callback","event":` + inner + `}`)})
 }
@@ -199,21 +200,21 @@ func (x *env) route(inner string) {
 type recorder struct {
 	mu      sync.Mutex // guards the fields that follow
 	changed chan struct{}
-	words   []string
+	lines   []string
 	replies []chat.Reply
 	drops   []Dropped
 }
 
 func newRecorder() *recorder { return &recorder{changed: make(chan struct{})} }
 
-func (e *recorder) say(format string, args ...any) {
+func (e *recorder) record(format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.words = append(e.words, fmt.Sprintf(format, args...))
-	e.tell()
+	e.lines = append(e.lines, fmt.Sprintf(format, args...))
+	e.signal()
 }
 
-func (e *recorder) tell() {
+func (e *recorder) signal() {
 	close(e.changed)
 	e.changed = make(chan struct{})
 }
@@ -224,16 +225,18 @@ func (e *recorder) changes() <-chan struct{} {
 	return e.changed
 }
 
-func (e *recorder) HandleReply(r chat.Reply) { e.keep(r); e.say("heard %s", r.TS) }
-func (e *recorder) ReplyEdited(r chat.Reply) { e.keep(r); e.say("edited %s", r.TS) }
+func (e *recorder) HandleReply(r chat.Reply) { e.addReply(r); e.record("heard %s", r.TS) }
+func (e *recorder) ReplyEdited(r chat.Reply) { e.addReply(r); e.record("edited %s", r.TS) }
 func (e *recorder) ReplyDeleted(channel, root, ts string) {
-	e.say("withdrawn %s %s %s", channel, root, ts)
+	e.record("withdrawn %s %s %s", channel, root, ts)
 }
-func (e *recorder) ThreadDeleted(channel, root string) { e.say("rootgone %s %s", channel, root) }
-func (e *recorder) CatchUpAll()                        { e.say("catchupall") }
-func (e *recorder) notice(n ChannelEvent)              { e.say("notice %s %s %s", n.Kind, n.Channel, n.NewID) }
+func (e *recorder) ThreadDeleted(channel, root string) { e.record("rootgone %s %s", channel, root) }
+func (e *recorder) CatchUpAll()                        { e.record("catchupall") }
+func (e *recorder) onChannelEvent(n ChannelEvent) {
+	e.record("notice %s %s %s", n.Kind, n.Channel, n.NewID)
+}
 
-func (e *recorder) keep(r chat.Reply) {
+func (e *recorder) addReply(r chat.Reply) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.replies = append(e.replies, r)
@@ -243,13 +246,13 @@ func (e *recorder) dropped(_ context.Context, d Dropped) {
 	e.mu.Lock()
 	e.drops = append(e.drops, d)
 	e.mu.Unlock()
-	e.say("dropped %s", d.Reason)
+	e.record("dropped %s", d.Reason)
 }
 
 func (e *recorder) all() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.words)
+	return slices.Clone(e.lines)
 }
 
 func (e *recorder) has(word string) bool { return slices.Contains(e.all(), word) }
@@ -264,12 +267,12 @@ func (e *recorder) reply(t *testing.T, ts string) chat.Reply {
 			return r
 		}
 	}
-	t.Fatalf("no reply %s among %v", ts, e.words)
+	t.Fatalf("no reply %s among %v", ts, e.lines)
 	return chat.Reply{}
 }
 
-// drop is the last recorded drop.
-func (e *recorder) drop() Dropped {
+// lastDrop is the last recorded drop.
+func (e *recorder) lastDrop() Dropped {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if len(e.drops) == 0 {
@@ -278,7 +281,7 @@ func (e *recorder) drop() Dropped {
 	return e.drops[len(e.drops)-1]
 }
 
-func load(t *testing.T, ctx context.Context, r chat.Reply) chat.Content {
+func loadContent(t *testing.T, ctx context.Context, r chat.Reply) chat.Content {
 	t.Helper()
 	c, err := r.Load(ctx)
 	if err != nil {
@@ -287,24 +290,24 @@ func load(t *testing.T, ctx context.Context, r chat.Reply) chat.Content {
 	return c
 }
 
-// logbook is a log that a test reads.
-type logbook struct {
+// logBuffer is a log that a test reads.
+type logBuffer struct {
 	mu sync.Mutex // guards the field that follows
 	b  strings.Builder
 }
 
-func (l *logbook) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
 
-func (l *logbook) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
 }
 
-func (l *logbook) logger() *slog.Logger {
+func (l *logBuffer) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/threads/chat"
 )
 
@@ -132,7 +133,7 @@ func (in *EventRouter) handleUnreadable(ctx context.Context, e Envelope) {
 }
 
 func (in *EventRouter) routeEvent(ctx context.Context, e Envelope) {
-	payload := ParseObject(e.Payload)
+	payload := lenientjson.Parse(e.Payload)
 	if payload.Str("type") == "app_rate_limited" {
 		in.o.Log.Warn("Slack held events back because there were too many; reading all threads again")
 		in.o.CatchUpAll()
@@ -159,12 +160,12 @@ func (in *EventRouter) routeEvent(ctx context.Context, e Envelope) {
 }
 
 // eventChannel is where an event happened: some name the channel, others describe it.
-func eventChannel(event RawObject) string {
+func eventChannel(event lenientjson.Object) string {
 	return cmp.Or(event.Str("channel"), event.Obj("channel").Str("id"))
 }
 
 // observeClock sets Slack's clock to an event's time at least.
-func (in *EventRouter) observeClock(payload, event RawObject) {
+func (in *EventRouter) observeClock(payload, event lenientjson.Object) {
 	for _, at := range []string{payload.Str("event_time"), event.Str("event_ts")} {
 		if at != "" {
 			in.o.Client.Clock().ObserveEvent(chat.TSTime(at))
@@ -176,9 +177,9 @@ func (in *EventRouter) observeClock(payload, event RawObject) {
 const retriedKey = "the-loop.retried"
 
 // eventHandlers are the handlers of inner events by type. What is not here is ignored.
-var eventHandlers = map[string]func(in *EventRouter, ctx context.Context, event RawObject){
+var eventHandlers = map[string]func(in *EventRouter, ctx context.Context, event lenientjson.Object){
 	"message":               (*EventRouter).routeMessage,
-	"app_mention":           func(*EventRouter, context.Context, RawObject) {}, // comes as a message too
+	"app_mention":           func(*EventRouter, context.Context, lenientjson.Object) {}, // comes as a message too
 	"channel_archive":       (*EventRouter).onArchived,
 	"group_archive":         (*EventRouter).onArchived,
 	"channel_unarchive":     channelEventHandler(ChannelUnarchived),
@@ -191,12 +192,12 @@ var eventHandlers = map[string]func(in *EventRouter, ctx context.Context, event 
 	"member_joined_channel": (*EventRouter).onMemberJoined,
 	"channel_id_changed":    (*EventRouter).onChannelIDChanged,
 	"tokens_revoked":        (*EventRouter).onTokensRevoked,
-	"app_home_opened": func(in *EventRouter, ctx context.Context, event RawObject) {
+	"app_home_opened": func(in *EventRouter, ctx context.Context, event lenientjson.Object) {
 		if in.o.Interactions != nil {
 			in.o.Interactions.HandleHomeOpened(ctx, HomeOpened{User: event.Str("user"), Tab: event.Str("tab"), Channel: event.Str("channel")})
 		}
 	},
-	"app_uninstalled": func(in *EventRouter, _ context.Context, _ RawObject) {
+	"app_uninstalled": func(in *EventRouter, _ context.Context, _ lenientjson.Object) {
 		in.o.OnChannelEvent(ChannelEvent{Kind: AppUninstalled})
 	},
 }
@@ -204,18 +205,18 @@ var eventHandlers = map[string]func(in *EventRouter, ctx context.Context, event 
 // EventTypes are the types of the events that a router handles.
 func EventTypes() []string { return slices.Sorted(maps.Keys(eventHandlers)) }
 
-func (in *EventRouter) onArchived(_ context.Context, event RawObject) {
+func (in *EventRouter) onArchived(_ context.Context, event lenientjson.Object) {
 	in.o.OnChannelEvent(ChannelEvent{Kind: ChannelArchived, Channel: event.Str("channel")})
 }
 
 // channelEventHandler returns a handler of events that only say what happened to a channel.
-func channelEventHandler(kind ChannelEventKind) func(in *EventRouter, ctx context.Context, event RawObject) {
-	return func(in *EventRouter, _ context.Context, event RawObject) {
+func channelEventHandler(kind ChannelEventKind) func(in *EventRouter, ctx context.Context, event lenientjson.Object) {
+	return func(in *EventRouter, _ context.Context, event lenientjson.Object) {
 		in.o.OnChannelEvent(ChannelEvent{Kind: kind, Channel: eventChannel(event)})
 	}
 }
 
-func (in *EventRouter) onMemberJoined(_ context.Context, event RawObject) {
+func (in *EventRouter) onMemberJoined(_ context.Context, event lenientjson.Object) {
 	kind := ChannelMemberJoined
 	if event.Str("user") == in.o.Client.Self().User {
 		kind = ChannelJoined
@@ -223,27 +224,27 @@ func (in *EventRouter) onMemberJoined(_ context.Context, event RawObject) {
 	in.o.OnChannelEvent(ChannelEvent{Kind: kind, Channel: event.Str("channel")})
 }
 
-func (in *EventRouter) onMemberLeft(_ context.Context, event RawObject) {
+func (in *EventRouter) onMemberLeft(_ context.Context, event lenientjson.Object) {
 	if event.Str("user") == in.o.Client.Self().User {
 		in.o.OnChannelEvent(ChannelEvent{Kind: ChannelLeft, Channel: event.Str("channel")})
 	}
 }
 
-func (in *EventRouter) onChannelIDChanged(_ context.Context, event RawObject) {
+func (in *EventRouter) onChannelIDChanged(_ context.Context, event lenientjson.Object) {
 	in.o.OnChannelEvent(ChannelEvent{Kind: ChannelIDChanged, Channel: event.Str("old_channel_id"), NewID: event.Str("new_channel_id"),
 		TS: event.Str("event_ts")})
 }
 
 // onTokensRevoked ignores tokens of people, which are not ours.
-func (in *EventRouter) onTokensRevoked(_ context.Context, event RawObject) {
+func (in *EventRouter) onTokensRevoked(_ context.Context, event lenientjson.Object) {
 	if bots, _ := event.Obj("tokens").List("bot"); len(bots) > 0 {
 		in.o.OnChannelEvent(ChannelEvent{Kind: TokenRevoked})
 	}
 }
 
 // routeMessage routes a message event.
-func (in *EventRouter) routeMessage(ctx context.Context, event RawObject) {
-	m := message{RawObject: event, channel: event.Str("channel")}
+func (in *EventRouter) routeMessage(ctx context.Context, event lenientjson.Object) {
+	m := message{Object: event, channel: event.Str("channel")}
 	if m.channel == "" {
 		in.emitDropped(ctx, m, DropUnreadable)
 		in.o.CatchUpAll()
@@ -275,8 +276,8 @@ func (in *EventRouter) routeReply(ctx context.Context, m message) {
 // routeEdit handles message_changed, which comes for edits by people, for link previews, for our own updates and for roots that
 // become tombstones.
 func (in *EventRouter) routeEdit(ctx context.Context, event message) {
-	now := message{RawObject: event.Obj("message"), channel: event.channel}
-	before := message{RawObject: event.Obj("previous_message"), channel: event.channel}
+	now := message{Object: event.Obj("message"), channel: event.channel}
+	before := message{Object: event.Obj("previous_message"), channel: event.channel}
 	if now.subtype() == subtypeTombstone {
 		in.routeTombstone(now)
 		return
@@ -305,7 +306,7 @@ func (in *EventRouter) routeTombstone(m message) {
 // isRewritten reports whether a person changed what a message says. A preview leaves the text as it was, so other changes count
 // only with a new edited mark. Where Slack does not tell what was there before, the mark decides.
 func isRewritten(before, now message, l nameLookup) bool {
-	if before.RawObject == nil {
+	if before.Object == nil {
 		return now.Has("edited")
 	}
 	if before.ownText(l) != now.ownText(l) {
@@ -316,7 +317,7 @@ func isRewritten(before, now message, l nameLookup) bool {
 
 // routeDeletion handles message_deleted. A message that was no reply may be the root of a thread.
 func (in *EventRouter) routeDeletion(ctx context.Context, event message) {
-	gone := message{RawObject: event.Obj("previous_message"), channel: event.channel}
+	gone := message{Object: event.Obj("previous_message"), channel: event.channel}
 	ts := cmp.Or(event.Str("deleted_ts"), gone.ts())
 	root := cmp.Or(gone.thread(), event.thread())
 	switch {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"the-loop/authz"
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/threads/chat"
 )
 
@@ -37,7 +38,7 @@ const (
 
 // message is one message as Slack wrote it.
 type message struct {
-	RawObject
+	lenientjson.Object
 	channel string
 }
 

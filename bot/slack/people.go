@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"the-loop/authz"
+	"the-loop/bot/slack/lenientjson"
 )
 
 // Person is what Slack says of a member.
@@ -57,7 +58,7 @@ func (p *People) Person(ctx context.Context, id string) (Person, error) {
 	})
 }
 
-func parsePerson(id string, u RawObject) Person {
+func parsePerson(id string, u lenientjson.Object) Person {
 	profile, grid := u.Obj("profile"), u.Obj("enterprise_user")
 	return Person{
 		ID:         id,

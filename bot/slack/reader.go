@@ -33,7 +33,7 @@ func (c *Reader) Replies(ctx context.Context, channel, root, oldest, cursor stri
 	}
 	page := chat.Page{Next: a.Obj("response_metadata").Str("next_cursor"), Now: a.date}
 	for _, o := range a.Objects("messages") {
-		m := message{RawObject: o, channel: channel}
+		m := message{Object: o, channel: channel}
 		if m.ts() == root && m.subtype() == subtypeTombstone {
 			return chat.Page{}, fmt.Errorf("%s: the root was deleted: %w", MethodReplies, chat.ErrThreadGone)
 		}
@@ -56,7 +56,7 @@ func (c *Reader) Reply(ctx context.Context, channel, root, ts string) (chat.Repl
 		return chat.Reply{}, err
 	}
 	for _, o := range a.Objects("messages") {
-		m := message{RawObject: o, channel: channel}
+		m := message{Object: o, channel: channel}
 		if m.ts() != ts {
 			continue
 		}

@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"the-loop/bot/slack/lenientjson"
 )
 
 // groupLabels are the names of user groups that the text field tells: rich text has only their ids, and asking for them
@@ -30,13 +32,13 @@ type richWriter struct {
 }
 
 // each calls f with every element of o.
-func (w *richWriter) each(o RawObject, f func(RawObject) bool) bool {
+func (w *richWriter) each(o lenientjson.Object, f func(lenientjson.Object) bool) bool {
 	items, ok := o.List("elements")
 	if !ok {
 		w.WriteString(w.markUnreadable("a text"))
 	}
 	for _, item := range items {
-		if x := ParseObject(item); x != nil {
+		if x := lenientjson.Parse(item); x != nil {
 			ok = f(x) && ok
 			continue
 		}
@@ -54,7 +56,7 @@ func (w *richWriter) freshLine() {
 }
 
 // element writes one part of a rich_text block.
-func (w *richWriter) element(o RawObject) bool {
+func (w *richWriter) element(o lenientjson.Object) bool {
 	w.freshLine()
 	switch o.Str("type") {
 	case "rich_text_section":
@@ -75,7 +77,7 @@ func (w *richWriter) element(o RawObject) bool {
 }
 
 // unknownElement is what people see of an element that is not known.
-func (w *richWriter) unknownElement(o RawObject) (text string, ok bool) {
+func (w *richWriter) unknownElement(o lenientjson.Object) (text string, ok bool) {
 	text = w.withDepth(func() string { return w.members(o) })
 	if text = cmp.Or(text, o.Str("fallback")); text != "" {
 		return text, true
@@ -84,7 +86,7 @@ func (w *richWriter) unknownElement(o RawObject) (text string, ok bool) {
 }
 
 // nested renders the inline elements of o apart.
-func (w *richWriter) nested(o RawObject, plain bool) (string, bool) {
+func (w *richWriter) nested(o lenientjson.Object, plain bool) (string, bool) {
 	inner := &richWriter{contentReader: w.contentReader}
 	f := inner.inline
 	if plain {
@@ -94,7 +96,7 @@ func (w *richWriter) nested(o RawObject, plain bool) (string, bool) {
 	return inner.String(), ok
 }
 
-func (w *richWriter) quote(o RawObject) bool {
+func (w *richWriter) quote(o lenientjson.Object) bool {
 	text, ok := w.nested(o, false)
 	for line := range strings.SplitSeq(strings.TrimRight(text, "\n"), "\n") {
 		w.WriteString("> " + line + "\n")
@@ -102,7 +104,7 @@ func (w *richWriter) quote(o RawObject) bool {
 	return ok
 }
 
-func (w *richWriter) preformatted(o RawObject) bool {
+func (w *richWriter) preformatted(o lenientjson.Object) bool {
 	text, ok := w.nested(o, true)
 	w.WriteString("```" + o.Str("language") + "\n" + strings.TrimRight(text, "\n") + "\n```\n")
 	return ok
@@ -110,10 +112,10 @@ func (w *richWriter) preformatted(o RawObject) bool {
 
 // list writes one list; a deeper one is a list of its own with a higher indent. Four spaces are a level under either
 // kind of mark.
-func (w *richWriter) list(o RawObject) bool {
+func (w *richWriter) list(o lenientjson.Object) bool {
 	indent := strings.Repeat("    ", min(max(o.Num("indent"), 0), 8))
 	number := o.Num("offset")
-	return w.each(o, func(item RawObject) bool {
+	return w.each(o, func(item lenientjson.Object) bool {
 		mark := "- "
 		if o.Str("style") == "ordered" {
 			number++
@@ -127,7 +129,7 @@ func (w *richWriter) list(o RawObject) bool {
 }
 
 // listItem renders an item of a list.
-func (w *richWriter) listItem(item RawObject) (string, bool) {
+func (w *richWriter) listItem(item lenientjson.Object) (string, bool) {
 	if item.Str("type") == "rich_text_section" {
 		return w.nested(item, false)
 	}
@@ -135,7 +137,7 @@ func (w *richWriter) listItem(item RawObject) (string, bool) {
 }
 
 // nestedPart renders a part that stands within another.
-func (w *richWriter) nestedPart(o RawObject) (text string, ok bool) {
+func (w *richWriter) nestedPart(o lenientjson.Object) (text string, ok bool) {
 	inner := &richWriter{contentReader: w.contentReader}
 	text = w.withDepth(func() string {
 		ok = inner.element(o)
@@ -144,14 +146,14 @@ func (w *richWriter) nestedPart(o RawObject) (text string, ok bool) {
 	return text, ok
 }
 
-func (w *richWriter) inline(o RawObject) bool {
+func (w *richWriter) inline(o lenientjson.Object) bool {
 	text, ok := w.inlineText(o)
 	w.WriteString(applyStyle(text, o.Obj("style")))
 	return ok
 }
 
 // inlinePlain is for code: no marks, and a link is what was typed.
-func (w *richWriter) inlinePlain(o RawObject) bool {
+func (w *richWriter) inlinePlain(o lenientjson.Object) bool {
 	if o.Str("type") == "link" {
 		w.WriteString(cmp.Or(o.Str("text"), o.Str("url")))
 		return true
@@ -161,7 +163,7 @@ func (w *richWriter) inlinePlain(o RawObject) bool {
 	return ok
 }
 
-func (w *richWriter) inlineText(o RawObject) (text string, ok bool) {
+func (w *richWriter) inlineText(o lenientjson.Object) (text string, ok bool) {
 	kind := o.Str("type")
 	if strings.HasPrefix(kind, "rich_text") {
 		return w.nestedPart(o)
@@ -177,42 +179,44 @@ func (w *richWriter) inlineText(o RawObject) (text string, ok bool) {
 }
 
 // inlineRenderers render the elements that are known. ok is false where the element lacks what makes it one.
-var inlineRenderers = map[string]func(w *richWriter, o RawObject) (text string, ok bool){
-	"text": func(_ *richWriter, o RawObject) (string, bool) {
+var inlineRenderers = map[string]func(w *richWriter, o lenientjson.Object) (text string, ok bool){
+	"text": func(_ *richWriter, o lenientjson.Object) (string, bool) {
 		var s string
 		return o.Str("text"), json.Unmarshal(o["text"], &s) == nil
 	},
-	"link": func(_ *richWriter, o RawObject) (string, bool) {
+	"link": func(_ *richWriter, o lenientjson.Object) (string, bool) {
 		return decodeLink(o.Str("url"), o.Str("text")), o.Str("url") != ""
 	},
 	"user":                userMention,
 	"canvas_user_mention": userMention,
-	"channel": func(w *richWriter, o RawObject) (string, bool) {
+	"channel": func(w *richWriter, o lenientjson.Object) (string, bool) {
 		return w.lookup.channelName(o.Str("channel_id"), ""), o.Str("channel_id") != ""
 	},
-	"usergroup": func(w *richWriter, o RawObject) (string, bool) {
+	"usergroup": func(w *richWriter, o lenientjson.Object) (string, bool) {
 		id := o.Str("usergroup_id")
 		return w.lookup.groupName(id, w.groups[id]), id != ""
 	},
-	"team": func(w *richWriter, o RawObject) (string, bool) {
+	"team": func(w *richWriter, o lenientjson.Object) (string, bool) {
 		return w.lookup.prefixedHandle("@", o.Str("team_id")), o.Str("team_id") != ""
 	},
-	"broadcast": func(w *richWriter, o RawObject) (string, bool) {
+	"broadcast": func(w *richWriter, o lenientjson.Object) (string, bool) {
 		return w.lookup.prefixedHandle("@", o.Str("range")), o.Str("range") != ""
 	},
-	"emoji": func(_ *richWriter, o RawObject) (string, bool) {
+	"emoji": func(_ *richWriter, o lenientjson.Object) (string, bool) {
 		return decodeEmoji(o), o.Str("name") != "" || o.Str("unicode") != ""
 	},
-	"date":  func(_ *richWriter, o RawObject) (string, bool) { return decodeDate(o), o.Has("timestamp") },
-	"color": func(_ *richWriter, o RawObject) (string, bool) { return o.Str("value"), o.Str("value") != "" },
+	"date": func(_ *richWriter, o lenientjson.Object) (string, bool) { return decodeDate(o), o.Has("timestamp") },
+	"color": func(_ *richWriter, o lenientjson.Object) (string, bool) {
+		return o.Str("value"), o.Str("value") != ""
+	},
 }
 
-func userMention(w *richWriter, o RawObject) (string, bool) {
+func userMention(w *richWriter, o lenientjson.Object) (string, bool) {
 	return w.lookup.memberName(o.Str("user_id")), o.Str("user_id") != ""
 }
 
 // decodeEmoji is the character, or :name: for an emoji that has none.
-func decodeEmoji(o RawObject) string {
+func decodeEmoji(o lenientjson.Object) string {
 	var runes []rune
 	for hex := range strings.SplitSeq(o.Str("unicode"), "-") {
 		r, err := strconv.ParseUint(hex, 16, 21)
@@ -235,12 +239,12 @@ func emojiName(name string) string {
 	return ":" + name + ":"
 }
 
-func decodeDate(o RawObject) string {
+func decodeDate(o lenientjson.Object) string {
 	return cmp.Or(o.Str("fallback"), time.Unix(int64(o.Num("timestamp")), 0).UTC().Format(time.RFC3339))
 }
 
 // applyStyle puts the marks of Slack's composer around text, inside its outer white space, where they would not count.
-func applyStyle(text string, style RawObject) string {
+func applyStyle(text string, style lenientjson.Object) string {
 	core := strings.TrimSpace(text)
 	if core == "" {
 		return text

@@ -10,13 +10,14 @@ import (
 
 	"the-loop/bot/localslack"
 	"the-loop/bot/render"
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/sessions"
 )
 
-var plain = nameLookup{TextRules: TextRules{DisplayName: sessions.DisplayName, Handle: sessions.Handle, Clean: sessions.Clean}}
+var withoutNames = nameLookup{TextRules: TextRules{DisplayName: sessions.DisplayName, Handle: sessions.Handle, Clean: sessions.Clean}}
 
-var someNames = nameLookup{
-	TextRules: plain.TextRules,
+var withNames = nameLookup{
+	TextRules: withoutNames.TextRules,
 	member:    func(id string) string { return map[string]string{"U1": "Ann Lee"}[id] },
 	channel:   func(id string) string { return map[string]string{"C1": "general"}[id] },
 }
@@ -54,7 +55,7 @@ func TestTextTokensBecomeWhatWasTyped(t *testing.T) {
 		"“smart” — quotes stay":         "“smart” — quotes stay",
 		"&quot;&#39;":                   "&quot;&#39;",
 	} {
-		if got := decodeText(wire, someNames); got != want {
+		if got := decodeText(wire, withNames); got != want {
 			t.Errorf("typedFromText(%q) = %q, want %q", wire, got, want)
 		}
 	}
@@ -65,14 +66,14 @@ func TestAnyTypedTextSurvivesSlacksEscaping(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[&<>;a-z@#!| ltgamp]{0,60}`)).Draw(t, "text")
-		if got := decodeText(render.Escape(text), someNames); got != text {
+		if got := decodeText(render.Escape(text), withNames); got != text {
 			t.Fatalf("%q came back as %q", text, got)
 		}
 	})
 }
 
-func block(elements string) message {
-	return message{RawObject: ParseObject(json.RawMessage(`{"text":"FALLBACK &amp;","blocks":[{"type":"rich_text","elements":[` + elements + `]}]}`))}
+func richTextMessage(elements string) message {
+	return message{Object: lenientjson.Parse(json.RawMessage(`{"text":"FALLBACK &amp;","blocks":[{"type":"rich_text","elements":[` + elements + `]}]}`))}
 }
 
 func TestRichTextBecomesWhatWasTyped(t *testing.T) {
@@ -110,7 +111,7 @@ func TestRichTextBecomesWhatWasTyped(t *testing.T) {
 		{"elements that are no array", `{"type":"rich_text_section","elements":{"a":1}}`, "FALLBACK &"},
 		{"an element that is no object", `{"type":"rich_text_section","elements":["x"]}`, "FALLBACK &"},
 	} {
-		if diff := cmp.Diff(c.want, block(c.elements).fullText(someNames)); diff != "" {
+		if diff := cmp.Diff(c.want, richTextMessage(c.elements).fullText(withNames)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.name, diff)
 		}
 	}
@@ -119,18 +120,18 @@ func TestRichTextBecomesWhatWasTyped(t *testing.T) {
 func TestABlockThatIsNotRichTextLeavesTheText(t *testing.T) {
 	t.Parallel()
 	for _, blocks := range []string{`[{"type":"section"}]`, `"x"`, `[7]`, `[]`, `null`, `{}`} {
-		m := message{RawObject: ParseObject(json.RawMessage(`{"text":"t","blocks":` + blocks + `}`))}
-		if got := m.fullText(plain); got != "t" {
+		m := message{Object: lenientjson.Parse(json.RawMessage(`{"text":"t","blocks":` + blocks + `}`))}
+		if got := m.fullText(withoutNames); got != "t" {
 			t.Errorf("blocks %s: %q", blocks, got)
 		}
 	}
 }
 
-func TestAUserGroupHasTheNameThatTheTextTells(t *testing.T) {
+func TestAUserGroupHasTheNameInTheText(t *testing.T) {
 	t.Parallel()
-	m := message{RawObject: ParseObject(json.RawMessage(`{"text":"<!subteam^S1|@devs>","blocks":[{"type":"rich_text","elements":[
+	m := message{Object: lenientjson.Parse(json.RawMessage(`{"text":"<!subteam^S1|@devs>","blocks":[{"type":"rich_text","elements":[
 		{"type":"rich_text_section","elements":[{"type":"usergroup","usergroup_id":"S1"}]}]}]}`))}
-	if got := m.fullText(plain); got != "@devs" {
+	if got := m.fullText(withoutNames); got != "@devs" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -138,13 +139,13 @@ func TestAUserGroupHasTheNameThatTheTextTells(t *testing.T) {
 // spacebot#228, vercel/chat#171: a caption arrives, and the file is named.
 func TestFilesAreNamedUnderTheCaption(t *testing.T) {
 	t.Parallel()
-	m := message{RawObject: ParseObject(json.RawMessage(`{"text":"look","files":[{"name":"a\nb.png"},{"title":"T"},{"mode":"tombstone"},7]}`))}
+	m := message{Object: lenientjson.Parse(json.RawMessage(`{"text":"look","files":[{"name":"a\nb.png"},{"title":"T"},{"mode":"tombstone"},7]}`))}
 	want := "look\n[attached in Slack: a b.png]\n[attached in Slack: T]\n[attached in Slack: a file]"
-	if diff := cmp.Diff(want, m.textWithFiles(plain)); diff != "" {
+	if diff := cmp.Diff(want, m.textWithFiles(withoutNames)); diff != "" {
 		t.Error(diff)
 	}
-	bare := message{RawObject: ParseObject(json.RawMessage(`{"text":"","files":[{"name":"a.png"}]}`))}
-	if got := bare.textWithFiles(plain); got != "[attached in Slack: a.png]" {
+	bare := message{Object: lenientjson.Parse(json.RawMessage(`{"text":"","files":[{"name":"a.png"}]}`))}
+	if got := bare.textWithFiles(withoutNames); got != "[attached in Slack: a.png]" {
 		t.Errorf("without a caption: %q", got)
 	}
 }
@@ -169,19 +170,19 @@ func TestMentionsAreCommands(t *testing.T) {
 		{"<@U0BOT> restart —all –dry-run ‘x y’ it’s", "restart", "—all –dry-run ‘x y’ it’s", []string{"--all", "--dry-run", "x y", "it's"}},
 		{"<@U0BOT> keys Escape", "keys", "Escape", []string{"Escape"}},
 	} {
-		got := message{RawObject: RawObject{"text": json.RawMessage(quote(c.text))}}.mentionCommand(self, plain)
+		got := message{Object: lenientjson.Object{"text": json.RawMessage(quoteJSON(c.text))}}.mentionCommand(self, withoutNames)
 		if got == nil || got.Verb != c.verb || got.Rest != c.rest || !cmp.Equal(append([]string{}, got.Args...), append([]string{}, c.args...)) {
 			t.Errorf("%q is %+v", c.text, got)
 		}
 	}
 	for _, text := range []string{"hi <@U0BOT> restart", "<@U0BOT2> restart", "<@U0B> x", "&lt;@U0BOT&gt; x", "", "<@U0BOT"} {
-		if got := (message{RawObject: RawObject{"text": json.RawMessage(quote(text))}}).mentionCommand(self, plain); got != nil {
+		if got := (message{Object: lenientjson.Object{"text": json.RawMessage(quoteJSON(text))}}).mentionCommand(self, withoutNames); got != nil {
 			t.Errorf("%q is taken for the command %+v", text, got)
 		}
 	}
 }
 
-func quote(s string) string {
+func quoteJSON(s string) string {
 	b, _ := json.Marshal(s)
 	return string(b)
 }
@@ -190,9 +191,9 @@ func quote(s string) string {
 func TestWhatIsTypedInTheWorkspaceArrives(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
-	x.up()
+	x.connectAndWait()
 	x.AddGroup("devs", x.ann.ID)
-	root := x.root()
+	root := x.postRoot()
 	for _, text := range []string{
 		"plain", "a <b> & c &amp; &lt;", "see https://x.io/a?b=1&c=2.", "README.md and x.dev/y", "mail bob@example.com",
 		"hi @ann and @here, @devs in #agents", "`<-ch` and `https://x.io`", "```\nfunc main() { x <- y }\n```", "日本語 👨‍👩‍👧 👍",
@@ -203,8 +204,8 @@ func TestWhatIsTypedInTheWorkspaceArrives(t *testing.T) {
 				continue // emoji are names in the text field
 			}
 			ts := x.reply(root, text, opts...)
-			x.until("the reply", func() bool { return x.heard.has("heard " + ts) })
-			if got := load(t, x.ctx, x.heard.reply(t, ts)).Text; got != text {
+			x.waitUntil("the reply", func() bool { return x.recorder.has("heard " + ts) })
+			if got := loadContent(t, x.ctx, x.recorder.reply(t, ts)).Text; got != text {
 				t.Errorf("typed %.80q, arrived %.80q", text, got)
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"the-loop/bot/slack/scrub"
 	"the-loop/threads/chat"
 )
 
@@ -36,7 +37,7 @@ type transport struct {
 	http  *http.Client
 	clock *chat.Clock
 
-	scrubber   func() Scrubber                                           // removes secrets from every request
+	scrubber   func() scrub.Scrubber                                     // removes secrets from every request
 	onResponse func(req *http.Request, resp *http.Response, body []byte) // called with each answer; may be nil
 }
 
@@ -59,7 +60,7 @@ func newTransport(apiURL string, hc *http.Client) (*transport, error) {
 	}
 	own := *hc
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &transport{base: base, http: &own, scrubber: func() Scrubber { return noScrubber{} }, clock: &chat.Clock{}}, nil
+	return &transport{base: base, http: &own, scrubber: func() scrub.Scrubber { return noScrubber{} }, clock: &chat.Clock{}}, nil
 }
 
 func isLoopback(host string) bool {
@@ -81,7 +82,7 @@ func (w *transport) Do(req *http.Request) (*http.Response, error) {
 	if req.URL.Scheme != w.base.Scheme || req.URL.Host != w.base.Host {
 		return nil, &transportError{err: fmt.Errorf("refusing to send a token to %s", req.URL.Host)}
 	}
-	if err := scrubRequest(req, w.scrubber()); err != nil {
+	if err := scrub.Request(req, w.scrubber()); err != nil {
 		return nil, &transportError{err: err}
 	}
 	resp, err := w.send(req)
@@ -166,7 +167,7 @@ func (w *transport) postResponse(ctx context.Context, to string, body []byte) er
 		return errors.New("the response URL cannot be used")
 	}
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
-	if err := scrubRequest(req, w.scrubber()); err != nil {
+	if err := scrub.Request(req, w.scrubber()); err != nil {
 		return err
 	}
 	resp, err := w.send(req)

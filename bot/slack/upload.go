@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"time"
 
+	"the-loop/bot/slack/lenientjson"
 	"the-loop/threads/chat"
 )
 
@@ -54,7 +55,7 @@ func (c *Files) checkRootExists(ctx context.Context, p chat.Post) error {
 		return err
 	}
 	for _, o := range a.Objects("messages") {
-		if m := (message{RawObject: o}); m.ts() == p.Root && m.subtype() == subtypeTombstone {
+		if m := (message{Object: o}); m.ts() == p.Root && m.subtype() == subtypeTombstone {
 			return fmt.Errorf("%s: the root was deleted: %w", MethodReplies, chat.ErrThreadGone)
 		}
 	}
@@ -70,14 +71,14 @@ func (c *Files) checkAlreadyShared(ctx context.Context, f chat.FileUpload, p cha
 		return &chat.FileError{Why: "I cannot tell whether it was posted, since the Slack app lacks the scope " + ScopeFetch}
 	case err != nil && ErrorCode(err) != "file_not_found":
 		return err
-	case err != nil, !a.Obj("file").isSharedIn(p.Channel):
+	case err != nil, !isSharedIn(a.Obj("file"), p.Channel):
 		return fmt.Errorf("%s: %w", MethodUpload, chat.ErrNotUploaded)
 	}
 	return nil
 }
 
 // isSharedIn reports whether a file was posted in a channel.
-func (o RawObject) isSharedIn(channel string) bool {
+func isSharedIn(o lenientjson.Object, channel string) bool {
 	for _, kind := range []string{"channels", "groups", "ims"} {
 		var ids []string
 		if json.Unmarshal(o[kind], &ids) == nil && slices.Contains(ids, channel) {

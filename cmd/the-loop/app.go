@@ -55,7 +55,7 @@ func checkConfig(cfg *config.Config) error {
 	var conflicts []config.Problem
 	reg := registry.New(cfg.StateRoot)
 	for _, s := range cfg.Standing.Sessions {
-		created, err := core.IsCreated(context.Background(), reg, s.Name)
+		created, err := sessions.IsCreated(context.Background(), reg, s.Name)
 		if err == nil && created { // a record that cannot be read refuses its session, not the configuration
 			conflicts = append(conflicts, cfg.ProblemAt(s.Position.Key+".name",
 				fmt.Sprintf("%q is already the name of a session created at run time (%s) — choose another name, or remove this entry and run `the-loop standing delete %s`",

@@ -71,7 +71,7 @@ func TestR_CredentialsAreRotatedAndNoValueIsShown(t *testing.T) {
 	s.waitForChannelMessage("No session runs on a stale environment any more (1 running).")
 	s.writeEnvFile("TOKEN=" + canary + "-newer")
 	m = s.waitForChannelMessage("sessions 1 of 1 running with a stale environment")
-	if err := s.ann.Click(context.Background(), s.channel, m.TS, render.ActionRoll); err != nil {
+	if err := s.ann.Click(context.Background(), s.channel, m.TS, render.ActionRestartAll); err != nil {
 		t.Fatal(err)
 	}
 	s.waitFor("the button's restart", func() bool {

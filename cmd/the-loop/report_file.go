@@ -74,7 +74,7 @@ func (c *cli) findReportingSession(ctx context.Context) (*reportingSession, erro
 
 func (r *reportingSession) checkInSlack() error {
 	if !r.record.Definition.Chat.Enabled || r.cfg != nil && !r.cfg.Slack.Enabled {
-		return fmt.Errorf("Slack is disabled for %s, so it has no thread", r.record.Ref)
+		return fmt.Errorf("%s has no thread: Slack is disabled for it", r.record.Ref)
 	}
 	return nil
 }

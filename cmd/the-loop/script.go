@@ -125,7 +125,7 @@ func (s *script) stepUnlistedUser(ctx context.Context) error {
 		return err
 	}
 	if len(userTexts(after)) != len(userTexts(before)) || len(s.slack.Reactions(s.channel, ts)) > 0 {
-		return errors.New("Bob's reply reached the agent, or was answered")
+		return errors.New("the reply of Bob reached the agent, or was answered")
 	}
 	s.printLine("", fmt.Sprintf("[nothing reaches the agent, and there is no answer; the event log says: %s]", reason))
 	return nil

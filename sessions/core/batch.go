@@ -11,38 +11,38 @@ import (
 )
 
 // StartAll starts every standing session that should be up: those that are declared with autoStart, and those that were created
-// with it. One that fails does not keep the others. When tmux does not answer nothing is tried.
-func (c *Core) StartAll(ctx context.Context) (sessions.BatchResult, error) {
-	if !c.o.Config().Enabled {
+// with it. A session that fails does not stop the others. When tmux does not answer, nothing is started.
+func (lc *Lifecycle) StartAll(ctx context.Context) (sessions.BatchResult, error) {
+	if !lc.config().Enabled {
 		return sessions.BatchResult{Disabled: true, Rows: []sessions.Row{}}, nil
 	}
-	rows, err := c.listStanding(ctx)
+	rows, err := lc.listStanding(ctx)
 	if err != nil {
 		return sessions.BatchResult{}, err
 	}
-	return c.forEach(rows, func(r sessions.Row) bool { return r.Expected || r.State == sessions.StateBroken }, func(r sessions.Row) (sessions.Row, error) {
-		return c.Start(ctx, sessions.StartRequest{Ref: r.Ref})
+	return forEach(rows, func(r sessions.Row) bool { return r.Expected || r.State == sessions.StateBroken }, func(r sessions.Row) (sessions.Row, error) {
+		return lc.Start(ctx, sessions.StartRequest{Ref: r.Ref})
 	})
 }
 
-// StopAll stops every recorded standing session, whatever the configuration says of it.
-func (c *Core) StopAll(ctx context.Context) (sessions.BatchResult, error) {
-	rows, err := c.listStanding(ctx)
+// StopAll stops every recorded standing session, also those that are not declared any more.
+func (lc *Lifecycle) StopAll(ctx context.Context) (sessions.BatchResult, error) {
+	rows, err := lc.listStanding(ctx)
 	if err != nil {
 		return sessions.BatchResult{}, err
 	}
-	return c.forEach(rows, func(r sessions.Row) bool { return r.State != sessions.StateNew }, func(r sessions.Row) (sessions.Row, error) {
+	return forEach(rows, func(r sessions.Row) bool { return r.State != sessions.StateNew }, func(r sessions.Row) (sessions.Row, error) {
 		if r.State == sessions.StateStopped {
 			r.Outcome = sessions.OutcomeAlreadyStopped
 			return r, nil
 		}
-		return c.Stop(ctx, sessions.StopRequest{Ref: r.Ref})
+		return lc.Stop(ctx, sessions.StopRequest{Ref: r.Ref})
 	})
 }
 
-// listStanding lists the standing sessions, unless tmux does not answer: each would have to find that out by itself.
-func (c *Core) listStanding(ctx context.Context) ([]sessions.Row, error) {
-	rows, silent, err := c.listRows(ctx)
+// listStanding lists the standing sessions. It fails when tmux does not answer: every single verb would.
+func (lc *Lifecycle) listStanding(ctx context.Context) ([]sessions.Row, error) {
+	rows, silent, err := lc.listRows(ctx)
 	rows = slices.DeleteFunc(rows, func(r sessions.Row) bool { return r.Kind != sessions.KindStanding })
 	if err == nil && silent != nil {
 		err = fmt.Errorf("nothing was changed: %w", silent)
@@ -50,12 +50,12 @@ func (c *Core) listStanding(ctx context.Context) ([]sessions.Row, error) {
 	return rows, err
 }
 
-// maxConcurrentSessions is how many sessions one process works on at once. Most of that time it waits: for an agent to live through
-// its start, or to end.
+// maxConcurrentSessions is how many sessions one process works on at once. Most of the time it waits for agents that start or
+// end.
 const maxConcurrentSessions = 64
 
-// each does the verb to the chosen sessions.
-func (c *Core) forEach(rows []sessions.Row, chosen func(sessions.Row) bool, verb func(sessions.Row) (sessions.Row, error)) (sessions.BatchResult, error) {
+// forEach runs the verb on the chosen sessions, many at once. A session that fails does not stop the others.
+func forEach(rows []sessions.Row, chosen func(sessions.Row) bool, verb func(sessions.Row) (sessions.Row, error)) (sessions.BatchResult, error) {
 	all := sessions.BatchResult{Rows: slices.DeleteFunc(rows, func(r sessions.Row) bool { return !chosen(r) })}
 	var group errgroup.Group
 	group.SetLimit(maxConcurrentSessions)
@@ -65,9 +65,9 @@ func (c *Core) forEach(rows []sessions.Row, chosen func(sessions.Row) bool, verb
 	return all, group.Wait()
 }
 
-// applyVerb makes a row of an error.
+// applyVerb runs the verb on one session, and makes a row of its error.
 func applyVerb(r sessions.Row, verb func(sessions.Row) (sessions.Row, error)) sessions.Row {
-	if r.Ref == "" { // a file that is no session's
+	if r.Ref == "" { // a file that belongs to no session
 		r.Outcome = sessions.OutcomeFailed
 		return r
 	}

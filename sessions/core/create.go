@@ -5,109 +5,92 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 
 	"the-loop/sessions"
 )
 
 // Create records the whole definition of a session and starts it. A name that is declared or recorded is refused: a name
 // is one session. When the start fails there is no record.
-func (c *Core) Create(ctx context.Context, q sessions.CreateRequest) (sessions.Row, error) {
+func (lc *Lifecycle) Create(ctx context.Context, q sessions.CreateRequest) (sessions.Row, error) {
 	ref := sessions.StandingRef(q.Name)
 	if !sessions.ValidName(q.Name) {
 		err := &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("%q cannot name a session", q.Name),
 			Remedy: fmt.Sprintf("use one that matches %s", sessions.NamePattern())}
-		return sessions.Row{}, c.failCreate(ctx, sessions.Record{}, err)
+		return sessions.Row{}, lc.failCreate(ctx, sessions.Record{}, err)
 	}
-	release, err := c.lockName(ctx, ref, "create")
+	release, err := lc.records.lockName(ctx, ref, "create")
 	if err != nil {
 		return sessions.Row{}, err
 	}
 	defer release()
-	rec := c.newRecord(createdDefinition(q, c.o.Config().Defaults))
-	row, err := c.create(ctx, q, rec)
+	rec := lc.records.newRecord(sessions.CreatedDefinition(q, lc.config().Defaults))
+	row, err := lc.create(ctx, q, rec)
 	if err != nil {
-		return sessions.Row{}, c.failCreate(ctx, rec, err)
+		return sessions.Row{}, lc.failCreate(ctx, rec, err)
 	}
 	return row, nil
 }
 
-// failCreate records that there is no new session, and why.
-func (c *Core) failCreate(ctx context.Context, rec sessions.Record, why error) error {
-	c.emit(ctx, sessions.EventCreateFailed, slog.LevelError, rec, map[string]any{"reason": why.Error()})
+// failCreate writes the event of a session that could not be made, and wraps the reason.
+func (lc *Lifecycle) failCreate(ctx context.Context, rec sessions.Record, why error) error {
+	lc.events.emit(ctx, sessions.EventCreateFailed, slog.LevelError, rec, map[string]any{"reason": why.Error()})
 	if rec.Ref == "" {
 		return fmt.Errorf("create a session: %w", why)
 	}
 	return fmt.Errorf("create %s: %w", rec.Ref, why)
 }
 
-// createdDefinition is the definition that a request asks for; what it leaves open comes from the defaults.
-func createdDefinition(q sessions.CreateRequest, d Defaults) sessions.Definition {
-	def := sessions.Definition{Name: q.Name, Description: q.Description, Source: sessions.SourceCreated, Harness: q.Harness, HarnessArgs: slices.Clone(q.HarnessArgs),
-		Cwd: q.Cwd, Prompt: q.Prompt, PromptFile: q.PromptFile, AutoStart: !q.NoAutoStart, Chat: q.Chat}
-	if def.Harness == "" {
-		def.Harness = d.Harness
-	}
-	if q.HarnessArgs == nil {
-		def.HarnessArgs = slices.Clone(d.HarnessArgs[def.Harness])
-	}
-	if def.Cwd == "" {
-		def.Cwd = d.Cwd
-	}
-	return def
-}
-
-func (c *Core) create(ctx context.Context, q sessions.CreateRequest, rec sessions.Record) (sessions.Row, error) {
+func (lc *Lifecycle) create(ctx context.Context, q sessions.CreateRequest, rec sessions.Record) (sessions.Row, error) {
 	def := rec.Definition
-	if err := c.checkNameFree(ctx, rec.Ref); err != nil {
+	if err := lc.checkNameFree(ctx, rec.Ref); err != nil {
 		return sessions.Row{}, err
 	}
 	if err := def.Validate(); err != nil {
 		return sessions.Row{}, err
 	}
-	release, err := c.lockID(ctx, rec.ID, "create")
+	release, err := lc.records.lockID(ctx, rec.ID, "create")
 	if err != nil {
 		return sessions.Row{}, err
 	}
 	defer release()
 	if q.NoStart {
-		return c.saveUnstarted(ctx, rec)
+		return lc.saveUnstarted(ctx, rec)
 	}
-	row, err := c.startOrAdopt(ctx, def, rec, nil)
+	row, err := lc.starter.startOrAdopt(ctx, def, rec, nil)
 	if err != nil {
 		return sessions.Row{}, err
 	}
-	c.emitCreated(ctx, rec)
-	c.emit(ctx, sessions.EventStarted, slog.LevelInfo, rec, map[string]any{"pane": row.Pane, "conversation": row.Conversation, "harness": row.Harness})
+	lc.emitCreated(ctx, rec)
+	lc.events.emit(ctx, sessions.EventStarted, slog.LevelInfo, rec, map[string]any{"pane": row.Pane, "conversation": row.Conversation, "harness": row.Harness})
 	return row, nil
 }
 
-func (c *Core) emitCreated(ctx context.Context, rec sessions.Record) {
-	c.emit(ctx, sessions.EventCreated, slog.LevelInfo, rec, map[string]any{"harness": rec.Definition.Harness, "cwd": rec.Definition.Cwd})
+func (lc *Lifecycle) emitCreated(ctx context.Context, rec sessions.Record) {
+	lc.events.emit(ctx, sessions.EventCreated, slog.LevelInfo, rec, map[string]any{"harness": rec.Definition.Harness, "cwd": rec.Definition.Cwd})
 }
 
-// saveUnstarted keeps a new session without starting it.
-func (c *Core) saveUnstarted(ctx context.Context, rec sessions.Record) (sessions.Row, error) {
-	if _, err := c.newLauncher(rec.Definition); err != nil {
+// saveUnstarted records a new session without starting it.
+func (lc *Lifecycle) saveUnstarted(ctx context.Context, rec sessions.Record) (sessions.Row, error) {
+	if _, err := lc.starter.newLauncher(rec.Definition); err != nil {
 		return sessions.Row{}, err
 	}
-	rec.Status, rec.Changed = sessions.StatusStopped, c.o.Now()
-	if err := c.o.Store.Save(ctx, rec); err != nil {
+	rec.Status, rec.Changed = sessions.StatusStopped, lc.now()
+	if err := lc.store.Save(ctx, rec); err != nil {
 		return sessions.Row{}, fmt.Errorf("record the session: %w", err)
 	}
-	c.emitCreated(ctx, rec)
-	row := rowOf(rec, sessions.StateStopped)
+	lc.emitCreated(ctx, rec)
+	row := sessions.RowOf(rec, sessions.StateStopped)
 	row.Outcome = sessions.OutcomeCreated
 	return row, nil
 }
 
 // checkNameFree refuses a name that is declared or recorded.
-func (c *Core) checkNameFree(ctx context.Context, ref sessions.Ref) error {
-	if _, i := c.o.Config().findDeclared(ref); i >= 0 {
+func (lc *Lifecycle) checkNameFree(ctx context.Context, ref sessions.Ref) error {
+	if _, i := lc.config().findDeclared(ref); i >= 0 {
 		return &sessions.Refusal{Cause: sessions.ErrNameTaken, What: fmt.Sprintf("%s is declared in the config (%s)", ref, declaredKey(i)),
 			Remedy: "the-loop standing start " + ref.Name() + " starts it; a new one needs another name"}
 	}
-	_, err := c.o.Store.Load(ctx, ref)
+	_, err := lc.store.Load(ctx, ref)
 	switch {
 	case errors.Is(err, sessions.ErrNotRecorded):
 		return nil
@@ -118,47 +101,47 @@ func (c *Core) checkNameFree(ctx context.Context, ref sessions.Ref) error {
 		Remedy: "delete it first (the-loop standing delete " + ref.Name() + "), or use another name"}
 }
 
-// Delete stops a session and removes its record, so that it does not come back: it closes the one of a work item. A declared
-// one is refused: the configuration would make it again.
-func (c *Core) Delete(ctx context.Context, q sessions.DeleteRequest) (sessions.Row, error) {
-	release, err := c.lockName(ctx, q.Ref, "delete")
+// Delete stops a session and removes its record; a work item's session is closed that way. A declared session is refused: the
+// configuration would make it again.
+func (lc *Lifecycle) Delete(ctx context.Context, q sessions.DeleteRequest) (sessions.Row, error) {
+	release, err := lc.records.lockName(ctx, q.Ref, "delete")
 	if err != nil {
 		return sessions.Row{}, err
 	}
 	defer release()
-	if err := c.CheckDeletable(q); err != nil {
+	if err := lc.CheckDeletable(q); err != nil {
 		return sessions.Row{}, err
 	}
-	rec, err := c.o.Store.Load(ctx, q.Ref)
+	rec, err := lc.store.Load(ctx, q.Ref)
 	switch {
 	case errors.Is(err, sessions.ErrNotRecorded):
-		return sessions.Row{}, notRecordedError(q.Ref)
+		return sessions.Row{}, sessions.NotRecorded(q.Ref)
 	case err != nil:
 		return sessions.Row{}, fmt.Errorf("read the record of %s: %w", q.Ref, err)
 	case q.ID != "" && rec.ID != q.ID:
-		return sessions.Row{}, replacedError(q.Ref)
+		return sessions.Row{}, sessions.Replaced(q.Ref)
 	}
-	return c.remove(ctx, rec)
+	return lc.remove(ctx, rec)
 }
 
-func (c *Core) remove(ctx context.Context, rec sessions.Record) (sessions.Row, error) {
-	release, err := c.lockID(ctx, rec.ID, "delete")
+func (lc *Lifecycle) remove(ctx context.Context, rec sessions.Record) (sessions.Row, error) {
+	release, err := lc.records.lockID(ctx, rec.ID, "delete")
 	if err != nil {
 		return sessions.Row{}, err
 	}
 	defer release()
-	now, err := c.reload(ctx, &rec)
+	now, err := lc.records.reload(ctx, &rec)
 	if err != nil {
 		return sessions.Row{}, err
 	}
-	row, err := c.stop(ctx, *now)
+	row, err := lc.stop(ctx, *now)
 	if err != nil {
 		return sessions.Row{}, fmt.Errorf("delete %s: %w", rec.Ref, err)
 	}
-	if err := c.removeState(ctx, *now); err != nil {
+	if err := lc.starter.removeState(ctx, *now); err != nil {
 		return sessions.Row{}, fmt.Errorf("delete %s, which is stopped: %w", rec.Ref, err)
 	}
-	c.emit(ctx, sessions.EventDeleted, slog.LevelInfo, *now, map[string]any{"conversation": row.Conversation})
+	lc.events.emit(ctx, sessions.EventDeleted, slog.LevelInfo, *now, map[string]any{"conversation": row.Conversation})
 	row.Outcome = sessions.OutcomeDeleted
 	if rec.Ref.Kind() == sessions.KindWorkItem {
 		row.Outcome = sessions.OutcomeClosed
@@ -166,35 +149,13 @@ func (c *Core) remove(ctx context.Context, rec sessions.Record) (sessions.Row, e
 	return row, nil
 }
 
-// forget removes what is stored of a session. Without its record nobody can come to its reports any more, so that one that
-// stays behind only takes room.
-func (c *Core) removeState(ctx context.Context, rec sessions.Record) error {
-	if err := c.o.Store.Remove(ctx, rec.Ref); err != nil || c.o.Reports == nil {
-		return err
-	}
-	if err := c.o.Reports.Remove(ctx, rec.ID); err != nil {
-		c.o.Log.Warn("the reports of a deleted session stay", "session", rec.Ref, "err", err)
-	}
-	return nil
-}
-
-// CheckDeletable is the refusal that [Core.Delete] would have for a session that the configuration declares, or nil. So that
-// nobody is asked whether to do what will not be done.
-func (c *Core) CheckDeletable(q sessions.DeleteRequest) error {
-	_, i := c.o.Config().findDeclared(q.Ref)
+// CheckDeletable returns the refusal with which [Lifecycle.Delete] would answer for a declared session, or nil. Surfaces call it
+// before they ask for a confirmation.
+func (lc *Lifecycle) CheckDeletable(q sessions.DeleteRequest) error {
+	_, i := lc.config().findDeclared(q.Ref)
 	if i < 0 {
 		return nil
 	}
 	return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("%s is declared in the config (%s), which would make it again", q.Ref, declaredKey(i)),
 		Remedy: "take it out of there first, or stop it: the-loop standing stop " + q.Ref.Name()}
-}
-
-// IsCreated reports whether the record of that name, if there is one, is of a session that was created. A configuration
-// that declares the name too is not valid.
-func IsCreated(ctx context.Context, r sessions.Records, name string) (bool, error) {
-	rec, err := r.Load(ctx, sessions.StandingRef(name))
-	if errors.Is(err, sessions.ErrNotRecorded) {
-		return false, nil
-	}
-	return err == nil && rec.Definition.Source == sessions.SourceCreated, err
 }

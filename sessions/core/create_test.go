@@ -77,7 +77,7 @@ func TestACreateTakesItsDefaultsFromTheConfiguration(t *testing.T) {
 	t.Parallel()
 	w := newEnv(t, nil)
 	w.reconfigure(func(c *core.Config) {
-		c.Defaults = core.Defaults{Harness: smallagent.Name, HarnessArgs: map[string][]string{smallagent.Name: {"--reply-delay", "1ms"}}, Cwd: w.dir}
+		c.Defaults = sessions.Defaults{Harness: smallagent.Name, HarnessArgs: map[string][]string{smallagent.Name: {"--reply-delay", "1ms"}}, Cwd: w.dir}
 	})
 	w.create(sessions.CreateRequest{Name: "a", NoStart: true})
 	w.create(sessions.CreateRequest{Name: "b", NoStart: true, HarnessArgs: []string{}})
@@ -308,7 +308,7 @@ func TestACreatedSessionThatIsThenDeclaredIsAConflict(t *testing.T) {
 	_, err := w.Start(t.Context(), sessions.StartRequest{Ref: ref("a")})
 	w.wantRefusal(err, sessions.ErrRefused, "created", "declared")
 	for name, want := range map[string]bool{"a": true, "b": false} {
-		if got, err := core.IsCreated(t.Context(), w.registry, name); err != nil || got != want {
+		if got, err := sessions.IsCreated(t.Context(), w.registry, name); err != nil || got != want {
 			t.Errorf("Created(%s) = %t, %v", name, got, err)
 		}
 	}

@@ -3,36 +3,32 @@ package core
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"maps"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"the-loop/sessions"
 	"the-loop/sessions/envstate"
 )
 
-// Drift compares what every running session holds with what the env file declares, with one look at tmux. It never fails:
-// what cannot be known is a row that says so, or [Drift.ProblemAt].
-func (c *Core) Drift(ctx context.Context) sessions.Drift {
-	return c.computeDrift(func(d *sessions.Drift, declared map[string]string) error {
-		f, err := c.inventory(ctx)
+// Drift compares what every running session holds with what the env file declares, from one list of the panes. It never fails:
+// what is not known is a row that says so, or [sessions.Drift].Problem.
+func (qs *Queries) Drift(ctx context.Context) sessions.Drift {
+	return qs.computeDrift(func(d *sessions.Drift, declared map[string]string) error {
+		f, err := qs.inventory(ctx)
 		if err != nil {
 			return err
 		}
-		return c.compareSessions(ctx, d, f, declared)
+		return qs.compareSessions(ctx, d, f, declared)
 	})
 }
 
-// computeDrift reads the env file, and has the sessions compared with it where there is one.
-func (c *Core) computeDrift(compare func(d *sessions.Drift, declared map[string]string) error) sessions.Drift {
+// computeDrift reads the env file and, where there is one, calls compare.
+func (qs *Queries) computeDrift(compare func(d *sessions.Drift, declared map[string]string) error) sessions.Drift {
 	d := sessions.Drift{Rows: []sessions.DriftRow{}}
-	env, err := c.o.Config().readEnvFile()
+	env, err := qs.config().readEnvFile()
 	d.Configured, d.Malformed, d.Refused, d.Warning = env.Configured || err != nil, env.Malformed, env.Refused, env.Warning
-	d.ChangeCount = c.envChanges.observe(env.Values, err == nil)
+	d.ChangeCount = qs.envChanges.Observe(env.Values, err == nil)
 	if err == nil && d.Configured {
 		err = compare(&d, env.Values)
 	}
@@ -42,57 +38,46 @@ func (c *Core) computeDrift(compare func(d *sessions.Drift, declared map[string]
 	return d
 }
 
-// compareSessions adds a row for each running session. A record that cannot be read is the list's to tell of.
-func (c *Core) compareSessions(ctx context.Context, d *sessions.Drift, f inventory, declared map[string]string) error {
-	if f.timeoutErr != nil {
-		return fmt.Errorf("list the panes: %w", f.timeoutErr)
+// compareSessions adds a row for each running session. Records that cannot be read are left to [Queries.List].
+func (qs *Queries) compareSessions(ctx context.Context, d *sessions.Drift, f sessions.Inventory, declared map[string]string) error {
+	if f.TimeoutErr != nil {
+		return fmt.Errorf("list the panes: %w", f.TimeoutErr)
 	}
-	of := make(map[string]sessions.Record, len(f.recs))
-	for _, r := range f.recs {
+	of := make(map[string]sessions.Record, len(f.Records))
+	for _, r := range f.Records {
 		of[r.ID] = r
-		if age := c.o.Now().Sub(r.Changed); r.Status == sessions.StatusStarting && age < staleStartAge {
+		if age := qs.now().Sub(r.Changed); r.Status == sessions.StatusStarting && age < staleStartAge {
 			d.Starting++
 		}
 	}
-	for _, p := range f.panes {
+	for _, p := range f.Panes {
 		if r, ours := of[p.Mark]; ours && !p.Dead {
-			addDriftRow(d, c.compareSession(ctx, r, p, declared))
+			d.Add(qs.compareSession(ctx, r, p, declared))
 		}
 	}
 	slices.SortFunc(d.Rows, func(a, b sessions.DriftRow) int { return cmp.Compare(a.Ref, b.Ref) })
 	return nil
 }
 
-func addDriftRow(d *sessions.Drift, r sessions.DriftRow) {
-	d.Rows = append(d.Rows, r)
-	d.Running++
-	switch r.State {
-	case sessions.DriftStale:
-		d.Stale++
-	case sessions.DriftUnknown:
-		d.Unknown++
-	}
-}
-
-// staleStartAge is the age above which a start that has not come to an end was cut short.
+// staleStartAge is the age from which an unfinished start counts as interrupted.
 const staleStartAge = time.Minute
 
-// freshRunAge is the age of a run below which a difference may be one of a process that is only just being started.
+// freshRunAge is the age of a run below which a difference may come from a process that is still being started.
 const freshRunAge = 2 * time.Second
 
-// compareSession compares one session. What its harness gives otherwise is asked only when there is a difference.
-func (c *Core) compareSession(ctx context.Context, r sessions.Record, p sessions.Pane, declared map[string]string) sessions.DriftRow {
+// compareSession compares one session. Its harness is called only when there is a difference.
+func (qs *Queries) compareSession(ctx context.Context, r sessions.Record, p sessions.Pane, declared map[string]string) sessions.DriftRow {
 	row := sessions.DriftRow{Ref: r.Ref, ID: r.ID, TmuxTarget: r.Ref.TmuxName(), State: sessions.DriftCurrent, Stale: []string{}}
 	actual, known := envstate.ProcessEnviron(ctx, p.PID)
-	all := expectedEnv{declared}
-	if known && len(all.diff(p, actual)) == 0 {
+	all := envstate.Expected{Values: declared, Started: declaredNames(p)}
+	if known && len(all.Diff(actual)) == 0 {
 		return row
 	}
-	want, limit := c.expectedEnv(ctx, r, declared), time.Duration(0)
-	if c.o.Now().Sub(r.Changed) < freshRunAge {
+	want, limit := qs.expectedEnv(ctx, r, p, declared), time.Duration(0)
+	if qs.now().Sub(r.Changed) < freshRunAge {
 		limit = envStabiliseTime / 4
 	}
-	differ, known := want.awaitMatch(ctx, p, limit)
+	differ, known := want.AwaitMatch(ctx, p.PID, limit)
 	switch {
 	case !known:
 		row.State = sessions.DriftUnknown
@@ -100,31 +85,4 @@ func (c *Core) compareSession(ctx context.Context, r sessions.Record, p sessions
 		row.State, row.Stale = sessions.DriftStale, differ
 	}
 	return row
-}
-
-func declaredNames(p sessions.Pane) []string { return strings.Fields(p.Declared) }
-
-// envChanges remembers a sum of what the env file declared last. It is in memory only and is told to nobody.
-type envChanges struct {
-	mu    sync.Mutex // guards the fields that follow
-	sum   [sha256.Size]byte
-	count int
-}
-
-// observe is how often the file has changed until now. While it cannot be read it has not.
-func (d *envChanges) observe(values map[string]string, known bool) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !known {
-		return d.count
-	}
-	h := sha256.New()
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		_, _ = fmt.Fprintf(h, "%s=%s\x00", name, values[name]) // a hash takes everything
-	}
-	if sum := [sha256.Size]byte(h.Sum(nil)); sum != d.sum {
-		d.sum = sum
-		d.count++
-	}
-	return d.count
 }

@@ -10,32 +10,33 @@ import (
 	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/envstate"
 	"the-loop/sessions/loop"
 )
 
-// launcher is one session on its way into a pane.
+// launcher brings one session up in a pane.
 type launcher struct {
-	c             *Core
+	starter       *starter
 	cfg           Config
 	harness       sessions.Harness
 	prompt        string            // the first message of a fresh conversation
-	opening       *openingEvent     // what happened to its work item; nil: nothing, it is only started
-	declared      map[string]string // by the env file
+	opening       *openingEvent     // the event that it is started with; nil: none
+	declared      map[string]string // values of the env file
 	rec           sessions.Record   // as it will be
 	prior         *sessions.Record  // as it is on disk; nil: there is none
 	keptPane      *sessions.Pane    // the dead pane in which the agent comes up; nil: it gets a new one
 	sharedSession string            // the tmux session in which others have panes; empty: it gets its own
-	detail        string            // what a person should know although it went well
+	detail        string            // what a person should know of a start that succeeded
 }
 
-// errResumeAbandoned marks what makes a fresh conversation the right thing, as against what makes a start fail.
+// errResumeAbandoned marks errors after which a fresh conversation is started. After any other error the start fails.
 var errResumeAbandoned = errors.New("the conversation cannot be resumed")
 
 // launch resumes the recorded conversation, or starts a fresh one.
 func (r *launcher) launch(ctx context.Context) (sessions.Row, error) {
 	if r.prior != nil && r.prior.Status == sessions.StatusRunning && r.prior.Definition.Harness == r.rec.Definition.Harness {
-		// It ended on its own: where the run was at its end was not recorded, as a stop does.
-		r.rec.Conversation = r.c.currentConversation(ctx, r.harness, *r.prior)
+		// It ended on its own, so that no stop recorded its last conversation.
+		r.rec.Conversation = r.starter.agents.currentConversation(ctx, r.harness, *r.prior)
 		r.prior.Conversation = r.rec.Conversation
 	}
 	if r.hasConversation() {
@@ -43,12 +44,12 @@ func (r *launcher) launch(ctx context.Context) (sessions.Row, error) {
 		switch {
 		case err == nil || !errors.Is(err, errResumeAbandoned):
 			return row, err
-		case r.hasAcceptedOpening(ctx): // it could resume: what was told once is not told again
-			row = rowOf(r.rec, sessions.StateEnded)
+		case r.hasAcceptedOpening(ctx): // it did resume, and must not get the event twice
+			row = sessions.RowOf(r.rec, sessions.StateEnded)
 			row.Outcome, row.Detail = sessions.OutcomeResumed, "it took what it was told, and then ended"
 			return row, nil
 		}
-		r.c.emit(ctx, sessions.EventResumeFailed, slog.LevelWarn, r.rec, map[string]any{"reason": err.Error(), "conversation": r.prior.Conversation})
+		r.starter.events.emit(ctx, sessions.EventResumeFailed, slog.LevelWarn, r.rec, map[string]any{"reason": err.Error(), "conversation": r.prior.Conversation})
 	}
 	r.rec.Conversation = newID()
 	if err := r.spawn(ctx, r.withOpening(sessions.Launch{Prompt: r.prompt})); err != nil {
@@ -57,19 +58,19 @@ func (r *launcher) launch(ctx context.Context) (sessions.Row, error) {
 	return r.resultRow(sessions.OutcomeStarted), nil
 }
 
-// hasConversation reports whether there is a conversation to go on with, or for a work item should be.
+// hasConversation reports whether a conversation is recorded. A work item's session that has run should have one.
 func (r *launcher) hasConversation() bool {
 	return r.prior != nil && (r.prior.Conversation != "" || r.rec.Ref.Kind() == sessions.KindWorkItem && r.prior.HasRun())
 }
 
 func (r *launcher) resultRow(o sessions.Outcome) sessions.Row {
-	row := rowOf(r.rec, sessions.StateRunning)
+	row := sessions.RowOf(r.rec, sessions.StateRunning)
 	row.Outcome, row.Detail = o, r.detail
 	return row
 }
 
-// resume continues the recorded conversation and looks after the probe time whether the agent lived through it. An
-// agent that is slower to fail than the probe counts as resumed here; that it ended is seen by whoever looks next.
+// resume continues the recorded conversation, and checks after the probe time that the agent still runs. An agent that takes
+// longer to fail counts as resumed.
 func (r *launcher) resume(ctx context.Context) (sessions.Row, error) {
 	if err := r.checkResumable(); err != nil {
 		return sessions.Row{}, err
@@ -86,7 +87,7 @@ func (r *launcher) resume(ctx context.Context) (sessions.Row, error) {
 	return r.resultRow(sessions.OutcomeResumed), nil
 }
 
-// checkResumable says why the recorded conversation cannot be resumed, as far as that can be told without trying.
+// checkResumable returns why the recorded conversation cannot be resumed, as far as that is known without trying.
 func (r *launcher) checkResumable() error {
 	switch {
 	case !r.cfg.Resume:
@@ -103,7 +104,8 @@ func (r *launcher) checkResumable() error {
 	return nil
 }
 
-// probeAndClear waits out the probe and then clears a dead agent away. Beside others its pane stays, for the next attempt.
+// probeAndClear waits for the probe and removes the pane of an agent that ended. Beside other panes it stays for the next
+// attempt.
 func (r *launcher) probeAndClear(ctx context.Context) error {
 	p, err := r.probe(ctx)
 	if r.keptPane = nil; r.sharedSession != "" && p.ID != "" {
@@ -113,27 +115,27 @@ func (r *launcher) probeAndClear(ctx context.Context) error {
 	if err == nil || p.ID == "" {
 		return err
 	}
-	if err := r.c.endPane(context.WithoutCancel(ctx), r.rec, p.Target()); err != nil {
+	if err := r.starter.endPane(context.WithoutCancel(ctx), r.rec, p.Target()); err != nil {
 		return fmt.Errorf("clear the pane of an agent that did not resume: %w", err)
 	}
 	return err
 }
 
-// probe waits out the probe and says whether the agent lived through it; the pane is that of one that did not, if it was
-// kept. That tmux does not answer is no death. When ctx ends it looks at once: the agent runs, whoever waits for it.
+// probe waits for the probe time and fails if the agent ended; it then returns the agent's pane, if that was kept. When tmux does
+// not answer, the agent counts as alive. When ctx ends, probe checks at once.
 func (r *launcher) probe(ctx context.Context) (sessions.Pane, error) {
 	if r.cfg.Probe <= 0 {
 		return sessions.Pane{}, nil
 	}
 	began := time.Now()
 	loop.Sleep(ctx, r.cfg.Probe)
-	panes, err := r.c.listPanes(context.WithoutCancel(ctx), r.rec)
+	panes, err := r.starter.panes.list(context.WithoutCancel(ctx), r.rec)
 	if err != nil {
 		r.detail = fmt.Sprintf("it cannot be told whether the agent lived through its start: %v", err)
 		return sessions.Pane{}, nil
 	}
 	took := time.Since(began).Round(time.Millisecond)
-	p, there := paneOf(panes, r.rec.ID)
+	p, there := sessions.FindPane(panes, r.rec.ID)
 	switch {
 	case !there:
 		return sessions.Pane{}, fmt.Errorf("%w: the agent ended within %s", errResumeAbandoned, took)
@@ -143,17 +145,16 @@ func (r *launcher) probe(ctx context.Context) (sessions.Pane, error) {
 	return sessions.Pane{}, nil
 }
 
-// spawn writes the record as starting, makes the pane, and writes the record as running. When it fails the record is
-// again what it was.
+// spawn records the session as starting, makes the pane, and records it as running. When it fails the record becomes what it was.
 func (r *launcher) spawn(ctx context.Context, l sessions.Launch) error {
 	r.readOffset(ctx)
 	s, err := r.spawnRequest(ctx, l)
 	if err != nil {
 		return err
 	}
-	r.rec.Status, r.rec.Changed, r.rec.Pane, r.rec.TmuxSession, r.rec.Server = sessions.StatusStarting, r.c.o.Now(), "", "", sessions.Server{}
-	r.rec.ReplacesPID, r.rec.FolderID = 0, folderID(s.Cwd)
-	if err := r.c.o.Store.Save(ctx, r.rec); err != nil {
+	r.rec.Status, r.rec.Changed, r.rec.Pane, r.rec.TmuxSession, r.rec.Server = sessions.StatusStarting, r.starter.now(), "", "", sessions.Server{}
+	r.rec.ReplacesPID, r.rec.FolderID = 0, sessions.FolderIDAt(s.Cwd)
+	if err := r.starter.store.Save(ctx, r.rec); err != nil {
 		return fmt.Errorf("record the start: %w", err)
 	}
 	if err := r.recordIntent(ctx); err != nil {
@@ -165,15 +166,15 @@ func (r *launcher) spawn(ctx context.Context, l sessions.Launch) error {
 			return err
 		}
 	}
-	r.rec = r.rec.WithPane(pane, sessions.StatusRunning, r.c.o.Now())
-	if err := r.c.o.Store.Save(context.WithoutCancel(ctx), r.rec); err != nil { // it runs, and is found by its mark
+	r.rec = r.rec.WithPane(pane, sessions.StatusRunning, r.starter.now())
+	if err := r.starter.store.Save(context.WithoutCancel(ctx), r.rec); err != nil { // it runs, and is found by its mark
 		r.detail = fmt.Sprintf("it runs, but that could not be recorded: %v", err)
-		r.c.o.Log.Error("a session runs and its record could not be completed", "ref", r.rec.Ref, "err", err)
+		r.starter.log.Error("a session runs and its record could not be completed", "ref", r.rec.Ref, "err", err)
 	}
 	return nil
 }
 
-// spawnRequest prepares the harness and is what the terminal is asked for.
+// spawnRequest prepares the harness and makes the request for the terminal.
 func (r *launcher) spawnRequest(ctx context.Context, l sessions.Launch) (sessions.Spawn, error) {
 	d := r.rec.Definition
 	l.Session, l.Conversation, l.Args, l.Cwd = r.rec.ID, r.rec.Conversation, d.HarnessArgs, d.Cwd
@@ -189,30 +190,23 @@ func (r *launcher) spawnRequest(ctx context.Context, l sessions.Launch) (session
 	}
 	env := r.cfg.paneEnvironment(r.rec, r.declared, cmd.Env)
 	return sessions.Spawn{Name: r.rec.Ref.TmuxName(), Mark: r.rec.ID, Argv: cmd.Argv, Cwd: d.Cwd,
-		Env: env, Declared: slices.Sorted(maps.Keys(passedValues(r.declared, env))), RemainOnExit: r.cfg.RemainOnExit}, nil
+		Env: env, Declared: slices.Sorted(maps.Keys(envstate.Passed(r.declared, env))), RemainOnExit: r.cfg.RemainOnExit}, nil
 }
 
-// passedValues is what of the declared values a pane gets: the product's own names, and those of its harness, win.
-func passedValues(declared, env map[string]string) map[string]string {
-	values := maps.Clone(declared)
-	maps.DeleteFunc(values, func(name, value string) bool { got, ok := env[name]; return !ok || got != value })
-	return values
-}
-
-// recoverFailedSpawn looks whether a spawn in doubt made the pane after all. If not, the record becomes what it was; when that cannot
-// be told it stays as starting: the next start finds the pane by the id that it carries.
+// recoverFailedSpawn returns the pane of a failed spawn that was made all the same. If there is none, it restores the record;
+// when tmux does not answer, the record stays as starting, and the next start finds the pane by its mark.
 func (r *launcher) recoverFailedSpawn(ctx context.Context, cause error) (sessions.Pane, error) {
 	switch {
 	case errors.Is(cause, sessions.ErrInDoubt):
-		panes, err := r.c.listPanes(ctx, r.rec)
+		panes, err := r.starter.panes.list(ctx, r.rec)
 		if err != nil {
 			return sessions.Pane{}, errors.Join(cause, err)
 		}
-		if p, there := paneOf(panes, r.rec.ID); there && (r.keptPane == nil || p.PID != r.keptPane.PID) {
+		if p, there := sessions.FindPane(panes, r.rec.ID); there && (r.keptPane == nil || p.PID != r.keptPane.PID) {
 			return p, nil
 		}
-	case errors.Is(cause, sessions.ErrNameTaken): // by somebody who came in between
-		found, err := r.c.findOccupancy(ctx, r.rec)
+	case errors.Is(cause, sessions.ErrNameTaken): // by another process, meanwhile
+		found, err := r.starter.panes.findOccupancy(ctx, r.rec)
 		switch {
 		case errors.Is(err, sessions.ErrNameTaken):
 			cause = err
@@ -223,7 +217,7 @@ func (r *launcher) recoverFailedSpawn(ctx context.Context, cause error) (session
 	return sessions.Pane{}, errors.Join(cause, r.restoreRecord(ctx))
 }
 
-// alreadyRunningError says that the session's own agent runs: a start that died before it could say so made it in the meantime.
+// alreadyRunningError says that the session's own agent runs already: a start that was interrupted made its pane meanwhile.
 type alreadyRunningError struct {
 	pane sessions.Pane
 	err  error
@@ -234,12 +228,37 @@ func (e *alreadyRunningError) Unwrap() error { return e.err }
 
 func (r *launcher) restoreRecord(ctx context.Context) error {
 	if r.prior == nil {
-		return r.c.removeState(ctx, r.rec)
+		return r.starter.removeState(ctx, r.rec)
 	}
 	rec := *r.prior
 	if rec.Status != sessions.StatusNew {
 		rec.Status = sessions.StatusStopped
 	}
-	rec.Changed, rec.Pane, rec.ReplacesPID = r.c.o.Now(), "", 0
-	return r.c.o.Store.Save(ctx, rec)
+	rec.Changed, rec.Pane, rec.ReplacesPID = r.starter.now(), "", 0
+	return r.starter.store.Save(ctx, rec)
+}
+
+// openPane makes the session's pane: in its own dead pane if that was kept, else in the tmux session in which others have panes,
+// else in a new tmux session.
+func (r *launcher) openPane(ctx context.Context, s sessions.Spawn) (pane sessions.Pane, err error) {
+	err = r.starter.panes.limited(ctx, func() error {
+		if r.keptPane != nil {
+			pane, err = r.starter.panes.own.Respawn(ctx, sessions.Respawn{Spawn: s, Pane: r.keptPane.ID, Grace: r.cfg.KillGrace, RemainFor: r.cfg.Probe + remainMargin})
+			return err
+		}
+		s.Session = r.sharedSession
+		pane, err = r.starter.panes.own.Spawn(ctx, s)
+		return err
+	})
+	return pane, err
+}
+
+// checkProgram refuses a harness whose program is missing, before anything is changed: a restart must not end an agent that it
+// cannot start again.
+func (r *launcher) checkProgram(def sessions.Definition) error {
+	cmd, err := r.harness.Command(sessions.Launch{Conversation: newID(), Args: def.HarnessArgs, Cwd: def.Cwd, Prompt: r.prompt})
+	if err != nil {
+		return err
+	}
+	return sessions.CheckProgram(r.harness.Name(), cmd.Argv, r.cfg.paneEnvironment(sessions.Record{}, r.declared, cmd.Env)["PATH"], def.Cwd)
 }

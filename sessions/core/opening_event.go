@@ -8,7 +8,7 @@ import (
 	"the-loop/sessions"
 )
 
-// event is what happened to a work item, on its way to an agent that is started with it.
+// openingEvent is the event of a work item that an agent is started with.
 type openingEvent struct {
 	text         string                                             // as it goes in
 	recordIntent func(ctx context.Context, i sessions.Intent) error // called before an agent is started with it
@@ -16,11 +16,11 @@ type openingEvent struct {
 	inPrompt     bool                                               // the agent was started with it; else it is still to be typed
 }
 
-// maxOpening is the longest event in bytes that an agent is started with; Linux takes 128 KiB in an argument. A longer one is
-// typed in.
+// maxOpening is the longest event in bytes that an agent is started with; Linux allows 128 KiB in an argument. A longer event is
+// typed.
 const maxOpening = 96 << 10
 
-// withOpening gives the launch the event as its first message, where the program takes one.
+// withOpening makes the event the launch's first message, where the program takes one.
 func (r *launcher) withOpening(l sessions.Launch) sessions.Launch {
 	if r.opening == nil {
 		return l
@@ -33,8 +33,8 @@ func (r *launcher) withOpening(l sessions.Launch) sessions.Launch {
 	return l
 }
 
-// readOffset takes the place in the agent's record from which evidence of the event counts. Where that cannot be told there will
-// be none.
+// readOffset reads the transcript's offset from which evidence of the event counts. When it cannot be read there will be no
+// evidence.
 func (r *launcher) readOffset(ctx context.Context) {
 	if r.opening == nil {
 		return
@@ -48,12 +48,12 @@ func (r *launcher) readOffset(ctx context.Context) {
 	talk.Started = time.Time{} // no agent runs
 	place, err := w.Offset(ctx, talk)
 	if err != nil {
-		r.c.o.Log.Warn("the place in the agent's record cannot be told", "ref", r.rec.Ref, "err", err)
+		r.starter.log.Warn("the place in the agent's record cannot be told", "ref", r.rec.Ref, "err", err)
 	}
 	r.opening.intent.Offset = place
 }
 
-// recordIntent has written down what the agent is about to be started with.
+// recordIntent records what the agent is about to be started with.
 func (r *launcher) recordIntent(ctx context.Context) error {
 	if r.opening == nil || !r.opening.inPrompt {
 		return nil
@@ -64,7 +64,7 @@ func (r *launcher) recordIntent(ctx context.Context) error {
 	return nil
 }
 
-// hasAcceptedOpening reports whether the agent that was started with the event, and has ended, took it.
+// hasAcceptedOpening reports whether the agent that was started with the event, and has ended, accepted it.
 func (r *launcher) hasAcceptedOpening(ctx context.Context) bool {
 	w := r.harness.Capabilities().Input
 	if w == nil || r.opening == nil || !r.opening.inPrompt || r.opening.intent.Offset == "" {
@@ -74,7 +74,7 @@ func (r *launcher) hasAcceptedOpening(ctx context.Context) bool {
 	talk.ID = r.opening.intent.Conversation
 	taken, err := w.Accepted(ctx, talk, r.opening.intent.Offset, r.opening.intent.Sum)
 	if err != nil {
-		r.c.o.Log.Warn("it cannot be told whether an agent took what it was told", "ref", r.rec.Ref, "err", err)
+		r.starter.log.Warn("it cannot be told whether an agent took what it was told", "ref", r.rec.Ref, "err", err)
 	}
 	return taken
 }

@@ -5,24 +5,40 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"time"
 
 	"the-loop/sessions"
+	"the-loop/sessions/envstate"
 )
 
-// ReadActivity are those of the sessions on our server, by id, with one look at tmux. [errors.ErrUnsupported] when the terminal cannot
-// tell.
-func (c *Core) ReadActivity(ctx context.Context) (map[string]sessions.PaneActivity, error) {
-	r, ok := c.o.Terminal.(sessions.ActivityReader)
+// Queries has the verbs that change nothing.
+type Queries struct {
+	records     *records
+	panes       *panes
+	agents      *agents
+	store       sessions.Store
+	reports     sessions.Reports // nil: there are none
+	expectedEnv func(ctx context.Context, r sessions.Record, p sessions.Pane, declared map[string]string) envstate.Expected
+	config      func() Config
+	now         func() time.Time
+
+	envChanges envstate.Changes
+}
+
+// ReadActivity returns the activity of the panes on our server, by session id. [errors.ErrUnsupported] when the terminal cannot
+// tell it.
+func (qs *Queries) ReadActivity(ctx context.Context) (map[string]sessions.PaneActivity, error) {
+	r, ok := qs.panes.own.(sessions.ActivityReader)
 	if !ok {
 		return nil, errors.ErrUnsupported
 	}
 	return r.ReadActivity(ctx)
 }
 
-// Folder is the folder that a running session was started in, absolute. A [*Refusal] when it does not run, another session has
-// its name, or another folder stands in the place of its own.
-func (c *Core) Folder(ctx context.Context, q sessions.FolderRequest) (string, error) {
-	rec, err := c.requireRunning(ctx, q.Ref, q.ID)
+// Folder returns the absolute folder that a running session was started in. A [*sessions.Refusal] when the session does not run,
+// was replaced, or another folder now has that path.
+func (qs *Queries) Folder(ctx context.Context, q sessions.FolderRequest) (string, error) {
+	rec, err := qs.records.requireRunning(ctx, q.Ref, q.ID)
 	if err != nil {
 		return "", err
 	}
@@ -34,39 +50,17 @@ func (c *Core) Folder(ctx context.Context, q sessions.FolderRequest) (string, er
 	return dir, nil
 }
 
-// updateLedger changes the ledger of a work item, with nobody else at it. When change fails nothing is written.
-func (c *Core) updateLedger(ctx context.Context, ref sessions.Ref, change func(*sessions.Ledger) error) error {
-	release, err := c.o.Store.Lock(ctx, sessions.LedgerLockKey(ref), "note a delivery")
-	if err != nil {
-		return err
-	}
-	defer release()
-	l, err := c.o.Store.LoadLedger(ctx, ref)
-	if err != nil {
-		return fmt.Errorf("read the deliveries to %s: %w", ref, err)
-	}
-	if err := change(&l); err != nil {
-		return err
-	}
-	if err := c.o.Store.SaveLedger(ctx, l); err != nil {
-		return fmt.Errorf("note a delivery to %s: %w", ref, err)
-	}
-	return nil
-}
-
-// ReadReports reads what the agent of a session reported, also in a run that has ended. [errors.ErrUnsupported] when the core was
+// ReadReports reads what the agent of a session reported, also in runs that have ended. [errors.ErrUnsupported] when the core was
 // made without [Options].Reports.
-func (c *Core) ReadReports(ctx context.Context, q sessions.ReportsRequest) (sessions.ReportBatch, error) {
-	rec, err := c.requireRecord(ctx, q.Ref)
+func (qs *Queries) ReadReports(ctx context.Context, q sessions.ReportsRequest) (sessions.ReportBatch, error) {
+	rec, err := qs.records.requireExact(ctx, q.Ref, q.ID)
 	switch {
 	case err != nil:
 		return sessions.ReportBatch{}, err
-	case q.ID != "" && rec.ID != q.ID:
-		return sessions.ReportBatch{}, replacedError(q.Ref)
-	case c.o.Reports == nil:
+	case qs.reports == nil:
 		return sessions.ReportBatch{}, fmt.Errorf("the reports of %s: %w", q.Ref, errors.ErrUnsupported)
 	}
-	noted, err := c.o.Reports.ReadReports(ctx, rec.ID, q.Offset, q.Since)
+	noted, err := qs.reports.ReadReports(ctx, rec.ID, q.Offset, q.Since)
 	if err != nil {
 		return sessions.ReportBatch{}, fmt.Errorf("read what %s reported: %w", q.Ref, err)
 	}
@@ -77,17 +71,14 @@ func (c *Core) ReadReports(ctx context.Context, q sessions.ReportsRequest) (sess
 	return noted, nil
 }
 
-// ReadTranscript reads what the agent of a session said, also in a run that has ended. [errors.ErrUnsupported] when its harness
-// does not keep a record that can be read.
-func (c *Core) ReadTranscript(ctx context.Context, q sessions.TranscriptRequest) (sessions.TranscriptBatch, error) {
-	rec, err := c.requireRecord(ctx, q.Ref)
-	switch {
-	case err != nil:
+// ReadTranscript reads what the agent of a session said, also in runs that have ended. [errors.ErrUnsupported] when its harness
+// keeps no transcript that can be read.
+func (qs *Queries) ReadTranscript(ctx context.Context, q sessions.TranscriptRequest) (sessions.TranscriptBatch, error) {
+	rec, err := qs.records.requireExact(ctx, q.Ref, q.ID)
+	if err != nil {
 		return sessions.TranscriptBatch{}, err
-	case q.ID != "" && rec.ID != q.ID:
-		return sessions.TranscriptBatch{}, &sessions.Refusal{Cause: sessions.ErrReplaced, What: fmt.Sprintf("the %s that is meant was deleted, and another one has its name", q.Ref)}
 	}
-	h, err := c.o.Harnesses(rec.Definition.Harness)
+	h, err := qs.agents.harness(rec.Definition.Harness)
 	if err != nil {
 		return sessions.TranscriptBatch{}, &sessions.Refusal{Cause: sessions.ErrRefused, What: err.Error()}
 	}
@@ -96,7 +87,7 @@ func (c *Core) ReadTranscript(ctx context.Context, q sessions.TranscriptRequest)
 		return sessions.TranscriptBatch{}, fmt.Errorf("the answers of %s: %w", h.Name(), errors.ErrUnsupported)
 	}
 	conv := rec.AgentConversation()
-	conv.IsIdle = func(ctx context.Context) (bool, error) { return c.isIdle(ctx, rec) }
+	conv.IsIdle = func(ctx context.Context) (bool, error) { return qs.isIdle(ctx, rec) }
 	if q.Offset == "" {
 		conv.Started = q.Since
 	}
@@ -108,85 +99,101 @@ func (c *Core) ReadTranscript(ctx context.Context, q sessions.TranscriptRequest)
 }
 
 // isIdle reports whether the screen of a session waits for text, or its agent has ended.
-func (c *Core) isIdle(ctx context.Context, rec sessions.Record) (bool, error) {
-	view, err := c.View(ctx, sessions.ViewRequest{Ref: rec.Ref, ID: rec.ID})
+func (qs *Queries) isIdle(ctx context.Context, rec sessions.Record) (bool, error) {
+	view, err := qs.View(ctx, sessions.ViewRequest{Ref: rec.Ref, ID: rec.ID})
 	if errors.Is(err, sessions.ErrNotRunning) {
 		return true, nil
 	}
 	return view.State == sessions.ViewReady, err
 }
 
-// View reads the screen of a running session. Where its harness's screens cannot be read, its state is [ViewUnknown]. A
-// [*Refusal] because of [ErrNotRunning] when the agent has ended.
-func (c *Core) View(ctx context.Context, q sessions.ViewRequest) (sessions.View, error) {
-	rec, err := c.requireRunning(ctx, q.Ref, q.ID)
+// View reads the screen of a running session. Where its harness's screens cannot be read, its state is [sessions.ViewUnknown]. A
+// [*sessions.Refusal] because of [sessions.ErrNotRunning] when the agent has ended.
+func (qs *Queries) View(ctx context.Context, q sessions.ViewRequest) (sessions.View, error) {
+	rec, err := qs.records.requireRunning(ctx, q.Ref, q.ID)
 	if err != nil {
 		return sessions.View{}, err
 	}
-	h, err := c.o.Harnesses(rec.Definition.Harness)
+	h, err := qs.agents.harness(rec.Definition.Harness)
 	if err != nil {
 		return sessions.View{}, &sessions.Refusal{Cause: sessions.ErrRefused, What: err.Error()}
 	}
-	panes, err := c.listPanes(ctx, rec)
+	panes, err := qs.panes.list(ctx, rec)
 	if err != nil {
-		return sessions.View{}, c.typingError(rec, fmt.Errorf("look whether the agent lives: %w", err))
+		return sessions.View{}, sessions.WrapTerminalError(rec, fmt.Errorf("look whether the agent lives: %w", err))
 	}
-	switch p, ok := paneOf(panes, rec.ID); {
+	switch p, ok := sessions.FindPane(panes, rec.ID); {
 	case !ok:
-		return sessions.View{}, c.typingError(rec, sessions.ErrPaneGone)
+		return sessions.View{}, sessions.WrapTerminalError(rec, sessions.ErrPaneGone)
 	case p.Dead:
-		return sessions.View{}, c.typingError(rec, sessions.ErrPaneDead)
+		return sessions.View{}, sessions.WrapTerminalError(rec, sessions.ErrPaneDead)
 	}
-	return c.readScreen(ctx, h, rec)
+	return qs.agents.readScreen(ctx, h, rec)
 }
 
-// stateOf says how a recorded session is, from its pane.
-func stateOf(r sessions.Record, p sessions.Pane, there, silent bool) sessions.State {
-	switch {
-	case silent:
-		return sessions.StateUnknown
-	case there && !p.Dead:
-		return sessions.StateRunning
-	case there, !r.IsDown():
-		return sessions.StateEnded
-	case r.Status == sessions.StatusNew:
-		return sessions.StateNew
-	}
-	return sessions.StateStopped
-}
-
-func rowOf(r sessions.Record, s sessions.State) sessions.Row {
-	row := declaredRow(r.Definition)
-	row.Ref, row.ID, row.State, row.Running = r.Ref, r.ID, s, s == sessions.StateRunning
-	row.Pane, row.Conversation, row.Changed = r.Pane, r.Conversation, r.Changed
-	row.TmuxTarget = r.Ref.TmuxName()
-	return row
-}
-
-func declaredRow(d sessions.Definition) sessions.Row {
-	ref := d.Ref()
-	return sessions.Row{Ref: ref, Kind: ref.Kind(), Name: d.Name, Description: d.Description, Source: d.Source, Harness: d.Harness, Cwd: d.Cwd,
-		State: sessions.StateNew, AutoStart: d.AutoStart, TmuxTarget: ref.TmuxName(), Chat: d.Chat}
-}
-
-func brokenRow(u *sessions.UnreadableError) sessions.Row {
-	row := sessions.Row{Ref: u.Ref, Kind: u.Ref.Kind(), Name: u.Ref.Name(), State: sessions.StateBroken, Detail: u.Error()}
-	switch {
-	case u.Ref != "":
-		row.TmuxTarget = u.Ref.TmuxName()
-	case u.Slug != "": // the file of a work item, whose ref cannot be told from it
-		row.Kind, row.Name, row.TmuxTarget = sessions.KindWorkItem, u.Slug, sessions.TmuxName(u.Slug)
-	default:
-		row.Kind = sessions.KindStanding
-	}
-	return row
-}
-
-// folderID is that of the folder at a path, if it can be looked at.
-func folderID(path string) sessions.FolderID {
-	info, err := os.Stat(path)
+// Survey is [Queries.List] and [Queries.Drift] of one moment: records and panes are read once for both.
+func (qs *Queries) Survey(ctx context.Context) (sessions.Survey, error) {
+	f, err := qs.inventory(ctx)
 	if err != nil {
-		return ""
+		return sessions.Survey{}, err
 	}
-	return sessions.FolderIDOf(info)
+	rows := qs.buildRows(ctx, f)
+	return sessions.Survey{Rows: rows, Drift: qs.computeDrift(func(d *sessions.Drift, declared map[string]string) error {
+		return qs.compareSessions(ctx, d, f, declared)
+	})}, nil
+}
+
+// InspectLocked waits until no verb works on the session, and returns its row. An agent that it finds ended has therefore ended
+// on its own; [Queries.List] may see one that is just being stopped or restarted. [*sessions.LockedError] when a verb takes
+// longer than [sessions.LockWait].
+func (qs *Queries) InspectLocked(ctx context.Context, q sessions.InspectRequest) (sessions.Row, error) {
+	rec, err := qs.records.require(ctx, q.Ref)
+	if err != nil {
+		return sessions.Row{}, err
+	}
+	release, err := qs.records.lockID(ctx, rec.ID, "look")
+	if err != nil {
+		return sessions.Row{}, err
+	}
+	defer release()
+	now, err := qs.records.reload(ctx, &rec)
+	if err != nil {
+		return sessions.Row{}, err
+	}
+	panes, err := qs.panes.list(ctx, *now)
+	if err != nil && !errors.Is(err, sessions.ErrTerminalTimeout) {
+		return sessions.Row{}, fmt.Errorf("look for the session: %w", err)
+	}
+	p, there := sessions.FindPane(panes, now.ID)
+	row := sessions.RowOf(*now, sessions.StateOf(*now, p, there, err != nil))
+	if row.State == sessions.StateEnded && there {
+		row.Detail = "the agent ended, " + p.ExitDescription()
+	}
+	return row, nil
+}
+
+// Attach returns the argv that shows the session's pane, also a dead one that was kept.
+func (qs *Queries) Attach(ctx context.Context, q sessions.AttachRequest) ([]string, error) {
+	rec, p, err := qs.requirePane(ctx, q.Ref)
+	if err != nil {
+		return nil, err
+	}
+	return qs.panes.terminalOf(rec).AttachCommand(p, q.ReadOnly, q.InsideTmux), nil
+}
+
+// requirePane returns the session's pane, alive or dead.
+func (qs *Queries) requirePane(ctx context.Context, ref sessions.Ref) (sessions.Record, sessions.Pane, error) {
+	rec, err := qs.records.require(ctx, ref)
+	if err != nil {
+		return sessions.Record{}, sessions.Pane{}, err
+	}
+	panes, err := qs.panes.list(ctx, rec)
+	if err != nil {
+		return sessions.Record{}, sessions.Pane{}, fmt.Errorf("look for the session: %w", err)
+	}
+	p, ok := sessions.FindPane(panes, rec.ID)
+	if !ok {
+		return sessions.Record{}, sessions.Pane{}, sessions.NotRunning(ref)
+	}
+	return rec, p, nil
 }

@@ -15,10 +15,10 @@ type inFlightError struct{ entry sessions.LedgerEntry }
 
 func (e *inFlightError) Error() string { return "delivery " + e.entry.ID + " is in flight" }
 
-// checkLedger looks what the ledger has of the delivery. Others that a process left in flight that died are settled first, so that
-// somebody hears of them.
+// checkLedger checks whether the ledger has the delivery already. Deliveries that were abandoned by a process that died are
+// reconciled first, so that they are reported.
 func (d *eventDelivery) checkLedger(ctx context.Context) error {
-	l, err := d.c.o.Store.LoadLedger(ctx, d.q.Ref)
+	l, err := d.part.store.LoadLedger(ctx, d.q.Ref)
 	if err != nil {
 		return fmt.Errorf("read the deliveries to %s: %w", d.q.Ref, err)
 	}
@@ -33,40 +33,35 @@ func (d *eventDelivery) checkLedger(ctx context.Context) error {
 		return nil
 	case e.State == sessions.DeliveryDone:
 		return d.reportRepeated(ctx, e)
-	case at == len(l.Deliveries)-1: // nothing was typed since that could be taken for it
+	case at == len(l.Deliveries)-1: // no later delivery could be taken for it
 		return &inFlightError{e}
 	}
-	return doubtError(e)
+	return e.InDoubtError()
 }
 
-func doubtError(e sessions.LedgerEntry) error {
-	return fmt.Errorf("%w: it was given to the session at %s, and the agent's record does not show it; "+
-		"to have it typed all the same deliver it under another id", sessions.ErrInDoubt, e.At.Format(time.RFC3339))
-}
-
-// reportRepeated answers for a delivery that was processed before.
+// reportRepeated fills in the result of a delivery that was processed before.
 func (d *eventDelivery) reportRepeated(ctx context.Context, e sessions.LedgerEntry) error {
-	panes, err := d.c.listPanes(ctx, d.rec)
+	panes, err := d.part.panes.list(ctx, d.rec)
 	if err != nil && !errors.Is(err, sessions.ErrTerminalTimeout) {
 		return err
 	}
-	p, there := paneOf(panes, d.rec.ID)
-	d.row = rowOf(d.rec, stateOf(d.rec, p, there, err != nil))
+	p, there := sessions.FindPane(panes, d.rec.ID)
+	d.row = sessions.RowOf(d.rec, sessions.StateOf(d.rec, p, there, err != nil))
 	d.row.Outcome, d.receipt = sessions.OutcomeRepeated, e.Receipt
-	d.c.emit(ctx, sessions.EventDeliveryRepeated, slog.LevelInfo, d.rec, map[string]any{"delivery": e.ID})
+	d.part.events.emit(ctx, sessions.EventDeliveryRepeated, slog.LevelInfo, d.rec, map[string]any{"delivery": e.ID})
 	return nil
 }
 
-// recordIntent notes that the event is about to go to the agent. An equal text that is in flight is settled first: it could not be
-// told from this one.
+// recordIntent records in the ledger that the event is about to go to the agent. An equal text in flight is reconciled first,
+// since the two could not be told apart.
 func (d *eventDelivery) recordIntent(ctx context.Context, i sessions.Intent) error {
-	err := d.c.updateLedger(ctx, d.q.Ref, func(l *sessions.Ledger) error {
+	err := d.part.updateLedger(ctx, d.q.Ref, func(l *sessions.Ledger) error {
 		for _, e := range l.Deliveries {
 			if own := e.ID == d.q.DeliveryID; own && !d.inLedger || !own && e.State == sessions.DeliveryInFlight && e.Intent.Sum == i.Sum {
 				return &inFlightError{e}
 			}
 		}
-		l.Put(sessions.LedgerEntry{ID: d.q.DeliveryID, State: sessions.DeliveryInFlight, At: d.c.o.Now(), Session: d.rec.ID, Intent: i,
+		l.Put(sessions.LedgerEntry{ID: d.q.DeliveryID, State: sessions.DeliveryInFlight, At: d.part.now(), Session: d.rec.ID, Intent: i,
 			InPrompt: d.opening != nil && d.opening.inPrompt})
 		return nil
 	})
@@ -74,12 +69,12 @@ func (d *eventDelivery) recordIntent(ctx context.Context, i sessions.Intent) err
 	return err
 }
 
-// forget takes the delivery out of the ledger again, since for the reason that is given nothing arrived.
+// removeFromLedger removes the delivery from the ledger after an error that means that nothing arrived.
 func (d *eventDelivery) removeFromLedger(ctx context.Context, why error) error {
 	if !d.inLedger {
 		return why
 	}
-	err := d.c.updateLedger(context.WithoutCancel(ctx), d.q.Ref, func(l *sessions.Ledger) error { l.Remove(d.q.DeliveryID); return nil })
+	err := d.part.updateLedger(context.WithoutCancel(ctx), d.q.Ref, func(l *sessions.Ledger) error { l.Remove(d.q.DeliveryID); return nil })
 	if err != nil {
 		return errors.Join(why, err)
 	}
@@ -87,12 +82,13 @@ func (d *eventDelivery) removeFromLedger(ctx context.Context, why error) error {
 	return why
 }
 
-// settle notes what became of the delivery. One whose caller went away stays in flight: whoever comes next looks for evidence.
+// recordOutcome records the outcome of the delivery. One whose caller went away stays in flight, until the next one looks for
+// evidence.
 func (d *eventDelivery) recordOutcome(ctx context.Context, r sessions.Receipt, why error) error {
 	if why != nil && (ctx.Err() != nil || !errors.Is(why, sessions.ErrInDoubt)) {
 		return why
 	}
-	e := sessions.LedgerEntry{ID: d.q.DeliveryID, State: sessions.DeliveryDone, Receipt: r, At: d.c.o.Now(), Session: d.rec.ID}
+	e := sessions.LedgerEntry{ID: d.q.DeliveryID, State: sessions.DeliveryDone, Receipt: r, At: d.part.now(), Session: d.rec.ID}
 	if why != nil {
 		e.State, e.Intent = sessions.DeliveryInDoubt, d.intent()
 	}
@@ -111,28 +107,28 @@ func (d *eventDelivery) intent() sessions.Intent {
 	return sessions.Intent{}
 }
 
-// persistEntry writes how far a delivery is into the ledger and the event log. Where the ledger cannot be written it stays in flight,
-// and is settled by evidence when it comes again.
+// persistEntry writes the entry to the ledger and to the event log. When the ledger cannot be written, the delivery stays in
+// flight and is reconciled when it comes again.
 func (d *eventDelivery) persistEntry(ctx context.Context, e sessions.LedgerEntry, why error) {
 	ctx = context.WithoutCancel(ctx)
-	if err := d.c.updateLedger(ctx, d.q.Ref, func(l *sessions.Ledger) error { l.Put(e); return nil }); err != nil {
-		d.c.o.Log.Error("what became of a delivery could not be noted", "ref", d.q.Ref, "delivery", e.ID, "err", err)
+	if err := d.part.updateLedger(ctx, d.q.Ref, func(l *sessions.Ledger) error { l.Put(e); return nil }); err != nil {
+		d.part.log.Error("what became of a delivery could not be noted", "ref", d.q.Ref, "delivery", e.ID, "err", err)
 	}
 	if why != nil {
-		d.c.emit(ctx, sessions.EventDeliveryInDoubt, slog.LevelWarn, d.rec, map[string]any{"delivery": e.ID, "reason": why.Error()})
+		d.part.events.emit(ctx, sessions.EventDeliveryInDoubt, slog.LevelWarn, d.rec, map[string]any{"delivery": e.ID, "reason": why.Error()})
 		return
 	}
-	d.c.emit(ctx, sessions.EventDelivered, slog.LevelInfo, d.rec, map[string]any{"delivery": e.ID, "receipt": e.Receipt, "outcome": d.row.Outcome})
+	d.part.events.emit(ctx, sessions.EventDelivered, slog.LevelInfo, d.rec, map[string]any{"delivery": e.ID, "receipt": e.Receipt, "outcome": d.row.Outcome})
 }
 
-// reconcileEarlier finds out what became of a delivery that was in flight when we came, of ours or of another one.
+// reconcileEarlier finds out what became of a delivery, this one or another, that was in flight already.
 func (d *eventDelivery) reconcileEarlier(ctx context.Context, e sessions.LedgerEntry) error {
 	taken, err := d.findEvidence(ctx, e)
 	if err != nil {
 		return err
 	}
 	ours := e.ID == d.q.DeliveryID
-	doubt, was := doubtError(e), e.State
+	doubt, was := e.InDoubtError(), e.State
 	switch {
 	case taken:
 		e.State, e.Receipt, e.Intent, e.InPrompt, doubt = sessions.DeliveryDone, sessions.ReceiptAccepted, sessions.Intent{}, false, nil
@@ -151,8 +147,8 @@ func (d *eventDelivery) reconcileEarlier(ctx context.Context, e sessions.LedgerE
 	return d.reportRepeated(ctx, e)
 }
 
-// findEvidence looks whether the agent's record shows a delivery: for a while when whoever gave it may still be at it. It ends
-// with errStateChanged when they have settled it meanwhile.
+// findEvidence reports whether the agent's transcript shows a delivery. While another process may still work on it, it waits; it
+// ends with errStateChanged when that process has recorded the outcome.
 func (d *eventDelivery) findEvidence(ctx context.Context, e sessions.LedgerEntry) (bool, error) {
 	w := d.harness.Capabilities().Input
 	if w == nil || e.Session != d.rec.ID || e.Intent.Offset == "" {
@@ -162,10 +158,15 @@ func (d *eventDelivery) findEvidence(ctx context.Context, e sessions.LedgerEntry
 	if e.State == sessions.DeliveryInFlight {
 		until = e.At.Add(d.proofTimeout(e))
 	}
-	return d.awaitEvidence(ctx, w, e.Intent, until, func() error { return d.checkUnchanged(ctx, e) })
+	return awaitEvidence(ctx, w, d.rec.AgentConversation(), e.Intent, until, func() (bool, error) {
+		if d.isAgentGone(ctx) {
+			return true, nil
+		}
+		return false, d.checkUnchanged(ctx, e)
+	})
 }
 
-// proofTimeout is how long whoever brought a delivery waits for its evidence, at most.
+// proofTimeout is how long the process that made a delivery waits for its evidence, at most.
 func (d *eventDelivery) proofTimeout(e sessions.LedgerEntry) time.Duration {
 	if e.InPrompt {
 		return sessions.OpeningTimeout
@@ -174,7 +175,7 @@ func (d *eventDelivery) proofTimeout(e sessions.LedgerEntry) time.Duration {
 }
 
 func (d *eventDelivery) checkUnchanged(ctx context.Context, e sessions.LedgerEntry) error {
-	l, err := d.c.o.Store.LoadLedger(ctx, d.q.Ref)
+	l, err := d.part.store.LoadLedger(ctx, d.q.Ref)
 	if err != nil {
 		return err
 	}

@@ -4,42 +4,34 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"the-loop/sessions"
 )
 
-// Register records a work item's session. It starts nothing: the first event does, see [Core.Deliver]. A ref that is
-// registered is refused, and so is one whose name in tmux another ref has.
-func (c *Core) Register(ctx context.Context, q sessions.RegisterRequest) (sessions.Row, error) {
+// Register records a work item's session. It starts nothing: the first event does, see [Deliveries.Deliver]. A ref that is
+// registered already is refused, and so is one whose tmux name another ref has.
+func (lc *Lifecycle) Register(ctx context.Context, q sessions.RegisterRequest) (sessions.Row, error) {
 	if _, err := sessions.ParseWorkItem(string(q.Ref)); err != nil {
 		return sessions.Row{}, err
 	}
-	release, err := c.lockName(ctx, q.Ref, "register")
+	release, err := lc.records.lockName(ctx, q.Ref, "register")
 	if err != nil {
 		return sessions.Row{}, err
 	}
 	defer release()
-	rec := c.newRecord(registeredDefinition(q, c.o.Config().Defaults))
+	rec := lc.records.newRecord(sessions.RegisteredDefinition(q, lc.config().Defaults))
 	rec.Status, rec.Conversation, rec.Changed = sessions.StatusNew, q.Conversation, rec.Created
-	if err := c.register(ctx, rec); err != nil {
-		return sessions.Row{}, c.failCreate(ctx, rec, err)
+	if err := lc.register(ctx, rec); err != nil {
+		return sessions.Row{}, lc.failCreate(ctx, rec, err)
 	}
-	c.emitCreated(ctx, rec)
-	row := rowOf(rec, sessions.StateNew)
+	lc.emitCreated(ctx, rec)
+	row := sessions.RowOf(rec, sessions.StateNew)
 	row.Outcome = sessions.OutcomeRegistered
 	return row, nil
 }
 
-// registeredDefinition is the definition of a work item's session.
-func registeredDefinition(q sessions.RegisterRequest, d Defaults) sessions.Definition {
-	def := createdDefinition(sessions.CreateRequest{Name: q.Ref.Name(), Harness: q.Harness, Cwd: q.Cwd, Chat: q.Chat}, d)
-	def.Source, def.AutoStart, def.HarnessArgs = sessions.SourceRegistered, false, slices.Clone(def.HarnessArgs)
-	return def
-}
-
-func (c *Core) register(ctx context.Context, rec sessions.Record) error {
-	known, err := c.o.Store.Load(ctx, rec.Ref)
+func (lc *Lifecycle) register(ctx context.Context, rec sessions.Record) error {
+	known, err := lc.store.Load(ctx, rec.Ref)
 	switch {
 	case err == nil:
 		return &sessions.Refusal{Cause: sessions.ErrNameTaken, What: fmt.Sprintf("%s is registered already", known.Ref),
@@ -50,31 +42,15 @@ func (c *Core) register(ctx context.Context, rec sessions.Record) error {
 	if err := rec.Definition.Validate(); err != nil {
 		return err
 	}
-	if _, err := c.newLauncher(rec.Definition); err != nil {
+	r, err := lc.starter.newLauncher(rec.Definition)
+	if err != nil {
 		return err
 	}
-	if err := c.checkResumable(rec); err != nil {
+	if err := sessions.CheckConversation(r.harness, rec.Conversation); err != nil {
 		return err
 	}
-	if err := c.o.Store.Save(ctx, rec); err != nil {
+	if err := lc.store.Save(ctx, rec); err != nil {
 		return fmt.Errorf("record the session: %w", err)
-	}
-	return nil
-}
-
-// checkResumable refuses a conversation that could never be resumed.
-func (c *Core) checkResumable(rec sessions.Record) error {
-	h, err := c.o.Harnesses(rec.Definition.Harness)
-	switch {
-	case err != nil:
-		return err
-	case rec.Conversation == "":
-		return nil
-	case !sessions.ValidConversation(rec.Conversation):
-		return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("%q does not have the shape of a conversation's id", rec.Conversation),
-			Remedy: "use one that matches " + sessions.ConversationPattern().String()}
-	case !h.Capabilities().CanResume:
-		return &sessions.Refusal{Cause: sessions.ErrCannotResume, What: fmt.Sprintf("%s has no way to resume a conversation", h.Name()), Remedy: "leave its id out"}
 	}
 	return nil
 }

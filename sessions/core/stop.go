@@ -8,58 +8,58 @@ import (
 	"the-loop/sessions"
 )
 
-// Stop ends the session's agent and its pane. One that does not run is [OutcomeAlreadyStopped]. It works from the
-// record alone: the session need not be declared any more.
-func (c *Core) Stop(ctx context.Context, q sessions.StopRequest) (sessions.Row, error) {
-	release, err := c.lockName(ctx, q.Ref, "stop")
+// Stop ends the session's agent and its pane. A session that does not run is [sessions.OutcomeAlreadyStopped]. It need not be
+// declared any more.
+func (lc *Lifecycle) Stop(ctx context.Context, q sessions.StopRequest) (sessions.Row, error) {
+	release, err := lc.records.lockName(ctx, q.Ref, "stop")
 	if err != nil {
 		return sessions.Row{}, err
 	}
 	defer release()
-	def, rec, err := c.findExact(ctx, q.Ref, q.ID)
+	def, rec, err := lc.records.findExact(ctx, q.Ref, q.ID)
 	if err != nil {
 		return sessions.Row{}, err
 	}
 	if rec == nil {
-		row := declaredRow(def)
+		row := sessions.DeclaredRow(def)
 		row.Outcome = sessions.OutcomeAlreadyStopped
 		return row, nil
 	}
-	release, err = c.lockID(ctx, rec.ID, "stop")
+	release, err = lc.records.lockID(ctx, rec.ID, "stop")
 	if err != nil {
 		return sessions.Row{}, err
 	}
 	defer release()
-	if rec, err = c.reload(ctx, rec); err != nil {
+	if rec, err = lc.records.reload(ctx, rec); err != nil {
 		return sessions.Row{}, err
 	}
-	return c.stop(ctx, *rec)
+	return lc.stop(ctx, *rec)
 }
 
-// stop takes the session down and records it as stopped. The caller has its locks.
-func (c *Core) stop(ctx context.Context, rec sessions.Record) (sessions.Row, error) {
-	down, outcome, err := c.takeDown(ctx, rec, sessions.StatusStopped)
+// stop ends the session and records it as stopped. The caller holds its locks.
+func (lc *Lifecycle) stop(ctx context.Context, rec sessions.Record) (sessions.Row, error) {
+	down, outcome, err := lc.takeDown(ctx, rec, sessions.StatusStopped)
 	if err != nil {
-		c.emit(ctx, sessions.EventStopFailed, slog.LevelError, rec, map[string]any{"reason": err.Error()})
+		lc.events.emit(ctx, sessions.EventStopFailed, slog.LevelError, rec, map[string]any{"reason": err.Error()})
 		return sessions.Row{}, fmt.Errorf("stop %s: %w", rec.Ref, err)
 	}
-	row := rowOf(down, sessions.StateStopped)
+	row := sessions.RowOf(down, sessions.StateStopped)
 	row.Outcome = outcome
 	return row, nil
 }
 
-// takeDown ends the agent and its pane, and leaves the record with that status.
-func (c *Core) takeDown(ctx context.Context, rec sessions.Record, as sessions.Status) (sessions.Record, sessions.Outcome, error) {
-	panes, err := c.listPanes(ctx, rec)
+// takeDown ends the agent and its pane, and records that status.
+func (lc *Lifecycle) takeDown(ctx context.Context, rec sessions.Record, as sessions.Status) (sessions.Record, sessions.Outcome, error) {
+	panes, err := lc.panes.list(ctx, rec)
 	if err != nil {
 		return rec, "", fmt.Errorf("look for the running session: %w", err)
 	}
-	p, there := paneOf(panes, rec.ID)
+	p, there := sessions.FindPane(panes, rec.ID)
 	if there {
-		if h, err := c.o.Harnesses(rec.Definition.Harness); err == nil {
-			rec.Conversation = c.currentConversation(ctx, h, rec)
+		if h, err := lc.agents.harness(rec.Definition.Harness); err == nil {
+			rec.Conversation = lc.agents.currentConversation(ctx, h, rec)
 		}
-		if err := c.endPane(ctx, rec, p.Target()); err != nil {
+		if err := lc.starter.endPane(ctx, rec, p.Target()); err != nil {
 			return rec, "", err
 		}
 	}
@@ -68,17 +68,13 @@ func (c *Core) takeDown(ctx context.Context, rec sessions.Record, as sessions.St
 		outcome = sessions.OutcomeStopped
 	}
 	if was := rec.Status; there || was != as {
-		rec.Status, rec.Changed, rec.Pane, rec.ReplacesPID = as, c.o.Now(), "", 0
-		if err := c.o.Store.Save(ctx, rec); err != nil {
+		rec.Status, rec.Changed, rec.Pane, rec.ReplacesPID = as, lc.now(), "", 0
+		if err := lc.store.Save(ctx, rec); err != nil {
 			return rec, "", fmt.Errorf("record that the session is stopped: %w", err)
 		}
 		if there || was != sessions.StatusStopped {
-			c.emit(ctx, sessions.EventStopped, slog.LevelInfo, rec, map[string]any{"conversation": rec.Conversation})
+			lc.events.emit(ctx, sessions.EventStopped, slog.LevelInfo, rec, map[string]any{"conversation": rec.Conversation})
 		}
 	}
 	return rec, outcome, nil
-}
-
-func (c *Core) endPane(ctx context.Context, rec sessions.Record, t sessions.Target) error {
-	return c.terminal(rec).End(ctx, t, c.o.Config().KillGrace)
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"the-loop/sessions"
-	"the-loop/sessions/core"
 	"the-loop/sessions/harness/screen"
 )
 
@@ -15,7 +14,7 @@ import (
 func (s *agentEnv) testKeysAtDialog(marker string) {
 	s.Helper()
 	traits := s.harness.Capabilities()
-	for _, key := range core.KeyNames() {
+	for _, key := range sessions.KeyNames() {
 		if slices.Contains(traits.DenyKeys, key) {
 			continue
 		}

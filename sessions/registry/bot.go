@@ -15,7 +15,7 @@ import (
 	"the-loop/sessions/statefile"
 )
 
-// botLockTimeout is how long the bot's lock is tried: as long as somebody who asks [Registry.BotRunning] may have it.
+// botLockTimeout is how long the bot's lock is tried: as long as a call of [Registry.BotRunning] may hold it.
 const botLockTimeout = 100 * time.Millisecond
 
 // BotInfo is what a bot says of itself when it takes the lock.
@@ -90,7 +90,7 @@ func (r *Registry) AcquireBot(ctx context.Context, info BotInfo) (release func()
 		state := r.holderState()
 		return nil, &BotHeldError{Root: r.root, PID: state.PID, Started: state.Started, App: state.App}
 	}
-	statefile.Sweep(filepath.Dir(r.botFile()), time.Now())
+	statefile.Sweep(filepath.Dir(r.botFile()), time.Now().Add(-statefile.StaleTempAge))
 	return release, nil
 }
 

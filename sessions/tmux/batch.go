@@ -13,7 +13,7 @@ import (
 const maxBatch = 32
 
 // clientBatch runs the command lines of callers who come at the same time in one client: a client costs a process, which is most
-// of what a session costs where there are many. Who comes alone has a client of his own at once. The zero value is ready.
+// of what a session costs where there are many. A caller that comes alone has a client of its own at once. The zero value is ready.
 type clientBatch struct {
 	mayStartServer bool // the client may start the server
 

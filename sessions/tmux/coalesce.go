@@ -10,41 +10,41 @@ import (
 	"the-loop/sessions/process"
 )
 
-// shared gives callers who ask the same thing at the same time one answer. Its asking began after each of them had asked, so
-// that no answer is older than its question: what a caller did before he asked shows in it. The zero value is ready.
+// coalescer lets concurrent callers share the result of one call. The call begins after each of them asked for it, so a result
+// shows everything that its callers did before. The zero value is ready to use.
 type coalescer[T any] struct {
 	once        sync.Once
-	running     chan struct{} // taken by who asks; one asks at a time
-	pauseFactor int           // a long asking is followed by a rest of this many times its length, so that more join the next one
+	running     chan struct{} // held during the call: one runs at a time
+	pauseFactor int           // a slow call is followed by a pause of this many times its duration, so that more callers share the next one
 
-	lastDuration time.Duration // the last asking; this and the next field belong to who has the turn
+	lastDuration time.Duration // of the last call; this and the next field are guarded by running
 	lastEnd      time.Time
 
 	mu   sync.Mutex // guards the field that follows
-	next *round[T]  // whose asking has not begun; nil: nobody waits for one
+	next *round[T]  // whose call has not begun; nil: nobody waits
 }
 
-// slowCall is what a list of some hundred panes or of a thousand processes takes.
+// slowCall is the duration from which a call is followed by a pause: a list of some hundred panes, or of a thousand processes.
 const slowCall = 5 * time.Millisecond
 
-// maxPause is what an answer may be late for the sake of others.
+// maxPause bounds the pause.
 const maxPause = 100 * time.Millisecond
 
-// round is one asking. Who opened it asks, for all who join before it begins.
+// round is one call. The caller that opened it makes it, for all that join before it begins.
 type round[T any] struct {
 	done      chan struct{} // closed when what follows is set
 	result    T
 	err       error
-	cancelled bool // who asked went away: it says nothing to the others
+	cancelled bool // its maker's context ended: the others make another call
 }
 
-// get is an answer to ask. It may be shared with others: it must not be changed.
-func (s *coalescer[T]) get(ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+// get returns the result of call. It may be shared with others and must not be changed.
+func (s *coalescer[T]) get(ctx context.Context, call func(context.Context) (T, error)) (T, error) {
 	s.once.Do(func() { s.running = make(chan struct{}, 1) })
 	for {
 		r, opened := s.join()
 		if opened {
-			s.runRound(ctx, r, ask)
+			s.runRound(ctx, r, call)
 		}
 		select {
 		case <-r.done:
@@ -58,7 +58,7 @@ func (s *coalescer[T]) get(ctx context.Context, ask func(context.Context) (T, er
 	}
 }
 
-// join is the round that has not begun, and whether the caller is the first in it.
+// join returns the round that has not begun, and whether the caller is the first in it.
 func (s *coalescer[T]) join() (r *round[T], opened bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,8 +68,8 @@ func (s *coalescer[T]) join() (r *round[T], opened bool) {
 	return s.next, opened
 }
 
-// runRound asks for a round as soon as nobody else asks. It ends the round in any case.
-func (s *coalescer[T]) runRound(ctx context.Context, r *round[T], ask func(context.Context) (T, error)) {
+// runRound makes the call of a round as soon as no other one runs. It ends the round in any case.
+func (s *coalescer[T]) runRound(ctx context.Context, r *round[T], call func(context.Context) (T, error)) {
 	defer close(r.done)
 	select {
 	case s.running <- struct{}{}:
@@ -81,18 +81,18 @@ func (s *coalescer[T]) runRound(ctx context.Context, r *round[T], ask func(conte
 		r.err = fmt.Errorf("%w: %w", sessions.ErrTerminalTimeout, ctx.Err())
 	}
 	s.mu.Lock()
-	s.next = nil // who comes from here on must not have this answer
+	s.next = nil // later callers must not share this result
 	s.mu.Unlock()
 	if r.err == nil {
 		begun := time.Now()
-		r.result, r.err = ask(ctx)
+		r.result, r.err = call(ctx)
 		s.lastEnd = time.Now()
 		s.lastDuration = s.lastEnd.Sub(begun)
 	}
 	r.cancelled = r.err != nil && ctx.Err() != nil
 }
 
-// coalescedTable is a list of processes that is read once for all who ask at the same time.
+// coalescedTable lists processes once for all concurrent callers.
 type coalescedTable struct {
 	processTable
 	processes *coalescer[[]process.Process]

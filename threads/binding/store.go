@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"the-loop/sessions"
 	"the-loop/sessions/statefile"
@@ -32,7 +33,7 @@ func (s Store) Path(id string) string { return filepath.Join(s.dir, id+".json") 
 
 // Load reads all bindings. A file that cannot be used is returned as an error of its own, and left alone.
 func (s Store) Load() ([]Binding, []*sessions.UnreadableError, error) {
-	removePartialFiles(s.dir)
+	statefile.Sweep(s.dir, time.Now()) // the bot alone writes here
 	names, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
@@ -98,12 +99,4 @@ func hasUnknown(path string) bool {
 func (s Store) Remove(id string) error {
 	s.disk.Forget(s.Path(id))
 	return statefile.Remove(s.Path(id))
-}
-
-// removePartialFiles removes what writes left behind whose process was killed. Nobody else writes the folder.
-func removePartialFiles(dir string) {
-	partial, _ := filepath.Glob(filepath.Join(dir, ".*.json*")) // the pattern is well-formed
-	for _, file := range partial {
-		_ = os.Remove(file) // one that stays does no harm
-	}
 }

@@ -26,7 +26,7 @@ const (
 type Thread interface {
 	ReadPosition(ctx context.Context) (from binding.Binding, number int, ok bool)
 	ApplyRead(number int, from string, replies []chat.Reply, now time.Time)
-	RootGone()
+	HandleThreadGone()
 }
 
 // ChannelFinder finds the channel of a thread whose own is not known any more; pace waits before each call of the service.
@@ -176,7 +176,7 @@ func (r *Reader) read(ctx, work context.Context, t Thread) {
 	}
 	switch {
 	case errors.Is(err, chat.ErrThreadGone):
-		t.RootGone()
+		t.HandleThreadGone()
 	case err == nil:
 		t.ApplyRead(number, from.Cursor, replies, now)
 	case ctx.Err() == nil:

@@ -16,7 +16,7 @@ type Clock struct {
 // dateStep is how exact the Date of a response is: it is cut to the second, and older by the time that it was on its way.
 const dateStep = 2 * time.Second
 
-// ObserveDate takes the Date of a response that came just now.
+// ObserveDate sets the clock by the Date of a response that came just now.
 func (c *Clock) ObserveDate(date time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -25,8 +25,7 @@ func (c *Clock) ObserveDate(date time.Time) {
 	}
 }
 
-// ObserveEvent takes that something happened in Slack at that moment: it is not earlier now. Events tell that, and those that are
-// sent again tell of long ago.
+// ObserveEvent sets the clock no earlier than the moment of an event. An event that Slack sends again is old and changes nothing.
 func (c *Clock) ObserveEvent(moment time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

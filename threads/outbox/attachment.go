@@ -70,7 +70,7 @@ func (o *Outbox) storeContent(nonce, name string, content io.Reader) (Attachment
 	defer func() { _ = os.Remove(partial.Name()) }() // it is gone when all went well
 	n, err := io.Copy(partial, content)
 	if err == nil {
-		err = o.checkSecrets(partial)
+		err = checkSecrets(partial, o.o.IsSecret)
 	}
 	if err = errors.Join(err, partial.Sync(), partial.Close()); err != nil {
 		return Attachment{}, err
@@ -114,15 +114,15 @@ const (
 )
 
 // checkSecrets fails when a file holds a secret.
-func (o *Outbox) checkSecrets(f *os.File) error {
-	if o.o.IsSecret == nil {
+func checkSecrets(f *os.File, isSecret func(string) bool) error {
+	if isSecret == nil {
 		return nil
 	}
 	part := make([]byte, scanChunk)
 	for at := int64(0); ; at += scanChunk - scanOverlap {
 		n, err := f.ReadAt(part, at)
 		switch {
-		case n > 0 && o.o.IsSecret(string(part[:n])):
+		case n > 0 && isSecret(string(part[:n])):
 			return &chat.FileError{Why: "it holds a value of the environment or a token, and those are posted nowhere"}
 		case errors.Is(err, io.EOF):
 			return nil
@@ -195,7 +195,7 @@ func (o *Outbox) upload(ctx context.Context, m *Message, f Attachment) (id, ts s
 		return "", "", &chat.FileError{Why: "its copy is gone"}
 	}
 	defer func() { _ = content.Close() }()
-	if err := o.checkSecrets(content); err != nil { // the environment may have changed since the copy was made
+	if err := checkSecrets(content, o.o.IsSecret); err != nil { // the environment may have changed since the copy was made
 		return "", "", err
 	}
 	id, err = o.o.Uploader.Upload(ctx, f.FileUpload, content)

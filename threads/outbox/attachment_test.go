@@ -21,7 +21,7 @@ func TestASecretIsFoundWhereverItLies(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		if err := o.checkSecrets(f); err == nil {
+		if err := checkSecrets(f, o.o.IsSecret); err == nil {
 			t.Errorf("at %d it is not found", at)
 		}
 	}

@@ -94,7 +94,7 @@ type Outbox struct {
 func New(options Options) (*Outbox, error) {
 	o := &Outbox{o: options, wakeup: make(chan struct{}, 1), limits: map[string]*rate.Limiter{}, lastServed: map[chat.ThreadID]time.Time{},
 		closedUntil: map[string]time.Time{}}
-	removePartialFiles(o.o.Dir)
+	statefile.Sweep(o.o.Dir, time.Now()) // the bot alone writes here
 	names, err := os.ReadDir(o.o.Dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("read the outbox: %w", err)
@@ -115,14 +115,6 @@ func New(options Options) (*Outbox, error) {
 	slices.SortFunc(o.messages, func(a, b *Message) int { return cmp.Compare(a.Seq, b.Seq) })
 	o.removeOrphanedContents()
 	return o, nil
-}
-
-// removePartialFiles removes what writes left behind whose process was killed. Nobody else writes the folder.
-func removePartialFiles(dir string) {
-	partial, _ := filepath.Glob(filepath.Join(dir, ".*.json*")) // the pattern is well-formed
-	for _, file := range partial {
-		_ = os.Remove(file) // one that stays does no harm
-	}
 }
 
 // format is the file of a [Message]. Files of version 0 have no version, and are the same otherwise.
@@ -258,7 +250,7 @@ func (o *Outbox) pick() (*Message, time.Duration) {
 		return nil, wait
 	}
 	var best *Message
-	wait, closed := o.closedChannels(now)
+	wait, closed := closedChannels(o.closedUntil, now)
 	seen := map[chat.ThreadID]bool{}
 	for _, m := range o.messages {
 		o.applyChannelMove(m)
@@ -284,12 +276,12 @@ func (o *Outbox) pick() (*Message, time.Duration) {
 	return best, 0
 }
 
-// closedChannels are the channels that take nothing now, and how long until the first one may.
-func (o *Outbox) closedChannels(now time.Time) (wait time.Duration, closed map[string]bool) {
+// closedChannels are the channels that take nothing now, and how long until the first one may. It removes those that may.
+func closedChannels(closedUntil map[string]time.Time, now time.Time) (wait time.Duration, closed map[string]bool) {
 	wait, closed = time.Hour, map[string]bool{}
-	for channel, until := range o.closedUntil {
+	for channel, until := range closedUntil {
 		if !until.After(now) {
-			delete(o.closedUntil, channel)
+			delete(closedUntil, channel)
 			continue
 		}
 		closed[channel], wait = true, min(wait, until.Sub(now))

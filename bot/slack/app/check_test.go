@@ -25,8 +25,8 @@ func (x *env) check(change ...func(*CheckOptions)) []Finding {
 	return found
 }
 
-// wrong are the findings that are not good, in one line each.
-func wrong(found []Finding) string {
+// failedFindings are the findings that are not good, in one line each.
+func failedFindings(found []Finding) string {
 	var lines []string
 	for _, f := range found {
 		if !f.OK {
@@ -40,7 +40,7 @@ func TestTheCheckOfAGoodSetUpFindsNothing(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
 	found := x.check()
-	if bad := wrong(found); bad != "" {
+	if bad := failedFindings(found); bad != "" {
 		t.Error(bad)
 	}
 	var names []string
@@ -91,7 +91,7 @@ func TestTheCheckNamesWhatIsWrong(t *testing.T) {
 				opts = append(opts, c.opts)
 			}
 			x := newEnv(t, opts...)
-			got := wrong(x.check(func(o *CheckOptions) {
+			got := failedFindings(x.check(func(o *CheckOptions) {
 				o.Timeout = 700 * time.Millisecond
 				if c.break_ != nil {
 					c.break_(x, o)
@@ -116,28 +116,28 @@ func TestASharedChannelMayBeAllowed(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
 	x.ShareChannel(x.ch, "T9")
-	if bad := wrong(x.check(func(o *CheckOptions) { o.AllowShared = true })); bad != "" {
+	if bad := failedFindings(x.check(func(o *CheckOptions) { o.AllowShared = true })); bad != "" {
 		t.Error(bad)
 	}
 }
 
 // A bot that runs already gets the event, so the check watches what that one records.
-func TestTheCheckWatchesTheBotThatRuns(t *testing.T) {
+func TestTheCheckReadsTheEventsOfARunningBot(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
-	x.up()
+	x.connectAndWait()
 	var asked string
-	bad := wrong(x.check(func(o *CheckOptions) {
+	bad := failedFindings(x.check(func(o *CheckOptions) {
 		o.AwaitDrop = func(_ context.Context, channel, ts string) error {
 			asked = ts
-			x.until("the drop", func() bool { return x.heard.has("dropped " + slack.DropBot + " " + channel + " " + ts) })
+			x.waitUntil("the drop", func() bool { return x.recorder.has("dropped " + slack.DropBot + " " + channel + " " + ts) })
 			return nil
 		}
 	}))
 	if bad != "" || asked == "" || x.Connections() != 1 {
 		t.Errorf("%q, watched %q, %d connections", bad, asked, x.Connections())
 	}
-	if bad := wrong(x.check(func(o *CheckOptions) {
+	if bad := failedFindings(x.check(func(o *CheckOptions) {
 		o.AwaitDrop = func(context.Context, string, string) error { return errors.New("nothing in the log") }
 	})); !strings.Contains(bad, "Event Subscriptions") {
 		t.Error(bad)
@@ -147,9 +147,9 @@ func TestTheCheckWatchesTheBotThatRuns(t *testing.T) {
 func TestAnotherBotOnTheAppIsNamedWhenNothingComes(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
-	x.up()
+	x.connectAndWait()
 	x.Faults().InjectDelivery("*", -1, localslack.Suppress)
-	bad := wrong(x.check(func(o *CheckOptions) { o.Timeout = 500 * time.Millisecond }))
+	bad := failedFindings(x.check(func(o *CheckOptions) { o.Timeout = 500 * time.Millisecond }))
 	if !strings.Contains(bad, "2 connections are open") || !strings.Contains(bad, "end the other bot") {
 		t.Error(bad)
 	}

@@ -25,17 +25,17 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // patience is how long a test waits for what should happen soon.
 const patience = 30 * time.Second
 
-// env is a workspace with a channel, Ann who is on the list, and a client of the bot.
+// env is a workspace with a channel, Ann who is authorized, and a client of the bot.
 type env struct {
 	*localslack.Workspace
-	t      *testing.T
-	ctx    context.Context
-	client *slack.Client
-	ann    *localslack.Person
-	ch     string
-	heard  *recorder
-	router *slack.EventRouter
-	logs   *logbook
+	t        *testing.T
+	ctx      context.Context
+	client   *slack.Client
+	ann      *localslack.Person
+	ch       string
+	recorder *recorder
+	router   *slack.EventRouter
+	logs     *logBuffer
 }
 
 func newEnv(t *testing.T, change ...func(*localslack.Options)) *env {
@@ -55,12 +55,12 @@ func newEnv(t *testing.T, change ...func(*localslack.Options)) *env {
 			t.Error(err)
 		}
 	})
-	x := &env{Workspace: w, t: t, ctx: ctx, heard: newRecorder(), logs: new(logbook)}
+	x := &env{Workspace: w, t: t, ctx: ctx, recorder: newRecorder(), logs: new(logBuffer)}
 	x.ann = w.AddUser("ann")
 	x.ch = w.AddChannel("agents", localslack.Members(x.ann.ID, w.BotUserID())).ID
 	x.client = x.newClient(slack.ClientOptions{})
-	x.router = slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: x.heard, CatchUpAll: x.heard.CatchUpAll,
-		OnDropped: x.heard.dropped, OnChannelEvent: x.heard.notice, Log: x.logs.logger()})
+	x.router = slack.NewEventRouter(slack.EventRouterOptions{Client: x.client, Threads: x.recorder, CatchUpAll: x.recorder.CatchUpAll,
+		OnDropped: x.recorder.dropped, OnChannelEvent: x.recorder.onChannelEvent, Log: x.logs.logger()})
 	return x
 }
 
@@ -99,7 +99,7 @@ func (x *env) connect(change ...func(*socket.Options)) *socket.Socket {
 }
 
 func (x *env) socket(change ...func(*socket.Options)) (*socket.Socket, chan error) {
-	o := socket.Options{API: x.client, Router: x.router, CatchUps: x.heard, Recorder: connections{x.heard}, Log: x.logs.logger(),
+	o := socket.Options{API: x.client, Router: x.router, CatchUps: x.recorder, Recorder: connections{x.recorder}, Log: x.logs.logger(),
 		BackoffMin: 5 * time.Millisecond, BackoffMax: 50 * time.Millisecond, Stable: time.Hour}
 	for _, c := range change {
 		c(&o)
@@ -107,19 +107,19 @@ func (x *env) socket(change ...func(*socket.Options)) (*socket.Socket, chan erro
 	return socket.New(o), make(chan error, 1)
 }
 
-// up connects and waits for the hello.
-func (x *env) up(change ...func(*socket.Options)) *socket.Socket {
+// connectAndWait connects and waits for the hello.
+func (x *env) connectAndWait(change ...func(*socket.Options)) *socket.Socket {
 	x.t.Helper()
 	s := x.connect(change...)
-	x.until("connected", func() bool { return s.State().Connected && x.heard.count("connected") > 0 })
+	x.waitUntil("connected", func() bool { return s.State().Connected && x.recorder.count("connected") > 0 })
 	return s
 }
 
-// until waits for something that the ear, the workspace or the socket shows.
-func (x *env) until(what string, cond func() bool) {
+// waitUntil waits for something that the recorder, the workspace or the socket shows.
+func (x *env) waitUntil(what string, cond func() bool) {
 	x.t.Helper()
 	for {
-		heard, changed := x.heard.changes(), x.Changed()
+		heard, changed := x.recorder.changes(), x.Changed()
 		if cond() {
 			return
 		}
@@ -128,7 +128,7 @@ func (x *env) until(what string, cond func() bool) {
 		case <-changed:
 		case <-time.After(20 * time.Millisecond): // the state of a socket tells nobody
 		case <-x.ctx.Done():
-			x.t.Fatalf("waiting for %s in vain; heard %v; log:\n%s", what, x.heard.all(), x.logs)
+			x.t.Fatalf("waiting for %s in vain; heard %v; log:\n%s", what, x.recorder.all(), x.logs)
 		}
 	}
 }
@@ -145,7 +145,7 @@ func (x *env) post(p chat.Post) string {
 	return ts
 }
 
-func (x *env) root() string { return x.post(chat.Post{Text: "root", Nonce: "n-root"}) }
+func (x *env) postRoot() string { return x.post(chat.Post{Text: "root", Nonce: "n-root"}) }
 
 func (x *env) reply(root, text string, opts ...localslack.PostOption) string {
 	x.t.Helper()
@@ -165,19 +165,19 @@ func (x *env) replyBy(p *localslack.Person, root, text string, opts ...localslac
 type recorder struct {
 	mu      sync.Mutex // guards the fields that follow
 	changed chan struct{}
-	words   []string
+	lines   []string
 }
 
 func newRecorder() *recorder { return &recorder{changed: make(chan struct{})} }
 
-func (e *recorder) say(format string, args ...any) {
+func (e *recorder) record(format string, args ...any) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.words = append(e.words, fmt.Sprintf(format, args...))
-	e.tell()
+	e.lines = append(e.lines, fmt.Sprintf(format, args...))
+	e.signal()
 }
 
-func (e *recorder) tell() {
+func (e *recorder) signal() {
 	close(e.changed)
 	e.changed = make(chan struct{})
 }
@@ -188,31 +188,33 @@ func (e *recorder) changes() <-chan struct{} {
 	return e.changed
 }
 
-func (e *recorder) HandleReply(r chat.Reply) { e.say("heard %s", r.TS) }
-func (e *recorder) ReplyEdited(r chat.Reply) { e.say("edited %s", r.TS) }
+func (e *recorder) HandleReply(r chat.Reply) { e.record("heard %s", r.TS) }
+func (e *recorder) ReplyEdited(r chat.Reply) { e.record("edited %s", r.TS) }
 func (e *recorder) ReplyDeleted(channel, root, ts string) {
-	e.say("withdrawn %s %s %s", channel, root, ts)
+	e.record("withdrawn %s %s %s", channel, root, ts)
 }
-func (e *recorder) ThreadDeleted(channel, root string) { e.say("rootgone %s %s", channel, root) }
-func (e *recorder) Connected(bool)                     { e.say("connected") }
-func (e *recorder) CatchUpAll()                        { e.say("catchupall") }
+func (e *recorder) ThreadDeleted(channel, root string) { e.record("rootgone %s %s", channel, root) }
+func (e *recorder) Connected(bool)                     { e.record("connected") }
+func (e *recorder) CatchUpAll()                        { e.record("catchupall") }
 
-func (e *recorder) notice(n slack.ChannelEvent) { e.say("notice %s %s %s", n.Kind, n.Channel, n.NewID) }
+func (e *recorder) onChannelEvent(n slack.ChannelEvent) {
+	e.record("notice %s %s %s", n.Kind, n.Channel, n.NewID)
+}
 
 func (e *recorder) dropped(_ context.Context, d slack.Dropped) {
-	e.say("dropped %s %s %s", d.Reason, d.Channel, d.TS)
+	e.record("dropped %s %s %s", d.Reason, d.Channel, d.TS)
 }
 
 // connections records connections; both it and catching up are told of them.
 type connections struct{ *recorder }
 
-func (c connections) Connected(context.Context, socket.State)             { c.say("open") }
-func (c connections) Disconnected(context.Context, string, time.Duration) { c.say("closed") }
+func (c connections) Connected(context.Context, socket.State)             { c.record("open") }
+func (c connections) Disconnected(context.Context, string, time.Duration) { c.record("closed") }
 
 func (e *recorder) all() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.words)
+	return slices.Clone(e.lines)
 }
 
 // count is how many words begin with prefix.
@@ -228,24 +230,24 @@ func (e *recorder) count(prefix string) int {
 
 func (e *recorder) has(word string) bool { return slices.Contains(e.all(), word) }
 
-// logbook is a log that a test reads.
-type logbook struct {
+// logBuffer is a log that a test reads.
+type logBuffer struct {
 	mu sync.Mutex // guards the field that follows
 	b  strings.Builder
 }
 
-func (l *logbook) Write(p []byte) (int, error) {
+func (l *logBuffer) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.Write(p)
 }
 
-func (l *logbook) String() string {
+func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.b.String()
 }
 
-func (l *logbook) logger() *slog.Logger {
+func (l *logBuffer) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: slog.LevelDebug}))
 }

@@ -51,9 +51,9 @@ func TestTheManifestIsWhatIsInUse(t *testing.T) {
 func TestTheScopesAreThoseOfTheMethodsCalled(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t, func(o *localslack.Options) { o.Scopes, o.Events = Scopes(), Events() })
-	x.up()
+	x.connectAndWait()
 	called := map[string]bool{}
-	for method, call := range everyCall(x.ctx, x.client, x.ch, x.root(), x.ann.ID) {
+	for method, call := range everyCall(x.ctx, x.client, x.ch, x.postRoot(), x.ann.ID) {
 		// Some may find their message deleted by the call of chat.delete, or have no trigger.
 		may := []string{slack.MethodUpdate, slack.MethodReact, slack.MethodUnreact, slack.MethodReplies, slack.MethodViewOpen, slack.MethodViewPush, slack.MethodViewUpdate, slack.MethodFile, slack.MethodStatus}
 		if err := call(); err != nil && !slices.Contains(may, method) {
@@ -101,7 +101,7 @@ func everyCall(ctx context.Context, c *slack.Client, ch, ts, user string) map[st
 			return err
 		},
 		slack.MethodViewUpdate: func() error { return c.UpdateView(ctx, "V1", slackgo.ModalViewRequest{}) },
-		slack.MethodHome:       func() error { return c.PublishHome(ctx, user, render.Sentence("t")) },
+		slack.MethodHome:       func() error { return c.PublishHome(ctx, user, render.HomeMessage("t")) },
 		slack.MethodUploadURL:  func() error { return c.PostFile(ctx, ch, "", "n.png", "t", []byte("x")) },
 		slack.MethodStatus:     func() error { return c.SetStatus(ctx, ch, ts, "works") },
 		slack.MethodFile:       func() error { return c.Fetch(ctx, chat.File{ID: "F1"}, io.Discard) },
@@ -140,16 +140,16 @@ func TestEachMissingScopeIsNamed(t *testing.T) {
 }
 
 // The events of the manifest are enough to be talked to in public and private channels.
-func TestPrivateChannelsAreHeardToo(t *testing.T) {
+func TestPrivateChannelsSendEventsToo(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t, func(o *localslack.Options) { o.Scopes, o.Events = Scopes(), Events() })
-	x.up()
+	x.connectAndWait()
 	x.ch = x.AddChannel("private", localslack.Private(), localslack.Members(x.ann.ID, x.BotUserID())).ID
-	ts := x.reply(x.root(), "hello")
-	x.until("the reply", func() bool { return x.heard.has("heard " + ts) })
+	ts := x.reply(x.postRoot(), "hello")
+	x.waitUntil("the reply", func() bool { return x.recorder.has("heard " + ts) })
 	x.Archive(x.ch)
-	x.until("the notice", func() bool { return x.heard.has("notice archived " + x.ch + " ") })
+	x.waitUntil("the notice", func() bool { return x.recorder.has("notice archived " + x.ch + " ") })
 	other := x.AddChannel("other", localslack.Members(x.BotUserID())).ID
 	x.Leave(other, x.BotUserID())
-	x.until("the notice", func() bool { return x.heard.has("notice left " + other + " ") })
+	x.waitUntil("the notice", func() bool { return x.recorder.has("notice left " + other + " ") })
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"the-loop/bot/slack"
+	"the-loop/bot/slack/lenientjson"
 )
 
 const (
@@ -123,7 +124,7 @@ func (l *connection) read(ctx context.Context, conn *websocket.Conn) error {
 }
 
 func (l *connection) handleFrame(ctx context.Context, data []byte) error {
-	o := slack.ParseObject(data)
+	o := lenientjson.Parse(data)
 	switch e := (slack.Envelope{Type: o.Str("type"), ID: o.Str("envelope_id"), Payload: o["payload"], Retry: o.Num("retry_attempt")}); e.Type {
 	case "hello":
 		l.mu.Lock()

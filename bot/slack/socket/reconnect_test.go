@@ -11,45 +11,45 @@ import (
 )
 
 // However long a fault of the connection took, 15 s after its end there is a connection again, and what was written meanwhile
-// was read. Slack's own wish to wait is obeyed, and nobody is asked in a hot loop.
-func TestFifteenSecondsAfterAnyFaultItIsConnected(t *testing.T) {
+// was read. Slack's Retry-After is obeyed, and there is no hot loop.
+func TestFifteenSecondsAfterAnyFaultTheSocketIsConnected(t *testing.T) {
 	t.Parallel()
 	for _, f := range faultKinds() {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { fortyFaults(t, f) })
+			synctest.Test(t, func(t *testing.T) { testRecovery(t, f) })
 		})
 	}
 }
 
-// fortyFaults has a fault last for 39 attempts, and then end at another moment each time.
-func fortyFaults(t *testing.T, f fault) {
-	x := newFlaky(t)
-	x.up()
-	x.wait("a connection that lives", time.Minute, func() bool { return time.Since(x.socket.State().Since) > x.socket.o.Stable })
+// testRecovery lets a fault last for 39 attempts, and then end at another moment each time.
+func testRecovery(t *testing.T, f fault) {
+	x := newReconnectEnv(t)
+	x.connect()
+	x.waitUntil("a connection that lives", time.Minute, func() bool { return time.Since(x.socket.State().Since) > x.socket.o.Stable })
 	for round := range uint64(5) {
-		before := x.tries()
+		before := x.attemptCount()
 		f.begin(x)
-		x.wait("39 attempts", 39*time.Minute, func() bool { return x.tries() >= before+39 })
+		x.waitUntil("39 attempts", 39*time.Minute, func() bool { return x.attemptCount() >= before+39 })
 		during, err := x.ann.Reply(x.ch, x.root, "during")
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.pass(jitter(round, 12*time.Second))
+		x.advance(jitter(round, 12*time.Second))
 		if x.socket.State().Connected {
 			t.Fatal("it says that it is connected")
 		}
 		x.Faults().Clear()
-		x.net.failing(nil)
+		x.network.setFail(nil)
 		ended := time.Now()
-		x.wait("a connection", 15*time.Second+f.asks, func() bool { return x.socket.State().Connected })
-		x.wait("the reply that was written meanwhile", 15*time.Second+f.asks-time.Since(ended), func() bool { return x.has(during) })
+		x.waitUntil("a connection", 15*time.Second+f.retryAfter, func() bool { return x.socket.State().Connected })
+		x.waitUntil("the reply that was written meanwhile", 15*time.Second+f.retryAfter-time.Since(ended), func() bool { return x.hasRead(during) })
 	}
-	if n := x.busiest(); n > 30 {
+	if n := x.busiestMinute(); n > 30 {
 		t.Errorf("%d attempts within a minute", n)
 	}
-	if gap := x.shortestAfter(39); gap < f.asks {
-		t.Errorf("Slack asked for %s, and was asked again after %s", f.asks, gap)
+	if gap := x.shortestAfter(39); gap < f.retryAfter {
+		t.Errorf("Slack asked for %s, and was asked again after %s", f.retryAfter, gap)
 	}
 }
 
@@ -60,15 +60,15 @@ func TestAFlappingConnectionIsNoHotLoop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				x := newFlaky(t)
-				x.up()
+				x := newReconnectEnv(t)
+				x.connect()
 				for range 39 {
-					x.wait("connected", 15*time.Second, func() bool { return x.socket.State().Connected })
-					x.pass(lives)
+					x.waitUntil("connected", 15*time.Second, func() bool { return x.socket.State().Connected })
+					x.advance(lives)
 					x.Faults().Drop()
-					x.wait("disconnected", time.Second, func() bool { return !x.socket.State().Connected || lives > 10*time.Second })
+					x.waitUntil("disconnected", time.Second, func() bool { return !x.socket.State().Connected || lives > 10*time.Second })
 				}
-				if n := x.busiest(); n > 30 {
+				if n := x.busiestMinute(); n > 30 {
 					t.Errorf("%d attempts within a minute", n)
 				}
 			})
@@ -77,16 +77,16 @@ func TestAFlappingConnectionIsNoHotLoop(t *testing.T) {
 }
 
 // A connection that the network forgot tells nobody: the other end is asked for a sign of life.
-func TestFifteenSecondsAfterTheNetworkForgotTheConnectionThereIsAnother(t *testing.T) {
+func TestALostConnectionIsReplacedWithinFifteenSeconds(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		x := newFlaky(t)
-		x.up()
+		x := newReconnectEnv(t)
+		x.connect()
 		for round := range uint64(20) {
-			x.pass(12*time.Second + jitter(round, 6*time.Second))
+			x.advance(12*time.Second + jitter(round, 6*time.Second))
 			reconnects := x.socket.State().Reconnects
 			x.Faults().Stall()
-			x.wait("another connection", 15*time.Second, func() bool {
+			x.waitUntil("another connection", 15*time.Second, func() bool {
 				s := x.socket.State()
 				return s.Connected && s.Reconnects > reconnects
 			})
@@ -98,10 +98,10 @@ func TestFifteenSecondsAfterTheNetworkForgotTheConnectionThereIsAnother(t *testi
 func TestAQuietConnectionIsKept(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		x := newFlaky(t)
+		x := newReconnectEnv(t)
 		x.Faults().PingEvery(25 * time.Second)
-		x.up()
-		x.pass(10 * time.Minute)
+		x.connect()
+		x.advance(10 * time.Minute)
 		if s := x.socket.State(); !s.Connected || s.Reconnects != 0 {
 			t.Errorf("state %+v", s)
 		}
@@ -109,48 +109,48 @@ func TestAQuietConnectionIsKept(t *testing.T) {
 }
 
 // A token that worked is tried on for an hour, more and more slowly, and that is said.
-func TestATokenThatWorkedIsTriedForAnHour(t *testing.T) {
+func TestATokenThatWorkedIsRetriedForAnHour(t *testing.T) {
 	t.Parallel()
 	for _, code := range []string{"invalid_auth", "not_authed", "account_inactive"} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			synctest.Test(t, func(t *testing.T) { refusedAndTakenAgain(t, code) })
+			synctest.Test(t, func(t *testing.T) { testTokenRecovery(t, code) })
 		})
 	}
 }
 
-func refusedAndTakenAgain(t *testing.T, code string) {
-	x := newFlaky(t)
-	x.up()
+func testTokenRecovery(t *testing.T, code string) {
+	x := newReconnectEnv(t)
+	x.connect()
 	x.Faults().InjectAPI(slack.MethodOpen, 1, localslack.Error(code)) // a single one
 	x.Faults().Drop()
-	x.wait("refused", 10*time.Second, func() bool { return !x.socket.State().Connected })
-	x.wait("connected again", 10*time.Second, func() bool { return x.socket.State().Connected })
+	x.waitUntil("refused", 10*time.Second, func() bool { return !x.socket.State().Connected })
+	x.waitUntil("connected again", 10*time.Second, func() bool { return x.socket.State().Connected })
 
-	before := x.tries()
+	before := x.attemptCount()
 	x.Faults().InjectAPI(slack.MethodOpen, -1, localslack.Error(code))
 	x.Faults().Drop()
-	x.pass(50 * time.Minute)
-	if s := x.socket.State(); s.Connected || !contains(s.Problem, code, "app token", "it accepted before", "retrying until") {
+	x.advance(50 * time.Minute)
+	if s := x.socket.State(); s.Connected || !containsAll(s.Problem, code, "app token", "it accepted before", "retrying until") {
 		t.Errorf("state %+v", s)
 	}
-	if n := x.tries() - before; n < 10 || n > 25 {
+	if n := x.attemptCount() - before; n < 10 || n > 25 {
 		t.Errorf("%d attempts in 50 minutes", n)
 	}
-	if !contains(x.log.String(), code) {
+	if !containsAll(x.log.String(), code) {
 		t.Errorf("log:\n%s", x.log)
 	}
 	x.Faults().Clear()
-	x.wait("connected again", 6*time.Minute, func() bool { return x.socket.State().Connected })
+	x.waitUntil("connected again", 6*time.Minute, func() bool { return x.socket.State().Connected })
 
 	x.Faults().InjectAPI(slack.MethodOpen, -1, localslack.Error(code))
 	x.Faults().Drop()
 	began := time.Now()
 	var f *slack.FatalError
-	if err := <-x.ran; !errors.As(err, &f) || f.Code != code || time.Since(began) < time.Hour || time.Since(began) > 66*time.Minute {
+	if err := <-x.done; !errors.As(err, &f) || f.Code != code || time.Since(began) < time.Hour || time.Since(began) > 66*time.Minute {
 		t.Errorf("ended after %s with %v", time.Since(began), err)
 	}
-	x.ran <- nil
+	x.done <- nil
 }
 
 // A network that fails as well does not begin the hour anew.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"the-loop/bot/slack"
+	"the-loop/bot/slack/lenientjson"
 )
 
 // API is what a socket needs of the client of Slack's Web API.
@@ -53,7 +54,7 @@ type Options struct {
 
 	Changed func() // called when the state has changed; may be nil, must not block
 
-	Dial func(ctx context.Context, network, addr string) (net.Conn, error) // opens what is under a WebSocket; nil: a [net.Dialer]
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error) // opens what is under a WebSocket; nil: a [network.Dialer]
 
 	PingTimeout    time.Duration // Slack's pings must come at least this often; default 30 s
 	SilenceTimeout time.Duration // without a single byte for so long, a connection is given up; it is pinged before; default 12 s
@@ -324,5 +325,5 @@ func (e silentError) Error() string {
 
 // needsAckPayload reports whether an envelope's ack carries its handler's answer.
 func needsAckPayload(kind string, payload json.RawMessage) bool {
-	return kind == slack.EnvelopeInteractive && slack.ParseObject(payload).Str("type") == "view_submission"
+	return kind == slack.EnvelopeInteractive && lenientjson.Parse(payload).Str("type") == "view_submission"
 }

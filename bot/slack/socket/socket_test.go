@@ -19,20 +19,20 @@ import (
 func (x *env) nextReplyArrives(root string) {
 	x.t.Helper()
 	ts := x.reply(root, "still there?")
-	x.until("the next reply", func() bool { return x.heard.has("heard " + ts) })
+	x.waitUntil("the next reply", func() bool { return x.recorder.has("heard " + ts) })
 }
 
-func TestARepliesWayInIsOpenAndTold(t *testing.T) {
+func TestTheConnectionIsOpenAndItsStateKnown(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
-	s := x.up()
-	x.nextReplyArrives(x.root())
-	x.until("all acked", func() bool { return x.Pending() == 0 })
+	s := x.connectAndWait()
+	x.nextReplyArrives(x.postRoot())
+	x.waitUntil("all acked", func() bool { return x.Pending() == 0 })
 	st := s.State()
 	if !st.Connected || st.App != x.AppID() || st.Connections != 1 || st.Reconnects != 0 || time.Since(st.LastFrame) > patience || st.Problem != "" {
 		t.Errorf("state %+v", st)
 	}
-	if got := x.heard.all(); got[0] != "open" || got[1] != "connected" {
+	if got := x.recorder.all(); got[0] != "open" || got[1] != "connected" {
 		t.Errorf("heard %v", got)
 	}
 }
@@ -91,16 +91,16 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 			if c.tune != nil {
 				tune = append(tune, c.tune)
 			}
-			s := x.up(tune...)
-			root := x.root()
+			s := x.connectAndWait(tune...)
+			root := x.postRoot()
 			c.fault(x)
-			x.until("a new connection", func() bool {
-				return s.State().Reconnects >= 1 && s.State().Connected && x.heard.count("connected") >= 2
+			x.waitUntil("a new connection", func() bool {
+				return s.State().Reconnects >= 1 && s.State().Connected && x.recorder.count("connected") >= 2
 			})
 			x.Faults().Clear()
-			x.until("one live socket", func() bool { return x.Connections() >= 1 })
+			x.waitUntil("one live socket", func() bool { return x.Connections() >= 1 })
 			x.nextReplyArrives(root)
-			if x.heard.count("closed") == 0 {
+			if x.recorder.count("closed") == 0 {
 				t.Error("nothing said of the disconnection")
 			}
 		})
@@ -111,14 +111,14 @@ func TestFaultsOfTheConnectionAreRecoveredFrom(t *testing.T) {
 func TestFlapsLeaveOneSocket(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
-	s := x.up()
-	root := x.root()
+	s := x.connectAndWait()
+	root := x.postRoot()
 	for i := range 20 {
-		x.until("connected", func() bool { return s.State().Connected && s.State().Reconnects == i && x.Connections() == 1 })
+		x.waitUntil("connected", func() bool { return s.State().Connected && s.State().Reconnects == i && x.Connections() == 1 })
 		x.Faults().Drop()
 	}
-	x.until("connected", func() bool { return s.State().Reconnects == 20 && s.State().Connected })
-	x.until("one socket", func() bool { return x.Connections() == 1 })
+	x.waitUntil("connected", func() bool { return s.State().Reconnects == 20 && s.State().Connected })
+	x.waitUntil("one socket", func() bool { return x.Connections() == 1 })
 	x.nextReplyArrives(root)
 	if n := s.State().Connections; n != 1 {
 		t.Errorf("Slack counts %d connections", n)
@@ -126,7 +126,7 @@ func TestFlapsLeaveOneSocket(t *testing.T) {
 }
 
 // node-slack-sdk#1654, bolt-js#2238: the Slack library alone reconnects several times a second, for ever.
-func TestARefusingSlackIsAskedSlowlyAndSaidSo(t *testing.T) {
+func TestConnectionsRefusedBySlackAreRetriedSlowly(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]func(*localslack.Faults){
 		"too_many_websockets": (*localslack.Faults).TooManyWebsockets, "link_disabled": (*localslack.Faults).LinkDisabled} {
@@ -136,7 +136,7 @@ func TestARefusingSlackIsAskedSlowlyAndSaidSo(t *testing.T) {
 			refuse(x.Faults())
 			s := x.connect(func(o *Options) { o.BackoffMin, o.BackoffMax = 100*time.Millisecond, 2*time.Second })
 			began := time.Now()
-			x.until("the fifth try", func() bool { return len(x.RequestsOf(slack.MethodOpen)) >= 5 })
+			x.waitUntil("the fifth try", func() bool { return len(x.RequestsOf(slack.MethodOpen)) >= 5 })
 			if took := time.Since(began); took < time.Second {
 				t.Errorf("five tries within %s", took)
 			}
@@ -144,7 +144,7 @@ func TestARefusingSlackIsAskedSlowlyAndSaidSo(t *testing.T) {
 				t.Errorf("problem %q, log:\n%s", s.State().Problem, x.logs)
 			}
 			x.Faults().Clear()
-			x.until("connected", func() bool { return s.State().Connected })
+			x.waitUntil("connected", func() bool { return s.State().Connected })
 		})
 	}
 }
@@ -194,7 +194,7 @@ func TestATokenRevokedWhileConnectedEndsTheSocket(t *testing.T) {
 	x := newEnv(t)
 	s, ran := x.socket()
 	go func() { ran <- s.Run(x.ctx) }()
-	x.until("connected", func() bool { return s.State().Connected })
+	x.waitUntil("connected", func() bool { return s.State().Connected })
 	x.RevokeToken(x.AppToken(), "token_revoked")
 	x.Faults().Drop()
 	var f *slack.FatalError
@@ -226,10 +226,10 @@ func TestTheSocketStopsAtOnce(t *testing.T) {
 			s, ran := x.socket()
 			ctx, cancel := context.WithCancel(x.ctx)
 			go func() { ran <- s.Run(ctx) }()
-			x.until("connected", func() bool { return s.State().Connected })
+			x.waitUntil("connected", func() bool { return s.State().Connected })
 			fault(x)
 			if strings.HasPrefix(name, "while") {
-				x.until("disconnected", func() bool { return !s.State().Connected })
+				x.waitUntil("disconnected", func() bool { return !s.State().Connected })
 			}
 			began := time.Now()
 			cancel()
@@ -244,44 +244,44 @@ func TestTheSocketStopsAtOnce(t *testing.T) {
 func TestWhatCannotBeReadStartsACatchUp(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
-	x.up()
-	root := x.root()
+	x.connectAndWait()
+	root := x.postRoot()
 	bad := x.reply(root, "bad blocks", localslack.MalformedBlocks())
-	x.until("the malformed reply", func() bool { return x.heard.has("heard " + bad) })
+	x.waitUntil("the malformed reply", func() bool { return x.recorder.has("heard " + bad) })
 	x.Faults().InjectDelivery("message.channels", 1, localslack.BadText)
 	worse := x.reply(root, "bad text")
-	x.until("the reply with a bad text", func() bool { return x.heard.has("heard " + worse) })
+	x.waitUntil("the reply with a bad text", func() bool { return x.recorder.has("heard " + worse) })
 	for i, inject := range []func() bool{x.Faults().NotJSON, x.Faults().UnknownEnvelope, x.Faults().EmptyPayload, x.Faults().AppRateLimited,
 		func() bool { return x.InjectFrame(json.RawMessage(`""`)) }, func() bool { return x.InjectFrame(json.RawMessage(`[]`)) },
 		func() bool {
 			return x.InjectFrame(json.RawMessage(`{"envelope_id":"e9","type":"events_api","payload":"?"}`))
 		}} {
 		inject()
-		x.until(fmt.Sprint("catch-up ", i), func() bool { return x.heard.count("catchupall") == i+1 })
+		x.waitUntil(fmt.Sprint("catch-up ", i), func() bool { return x.recorder.count("catchupall") == i+1 })
 	}
 	x.Faults().UnknownEvent()
 	x.nextReplyArrives(root)
-	if n := x.heard.count("catchupall"); n != 7 {
+	if n := x.recorder.count("catchupall"); n != 7 {
 		t.Errorf("an event that is only new started a catch-up: %d", n)
 	}
-	x.until("all acked", func() bool { return x.Pending() == 0 })
+	x.waitUntil("all acked", func() bool { return x.Pending() == 0 })
 }
 
 // vercel/chat#666, bolt-js#2487, pinet#226: a retry may be the only copy, so nothing is dropped for being one; who
 // hears a reply twice tells by its ts.
-func TestEveryCopyIsPassedOn(t *testing.T) {
+func TestEveryCopyOfAnEventIsRouted(t *testing.T) {
 	t.Parallel()
 	clock := localslack.NewFakeClock(time.Now())
 	x := newEnv(t, func(o *localslack.Options) { o.Clock = clock })
-	x.up()
-	root := x.root()
+	x.connectAndWait()
+	root := x.postRoot()
 	x.Faults().InjectDelivery("message.channels", 1, localslack.LoseFirst)
 	late := x.reply(root, "only a retry")
-	x.until("the retry", func() bool { clock.Advance(4 * time.Second); return x.heard.has("heard " + late) })
+	x.waitUntil("the retry", func() bool { clock.Advance(4 * time.Second); return x.recorder.has("heard " + late) })
 	for _, fault := range []localslack.DeliveryFault{localslack.Duplicate, localslack.DuplicateNewEnvelope} {
 		x.Faults().InjectDelivery("message.channels", 1, fault)
 		ts := x.reply(root, "twice")
-		x.until("both copies", func() bool { return x.heard.count("heard "+ts) == 2 })
+		x.waitUntil("both copies", func() bool { return x.recorder.count("heard "+ts) == 2 })
 	}
 }
 
@@ -289,14 +289,14 @@ func TestEveryCopyIsPassedOn(t *testing.T) {
 func TestAcksWhileDownDoNotHang(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
-	s := x.up()
-	root := x.root()
+	s := x.connectAndWait()
+	root := x.postRoot()
 	x.Faults().DropAfter(60)
 	var all []string
 	for i := range 120 {
 		all = append(all, x.reply(root, fmt.Sprint(i)))
 	}
-	x.until("a new connection", func() bool { return s.State().Reconnects >= 1 && s.State().Connected })
+	x.waitUntil("a new connection", func() bool { return s.State().Reconnects >= 1 && s.State().Connected })
 	x.nextReplyArrives(root)
 	if !slices.IsSortedFunc(all, chat.CompareTS) {
 		t.Error("timestamps are not in order")
@@ -310,7 +310,7 @@ func TestASlowHandlerStopsNoAcks(t *testing.T) {
 	x := newEnv(t)
 	release := make(chan struct{})
 	blocked := make(chan struct{})
-	s := x.up()
+	s := x.connectAndWait()
 	s.enqueue(func(ctx context.Context) {
 		close(blocked)
 		select {
@@ -319,19 +319,19 @@ func TestASlowHandlerStopsNoAcks(t *testing.T) {
 		}
 	})
 	<-blocked
-	root := x.root()
+	root := x.postRoot()
 	var all []string
 	for i := range 400 {
 		all = append(all, x.reply(root, fmt.Sprint(i)))
 	}
-	x.until("all acked", func() bool { return x.Pending() == 0 })
-	if x.heard.count("heard") != 0 {
+	x.waitUntil("all acked", func() bool { return x.Pending() == 0 })
+	if x.recorder.count("heard") != 0 {
 		t.Error("something overtook the slow handler")
 	}
 	close(release)
-	x.until("all heard", func() bool { return x.heard.count("heard") == len(all) })
+	x.waitUntil("all heard", func() bool { return x.recorder.count("heard") == len(all) })
 	var got []string
-	for _, w := range x.heard.all() {
+	for _, w := range x.recorder.all() {
 		if ts, ok := strings.CutPrefix(w, "heard "); ok {
 			got = append(got, ts)
 		}
@@ -345,8 +345,8 @@ func TestASlowHandlerStopsNoAcks(t *testing.T) {
 func TestAnotherBotOnTheAppIsNoticed(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
-	x.up()
-	s := x.up()
+	x.connectAndWait()
+	s := x.connectAndWait()
 	if n := s.State().Connections; n != 2 || !strings.Contains(x.logs.String(), "another bot runs on it") {
 		t.Errorf("%d connections; log:\n%s", n, x.logs)
 	}
@@ -357,7 +357,7 @@ func TestLatePingsAreNoReasonToReconnect(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
 	x.Faults().PingEvery(250 * time.Millisecond)
-	s := x.up(func(o *Options) { o.PingTimeout, o.SilenceTimeout = 500*time.Millisecond, time.Second })
+	s := x.connectAndWait(func(o *Options) { o.PingTimeout, o.SilenceTimeout = 500*time.Millisecond, time.Second })
 	seen := func() int {
 		n := 0
 		for _, f := range x.Frames() {
@@ -367,13 +367,13 @@ func TestLatePingsAreNoReasonToReconnect(t *testing.T) {
 		}
 		return n
 	}
-	x.until("eight pings", func() bool { return seen() >= 8 })
+	x.waitUntil("eight pings", func() bool { return seen() >= 8 })
 	if st := s.State(); st.Reconnects != 0 || !st.Connected {
 		t.Errorf("state %+v", st)
 	}
 }
 
-func TestAFullLineIsMadeUpForByACatchUp(t *testing.T) {
+func TestAFullQueueIsFollowedByACatchUp(t *testing.T) {
 	t.Parallel()
 	x := newEnv(t)
 	s, _ := x.socket()
@@ -384,7 +384,7 @@ func TestAFullLineIsMadeUpForByACatchUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(x.ctx)
 	done := make(chan struct{})
 	go func() { defer close(done); s.dispatch(ctx) }()
-	x.until("the catch-up", func() bool { return x.heard.has("catchupall") })
+	x.waitUntil("the catch-up", func() bool { return x.recorder.has("catchupall") })
 	cancel()
 	<-done
 }
@@ -394,7 +394,7 @@ func TestAFullLineIsMadeUpForByACatchUp(t *testing.T) {
 func BenchmarkAckOfABurst(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
-		took := burst(b)
+		took := postBurst(b)
 		slices.Sort(took)
 		b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 		b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")

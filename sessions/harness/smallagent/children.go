@@ -65,7 +65,7 @@ func (f *childProcesses) end() {
 	_ = f.child.Wait()
 }
 
-// release lets go of them.
+// release releases them.
 func (f *childProcesses) release() {
 	if f != nil && f.child != nil {
 		// It only forgets a number.

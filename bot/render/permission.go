@@ -1,0 +1,165 @@
+package render
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"the-loop/sessions"
+)
+
+// How much of what an agent asks is shown: all of it together stays below what fits into a message.
+const (
+	maxPermission     = 11000
+	maxCommand        = 7000
+	maxInput          = 2500
+	maxExplanation    = 300
+	maxPath           = 4200 // no system takes longer ones
+	maxTool           = 200
+	maxInlinePath     = 300 // longer paths stand in a block
+	maxDialog         = 2500
+	permissionReserve = 1200 // for what is said about the rest
+)
+
+// PermissionText shows a question of an agent's: the tool, what it would do, where, and why. Everything is text; what cannot be seen
+// is written as its number, so that nothing hides in a command, and it is said where letters mislead. attach is the command
+// that shows the rest of what is cut. whole reports whether all that matters is there: the tool, the paths and where they
+// lead to, and the command.
+func PermissionText(a sessions.PermissionRequest, attach string) (text string, whole bool) {
+	q := &permissionWriter{remaining: maxPermission - permissionReserve, attach: attach, complete: !a.Unresolved}
+	q.writeHeader(a)
+	q.addPath("File: ", a.File, a.FileTargets)
+	if a.Command != "" {
+		block, all := q.codeBlock(a.Command, maxCommand)
+		q.add(block)
+		q.complete = q.complete && all
+	}
+	if a.Explanation != "" {
+		why, all := q.truncate(showInvisible(a.Explanation, true), maxExplanation)
+		q.add("It says: " + InlineCode(withEllipsis(why, all)))
+	}
+	if a.Input != "" {
+		block, _ := q.codeBlock(a.Input, maxInput)
+		q.add(block)
+	}
+	texts := append(append([]string{a.Tool, a.Cwd, a.File, a.Command, a.Explanation, a.Input}, a.CwdTargets...), a.FileTargets...)
+	q.parts = append(q.parts, spoofingWarnings(texts...)...)
+	if !q.complete {
+		q.parts = append(q.parts, q.undecidableNote(a))
+	}
+	return strings.Join(q.parts, "\n"), q.complete
+}
+
+// permissionWriter is the text of a question, part by part.
+type permissionWriter struct {
+	parts     []string
+	remaining int // characters that are left
+	attach    string
+	complete  bool
+}
+
+func (q *permissionWriter) add(part string) {
+	q.parts = append(q.parts, part)
+	q.remaining -= utf16Len(part) + 1
+}
+
+// plainToolName are the names of tools that mean nothing to Slack.
+var plainToolName = regexp.MustCompile(`^[A-Za-z0-9]+$`)
+
+func (q *permissionWriter) writeHeader(a sessions.PermissionRequest) {
+	name, all := q.truncate(showInvisible(a.Tool, true), maxTool)
+	q.complete = q.complete && all
+	if name = withEllipsis(name, all); plainToolName.MatchString(name) {
+		name = "*" + name + "*"
+	} else {
+		name = InlineCode(name)
+	}
+	head := "The agent asks: " + name
+	if a.Decidable {
+		head = "The agent asks to use " + name
+	}
+	if a.Cwd == "" {
+		q.add(head)
+		return
+	}
+	q.addPath(head+" in ", a.Cwd, a.CwdTargets)
+}
+
+// addPath adds a path as it was given and what it leads to.
+func (q *permissionWriter) addPath(before, path string, leads []string) {
+	if path == "" {
+		return
+	}
+	q.add(before + q.formatPath(path))
+	for i, to := range leads {
+		before := "which leads to "
+		if i > 0 {
+			before = "or, where “..” is taken after links are followed, to "
+		}
+		q.add(before + q.formatPath(to))
+	}
+}
+
+// formatPath is a path, in a block when it is long. One that is not all there is not to be decided on.
+func (q *permissionWriter) formatPath(path string) string {
+	text, all := q.truncate(showInvisible(path, true), maxPath)
+	q.complete = q.complete && all
+	if text = withEllipsis(text, all); utf16Len(text) > maxInlinePath {
+		return "\n" + Preformatted(text)
+	}
+	return InlineCode(text)
+}
+
+// codeBlock is a block of text. Where it is cut, it says how much is missing, and where all of it is.
+func (q *permissionWriter) codeBlock(text string, limit int) (block string, all bool) {
+	text = showInvisible(text, false)
+	head, all := q.truncate(text, limit)
+	block = Preformatted(head)
+	if !all {
+		block += fmt.Sprintf("\n:warning: This is only the beginning: %d more characters follow. All of it, on the agent's machine: %s",
+			utf16Len(text)-utf16Len(head), InlineCode(q.attach))
+	}
+	return block, all
+}
+
+// undecidableNote says why a question is not decided here.
+func (q *permissionWriter) undecidableNote(a sessions.PermissionRequest) string {
+	if a.Unresolved {
+		return ":warning: I could not find out where its paths lead to, so it is not decided here. See it on the agent's machine: " + InlineCode(q.attach)
+	}
+	return ":warning: It is too long to be shown whole, so it is not decided here. See it on the agent's machine: " + InlineCode(q.attach)
+}
+
+// begins is as much of a text as there is room for, and at most limit characters.
+func (q *permissionWriter) truncate(text string, limit int) (head string, all bool) {
+	head = truncateEscaped(text, max(0, min(limit, q.remaining)))
+	return head, head == text
+}
+
+// begins is as much of a text as takes limit characters in a message.
+func truncateEscaped(text string, limit int) string {
+	for i, r := range text {
+		if limit -= utf16Len(Escape(string(r))); limit < 0 {
+			return text[:i]
+		}
+	}
+	return text
+}
+
+func withEllipsis(text string, all bool) string {
+	if all {
+		return text
+	}
+	return text + "…"
+}
+
+// Dialog shows the lines of a dialog on an agent's screen.
+func Dialog(lines []string) string {
+	trimmed := make([]string, 0, len(lines))
+	for _, line := range lines {
+		trimmed = append(trimmed, strings.TrimRight(line, " "))
+	}
+	text := showInvisible(strings.Trim(strings.Join(trimmed, "\n"), "\n"), false)
+	head := truncateEscaped(text, maxDialog)
+	return Preformatted(withEllipsis(head, head == text))
+}
