@@ -40,7 +40,7 @@ func (rs *replies) advanceCursor(replies []chat.Reply, now time.Time) {
 	rs.entries.readAtTraces = len(rs.B.Traces) + maxTraces/2
 }
 
-// after lists what was read, and what is known beside that, oldest first.
+// tsAfterCursor lists the replies after the cursor, those that were read and the others that are known, oldest first.
 func (rs *replies) tsAfterCursor(replies []chat.Reply) []string {
 	var all []string
 	for _, r := range replies {

@@ -23,7 +23,7 @@ import (
 	"the-loop/threads/status"
 )
 
-// Agent is what a thread asks of the core.
+// Agent is what threads need of the core.
 type Agent interface {
 	Submit(ctx context.Context, q sessions.SubmitRequest) (sessions.Receipt, error)
 	VerifyInput(ctx context.Context, q sessions.VerifyInputRequest) (bool, error)
@@ -264,7 +264,7 @@ func (m *Manager) retryStores(ctx context.Context) {
 	}
 }
 
-// HandleReply takes a live reply. It never blocks.
+// HandleReply handles a live reply. It never blocks.
 func (m *Manager) HandleReply(r chat.Reply) {
 	if t := m.index.at(r.Channel, r.Root); t != nil {
 		t.Do(func(ctx context.Context) { t.replies.onReply(ctx, r, !r.Redelivered) })
@@ -303,21 +303,21 @@ func (m *Manager) handleUnboundReply(ctx context.Context, r chat.Reply) {
 	m.emitDropped(ctx, "", "", r, ReasonUnmapped)
 }
 
-// ReplyEdited takes a reply whose text was changed by its author.
+// ReplyEdited handles a reply whose author changed its text.
 func (m *Manager) ReplyEdited(r chat.Reply) {
 	if t := m.index.at(r.Channel, r.Root); t != nil {
 		t.Do(func(ctx context.Context) { t.replies.onEdited(ctx, r) })
 	}
 }
 
-// ReplyDeleted takes the deletion of a reply.
+// ReplyDeleted handles the deletion of a reply.
 func (m *Manager) ReplyDeleted(channel, root, ts string) {
 	if t := m.index.at(channel, root); t != nil {
 		t.Do(func(ctx context.Context) { t.replies.onDeleted(ctx, ts) })
 	}
 }
 
-// ThreadDeleted takes the deletion of an announcement: its thread is unbound, and the next announcement is a new one.
+// ThreadDeleted handles the deletion of an announcement: its thread is unbound, and the next announcement is a new one.
 func (m *Manager) ThreadDeleted(channel, root string) {
 	if t := m.index.at(channel, root); t != nil {
 		t.Do(t.dismiss)
@@ -346,7 +346,7 @@ func (m *Manager) CatchUp(channel, root string) {
 	}
 }
 
-// ChannelOpened has everything tried at once that was put off because the channel took nothing.
+// ChannelOpened retries at once what waits because the channel took nothing.
 func (m *Manager) ChannelOpened(channel string) {
 	m.receipts.RetryChannel(channel)
 	m.outbox.RetryChannel(channel)
@@ -377,7 +377,7 @@ func (m *Manager) Status() Status {
 	return Status{Bound: m.index.boundCount(), Unread: m.reader.Len(), Unposted: m.outbox.Len(), Unstored: m.disk.Problem()}
 }
 
-// ResendChoice is a click on a button of a question.
+// ResendChoice is a click on a button of a prompt.
 type ResendChoice struct {
 	Token  string // the button's value
 	Action string // [ActionSend] or [ActionSkip]

@@ -37,7 +37,7 @@ func (rs *replies) offerOld(ctx context.Context) bool {
 	return true
 }
 
-// old lists the replies that wait and are too old. Of those whose author is not let in nothing is said: they are dropped, or
+// expiredItems lists the replies that wait and are too old. Of those whose author is not let in nothing is said: they are dropped, or
 // while the list cannot be read wait on.
 func (rs *replies) expiredItems(ctx context.Context) (old []*item) {
 	for _, it := range slices.Clone(rs.queue.items) {

@@ -152,7 +152,7 @@ func (ps *permissions) message(name string, r permission.Request) chat.Post {
 	return p
 }
 
-// PermissionDecision is what somebody decided about a question of an agent's.
+// PermissionDecision is what somebody decided about a permission request.
 type PermissionDecision struct {
 	Token   string // the button's value
 	Verdict sessions.Verdict

@@ -50,7 +50,7 @@ func (c *Clock) FromLocal(at time.Time) time.Time {
 	return now.Add(time.Until(at))
 }
 
-// read is the time. The caller holds mu.
+// nowLocked is the time. The caller holds mu.
 func (c *Clock) nowLocked() time.Time {
 	if c.at.IsZero() {
 		return time.Time{}
@@ -58,5 +58,5 @@ func (c *Clock) nowLocked() time.Time {
 	return c.slack.Add(time.Since(c.at))
 }
 
-// set takes a moment for now. The caller holds mu. What is kept of it has no monotonic reading, which would be ours.
+// setLocked sets the time. The caller holds mu. What is kept of it has no monotonic reading, which would be ours.
 func (c *Clock) setLocked(now time.Time) { c.slack, c.at = now.Round(0), time.Now() }

@@ -21,5 +21,5 @@ type Channels interface {
 	Joined(ctx context.Context) ([]string, error)
 }
 
-// place is where a thread is.
+// ThreadID is where a thread is: its channel, and the ts of its root.
 type ThreadID struct{ Channel, Root string }

@@ -30,14 +30,14 @@ type Page struct {
 	Now     time.Time // Slack's clock: the Date of the response
 }
 
-// Receipts shows one reaction of ours on a reply. Adding one that is there, and removing one that is not, is no error.
+// ReactionWriter adds and removes our reactions on replies. Adding one that is there, and removing one that is not, is no error.
 // Errors as for [History], with [ErrReplyGone].
 type ReactionWriter interface {
 	AddReaction(ctx context.Context, channel, ts, emoji string) error
 	RemoveReaction(ctx context.Context, channel, ts, emoji string) error
 }
 
-// Speaker posts.
+// Poster posts and edits messages of ours.
 type Poster interface {
 	// Post posts and returns the message's ts. [ErrOutcomeUnknown] when Slack may have it and did not say so.
 	Post(ctx context.Context, p Post) (ts string, err error)
@@ -109,7 +109,7 @@ var (
 	ErrThreadGone       = errors.New("the thread is gone")
 	ErrReplyGone        = errors.New("the message is gone")
 	ErrUnavailable      = errors.New("the bot cannot read or write in this channel")
-	ErrRefused          = errors.New("the surface takes this in no case")
+	ErrRefused          = errors.New("the surface refuses this for good")
 	ErrTooManyReactions = errors.New("the message has no room for another reaction") // beside ErrRefused
 	ErrDisabled         = errors.New("the app may not do this")
 	ErrOutcomeUnknown   = errors.New("no word from Slack whether it was done")
