@@ -14,8 +14,8 @@ func NotRunning(ref Ref) error {
 
 // Replaced is the refusal of a request that was meant for a session that had the ref before.
 func Replaced(ref Ref) error {
-	return &Refusal{Cause: ErrReplaced, What: fmt.Sprintf("the %s that this was meant for was deleted, and another one has its name", ref),
-		Remedy: "use what belongs to the new one"}
+	return &Refusal{Cause: ErrReplaced, What: fmt.Sprintf("the %s that this was for was deleted, and another session has its name", ref),
+		Remedy: "repeat it for the new one"}
 }
 
 // NotRecorded is the refusal of a ref that is neither declared nor recorded.

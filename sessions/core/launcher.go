@@ -46,7 +46,7 @@ func (r *launcher) launch(ctx context.Context) (sessions.Row, error) {
 			return row, err
 		case r.hasAcceptedOpening(ctx): // it did resume, and must not get the event twice
 			row = sessions.RowOf(r.rec, sessions.StateEnded)
-			row.Outcome, row.Detail = sessions.OutcomeResumed, "it took what it was told, and then ended"
+			row.Outcome, row.Detail = sessions.OutcomeResumed, "it accepted the event, and then ended"
 			return row, nil
 		}
 		r.starter.events.emit(ctx, sessions.EventResumeFailed, slog.LevelWarn, r.rec, map[string]any{"reason": err.Error(), "conversation": r.prior.Conversation})
@@ -131,7 +131,7 @@ func (r *launcher) probe(ctx context.Context) (sessions.Pane, error) {
 	loop.Sleep(ctx, r.cfg.Probe)
 	panes, err := r.starter.panes.list(context.WithoutCancel(ctx), r.rec)
 	if err != nil {
-		r.detail = fmt.Sprintf("it cannot be told whether the agent lived through its start: %v", err)
+		r.detail = fmt.Sprintf("the agent may have ended after its start: %v", err)
 		return sessions.Pane{}, nil
 	}
 	took := time.Since(began).Round(time.Millisecond)

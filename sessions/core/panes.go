@@ -70,7 +70,7 @@ type occupancy struct {
 func (ps *panes) findOccupancy(ctx context.Context, rec sessions.Record) (occupancy, error) {
 	panes, err := ps.list(ctx, rec)
 	if err != nil {
-		return occupancy{}, fmt.Errorf("look for a running session: %w", err)
+		return occupancy{}, fmt.Errorf("find the session's pane: %w", err)
 	}
 	var found occupancy
 	own, there := sessions.FindPane(panes, rec.ID)
@@ -108,7 +108,7 @@ func (ps *panes) checkOwner(ctx context.Context, rec sessions.Record, p sessions
 	owner, err := ps.terminalOf(rec).Owner(ctx, p)
 	switch {
 	case err != nil:
-		return fmt.Errorf("look whose tmux session %s is: %w", p.SessionName, err)
+		return fmt.Errorf("find the owner of the tmux session %s: %w", p.SessionName, err)
 	case owner != rec.ID:
 		return ps.occupiedError(rec.Ref, p)
 	}
