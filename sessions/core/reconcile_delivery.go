@@ -33,7 +33,7 @@ func (d *eventDelivery) checkLedger(ctx context.Context) error {
 		return nil
 	case e.State == sessions.DeliveryDone:
 		return d.reportRepeated(ctx, e)
-	case at == len(l.Deliveries)-1: // no later delivery could be accepted for it
+	case at == len(l.Deliveries)-1: // no later delivery could be mistaken for it
 		return &inFlightError{e}
 	}
 	return e.InDoubtError()
