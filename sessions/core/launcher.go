@@ -89,17 +89,11 @@ func (r *launcher) resume(ctx context.Context) (sessions.Row, error) {
 
 // checkResumable returns why the recorded conversation cannot be resumed, as far as that is known without trying.
 func (r *launcher) checkResumable() error {
-	switch {
-	case !r.cfg.Resume:
+	if !r.cfg.Resume {
 		return fmt.Errorf("%w: routing.tmux.resumeOnRespawn is off", errResumeAbandoned)
-	case r.prior.Conversation == "":
-		return fmt.Errorf("%w: none is recorded", errResumeAbandoned)
-	case !sessions.ValidConversation(r.prior.Conversation):
-		return fmt.Errorf("%w: the recorded id does not have the shape of one", errResumeAbandoned)
-	case r.prior.Definition.Harness != r.harness.Name():
-		return fmt.Errorf("%w: it belongs to the harness %s", errResumeAbandoned, r.prior.Definition.Harness)
-	case !r.harness.Capabilities().CanResume:
-		return fmt.Errorf("%w: %s has no way to resume", errResumeAbandoned, r.harness.Name())
+	}
+	if err := sessions.CheckResumable(*r.prior, r.harness); err != nil {
+		return fmt.Errorf("%w: %w", errResumeAbandoned, err)
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"the-loop/sessions"
 )
@@ -110,17 +109,9 @@ func (ps *panes) checkOwner(ctx context.Context, rec sessions.Record, p sessions
 	case err != nil:
 		return fmt.Errorf("find the owner of the tmux session %s: %w", p.SessionName, err)
 	case owner != rec.ID:
-		return ps.occupiedError(rec.Ref, p)
+		return sessions.NameOccupied(rec.Ref, p, ps.own.AttachCommand(p, false, false))
 	}
 	return nil
-}
-
-// occupiedError refuses a start because somebody else's tmux session has the session's name.
-func (ps *panes) occupiedError(ref sessions.Ref, p sessions.Pane) error {
-	attach := strings.Join(ps.own.AttachCommand(p, false, false), " ")
-	return &sessions.Refusal{Cause: sessions.ErrNameTaken,
-		What:   fmt.Sprintf("a tmux session %q is there that does not belong to %s (pane %s)", p.SessionName, ref, p.ID),
-		Remedy: fmt.Sprintf("look at it (%s), then rename it or end it, and start again", attach)}
 }
 
 // maxConcurrentStarts is how many sessions one process has tmux start at the same time.
