@@ -87,16 +87,8 @@ func New(o Options) (*Bot, error) {
 	b := &Bot{rawConfig: o.Config}
 	o.Config = b.config
 	b.o = o
-	texts := reconcile.Texts{Scrub: b.scrub}
 	var err error
-	b.threads, err = threads.New(threads.Options{Root: o.Root, Agent: o.Core, Reports: o.Core, Commander: mentions{b}, History: o.Client,
-		Reactions: o.Client, Poster: o.Client, StatusSetter: o.Client, ScreenReader: o.Core,
-		Fetcher: o.Client, FileUploader: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, RenderAnswer: texts.Answer,
-		Clock: o.Client.Clock(), Channels: o.Client,
-		RemindAfter: o.RemindAfter, PermissionText: texts.Permission, DialogText: texts.Dialog,
-		IsSecret: func(text string) bool { return b.scrub(text) != text },
-		Settings: func() threads.Settings { return o.Config().Settings }})
-	if err != nil {
+	if b.threads, err = b.newThreads(); err != nil {
 		return nil, err
 	}
 	b.sharing = b.newSharingGuard()
@@ -117,6 +109,19 @@ func New(o Options) (*Bot, error) {
 	}
 	b.socket = socket.New(options)
 	return b, nil
+}
+
+// newThreads returns the threads over the client and the core.
+func (b *Bot) newThreads() (*threads.Manager, error) {
+	o := b.o
+	texts := reconcile.Texts{Scrub: b.scrub}
+	return threads.New(threads.Options{Root: o.Root, Agent: o.Core, Reports: o.Core, Commander: mentions{b}, History: o.Client,
+		Reactions: o.Client, Poster: o.Client, StatusSetter: o.Client, ScreenReader: o.Core,
+		Fetcher: o.Client, FileUploader: o.Client, Folders: o.Core, Sink: o.Sink, Policy: b.Policy, Log: o.Log, RenderAnswer: texts.Answer,
+		Clock: o.Client.Clock(), Channels: o.Client,
+		RemindAfter: o.RemindAfter, PermissionText: texts.Permission, DialogText: texts.Dialog,
+		IsSecret: func(text string) bool { return b.scrub(text) != text },
+		Settings: func() threads.Settings { return o.Config().Settings }})
 }
 
 // Policy says who is authorized now. Until Slack has said which team is ours, it is suspended.

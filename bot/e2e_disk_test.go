@@ -23,7 +23,7 @@ func TestAReplyWaitsWhileTheDiskTakesNothing(t *testing.T) {
 	ts := a.reply("during")
 	a.waitReceipt(ts, receiptHeld)
 	a.waitBotMessage("Held, and typed as soon as it can be", "not a directory", "Make room on it")
-	if got := l.statusAnswer(); !containsAll(got, "takes nothing (not a directory), so replies wait") {
+	if got := l.statusAnswer(); !containsAll(got, "cannot write to its disk (not a directory), so replies wait") {
 		t.Errorf("the status says %q", got)
 	}
 	a.wantReceived("before")

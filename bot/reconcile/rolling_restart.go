@@ -140,7 +140,7 @@ func (r *DriftNotice) RestartStale(ctx context.Context, user string) (string, er
 	return fmt.Sprintf("Restarting %d of the sessions. The message shows how far that is.", d.Stale), nil
 }
 
-// RestartAll restarts every running session, or says which would be, and returns what came of it.
+// RestartAll restarts every running session and returns the result. A dry run only says which sessions would be restarted.
 func (r *DriftNotice) RestartAll(ctx context.Context, user string, dryRun bool) (string, error) {
 	if dryRun {
 		out, err := r.o.Restarter.RollingRestart(ctx, sessions.RollingRestartRequest{All: true, DryRun: true})

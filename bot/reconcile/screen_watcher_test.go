@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 // fakeScreen is the screen of the one session that there is.
 type fakeScreen struct {
+	mu       sync.Mutex // guards the fields that follow
 	activity sessions.PaneActivity
 	view     sessions.View
 	reads    int
@@ -18,10 +20,14 @@ type fakeScreen struct {
 }
 
 func (f *fakeScreen) ReadActivity(context.Context) (map[string]sessions.PaneActivity, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	return map[string]sessions.PaneActivity{"1": f.activity}, nil
 }
 
 func (f *fakeScreen) View(context.Context, sessions.ViewRequest) (sessions.View, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	f.reads++
 	return f.view, nil
 }
@@ -29,15 +35,33 @@ func (f *fakeScreen) View(context.Context, sessions.ViewRequest) (sessions.View,
 func (f *fakeScreen) Sessions() map[string]sessions.Ref {
 	return map[string]sessions.Ref{"1": "standing:helper"}
 }
-func (f *fakeScreen) IsBound(string) bool                { return true }
-func (f *fakeScreen) HandleScreen(string, sessions.View) { f.handled++ }
+func (f *fakeScreen) IsBound(string) bool { return true }
+func (f *fakeScreen) HandleScreen(string, sessions.View) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.handled++
+}
+
+// show changes what the agent's screen shows, and when it had output last.
+func (f *fakeScreen) show(s sessions.ViewState, output int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.view.State, f.activity.LastOutput = s, output
+}
+
+func (f *fakeScreen) counts() (reads, handled int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.reads, f.handled
+}
 
 // readsIn is how often the screen is read in that time.
 func (f *fakeScreen) readsIn(d time.Duration) int {
-	before := f.reads
+	before, _ := f.counts()
 	time.Sleep(d) // of the bubble's time
 	synctest.Wait()
-	return f.reads - before
+	after, _ := f.counts()
+	return after - before
 }
 
 func TestTheScreenOfAnIdleAgentIsNotReadAgainAndAgain(t *testing.T) {
@@ -50,18 +74,18 @@ func TestTheScreenOfAnIdleAgentIsNotReadAgainAndAgain(t *testing.T) {
 			defer close(done)
 			NewScreenWatcher(f, f, 0).Run(ctx)
 		}()
-		if n := f.readsIn(4 * time.Minute); n != 1 || f.handled != 1 {
-			t.Errorf("an idle agent's screen was read %d times in 4 minutes, and handled %d times", n, f.handled)
+		n := f.readsIn(4 * time.Minute)
+		if _, handled := f.counts(); n != 1 || handled != 1 {
+			t.Errorf("an idle agent's screen was read %d times in 4 minutes, and handled %d times", n, handled)
 		}
 		if n := f.readsIn(2 * screenRereadEvery); n != 2 {
 			t.Errorf("an idle agent's screen was read %d times in 10 minutes", n)
 		}
-		f.activity.LastOutput = time.Now().Unix()
+		f.show("", time.Now().Unix())
 		if n := f.readsIn(time.Minute); n != 1 {
 			t.Errorf("a screen with output was read %d times", n)
 		}
-		f.view.State = sessions.ViewDialog
-		f.activity.LastOutput++
+		f.show(sessions.ViewDialog, time.Now().Unix())
 		if n := f.readsIn(time.Minute); n < 3 {
 			t.Errorf("a screen with a dialog was read %d times in a minute", n)
 		}

@@ -90,7 +90,7 @@ func (r *Registry) AcquireBot(ctx context.Context, info BotInfo) (release func()
 		state := r.holderState()
 		return nil, &BotHeldError{Root: r.root, PID: state.PID, Started: state.Started, App: state.App}
 	}
-	statefile.Sweep(filepath.Dir(r.botFile()), time.Now())
+	statefile.Sweep(filepath.Dir(r.botFile()), time.Now().Add(-statefile.StaleTempAge))
 	return release, nil
 }
 

@@ -139,7 +139,7 @@ func (r *Registry) Save(ctx context.Context, rec sessions.Record) error {
 	}
 	r.sweep.Do(func() {
 		for _, dir := range []string{r.standingDir(), r.workItemsDir(), r.ledgersDir()} {
-			statefile.Sweep(dir, time.Now())
+			statefile.Sweep(dir, time.Now().Add(-statefile.StaleTempAge))
 		}
 	})
 	switch there, err := loadRecord(path, rec.Ref); {

@@ -24,8 +24,8 @@ const (
 	// MaxSize is the size in bytes above which a file is not read.
 	MaxSize = 16 << 20
 
-	// staleTempAge is the age at which a temporary file has lost its writer for certain.
-	staleTempAge = time.Hour
+	// StaleTempAge is the age at which a temporary file has lost its writer for certain.
+	StaleTempAge = time.Hour
 )
 
 // errNotRegular says that something other than a file stands where a state file should.
@@ -130,9 +130,9 @@ func syncDir(dir string) error {
 // tempName is the shape of the names that renameio gives to temporary files.
 var tempName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\..+\.json[0-9]+$`) })
 
-// Sweep removes the temporary files that writers left in a folder when they died, more than an hour before now. It fails silently: they
-// only take room.
-func Sweep(dir string, now time.Time) {
+// Sweep removes the temporary files, changed before a moment, that writers left in a folder when they died: of a folder that one process
+// alone writes to all from before its start, of others those older than [StaleTempAge]. It fails silently: they only take room.
+func Sweep(dir string, before time.Time) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
@@ -141,7 +141,7 @@ func Sweep(dir string, now time.Time) {
 		if !tempName().MatchString(e.Name()) {
 			continue
 		}
-		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && now.Sub(info.ModTime()) > staleTempAge {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && info.ModTime().Before(before) {
 			_ = os.Remove(filepath.Join(dir, e.Name()))
 		}
 	}

@@ -298,7 +298,7 @@ func TestOnlyAbandonedTemporaryFilesAreSwept(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	statefile.Sweep(dir, now)
+	statefile.Sweep(dir, now.Add(-statefile.StaleTempAge))
 	statefile.Sweep(filepath.Join(dir, "none"), now)
 	var left []string
 	entries, err := os.ReadDir(dir)

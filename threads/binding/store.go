@@ -33,7 +33,7 @@ func (s Store) Path(id string) string { return filepath.Join(s.dir, id+".json") 
 
 // Load reads all bindings. A file that cannot be used is returned as an error of its own, and left alone.
 func (s Store) Load() ([]Binding, []*sessions.UnreadableError, error) {
-	statefile.Sweep(s.dir, time.Now())
+	statefile.Sweep(s.dir, time.Now()) // the bot alone writes here
 	names, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil

@@ -94,7 +94,7 @@ type Outbox struct {
 func New(options Options) (*Outbox, error) {
 	o := &Outbox{o: options, wakeup: make(chan struct{}, 1), limits: map[string]*rate.Limiter{}, lastServed: map[chat.ThreadID]time.Time{},
 		closedUntil: map[string]time.Time{}}
-	statefile.Sweep(o.o.Dir, time.Now())
+	statefile.Sweep(o.o.Dir, time.Now()) // the bot alone writes here
 	names, err := os.ReadDir(o.o.Dir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("read the outbox: %w", err)
