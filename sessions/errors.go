@@ -82,7 +82,7 @@ type UnreadableError struct {
 }
 
 func (e *UnreadableError) Error() string {
-	return fmt.Sprintf("%s cannot be used: %v; mend it or move it away", e.Path, e.Err)
+	return fmt.Sprintf("%s cannot be used: %v; fix it or move it away", e.Path, e.Err)
 }
 
 func (e *UnreadableError) Unwrap() error { return e.Err }

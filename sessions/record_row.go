@@ -1,9 +1,9 @@
 package sessions
 
-// StateOf returns the state of a recorded session from its pane p, which counts only if there is set. silent: tmux did not answer.
-func StateOf(r Record, p Pane, there, silent bool) State {
+// StateOf returns the state of a recorded session from its pane p, which counts only if there is set. timedOut: tmux did not answer.
+func StateOf(r Record, p Pane, there, timedOut bool) State {
 	switch {
-	case silent:
+	case timedOut:
 		return StateUnknown
 	case there && !p.Dead:
 		return StateRunning

@@ -25,10 +25,10 @@ func (as *agents) currentConversation(ctx context.Context, h sessions.Harness, r
 	id, err := track(ctx, rec.AgentConversation())
 	switch {
 	case err != nil:
-		as.log.Warn("it cannot be told which conversation a session is in", "ref", rec.Ref, "err", err)
+		as.log.Warn("the current conversation of a session could not be read", "ref", rec.Ref, "err", err)
 		return rec.Conversation
 	case id != "" && !sessions.ValidConversation(id):
-		as.log.Warn("the agent names a conversation by something that is no id", "ref", rec.Ref)
+		as.log.Warn("the agent gave no valid id for its conversation", "ref", rec.Ref)
 		return rec.Conversation
 	case id == "":
 		return rec.Conversation
@@ -40,7 +40,7 @@ func (as *agents) currentConversation(ctx context.Context, h sessions.Harness, r
 func (as *agents) checkAlive(ctx context.Context, rec sessions.Record) error {
 	panes, err := as.panes.list(ctx, rec)
 	if err != nil {
-		return sessions.WrapTerminalError(rec, fmt.Errorf("look whether the agent lives: %w", err))
+		return sessions.WrapTerminalError(rec, fmt.Errorf("check that the agent runs: %w", err))
 	}
 	if p, ok := sessions.FindPane(panes, rec.ID); ok && p.Dead {
 		return sessions.WrapTerminalError(rec, sessions.ErrPaneDead)
@@ -56,7 +56,7 @@ func (as *agents) readScreen(ctx context.Context, h sessions.Harness, rec sessio
 	}
 	screen, err := as.panes.terminalOf(rec).Capture(ctx, rec.Target())
 	if err != nil {
-		return sessions.View{}, sessions.WrapTerminalError(rec, fmt.Errorf("look at the pane: %w", err))
+		return sessions.View{}, sessions.WrapTerminalError(rec, fmt.Errorf("read the pane: %w", err))
 	}
 	return parse(screen), nil
 }

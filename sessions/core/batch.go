@@ -42,10 +42,10 @@ func (lc *Lifecycle) StopAll(ctx context.Context) (sessions.BatchResult, error) 
 
 // listStanding lists the standing sessions. It fails when tmux does not answer: every single verb would.
 func (lc *Lifecycle) listStanding(ctx context.Context) ([]sessions.Row, error) {
-	rows, silent, err := lc.listRows(ctx)
+	rows, timeoutErr, err := lc.listRows(ctx)
 	rows = slices.DeleteFunc(rows, func(r sessions.Row) bool { return r.Kind != sessions.KindStanding })
-	if err == nil && silent != nil {
-		err = fmt.Errorf("nothing was changed: %w", silent)
+	if err == nil && timeoutErr != nil {
+		err = fmt.Errorf("nothing was changed: %w", timeoutErr)
 	}
 	return rows, err
 }

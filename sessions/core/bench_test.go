@@ -45,7 +45,7 @@ func newCountedFleet(b *testing.B, n int) (*env, func() int) {
 	}
 }
 
-// newFleet is a world of n declared sessions of sleepers.
+// newFleet is an environment with n declared sessions of sleepers.
 func newFleet(b *testing.B, n int, binary string) *env {
 	b.Helper()
 	w := &env{t: b, dir: tmuxtest.Dir(b), events: &eventlogtest.Recorder{}}
@@ -153,7 +153,7 @@ func (s *verbTimes) measure(b *testing.B, n int) {
 	tmuxtest.EndServer(b, bare)
 }
 
-// survey is what status asks.
+// survey calls what status calls.
 func (w *env) survey(b *testing.B, n int) {
 	b.Helper()
 	s, err := w.Survey(b.Context())

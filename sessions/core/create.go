@@ -14,9 +14,7 @@ import (
 func (lc *Lifecycle) Create(ctx context.Context, q sessions.CreateRequest) (sessions.Row, error) {
 	ref := sessions.StandingRef(q.Name)
 	if !sessions.ValidName(q.Name) {
-		err := &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("%q cannot name a session", q.Name),
-			Remedy: fmt.Sprintf("use one that matches %s", sessions.NamePattern())}
-		return sessions.Row{}, lc.failCreate(ctx, sessions.Record{}, err)
+		return sessions.Row{}, lc.failCreate(ctx, sessions.Record{}, sessions.InvalidName(q.Name))
 	}
 	release, err := lc.records.lockName(ctx, ref, "create")
 	if err != nil {
@@ -87,8 +85,7 @@ func (lc *Lifecycle) saveUnstarted(ctx context.Context, rec sessions.Record) (se
 // checkNameFree refuses a name that is declared or recorded.
 func (lc *Lifecycle) checkNameFree(ctx context.Context, ref sessions.Ref) error {
 	if _, i := lc.config().findDeclared(ref); i >= 0 {
-		return &sessions.Refusal{Cause: sessions.ErrNameTaken, What: fmt.Sprintf("%s is declared in the config (%s)", ref, declaredKey(i)),
-			Remedy: "the-loop standing start " + ref.Name() + " starts it; a new one needs another name"}
+		return sessions.NameDeclared(ref, declaredKey(i))
 	}
 	_, err := lc.store.Load(ctx, ref)
 	switch {
@@ -97,8 +94,7 @@ func (lc *Lifecycle) checkNameFree(ctx context.Context, ref sessions.Ref) error 
 	case err != nil:
 		return fmt.Errorf("read the record of %s: %w", ref, err)
 	}
-	return &sessions.Refusal{Cause: sessions.ErrNameTaken, What: fmt.Sprintf("there is a session %s already", ref),
-		Remedy: "delete it first (the-loop standing delete " + ref.Name() + "), or use another name"}
+	return sessions.NameRecorded(ref)
 }
 
 // Delete stops a session and removes its record; a work item's session is closed that way. A declared session is refused: the
@@ -156,6 +152,5 @@ func (lc *Lifecycle) CheckDeletable(q sessions.DeleteRequest) error {
 	if i < 0 {
 		return nil
 	}
-	return &sessions.Refusal{Cause: sessions.ErrRefused, What: fmt.Sprintf("%s is declared in the config (%s), which would make it again", q.Ref, declaredKey(i)),
-		Remedy: "take it out of there first, or stop it: the-loop standing stop " + q.Ref.Name()}
+	return sessions.DeleteDeclared(q.Ref, declaredKey(i))
 }

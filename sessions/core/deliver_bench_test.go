@@ -13,7 +13,7 @@ import (
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
-// runTmux runs one tmux command line on the world's own server, as a person with a shell would.
+// runTmux runs one tmux command line on the environment's own server, as a person with a shell would.
 func (w *env) runTmux(input string, words ...string) {
 	w.t.Helper()
 	cmd := exec.Command("tmux", append([]string{"-S", tmuxtest.Socket(w.dir)}, words...)...)

@@ -23,7 +23,7 @@ import (
 // item is the work item of most tests.
 const item = "github:Acme/shop.web#7"
 
-// newWorkItemEnv makes a world with a registered work item, whose first event has begun a conversation.
+// newWorkItemEnv makes an environment with a registered work item, whose first event has begun a conversation.
 func newWorkItemEnv(t testing.TB, change func(*env, *core.Options)) *env {
 	t.Helper()
 	w := newEnv(t, change)

@@ -65,7 +65,7 @@ func (ds *Deliveries) Deliver(ctx context.Context, q sessions.DeliverRequest) (s
 
 // updateLedger changes the ledger of a work item under its lock. When change fails nothing is written.
 func (ds *Deliveries) updateLedger(ctx context.Context, ref sessions.Ref, change func(*sessions.Ledger) error) error {
-	release, err := ds.store.Lock(ctx, sessions.LedgerLockKey(ref), "note a delivery")
+	release, err := ds.store.Lock(ctx, sessions.LedgerLockKey(ref), "record a delivery")
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ func (ds *Deliveries) updateLedger(ctx context.Context, ref sessions.Ref, change
 		return err
 	}
 	if err := ds.store.SaveLedger(ctx, l); err != nil {
-		return fmt.Errorf("note a delivery to %s: %w", ref, err)
+		return fmt.Errorf("record a delivery to %s: %w", ref, err)
 	}
 	return nil
 }

@@ -35,7 +35,7 @@ type env struct {
 	cfg core.Config
 }
 
-// newEnv makes a world in which the definitions are declared. change may change how the core is made.
+// newEnv makes an environment in which the definitions are declared. change may change how the core is made.
 func newEnv(t testing.TB, change func(*env, *core.Options), declared ...sessions.Definition) *env {
 	t.Helper()
 	w := &env{t: t, dir: tmuxtest.Dir(t), events: &eventlogtest.Recorder{}}

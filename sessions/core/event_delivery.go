@@ -229,12 +229,12 @@ func (d *eventDelivery) awaitProof(ctx context.Context) (sessions.Receipt, error
 	if w == nil || d.opening.intent.Offset == "" {
 		return sessions.ReceiptTyped, nil
 	}
-	taken, err := awaitEvidence(ctx, w, d.rec.AgentConversation(), d.opening.intent, time.Now().Add(sessions.OpeningTimeout),
+	accepted, err := awaitEvidence(ctx, w, d.rec.AgentConversation(), d.opening.intent, time.Now().Add(sessions.OpeningTimeout),
 		func() (bool, error) { return d.isAgentGone(ctx), nil })
 	switch {
 	case err != nil:
 		return "", fmt.Errorf("%w: %w", sessions.ErrInDoubt, err)
-	case taken:
+	case accepted:
 		return sessions.ReceiptAccepted, nil
 	}
 	return "", fmt.Errorf("%w: the agent was started with it, and its record does not show it", sessions.ErrInDoubt)

@@ -46,7 +46,7 @@ func (r *launcher) launch(ctx context.Context) (sessions.Row, error) {
 			return row, err
 		case r.hasAcceptedOpening(ctx): // it did resume, and must not get the event twice
 			row = sessions.RowOf(r.rec, sessions.StateEnded)
-			row.Outcome, row.Detail = sessions.OutcomeResumed, "it took what it was told, and then ended"
+			row.Outcome, row.Detail = sessions.OutcomeResumed, "it accepted the event, and then ended"
 			return row, nil
 		}
 		r.starter.events.emit(ctx, sessions.EventResumeFailed, slog.LevelWarn, r.rec, map[string]any{"reason": err.Error(), "conversation": r.prior.Conversation})
@@ -89,17 +89,11 @@ func (r *launcher) resume(ctx context.Context) (sessions.Row, error) {
 
 // checkResumable returns why the recorded conversation cannot be resumed, as far as that is known without trying.
 func (r *launcher) checkResumable() error {
-	switch {
-	case !r.cfg.Resume:
+	if !r.cfg.Resume {
 		return fmt.Errorf("%w: routing.tmux.resumeOnRespawn is off", errResumeAbandoned)
-	case r.prior.Conversation == "":
-		return fmt.Errorf("%w: none is recorded", errResumeAbandoned)
-	case !sessions.ValidConversation(r.prior.Conversation):
-		return fmt.Errorf("%w: the recorded id does not have the shape of one", errResumeAbandoned)
-	case r.prior.Definition.Harness != r.harness.Name():
-		return fmt.Errorf("%w: it belongs to the harness %s", errResumeAbandoned, r.prior.Definition.Harness)
-	case !r.harness.Capabilities().CanResume:
-		return fmt.Errorf("%w: %s has no way to resume", errResumeAbandoned, r.harness.Name())
+	}
+	if err := sessions.CheckResumable(*r.prior, r.harness); err != nil {
+		return fmt.Errorf("%w: %w", errResumeAbandoned, err)
 	}
 	return nil
 }
@@ -131,7 +125,7 @@ func (r *launcher) probe(ctx context.Context) (sessions.Pane, error) {
 	loop.Sleep(ctx, r.cfg.Probe)
 	panes, err := r.starter.panes.list(context.WithoutCancel(ctx), r.rec)
 	if err != nil {
-		r.detail = fmt.Sprintf("it cannot be told whether the agent lived through its start: %v", err)
+		r.detail = fmt.Sprintf("the agent may have ended after its start: %v", err)
 		return sessions.Pane{}, nil
 	}
 	took := time.Since(began).Round(time.Millisecond)

@@ -44,7 +44,7 @@ func (qs *Queries) doubtDetail(ctx context.Context, r sessions.Row) string {
 }
 
 // listRows is [Queries.List], and also returns the error with which tmux did not answer.
-func (qs *Queries) listRows(ctx context.Context) (rows []sessions.Row, silent, err error) {
+func (qs *Queries) listRows(ctx context.Context) (rows []sessions.Row, timeoutErr, err error) {
 	f, err := qs.inventory(ctx)
 	if err != nil {
 		return nil, nil, err

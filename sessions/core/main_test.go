@@ -71,7 +71,7 @@ func runSecond(order string) int {
 	return 0
 }
 
-// secondCore is a core over the state of a world in dir, in a process of its own.
+// secondCore is a core over the state of an environment in dir, in a process of its own.
 func secondCore(dir string, cfg core.Config) (*core.Core, error) {
 	tm, err := tmux.New(tmux.Options{SocketPath: tmuxtest.Socket(dir), Dir: dir + "/c"})
 	if err != nil {

@@ -44,13 +44,13 @@ func (r *launcher) readOffset(ctx context.Context) {
 	if w == nil || !r.opening.inPrompt {
 		return
 	}
-	talk := r.rec.AgentConversation()
-	talk.Started = time.Time{} // no agent runs
-	place, err := w.Offset(ctx, talk)
+	conv := r.rec.AgentConversation()
+	conv.Started = time.Time{} // no agent runs
+	offset, err := w.Offset(ctx, conv)
 	if err != nil {
-		r.starter.log.Warn("the place in the agent's record cannot be told", "ref", r.rec.Ref, "err", err)
+		r.starter.log.Warn("the transcript could not be read, so there will be no evidence of an event", "ref", r.rec.Ref, "err", err)
 	}
-	r.opening.intent.Offset = place
+	r.opening.intent.Offset = offset
 }
 
 // recordIntent records what the agent is about to be started with.
@@ -59,7 +59,7 @@ func (r *launcher) recordIntent(ctx context.Context) error {
 		return nil
 	}
 	if err := r.opening.recordIntent(ctx, r.opening.intent); err != nil {
-		return fmt.Errorf("write down what the agent is about to be told: %w", err)
+		return fmt.Errorf("record what the agent is about to get: %w", err)
 	}
 	return nil
 }
@@ -70,11 +70,11 @@ func (r *launcher) hasAcceptedOpening(ctx context.Context) bool {
 	if w == nil || r.opening == nil || !r.opening.inPrompt || r.opening.intent.Offset == "" {
 		return false
 	}
-	talk := r.rec.AgentConversation()
-	talk.ID = r.opening.intent.Conversation
-	taken, err := w.Accepted(ctx, talk, r.opening.intent.Offset, r.opening.intent.Sum)
+	conv := r.rec.AgentConversation()
+	conv.ID = r.opening.intent.Conversation
+	accepted, err := w.Accepted(ctx, conv, r.opening.intent.Offset, r.opening.intent.Sum)
 	if err != nil {
-		r.starter.log.Warn("it cannot be told whether an agent took what it was told", "ref", r.rec.Ref, "err", err)
+		r.starter.log.Warn("the transcript could not be read for evidence of an event", "ref", r.rec.Ref, "err", err)
 	}
-	return taken
+	return accepted
 }

@@ -3,7 +3,6 @@ package core
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"the-loop/sessions"
 )
@@ -70,7 +69,7 @@ type occupancy struct {
 func (ps *panes) findOccupancy(ctx context.Context, rec sessions.Record) (occupancy, error) {
 	panes, err := ps.list(ctx, rec)
 	if err != nil {
-		return occupancy{}, fmt.Errorf("look for a running session: %w", err)
+		return occupancy{}, fmt.Errorf("find the session's pane: %w", err)
 	}
 	var found occupancy
 	own, there := sessions.FindPane(panes, rec.ID)
@@ -108,19 +107,11 @@ func (ps *panes) checkOwner(ctx context.Context, rec sessions.Record, p sessions
 	owner, err := ps.terminalOf(rec).Owner(ctx, p)
 	switch {
 	case err != nil:
-		return fmt.Errorf("look whose tmux session %s is: %w", p.SessionName, err)
+		return fmt.Errorf("find the owner of the tmux session %s: %w", p.SessionName, err)
 	case owner != rec.ID:
-		return ps.occupiedError(rec.Ref, p)
+		return sessions.NameOccupied(rec.Ref, p, ps.own.AttachCommand(p, false, false))
 	}
 	return nil
-}
-
-// occupiedError refuses a start because somebody else's tmux session has the session's name.
-func (ps *panes) occupiedError(ref sessions.Ref, p sessions.Pane) error {
-	attach := strings.Join(ps.own.AttachCommand(p, false, false), " ")
-	return &sessions.Refusal{Cause: sessions.ErrNameTaken,
-		What:   fmt.Sprintf("a tmux session %q is there that does not belong to %s (pane %s)", p.SessionName, ref, p.ID),
-		Remedy: fmt.Sprintf("look at it (%s), then rename it or end it, and start again", attach)}
 }
 
 // maxConcurrentStarts is how many sessions one process has tmux start at the same time.

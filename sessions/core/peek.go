@@ -17,7 +17,7 @@ func (qs *Queries) Peek(ctx context.Context, q sessions.PeekRequest) (sessions.P
 	}
 	screen, err := qs.panes.terminalOf(rec).Capture(ctx, p.Target())
 	if err != nil {
-		return sessions.PeekResult{}, sessions.WrapTerminalError(rec, fmt.Errorf("look at the pane: %w", err))
+		return sessions.PeekResult{}, sessions.WrapTerminalError(rec, fmt.Errorf("read the pane: %w", err))
 	}
 	row := sessions.RowOf(rec, sessions.StateOf(rec, p, true, false))
 	if p.Dead {
@@ -33,13 +33,13 @@ func (qs *Queries) PeekANSI(ctx context.Context, q sessions.PeekRequest) (string
 	if err != nil {
 		return "", err
 	}
-	painter, ok := qs.panes.terminalOf(rec).(sessions.ANSICapturer)
+	capturer, ok := qs.panes.terminalOf(rec).(sessions.ANSICapturer)
 	if !ok {
 		return "", fmt.Errorf("the colours of %s: %w", q.Ref, errors.ErrUnsupported)
 	}
-	ansi, err := painter.CaptureANSI(ctx, p.Target())
+	ansi, err := capturer.CaptureANSI(ctx, p.Target())
 	if err != nil {
-		return "", sessions.WrapTerminalError(rec, fmt.Errorf("look at the pane: %w", err))
+		return "", sessions.WrapTerminalError(rec, fmt.Errorf("read the pane: %w", err))
 	}
 	return ansi, nil
 }

@@ -60,15 +60,15 @@ func (qs *Queries) ReadReports(ctx context.Context, q sessions.ReportsRequest) (
 	case qs.reports == nil:
 		return sessions.ReportBatch{}, fmt.Errorf("the reports of %s: %w", q.Ref, errors.ErrUnsupported)
 	}
-	noted, err := qs.reports.ReadReports(ctx, rec.ID, q.Offset, q.Since)
+	batch, err := qs.reports.ReadReports(ctx, rec.ID, q.Offset, q.Since)
 	if err != nil {
 		return sessions.ReportBatch{}, fmt.Errorf("read what %s reported: %w", q.Ref, err)
 	}
-	noted.Cwd, noted.FolderID = rec.Definition.Cwd, rec.FolderID
-	for i, a := range noted.PermissionRequests {
-		noted.PermissionRequests[i] = a.ResolvePaths()
+	batch.Cwd, batch.FolderID = rec.Definition.Cwd, rec.FolderID
+	for i, a := range batch.PermissionRequests {
+		batch.PermissionRequests[i] = a.ResolvePaths()
 	}
-	return noted, nil
+	return batch, nil
 }
 
 // ReadTranscript reads what the agent of a session said, also in runs that have ended. [errors.ErrUnsupported] when its harness
@@ -120,7 +120,7 @@ func (qs *Queries) View(ctx context.Context, q sessions.ViewRequest) (sessions.V
 	}
 	panes, err := qs.panes.list(ctx, rec)
 	if err != nil {
-		return sessions.View{}, sessions.WrapTerminalError(rec, fmt.Errorf("look whether the agent lives: %w", err))
+		return sessions.View{}, sessions.WrapTerminalError(rec, fmt.Errorf("check that the agent runs: %w", err))
 	}
 	switch p, ok := sessions.FindPane(panes, rec.ID); {
 	case !ok:
@@ -151,7 +151,7 @@ func (qs *Queries) InspectLocked(ctx context.Context, q sessions.InspectRequest)
 	if err != nil {
 		return sessions.Row{}, err
 	}
-	release, err := qs.records.lockID(ctx, rec.ID, "look")
+	release, err := qs.records.lockID(ctx, rec.ID, "inspect")
 	if err != nil {
 		return sessions.Row{}, err
 	}
@@ -162,7 +162,7 @@ func (qs *Queries) InspectLocked(ctx context.Context, q sessions.InspectRequest)
 	}
 	panes, err := qs.panes.list(ctx, *now)
 	if err != nil && !errors.Is(err, sessions.ErrTerminalTimeout) {
-		return sessions.Row{}, fmt.Errorf("look for the session: %w", err)
+		return sessions.Row{}, fmt.Errorf("find the session's pane: %w", err)
 	}
 	p, there := sessions.FindPane(panes, now.ID)
 	row := sessions.RowOf(*now, sessions.StateOf(*now, p, there, err != nil))
@@ -189,7 +189,7 @@ func (qs *Queries) requirePane(ctx context.Context, ref sessions.Ref) (sessions.
 	}
 	panes, err := qs.panes.list(ctx, rec)
 	if err != nil {
-		return sessions.Record{}, sessions.Pane{}, fmt.Errorf("look for the session: %w", err)
+		return sessions.Record{}, sessions.Pane{}, fmt.Errorf("find the session's pane: %w", err)
 	}
 	p, ok := sessions.FindPane(panes, rec.ID)
 	if !ok {

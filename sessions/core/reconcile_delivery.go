@@ -33,7 +33,7 @@ func (d *eventDelivery) checkLedger(ctx context.Context) error {
 		return nil
 	case e.State == sessions.DeliveryDone:
 		return d.reportRepeated(ctx, e)
-	case at == len(l.Deliveries)-1: // no later delivery could be taken for it
+	case at == len(l.Deliveries)-1: // no later delivery could be mistaken for it
 		return &inFlightError{e}
 	}
 	return e.InDoubtError()
@@ -112,7 +112,7 @@ func (d *eventDelivery) intent() sessions.Intent {
 func (d *eventDelivery) persistEntry(ctx context.Context, e sessions.LedgerEntry, why error) {
 	ctx = context.WithoutCancel(ctx)
 	if err := d.part.updateLedger(ctx, d.q.Ref, func(l *sessions.Ledger) error { l.Put(e); return nil }); err != nil {
-		d.part.log.Error("what became of a delivery could not be noted", "ref", d.q.Ref, "delivery", e.ID, "err", err)
+		d.part.log.Error("the outcome of a delivery could not be recorded", "ref", d.q.Ref, "delivery", e.ID, "err", err)
 	}
 	if why != nil {
 		d.part.events.emit(ctx, sessions.EventDeliveryInDoubt, slog.LevelWarn, d.rec, map[string]any{"delivery": e.ID, "reason": why.Error()})
@@ -123,14 +123,14 @@ func (d *eventDelivery) persistEntry(ctx context.Context, e sessions.LedgerEntry
 
 // reconcileEarlier finds out what became of a delivery, this one or another, that was in flight already.
 func (d *eventDelivery) reconcileEarlier(ctx context.Context, e sessions.LedgerEntry) error {
-	taken, err := d.findEvidence(ctx, e)
+	accepted, err := d.findEvidence(ctx, e)
 	if err != nil {
 		return err
 	}
 	ours := e.ID == d.q.DeliveryID
 	doubt, was := e.InDoubtError(), e.State
 	switch {
-	case taken:
+	case accepted:
 		e.State, e.Receipt, e.Intent, e.InPrompt, doubt = sessions.DeliveryDone, sessions.ReceiptAccepted, sessions.Intent{}, false, nil
 	default:
 		e.State = sessions.DeliveryInDoubt

@@ -34,8 +34,7 @@ func (lc *Lifecycle) register(ctx context.Context, rec sessions.Record) error {
 	known, err := lc.store.Load(ctx, rec.Ref)
 	switch {
 	case err == nil:
-		return &sessions.Refusal{Cause: sessions.ErrNameTaken, What: fmt.Sprintf("%s is registered already", known.Ref),
-			Remedy: "close it first: the-loop sessions close " + string(known.Ref)}
+		return sessions.NameRecorded(known.Ref)
 	case !errors.Is(err, sessions.ErrNotRecorded):
 		return err
 	}

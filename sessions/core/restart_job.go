@@ -81,7 +81,7 @@ func (o *restartJob) load(ctx context.Context) (sessions.Record, error) {
 func (o *restartJob) restart(ctx context.Context, rec sessions.Record) (sessions.Outcome, error) {
 	panes, err := o.part.panes.list(ctx, rec)
 	if err != nil {
-		return "", fmt.Errorf("look for the running session: %w", err)
+		return "", fmt.Errorf("find the session's pane: %w", err)
 	}
 	own, there := sessions.FindPane(panes, rec.ID)
 	if !there || own.Dead && rec.ReplacesPID == 0 {

@@ -57,7 +57,7 @@ func (rs *Restarts) requireEnvFile() (sessions.EnvFile, error) {
 	env, err := rs.config().readEnvFile()
 	switch {
 	case err != nil:
-		return sessions.EnvFile{}, &sessions.Refusal{Cause: sessions.ErrEnvFile, What: err.Error(), Remedy: "mend the file, or env.file in the configuration; no session was touched"}
+		return sessions.EnvFile{}, &sessions.Refusal{Cause: sessions.ErrEnvFile, What: err.Error(), Remedy: "fix the file, or env.file in the configuration; no session was touched"}
 	case !env.Configured:
 		return sessions.EnvFile{}, &sessions.Refusal{Cause: sessions.ErrEnvFile, What: "env.file is not set in the configuration, so there is nothing to bring sessions onto",
 			Remedy: "set env.file to the file that declares their variables"}

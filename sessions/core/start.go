@@ -77,7 +77,7 @@ func (lc *Lifecycle) restart(ctx context.Context, def sessions.Definition, rec s
 	}
 	panes, err := lc.panes.list(ctx, rec)
 	if err != nil {
-		return sessions.Row{}, fmt.Errorf("look for the running session: %w", err)
+		return sessions.Row{}, fmt.Errorf("find the session's pane: %w", err)
 	}
 	own, there := sessions.FindPane(panes, rec.ID)
 	if there && (!own.Dead || rec.ReplacesPID != 0) && lc.panes.terminalOf(rec) == lc.panes.own {

@@ -52,7 +52,7 @@ func (lc *Lifecycle) stop(ctx context.Context, rec sessions.Record) (sessions.Ro
 func (lc *Lifecycle) takeDown(ctx context.Context, rec sessions.Record, as sessions.Status) (sessions.Record, sessions.Outcome, error) {
 	panes, err := lc.panes.list(ctx, rec)
 	if err != nil {
-		return rec, "", fmt.Errorf("look for the running session: %w", err)
+		return rec, "", fmt.Errorf("find the session's pane: %w", err)
 	}
 	p, there := sessions.FindPane(panes, rec.ID)
 	if there {

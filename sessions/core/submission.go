@@ -151,7 +151,7 @@ func (s *submission) intentRecorder(ctx context.Context) func() error {
 	}
 	return func() error {
 		if err := s.q.RecordIntent(ctx, s.intent); err != nil {
-			return fmt.Errorf("write down what is about to be typed: %w", err)
+			return fmt.Errorf("record what is about to be typed: %w", err)
 		}
 		return nil
 	}
@@ -201,7 +201,7 @@ func (s *submission) resubmit(ctx context.Context, w sessions.InputVerifier) err
 	if !open || view.Box == "" {
 		return nil
 	}
-	if taken, err := w.Accepted(ctx, s.rec.AgentConversation(), s.intent.Offset, s.intent.Sum); err != nil || taken {
+	if accepted, err := w.Accepted(ctx, s.rec.AgentConversation(), s.intent.Offset, s.intent.Sum); err != nil || accepted {
 		return err
 	}
 	return s.typist.panes.terminalOf(s.rec).Press(ctx, s.rec.Target(), s.capabilities.Submit)

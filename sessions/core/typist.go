@@ -26,7 +26,7 @@ func (t *typist) updateConversation(ctx context.Context, h sessions.Harness, rec
 	if t.agents.currentConversation(ctx, h, rec) == rec.Conversation {
 		return
 	}
-	release, err := t.records.lockID(ctx, rec.ID, "follow")
+	release, err := t.records.lockID(ctx, rec.ID, "update the conversation")
 	if err != nil {
 		return // the next text updates it
 	}
