@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"the-loop/cmd/internal/config"
+	"the-loop/cmd/internal/demo"
 	"the-loop/sessions"
 	"the-loop/sessions/core"
 	"the-loop/sessions/eventlog"
@@ -166,7 +167,7 @@ func (c *cli) buildApp(cfg func() *config.Config, log *slog.Logger) (*app, error
 	others := &tmuxServers{ownOptions: server, terminals: map[string]*tmux.Tmux{}}
 	var terminal sessions.Terminal = a.tmux
 	if c.tmuxSocket != "" && !c.fullSizePanes {
-		terminal = fixedSizeTmux{a.tmux}
+		terminal = demo.FixedSizeTmux{Tmux: a.tmux}
 	}
 	a.core = core.New(core.Options{Terminal: terminal, TerminalAt: others.terminalAt, Store: a.registry, Sink: a.events, Log: log,
 		Reports: report.Reader{Dir: filepath.Join(first.StateRoot, "reports"), PermissionDir: filepath.Join(first.StateRoot, "run", "ask"), Index: index},

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"the-loop/cmd/internal/demo"
 )
 
 // waitForReceipts waits until so many replies have been accepted.
@@ -72,7 +74,7 @@ func TestRestartingAllAfterARotationIsSeenOnThePage(t *testing.T) {
 	b.sendText("thread", "before the rotation")
 	b.waitForReceipts(1)
 	b.click("[data-control=rotate]")
-	b.waitForText(".facts", demoEnvVariable)
+	b.waitForText(".facts", demo.KeyVariable)
 	b.waitForText("#channel-list", "sessions 1 of 1 running with a stale environment")
 	b.sendText("channel", "/the-loop status")
 	b.waitForText("#channel-list article:last-child", "1 of 1 running with a stale environment")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"the-loop/cmd/internal/demo"
 	"the-loop/sessions/harness/harnesstest"
 )
 
@@ -38,8 +39,8 @@ func TestRealClaudeOnThePage(t *testing.T) {
 	b.waitForText("#thread-list", "Allowed by @ann")
 	b.waitForText(".facts", "holds what is declared")
 	b.click("[data-control=rotate]")
-	b.waitForText(".facts", demoEnvVariable)
-	if kept, err := os.ReadFile(file); err != nil || strings.Contains(string(kept), demoEnvVariable) {
+	b.waitForText(".facts", demo.KeyVariable)
+	if kept, err := os.ReadFile(file); err != nil || strings.Contains(string(kept), demo.KeyVariable) {
 		t.Errorf("the operator's own credentials were changed: %s, %v", kept, err)
 	}
 	if b.count("#stage .screen span[style*=color]") == 0 {

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -18,9 +18,9 @@ import (
 	"the-loop/threads"
 )
 
-// script is the conversation that the demo plays. Every step looks whether what it tells is what happened.
+// script is the conversation that the demo plays. Every step checks that what it prints has happened.
 type script struct {
-	*demoBase
+	*base
 	out        io.Writer
 	root       string // ts of the announcement
 	postsShown int    // messages of the bot that were shown
@@ -53,10 +53,10 @@ func (s *script) printf(format string, args ...any) {
 	_, _ = fmt.Fprintf(s.out, format+"\n", args...)
 }
 
-// heading says in a sentence what comes next.
+// heading prints what the next step shows.
 func (s *script) heading(text string) { s.printf("\n%s\n", text) }
 
-// printLine shows what somebody wrote, under each other when it has several lines.
+// printLine prints what somebody wrote; further lines are indented below the first.
 func (s *script) printLine(who, text string) {
 	s.printf("    %-9s %s", who, strings.ReplaceAll(text, "\n", "\n"+strings.Repeat(" ", 14)))
 }
@@ -64,7 +64,7 @@ func (s *script) printLine(who, text string) {
 func (s *script) stepStart(ctx context.Context) error {
 	s.printf("A Slack workspace, the bot and a small agent, all on this machine.")
 	s.heading("The operator starts a session: an agent in a tmux pane that stays when the terminal is closed.")
-	row, err := s.app.core.Start(ctx, sessions.StartRequest{Ref: demoRef})
+	row, err := s.app.Core.Start(ctx, sessions.StartRequest{Ref: sessionRef})
 	if err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (s *script) stepAnnouncement(ctx context.Context) error {
 	return s.waitReady(ctx)
 }
 
-// waitReady waits until the agent has taken its first prompt.
+// waitReady waits until the agent's transcript holds its first prompt.
 func (s *script) waitReady(ctx context.Context) error {
 	return s.poll(ctx, func() (bool, error) { entries, err := s.agentRecord(ctx); return len(entries) > 0, err })
 }
@@ -227,7 +227,7 @@ func (s *script) botPosts() (all []localslack.Message) {
 
 // agentRecord is the agent's own record of the conversation.
 func (s *script) agentRecord(ctx context.Context) ([]smallagent.Entry, error) {
-	rows, err := s.app.core.List(ctx)
+	rows, err := s.app.Core.List(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -249,9 +249,12 @@ func userTexts(entries []smallagent.Entry) (texts []string) {
 	return texts
 }
 
-// waitDropped waits for the event of a reply that went nowhere, and returns its reason.
+// errDropFound ends the search for an event.
+var errDropFound = errors.New("found")
+
+// waitDropped waits for the event of a reply that was dropped, and returns its reason.
 func (s *script) waitDropped(ctx context.Context, ts string) (reason string, err error) {
-	err = eventlog.Follow(ctx, s.app.cfg().EventLog.Path, eventlog.Position{}, func(e eventlog.Entry) error {
+	err = eventlog.Follow(ctx, s.app.Config.EventLog.Path, eventlog.Position{}, func(e eventlog.Entry) error {
 		if e.Name == threads.EventDropped && e.Fields["ts"] == ts {
 			reason, _ = e.Fields["reason"].(string)
 			return errDropFound
@@ -264,15 +267,15 @@ func (s *script) waitDropped(ctx context.Context, ts string) (reason string, err
 	return "", err
 }
 
-// screen shows the lower part of the agent's terminal, once it has answered.
+// showScreen prints the lower part of the agent's terminal, once it has answered.
 func (s *script) showScreen(ctx context.Context) error {
-	rows, err := s.app.core.List(ctx)
+	rows, err := s.app.Core.List(ctx)
 	if err != nil {
 		return err
 	}
 	var text string
 	err = s.poll(ctx, func() (bool, error) {
-		screen, err := s.app.tmux.Capture(ctx, sessions.Target{Pane: rows[0].Pane, Mark: rows[0].ID})
+		screen, err := s.app.Tmux.Capture(ctx, sessions.Target{Pane: rows[0].Pane, Mark: rows[0].ID})
 		text = screen.Text
 		view, ok := smallagent.ParseScreen(text)
 		return ok && view.State == smallagent.StateReady && strings.Contains(text, "Turn 2"), err
@@ -290,18 +293,18 @@ func (s *script) showScreen(ctx context.Context) error {
 
 const screenWidth = 76
 
-// lastLines are the last n lines that are not empty.
+// lastLines returns the last n lines that are not empty.
 func lastLines(text string, n int) []string {
 	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(l string) bool { return strings.TrimSpace(l) == "" })
 	return lines[max(0, len(lines)-n):]
 }
 
-// until asks again and again until it is so.
-func (s *script) poll(ctx context.Context, so func() (bool, error)) error {
+// poll waits until cond returns true or an error.
+func (s *script) poll(ctx context.Context, cond func() (bool, error)) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		if ok, err := so(); ok || err != nil {
+		if ok, err := cond(); ok || err != nil {
 			return err
 		}
 		select {
@@ -312,7 +315,7 @@ func (s *script) poll(ctx context.Context, so func() (bool, error)) error {
 	}
 }
 
-// plain is a message's text as one reads it, without Slack's marks.
+// plain returns the text of a message without Slack's markup.
 func plain(text string) string {
 	return strings.NewReplacer("*", "", "`", "", "&lt;", "<", "&gt;", ">", "&amp;", "&",
 		":large_green_circle:", "●", ":red_circle:", "●", ":white_circle:", "○", ":warning:", "⚠").Replace(text)

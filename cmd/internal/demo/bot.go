@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -7,39 +7,36 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
-
-	"the-loop/cmd/internal/config"
+	"time"
 )
 
-// demoBot is the bot of the demo: "serve" as a process of its own, so that it can be killed.
-type demoBot struct {
-	program   string
-	args      []string
+// stopTimeout bounds how long a bot may take to exit.
+const stopTimeout = 20 * time.Second
+
+// botProcess is the bot of the demo: a process of its own, so that it can be killed.
+type botProcess struct {
+	command   []string // program and arguments
 	environ   []string
-	errorPath string // the file of what it says when it ends with an error
+	errorPath string // the file in which it says why it ended
 
 	mu     sync.Mutex // guards the fields that follow
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when cmd has ended
 }
 
-func newDemoBot(c *cli, cfg *config.Config, tokens map[string]string) (*demoBot, error) {
-	program, err := stableProgramPath(c.env.self, filepath.Join(cfg.StateRoot, "run"))
-	if err != nil {
-		return nil, err
-	}
-	b := &demoBot{program: program, args: []string{"serve", "--" + flagDetached, "--config", c.configPath, "--" + flagSocket, c.tmuxSocket},
-		environ: os.Environ(), errorPath: botErrorPath(cfg.StateRoot)}
+func newBotProcess(a *App, tokens map[string]string) (*botProcess, error) {
+	b := &botProcess{command: a.BotCommand, environ: os.Environ(), errorPath: a.BotErrorPath}
 	for name, value := range tokens {
 		b.environ = append(b.environ, name+"="+value)
 	}
 	return b, os.MkdirAll(filepath.Dir(b.errorPath), 0o700)
 }
 
-// start starts it, unless it runs. A goroutine waits for its end; stop waits for that.
-func (b *demoBot) start() error {
+// start starts the bot unless it runs. A goroutine waits for the process; stop waits for that goroutine.
+func (b *botProcess) start() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.isRunningLocked() {
@@ -50,7 +47,7 @@ func (b *demoBot) start() error {
 		return err
 	}
 	defer func() { _ = errs.Close() }()
-	cmd := exec.Command(b.program, b.args...)
+	cmd := exec.Command(b.command[0], b.command[1:]...)
 	cmd.Env, cmd.Stderr, cmd.Dir = b.environ, errs, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // Ctrl-C is for us: we take things down in their order
 	if err := cmd.Start(); err != nil {
@@ -62,8 +59,8 @@ func (b *demoBot) start() error {
 	return nil
 }
 
-// up reports whether it runs. The caller holds mu.
-func (b *demoBot) isRunningLocked() bool {
+// isRunningLocked reports whether the bot runs. The caller holds mu.
+func (b *botProcess) isRunningLocked() bool {
 	if b.cmd == nil {
 		return false
 	}
@@ -75,8 +72,8 @@ func (b *demoBot) isRunningLocked() bool {
 	}
 }
 
-// running is the process's number, 0 when there is none.
-func (b *demoBot) pid() int {
+// pid returns the process's number, 0 if the bot is not running.
+func (b *botProcess) pid() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.isRunningLocked() {
@@ -85,8 +82,8 @@ func (b *demoBot) pid() int {
 	return b.cmd.Process.Pid
 }
 
-// end sends a signal and waits until it has ended.
-func (b *demoBot) signalAndWait(ctx context.Context, sig os.Signal) error {
+// signalAndWait sends a signal and waits until the process has exited.
+func (b *botProcess) signalAndWait(ctx context.Context, sig os.Signal) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.isRunningLocked() {
@@ -103,15 +100,22 @@ func (b *demoBot) signalAndWait(ctx context.Context, sig os.Signal) error {
 	}
 }
 
-// stop asks it to end, and kills it when it does not.
-func (b *demoBot) stop(ctx context.Context) error {
-	asked, cancel := context.WithTimeout(ctx, botStopTimeout)
+// stop ends the bot, and kills it if it does not exit within stopTimeout.
+func (b *botProcess) stop(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, stopTimeout)
 	defer cancel()
-	if b.signalAndWait(asked, syscall.SIGTERM) == nil {
+	if b.signalAndWait(within, syscall.SIGTERM) == nil {
 		return nil
 	}
 	return b.signalAndWait(ctx, syscall.SIGKILL)
 }
 
-// lastError is why it ended, if it did.
-func (b *demoBot) lastError() string { return lastLine(b.errorPath) }
+// lastError returns the last line of what the bot said when it ended; empty if it said nothing.
+func (b *botProcess) lastError() string {
+	data, err := os.ReadFile(b.errorPath)
+	if err != nil {
+		return ""
+	}
+	lines := strings.Split(strings.TrimSpace(string(data)), "\n")
+	return strings.TrimPrefix(lines[len(lines)-1], "the-loop: ")
+}

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -29,27 +28,19 @@ import (
 	"the-loop/sessions/tmux"
 )
 
-// liveOptions are the flags of a demo with a page.
-type liveOptions struct {
-	harness string
-	port    int
-	noOpen  bool
-}
-
-// liveDemo is the demo that one talks to: the workspace with its page, the bot as a process of its own, and an agent.
-type liveDemo struct {
-	*demoBase
-	cli      *cli // with the demo's configuration and tmux server
-	options  liveOptions
+// live is the demo with a page. Its bot is a process of its own, so that it can be killed.
+type live struct {
+	*base
+	options  Options
 	stranger *localslack.Person
-	bot      *demoBot
+	bot      *botProcess
 	page     *localslack.Page
-	scrub    func(string) string
 	events   recentEvents
 }
 
-// runLiveDemo runs the demo until ctx ends, and takes everything down again, also when it goes wrong.
-func (c *cli) runLiveDemo(ctx context.Context, o liveOptions, out io.Writer) (err error) {
+// Run serves a page with the workspace, the agent's terminal and simulated faults until ctx ends. Everything is removed again,
+// also when it fails.
+func Run(ctx context.Context, o Options, out io.Writer) (err error) {
 	ctx, hungUp := signal.NotifyContext(ctx, syscall.SIGHUP) // its terminal was closed
 	defer hungUp()
 	dir, err := makeDemoFolder()
@@ -57,12 +48,12 @@ func (c *cli) runLiveDemo(ctx context.Context, o liveOptions, out io.Writer) (er
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	d := &liveDemo{demoBase: &demoBase{dir: dir}, options: o}
+	d := &live{base: &base{dir: dir}, options: o}
 	if err := d.startLiveWorkspace(ctx); err != nil {
 		return fmt.Errorf("start the local workspace: %w", err)
 	}
 	defer func() { err = errors.Join(err, d.slack.Close()) }()
-	if err := d.openApp(ctx, c); err != nil {
+	if err := d.openLiveApp(ctx); err != nil {
 		return ignoreInterrupt(ctx, err)
 	}
 	defer func() { err = errors.Join(err, d.close(context.WithoutCancel(ctx))) }()
@@ -75,7 +66,7 @@ func (c *cli) runLiveDemo(ctx context.Context, o liveOptions, out io.Writer) (er
 	return nil
 }
 
-// ignoreInterrupt is an error, unless somebody interrupted what it comes from.
+// ignoreInterrupt returns err, or nil if ctx was interrupted.
 func ignoreInterrupt(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -83,26 +74,26 @@ func ignoreInterrupt(ctx context.Context, err error) error {
 	return err
 }
 
-// demoCompany is the team of the stranger.
-const demoCompany = "T0ELSEWHERE"
+// otherCompany is the team of the member from another company.
+const otherCompany = "T0ELSEWHERE"
 
 // startLiveWorkspace starts the workspace. Its tokens are new: other programs of this machine can reach its port.
-func (d *liveDemo) startLiveWorkspace(ctx context.Context) error {
-	d.slack = localslack.New(localslack.Options{BotName: "the-loop", BotToken: "xoxb-1-2-" + randomHex(12), Commands: []string{demoCommandName},
+func (d *live) startLiveWorkspace(ctx context.Context) error {
+	d.slack = localslack.New(localslack.Options{BotName: "the-loop", BotToken: "xoxb-1-2-" + randomHex(12), Commands: []string{commandName},
 		AppToken: "xapp-1-A0LOCALAPP1-3-" + randomHex(32)})
 	if err := d.slack.Start(ctx); err != nil {
 		return err
 	}
 	d.ann = d.slack.AddUser("ann", localslack.Named("Ann", "Ann"))
 	d.bob = d.slack.AddUser("bob", localslack.Named("Bob", "Bob"))
-	d.stranger = d.slack.AddUser("mallory", localslack.Named("Mallory", "Mallory"), localslack.Stranger(demoCompany))
-	d.channel = d.slack.AddChannel("agents", localslack.ExtShared(demoCompany),
+	d.stranger = d.slack.AddUser("mallory", localslack.Named("Mallory", "Mallory"), localslack.Stranger(otherCompany))
+	d.channel = d.slack.AddChannel("agents", localslack.ExtShared(otherCompany),
 		localslack.Members(d.ann.ID, d.bob.ID, d.stranger.ID, d.slack.BotUserID())).ID
 	return nil
 }
 
-// demoCommandName is the slash command of the demo.
-const demoCommandName = "/the-loop"
+// commandName is the slash command of the demo.
+const commandName = "/the-loop"
 
 func randomHex(bytes int) string {
 	b := make([]byte, bytes)
@@ -110,38 +101,35 @@ func randomHex(bytes int) string {
 	return hex.EncodeToString(b)
 }
 
-// openApp writes the configuration and makes the core. Nothing runs yet but the workspace.
-func (d *liveDemo) openApp(ctx context.Context, c *cli) error {
-	path, err := d.writeConfig(c)
+// openLiveApp writes the configuration and makes the core. Nothing runs yet but the workspace.
+func (d *live) openLiveApp(ctx context.Context) error {
+	path, err := d.writeConfig()
 	if err != nil {
 		return err
 	}
-	loader := config.Loader{Workdir: d.dir, Home: c.env.home}
-	loader.Check = checkConfig
+	loader := config.Loader{Workdir: d.dir, Home: d.options.Host.Home}
+	loader.Check = func(cfg *config.Config) error { return cfg.CheckHarnesses(d.options.Host.Harnesses) }
 	cfg, err := loader.Load(path)
 	if err != nil {
 		return fmt.Errorf("the demo's configuration: %w", err)
 	}
 	d.events.path = cfg.EventLog.Path
-	inDemo := *c
-	inDemo.configPath, inDemo.tmuxSocket = path, filepath.Join(d.dir, "tmux")
-	d.cli = &inDemo
-	if d.app, err = inDemo.buildApp(func() *config.Config { return cfg }, slog.New(slog.DiscardHandler)); err != nil {
-		return err
-	}
 	tokens := map[string]string{cfg.Slack.BotTokenEnv: d.slack.BotToken(), cfg.Slack.AppTokenEnv: d.slack.AppToken()}
-	d.scrub = newScrubber(func() string { return cfg.EnvFile }, d.app.tmux.Panes, tokens).scrub
-	if d.bot, err = newDemoBot(d.cli, cfg, tokens); err != nil {
+	d.app, err = d.options.Host.OpenApp(AppRequest{Config: cfg, TmuxSocket: filepath.Join(d.dir, "tmux"), FixedSize: true, Tokens: tokens})
+	if err != nil {
 		return err
 	}
-	return d.app.tmux.Check(ctx)
+	if d.bot, err = newBotProcess(d.app, tokens); err != nil {
+		return err
+	}
+	return d.app.Tmux.Check(ctx)
 }
 
 // start brings up the session, the bot and the page.
-func (d *liveDemo) start(ctx context.Context) error {
-	within, cancel := context.WithTimeout(ctx, demoTimeout)
+func (d *live) start(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, scriptTimeout)
 	defer cancel()
-	if _, err := d.app.core.Start(within, sessions.StartRequest{Ref: demoRef}); err != nil {
+	if _, err := d.app.Core.Start(within, sessions.StartRequest{Ref: sessionRef}); err != nil {
 		return fmt.Errorf("start the agent: %w", err)
 	}
 	if err := d.bot.start(); err != nil {
@@ -153,8 +141,8 @@ func (d *liveDemo) start(ctx context.Context) error {
 	return d.servePage(ctx)
 }
 
-// announced waits until the bot has announced the session.
-func (d *liveDemo) waitAnnounced(ctx context.Context) error {
+// waitAnnounced waits until the bot has announced the session.
+func (d *live) waitAnnounced(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, stepTimeout)
 	defer cancel()
 	_, err := d.slack.WaitForMessage(within, d.channel, func(m localslack.Message) bool {
@@ -163,9 +151,9 @@ func (d *liveDemo) waitAnnounced(ctx context.Context) error {
 	return err
 }
 
-func (d *liveDemo) servePage(ctx context.Context) error {
+func (d *live) servePage(ctx context.Context) error {
 	d.page = localslack.NewPage(d.slack, localslack.PageOptions{
-		Addr: "127.0.0.1:" + strconv.Itoa(d.options.port), Channel: d.channel, Demo: d, Tips: d.tips(), Commands: demoCommands(), Shortcuts: demoShortcuts(),
+		Addr: "127.0.0.1:" + strconv.Itoa(d.options.Port), Channel: d.channel, Demo: d, Tips: d.tips(), Commands: commands(), Shortcuts: shortcuts(),
 		Personas: []localslack.Persona{
 			{User: d.ann.ID, Role: "authorized", Authorized: true, About: "Ann is authorized: her replies are typed into the terminal, and her buttons work."},
 			{User: d.bob.ID, Role: "not authorized", About: "Bob is a colleague without authorization: he can read, but nothing he does reaches an agent."},
@@ -178,24 +166,24 @@ func (d *liveDemo) servePage(ctx context.Context) error {
 	return nil
 }
 
-// demoCommands are what the composer suggests.
-func demoCommands() (all []localslack.Command) {
+// commands returns the slash commands that the page's composer suggests.
+func commands() (all []localslack.Command) {
 	for _, u := range command.Usages() {
-		all = append(all, localslack.Command{Name: demoCommandName, Verb: u.Verb, Hint: u.Args, Description: u.Description})
+		all = append(all, localslack.Command{Name: commandName, Verb: u.Verb, Hint: u.Args, Description: u.Description})
 	}
 	return all
 }
 
-func demoShortcuts() (all []localslack.Shortcut) {
+func shortcuts() (all []localslack.Shortcut) {
 	for id, name := range bot.MessageShortcuts() {
 		all = append(all, localslack.Shortcut{ID: id, Name: name})
 	}
 	return all
 }
 
-// printWelcome says where everything is, and starts a browser when there is one.
-func (d *liveDemo) printWelcome(ctx context.Context, out io.Writer) {
-	attach, err := d.app.core.Attach(ctx, sessions.AttachRequest{Ref: demoRef})
+// printWelcome prints the addresses of the page and the terminal, and opens a browser if there is one.
+func (d *live) printWelcome(ctx context.Context, out io.Writer) {
+	attach, err := d.app.Core.Attach(ctx, sessions.AttachRequest{Ref: sessionRef})
 	if err != nil {
 		attach = []string{"#", err.Error()}
 	}
@@ -207,16 +195,16 @@ func (d *liveDemo) printWelcome(ctx context.Context, out io.Writer) {
 Three things to try on the page:
 %s
 Press Ctrl-C to stop it and remove everything.
-`, d.options.harness, d.page.URL(), shellescape.QuoteCommand(attach), numberedList(d.tips()))
-	if !d.options.noOpen {
-		openBrowser(d.page.SingleUseURL(), d.cli.env.getenv)
+`, d.options.Harness, d.page.URL(), shellescape.QuoteCommand(attach), numberedList(d.tips()))
+	if !d.options.NoOpen {
+		openBrowser(d.page.SingleUseURL(), d.options.Host.Getenv)
 	}
 }
 
-// tips are what to try.
-func (d *liveDemo) tips() []string {
+// tips returns what the person is invited to try.
+func (d *live) tips() []string {
 	first := "Write a reply in the thread and watch it being typed into the terminal, once."
-	if d.options.harness == smallagent.Name {
+	if d.options.Harness == smallagent.Name {
 		first = "Write “ask: run the tests” in the thread, and answer the agent's question there with a button."
 	}
 	return []string{first, "Write as Bob or Mallory, who are not authorized: nothing reaches the agent.",
@@ -231,7 +219,7 @@ func numberedList(lines []string) string {
 	return b.String()
 }
 
-// openBrowser starts the operator's browser, when there is a display and something that starts it. It stays when we end.
+// openBrowser opens a page in the operator's browser, if there is a display. The browser outlives the demo.
 func openBrowser(url string, getenv func(string) string) {
 	name := "xdg-open"
 	switch {
@@ -247,11 +235,11 @@ func openBrowser(url string, getenv func(string) string) {
 	}
 }
 
-// shutdownTimeout bounds the way down.
+// shutdownTimeout bounds the end of a demo.
 const shutdownTimeout = 40 * time.Second
 
-// close takes down the page, the bot and every session, and waits until the tmux server has ended with the last one.
-func (d *liveDemo) close(ctx context.Context) error {
+// close stops the page, the bot and every session, and waits until the tmux server has exited.
+func (d *live) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shutdownTimeout)
 	defer cancel()
 	defer d.app.close()
@@ -261,11 +249,11 @@ func (d *liveDemo) close(ctx context.Context) error {
 	}
 	err = errors.Join(err, d.bot.stop(ctx))
 	servers := map[int]bool{}
-	recs, _, listErr := d.app.registry.List(ctx)
+	recs, _, listErr := d.app.Registry.List(ctx)
 	for _, rec := range recs {
 		servers[rec.Server.PID] = true
 	}
-	stopped, stopErr := d.app.core.StopAll(ctx)
+	stopped, stopErr := d.app.Core.StopAll(ctx)
 	for _, row := range stopped.Rows {
 		if row.Outcome == sessions.OutcomeFailed {
 			err = errors.Join(err, fmt.Errorf("stop %s: %s", row.Ref, row.Detail))
@@ -278,20 +266,20 @@ func (d *liveDemo) close(ctx context.Context) error {
 	return err
 }
 
-// fixedSizeTmux makes panes as wide as the page shows them in letters that can be read.
-type fixedSizeTmux struct{ *tmux.Tmux }
+// FixedSizeTmux is tmux with panes of the size that the page shows in legible letters.
+type FixedSizeTmux struct{ *tmux.Tmux }
 
-// The size of the demo's panes, in columns and rows.
+// The size of the demo's panes.
 const (
-	demoColumns = 76
-	demoRows    = 20
+	paneColumns = 76
+	paneRows    = 20
 )
 
 // Spawn is [tmux.Tmux.Spawn] in the demo's size.
-func (n fixedSizeTmux) Spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, error) {
-	s.Width, s.Height = demoColumns, demoRows
+func (n FixedSizeTmux) Spawn(ctx context.Context, s sessions.Spawn) (sessions.Pane, error) {
+	s.Width, s.Height = paneColumns, paneRows
 	return n.Tmux.Spawn(ctx, s)
 }
 
-// oneLine is a sentence as the terminal shows it, without what would end its line.
+// oneLine returns the text of an error on one line.
 func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -28,7 +28,7 @@ const (
 	controlRotateKey       = "rotate"
 )
 
-// How many calls of the bot are answered with an error, and how many messages it is told of twice.
+// How many calls of the bot fail, and how many messages are delivered to it twice.
 const (
 	failedCalls      = 5
 	duplicatedEvents = 3
@@ -36,9 +36,9 @@ const (
 
 // State implements [localslack.DemoController]: the terminal of the thread's session, and what record, binding and processes
 // say now. What cannot be read is said, and the rest is shown.
-func (d *liveDemo) State(ctx context.Context, channel, thread string) localslack.State {
+func (d *live) State(ctx context.Context, channel, thread string) localslack.State {
 	s := localslack.State{Controls: d.controls()}
-	rows, err := d.app.core.List(ctx)
+	rows, err := d.app.Core.List(ctx)
 	if err != nil {
 		s.Note = oneLine(err)
 		return s
@@ -58,17 +58,17 @@ func (d *liveDemo) State(ctx context.Context, channel, thread string) localslack
 	return s
 }
 
-// addSession fills in what there is to see of one session.
-func (d *liveDemo) addSession(ctx context.Context, s *localslack.State, row sessions.Row, binding binding.Binding) {
+// addSession adds the terminal and the facts of one session.
+func (d *live) addSession(ctx context.Context, s *localslack.State, row sessions.Row, binding binding.Binding) {
 	s.Title = row.Name + " · " + string(row.State)
-	ansi, err := d.app.core.PeekANSI(ctx, sessions.PeekRequest{Ref: row.Ref})
+	ansi, err := d.app.Core.PeekANSI(ctx, sessions.PeekRequest{Ref: row.Ref})
 	switch {
 	case errors.Is(err, sessions.ErrNotRunning):
 		s.Note = "The session is " + string(row.State) + ", so there is no terminal."
 	case err != nil:
 		s.Note = oneLine(err)
 	default:
-		s.Screen = screenRuns(render.ParseScreen(ansi).Scrubbed(d.scrub))
+		s.Screen = screenRuns(render.ParseScreen(ansi).Scrubbed(d.app.Scrub))
 	}
 	s.Facts = append(s.Facts, recordFacts(row), bindingFacts(binding), d.driftFacts(ctx, row), d.botFacts(), d.events.facts(ctx))
 }
@@ -86,7 +86,7 @@ func screenRuns(screen render.Screen) [][]localslack.Run {
 }
 
 // findBinding finds the binding of a thread in the bot's files.
-func (d *liveDemo) findBinding(channel, thread string) (binding.Binding, bool) {
+func (d *live) findBinding(channel, thread string) (binding.Binding, bool) {
 	paths, _ := filepath.Glob(filepath.Join(d.dir, "threads", "*.json")) // the pattern is well-formed
 	for _, path := range paths {
 		var b binding.Binding
@@ -117,7 +117,7 @@ func recordFacts(row sessions.Row) localslack.FactGroup {
 	return localslack.FactGroup{Title: "Record", Lines: lines}
 }
 
-// bindingFacts say how far a thread is settled.
+// bindingFacts says how far the replies of a thread are settled.
 func bindingFacts(b binding.Binding) localslack.FactGroup {
 	count := map[string]int{}
 	for _, e := range b.Replies {
@@ -146,9 +146,9 @@ func bindingFacts(b binding.Binding) localslack.FactGroup {
 }
 
 // driftFacts says which names of the env file the agent holds with another value. Values appear nowhere.
-func (d *liveDemo) driftFacts(ctx context.Context, row sessions.Row) localslack.FactGroup {
+func (d *live) driftFacts(ctx context.Context, row sessions.Row) localslack.FactGroup {
 	f := localslack.FactGroup{Title: "Credentials", Lines: []localslack.Fact{plainFact("env file", filepath.Base(d.envFile()))}}
-	drift := d.app.core.Drift(ctx)
+	drift := d.app.Core.Drift(ctx)
 	if drift.Problem != "" {
 		f.Lines = append(f.Lines, markedFact("problem", drift.Problem, false))
 	}
@@ -166,9 +166,9 @@ func (d *liveDemo) driftFacts(ctx context.Context, row sessions.Row) localslack.
 	return f
 }
 
-// agentPID is the process in the session's pane; 0: there is none.
-func (d *liveDemo) agentPID(ctx context.Context, id string) int {
-	panes, err := d.app.tmux.Panes(ctx)
+// agentPID returns the process in the session's pane, 0 if there is none.
+func (d *live) agentPID(ctx context.Context, id string) int {
+	panes, err := d.app.Tmux.Panes(ctx)
 	if err != nil {
 		return 0
 	}
@@ -180,7 +180,7 @@ func (d *liveDemo) agentPID(ctx context.Context, id string) int {
 	return 0
 }
 
-func (d *liveDemo) botFacts() localslack.FactGroup {
+func (d *live) botFacts() localslack.FactGroup {
 	f := localslack.FactGroup{Title: "Bot"}
 	pid := d.bot.pid()
 	if pid == 0 {
@@ -192,7 +192,7 @@ func (d *liveDemo) botFacts() localslack.FactGroup {
 	}
 	conns := d.slack.Connections()
 	f.Lines = append(f.Lines, plainFact("process", strconv.Itoa(pid)), markedFact("socket", plural(conns, "connection", "connections"), conns == 1))
-	state, alive, err := d.app.registry.BotRunning()
+	state, alive, err := d.app.Registry.BotRunning()
 	switch {
 	case err == nil && alive && state.PID == pid:
 		f.Lines = append(f.Lines, plainFact("threads", strconv.Itoa(state.Bound)+" bound"))
@@ -205,7 +205,7 @@ func (d *liveDemo) botFacts() localslack.FactGroup {
 	return f
 }
 
-func (d *liveDemo) controls() []localslack.Control {
+func (d *live) controls() []localslack.Control {
 	life := localslack.Control{ID: controlToggleBot, Label: "Kill the bot", Description: "Kills its process without warning. Replies wait in Slack."}
 	if d.bot.pid() == 0 {
 		life = localslack.Control{ID: controlToggleBot, Label: "Start the bot", Description: "Starts it again. It catches up on replies written meanwhile."}
@@ -221,7 +221,7 @@ func (d *liveDemo) controls() []localslack.Control {
 }
 
 // RunControl implements [localslack.DemoController].
-func (d *liveDemo) RunControl(ctx context.Context, control, channel, thread string) (string, error) {
+func (d *live) RunControl(ctx context.Context, control, channel, thread string) (string, error) {
 	switch control {
 	case controlDropConnection:
 		d.slack.Faults().Drop()
@@ -240,12 +240,12 @@ func (d *liveDemo) RunControl(ctx context.Context, control, channel, thread stri
 		if err := d.rotateKey(); err != nil {
 			return "", err
 		}
-		return demoEnvVariable + " has a new value.", nil
+		return KeyVariable + " has a new value.", nil
 	}
 	return "", fmt.Errorf("there is no control %q", control)
 }
 
-func (d *liveDemo) killAgent(ctx context.Context, channel, thread string) (string, error) {
+func (d *live) killAgent(ctx context.Context, channel, thread string) (string, error) {
 	binding, bound := d.findBinding(channel, thread)
 	if !bound {
 		return "", errors.New("open the thread of a session first")
@@ -260,7 +260,7 @@ func (d *liveDemo) killAgent(ctx context.Context, channel, thread string) (strin
 	return fmt.Sprintf("The agent (process %d) was killed.", pid), nil
 }
 
-func (d *liveDemo) toggleBot(ctx context.Context) (string, error) {
+func (d *live) toggleBot(ctx context.Context) (string, error) {
 	if pid := d.bot.pid(); pid != 0 {
 		return fmt.Sprintf("The bot (process %d) was killed. Replies wait until it runs again.", pid), d.bot.signalAndWait(ctx, syscall.SIGKILL)
 	}

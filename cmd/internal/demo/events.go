@@ -1,4 +1,4 @@
-package main
+package demo
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // eventsShown is how many events the page shows.
 const eventsShown = 6
 
-// recentEvents are the last events of a log, which is read on from where it was read to.
+// recentEvents reads the last events of a log, each time from where it stopped before.
 type recentEvents struct {
 	path string
 
@@ -21,7 +21,7 @@ type recentEvents struct {
 	entries  []eventlog.Entry
 }
 
-// facts are the last events, the newest first, each with why or what came of it.
+// facts returns the last events, the newest first, each with its outcome or reason.
 func (r *recentEvents) facts(ctx context.Context) localslack.FactGroup {
 	r.mu.Lock()
 	defer r.mu.Unlock()
