@@ -265,11 +265,11 @@ func (f *fixture) connectAcking() {
 			}
 			if json.Unmarshal(data, &env) == nil && env.ID != "" {
 				ack, _ := json.Marshal(map[string]string{"envelope_id": env.ID})
-				_ = s.ws.Write(f.ctx, 1, ack) // it ends with the test
+				_ = s.write(ack) // it ends with the test
 			}
 		}
 	}()
-	f.t.Cleanup(func() { _ = s.ws.CloseNow(); <-done })
+	f.t.Cleanup(func() { _ = s.ws.Close(); <-done })
 }
 
 func TestFilesGoBothWaysAndNeverRunInThePage(t *testing.T) {
