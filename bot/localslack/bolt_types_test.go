@@ -217,7 +217,7 @@ func (f *fixture) sampleEvents(l *typeSamples) {
 	next("MemberLeftChannelEvent")
 	f.Archive(shared.ID)
 	next("ChannelArchiveEvent")
-	_ = s.ws.CloseNow()
+	_ = s.ws.Close()
 	f.waitUntil("closed", func() bool { return f.Connections() == 0 })
 }
 
@@ -246,7 +246,7 @@ func (f *fixture) sampleInteractions(l *typeSamples) {
 	l.addBolt("MessageShortcut", <-got)
 	_ = f.ann.GlobalShortcut(f.ctx, "menu")
 	l.addBolt("GlobalShortcut", <-got)
-	_ = s.ws.CloseNow()
+	_ = s.ws.Close()
 }
 
 // withoutUsername takes the username out, which the types of views do not know.

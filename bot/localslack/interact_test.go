@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
 )
@@ -39,12 +38,12 @@ func (f *fixture) ackWith(answer func(payload map[string]any) any) *rawSocket {
 			}
 			payload, _ := env["payload"].(map[string]any)
 			ack, err := json.Marshal(map[string]any{"envelope_id": env["envelope_id"], "payload": answer(payload)})
-			if err != nil || s.ws.Write(f.ctx, websocket.MessageText, ack) != nil {
+			if err != nil || s.write(ack) != nil {
 				return
 			}
 		}
 	}()
-	f.t.Cleanup(func() { _ = s.ws.CloseNow(); <-done })
+	f.t.Cleanup(func() { _ = s.ws.Close(); <-done })
 	return s
 }
 

@@ -3,6 +3,7 @@ package localslack
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -10,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
+	"github.com/gorilla/websocket"
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
 	"go.uber.org/goleak"
@@ -188,12 +189,16 @@ func (f *fixture) tryDial() (*rawSocket, error) {
 }
 
 func (f *fixture) dialURL(u string) (*rawSocket, error) {
-	ws, _, err := websocket.Dial(f.ctx, u, nil)
+	ws, res, err := websocket.DefaultDialer.DialContext(f.ctx, u, nil)
 	if err != nil {
+		if res != nil {
+			return nil, fmt.Errorf("%w: %s", err, res.Status)
+		}
 		return nil, err
 	}
 	ws.SetReadLimit(1 << 20)
-	f.t.Cleanup(func() { _ = ws.CloseNow() })
+	stop := context.AfterFunc(f.ctx, func() { _ = ws.Close() })
+	f.t.Cleanup(func() { stop(); _ = ws.Close() })
 	return &rawSocket{f: f, ws: ws}, nil
 }
 
@@ -208,9 +213,12 @@ func (f *fixture) dialReady() *rawSocket {
 }
 
 func (s *rawSocket) read() ([]byte, error) {
-	_, data, err := s.ws.Read(s.f.ctx)
+	_, data, err := s.ws.ReadMessage()
 	return data, err
 }
+
+// write sends a text frame.
+func (s *rawSocket) write(data []byte) error { return s.ws.WriteMessage(websocket.TextMessage, data) }
 
 // next is the next frame.
 func (s *rawSocket) next() map[string]any {
@@ -243,7 +251,7 @@ func (s *rawSocket) ack(env map[string]any) {
 func (s *rawSocket) send(v any) {
 	s.f.t.Helper()
 	data := must[[]byte](s.f.t)(json.Marshal(v))
-	if err := s.ws.Write(s.f.ctx, websocket.MessageText, data); err != nil {
+	if err := s.write(data); err != nil {
 		s.f.t.Fatal(err)
 	}
 }

@@ -195,7 +195,7 @@ func TestThePageSendsAStrictSecurityPolicy(t *testing.T) {
 	if strings.Contains(csp, "unsafe") || res.Header.Get("X-Content-Type-Options") != "nosniff" || res.Header.Get("Referrer-Policy") != "no-referrer" {
 		t.Errorf("headers: %v", res.Header)
 	}
-	for _, file := range []string{"index.html", "page.css", "app.js", "text.js", "blocks.js", "message.js", "modal.js", "stage.js", "composer.js", "dom.js", "api.js", "emoji.js", "icon.svg"} {
+	for _, file := range []string{"index.html", "page.css", "app.js", "text.js", "blocks.js", "message.js", "modal.js", "demo.js", "composer.js", "dom.js", "api.js", "emoji.js", "icon.svg"} {
 		text := string(must[[]byte](t)(webFiles.ReadFile("web/" + file)))
 		for _, never := range []string{"innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "style=\"", "onclick=", "//cdn", "@import", "url("} {
 			if strings.Contains(text, never) {
@@ -265,11 +265,11 @@ func (f *fixture) connectAcking() {
 			}
 			if json.Unmarshal(data, &env) == nil && env.ID != "" {
 				ack, _ := json.Marshal(map[string]string{"envelope_id": env.ID})
-				_ = s.ws.Write(f.ctx, 1, ack) // it ends with the test
+				_ = s.write(ack) // it ends with the test
 			}
 		}
 	}()
-	f.t.Cleanup(func() { _ = s.ws.CloseNow(); <-done })
+	f.t.Cleanup(func() { _ = s.ws.Close(); <-done })
 }
 
 func TestFilesGoBothWaysAndNeverRunInThePage(t *testing.T) {

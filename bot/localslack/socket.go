@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/coder/websocket"
+	"github.com/gorilla/websocket"
 )
 
 const (
@@ -71,19 +71,20 @@ func (w *Workspace) acceptConn(rw http.ResponseWriter, r *http.Request) (*conn, 
 	c := &conn{w: w, queued: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(w.ctx)
 	tap := &hijacker{ResponseWriter: rw}
-	ws, err := websocket.Accept(tap, r, &websocket.AcceptOptions{
-		InsecureSkipVerify: true, // clients send Slack's own Origin
-		OnPingReceived: func(_ context.Context, data []byte) bool {
-			w.recordFrame(Frame{Conn: c.id, Dir: "in", Kind: "ping", Data: data})
-			return true
-		},
-	})
+	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }} // clients send Slack's own Origin
+	ws, err := upgrader.Upgrade(tap, r, nil)
 	if err != nil {
 		c.cancel()
 		return nil, err
 	}
 	ws.SetReadLimit(1 << 20)
+	ws.SetPingHandler(func(data string) error {
+		w.recordFrame(Frame{Conn: c.id, Dir: "in", Kind: "ping", Data: []byte(data)})
+		_ = ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTimeout)) // the reader sees the end
+		return nil
+	})
 	c.ws, c.tcp = ws, tap.conn
+	context.AfterFunc(c.ctx, func() { _ = ws.Close() })
 	return c, nil
 }
 
@@ -103,7 +104,7 @@ func (c *conn) serve(fault ConnectFault) {
 	c.readLoop()
 	c.unregister()
 	c.cancel()
-	_ = c.ws.CloseNow()
+	_ = c.ws.Close()
 	wg.Wait()
 	c.linger()
 	_ = c.tcp.closeTCP()
@@ -245,10 +246,8 @@ func (c *conn) writeLoop() {
 }
 
 func (c *conn) writeFrame(data []byte) error {
-	ctx, cancel := context.WithTimeout(c.ctx, writeTimeout)
-	defer cancel()
 	c.w.recordFrame(Frame{Conn: c.id, Dir: "out", Kind: "text", Data: data})
-	err := c.ws.Write(ctx, websocket.MessageText, data)
+	err := errors.Join(c.ws.SetWriteDeadline(time.Now().Add(writeTimeout)), c.ws.WriteMessage(websocket.TextMessage, data))
 	if c.w.faults.countSentFrame() {
 		return errors.Join(err, c.tcp.closeTCP())
 	}
@@ -262,10 +261,7 @@ func (c *conn) pingLoop() {
 	defer tick.Stop()
 	for {
 		c.w.recordFrame(Frame{Conn: c.id, Dir: "out", Kind: "ping"})
-		ctx, cancel := context.WithTimeout(c.ctx, 6*every)
-		err := c.ws.Ping(ctx)
-		cancel()
-		if err != nil {
+		if c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout)) != nil {
 			return
 		}
 		select {
@@ -278,11 +274,11 @@ func (c *conn) pingLoop() {
 
 func (c *conn) readLoop() {
 	for {
-		kind, data, err := c.ws.Read(c.ctx)
+		kind, data, err := c.ws.ReadMessage()
 		if err != nil {
 			return
 		}
-		if kind == websocket.MessageText {
+		if kind == websocket.TextMessage {
 			c.w.handleFrame(c, data)
 		}
 	}

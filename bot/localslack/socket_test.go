@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/coder/websocket"
 	"github.com/slack-go/slack/socketmode"
 )
 
@@ -189,7 +188,7 @@ func TestEachPayloadGoesToOneSocketByChance(t *testing.T) {
 					return
 				}
 				var env map[string]any
-				if json.Unmarshal(data, &env) == nil && s.ws.Write(f.ctx, websocket.MessageText, []byte(`{"envelope_id":"`+str(env["envelope_id"])+`"}`)) == nil {
+				if json.Unmarshal(data, &env) == nil && s.write([]byte(`{"envelope_id":"`+str(env["envelope_id"])+`"}`)) == nil {
 					got <- i
 				}
 			}

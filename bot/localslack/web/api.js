@@ -1,18 +1,18 @@
-// What the page asks of the program that serves it.
+// Calls of the HTTP API that serves the page.
 
-// act does something as somebody. It returns what came of it, or throws with what went wrong, in words.
-export async function act(name, body) {
-  return answered(await fetch("/api/act/" + name, { method: "POST", headers: { "Content-Type": "application/json", "X-Page": "1" }, body: JSON.stringify(body) }));
+// runAction runs an action as one persona. It returns its result, or throws an error whose message is shown to people.
+export async function runAction(name, body) {
+  return readResult(await fetch("/api/act/" + name, { method: "POST", headers: { "Content-Type": "application/json", "X-Page": "1" }, body: JSON.stringify(body) }));
 }
 
 export async function send(fields, files) {
   const form = new FormData();
   for (const [name, value] of Object.entries(fields)) form.append(name, value);
   for (const f of files) form.append("files", f, f.name);
-  return answered(await fetch("/api/files", { method: "POST", headers: { "X-Page": "1" }, body: form }));
+  return readResult(await fetch("/api/files", { method: "POST", headers: { "X-Page": "1" }, body: form }));
 }
 
-async function answered(res) {
+async function readResult(res) {
   const text = await res.text();
   let body;
   try { body = JSON.parse(text); } catch { throw new Error(text.trim() || res.statusText); }

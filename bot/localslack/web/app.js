@@ -1,27 +1,27 @@
-// The page: what is known, what is shown, and the stream that says what is new.
+// The page: its state, what it draws, and the event stream that changes it.
 import { $, h, icon, keyed, day, announce, confirmed } from "./dom.js";
-import { act, send, get } from "./api.js";
+import { runAction, send, get } from "./api.js";
 import { message, ephemeral, avatar } from "./message.js";
 import { blocks } from "./blocks.js";
 import { composer } from "./composer.js";
 import { showViews } from "./modal.js";
-import { scene, wire, showWire } from "./stage.js";
+import { showState, addTraffic, showTraffic } from "./demo.js";
 
-const page = 50; // messages that are asked for at once
-const most = 200; // messages that are shown at once
+const pageSize = 50; // messages that are asked for at once
+const maxShown = 200; // messages that are shown at once
 
 let state = null; // of the one who writes
-let where = { place: "channel", channel: "", thread: "" };
-let lists = { channel: fresh(), thread: fresh() };
+let current = { place: "channel", channel: "", thread: "" };
+let lists = { channel: newList(), thread: newList() };
 let source = null;
-let place = ""; // in the stream
-let wireOn = false;
+let position = ""; // in the stream
+let trafficOn = false;
 const open = new Set(); // messages that are unfolded
 const dismissed = new Set();
-const born = new Map(); // reactions that just came
+const newReactions = new Map(); // reactions that just came
 let version = 0;
 
-function fresh() { return { messages: new Map(), more: false, loading: false, root: null }; }
+function newList() { return { messages: new Map(), more: false, loading: false, root: null }; }
 
 const names = {
   me: () => state.me,
@@ -32,49 +32,49 @@ const names = {
   fileOf: (url) => { const m = /\/files\/([A-Z0-9]+)(\/|$)/.exec(url || ""); return m && url.startsWith("http://127.0.0.1:") ? m[1] : null; },
 };
 
-// ctx is what the parts need of the page.
+// ctx is what the other scripts may use of the page.
 const ctx = {
   names,
   me: () => state.me,
   bot: () => state.bot,
-  where: () => ({ channel: where.channel, thread: where.thread }),
+  where: () => ({ channel: current.channel, thread: current.thread }),
   shortcuts: () => state.shortcuts || [],
-  isOpen: (m) => where.thread === m.ts && where.place === "channel",
+  isOpen: (m) => current.thread === m.ts && current.place === "channel",
   unfolded: (ts) => open.has(ts),
-  fold: (ts) => { if (!open.delete(ts)) open.add(ts); touch(ts); },
-  isNewReaction: (m, r) => born.get(m.ts + r.name) > performance.now() - 1500,
+  fold: (ts) => { if (!open.delete(ts)) open.add(ts); redrawMessage(ts); },
+  isNewReaction: (m, r) => newReactions.get(m.ts + r.name) > performance.now() - 1500,
   openThread: (m) => openThread(m.thread_ts || m.ts, true),
-  react: (m, name) => tell(act("react", { as: state.me, channel: m.channel, ts: m.ts, name }), m),
-  shortcut: (m, id) => tell(act("shortcut", { as: state.me, channel: m.channel, ts: m.ts, name: id }), m),
+  react: (m, name) => showFailure(runAction("react", { as: state.me, channel: m.channel, ts: m.ts, name }), m),
+  shortcut: (m, id) => showFailure(runAction("shortcut", { as: state.me, channel: m.channel, ts: m.ts, name: id }), m),
   edit: (m) => edit(m),
-  remove: async (m) => { if (await confirmed({ title: "Delete message", text: "It does not come back.", confirm: "Delete", deny: "Keep it", style: "danger" })) tell(act("delete", { as: state.me, channel: m.channel, ts: m.ts }), m); },
+  remove: async (m) => { if (await confirmed({ title: "Delete message", text: "It does not come back.", confirm: "Delete", deny: "Keep it", style: "danger" })) showFailure(runAction("delete", { as: state.me, channel: m.channel, ts: m.ts }), m); },
   dismiss: (e) => { dismissed.add(e.ts); draw(); },
   press: async (at, block, action, value) => {
-    try { await act("click", { as: state.me, channel: at.channel, ts: at.ts, view: at.view, block, action, value }); return ""; } catch (e) { return e.message; }
+    try { await runAction("click", { as: state.me, channel: at.channel, ts: at.ts, view: at.view, block, action, value }); return ""; } catch (e) { return e.message; }
   },
 };
 
-function touch(ts) {
+function redrawMessage(ts) {
   for (const l of Object.values(lists)) { const m = l.messages.get(ts); if (m) m.version = ++version; if (l.root && l.root.ts === ts) l.root.version = ++version; }
   for (const e of state.ephemeral || []) if (e.ts === ts) e.version = ++version;
   draw();
 }
 
-// tell shows what went wrong where one looks: at the composer of the message's place.
-async function tell(promise, m) {
-  try { await promise; } catch (e) { (m && m.thread_ts && where.thread ? composers.thread : composers.channel).say(e.message); }
+// showFailure shows the error of a promise at the composer of the list that the message is in.
+async function showFailure(promise, m) {
+  try { await promise; } catch (e) { (m && m.thread_ts && current.thread ? composers.thread : composers.channel).say(e.message); }
 }
 
-// ---- what is known
+// ---- state
 
 async function load(as) {
   state = await get("state", { as: as || sessionStorage.getItem("as") || "" });
   state.ephemeral = state.ephemeral || [];
-  place = state.place;
+  position = state.place;
   sessionStorage.setItem("as", state.me);
-  if (!names.channel(where.channel) || !names.channel(where.channel).in) where.channel = state.channel;
+  if (!names.channel(current.channel) || !names.channel(current.channel).in) current.channel = state.channel;
   drawFrame();
-  await Promise.all([loadList("channel"), where.thread && loadList("thread")]);
+  await Promise.all([loadList("channel"), current.thread && loadList("thread")]);
   composers.channel.refresh();
   composers.thread.refresh();
   showViews(state.views, ctx);
@@ -82,19 +82,19 @@ async function load(as) {
 }
 
 async function loadList(name, before) {
-  const l = before ? lists[name] : (lists[name] = fresh());
+  const l = before ? lists[name] : (lists[name] = newList());
   if (l.loading) return;
   l.loading = true;
   $(name + "-list").setAttribute("aria-busy", "true"); // nobody wants to hear all of it
   try {
-    const q = { as: state.me, channel: where.channel, limit: String(page) };
-    if (name === "thread") q.thread = where.thread;
+    const q = { as: state.me, channel: current.channel, limit: String(pageSize) };
+    if (name === "thread") q.thread = current.thread;
     if (before) q.before = before;
     const got = await get("history", q);
     if (l !== lists[name]) return; // somebody went elsewhere meanwhile
     const old = [...l.messages.values()];
     l.messages = new Map();
-    for (const m of got.messages) keepMessage(l, m);
+    for (const m of got.messages) setMessage(l, m);
     for (const m of old) l.messages.set(m.ts, m);
     l.more = got.more;
     if (got.root) { l.root = got.root; l.root.version = ++version; }
@@ -102,19 +102,19 @@ async function loadList(name, before) {
   draw();
 }
 
-function keepMessage(l, m) { m.version = ++version; l.messages.set(m.ts, m); }
+function setMessage(l, m) { m.version = ++version; l.messages.set(m.ts, m); }
 
-// stream asks to be told what is new, from the place on that is known.
+// stream opens the event stream at the known position.
 function stream() {
   if (source) source.close();
-  const q = { as: state.me, since: place, channel: where.channel, thread: where.thread };
-  if (wireOn) q.wire = "1";
+  const q = { as: state.me, since: position, channel: current.channel, thread: current.thread };
+  if (trafficOn) q.wire = "1";
   const s = new EventSource("/api/stream?" + new URLSearchParams(q));
   source = s;
-  s.addEventListener("news", (e) => { place = e.lastEventId; news(JSON.parse(e.data)); });
+  s.addEventListener("news", (e) => { position = e.lastEventId; applyChanges(JSON.parse(e.data)); });
   s.addEventListener("reset", () => load(state.me));
-  s.addEventListener("scene", (e) => { if (state.backstage) scene(JSON.parse(e.data), ctx); });
-  s.addEventListener("wire", (e) => wire(JSON.parse(e.data)));
+  s.addEventListener("scene", (e) => { if (state.backstage) showState(JSON.parse(e.data), ctx); });
+  s.addEventListener("wire", (e) => addTraffic(JSON.parse(e.data)));
   s.onopen = () => { banner(""); document.body.dataset.stream = "open"; };
   s.onerror = () => {
     document.body.dataset.stream = "lost";
@@ -123,10 +123,10 @@ function stream() {
   };
 }
 
-function news(changes) {
+function applyChanges(changes) {
   for (const c of changes) {
-    if (c.kind === "message") hear(c.message);
-    else if (c.kind === "ephemeral") whisper(c.ephemeral);
+    if (c.kind === "message") applyMessage(c.message);
+    else if (c.kind === "ephemeral") applyEphemeral(c.ephemeral);
     else if (c.kind === "views") { state.views = c.views || []; showViews(state.views, ctx); }
     else if (c.kind === "home") { state.home = c.home; drawHome(); }
     else if (c.kind === "status") { state.statuses[c.key] = c.status; drawStatus(); }
@@ -135,31 +135,31 @@ function news(changes) {
   draw();
 }
 
-// hear takes in that a message is there, is another one, or is gone.
-function hear(m) {
-  if (m.channel !== where.channel) return;
+// applyMessage adds a message, replaces it, or removes it.
+function applyMessage(m) {
+  if (m.channel !== current.channel) return;
   const reply = m.thread_ts && m.thread_ts !== m.ts;
-  if (where.thread && m.ts === where.thread) { lists.thread.root = m.gone ? null : m; m.version = ++version; }
+  if (current.thread && m.ts === current.thread) { lists.thread.root = m.gone ? null : m; m.version = ++version; }
   if (m.gone) { lists.channel.messages.delete(m.ts); lists.thread.messages.delete(m.ts); return; }
-  if (!reply || m.broadcast) place1(lists.channel, m, "channel");
-  if (reply && m.thread_ts === where.thread) place1(lists.thread, m, "thread");
+  if (!reply || m.broadcast) upsertMessage(lists.channel, m, "channel");
+  if (reply && m.thread_ts === current.thread) upsertMessage(lists.thread, m, "thread");
 }
 
-function place1(l, m, name) {
+function upsertMessage(l, m, name) {
   const was = l.messages.get(m.ts);
   const all = [...l.messages.keys()];
   if (!was && all.length && Number(m.ts) < Number(all[0]) && l.more) return; // older than what is shown
-  if (!was) say(m, name);
+  if (!was) announceMessage(m, name);
   else noteReactions(was, m);
-  keepMessage(l, m);
+  setMessage(l, m);
   if (!was && all.length && Number(m.ts) < Number(all[all.length - 1])) l.messages = new Map([...l.messages].sort((a, b) => Number(a[0]) - Number(b[0])));
   trim(name);
 }
 
-// trim lets the oldest messages of a long list go, while somebody is at its end. They come again when they are asked for.
+// trim removes the oldest messages of a long list while it is scrolled to its end. "Older messages" loads them again.
 function trim(name) {
   const l = lists[name];
-  const drop = l.messages.size - most;
+  const drop = l.messages.size - maxShown;
   if (drop <= 0 || !stuck[name] || l.loading) return;
   for (const ts of [...l.messages.keys()].slice(0, drop)) l.messages.delete(ts);
   l.more = true;
@@ -168,21 +168,21 @@ function trim(name) {
 
 function noteReactions(was, m) {
   const had = new Set((was.reactions || []).map((r) => r.name));
-  for (const r of m.reactions || []) if (!had.has(r.name)) { born.set(m.ts + r.name, performance.now()); if (m.user === state.me) announce("Reaction: " + r.name.replaceAll("_", " ")); }
+  for (const r of m.reactions || []) if (!had.has(r.name)) { newReactions.set(m.ts + r.name, performance.now()); if (m.user === state.me) announce("Reaction: " + r.name.replaceAll("_", " ")); }
 }
 
-// say tells a screen reader of a message that is not on the screen.
-function say(m, name) {
+// announceMessage tells a screen reader of a message that is not on the screen.
+function announceMessage(m, name) {
   const who = names.person(m.user);
-  if (name === "channel" && where.place !== "channel") announce("New message in the channel from " + (who ? who.name : "somebody"));
+  if (name === "channel" && current.place !== "channel") announce("New message in the channel from " + (who ? who.name : "somebody"));
 }
 
-function whisper(e) {
+function applyEphemeral(e) {
   state.ephemeral = state.ephemeral.filter((o) => o.ts !== e.ts);
   if (!e.deleted) state.ephemeral.push({ ...e, version: ++version });
 }
 
-// ---- what is shown
+// ---- drawing
 
 let planned = false;
 function draw() {
@@ -215,7 +215,7 @@ function drawList(name) {
   const items = [];
   if (name === "thread" && l.root) items.push(item(l.root, "thread"), { key: "count", sig: l.root.reply_count || 0, make: () => h("div", { class: "rule" }, h("span", {}, counted(l.root.reply_count || 0))) });
   if (l.more) items.push({ key: "older", sig: "older", make: () => h("button", { type: "button", class: "older", on: { click: () => older(name) } }, "Older messages") });
-  else if (name === "channel" && state) items.push({ key: "begin", sig: where.channel, make: () => beginning() });
+  else if (name === "channel" && state) items.push({ key: "begin", sig: current.channel, make: () => beginning() });
   let last = "";
   for (const m of merged(l, name)) {
     const d = day(m.ts);
@@ -239,12 +239,12 @@ function item(m, name) {
 function merged(l, name) {
   const all = [...l.messages.values()];
   const oldest = all.length && l.more ? Number(all[0].ts) : 0;
-  const mine = state.ephemeral.filter((e) => e.channel === where.channel && (name === "thread" ? e.thread === where.thread && where.thread : !e.thread) && !dismissed.has(e.ts) && Number(e.ts) >= oldest);
+  const mine = state.ephemeral.filter((e) => e.channel === current.channel && (name === "thread" ? e.thread === current.thread && current.thread : !e.thread) && !dismissed.has(e.ts) && Number(e.ts) >= oldest);
   return all.concat(mine.map((e) => ({ ts: e.ts, whisper: e }))).sort((a, b) => Number(a.ts) - Number(b.ts));
 }
 
 function beginning() {
-  const c = names.channel(where.channel);
+  const c = names.channel(current.channel);
   return h("div", { class: "begin" }, h("h2", {}, "#" + (c ? c.name : "")), h("p", {}, "This is where the bot announces its sessions. The thread under an announcement is the session: reply there to talk to its agent."));
 }
 
@@ -282,25 +282,25 @@ function drawFrame() {
   keyed($("who"), state.visitors.map((v, i) => ({ key: v.user, sig: v.user + state.me, make: () => {
     const p = names.person(v.user);
     const chosen = v.user === state.me;
-    return h("button", { type: "button", role: "radio", class: "person " + (v.in ? "in" : "out"), "aria-checked": String(chosen), tabindex: chosen ? "0" : "-1", title: v.about, data: { user: v.user, focus: "who" + i }, on: { click: () => become(v.user) } },
+    return h("button", { type: "button", role: "radio", class: "person " + (v.in ? "in" : "out"), "aria-checked": String(chosen), tabindex: chosen ? "0" : "-1", title: v.about, data: { user: v.user, focus: "who" + i }, on: { click: () => switchPersona(v.user) } },
       avatar(p, "small"), h("span", { class: "person-words" }, h("strong", {}, p ? p.realName : v.user), h("small", {}, v.role || badge.good)));
   } })));
   const me = state.visitors.find((v) => v.user === state.me);
   $("about").replaceChildren(h("span", { class: me.in ? "dot in" : "dot out", "aria-hidden": "true" }), h("span", {}, me.about));
-  keyed($("channels"), state.channels.map((c) => ({ key: c.id, sig: JSON.stringify([c, where.place, where.channel]), make: () => h("li", {}, h("button", { type: "button", class: "place", "aria-current": where.place === "channel" && where.channel === c.id ? "page" : null, disabled: !c.in, data: { focus: c.id }, on: { click: () => goChannel(c.id) } }, icon("hash"), h("span", {}, c.name), c.shared && h("small", { title: "Shared with another company" }, "shared"))) })));
+  keyed($("channels"), state.channels.map((c) => ({ key: c.id, sig: JSON.stringify([c, current.place, current.channel]), make: () => h("li", {}, h("button", { type: "button", class: "place", "aria-current": current.place === "channel" && current.channel === c.id ? "page" : null, disabled: !c.in, data: { focus: c.id }, on: { click: () => goChannel(c.id) } }, icon("hash"), h("span", {}, c.name), c.shared && h("small", { title: "Shared with another company" }, "shared"))) })));
   const bot = names.person(state.bot);
-  keyed($("apps"), [{ key: "home", sig: where.place, make: () => h("li", {}, h("button", { type: "button", class: "place", "aria-current": where.place === "home" ? "page" : null, data: { focus: "home" }, on: { click: goHome } }, avatar(bot, "tiny"), h("span", {}, bot ? bot.name : "app"), h("small", {}, "home"))) }]);
-  const c = names.channel(where.channel);
-  $("channel-title").textContent = where.place === "home" ? (bot ? bot.name : "Home") : "#" + (c ? c.name : "");
-  $("channel-sub").textContent = where.place === "home" ? "Home tab" : c ? c.members + " members" + (c.shared ? ", one of another company" : "") : "";
+  keyed($("apps"), [{ key: "home", sig: current.place, make: () => h("li", {}, h("button", { type: "button", class: "place", "aria-current": current.place === "home" ? "page" : null, data: { focus: "home" }, on: { click: goHome } }, avatar(bot, "tiny"), h("span", {}, bot ? bot.name : "app"), h("small", {}, "home"))) }]);
+  const c = names.channel(current.channel);
+  $("channel-title").textContent = current.place === "home" ? (bot ? bot.name : "Home") : "#" + (c ? c.name : "");
+  $("channel-sub").textContent = current.place === "home" ? "Home tab" : c ? c.members + " members" + (c.shared ? ", one of another company" : "") : "";
   $("tips").hidden = !(state.tips || []).length;
   keyed($("tips").querySelector("ol"), (state.tips || []).map((t) => ({ key: t, sig: t, make: () => h("li", {}, t) })));
-  $("home").hidden = where.place !== "home";
-  $("channel-scroll").hidden = $("channel-composer").hidden = where.place === "home";
-  $("thread-pane").hidden = !where.thread || where.place === "home";
+  $("home").hidden = current.place !== "home";
+  $("channel-scroll").hidden = $("channel-composer").hidden = current.place === "home";
+  $("thread-pane").hidden = !current.thread || current.place === "home";
   $("stage-pane").hidden = !state.backstage;
   $("show-stage").hidden = !state.backstage;
-  document.body.dataset.place = where.place;
+  document.body.dataset.place = current.place;
   document.body.classList.toggle("with-thread", !$("thread-pane").hidden);
   document.body.classList.toggle("with-stage", state.backstage);
 }
@@ -310,7 +310,7 @@ $("who").addEventListener("keydown", (e) => {
   if (!step) return;
   e.preventDefault();
   const all = state.visitors.map((v) => v.user);
-  become(all[(all.indexOf(state.me) + step + all.length) % all.length]);
+  switchPersona(all[(all.indexOf(state.me) + step + all.length) % all.length]);
 });
 
 function drawHome() {
@@ -322,11 +322,11 @@ function drawHome() {
 
 function drawThreadHead() {
   const root = lists.thread.root;
-  $("thread-sub").textContent = root ? "#" + (names.channel(where.channel) || { name: "" }).name : "";
+  $("thread-sub").textContent = root ? "#" + (names.channel(current.channel) || { name: "" }).name : "";
 }
 
 function drawStatus() {
-  const text = where.thread ? state.statuses[where.channel + "/" + where.thread] : "";
+  const text = current.thread ? state.statuses[current.channel + "/" + current.thread] : "";
   const bot = names.person(state.bot);
   const line = $("thread-status");
   if ((line.dataset.text || "") === (text || "")) return;
@@ -336,30 +336,30 @@ function drawStatus() {
 
 function banner(text) { const b = $("banner"); b.hidden = !text; b.textContent = text; }
 
-// ---- where one goes
+// ---- navigation
 
-function remember() { history.replaceState(null, "", "#" + [where.place, where.channel, where.thread, document.body.dataset.pane].join("/")); }
+function saveLocation() { history.replaceState(null, "", "#" + [current.place, current.channel, current.thread, document.body.dataset.pane].join("/")); }
 
-function recall() {
+function restoreLocation() {
   const [p, c, t, pane] = location.hash.slice(1).split("/");
-  if (p === "home" || p === "channel") where = { place: p, channel: c || "", thread: t || "" };
+  if (p === "home" || p === "channel") current = { place: p, channel: c || "", thread: t || "" };
   if (pane) document.body.dataset.pane = pane;
 }
 
-function pane(name) { document.body.dataset.pane = name; remember(); }
+function pane(name) { document.body.dataset.pane = name; saveLocation(); }
 
-async function become(user) {
+async function switchPersona(user) {
   if (user === state.me) return;
   for (const s of ["channel", "thread"]) delete $(s + "-scroll").dataset.filled;
   await load(user);
-  if (where.place === "home") openHome();
+  if (current.place === "home") openHome();
   announce("You write as " + names.person(user).realName);
   document.querySelector(`#who [data-user="${CSS.escape(user)}"]`)?.focus({ preventScroll: true });
 }
 
 function goChannel(id) {
-  const same = where.channel === id;
-  where = { place: "channel", channel: id, thread: same ? where.thread : "" };
+  const same = current.channel === id;
+  current = { place: "channel", channel: id, thread: same ? current.thread : "" };
   menu(false);
   pane("channel");
   drawFrame();
@@ -370,10 +370,10 @@ function goChannel(id) {
   stream();
 }
 
-async function openHome() { drawHome(); await tell(act("home", { as: state.me })); }
+async function openHome() { drawHome(); await showFailure(runAction("home", { as: state.me })); }
 
 function goHome() {
-  where.place = "home";
+  current.place = "home";
   menu(false);
   pane("channel");
   drawFrame();
@@ -381,10 +381,10 @@ function goHome() {
 }
 
 function openThread(ts, focus) {
-  if (where.thread !== ts) {
-    where.thread = ts;
+  if (current.thread !== ts) {
+    current.thread = ts;
     delete $("thread-scroll").dataset.filled;
-    lists.thread = fresh();
+    lists.thread = newList();
     $("thread-list").replaceChildren();
     loadList("thread");
     composers.thread.refresh();
@@ -397,8 +397,8 @@ function openThread(ts, focus) {
 }
 
 function closeThread() {
-  const ts = where.thread;
-  where.thread = "";
+  const ts = current.thread;
+  current.thread = "";
   pane("channel");
   drawFrame();
   draw();
@@ -415,7 +415,7 @@ async function edit(m) {
   box.value = plainText(m);
   const form = h("form", { method: "dialog", class: "edit" }, h("h2", { id: "ask-title" }, "Edit message"), box,
     h("div", { class: "modal-foot" }, h("button", { type: "button", class: "button", on: { click: () => dialog.close() } }, "Cancel"), h("button", { type: "submit", class: "button primary" }, "Save")));
-  form.addEventListener("submit", () => tell(act("edit", { as: state.me, channel: m.channel, ts: m.ts, text: box.value }), m));
+  form.addEventListener("submit", () => showFailure(runAction("edit", { as: state.me, channel: m.channel, ts: m.ts, text: box.value }), m));
   dialog.onclose = null;
   dialog.replaceChildren(form);
   dialog.showModal();
@@ -428,18 +428,18 @@ function plainText(m) {
     .replace(/&lt;/g, "<").replace(/&gt;/g, ">").replace(/&amp;/g, "&");
 }
 
-// ---- what one writes
+// ---- writing
 
 const commandWord = /^\/[a-zA-Z][\w-]*(\s|$)/;
 
 async function write(thread, text, files, alsoSend) {
-  const at = { as: state.me, channel: where.channel, thread: thread ? where.thread : "" };
+  const at = { as: state.me, channel: current.channel, thread: thread ? current.thread : "" };
   const command = !files.length && commandWord.exec(text);
   if (command) {
     const [name] = text.split(/\s/, 1);
-    await act("slash", { ...at, name, text: text.slice(name.length).trim() });
+    await runAction("slash", { ...at, name, text: text.slice(name.length).trim() });
   } else if (files.length) await send({ ...at, text }, files);
-  else await act("post", { ...at, text, alsoSend });
+  else await runAction("post", { ...at, text, alsoSend });
   const name = thread ? "thread" : "channel";
   stuck[name] = true;
   $(name + "-scroll").scrollTop = $(name + "-scroll").scrollHeight;
@@ -461,8 +461,8 @@ function suggestions(text, thread) {
 function botName() { return (names.person(state.bot) || { name: "the-loop" }).name; }
 
 const composers = {
-  channel: composer({ thread: false, key: () => where.channel, label: () => "Message #" + (names.channel(where.channel) || { name: "" }).name, suggestions: (t) => suggestions(t, false), send: (text, files) => write(false, text, files, false) }),
-  thread: composer({ thread: true, key: () => where.channel + where.thread, label: () => "Reply in the thread", suggestions: (t) => suggestions(t, true), send: (text, files, also) => write(true, text, files, also) }),
+  channel: composer({ thread: false, key: () => current.channel, label: () => "Message #" + (names.channel(current.channel) || { name: "" }).name, suggestions: (t) => suggestions(t, false), send: (text, files) => write(false, text, files, false) }),
+  thread: composer({ thread: true, key: () => current.channel + current.thread, label: () => "Reply in the thread", suggestions: (t) => suggestions(t, true), send: (text, files, also) => write(true, text, files, also) }),
 };
 
 // ---- the frame
@@ -476,27 +476,27 @@ $("thread-close").addEventListener("click", closeThread);
 $("stage-back").addEventListener("click", () => pane("thread"));
 $("show-stage").addEventListener("click", () => pane(document.body.dataset.pane === "stage" ? "thread" : "stage"));
 $("wire-switch").addEventListener("click", () => {
-  wireOn = !wireOn;
-  $("wire-switch").setAttribute("aria-checked", String(wireOn));
-  showWire(wireOn, ctx);
-  if (wireOn) pane("stage");
+  trafficOn = !trafficOn;
+  $("wire-switch").setAttribute("aria-checked", String(trafficOn));
+  showTraffic(trafficOn, ctx);
+  if (trafficOn) pane("stage");
   stream();
 });
 document.addEventListener("keydown", (e) => {
   if (e.key !== "Escape" || e.defaultPrevented || document.querySelector("dialog[open]")) return;
   if (document.body.classList.contains("places-open")) menu(false);
-  else if (where.thread && $("thread-pane").contains(document.activeElement)) closeThread();
+  else if (current.thread && $("thread-pane").contains(document.activeElement)) closeThread();
 });
 
-// begin shows the newest announcement's thread at first, where there is room for it.
-async function begin() {
-  recall();
+// start shows the newest announcement's thread at first, where there is room for it.
+async function start() {
+  restoreLocation();
   await load();
-  if (where.place === "home") openHome();
+  if (current.place === "home") openHome();
   const announced = [...lists.channel.messages.values()].filter((m) => m.user === state.bot && !m.subtype).at(-1);
-  if (!where.thread && !location.hash && announced && matchMedia("(min-width: 900px)").matches) openThread(announced.ts, false);
+  if (!current.thread && !location.hash && announced && matchMedia("(min-width: 900px)").matches) openThread(announced.ts, false);
   drawFrame();
   document.body.dataset.ready = "1";
 }
 
-begin().catch((e) => banner(e.message));
+start().catch((e) => banner(e.message));

@@ -6,10 +6,10 @@ import { textObject, richText, markdown, mrkdwn } from "./text.js";
 // form's: entered values by block id, and what is wrong, by block id.
 export function blocks(list, place) {
   if (!Array.isArray(list)) return [];
-  return list.map((b) => h("div", { class: "block block-" + String(b.type).replace(/[^a-z_]/g, "") }, one(b, place)));
+  return list.map((b) => h("div", { class: "block block-" + String(b.type).replace(/[^a-z_]/g, "") }, renderBlock(b, place)));
 }
 
-function one(b, place) {
+function renderBlock(b, place) {
   switch (b.type) {
     case "section": return section(b, place);
     case "header": return h("div", { class: "heading level-2", role: "heading", "aria-level": "3" }, textObject(b.text, place.names));
@@ -59,7 +59,7 @@ function picture(e, place, size) {
 function element(e, b, place) {
   if (e.type === "button") return button(e, b, place);
   if (e.type === "image") return picture(e, place, "thumb");
-  const made = control(e, place.values ? entered(b, e, place) : initial(e), place, (value) => acted(e, b, place, value, made));
+  const made = control(e, place.values ? enteredValue(b, e, place) : initial(e), place, (value) => runElementAction(e, b, place, value, made));
   if (made && !made.getAttribute("aria-label") && made.tagName !== "FIELDSET") made.setAttribute("aria-label", (e.placeholder && e.placeholder.text) || e.type.replaceAll("_", " "));
   if (made && place.values) Object.assign(made.dataset, { block: b.block_id, initial: initial(e) });
   return made || unknown(e.type, e);
@@ -71,12 +71,12 @@ function button(e, b, place) {
     return h("a", { class: "button" + style, href: /^https?:/.test(e.url) ? e.url : "#", target: "_blank", rel: "noopener noreferrer nofollow" }, textObject(e.text, place.names));
   }
   const el = h("button", { type: "button", class: "button" + style, data: { action: e.action_id, focus: "b" + b.block_id + e.action_id }, "aria-label": e.accessibility_label }, textObject(e.text, place.names));
-  el.addEventListener("click", () => acted(e, b, place, undefined, el));
+  el.addEventListener("click", () => runElementAction(e, b, place, undefined, el));
   return el;
 }
 
-// acted tells the app, and shows at the element that its answer is awaited, or did not come.
-async function acted(e, b, place, value, el) {
+// runElementAction tells the app, and shows at the element that its answer is awaited, or did not come.
+async function runElementAction(e, b, place, value, el) {
   if (el.getAttribute("aria-busy") === "true") return;
   if (e.confirm && !(await confirmed({ title: plain(e.confirm.title), text: plain(e.confirm.text), confirm: plain(e.confirm.confirm), deny: plain(e.confirm.deny), style: e.confirm.style }))) return;
   el.setAttribute("aria-busy", "true");
@@ -96,7 +96,7 @@ function initial(e) {
   return (e.initial_options || []).map((o) => o.value).join(",");
 }
 
-function entered(b, e, place) {
+function enteredValue(b, e, place) {
   const known = place.values[b.block_id];
   return known === undefined ? initial(e) : known;
 }
@@ -158,7 +158,7 @@ let fields = 0;
 function input(b, place) {
   const e = b.element || {};
   const id = "field-" + ++fields;
-  const made = control(e, place.values ? entered(b, e, place) : initial(e), place, (value) => { if (!place.values || b.dispatch_action) acted(e, b, place, value, made); });
+  const made = control(e, place.values ? enteredValue(b, e, place) : initial(e), place, (value) => { if (!place.values || b.dispatch_action) runElementAction(e, b, place, value, made); });
   const wrong = place.wrong && place.wrong[b.block_id];
   if (!made) return unknown(e.type, b);
   made.dataset.block = b.block_id;

@@ -1,4 +1,4 @@
-// Where one writes: text, files, and what is suggested while one types.
+// The composer: text, files and suggestions.
 import { h, icon } from "./dom.js";
 
 let count = 0;

@@ -19,7 +19,7 @@ export function avatar(person, size = "") {
 // foldAt is how many characters or lines of a message are shown at first.
 const foldAt = { characters: 3000, lines: 40 };
 
-function folded(body, text, open, toggle) {
+function foldLongText(body, text, open, toggle) {
   if (text.length < foldAt.characters && text.split("\n", foldAt.lines + 1).length <= foldAt.lines) return body;
   const inner = h("div", { class: "fold" + (open ? " open" : "") }, body);
   const button = h("button", { type: "button", class: "more", "aria-expanded": String(open), data: { focus: "fold" }, on: { click: toggle } }, open ? "Show less" : "Show all of it");
@@ -38,7 +38,7 @@ export function message(m, ctx, where) {
   const article = h("article", { class: "message" + (quiet ? " quiet" : "") + (ctx.isOpen(m) && where === "channel" ? " open" : ""), tabindex: "-1", "aria-label": name + ", " + clock(m.ts), data: { ts: m.ts } },
     h("div", { class: "gutter" }, avatar(who)),
     h("div", { class: "body" }, head,
-      folded(body, m.text || "", ctx.unfolded(m.ts), () => ctx.fold(m.ts)),
+      foldLongText(body, m.text || "", ctx.unfolded(m.ts), () => ctx.fold(m.ts)),
       m.edited && h("span", { class: "edited" }, "(edited)"),
       files(m), attachments(m), reactions(m, ctx), where === "channel" && replies(m, ctx)));
   if (m.subtype !== "tombstone") article.append(toolbar(m, ctx, where, article));
@@ -122,6 +122,6 @@ export function ephemeral(e, ctx) {
     h("div", { class: "gutter" }, avatar(bot)),
     h("div", { class: "body" }, h("p", { class: "only" }, icon("eye"), "Only visible to you"),
       h("div", { class: "who-line" }, h("bdi", { class: "name", text: e.source === "slackbot" ? "Slackbot" : bot ? bot.realName : "app" }), tags(bot), h("time", {}, clock(e.ts))),
-      folded(h("div", { class: "text" }, list), e.text || "", ctx.unfolded(e.ts), () => ctx.fold(e.ts)),
+      foldLongText(h("div", { class: "text" }, list), e.text || "", ctx.unfolded(e.ts), () => ctx.fold(e.ts)),
       h("button", { type: "button", class: "more", data: { focus: "dismiss" }, on: { click: () => ctx.dismiss(e) } }, "Dismiss message")));
 }

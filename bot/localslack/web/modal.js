@@ -1,7 +1,7 @@
 // The modal on top of those that the app has opened.
 import { $, h } from "./dom.js";
 import { blocks, read } from "./blocks.js";
-import { act } from "./api.js";
+import { runAction } from "./api.js";
 
 let shown = null; // the view that is on the screen
 let values = {};
@@ -66,7 +66,7 @@ function draw(ctx) {
 
 async function cancel(ctx) {
   const id = shown.id;
-  try { await act("close", { as: ctx.me(), view: id }); } catch { /* it closes all the same */ }
+  try { await runAction("close", { as: ctx.me(), view: id }); } catch { /* it closes all the same */ }
 }
 
 async function submit(ctx, form) {
@@ -77,7 +77,7 @@ async function submit(ctx, form) {
   button.setAttribute("aria-busy", "true");
   wrong = {}; failure = "";
   try {
-    const out = await act("submit", { as: ctx.me(), view: v.id, values: sent });
+    const out = await runAction("submit", { as: ctx.me(), view: v.id, values: sent });
     wrong = out.errors || {};
   } catch (e) { failure = e.message; }
   button.removeAttribute("aria-busy");

@@ -70,7 +70,7 @@ function inline(s, names, depth = 0) {
       if (end > i + 1) { flush(); out.push(token(s.slice(i + 1, end), names)); i = end; continue; }
     } else if (c === ":") {
       const m = /^:([a-z0-9_+-]+):/.exec(s.slice(i, i + 60));
-      if (m && emoji(m[1])) { flush(); out.push(face(m[1])); i += m[0].length - 1; continue; }
+      if (m && emoji(m[1])) { flush(); out.push(emojiSpan(m[1])); i += m[0].length - 1; continue; }
     } else if (marks[c] && depth < 6) {
       const end = closing(s, i);
       if (end > 0) { flush(); out.push(h(marks[c], {}, inline(s.slice(i + 1, end), names, depth + 1))); i = end; continue; }
@@ -81,7 +81,7 @@ function inline(s, names, depth = 0) {
   return out;
 }
 
-function face(name) { return h("span", { class: "emoji", role: "img", "aria-label": name.replaceAll("_", " "), title: ":" + name + ":" }, emoji(name)); }
+function emojiSpan(name) { return h("span", { class: "emoji", role: "img", "aria-label": name.replaceAll("_", " "), title: ":" + name + ":" }, emoji(name)); }
 
 // plainTokens is code: only links are tokens there, and they are shown as they read.
 function plainTokens(s) {
@@ -130,7 +130,7 @@ export function textObject(t, names) {
 export function withEmoji(s) {
   return s.split(/(:[a-z0-9_+-]+:)/).map((part) => {
     const m = /^:([a-z0-9_+-]+):$/.exec(part);
-    return m && emoji(m[1]) ? face(m[1]) : part;
+    return m && emoji(m[1]) ? emojiSpan(m[1]) : part;
   });
 }
 
@@ -251,7 +251,7 @@ const mdRules = [
   [/^~~(?=\S)([\s\S]*?\S)~~/, (m, n, d) => h("s", {}, mdInline(m[1], n, d + 1))],
   [/^\*(?=[^\s*])([\s\S]*?[^\s*])\*(?!\*)/, (m, n, d) => h("em", {}, mdInline(m[1], n, d + 1))],
   [/^_(?=[^\s_])([\s\S]*?[^\s_])_(?!\w)/, (m, n, d) => h("em", {}, mdInline(m[1], n, d + 1))],
-  [/^:([a-z0-9_+-]+):/, (m) => (emoji(m[1]) ? face(m[1]) : null)],
+  [/^:([a-z0-9_+-]+):/, (m) => (emoji(m[1]) ? emojiSpan(m[1]) : null)],
 ];
 
 function mdInline(s, names, depth = 0) {

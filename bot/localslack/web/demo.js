@@ -1,8 +1,8 @@
-// What stands behind the thread: the terminal, what is known of the session, and what can be made to go wrong.
+// The agent's terminal, what is known of its session, and the controls that simulate faults.
 import { $, h, keyed, announce } from "./dom.js";
-import { act } from "./api.js";
+import { runAction } from "./api.js";
 
-let built = null;
+let elements = null;
 let widest = 0;
 
 function build(ctx) {
@@ -12,28 +12,28 @@ function build(ctx) {
   const facts = h("div", { class: "facts" });
   const controls = h("div", { class: "controls" });
   const said = h("p", { class: "said", role: "status" });
-  const wire = h("div", { class: "wire", hidden: true }, h("h3", {}, "On the socket"), h("p", { class: "hint" }, "→ to the bot, ← from it; calls of the Web API between them."), h("ol", { class: "frames", tabindex: "0", "aria-label": "Frames and calls, newest first" }));
-  $("stage").replaceChildren(terminal, h("div", { class: "broken" }, h("h3", {}, "Make something go wrong"), controls, said), wire, facts);
-  built = { title, screen, terminal, facts, controls, said, wire, frames: wire.querySelector("ol"), ctx };
+  const traffic = h("div", { class: "wire", hidden: true }, h("h3", {}, "On the socket"), h("p", { class: "hint" }, "→ to the bot, ← from it; calls of the Web API between them."), h("ol", { class: "frames", tabindex: "0", "aria-label": "Frames and calls, newest first" }));
+  $("stage").replaceChildren(terminal, h("div", { class: "broken" }, h("h3", {}, "Make something go wrong"), controls, said), traffic, facts);
+  elements = { title, screen, terminal, facts, controls, said, traffic, frames: traffic.querySelector("ol"), ctx };
   new ResizeObserver(fit).observe(screen);
 }
 
-// scene shows how things are.
-export function scene(s, ctx) {
-  if (!built) build(ctx);
+// showState shows how things are.
+export function showState(s, ctx) {
+  if (!elements) build(ctx);
   $("stage-sub").textContent = s.title || "";
-  built.title.textContent = s.title || "no session";
+  elements.title.textContent = s.title || "no session";
   drawScreen(s);
-  keyed(built.facts, (s.facts || []).map((f) => ({ key: f.title, sig: JSON.stringify(f), make: () => group(f) })));
-  keyed(built.controls, (s.controls || []).map((c) => ({ key: c.id, sig: JSON.stringify(c), make: () => control(c) })));
+  keyed(elements.facts, (s.facts || []).map((f) => ({ key: f.title, sig: JSON.stringify(f), make: () => group(f) })));
+  keyed(elements.controls, (s.controls || []).map((c) => ({ key: c.id, sig: JSON.stringify(c), make: () => control(c) })));
 }
 
 function drawScreen(s) {
   const lines = s.screen || [];
-  built.terminal.classList.toggle("empty", !s.screen);
-  if (!s.screen) { built.screen.replaceChildren(h("span", { class: "no-screen" }, s.note || "There is no terminal here.")); return; }
+  elements.terminal.classList.toggle("empty", !s.screen);
+  if (!s.screen) { elements.screen.replaceChildren(h("span", { class: "no-screen" }, s.note || "There is no terminal here.")); return; }
   widest = 0;
-  keyed(built.screen, lines.map((line, i) => {
+  keyed(elements.screen, lines.map((line, i) => {
     widest = Math.max(widest, line.reduce((n, r) => n + [...r.t].length, 0));
     return { key: "l" + i, sig: JSON.stringify(line), make: () => h("span", { class: "row" }, line.map(run), "\n") };
   }));
@@ -53,10 +53,10 @@ function run(r) {
 
 // fit makes the letters as large as the width allows, within reason.
 function fit() {
-  if (!built || !widest) return;
-  const room = built.screen.clientWidth - 24;
+  if (!elements || !widest) return;
+  const room = elements.screen.clientWidth - 24;
   const font = Math.max(7.5, Math.min(13, room / widest / 0.603));
-  built.screen.style.fontSize = font.toFixed(2) + "px";
+  elements.screen.style.fontSize = font.toFixed(2) + "px";
 }
 
 function group(f) {
@@ -69,33 +69,33 @@ function control(c) {
     if (button.getAttribute("aria-busy") === "true") return;
     button.setAttribute("aria-busy", "true");
     try {
-      const out = await act("play", { as: built.ctx.me(), name: c.id, ...built.ctx.where() });
-      built.said.textContent = out.said || "Done.";
-    } catch (e) { built.said.textContent = e.message; }
+      const out = await runAction("play", { as: elements.ctx.me(), name: c.id, ...elements.ctx.where() });
+      elements.said.textContent = out.said || "Done.";
+    } catch (e) { elements.said.textContent = e.message; }
     button.removeAttribute("aria-busy");
   });
   return button;
 }
 
-// showWire shows or hides the frames.
-export function showWire(on, ctx) {
-  if (!built) build(ctx);
-  built.wire.hidden = !on;
-  built.frames.replaceChildren();
-  if (on) requestAnimationFrame(() => built.wire.scrollIntoView({ block: "nearest" }));
+// showTraffic shows or hides the frames.
+export function showTraffic(on, ctx) {
+  if (!elements) build(ctx);
+  elements.traffic.hidden = !on;
+  elements.frames.replaceChildren();
+  if (on) requestAnimationFrame(() => elements.traffic.scrollIntoView({ block: "nearest" }));
   announce(on ? "Frames are shown" : "Frames are hidden");
 }
 
 const maxFrames = 150;
 
-// wire adds frames and calls, the newest first. Pings are counted, and not listed.
-export function wire(list) {
-  if (!built) return;
+// addTraffic adds frames and calls, the newest first. Pings are counted, and not listed.
+export function addTraffic(list) {
+  if (!elements) return;
   for (const f of list) {
     if (f.kind === "ping" || f.kind === "pong") continue;
-    built.frames.prepend(frame(f));
+    elements.frames.prepend(frame(f));
   }
-  while (built.frames.children.length > maxFrames) built.frames.lastElementChild.remove();
+  while (elements.frames.children.length > maxFrames) elements.frames.lastElementChild.remove();
 }
 
 function frame(f) {
