@@ -42,7 +42,7 @@ func TestAVerbIsDoneOnlyToTheSessionWithTheID(t *testing.T) {
 			t.Errorf("%s was done to another session", verb)
 			continue
 		}
-		w.wantRefusal(err, sessions.ErrReplaced, "standing:a", "another one has its name")
+		w.wantRefusal(err, sessions.ErrReplaced, "standing:a", "another session has its name")
 	}
 	if got := w.pane("a"); got.PID != pane.PID || w.row("a").ID != now.ID {
 		t.Errorf("the new session was touched: %+v", got)

@@ -15,7 +15,7 @@ import (
 // Process is one process. Its start tells it from a later one that was given the same pid.
 type Process struct {
 	PID, Parent int
-	Session     int    // the pid of the leader of its terminal session; 0: ps does not tell
+	Session     int    // the pid of the leader of its terminal session; 0: ps does not tell, or it is outside of our container
 	Start       string // when it started, in the words of the reader
 	Name        string // of its program, or what it calls itself; empty: ps does not tell
 	Zombie      bool   // it has ended, and its parent has not noticed

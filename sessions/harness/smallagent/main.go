@@ -69,8 +69,8 @@ func openConversation(o options, in, out *os.File) (*conversation, error) {
 
 func runAgent(ctx context.Context, o options, c *conversation, in, out *os.File) (status int, err error) {
 	signals := make(chan os.Signal, 16)
+	// Until the process has ended: a terminal that closes hangs up its leader twice, and the second must not kill it.
 	signal.Notify(signals, unix.SIGHUP, unix.SIGINT, unix.SIGTERM, unix.SIGWINCH, unix.SIGCHLD)
-	defer signal.Stop(signals)
 	a := &agent{opts: o, conv: c, signals: signals}
 	defer func() { err = errors.Join(err, a.conv.close()) }()
 	if a.term, err = openTerminal(in, out, !o.noBrackets); err != nil {
