@@ -2,7 +2,9 @@ package localslack
 
 import (
 	"context"
-	"encoding/json"
+
+	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/slackerr"
 )
 
 // Click presses a button or chooses in a menu of a message that the app posted, also of an ephemeral one. value is
@@ -16,7 +18,7 @@ func (p *Person) Click(ctx context.Context, channel, ts, actionID string, value 
 func (p *Person) ClickIn(ctx context.Context, channel, ts, blockID, actionID string, value ...string) error {
 	w := p.w
 	w.mu.Lock()
-	pl, err := p.clickPayload(channel, ts, elementAction{blockID, actionID, value})
+	pl, err := p.clickPayload(channel, ts, blockkit.ElementAction{Block: blockID, Action: actionID, Value: value})
 	w.mu.Unlock()
 	if err != nil {
 		return err
@@ -25,13 +27,7 @@ func (p *Person) ClickIn(ctx context.Context, channel, ts, blockID, actionID str
 	return err
 }
 
-// elementAction is an element that somebody uses. An empty block is whichever has it first.
-type elementAction struct {
-	block, action string
-	value         []string
-}
-
-func (p *Person) clickPayload(channel, ts string, on elementAction) (jsonObject, error) {
+func (p *Person) clickPayload(channel, ts string, on blockkit.ElementAction) (jsonObject, error) {
 	if channel == "" {
 		return p.viewClickPayload(ts, on)
 	}
@@ -44,9 +40,9 @@ func (p *Person) clickPayload(channel, ts string, on elementAction) (jsonObject,
 		return nil, err
 	}
 	if m.BotID != w.botID {
-		return nil, refusedf("the message is not the app's")
+		return nil, slackerr.Refusedf("the message is not the app's")
 	}
-	action, err := findAction(m.Blocks, on)
+	action, err := blockkit.FindAction(m.Blocks, on)
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +57,9 @@ func (p *Person) clickPayload(channel, ts string, on elementAction) (jsonObject,
 	return w.withAction(pl, p, action), nil
 }
 
-func (w *Workspace) withAction(pl jsonObject, p *Person, action block) jsonObject {
+func (w *Workspace) withAction(pl jsonObject, p *Person, action blockkit.Block) jsonObject {
 	action["action_ts"] = w.newTS()
-	pl["actions"], pl["trigger_id"] = []block{action}, w.newTrigger(p.ID, "")
+	pl["actions"], pl["trigger_id"] = []blockkit.Block{action}, w.newTrigger(p.ID, "")
 	if pl["state"] == nil {
 		pl["state"] = jsonObject{"values": jsonObject{}}
 	}
@@ -80,9 +76,9 @@ func (w *Workspace) findEphemeral(user, ts string) *Ephemeral {
 	return nil
 }
 
-func (p *Person) ephemeralClickPayload(e *Ephemeral, on elementAction) (jsonObject, error) {
+func (p *Person) ephemeralClickPayload(e *Ephemeral, on blockkit.ElementAction) (jsonObject, error) {
 	w := p.w
-	action, err := findAction(e.Blocks, on)
+	action, err := blockkit.FindAction(e.Blocks, on)
 	if err != nil {
 		return nil, err
 	}
@@ -97,13 +93,13 @@ func (p *Person) ephemeralClickPayload(e *Ephemeral, on elementAction) (jsonObje
 	return w.withAction(pl, p, action), nil
 }
 
-func (p *Person) viewClickPayload(id string, on elementAction) (jsonObject, error) {
+func (p *Person) viewClickPayload(id string, on blockkit.ElementAction) (jsonObject, error) {
 	w := p.w
 	v := w.views[id]
 	if v == nil || v.User != p.ID {
-		return nil, refusedf("there is no view %s open", id)
+		return nil, slackerr.Refusedf("there is no view %s open", id)
 	}
-	action, err := findAction(v.Blocks, on)
+	action, err := blockkit.FindAction(v.Blocks, on)
 	if err != nil {
 		return nil, err
 	}
@@ -112,58 +108,4 @@ func (p *Person) viewClickPayload(id string, on elementAction) (jsonObject, erro
 	pl = w.withAction(pl, p, action)
 	w.triggers[pl["trigger_id"].(string)].viewID = v.ID
 	return pl, nil
-}
-
-// findAction returns the action that pressing an element makes.
-func findAction(blocks json.RawMessage, on elementAction) (block, error) {
-	var list []block
-	if err := json.Unmarshal(blocks, &list); err != nil {
-		return nil, refusedf("the message has no buttons")
-	}
-	for _, bl := range list {
-		if on.block != "" && on.block != str(bl["block_id"]) {
-			continue
-		}
-		for _, el := range elementsOf(bl) {
-			if str(el["action_id"]) == on.action {
-				return newAction(bl, el, on.value)
-			}
-		}
-	}
-	return nil, refusedf("there is nothing with action_id %s to press", on.action)
-}
-
-func elementsOf(bl block) []block {
-	var out []block
-	list, _ := bl["elements"].([]any)
-	for _, e := range append(list[:len(list):len(list)], bl["accessory"], bl["element"]) {
-		if el, ok := e.(block); ok {
-			out = append(out, el)
-		}
-	}
-	return out
-}
-
-func newAction(bl, el block, value []string) (block, error) {
-	action := block{"action_id": el["action_id"], "block_id": bl["block_id"], "type": el["type"]}
-	if str(el["type"]) == "button" {
-		action["text"] = el["text"]
-		for _, key := range []string{"value", "style"} {
-			if el[key] != nil {
-				action[key] = el[key]
-			}
-		}
-		return action, nil
-	}
-	if len(value) == 0 {
-		return nil, refusedf("a %s needs a value", el["type"])
-	}
-	chosen, err := selectedState(el, value[0])
-	if err != nil {
-		return nil, err
-	}
-	for k, v := range chosen {
-		action[k] = v
-	}
-	return action, nil
 }

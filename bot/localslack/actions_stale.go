@@ -1,6 +1,10 @@
 package localslack
 
-import "context"
+import (
+	"context"
+
+	"the-loop/bot/localslack/blockkit"
+)
 
 // ClickStale presses a button of a message as the person's client still shows it: the app may have changed the message since.
 func (p *Person) ClickStale(ctx context.Context, channel string, seen Message, actionID string) error {
@@ -21,7 +25,7 @@ func (p *Person) staleClickPayload(channel string, seen Message, actionID string
 	if err != nil {
 		return nil, err
 	}
-	action, err := findAction(seen.Blocks, elementAction{action: actionID})
+	action, err := blockkit.FindAction(seen.Blocks, blockkit.ElementAction{Action: actionID})
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,9 @@ package localslack
 import (
 	"strings"
 	"time"
+
+	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/slackid"
 )
 
 // ticketTTL is how long the URL of apps.connections.open may wait to be dialled.
@@ -10,7 +13,7 @@ const ticketTTL = 30 * time.Second
 
 func apiTest(c *call) (jsonObject, error) {
 	if e := c.arg("error"); e != "" {
-		return nil, newAPIError(e)
+		return nil, slackerr.New(e)
 	}
 	args := jsonObject{}
 	for k, v := range c.args {
@@ -33,7 +36,7 @@ func authTest(c *call) (jsonObject, error) {
 
 func connectionsOpen(c *call) (jsonObject, error) {
 	w := c.w
-	ticket := newUUID()
+	ticket := slackid.UUID()
 	w.tickets[ticket] = w.clock.Now().Add(ticketTTL)
 	url := strings.Replace(w.baseURL, "http://", "ws://", 1) + "/link/?ticket=" + ticket + "&app_id=" + w.appID
 	return jsonObject{"url": url}, nil

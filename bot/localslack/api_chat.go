@@ -5,6 +5,9 @@ import (
 	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/slackerr"
 )
 
 const (
@@ -30,26 +33,26 @@ func (c *call) parseContent(hard bool) (messageContent, error) {
 	out.text = c.arg("text")
 	switch {
 	case md != "" && (out.text != "" || hasBlocks):
-		return out, newAPIError("markdown_text_conflict")
-	case utf8.RuneCountInString(md) > maxMarkdown:
-		return out, newAPIError("msg_too_long")
+		return out, slackerr.New("markdown_text_conflict")
+	case utf8.RuneCountInString(md) > blockkit.MaxMarkdown:
+		return out, slackerr.New("msg_too_long")
 	case md != "":
-		raw, _ := json.Marshal([]block{{"type": "markdown", "text": md}})
-		out.text, out.blocks = md, fillBlockIDs(string(raw))
+		raw, _ := json.Marshal([]blockkit.Block{{"type": "markdown", "text": md}})
+		out.text, out.blocks = md, blockkit.FillIDs(string(raw))
 	case hasBlocks:
-		if err := checkBlocks(c.arg("blocks"), false); err != nil {
+		if err := blockkit.Check(c.arg("blocks"), false); err != nil {
 			return out, err
 		}
-		out.blocks = fillBlockIDs(c.arg("blocks"))
+		out.blocks = blockkit.FillIDs(c.arg("blocks"))
 	}
 	if isNonEmptyList(c.arg("attachments")) {
 		out.attachments = json.RawMessage(c.arg("attachments"))
 		if !json.Valid(out.attachments) {
-			return out, newAPIError("invalid_attachments")
+			return out, slackerr.New("invalid_attachments")
 		}
 	}
 	if strings.TrimSpace(out.text) == "" && out.blocks == nil && out.attachments == nil {
-		return out, newAPIError("no_text")
+		return out, slackerr.New("no_text")
 	}
 	if err := out.limitText(hard); err != nil {
 		return out, err
@@ -69,7 +72,7 @@ func (k *messageContent) limitText(hard bool) error {
 	n := utf8.RuneCountInString(k.text)
 	switch {
 	case hard && n > maxUpdateText:
-		return newAPIError("msg_too_long")
+		return slackerr.New("msg_too_long")
 	case n > maxText:
 		k.text, k.truncated = string([]rune(k.text)[:maxText]), true
 	}
@@ -86,16 +89,16 @@ func (c *call) parseMetadata() (json.RawMessage, error) {
 		EventPayload map[string]any `json:"event_payload"`
 	}
 	if json.Unmarshal([]byte(raw), &m) != nil {
-		return nil, newAPIError("invalid_metadata_format")
+		return nil, slackerr.New("invalid_metadata_format")
 	}
 	if strings.TrimSpace(raw) == "{}" {
 		return json.RawMessage("{}"), nil
 	}
 	if m.EventType == "" || m.EventPayload == nil {
-		return nil, newAPIError("invalid_metadata_schema")
+		return nil, slackerr.New("invalid_metadata_schema")
 	}
 	if len(raw) > maxMetadata {
-		return nil, newAPIError("metadata_too_large")
+		return nil, slackerr.New("metadata_too_large")
 	}
 	return json.RawMessage(raw), nil
 }
@@ -104,11 +107,11 @@ func (c *call) parseMetadata() (json.RawMessage, error) {
 func (c *call) channelToPostIn() (*channelState, error) {
 	w, ref := c.w, c.arg("channel")
 	if ref == "" {
-		return nil, newArgError("invalid_arguments", "[ERROR] missing required field: channel")
+		return nil, slackerr.WithMessages("invalid_arguments", "[ERROR] missing required field: channel")
 	}
 	if p := w.people[ref]; p != nil && !p.bot && !p.deleted {
 		if w.opts.NoMessages {
-			return nil, newAPIError("messages_tab_disabled")
+			return nil, slackerr.New("messages_tab_disabled")
 		}
 		return w.im(p.ID), nil
 	}
@@ -117,9 +120,9 @@ func (c *call) channelToPostIn() (*channelState, error) {
 	case err != nil:
 		return nil, err
 	case ch.archived:
-		return nil, newAPIError("is_archived")
+		return nil, slackerr.New("is_archived")
 	case !ch.hasMember(w.botUser):
-		return nil, newAPIError("not_in_channel")
+		return nil, slackerr.New("not_in_channel")
 	}
 	return ch, nil
 }
@@ -131,7 +134,7 @@ func (c *call) visibleChannel(ref string) (*channelState, error) {
 		ch = c.w.channel(ref)
 	}
 	if ch == nil || ch.kind != PublicChannel && !ch.hasMember(c.w.botUser) {
-		return nil, newAPIError("channel_not_found")
+		return nil, slackerr.New("channel_not_found")
 	}
 	return ch, nil
 }
@@ -145,9 +148,9 @@ func (c *call) parentMessage(ch *channelState) (*Message, error) {
 	root := ch.byTS[ts]
 	switch {
 	case root == nil:
-		return nil, newAPIError("thread_not_found")
+		return nil, slackerr.New("thread_not_found")
 	case root.IsReply(), root.Subtype == "channel_join":
-		return nil, newAPIError("cannot_reply_to_message")
+		return nil, slackerr.New("cannot_reply_to_message")
 	}
 	return root, nil
 }
@@ -198,9 +201,9 @@ func (c *call) ownMessage(ch *channelState, refusal string) (*Message, error) {
 	m := ch.byTS[c.arg("ts")]
 	switch {
 	case m == nil || m.Subtype == "tombstone":
-		return nil, newAPIError("message_not_found")
+		return nil, slackerr.New("message_not_found")
 	case m.BotID != c.w.botID:
-		return nil, newAPIError(refusal)
+		return nil, slackerr.New(refusal)
 	}
 	return m, nil
 }
@@ -211,7 +214,7 @@ func updateMessage(c *call) (jsonObject, error) {
 		return nil, err
 	}
 	if ch.archived {
-		return nil, newAPIError("is_inactive")
+		return nil, slackerr.New("is_inactive")
 	}
 	m, err := c.ownMessage(ch, "cant_update_message")
 	if err != nil {
@@ -265,9 +268,9 @@ func postEphemeral(c *call) (jsonObject, error) {
 	user := c.arg("user")
 	switch {
 	case w.people[user] == nil:
-		return nil, newAPIError("user_not_found")
+		return nil, slackerr.New("user_not_found")
 	case !ch.hasMember(user):
-		return nil, newAPIError("user_not_in_channel")
+		return nil, slackerr.New("user_not_in_channel")
 	}
 	k, err := c.parseContent(false)
 	if err != nil {
@@ -294,7 +297,7 @@ func getPermalink(c *call) (jsonObject, error) {
 	}
 	m := ch.byTS[c.arg("message_ts")]
 	if m == nil {
-		return nil, newAPIError("message_not_found")
+		return nil, slackerr.New("message_not_found")
 	}
 	return jsonObject{"channel": ch.id, "permalink": c.w.permalink(ch, m)}, nil
 }

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/slacktime"
 )
 
 // readableChannel finds a channel and checks the scope for its kind; what is history or read.
@@ -55,13 +58,13 @@ func conversationsInfo(c *call) (jsonObject, error) {
 func (c *call) timeRange() (oldest, latest int64, inclusive bool, err error) {
 	var ok bool
 	if v := c.arg("oldest"); v != "" {
-		if oldest, ok = parseTS(v); !ok {
-			return 0, 0, false, newAPIError("invalid_ts_oldest")
+		if oldest, ok = slacktime.Parse(v); !ok {
+			return 0, 0, false, slackerr.New("invalid_ts_oldest")
 		}
 	}
 	if v := c.arg("latest"); v != "" && v != "now" {
-		if latest, ok = parseTS(v); !ok {
-			return 0, 0, false, newAPIError("invalid_ts_latest")
+		if latest, ok = slacktime.Parse(v); !ok {
+			return 0, 0, false, slackerr.New("invalid_ts_latest")
 		}
 	}
 	return oldest, latest, c.flag("inclusive"), nil
@@ -80,7 +83,7 @@ func (c *call) decodeCursor(kind string) (string, error) {
 	raw, err := base64.StdEncoding.DecodeString(v)
 	value, ok := strings.CutPrefix(string(raw), kind+":")
 	if err != nil || !ok {
-		return "", newAPIError("invalid_cursor")
+		return "", slackerr.New("invalid_cursor")
 	}
 	return value, nil
 }
@@ -99,7 +102,7 @@ func conversationsHistory(c *call) (jsonObject, error) {
 		return nil, err
 	}
 	if !ch.hasMember(c.w.botUser) {
-		return nil, newAPIError("not_in_channel")
+		return nil, slackerr.New("not_in_channel")
 	}
 	limit, err := c.limit(100, 999)
 	if err != nil {
@@ -128,7 +131,7 @@ func (c *call) historyPage(msgs []*Message, limit int) jsonObject {
 			continue
 		}
 		if len(out) == limit {
-			micro, _ := parseTS(m.TS)
+			micro, _ := slacktime.Parse(m.TS)
 			next = encodeCursor("next_ts", strconv.FormatInt(micro, 10))
 			break
 		}
@@ -157,7 +160,7 @@ func conversationsReplies(c *call) (jsonObject, error) {
 		return nil, err
 	}
 	if !ch.hasMember(c.w.botUser) {
-		return nil, newAPIError("not_in_channel")
+		return nil, slackerr.New("not_in_channel")
 	}
 	root, err := c.rootOf(ch)
 	if err != nil {
@@ -192,7 +195,7 @@ func (c *call) rootOf(ch *channelState) (*Message, error) {
 		m = ch.byTS[m.ThreadTS]
 	}
 	if m == nil || m.Subtype == "channel_join" {
-		return nil, newAPIError("thread_not_found")
+		return nil, slackerr.New("thread_not_found")
 	}
 	return m, nil
 }
@@ -203,7 +206,7 @@ func oldestReplies(msgs []*Message, room int) ([]*Message, int64) {
 	if len(msgs) <= room {
 		return msgs, 0
 	}
-	next, _ := parseTS(msgs[room].TS)
+	next, _ := slacktime.Parse(msgs[room].TS)
 	return msgs[:room], next
 }
 
@@ -213,7 +216,7 @@ func newestReplies(msgs []*Message, room int) ([]*Message, int64) {
 	if cut <= 0 {
 		return msgs, 0
 	}
-	next, _ := parseTS(msgs[cut-1].TS)
+	next, _ := slacktime.Parse(msgs[cut-1].TS)
 	return msgs[cut:], next
 }
 
@@ -275,7 +278,7 @@ func (c *call) listChannels(mine bool) (jsonObject, error) {
 	for t := range strings.SplitSeq(types, ",") {
 		k, ok := kinds[strings.TrimSpace(t)]
 		if !ok {
-			return nil, newAPIError("invalid_types")
+			return nil, slackerr.New("invalid_types")
 		}
 		if err := w.requireScope(c, scopeFor(k, "read")); err != nil {
 			return nil, err
@@ -302,7 +305,7 @@ func (c *call) listChannels(mine bool) (jsonObject, error) {
 func conversationsOpen(c *call) (jsonObject, error) {
 	users := strings.Split(c.arg("users"), ",")
 	if len(users) != 1 || c.w.people[users[0]] == nil {
-		return nil, newAPIError("user_not_found")
+		return nil, slackerr.New("user_not_found")
 	}
 	return jsonObject{"channel": c.w.channelInfo(c.w.im(users[0]))}, nil
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"the-loop/bot/localslack/slackerr"
 )
 
 const signInPage = "<!DOCTYPE html><html><head><title>Sign in to Slack | Slack</title></head><body><h1>Sign in to your workspace</h1></body></html>"
@@ -96,7 +98,7 @@ func filesGetUploadURL(c *call) (jsonObject, error) {
 	w := c.w
 	size, err := strconv.Atoi(c.arg("length"))
 	if err != nil || size <= 0 || c.arg("filename") == "" {
-		return nil, newArgError("invalid_arguments", "[ERROR] missing required field: filename or length")
+		return nil, slackerr.WithMessages("invalid_arguments", "[ERROR] missing required field: filename or length")
 	}
 	f := &storedFile{File: File{ID: w.newID("F"), Name: c.arg("filename"), User: w.botUser, Size: size}}
 	w.files[f.ID] = f
@@ -150,13 +152,13 @@ func readUpload(r *http.Request) ([]byte, error) {
 func filesCompleteUpload(c *call) (jsonObject, error) {
 	var list []struct{ ID, Title string }
 	if json.Unmarshal([]byte(c.arg("files")), &list) != nil || len(list) == 0 {
-		return nil, newArgError("invalid_arguments", "[ERROR] missing required field: files")
+		return nil, slackerr.WithMessages("invalid_arguments", "[ERROR] missing required field: files")
 	}
 	var files []File
 	for _, item := range list {
 		f := c.w.files[item.ID]
 		if f == nil || f.complete || f.Content == nil {
-			return nil, newAPIError("file_not_found")
+			return nil, slackerr.New("file_not_found")
 		}
 		done := f.File
 		done.Title, done.Mimetype = item.Title, http.DetectContentType(f.Content)
@@ -203,7 +205,7 @@ func (c *call) prepareShare(files []File) (post func(), err error) {
 func filesInfo(c *call) (jsonObject, error) {
 	f := c.w.files[c.arg("file")]
 	if f == nil || !f.complete {
-		return nil, newAPIError("file_not_found")
+		return nil, slackerr.New("file_not_found")
 	}
 	return jsonObject{"file": f.File}, nil
 }

@@ -4,6 +4,9 @@ import (
 	"regexp"
 	"slices"
 	"sync"
+
+	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/slacktime"
 )
 
 const (
@@ -16,21 +19,21 @@ var emojiName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile
 // reactionTarget finds the message of a reaction call.
 func (c *call) reactionTarget() (*channelState, *Message, error) {
 	if c.arg("channel") == "" || c.arg("timestamp") == "" {
-		return nil, nil, newAPIError("no_item_specified")
+		return nil, nil, slackerr.New("no_item_specified")
 	}
-	if _, ok := parseTS(c.arg("timestamp")); !ok {
-		return nil, nil, newAPIError("bad_timestamp")
+	if _, ok := slacktime.Parse(c.arg("timestamp")); !ok {
+		return nil, nil, slackerr.New("bad_timestamp")
 	}
 	ch, err := c.visibleChannel(c.arg("channel"))
 	switch {
 	case err != nil:
 		return nil, nil, err
 	case !ch.hasMember(c.w.botUser):
-		return nil, nil, newAPIError("not_in_channel")
+		return nil, nil, slackerr.New("not_in_channel")
 	}
 	m := ch.byTS[c.arg("timestamp")]
 	if m == nil || m.Subtype == "tombstone" {
-		return nil, nil, newAPIError("message_not_found")
+		return nil, nil, slackerr.New("message_not_found")
 	}
 	return ch, m, nil
 }
@@ -41,9 +44,9 @@ func reactionsAdd(c *call) (jsonObject, error) {
 	case err != nil:
 		return nil, err
 	case ch.archived:
-		return nil, newAPIError("is_archived")
+		return nil, slackerr.New("is_archived")
 	case !emojiName().MatchString(c.arg("name")):
-		return nil, newAPIError("invalid_name")
+		return nil, slackerr.New("invalid_name")
 	}
 	return nil, c.w.addReaction(ch, m, c.w.botUser, c.arg("name"))
 }
@@ -61,11 +64,11 @@ func (w *Workspace) addReaction(ch *channelState, m *Message, user, name string)
 	}
 	switch {
 	case at >= 0 && slices.Contains(m.Reactions[at].Users, user):
-		return newAPIError("already_reacted")
+		return slackerr.New("already_reacted")
 	case own >= maxReactionsPerUser:
-		return newAPIError("too_many_reactions")
+		return slackerr.New("too_many_reactions")
 	case at < 0 && len(m.Reactions) >= maxEmojiPerItem:
-		return newAPIError("too_many_emoji")
+		return slackerr.New("too_many_emoji")
 	case at < 0:
 		m.Reactions = append(m.Reactions, Reaction{Name: name})
 		at = len(m.Reactions) - 1
@@ -100,7 +103,7 @@ func (w *Workspace) removeReaction(ch *channelState, m *Message, user, name stri
 		w.emitReaction("reaction_removed", ch, m, user, name)
 		return nil
 	}
-	return newAPIError("no_reaction")
+	return slackerr.New("no_reaction")
 }
 
 func reactionsGet(c *call) (jsonObject, error) {

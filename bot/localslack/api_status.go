@@ -3,6 +3,8 @@ package localslack
 import (
 	"time"
 	"unicode/utf8"
+
+	"the-loop/bot/localslack/slackerr"
 )
 
 const (
@@ -14,23 +16,23 @@ const (
 func assistantStatus(c *call) (jsonObject, error) {
 	w := c.w
 	if w.opts.NoAssistant {
-		return nil, newAPIError("feature_disabled")
+		return nil, slackerr.New("feature_disabled")
 	}
 	if _, given := c.args["status"]; !given {
-		return nil, newArgError("invalid_arguments", "[ERROR] missing required field: status")
+		return nil, slackerr.WithMessages("invalid_arguments", "[ERROR] missing required field: status")
 	}
 	ch, err := c.visibleChannel(c.arg("channel_id"))
 	switch {
 	case err != nil:
 		return nil, err
 	case ch.archived:
-		return nil, newAPIError("is_archived")
+		return nil, slackerr.New("is_archived")
 	case !ch.hasMember(w.botUser):
-		return nil, newAPIError("not_in_channel")
+		return nil, slackerr.New("not_in_channel")
 	}
 	root := ch.byTS[c.arg("thread_ts")]
 	if root == nil || root.IsReply() || root.Subtype == "tombstone" {
-		return nil, newAPIError("invalid_thread_ts")
+		return nil, slackerr.New("invalid_thread_ts")
 	}
 	w.showStatus(ch, root.TS, c.arg("status"))
 	if utf8.RuneCountInString(c.arg("status")) > maxStatus {
@@ -52,7 +54,7 @@ func (w *Workspace) showStatus(ch *channelState, thread, text string) {
 	delete(w.statuses, key)
 	if text != "" {
 		w.statuses[key] = text
-		w.cancelStatusExpiry[key] = w.sched.after(statusTTL, func() {
+		w.cancelStatusExpiry[key] = w.sched.After(statusTTL, func() {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.showStatus(ch, thread, "")

@@ -1,6 +1,10 @@
 package localslack
 
-import "slices"
+import (
+	"slices"
+
+	"the-loop/bot/localslack/slackerr"
+)
 
 type userGroup struct {
 	ID, Handle, Name string
@@ -31,9 +35,9 @@ func usersInfo(c *call) (jsonObject, error) {
 	p := c.w.people[c.arg("user")]
 	switch {
 	case p == nil:
-		return nil, newAPIError("user_not_found")
+		return nil, slackerr.New("user_not_found")
 	case !c.w.isVisibleToBot(p):
-		return nil, newAPIError("user_not_visible")
+		return nil, slackerr.New("user_not_visible")
 	}
 	return jsonObject{"user": c.w.userInfo(p)}, nil
 }

@@ -3,20 +3,17 @@ package localslack
 import (
 	"encoding/json"
 	"slices"
-)
 
-const (
-	maxViewTitle       = 24
-	maxPrivateMetadata = 3_000
-	maxViewBytes       = 250_000
-	maxViewStack       = 3
+	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/slackid"
 )
 
 // view is a modal or Home tab with what only the workspace needs. The workspace's mu guards it.
 type view struct {
 	View
-	body          block
-	state         block
+	body          blockkit.Block
+	state         blockkit.Block
 	notifyOnClose bool // notify_on_close
 }
 
@@ -28,7 +25,7 @@ func (v *view) payload(w *Workspace) jsonObject {
 	}
 	state := v.state
 	if state == nil {
-		state = block{}
+		state = blockkit.Block{}
 	}
 	out["id"], out["team_id"], out["app_id"], out["bot_id"] = v.ID, w.opts.TeamID, w.appID, w.botID
 	out["app_installed_team_id"], out["state"], out["hash"] = w.opts.TeamID, jsonObject{"values": state}, v.Hash
@@ -51,65 +48,15 @@ func nullable(s string) any {
 	return s
 }
 
-// parseView checks a view as Slack does.
-func parseView(raw json.RawMessage, kind string) (block, error) {
-	var b block
-	if len(raw) > maxViewBytes {
-		return nil, newAPIError("view_too_large")
-	}
-	if json.Unmarshal(raw, &b) != nil || b == nil {
-		return nil, newArgError("invalid_arguments", "[ERROR] view must be an object [json-pointer:/view]")
-	}
-	chk := &blockCheck{view: true, ids: map[string]bool{}, pointer: "/view"}
-	if got := str(b["type"]); got != kind {
-		chk.addError("must be %s", kind)
-	}
-	chk.checkLength("private_metadata", str(b["private_metadata"]), maxPrivateMetadata)
-	chk.checkLength("callback_id", str(b["callback_id"]), maxID)
-	chk.checkLength("external_id", str(b["external_id"]), maxID)
-	if kind == "modal" {
-		chk.modal(b)
-	}
-	if len(chk.errors) > 0 {
-		return nil, newArgError("invalid_arguments", chk.errors...)
-	}
-	blocks, err := json.Marshal(b["blocks"])
-	if err != nil {
-		return nil, err
-	}
-	return b, checkBlocks(string(blocks), true)
-}
-
-func (b *blockCheck) modal(v block) {
-	b.textObject(v["title"], "plain_text", maxViewTitle)
-	inputs := false
-	list, ok := v["blocks"].([]any)
-	if !ok {
-		b.addError("missing required field: blocks")
-	}
-	for _, e := range list {
-		bl, _ := e.(block)
-		inputs = inputs || str(bl["type"]) == "input"
-	}
-	if inputs && v["submit"] == nil {
-		b.addError("missing required field: submit")
-	}
-	for _, k := range []string{"submit", "close"} {
-		if v[k] != nil {
-			b.textObject(v[k], "plain_text", maxViewTitle)
-		}
-	}
-}
-
 // setBody takes over what the app sent.
-func (v *view) setBody(body block, raw json.RawMessage) {
+func (v *view) setBody(body blockkit.Block, raw json.RawMessage) {
 	blocks, _ := json.Marshal(body["blocks"])
-	title, _ := body["title"].(block)
+	title, _ := body["title"].(blockkit.Block)
 	v.body, v.Raw, v.state = body, raw, nil
-	v.Type, v.Title, v.Blocks = str(body["type"]), str(title["text"]), fillBlockIDs(string(blocks))
-	v.CallbackID, v.PrivateMetadata, v.ExternalID = str(body["callback_id"]), str(body["private_metadata"]), str(body["external_id"])
+	v.Type, v.Title, v.Blocks = blockkit.Str(body["type"]), blockkit.Str(title["text"]), blockkit.FillIDs(string(blocks))
+	v.CallbackID, v.PrivateMetadata, v.ExternalID = blockkit.Str(body["callback_id"]), blockkit.Str(body["private_metadata"]), blockkit.Str(body["external_id"])
 	v.notifyOnClose = body["notify_on_close"] == true
-	v.Hash = randomHex(8)
+	v.Hash = slackid.Hex(8)
 	if v.Blocks == nil {
 		v.Blocks = json.RawMessage("[]")
 	}
@@ -120,11 +67,11 @@ func (c *call) redeemTrigger() (*trigger, error) {
 	t := c.w.triggers[c.arg("trigger_id")]
 	switch {
 	case t == nil:
-		return nil, newAPIError("invalid_trigger_id")
+		return nil, slackerr.New("invalid_trigger_id")
 	case t.used:
-		return nil, newAPIError("exchanged_trigger_id")
+		return nil, slackerr.New("exchanged_trigger_id")
 	case c.w.clock.Now().After(t.expires):
-		return nil, newAPIError("expired_trigger_id")
+		return nil, slackerr.New("expired_trigger_id")
 	}
 	t.used = true
 	return t, nil
@@ -140,9 +87,9 @@ func (w *Workspace) isExternalIDTaken(id, except string) bool {
 }
 
 // newView opens a view for somebody on top of what is open. The caller holds mu.
-func (w *Workspace) newView(user string, body block, raw json.RawMessage, below *view) (*view, error) {
-	if w.isExternalIDTaken(str(body["external_id"]), "") {
-		return nil, newAPIError("duplicate_external_id")
+func (w *Workspace) newView(user string, body blockkit.Block, raw json.RawMessage, below *view) (*view, error) {
+	if w.isExternalIDTaken(blockkit.Str(body["external_id"]), "") {
+		return nil, slackerr.New("duplicate_external_id")
 	}
 	v := &view{View: View{ID: w.newID("V"), User: user}}
 	v.setBody(body, raw)
@@ -159,7 +106,7 @@ func (w *Workspace) newView(user string, body block, raw json.RawMessage, below 
 
 func viewsOpen(c *call) (jsonObject, error) {
 	raw := json.RawMessage(c.arg("view"))
-	body, err := parseView(raw, "modal")
+	body, err := blockkit.ParseView(raw, "modal")
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +129,7 @@ func viewsPush(c *call) (jsonObject, error) {
 	}
 	below := c.w.views[t.viewID]
 	if below == nil {
-		return nil, newAPIError("view_not_found")
+		return nil, slackerr.New("view_not_found")
 	}
 	v, err := c.w.pushView(t.user, json.RawMessage(c.arg("view")), below)
 	if err != nil {
@@ -192,23 +139,23 @@ func viewsPush(c *call) (jsonObject, error) {
 }
 
 func (w *Workspace) pushView(user string, raw json.RawMessage, below *view) (*view, error) {
-	body, err := parseView(raw, "modal")
+	body, err := blockkit.ParseView(raw, "modal")
 	if err != nil {
 		return nil, err
 	}
-	if len(w.viewStacks[user]) >= maxViewStack {
-		return nil, newAPIError("push_limit_reached")
+	if len(w.viewStacks[user]) >= blockkit.MaxViewStack {
+		return nil, slackerr.New("push_limit_reached")
 	}
 	return w.newView(user, body, raw, below)
 }
 
 func (w *Workspace) changeView(v *view, raw json.RawMessage) error {
-	body, err := parseView(raw, v.Type)
+	body, err := blockkit.ParseView(raw, v.Type)
 	if err != nil {
 		return err
 	}
-	if w.isExternalIDTaken(str(body["external_id"]), v.ID) {
-		return newAPIError("duplicate_external_id")
+	if w.isExternalIDTaken(blockkit.Str(body["external_id"]), v.ID) {
+		return slackerr.New("duplicate_external_id")
 	}
 	v.setBody(body, raw)
 	kind := viewsChanged
@@ -229,10 +176,10 @@ func viewsUpdate(c *call) (jsonObject, error) {
 		}
 	}
 	if v == nil {
-		return nil, newAPIError("not_found")
+		return nil, slackerr.New("not_found")
 	}
 	if h := c.arg("hash"); h != "" && h != v.Hash {
-		return nil, newAPIError("hash_conflict")
+		return nil, slackerr.New("hash_conflict")
 	}
 	if err := w.changeView(v, json.RawMessage(c.arg("view"))); err != nil {
 		return nil, err
@@ -243,23 +190,23 @@ func viewsUpdate(c *call) (jsonObject, error) {
 func viewsPublish(c *call) (jsonObject, error) {
 	w := c.w
 	if w.opts.NoHome {
-		return nil, newAPIError("not_enabled")
+		return nil, slackerr.New("not_enabled")
 	}
 	raw := json.RawMessage(c.arg("view"))
-	body, err := parseView(raw, "home")
+	body, err := blockkit.ParseView(raw, "home")
 	if err != nil {
 		return nil, err
 	}
 	p := w.people[c.arg("user_id")]
 	if p == nil || p.deleted {
-		return nil, newArgError("invalid_arguments", "[ERROR] invalid user_id")
+		return nil, slackerr.WithMessages("invalid_arguments", "[ERROR] invalid user_id")
 	}
 	v := w.homes[p.ID]
 	if v == nil {
 		v = &view{View: View{ID: w.newID("V"), User: p.ID}}
 		v.RootID = v.ID
 	} else if h := c.arg("hash"); h != "" && h != v.Hash {
-		return nil, newAPIError("hash_conflict")
+		return nil, slackerr.New("hash_conflict")
 	}
 	v.setBody(body, raw)
 	w.homes[p.ID] = v

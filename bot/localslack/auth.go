@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"the-loop/bot/localslack/slackerr"
 )
 
 type tokenKind int
@@ -36,10 +38,10 @@ func (w *Workspace) authenticate(c *call, m method) error {
 		return nil
 	}
 	if c.token == "" {
-		return newAPIError("not_authed")
+		return slackerr.New("not_authed")
 	}
 	if e := w.tokenErrors[c.token]; e != "" {
-		return newAPIError(e)
+		return slackerr.New(e)
 	}
 	switch c.token {
 	case w.opts.BotToken:
@@ -49,10 +51,10 @@ func (w *Workspace) authenticate(c *call, m method) error {
 		c.kind = appToken
 		w.setScopeHeaders(c.header, w.opts.AppScopes, m.scope)
 	default:
-		return newAPIError("invalid_auth")
+		return slackerr.New("invalid_auth")
 	}
 	if c.kind != m.token && c.method != "auth.test" {
-		return newAPIError("not_allowed_token_type")
+		return slackerr.New("not_allowed_token_type")
 	}
 	return w.requireScope(c, m.scope)
 }
@@ -66,7 +68,7 @@ func (w *Workspace) requireScope(c *call, scope string) error {
 	if scope == "" || slices.Contains(have, scope) {
 		return nil
 	}
-	return &apiError{code: "missing_scope", extra: jsonObject{"needed": scope, "provided": strings.Join(have, ",")}}
+	return &slackerr.Error{Code: "missing_scope", Extra: jsonObject{"needed": scope, "provided": strings.Join(have, ",")}}
 }
 
 func (w *Workspace) setScopeHeaders(h http.Header, have []string, need string) {

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"the-loop/bot/localslack/blockkit"
+
 	"github.com/slack-go/slack"
 )
 
@@ -22,7 +24,7 @@ func TestTokensAreChecked(t *testing.T) {
 		{f.BotToken(), "auth.test", ""},
 		{f.AppToken(), "apps.connections.open", ""},
 	} {
-		if out, _ := f.callAs(c.token, c.method, nil); str(out["error"]) != c.want {
+		if out, _ := f.callAs(c.token, c.method, nil); blockkit.Str(out["error"]) != c.want {
 			t.Errorf("%s with %.8s: %v, want %s", c.method, c.token, out["error"], c.want)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"sort"
 	"strings"
 	"testing"
+
+	"the-loop/bot/localslack/blockkit"
 )
 
 // typeSamples collects what the workspace says, each with the name of Slack's own TypeScript type for it.
@@ -229,7 +231,7 @@ func (f *fixture) sampleInteractions(l *typeSamples) {
 		}
 		return nil
 	})
-	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
+	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
 	res := must[SlashResult](f.t)(f.ann.Slash(f.ctx, f.ch, "/agent", "x"))
 	l.addBolt("SlashCommand", <-got)
 	f.callOK("views.open", form("trigger_id", res.TriggerID, "view", formView))
@@ -265,7 +267,7 @@ func (f *fixture) sampleResponses(l *typeSamples) {
 	root := f.post("root")
 	f.reply(root, "with a file", WithFiles(File{Name: "a.txt", Content: []byte("x")}))
 	ask("AuthTestResponse", "auth.test")
-	ts := str(ask("ChatPostMessageResponse", "chat.postMessage", "channel", f.ch, "text", "x", "thread_ts", root, "metadata", `{"event_type":"a","event_payload":{}}`)["ts"])
+	ts := blockkit.Str(ask("ChatPostMessageResponse", "chat.postMessage", "channel", f.ch, "text", "x", "thread_ts", root, "metadata", `{"event_type":"a","event_payload":{}}`)["ts"])
 	ask("ChatUpdateResponse", "chat.update", "channel", f.ch, "ts", ts, "text", "y")
 	ask("ChatPostEphemeralResponse", "chat.postEphemeral", "channel", f.ch, "user", f.ann.ID, "text", "y")
 	ask("ChatGetPermalinkResponse", "chat.getPermalink", "channel", f.ch, "message_ts", ts)

@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"testing"
 
+	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/slackerr"
+
 	"github.com/slack-go/slack"
 )
 
@@ -70,7 +73,7 @@ func TestUsersAreListed(t *testing.T) {
 		t.Errorf("the bot sees %d of %d", len(list), len(f.People()))
 	}
 	page := f.callOK("users.list", form("limit", "2"))
-	next := str(page["response_metadata"].(map[string]any)["next_cursor"])
+	next := blockkit.Str(page["response_metadata"].(map[string]any)["next_cursor"])
 	if n := len(f.callOK("users.list", form("limit", "2", "cursor", next))["members"].([]any)); n != 1 {
 		t.Errorf("%d on the second page", n)
 	}
@@ -90,8 +93,8 @@ func TestUsersAreListed(t *testing.T) {
 func TestEveryKindOfInputHasItsState(t *testing.T) {
 	t.Parallel()
 	options := []any{
-		block{"value": "a", "text": block{"type": "plain_text", "text": "A"}},
-		block{"value": "b", "text": block{"type": "plain_text", "text": "B"}},
+		blockkit.Block{"value": "a", "text": blockkit.Block{"type": "plain_text", "text": "A"}},
+		blockkit.Block{"value": "b", "text": blockkit.Block{"type": "plain_text", "text": "B"}},
 	}
 	for kind, c := range map[string]struct{ value, want string }{
 		"plain_text_input":     {"x", `{"value":"x"}`},
@@ -102,33 +105,33 @@ func TestEveryKindOfInputHasItsState(t *testing.T) {
 		"channels_select":      {"C1", `{"selected_channel":"C1"}`},
 		"datepicker":           {"2026-01-01", `{"selected_date":"2026-01-01"}`},
 	} {
-		got, err := selectedState(block{"type": kind, "options": options}, c.value)
+		got, err := blockkit.SelectedState(blockkit.Block{"type": kind, "options": options}, c.value)
 		if raw := must[[]byte](t)(json.Marshal(got)); err != nil || string(raw) != c.want {
 			t.Errorf("%s: %s, %v", kind, raw, err)
 		}
 	}
-	if _, err := selectedState(block{"type": "hologram"}, "x"); err == nil {
+	if _, err := blockkit.SelectedState(blockkit.Block{"type": "hologram"}, "x"); err == nil {
 		t.Error("an unknown element was filled in")
 	}
-	grouped := block{"type": "static_select", "option_groups": []any{block{"options": options}}}
-	if _, err := selectedState(grouped, "b"); err != nil {
+	grouped := blockkit.Block{"type": "static_select", "option_groups": []any{blockkit.Block{"options": options}}}
+	if _, err := blockkit.SelectedState(grouped, "b"); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestConfirmDialogsAreChecked(t *testing.T) {
 	t.Parallel()
-	text := func(s string) block { return block{"type": "plain_text", "text": s} }
-	with := func(confirm block) string {
-		el := block{"type": "button", "text": text("x"), "confirm": confirm}
-		return string(must[[]byte](t)(json.Marshal([]block{{"type": "actions", "elements": []block{el}}})))
+	text := func(s string) blockkit.Block { return blockkit.Block{"type": "plain_text", "text": s} }
+	with := func(confirm blockkit.Block) string {
+		el := blockkit.Block{"type": "button", "text": text("x"), "confirm": confirm}
+		return string(must[[]byte](t)(json.Marshal([]blockkit.Block{{"type": "actions", "elements": []blockkit.Block{el}}})))
 	}
-	good := block{"title": text("Sure?"), "text": text("It goes away."), "confirm": text("Yes"), "deny": text("No")}
-	if err := checkBlocks(with(good), false); err != nil {
+	good := blockkit.Block{"title": text("Sure?"), "text": text("It goes away."), "confirm": text("Yes"), "deny": text("No")}
+	if err := blockkit.Check(with(good), false); err != nil {
 		t.Error(err)
 	}
 	delete(good, "deny")
-	if err := checkBlocks(with(good), false); errorCode(err) != "invalid_blocks" {
+	if err := blockkit.Check(with(good), false); slackerr.CodeOf(err) != "invalid_blocks" {
 		t.Errorf("got %v", err)
 	}
 }

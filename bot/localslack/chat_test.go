@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"the-loop/bot/localslack/blockkit"
+
 	"github.com/slack-go/slack"
 )
 
@@ -44,7 +46,7 @@ func TestALongPostIsCutAndALongUpdateIsRefused(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	out := f.callOK("chat.postMessage", form("channel", f.ch, "text", strings.Repeat("é", 40_001)))
-	ts := str(out["ts"])
+	ts := blockkit.Str(out["ts"])
 	if m, _ := f.Message(f.ch, ts); len([]rune(m.Text)) != 40_000 || out["warning"] != "message_truncated" {
 		t.Errorf("kept %d characters, warning %v", len([]rune(m.Text)), out["warning"])
 	}
@@ -55,7 +57,7 @@ func TestALongPostIsCutAndALongUpdateIsRefused(t *testing.T) {
 func TestAnUpdateWithTextAloneTakesButtonsAway(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go"), "attachments", `[{"text":"a"}]`))["ts"])
+	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go"), "attachments", `[{"text":"a"}]`))["ts"])
 	f.callOK("chat.update", form("channel", f.ch, "ts", ts, "text", "y", "blocks", button("stop")))
 	m, _ := f.Message(f.ch, ts)
 	if m.Edited != nil || !strings.Contains(string(m.Blocks), `"stop"`) || m.Attachments == nil {
@@ -76,7 +78,7 @@ func TestOnlyOnesOwnMessagesCanBeChanged(t *testing.T) {
 	f.callFails("cant_delete_message", "chat.delete", form("channel", f.ch, "ts", theirs))
 	f.callFails("message_not_found", "chat.update", form("channel", f.ch, "ts", "1600000000.000001", "text", "x"))
 	eph := f.callOK("chat.postEphemeral", form("channel", f.ch, "user", f.ann.ID, "text", "psst"))
-	f.callFails("message_not_found", "chat.update", form("channel", f.ch, "ts", str(eph["message_ts"]), "text", "x"))
+	f.callFails("message_not_found", "chat.update", form("channel", f.ch, "ts", blockkit.Str(eph["message_ts"]), "text", "x"))
 	if e := f.Ephemerals(f.ann.ID); len(e) != 1 || e[0].Text != "psst" {
 		t.Errorf("ephemerals %v", e)
 	}
@@ -93,54 +95,56 @@ func TestEphemeralsNeedSomebodyInTheChannel(t *testing.T) {
 func TestBlocksHaveSlacksLimits(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t, noRates)
-	section := func(n int) block {
-		return block{"type": "section", "text": block{"type": "mrkdwn", "text": strings.Repeat("x", n)}}
+	section := func(n int) blockkit.Block {
+		return blockkit.Block{"type": "section", "text": blockkit.Block{"type": "mrkdwn", "text": strings.Repeat("x", n)}}
 	}
-	button := func(change func(block)) block {
-		b := block{"type": "button", "action_id": "a", "text": block{"type": "plain_text", "text": "Go"}}
+	button := func(change func(blockkit.Block)) blockkit.Block {
+		b := blockkit.Block{"type": "button", "action_id": "a", "text": blockkit.Block{"type": "plain_text", "text": "Go"}}
 		change(b)
-		return block{"type": "actions", "elements": []block{b}}
+		return blockkit.Block{"type": "actions", "elements": []blockkit.Block{b}}
 	}
-	many := func(n int, b block) (out []block) {
+	many := func(n int, b blockkit.Block) (out []blockkit.Block) {
 		for range n {
 			out = append(out, b)
 		}
 		return out
 	}
-	text := func(kind string, n int) block { return block{"type": kind, "text": strings.Repeat("x", n)} }
+	text := func(kind string, n int) blockkit.Block {
+		return blockkit.Block{"type": kind, "text": strings.Repeat("x", n)}
+	}
 	for name, c := range map[string]struct {
 		want   string
-		blocks []block
+		blocks []blockkit.Block
 	}{
-		"50 blocks":            {"", many(50, block{"type": "divider"})},
-		"51 blocks":            {"invalid_blocks", many(51, block{"type": "divider"})},
+		"50 blocks":            {"", many(50, blockkit.Block{"type": "divider"})},
+		"51 blocks":            {"invalid_blocks", many(51, blockkit.Block{"type": "divider"})},
 		"section at its limit": {"", many(1, section(3000))},
 		"section too long":     {"invalid_blocks", many(1, section(3001))},
 		"empty section":        {"invalid_blocks", many(1, section(0))},
-		"no text, no fields":   {"invalid_blocks", many(1, block{"type": "section"})},
-		"11 fields":            {"invalid_blocks", many(1, block{"type": "section", "fields": many(11, text("mrkdwn", 1))})},
-		"long field":           {"invalid_blocks", many(1, block{"type": "section", "fields": many(1, text("mrkdwn", 2001))})},
-		"long header":          {"invalid_blocks", many(1, block{"type": "header", "text": text("plain_text", 151)})},
-		"mrkdwn header":        {"invalid_blocks", many(1, block{"type": "header", "text": text("mrkdwn", 10)})},
-		"button":               {"", many(1, button(func(block) {}))},
-		"long button text":     {"invalid_blocks", many(1, button(func(b block) { b["text"] = text("plain_text", 76) }))},
-		"long button value":    {"invalid_blocks", many(1, button(func(b block) { b["value"] = strings.Repeat("x", 2001) }))},
-		"long action_id":       {"invalid_blocks", many(1, button(func(b block) { b["action_id"] = strings.Repeat("x", 256) }))},
-		"odd style":            {"invalid_blocks", many(1, button(func(b block) { b["style"] = "blue" }))},
-		"long block_id":        {"invalid_blocks", many(1, block{"type": "divider", "block_id": strings.Repeat("x", 256)})},
-		"same block_id twice":  {"invalid_blocks", many(2, block{"type": "divider", "block_id": "x"})},
-		"same action_id twice": {"invalid_blocks", many(2, button(func(block) {}))},
-		"unknown type":         {"invalid_blocks", many(1, block{"type": "carousel3"})},
-		"26 elements":          {"invalid_blocks", many(1, block{"type": "actions", "elements": many(26, block{"type": "button", "text": text("plain_text", 1)})})},
-		"11 context elements":  {"invalid_blocks", many(1, block{"type": "context", "elements": many(11, text("mrkdwn", 1))})},
-		"image without alt":    {"invalid_blocks", many(1, block{"type": "image", "image_url": "https://example.com/a.png"})},
-		"long markdown":        {"msg_blocks_too_long", many(1, block{"type": "markdown", "text": strings.Repeat("x", 12_001)})},
+		"no text, no fields":   {"invalid_blocks", many(1, blockkit.Block{"type": "section"})},
+		"11 fields":            {"invalid_blocks", many(1, blockkit.Block{"type": "section", "fields": many(11, text("mrkdwn", 1))})},
+		"long field":           {"invalid_blocks", many(1, blockkit.Block{"type": "section", "fields": many(1, text("mrkdwn", 2001))})},
+		"long header":          {"invalid_blocks", many(1, blockkit.Block{"type": "header", "text": text("plain_text", 151)})},
+		"mrkdwn header":        {"invalid_blocks", many(1, blockkit.Block{"type": "header", "text": text("mrkdwn", 10)})},
+		"button":               {"", many(1, button(func(blockkit.Block) {}))},
+		"long button text":     {"invalid_blocks", many(1, button(func(b blockkit.Block) { b["text"] = text("plain_text", 76) }))},
+		"long button value":    {"invalid_blocks", many(1, button(func(b blockkit.Block) { b["value"] = strings.Repeat("x", 2001) }))},
+		"long action_id":       {"invalid_blocks", many(1, button(func(b blockkit.Block) { b["action_id"] = strings.Repeat("x", 256) }))},
+		"odd style":            {"invalid_blocks", many(1, button(func(b blockkit.Block) { b["style"] = "blue" }))},
+		"long block_id":        {"invalid_blocks", many(1, blockkit.Block{"type": "divider", "block_id": strings.Repeat("x", 256)})},
+		"same block_id twice":  {"invalid_blocks", many(2, blockkit.Block{"type": "divider", "block_id": "x"})},
+		"same action_id twice": {"invalid_blocks", many(2, button(func(blockkit.Block) {}))},
+		"unknown type":         {"invalid_blocks", many(1, blockkit.Block{"type": "carousel3"})},
+		"26 elements":          {"invalid_blocks", many(1, blockkit.Block{"type": "actions", "elements": many(26, blockkit.Block{"type": "button", "text": text("plain_text", 1)})})},
+		"11 context elements":  {"invalid_blocks", many(1, blockkit.Block{"type": "context", "elements": many(11, text("mrkdwn", 1))})},
+		"image without alt":    {"invalid_blocks", many(1, blockkit.Block{"type": "image", "image_url": "https://example.com/a.png"})},
+		"long markdown":        {"msg_blocks_too_long", many(1, blockkit.Block{"type": "markdown", "text": strings.Repeat("x", 12_001)})},
 		"too much text in all": {"msg_blocks_too_long", many(5, section(2900))},
 		"as much as fits":      {"", many(4, section(3000))},
 	} {
 		raw := string(must[[]byte](t)(json.Marshal(c.blocks)))
 		out, _ := f.call("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", raw))
-		if got := str(out["error"]); got != c.want {
+		if got := blockkit.Str(out["error"]); got != c.want {
 			t.Errorf("%s: got %q, want %q (%v)", name, got, c.want, out["errors"])
 		}
 	}
@@ -216,7 +220,7 @@ func TestMetadataIsKeptAndShownWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	meta := `{"event_type":"session","event_payload":{"id":"7"}}`
-	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "metadata", meta))["ts"])
+	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "metadata", meta))["ts"])
 	f.callOK("chat.update", form("channel", f.ch, "ts", ts, "text", "y"))
 	if m, _ := f.Message(f.ch, ts); string(m.Metadata) != meta {
 		t.Errorf("an update without metadata lost it: %s", m.Metadata)
@@ -239,7 +243,7 @@ func TestAPermalinkOfAReplyNamesItsThread(t *testing.T) {
 	root := f.post("root")
 	ts := f.reply(root, "reply")
 	out := f.callOK("chat.getPermalink", form("channel", f.ch, "message_ts", ts))
-	if link := str(out["permalink"]); !strings.Contains(link, "/archives/"+f.ch+"/p") || !strings.Contains(link, "thread_ts="+root) {
+	if link := blockkit.Str(out["permalink"]); !strings.Contains(link, "/archives/"+f.ch+"/p") || !strings.Contains(link, "thread_ts="+root) {
 		t.Error(link)
 	}
 	f.callFails("message_not_found", "chat.getPermalink", form("channel", f.ch, "message_ts", "1.000001"))

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"the-loop/bot/localslack/slacktime"
+
 	"github.com/slack-go/slack"
 )
 
@@ -175,7 +177,7 @@ func TestTimestampsAreUniqueWhenTheClockStands(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	a, b := f.post("a"), f.post("b")
-	if a >= b || !TSTime(a).Equal(startTime) {
+	if a >= b || !slacktime.TSTime(a).Equal(startTime) {
 		t.Errorf("%s, %s", a, b)
 	}
 }

@@ -3,6 +3,8 @@ package localslack
 import (
 	"encoding/json"
 	"time"
+
+	"the-loop/bot/localslack/slackid"
 )
 
 const (
@@ -50,7 +52,7 @@ func (w *Workspace) startDelivery(d *envelopeDelivery) {
 // attempt sends an envelope to one of the sockets and waits for its ack. The caller holds mu.
 func (w *Workspace) attemptDelivery(d *envelopeDelivery) {
 	if d.envelopeID == "" || d.attempt > 1 { // Slack repeats the envelope's id at times, and at times makes a new one
-		d.envelopeID = newUUID()
+		d.envelopeID = slackid.UUID()
 	}
 	w.trackPending(d, d.envelopeID)
 	frames := w.attemptFrames(d)
@@ -63,11 +65,11 @@ func (w *Workspace) attemptDelivery(d *envelopeDelivery) {
 	}
 	switch {
 	case sent || d.fault.dropsAttempt(d.attempt):
-		d.cancelDeadline = w.sched.after(ackDeadline, func() { w.ackTimedOut(d, "timeout") })
+		d.cancelDeadline = w.sched.After(ackDeadline, func() { w.ackTimedOut(d, "timeout") })
 	case d.kind == "events_api":
 		w.retryOrGiveUp(d, "no connection")
 	default:
-		d.cancelDeadline = w.sched.after(0, func() { w.ackTimedOut(d, "no connection") })
+		d.cancelDeadline = w.sched.After(0, func() { w.ackTimedOut(d, "no connection") })
 	}
 }
 
@@ -89,7 +91,7 @@ func (w *Workspace) attemptFrames(d *envelopeDelivery) [][]byte {
 	out := [][]byte{w.encodeJSON(env)}
 	if again, newID := d.fault.duplicates(); again && d.attempt == 0 {
 		if newID {
-			id := newUUID()
+			id := slackid.UUID()
 			w.trackPending(d, id)
 			env["envelope_id"] = id
 		}
@@ -132,7 +134,7 @@ func (w *Workspace) retryOrGiveUp(d *envelopeDelivery, reason string) {
 	}
 	delay := retryDelays[d.attempt]
 	d.attempt++
-	d.cancelDeadline = w.sched.after(delay, func() {
+	d.cancelDeadline = w.sched.After(delay, func() {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if !d.done {

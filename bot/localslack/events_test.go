@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"the-loop/bot/localslack/blockkit"
 )
 
 func TestEachKindOfMessageHasItsEvent(t *testing.T) {
@@ -20,7 +22,7 @@ func TestEachKindOfMessageHasItsEvent(t *testing.T) {
 			t.Errorf("%s is %v, want %v", key, ev[key], want)
 		}
 	}
-	if payload["type"] != "event_callback" || payload["api_app_id"] != f.AppID() || !strings.HasPrefix(str(payload["event_id"]), "Ev") || payload["is_ext_shared_channel"] != false {
+	if payload["type"] != "event_callback" || payload["api_app_id"] != f.AppID() || !strings.HasPrefix(blockkit.Str(payload["event_id"]), "Ev") || payload["is_ext_shared_channel"] != false {
 		t.Errorf("payload %v", payload)
 	}
 

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
+
+	"the-loop/bot/localslack/slackid"
 )
 
 // ConnectFault is what a new socket meets.
@@ -272,7 +274,7 @@ func (f *Faults) Redeliver(channel, ts string, attempt int) bool {
 
 // UnknownEnvelope sends an envelope of a type that no client knows.
 func (f *Faults) UnknownEnvelope() bool {
-	return f.w.InjectFrame(json.RawMessage(`{"envelope_id":"` + newUUID() + `","type":"brand_new_thing","payload":{"a":1},"accepts_response_payload":false}`))
+	return f.w.InjectFrame(json.RawMessage(`{"envelope_id":"` + slackid.UUID() + `","type":"brand_new_thing","payload":{"a":1},"accepts_response_payload":false}`))
 }
 
 // UnknownEvent sends a well-formed event of a type that is newer than every client.
@@ -285,12 +287,12 @@ func (f *Faults) NotJSON() bool { return f.w.InjectFrame(json.RawMessage(`{not j
 
 // EmptyPayload sends an event envelope without an event in it.
 func (f *Faults) EmptyPayload() bool {
-	return f.w.InjectFrame(json.RawMessage(`{"envelope_id":"` + newUUID() + `","type":"events_api","payload":{},"accepts_response_payload":false,"retry_attempt":0,"retry_reason":""}`))
+	return f.w.InjectFrame(json.RawMessage(`{"envelope_id":"` + slackid.UUID() + `","type":"events_api","payload":{},"accepts_response_payload":false,"retry_attempt":0,"retry_reason":""}`))
 }
 
 // AppRateLimited sends what Slack sends when over 30,000 events happen within an hour.
 func (f *Faults) AppRateLimited() bool {
-	env := jsonObject{"envelope_id": newUUID(), "type": "events_api", "accepts_response_payload": false, "retry_attempt": 0,
+	env := jsonObject{"envelope_id": slackid.UUID(), "type": "events_api", "accepts_response_payload": false, "retry_attempt": 0,
 		"retry_reason": "", "payload": jsonObject{"token": "verification", "type": "app_rate_limited", "team_id": f.w.opts.TeamID,
 			"minute_rate_limited": f.w.clock.Now().Unix() / 60 * 60, "api_app_id": f.w.appID}}
 	return f.w.InjectFrame(f.w.encodeJSON(env))

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"the-loop/bot/localslack/blockkit"
+
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
 )
@@ -307,7 +309,7 @@ func TestEventsComeOutOfOrder(t *testing.T) {
 	var got []string
 	for range 3 {
 		_, ev := s.event()
-		got = append(got, str(ev["text"]))
+		got = append(got, blockkit.Str(ev["text"]))
 	}
 	if slices.IsSorted(got) || got[2] != "a" {
 		t.Errorf("openclaw/openclaw#12957: came as %v", got)

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"the-loop/bot/localslack/blockkit"
+
 	"github.com/slack-go/slack"
 )
 
@@ -66,11 +68,11 @@ func TestAnUploadIsSharedInItsThread(t *testing.T) {
 func (f *fixture) uploadFile(name, data string) string {
 	f.t.Helper()
 	out := f.callOK("files.getUploadURLExternal", form("filename", name, "length", strconv.Itoa(len(data))))
-	res := must[*http.Response](f.t)(http.Post(str(out["upload_url"]), "application/octet-stream", strings.NewReader(data)))
+	res := must[*http.Response](f.t)(http.Post(blockkit.Str(out["upload_url"]), "application/octet-stream", strings.NewReader(data)))
 	if _ = res.Body.Close(); res.StatusCode != http.StatusOK {
 		f.t.Errorf("the upload got %s", res.Status)
 	}
-	return str(out["file_id"])
+	return blockkit.Str(out["file_id"])
 }
 
 func TestAnUploadThatCannotBeSharedIsNotComplete(t *testing.T) {
@@ -107,7 +109,7 @@ func TestDownloadsAndUploadsCanFail(t *testing.T) {
 	}
 	f.Faults().InjectAPI("upload", 1, HTML(http.StatusServiceUnavailable))
 	out := f.callOK("files.getUploadURLExternal", form("filename", "a", "length", "1"))
-	res := must[*http.Response](t)(http.Post(str(out["upload_url"]), "", strings.NewReader("x")))
+	res := must[*http.Response](t)(http.Post(blockkit.Str(out["upload_url"]), "", strings.NewReader("x")))
 	if _ = res.Body.Close(); res.StatusCode != http.StatusServiceUnavailable {
 		t.Error(res.Status)
 	}

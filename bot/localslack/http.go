@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"the-loop/bot/localslack/slackerr"
 )
 
 const maxBody = 64 << 20
@@ -56,23 +58,6 @@ type call struct {
 	header http.Header // of the response
 }
 
-type jsonObject map[string]any
-
-// apiError is a failure that Slack names: {"ok":false,"error":code}.
-type apiError struct {
-	code       string
-	extra      jsonObject
-	retryAfter time.Duration // of a 429
-}
-
-func (e *apiError) Error() string { return "slack: " + e.code }
-
-func newAPIError(code string) error { return &apiError{code: code} }
-
-func newArgError(code string, messages ...string) error {
-	return &apiError{code: code, extra: jsonObject{"response_metadata": jsonObject{"messages": messages}}}
-}
-
 func (c *call) arg(name string) string { return c.args[name] }
 
 func (c *call) flag(name string) bool {
@@ -88,7 +73,7 @@ func (c *call) limit(def, most int) (int, error) {
 	}
 	n, err := strconv.Atoi(v)
 	if err != nil || n < 0 {
-		return 0, newAPIError("invalid_limit")
+		return 0, slackerr.New("invalid_limit")
 	}
 	return min(n, most), nil
 }
@@ -109,17 +94,17 @@ func (w *Workspace) serveAPI(rw http.ResponseWriter, r *http.Request) {
 	switch {
 	case err != nil:
 	case !known:
-		err = &apiError{code: "unknown_method", extra: jsonObject{"req_method": c.method}}
+		err = &slackerr.Error{Code: "unknown_method", Extra: jsonObject{"req_method": c.method}}
 	default:
 		out, err = w.dispatch(c, m)
 	}
 	if fault.dropsAnswer() {
-		w.finishRequest(seq, 0, err == nil, errorCode(err), fault.name)
+		w.finishRequest(seq, 0, err == nil, slackerr.CodeOf(err), fault.name)
 		fault.applyAfter(r, rw)
 		return
 	}
 	status := writeReply(rw, out, err)
-	w.finishRequest(seq, status, err == nil, errorCode(err), fault.nameOrEmpty())
+	w.finishRequest(seq, status, err == nil, slackerr.CodeOf(err), fault.nameOrEmpty())
 }
 
 // dispatch checks token, scopes and rates in Slack's order and runs the method.
@@ -145,15 +130,15 @@ func writeReply(rw http.ResponseWriter, out jsonObject, err error) (status int) 
 		return writeJSON(rw, status, out)
 	}
 	body := jsonObject{"ok": false, "error": "internal_error"}
-	var e *apiError
+	var e *slackerr.Error
 	if errors.As(err, &e) {
-		body["error"] = e.code
-		for k, v := range e.extra {
+		body["error"] = e.Code
+		for k, v := range e.Extra {
 			body[k] = v
 		}
-		if e.retryAfter > 0 {
+		if e.RetryAfter > 0 {
 			status = http.StatusTooManyRequests
-			rw.Header().Set("Retry-After", strconv.Itoa(max(1, int((e.retryAfter+time.Second-1)/time.Second))))
+			rw.Header().Set("Retry-After", strconv.Itoa(max(1, int((e.RetryAfter+time.Second-1)/time.Second))))
 		}
 	}
 	return writeJSON(rw, status, body)
@@ -168,17 +153,6 @@ func writeJSON(rw http.ResponseWriter, status int, body any) int {
 	rw.WriteHeader(status)
 	_, _ = rw.Write(data) // the client may be gone
 	return status
-}
-
-func errorCode(err error) string {
-	var e *apiError
-	if errors.As(err, &e) {
-		return e.code
-	}
-	if err != nil {
-		return "internal_error"
-	}
-	return ""
 }
 
 // readArgs reads arguments from query, form or JSON into strings; a JSON value that is no string stays JSON text.
@@ -207,7 +181,7 @@ func (c *call) readArgs(r *http.Request, jsonOK bool) error {
 		}
 	}
 	if err != nil {
-		return newAPIError("invalid_form_data")
+		return slackerr.New("invalid_form_data")
 	}
 	return nil
 }
@@ -225,7 +199,7 @@ func (c *call) readJSON(body io.Reader, jsonOK bool) error {
 	}
 	var raw map[string]json.RawMessage
 	if err := json.Unmarshal(data, &raw); err != nil {
-		return newAPIError("invalid_json")
+		return slackerr.New("invalid_json")
 	}
 	for k, v := range raw {
 		var s string

@@ -3,17 +3,16 @@ package localslack
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
-)
 
-// ErrNoAnswer is what a person sees when the app did not ack a command, a click or a modal in time, or was not
-// connected: Slack tries once, and never again.
-var ErrNoAnswer = errors.New("the app did not respond")
+	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/slackid"
+)
 
 const triggerTTL = 3 * time.Second
 
@@ -30,7 +29,7 @@ func (w *Workspace) newTrigger(user, viewID string) string {
 	if len(w.triggers) > 4096 {
 		maps.DeleteFunc(w.triggers, func(_ string, t *trigger) bool { return w.clock.Now().Sub(t.expires) > time.Minute })
 	}
-	id := fmt.Sprintf("%d.%d.%s", w.clock.Now().UnixMilli(), w.lastID, randomHex(16))
+	id := fmt.Sprintf("%d.%d.%s", w.clock.Now().UnixMilli(), w.lastID, slackid.Hex(16))
 	w.triggers[id] = &trigger{user: user, expires: w.clock.Now().Add(triggerTTL), viewID: viewID}
 	return id
 }
@@ -42,7 +41,7 @@ func (w *Workspace) sendAndAwaitAck(ctx context.Context, d *envelopeDelivery) (j
 		failure string
 	}
 	if d.kind == "interactive" && w.opts.NoInteractivity {
-		return nil, refusedf("This app is not configured to handle interactive responses.")
+		return nil, slackerr.Refusedf("This app is not configured to handle interactive responses.")
 	}
 	got := make(chan answer, 1)
 	d.onAck = func(p json.RawMessage) { got <- answer{payload: p} }
@@ -53,13 +52,13 @@ func (w *Workspace) sendAndAwaitAck(ctx context.Context, d *envelopeDelivery) (j
 	select {
 	case a := <-got:
 		if a.failure != "" {
-			return nil, fmt.Errorf("%w: %s", ErrNoAnswer, a.failure)
+			return nil, fmt.Errorf("%w: %s", slackerr.ErrNoAnswer, a.failure)
 		}
 		return a.payload, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-w.ctx.Done():
-		return nil, fmt.Errorf("%w: the workspace closed", ErrNoAnswer)
+		return nil, fmt.Errorf("%w: the workspace closed", slackerr.ErrNoAnswer)
 	}
 }
 
@@ -122,9 +121,9 @@ func (p *Person) commandChannel(channel, command string, s slashOptions) (*chann
 	case err != nil:
 		return nil, err
 	case s.thread != "":
-		return nil, refusedf("%s is not supported in threads. Sorry!", command)
+		return nil, slackerr.Refusedf("%s is not supported in threads. Sorry!", command)
 	case p.w.opts.Commands != nil && !slices.Contains(p.w.opts.Commands, command):
-		return nil, refusedf("%s is not a valid command. In Slack, all messages that start with the \"/\" character are interpreted as commands.", command)
+		return nil, slackerr.Refusedf("%s is not a valid command. In Slack, all messages that start with the \"/\" character are interpreted as commands.", command)
 	}
 	return ch, nil
 }
@@ -167,7 +166,7 @@ func (w *Workspace) escapeWord(word string) string {
 	case el == nil:
 		return escape(word)
 	case el["type"] == "user":
-		id := str(el["user_id"])
+		id := blockkit.Str(el["user_id"])
 		return "<@" + id + "|" + w.people[id].Name + ">" + escape(word[used:])
 	case el["type"] == "link" && !strings.HasPrefix(word, "http"):
 		return escape(word)
@@ -191,7 +190,7 @@ func (p *Person) Shortcut(ctx context.Context, channel, ts, callbackID string) e
 	w.mu.Lock()
 	ch, m, err := p.visibleMessage(channel, ts)
 	if err == nil && w.opts.Shortcuts != nil && !slices.Contains(w.opts.Shortcuts, callbackID) {
-		err = refusedf("the app has no shortcut %s", callbackID)
+		err = slackerr.Refusedf("the app has no shortcut %s", callbackID)
 	}
 	if err != nil {
 		w.mu.Unlock()

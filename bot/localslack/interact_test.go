@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/slackerr"
+
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
 )
@@ -55,10 +58,10 @@ func TestACommandInAThreadIsRefused(t *testing.T) {
 	f.ackWith(emptyAck)
 	root := f.post("root")
 	_, err := f.ann.Slash(f.ctx, f.ch, "/agent", "restart", InThread(root))
-	if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "/agent is not supported in threads. Sorry!") {
+	if !errors.Is(err, slackerr.ErrRefused) || !strings.Contains(err.Error(), "/agent is not supported in threads. Sorry!") {
 		t.Errorf("got %v", err)
 	}
-	if _, err = f.ann.Slash(f.ctx, f.ch, "/nope", ""); !errors.Is(err, ErrRefused) {
+	if _, err = f.ann.Slash(f.ctx, f.ch, "/nope", ""); !errors.Is(err, slackerr.ErrRefused) {
 		t.Errorf("an unregistered command: %v", err)
 	}
 	if _, err = f.ann.Slash(f.ctx, f.ch, "/agent", "status"); err != nil {
@@ -91,7 +94,7 @@ func TestACommandReachesTheRealClient(t *testing.T) {
 func TestCommandsAndClicksAreNotRetried(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	if _, err := f.ann.Slash(f.ctx, f.ch, "/agent", ""); !errors.Is(err, ErrNoAnswer) {
+	if _, err := f.ann.Slash(f.ctx, f.ch, "/agent", ""); !errors.Is(err, slackerr.ErrNoAnswer) {
 		t.Errorf("nobody is connected: %v", err)
 	}
 	s := f.dialReady()
@@ -99,7 +102,7 @@ func TestCommandsAndClicksAreNotRetried(t *testing.T) {
 	go func() { _, err := f.ann.Slash(f.ctx, f.ch, "/agent", ""); got <- err }()
 	late := s.next()
 	f.clock.Advance(ackDeadline)
-	if err := <-got; !errors.Is(err, ErrNoAnswer) {
+	if err := <-got; !errors.Is(err, slackerr.ErrNoAnswer) {
 		t.Errorf("nobody acked: %v", err)
 	}
 	s.ack(late)
@@ -145,7 +148,7 @@ func TestAClickSaysWhereItWas(t *testing.T) {
 		return nil
 	})
 	root := f.post("root")
-	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "thread_ts", root, "blocks", button("go")))["ts"])
+	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "thread_ts", root, "blocks", button("go")))["ts"])
 	if err := f.ann.Click(f.ctx, f.ch, ts, "go"); err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +167,7 @@ func TestAClickSaysWhereItWas(t *testing.T) {
 		t.Errorf("selected %v", opt)
 	}
 	for _, err := range []error{f.ann.Click(f.ctx, f.ch, ts, "gone"), f.ann.Click(f.ctx, f.ch, ts, "pick", "z"), f.ann.Click(f.ctx, f.ch, root, "go")} {
-		if !errors.Is(err, ErrRefused) {
+		if !errors.Is(err, slackerr.ErrRefused) {
 			t.Errorf("got %v", err)
 		}
 	}
@@ -182,7 +185,7 @@ func TestResponseURLsAreGoodForFiveUsesAndHalfAnHour(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	f.ackWith(emptyAck)
-	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
+	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
 	if err := f.ann.Click(f.ctx, f.ch, ts, "go"); err != nil {
 		t.Fatal(err)
 	}
@@ -213,13 +216,13 @@ func TestAResponseURLCanReplaceAndDeleteItsMessage(t *testing.T) {
 	urls := make(chan string, 2)
 	f.ackWith(func(p map[string]any) any {
 		if p["response_url"] != nil {
-			urls <- str(p["response_url"])
+			urls <- blockkit.Str(p["response_url"])
 		}
 		return nil
 	})
 	f.callOK("chat.postEphemeral", form("channel", f.ch, "user", f.ann.ID, "text", "x", "blocks", button("go")))
 	eph := f.Ephemerals(f.ann.ID)[0]
-	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
+	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
 	for _, where := range []string{eph.TS, ts} {
 		if err := f.ann.Click(f.ctx, f.ch, where, "go"); err != nil {
 			t.Fatal(err)
@@ -271,20 +274,20 @@ func TestViewsHaveSlacksLimits(t *testing.T) {
 		v[key] = value
 		return string(must[[]byte](t)(json.Marshal(v)))
 	}
-	var blocks []block
+	var blocks []blockkit.Block
 	for range 101 {
-		blocks = append(blocks, block{"type": "divider"})
+		blocks = append(blocks, blockkit.Block{"type": "divider"})
 	}
 	for name, view := range map[string]string{
 		"not JSON":              "{",
 		"a home tab":            homeView,
-		"a long title":          with("title", block{"type": "plain_text", "text": strings.Repeat("x", 25)}),
-		"a long submit":         with("submit", block{"type": "plain_text", "text": strings.Repeat("x", 25)}),
+		"a long title":          with("title", blockkit.Block{"type": "plain_text", "text": strings.Repeat("x", 25)}),
+		"a long submit":         with("submit", blockkit.Block{"type": "plain_text", "text": strings.Repeat("x", 25)}),
 		"inputs without submit": with("submit", nil),
 		"long private_metadata": with("private_metadata", strings.Repeat("x", 3001)),
 		"long callback_id":      with("callback_id", strings.Repeat("x", 256)),
 		"101 blocks":            with("blocks", blocks),
-		"a markdown block":      with("blocks", []block{{"type": "markdown", "text": "x"}}),
+		"a markdown block":      with("blocks", []blockkit.Block{{"type": "markdown", "text": "x"}}),
 	} {
 		out, _ := f.call("views.open", form("trigger_id", f.newTriggerID(), "view", view))
 		if out["error"] != "invalid_arguments" || out["response_metadata"] == nil {
@@ -346,7 +349,7 @@ func TestAModalIsFilledInAndAnswered(t *testing.T) {
 		t.Errorf("the app's check: %v, %v", wrong, err)
 	}
 	_, err = submit(id, map[string]string{"name": "x"}, map[string]any{"response_action": "errors", "errors": map[string]string{"intro": "no input"}})
-	if !errors.Is(err, ErrNoAnswer) {
+	if !errors.Is(err, slackerr.ErrNoAnswer) {
 		t.Errorf("slack-go/slack#1013: %v", err)
 	}
 	answers <- map[string]any{"response_action": "update", "view": json.RawMessage(strings.Replace(formView, `"form"`, `"second"`, 1))}
@@ -374,7 +377,7 @@ func TestAModalIsFilledInAndAnswered(t *testing.T) {
 	if err := f.ann.CloseView(f.ctx, open()); err != nil || len(f.Views("ann")) != 0 {
 		t.Errorf("cancel: %v", err)
 	}
-	if _, err := f.ann.Submit(f.ctx, id, nil); !errors.Is(err, ErrRefused) {
+	if _, err := f.ann.Submit(f.ctx, id, nil); !errors.Is(err, slackerr.ErrRefused) {
 		t.Errorf("a closed view was submitted: %v", err)
 	}
 }
@@ -385,7 +388,7 @@ func TestThreeViewsAtMost(t *testing.T) {
 	triggers := make(chan string, 1)
 	f.ackWith(func(p map[string]any) any {
 		if p["type"] == "block_actions" {
-			triggers <- str(p["trigger_id"])
+			triggers <- blockkit.Str(p["trigger_id"])
 		}
 		return nil
 	})
@@ -448,7 +451,7 @@ func TestShortcutsCarryTheirMessage(t *testing.T) {
 	if cb := <-got; cb.Type != slack.InteractionTypeShortcut || cb.CallbackID != "new" || cb.TriggerID == "" {
 		t.Errorf("got %+v", cb)
 	}
-	if err := f.ann.Shortcut(f.ctx, f.ch, ts, "other"); !errors.Is(err, ErrRefused) {
+	if err := f.ann.Shortcut(f.ctx, f.ch, ts, "other"); !errors.Is(err, slackerr.ErrRefused) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -11,6 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/slacktime"
+
 	"github.com/gorilla/websocket"
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
@@ -28,7 +31,7 @@ type fixture struct {
 	*Workspace
 	t     *testing.T
 	ctx   context.Context
-	clock *FakeClock
+	clock *slacktime.FakeClock
 	ch    string
 	ann   *Person
 	api   *slack.Client
@@ -36,7 +39,7 @@ type fixture struct {
 
 func startFixture(t *testing.T, change ...func(*Options)) *fixture {
 	t.Helper()
-	clock := NewFakeClock(startTime)
+	clock := slacktime.NewFakeClock(startTime)
 	opts := Options{Clock: clock, Log: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
 		c(&opts)
@@ -185,7 +188,7 @@ func (f *fixture) dial() *rawSocket {
 func (f *fixture) tryDial() (*rawSocket, error) {
 	f.t.Helper()
 	out, _ := f.callAs(f.AppToken(), "apps.connections.open", nil)
-	return f.dialURL(str(out["url"]))
+	return f.dialURL(blockkit.Str(out["url"]))
 }
 
 func (f *fixture) dialURL(u string) (*rawSocket, error) {

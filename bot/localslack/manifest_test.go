@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"the-loop/bot/localslack/slackerr"
 )
 
 const goodManifest = `
@@ -31,7 +33,7 @@ func TestApplyManifestConfiguresTheApp(t *testing.T) {
 	ts := f.post("@agent hi")
 	f.callFails("missing_scope", "reactions.add", form("channel", f.ch, "timestamp", ts, "name", "eyes"))
 	f.callFails("not_enabled", "views.publish", form("user_id", f.ann.ID, "view", homeView))
-	if _, err := f.ann.Slash(f.ctx, f.ch, "/other", ""); !errors.Is(err, ErrRefused) {
+	if _, err := f.ann.Slash(f.ctx, f.ch, "/other", ""); !errors.Is(err, slackerr.ErrRefused) {
 		t.Errorf("a command of nobody: %v", err)
 	}
 	if err := f.ann.Shortcut(f.ctx, f.ch, ts, "session_menu"); err != nil {
@@ -67,7 +69,7 @@ func TestATextThatStartsLikeACommandIsNoMessage(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	root := f.post("root")
-	if _, err := f.ann.Reply(f.ch, root, "/compact now"); !errors.Is(err, ErrRefused) {
+	if _, err := f.ann.Reply(f.ch, root, "/compact now"); !errors.Is(err, slackerr.ErrRefused) {
 		t.Errorf("got %v", err)
 	}
 	for _, text := range []string{"/etc/passwd is a file", "use /compact", "/ alone"} {

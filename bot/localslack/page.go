@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"the-loop/bot/localslack/slackerr"
 )
 
 //go:embed web
@@ -149,5 +151,5 @@ func (p *Page) persona(user string) (*Person, error) {
 			}
 		}
 	}
-	return nil, refusedf("%q is nobody to write as", user)
+	return nil, slackerr.Refusedf("%q is nobody to write as", user)
 }

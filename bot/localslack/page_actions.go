@@ -6,6 +6,8 @@ import (
 	"errors"
 	"net/http"
 	"time"
+
+	"the-loop/bot/localslack/slackerr"
 )
 
 // act is what somebody does on the page.
@@ -83,14 +85,14 @@ func (p *Page) serveAction(rw http.ResponseWriter, r *http.Request) {
 // writeFailure says why something did not happen, in the words that a person is shown.
 func writeFailure(rw http.ResponseWriter, err error) {
 	status, text := http.StatusConflict, err.Error()
-	var refusal *apiError
+	var refusal *slackerr.Error
 	switch {
-	case errors.Is(err, ErrRefused):
-		text = text[len(ErrRefused.Error())+2:]
-	case errors.Is(err, ErrNoAnswer):
+	case errors.Is(err, slackerr.ErrRefused):
+		text = text[len(slackerr.ErrRefused.Error())+2:]
+	case errors.Is(err, slackerr.ErrNoAnswer):
 		status = http.StatusBadGateway
 	case errors.As(err, &refusal):
-		text = refusal.code
+		text = refusal.Code
 	}
 	writeJSON(rw, status, jsonObject{"ok": false, "error": text})
 }
@@ -107,8 +109,8 @@ func (p *Page) post(_ context.Context, me *Person, a pageAction) (any, error) {
 // react puts an emoji on a message, or takes one's own off again.
 func (p *Page) react(_ context.Context, me *Person, a pageAction) (any, error) {
 	err := me.React(a.Channel, a.TS, a.Name)
-	var refusal *apiError
-	if errors.As(err, &refusal) && refusal.code == "already_reacted" {
+	var refusal *slackerr.Error
+	if errors.As(err, &refusal) && refusal.Code == "already_reacted" {
 		err = me.Unreact(a.Channel, a.TS, a.Name)
 	}
 	return nil, err
@@ -142,7 +144,7 @@ func (p *Page) slash(ctx context.Context, me *Person, a pageAction) (any, error)
 
 func (p *Page) runControl(ctx context.Context, _ *Person, a pageAction) (any, error) {
 	if p.opts.Demo == nil {
-		return nil, refusedf("there is nothing behind this page")
+		return nil, slackerr.Refusedf("there is nothing behind this page")
 	}
 	said, err := p.opts.Demo.RunControl(ctx, a.Name, a.Channel, a.Thread)
 	return jsonObject{"said": said}, err

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"the-loop/bot/localslack/slackid"
 )
 
 // door decides who may use the page: the browser that came by the address with the key. Other people of this machine
@@ -25,7 +27,7 @@ type pageAuth struct {
 
 func newPageAuth(addr *net.TCPAddr) *pageAuth {
 	port := strconv.Itoa(addr.Port)
-	return &pageAuth{key: randomHex(16), cookie: "the-loop-page-" + port, baseURL: "http://" + addr.String(), tickets: map[string]bool{},
+	return &pageAuth{key: slackid.Hex(16), cookie: "the-loop-page-" + port, baseURL: "http://" + addr.String(), tickets: map[string]bool{},
 		hosts: []string{addr.String(), net.JoinHostPort("localhost", port)}}
 }
 
@@ -35,7 +37,7 @@ func (d *pageAuth) keyURL() string { return d.baseURL + "/?key=" + d.key }
 func (d *pageAuth) singleUseURL() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	ticket := randomHex(16)
+	ticket := slackid.Hex(16)
 	d.tickets[ticket] = true
 	return d.baseURL + "/?once=" + ticket
 }

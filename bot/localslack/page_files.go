@@ -6,6 +6,8 @@ import (
 	"mime/multipart"
 	"net/http"
 	"slices"
+
+	"the-loop/bot/localslack/slackerr"
 )
 
 // inlineImageTypes are the types that are shown as a picture; everything else is only ever downloaded.
@@ -68,7 +70,7 @@ func (p *Page) servePostFiles(rw http.ResponseWriter, r *http.Request) {
 
 func readFormFiles(headers []*multipart.FileHeader) (files []File, err error) {
 	if len(headers) == 0 || len(headers) > maxFilesPerMessage {
-		return nil, refusedf("a message has one to %d files", maxFilesPerMessage)
+		return nil, slackerr.Refusedf("a message has one to %d files", maxFilesPerMessage)
 	}
 	for _, h := range headers {
 		f, err := h.Open()

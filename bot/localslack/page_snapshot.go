@@ -5,6 +5,10 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+
+	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/slacktime"
 )
 
 // pagePerson is a member as the page shows one.
@@ -154,7 +158,7 @@ func (w *Workspace) pageHome(user string) *pageView {
 }
 
 func (v *view) toPageView() pageView {
-	label := func(key string) string { t, _ := v.body[key].(block); return str(t["text"]) }
+	label := func(key string) string { t, _ := v.body[key].(blockkit.Block); return blockkit.Str(t["text"]) }
 	return pageView{ID: v.ID, Hash: v.Hash, Title: v.Title, Submit: label("submit"), Close: label("close"), Blocks: v.Blocks}
 }
 
@@ -184,7 +188,7 @@ func (p *Page) serveHistory(rw http.ResponseWriter, r *http.Request) {
 	defer p.w.mu.Unlock()
 	ch := p.w.channels[q.Get("channel")]
 	if ch == nil || !ch.hasMember(me.ID) {
-		writeFailure(rw, refusedf("%s is not in that channel", me.Name))
+		writeFailure(rw, slackerr.Refusedf("%s is not in that channel", me.Name))
 		return
 	}
 	writeJSON(rw, http.StatusOK, ch.history(q.Get("thread"), q.Get("before"), limit))
@@ -201,7 +205,7 @@ func (c *channelState) history(thread, before string, limit int) pageHistory {
 			h.Root = &m
 		}
 	}
-	latest, _ := parseTS(before)
+	latest, _ := slacktime.Parse(before)
 	for _, m := range slices.Backward(messagesBetween(list, 0, latest, false)) {
 		if thread == "" && m.IsReply() && !m.broadcast {
 			continue

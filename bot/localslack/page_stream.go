@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"the-loop/bot/localslack/slackid"
 )
 
 const (
@@ -20,7 +22,7 @@ const (
 )
 
 // journalEpoch tells the places of one run of the program from those of another one.
-var journalEpoch = randomHex(4)
+var journalEpoch = slackid.Hex(4)
 
 func formatPosition(seq int) string { return journalEpoch + "-" + strconv.Itoa(seq) }
 

@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"the-loop/bot/localslack/blockkit"
 )
 
 // pageFixture is a page with a browser that was let in.
@@ -210,7 +212,7 @@ func TestWhatIsDoneOnThePageIsDoneInTheWorkspace(t *testing.T) {
 	p := startPage(t)
 	p.connectAcking()
 	_, posted := p.runAction("post", pageAction{As: p.ann.ID, Channel: p.ch, Text: "root <b>"})
-	root := str(posted["ts"])
+	root := blockkit.Str(posted["ts"])
 	_, replied := p.runAction("post", pageAction{As: p.bob.ID, Channel: p.ch, Thread: root, Text: "reply"})
 	steps := []struct {
 		name  string
@@ -218,8 +220,8 @@ func TestWhatIsDoneOnThePageIsDoneInTheWorkspace(t *testing.T) {
 		wrong string
 	}{
 		{"react", pageAction{As: p.ann.ID, Channel: p.ch, TS: root, Name: "eyes"}, ""},
-		{"edit", pageAction{As: p.bob.ID, Channel: p.ch, TS: str(replied["ts"]), Text: "reply, edited"}, ""},
-		{"edit", pageAction{As: p.ann.ID, Channel: p.ch, TS: str(replied["ts"]), Text: "not hers"}, "the message is not ann's"},
+		{"edit", pageAction{As: p.bob.ID, Channel: p.ch, TS: blockkit.Str(replied["ts"]), Text: "reply, edited"}, ""},
+		{"edit", pageAction{As: p.ann.ID, Channel: p.ch, TS: blockkit.Str(replied["ts"]), Text: "not hers"}, "the message is not ann's"},
 		{"slash", pageAction{As: p.ann.ID, Channel: p.ch, Name: "/the-loop", Text: "status"}, ""},
 		{"slash", pageAction{As: p.ann.ID, Channel: p.ch, Thread: root, Name: "/the-loop"}, "/the-loop is not supported in threads. Sorry!"},
 		{"shortcut", pageAction{As: p.ann.ID, Channel: p.ch, TS: root, Name: "session"}, ""},
@@ -242,7 +244,7 @@ func TestWhatIsDoneOnThePageIsDoneInTheWorkspace(t *testing.T) {
 		t.Errorf("played %v", p.demo.controls)
 	}
 	p.runAction("react", pageAction{As: p.ann.ID, Channel: p.ch, TS: root, Name: "eyes"})
-	p.runAction("delete", pageAction{As: p.bob.ID, Channel: p.ch, TS: str(replied["ts"])})
+	p.runAction("delete", pageAction{As: p.bob.ID, Channel: p.ch, TS: blockkit.Str(replied["ts"])})
 	if got := p.Thread(p.ch, root); len(got) != 1 || len(got[0].Reactions) != 0 {
 		t.Errorf("the thread is %+v", got)
 	}

@@ -2,12 +2,13 @@ package localslack
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+
+	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/slackid"
 )
 
 // Person is a member, a guest or a stranger, and acts as one does in a Slack client.
@@ -90,13 +91,6 @@ func (w *Workspace) AddGroup(handle string, users ...string) (id string) {
 	return g.ID
 }
 
-// ErrRefused is what a Slack client says no to before anything is sent. The error's text is Slack's, or near it.
-var ErrRefused = errors.New("slack refuses")
-
-func refusedf(format string, args ...any) error {
-	return fmt.Errorf("%w: %s", ErrRefused, fmt.Sprintf(format, args...))
-}
-
 // PostOption changes how a message is posted.
 type PostOption func(*Message)
 
@@ -157,7 +151,7 @@ func (p *Person) Post(channel, text string, opts ...PostOption) (ts string, err 
 // Reply writes a message in a thread.
 func (p *Person) Reply(channel, thread, text string, opts ...PostOption) (ts string, err error) {
 	if thread == "" {
-		return "", refusedf("a reply needs a thread")
+		return "", slackerr.Refusedf("a reply needs a thread")
 	}
 	return p.send(channel, thread, text, opts)
 }
@@ -177,7 +171,7 @@ func (p *Person) send(channel, thread, text string, opts []PostOption) (string, 
 	if thread != "" {
 		root := ch.byTS[thread]
 		if root == nil || root.IsReply() {
-			return "", refusedf("there is no thread %s in %s", thread, ch.id)
+			return "", slackerr.Refusedf("there is no thread %s in %s", thread, ch.id)
 		}
 		m.ThreadTS, m.ParentUserID = thread, root.User
 	}
@@ -185,10 +179,10 @@ func (p *Person) send(channel, thread, text string, opts []PostOption) (string, 
 		o(m)
 	}
 	if word := commandWord().FindString(text); word != "" && !m.leadingSlash {
-		return "", refusedf("%s is not a valid command. In Slack, all messages that start with the \"/\" character are interpreted as commands.", strings.TrimSpace(word))
+		return "", slackerr.Refusedf("%s is not a valid command. In Slack, all messages that start with the \"/\" character are interpreted as commands.", strings.TrimSpace(word))
 	}
 	if m.Text == "" && len(m.Files) == 0 && m.raw == nil {
-		return "", refusedf("an empty message cannot be sent")
+		return "", slackerr.Refusedf("an empty message cannot be sent")
 	}
 	w.storeFiles(ch, m)
 	w.post(ch, m)
@@ -198,7 +192,7 @@ func (p *Person) send(channel, thread, text string, opts []PostOption) (string, 
 // compose makes a message of what was typed. The caller holds mu.
 func (p *Person) compose(ch *channelState, text string) *Message {
 	w := p.w
-	m := &Message{Type: "message", User: p.ID, TS: w.newTS(), ClientMsgID: newUUID(), Team: p.TeamID}
+	m := &Message{Type: "message", User: p.ID, TS: w.newTS(), ClientMsgID: slackid.UUID(), Team: p.TeamID}
 	m.Text, m.Blocks = w.parseComposed(text)
 	if ch.extShared {
 		m.UserTeam, m.SourceTeam = p.TeamID, p.TeamID
@@ -214,13 +208,13 @@ func (p *Person) writableChannel(channel string) (*channelState, error) {
 	ch := p.w.channel(channel)
 	switch {
 	case ch == nil:
-		return nil, refusedf("there is no channel %s", channel)
+		return nil, slackerr.Refusedf("there is no channel %s", channel)
 	case p.deleted:
-		return nil, refusedf("%s is deactivated", p.Name)
+		return nil, slackerr.Refusedf("%s is deactivated", p.Name)
 	case !ch.hasMember(p.ID):
-		return nil, refusedf("%s is not in %s", p.Name, channel)
+		return nil, slackerr.Refusedf("%s is not in %s", p.Name, channel)
 	case ch.archived:
-		return nil, refusedf("%s is archived", channel)
+		return nil, slackerr.Refusedf("%s is archived", channel)
 	}
 	return ch, nil
 }
@@ -229,11 +223,11 @@ func (p *Person) writableChannel(channel string) (*channelState, error) {
 func (p *Person) visibleMessage(channel, ts string) (*channelState, *Message, error) {
 	ch := p.w.channel(channel)
 	if ch == nil || !ch.hasMember(p.ID) {
-		return nil, nil, refusedf("%s is not in %s", p.Name, channel)
+		return nil, nil, slackerr.Refusedf("%s is not in %s", p.Name, channel)
 	}
 	m := ch.byTS[ts]
 	if m == nil {
-		return nil, nil, refusedf("there is no message %s in %s", ts, channel)
+		return nil, nil, slackerr.Refusedf("there is no message %s in %s", ts, channel)
 	}
 	return ch, m, nil
 }
@@ -248,7 +242,7 @@ func (p *Person) Edit(channel, ts, text string) error {
 		return err
 	}
 	if m.User != p.ID {
-		return refusedf("the message is not %s's", p.Name)
+		return slackerr.Refusedf("the message is not %s's", p.Name)
 	}
 	w.edit(ch, m, p.ID, func(m *Message) { m.Text, m.Blocks = w.parseComposed(text) })
 	return nil
@@ -263,7 +257,7 @@ func (p *Person) Delete(channel, ts string) error {
 		return err
 	}
 	if m.User != p.ID {
-		return refusedf("the message is not %s's", p.Name)
+		return slackerr.Refusedf("the message is not %s's", p.Name)
 	}
 	p.w.delete(ch, m)
 	return nil
@@ -297,7 +291,7 @@ func (w *Workspace) DeleteMessage(channel, ts string) error {
 	defer w.mu.Unlock()
 	ch := w.channel(channel)
 	if ch == nil || ch.byTS[ts] == nil {
-		return refusedf("there is no message %s in %s", ts, channel)
+		return slackerr.Refusedf("there is no message %s in %s", ts, channel)
 	}
 	w.delete(ch, ch.byTS[ts])
 	return nil
@@ -309,7 +303,7 @@ func (w *Workspace) Unfurl(channel, ts string) error {
 	defer w.mu.Unlock()
 	ch := w.channel(channel)
 	if ch == nil || ch.byTS[ts] == nil {
-		return refusedf("there is no message %s in %s", ts, channel)
+		return slackerr.Refusedf("there is no message %s in %s", ts, channel)
 	}
 	w.unfurl(ch, ch.byTS[ts])
 	return nil

@@ -1,6 +1,10 @@
 package localslack
 
-import "time"
+import (
+	"time"
+
+	"the-loop/bot/localslack/slackerr"
+)
 
 // Slack's tiers, in calls a minute, and its own rules for chat.postMessage: one message a second and channel with
 // short bursts over it, and some hundred a minute in all.
@@ -57,7 +61,7 @@ func (w *Workspace) takeToken(key string, size, perSecond float64) error {
 		w.rates[key] = b
 	}
 	if wait := b.take(now, size, perSecond); wait > 0 {
-		return &apiError{code: "ratelimited", retryAfter: wait}
+		return &slackerr.Error{Code: "ratelimited", RetryAfter: wait}
 	}
 	return nil
 }

@@ -5,6 +5,10 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/slackid"
 )
 
 const (
@@ -22,7 +26,7 @@ type responseURL struct {
 
 // newResponseURL registers a response URL. The caller holds mu.
 func (w *Workspace) newResponseURL(r *responseURL) string {
-	id := randomHex(16)
+	id := slackid.Hex(16)
 	r.expires = w.clock.Now().Add(responseURLTTL)
 	w.responseURLs[id] = r
 	return w.baseURL + "/response/" + id
@@ -52,12 +56,12 @@ func (w *Workspace) serveResponseURL(rw http.ResponseWriter, r *http.Request) {
 		err = w.handleResponseURL(r.PathValue("id"), body)
 	}
 	if fault.dropsAnswer() {
-		w.finishRequest(seq, 0, err == nil, errorCode(err), fault.name)
+		w.finishRequest(seq, 0, err == nil, slackerr.CodeOf(err), fault.name)
 		fault.applyAfter(r, rw)
 		return
 	}
 	status := http.StatusOK
-	switch code := errorCode(err); code {
+	switch code := slackerr.CodeOf(err); code {
 	case "":
 		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = rw.Write([]byte("ok")) // the client may be gone
@@ -66,7 +70,7 @@ func (w *Workspace) serveResponseURL(rw http.ResponseWriter, r *http.Request) {
 	default:
 		status = writeJSON(rw, http.StatusBadRequest, jsonObject{"ok": false, "error": code})
 	}
-	w.finishRequest(seq, status, err == nil, errorCode(err), fault.nameOrEmpty())
+	w.finishRequest(seq, status, err == nil, slackerr.CodeOf(err), fault.nameOrEmpty())
 }
 
 func (w *Workspace) handleResponseURL(id string, body []byte) error {
@@ -75,15 +79,15 @@ func (w *Workspace) handleResponseURL(id string, body []byte) error {
 	u := w.responseURLs[id]
 	switch {
 	case u == nil:
-		return newAPIError("no_such_url")
+		return slackerr.New("no_such_url")
 	case w.clock.Now().After(u.expires):
-		return newAPIError("expired_url")
+		return slackerr.New("expired_url")
 	case u.uses >= maxResponseURLUses:
-		return newAPIError("used_url")
+		return slackerr.New("used_url")
 	}
 	var a responsePayload
 	if json.Unmarshal(body, &a) != nil {
-		return newAPIError("invalid_payload")
+		return slackerr.New("invalid_payload")
 	}
 	if err := a.check(); err != nil {
 		return err
@@ -104,10 +108,10 @@ func (a responsePayload) check() error {
 		return nil
 	}
 	if a.Text == "" && !isNonEmptyList(string(a.Blocks)) {
-		return newAPIError("no_text")
+		return slackerr.New("no_text")
 	}
 	if isNonEmptyList(string(a.Blocks)) {
-		return checkBlocks(string(a.Blocks), false)
+		return blockkit.Check(string(a.Blocks), false)
 	}
 	return nil
 }
@@ -117,26 +121,26 @@ func (w *Workspace) replaceOriginal(u *responseURL, a responsePayload) error {
 	if u.ephemeral {
 		e := w.findEphemeral(u.user, u.ts)
 		if e == nil {
-			return newAPIError("message_not_found")
+			return slackerr.New("message_not_found")
 		}
 		e.Deleted = a.DeleteOriginal
 		w.recordChange(change{kind: ephemeralChanged, user: e.User, ts: e.TS})
 		if !a.DeleteOriginal {
-			e.Text, e.Blocks = a.Text, fillBlockIDs(string(a.Blocks))
+			e.Text, e.Blocks = a.Text, blockkit.FillIDs(string(a.Blocks))
 		}
 		return nil
 	}
 	ch := w.channels[u.channel]
 	m := ch.byTS[u.ts]
 	if m == nil {
-		return newAPIError("message_not_found")
+		return slackerr.New("message_not_found")
 	}
 	if a.DeleteOriginal {
 		w.delete(ch, m)
 		return nil
 	}
 	w.edit(ch, m, w.botUser, func(m *Message) {
-		m.Text, m.Blocks = a.Text, fillBlockIDs(string(a.Blocks))
+		m.Text, m.Blocks = a.Text, blockkit.FillIDs(string(a.Blocks))
 		if m.Blocks == nil {
 			m.Blocks = richTextFromMrkdwn(a.Text)
 		}
@@ -147,7 +151,7 @@ func (w *Workspace) replaceOriginal(u *responseURL, a responsePayload) error {
 // showResponse is an answer as an ephemeral message, or to everybody when it says in_channel. The caller holds mu.
 func (w *Workspace) showResponse(ch *channelState, user string, a responsePayload, source string) error {
 	if a.ResponseType == "in_channel" {
-		m := w.newBotMessage(messageContent{text: a.Text, blocks: fillBlockIDs(string(a.Blocks))})
+		m := w.newBotMessage(messageContent{text: a.Text, blocks: blockkit.FillIDs(string(a.Blocks))})
 		if root := ch.byTS[a.ThreadTS]; root != nil {
 			m.ThreadTS, m.ParentUserID = root.TS, root.User
 		}
@@ -155,7 +159,7 @@ func (w *Workspace) showResponse(ch *channelState, user string, a responsePayloa
 		return nil
 	}
 	w.showEphemeral(Ephemeral{Channel: ch.id, User: user, ThreadTS: a.ThreadTS, Text: a.Text,
-		Blocks: fillBlockIDs(string(a.Blocks)), Source: source})
+		Blocks: blockkit.FillIDs(string(a.Blocks)), Source: source})
 	return nil
 }
 

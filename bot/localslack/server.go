@@ -11,6 +11,9 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"the-loop/bot/localslack/slackid"
+	"the-loop/bot/localslack/slacktime"
 )
 
 // RateLimits says whether Slack's rate limits hold.
@@ -25,8 +28,8 @@ const (
 
 // Options of a workspace. The zero value is a usable workspace on the real clock with Slack's limits.
 type Options struct {
-	Clock      Clock  // nil: the real one
-	TeamID     string // T…
+	Clock      slacktime.Clock // nil: the real one
+	TeamID     string          // T…
 	TeamDomain string
 	BotName    string // what people type after the @; default "the-loop"
 	BotToken   string // default: a generated xoxb-…
@@ -71,9 +74,9 @@ type Options struct {
 // the listener and all goroutines; Close ends them.
 type Workspace struct {
 	opts    Options
-	clock   Clock
+	clock   slacktime.Clock
 	log     *slog.Logger
-	sched   *scheduler
+	sched   *slacktime.Scheduler
 	faults  *Faults
 	methods map[string]method
 
@@ -125,7 +128,7 @@ type Workspace struct {
 func New(opts Options) *Workspace {
 	opts = withDefaults(opts)
 	w := &Workspace{
-		opts: opts, clock: opts.Clock, log: opts.Log, sched: newScheduler(opts.Clock),
+		opts: opts, clock: opts.Clock, log: opts.Log, sched: slacktime.NewScheduler(opts.Clock),
 		changed: make(chan struct{}), rng: rand.New(rand.NewPCG(opts.Seed, 0x5eed)),
 		people: map[string]*Person{}, channels: map[string]*channelState{}, ephemerals: map[string][]Ephemeral{},
 		views: map[string]*view{}, viewStacks: map[string][]string{}, homes: map[string]*view{},
@@ -136,7 +139,7 @@ func New(opts Options) *Workspace {
 		frames: ring[Frame]{max: opts.FrameLog}, requests: ring[Request]{max: opts.RequestLog}, journal: ring[change]{max: journalLength},
 	}
 	w.faults, w.methods = newFaults(w), methodTable()
-	w.appID, w.botID = appIDFromToken(opts.AppToken), w.newID("B")
+	w.appID, w.botID = slackid.AppID(opts.AppToken), w.newID("B")
 	bot := &Person{w: w, ID: w.newID("U"), Name: opts.BotName, TeamID: opts.TeamID, bot: true}
 	bot.botID, bot.appID = w.botID, w.appID
 	w.botUser = bot.ID
@@ -146,7 +149,7 @@ func New(opts Options) *Workspace {
 }
 
 func withDefaults(o Options) Options {
-	setDefault(&o.Clock, Clock(realClock{}))
+	setDefault(&o.Clock, slacktime.Clock(slacktime.RealClock{}))
 	setDefault(&o.Log, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	setDefault(&o.TeamID, "T0LOCALWS1")
 	setDefault(&o.TeamDomain, "local-workspace")
@@ -196,7 +199,7 @@ func (w *Workspace) Start(ctx context.Context) error {
 	w.baseURL = "http://" + ln.Addr().String()
 	w.server = w.newServer()
 	w.mu.Unlock()
-	w.wg.Go(func() { w.sched.run(w.ctx.Done()) })
+	w.wg.Go(func() { w.sched.Run(w.ctx.Done()) })
 	w.wg.Go(func() { _ = w.server.Serve(ln) }) // ends with ErrServerClosed
 	w.wg.Go(func() { <-w.ctx.Done(); w.shutdown() })
 	return nil

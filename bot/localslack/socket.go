@@ -181,8 +181,8 @@ func (c *conn) scheduleRefresh() {
 			}
 		}
 	}
-	warn := w.sched.after(w.opts.ConnectionLifetime-warnBefore, during(func() { c.send(w.disconnectFrame("warning")) }))
-	end := w.sched.after(w.opts.ConnectionLifetime, during(func() { c.disconnect("refresh_requested") }))
+	warn := w.sched.After(w.opts.ConnectionLifetime-warnBefore, during(func() { c.send(w.disconnectFrame("warning")) }))
+	end := w.sched.After(w.opts.ConnectionLifetime, during(func() { c.disconnect("refresh_requested") }))
 	context.AfterFunc(c.ctx, func() { warn(); end() })
 }
 
@@ -194,7 +194,7 @@ func (w *Workspace) disconnectFrame(reason string) []byte {
 func (c *conn) disconnect(reason string) {
 	c.send(c.w.disconnectFrame(reason))
 	c.draining = true
-	cancel := c.w.sched.after(closeAfterWarn, c.cancel)
+	cancel := c.w.sched.After(closeAfterWarn, c.cancel)
 	context.AfterFunc(c.ctx, cancel)
 	c.w.notify()
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"the-loop/bot/localslack/blockkit"
+
 	"github.com/slack-go/slack/socketmode"
 )
 
@@ -17,7 +19,7 @@ func (s *rawSocket) envelope() (id, eventID string, attempt float64, reason stri
 	env := s.next()
 	payload, _ := env["payload"].(map[string]any)
 	attempt, _ = env["retry_attempt"].(float64)
-	return str(env["envelope_id"]), str(payload["event_id"]), attempt, str(env["retry_reason"])
+	return blockkit.Str(env["envelope_id"]), blockkit.Str(payload["event_id"]), attempt, blockkit.Str(env["retry_reason"])
 }
 
 func TestHelloCountsConnections(t *testing.T) {
@@ -40,7 +42,7 @@ func TestATicketIsGoodForOneSocketAndHalfAMinute(t *testing.T) {
 	f := startFixture(t)
 	open := func() string {
 		out, _ := f.callAs(f.AppToken(), "apps.connections.open", nil)
-		return str(out["url"])
+		return blockkit.Str(out["url"])
 	}
 	u := open()
 	must[*rawSocket](t)(f.dialURL(u)).next()
@@ -101,14 +103,14 @@ func TestAnEventIsRetriedAtOnceAfterAMinuteAndAfterFive(t *testing.T) {
 func (f *fixture) waitScheduled(d time.Duration) {
 	f.t.Helper()
 	for {
-		f.sched.mu.Lock()
+		f.sched.Mu.Lock()
 		var next time.Time
-		for _, task := range f.sched.tasks {
-			if !task.cancelled && (next.IsZero() || task.due.Before(next)) {
-				next = task.due
+		for _, task := range f.sched.Tasks {
+			if !task.Cancelled && (next.IsZero() || task.Due.Before(next)) {
+				next = task.Due
 			}
 		}
-		f.sched.mu.Unlock()
+		f.sched.Mu.Unlock()
 		if next.Equal(f.clock.Now().Add(d)) {
 			return
 		}
@@ -188,7 +190,7 @@ func TestEachPayloadGoesToOneSocketByChance(t *testing.T) {
 					return
 				}
 				var env map[string]any
-				if json.Unmarshal(data, &env) == nil && s.write([]byte(`{"envelope_id":"`+str(env["envelope_id"])+`"}`)) == nil {
+				if json.Unmarshal(data, &env) == nil && s.write([]byte(`{"envelope_id":"`+blockkit.Str(env["envelope_id"])+`"}`)) == nil {
 					got <- i
 				}
 			}

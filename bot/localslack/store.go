@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"the-loop/bot/localslack/slacktime"
 )
 
 // channelState is a conversation with its messages. The workspace's mu guards it.
@@ -69,7 +71,7 @@ func (c *channelState) remove(m *Message) {
 // messagesBetween returns the part of msgs (ordered by ts) within the bounds, which are microseconds; 0 means no bound.
 func messagesBetween(msgs []*Message, oldest, latest int64, inclusive bool) []*Message {
 	lo, hi := 0, len(msgs)
-	at := func(i int) int64 { v, _ := parseTS(msgs[i].TS); return v }
+	at := func(i int) int64 { v, _ := slacktime.Parse(msgs[i].TS); return v }
 	if oldest > 0 {
 		lo = sort.Search(len(msgs), func(i int) bool { return at(i) > oldest || inclusive && at(i) == oldest })
 	}

@@ -5,6 +5,9 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/slackid"
 )
 
 // element is a leaf of a rich_text block.
@@ -211,23 +214,23 @@ func (w *Workspace) renderMrkdwn(elements []element) string {
 func (w *Workspace) renderElement(el element) string {
 	switch el["type"] {
 	case "user":
-		return "<@" + str(el["user_id"]) + ">"
+		return "<@" + blockkit.Str(el["user_id"]) + ">"
 	case "channel":
-		id := str(el["channel_id"])
+		id := blockkit.Str(el["channel_id"])
 		return "<#" + id + "|" + w.channels[id].name + ">"
 	case "usergroup":
-		return "<!subteam^" + str(el["usergroup_id"]) + "|@" + w.groupHandle(str(el["usergroup_id"])) + ">"
+		return "<!subteam^" + blockkit.Str(el["usergroup_id"]) + "|@" + w.groupHandle(blockkit.Str(el["usergroup_id"])) + ">"
 	case "broadcast":
-		return "<!" + str(el["range"]) + ">"
+		return "<!" + blockkit.Str(el["range"]) + ">"
 	case "emoji":
-		return ":" + str(el["name"]) + ":"
+		return ":" + blockkit.Str(el["name"]) + ":"
 	case "link":
-		if label := str(el["text"]); label != "" {
-			return "<" + escape(str(el["url"])) + "|" + escape(label) + ">"
+		if label := blockkit.Str(el["text"]); label != "" {
+			return "<" + escape(blockkit.Str(el["url"])) + "|" + escape(label) + ">"
 		}
-		return "<" + escape(str(el["url"])) + ">"
+		return "<" + escape(blockkit.Str(el["url"])) + ">"
 	}
-	return escape(str(el["text"]))
+	return escape(blockkit.Str(el["text"]))
 }
 
 // richTextFromMrkdwn is the rich_text block that Slack makes of an app's text.
@@ -275,7 +278,7 @@ func richTextBlock(parts []element) json.RawMessage {
 	if len(parts) == 0 {
 		return nil
 	}
-	out, err := json.Marshal([]block{{"type": "rich_text", "block_id": randomHex(3), "elements": parts}})
+	out, err := json.Marshal([]blockkit.Block{{"type": "rich_text", "block_id": slackid.Hex(3), "elements": parts}})
 	if err != nil {
 		return nil
 	}

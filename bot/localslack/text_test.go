@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"the-loop/bot/localslack/blockkit"
 )
 
 // plainOf puts a rich_text block together as the person typed it.
@@ -24,20 +26,20 @@ func plainOf(t *testing.T, f *fixture, blocks json.RawMessage) string {
 			switch el["type"] {
 			case "user":
 				f.mu.Lock()
-				b.WriteString("@" + f.people[str(el["user_id"])].Name)
+				b.WriteString("@" + f.people[blockkit.Str(el["user_id"])].Name)
 				f.mu.Unlock()
 			case "channel":
-				ch, _ := f.Channel(str(el["channel_id"]))
+				ch, _ := f.Channel(blockkit.Str(el["channel_id"]))
 				b.WriteString("#" + ch.Name)
 			case "broadcast":
-				b.WriteString("@" + str(el["range"]))
+				b.WriteString("@" + blockkit.Str(el["range"]))
 			case "emoji":
-				b.WriteString(":" + str(el["name"]) + ":")
+				b.WriteString(":" + blockkit.Str(el["name"]) + ":")
 			default:
-				if label := str(el["text"]); label != "" {
+				if label := blockkit.Str(el["text"]); label != "" {
 					b.WriteString(label)
 				} else {
-					b.WriteString(str(el["url"]))
+					b.WriteString(blockkit.Str(el["url"]))
 				}
 			}
 		}
@@ -105,7 +107,7 @@ func TestCodeIsMarkedInBlocks(t *testing.T) {
 func TestAnAppsTextGetsRichTextToo(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	ts := str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "hi <@"+f.ann.ID+"> &amp; <https://a.example/|you> in <#"+f.ch+">"))["ts"])
+	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "hi <@"+f.ann.ID+"> &amp; <https://a.example/|you> in <#"+f.ch+">"))["ts"])
 	m, _ := f.Message(f.ch, ts)
 	for _, want := range []string{`"user_id":"` + f.ann.ID, `"text":" \u0026 "`, `"url":"https://a.example/"`, `"channel_id":"` + f.ch} {
 		if !strings.Contains(string(m.Blocks), want) {

@@ -3,6 +3,8 @@ package localslack
 import (
 	"context"
 	"slices"
+
+	"the-loop/bot/localslack/slacktime"
 )
 
 // notify tells everybody who waits that something changed. The caller holds mu.
@@ -76,7 +78,7 @@ func (w *Workspace) Messages(channel string) []Message {
 func (w *Workspace) MessagesSince(channel, ts string) []Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	after, _ := parseTS(ts)
+	after, _ := slacktime.Parse(ts)
 	if c := w.channel(channel); c != nil {
 		return cloneAll(messagesBetween(c.messages, after, 0, false))
 	}

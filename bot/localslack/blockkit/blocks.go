@@ -1,9 +1,13 @@
-package localslack
+// Package blockkit checks blocks and views as Slack does, and fills in what people choose and enter in them.
+package blockkit
 
 import (
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
+
+	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/slackid"
 )
 
 // Block Kit's limits, in characters unless said otherwise.
@@ -18,14 +22,15 @@ const (
 	maxButtonText    = 75
 	maxButtonValue   = 2_000
 	maxID            = 255 // action_id, block_id, callback_id
-	maxMarkdown      = 12_000
+	MaxMarkdown      = 12_000
 	maxActions       = 25
 	maxContext       = 10
 	maxURL           = 3_000
 	maxOptions       = 100
 )
 
-type block = map[string]any
+// Block is a block, one of its elements or a view, as it was decoded from JSON.
+type Block = map[string]any
 
 // blockCheck collects what is wrong with a set of blocks, in Slack's words.
 type blockCheck struct {
@@ -37,12 +42,12 @@ type blockCheck struct {
 	pointer string
 }
 
-// checkBlocks validates blocks as Slack does. It returns an error that names invalid_blocks, invalid_blocks_format or
+// Check validates blocks as Slack does. It returns an error that names invalid_blocks, invalid_blocks_format or
 // msg_blocks_too_long, with one line for each thing that is wrong.
-func checkBlocks(raw string, view bool) error {
-	var blocks []block
+func Check(raw string, view bool) error {
+	var blocks []Block
 	if err := json.Unmarshal([]byte(raw), &blocks); err != nil {
-		return newAPIError("invalid_blocks_format")
+		return slackerr.New("invalid_blocks_format")
 	}
 	most := maxMessageBlocks
 	if view {
@@ -59,12 +64,12 @@ func checkBlocks(raw string, view bool) error {
 	}
 	switch {
 	case len(b.errors) > 0 && view:
-		return newArgError("invalid_arguments", b.errors...)
+		return slackerr.WithMessages("invalid_arguments", b.errors...)
 	case len(b.errors) > 0:
-		return &apiError{code: "invalid_blocks", extra: jsonObject{"errors": b.errors,
-			"response_metadata": jsonObject{"messages": b.errors}}}
-	case !view && (b.text > maxBlocksText || b.md > maxMarkdown):
-		return newAPIError("msg_blocks_too_long")
+		return &slackerr.Error{Code: "invalid_blocks", Extra: map[string]any{"errors": b.errors,
+			"response_metadata": map[string]any{"messages": b.errors}}}
+	case !view && (b.text > maxBlocksText || b.md > MaxMarkdown):
+		return slackerr.New("msg_blocks_too_long")
 	}
 	return nil
 }
@@ -73,15 +78,15 @@ func (b *blockCheck) addError(format string, args ...any) {
 	b.errors = append(b.errors, fmt.Sprintf("[ERROR] "+format, args...)+" [json-pointer:"+b.pointer+"]")
 }
 
-func (b *blockCheck) block(bl block) {
-	if id := str(bl["block_id"]); id != "" {
+func (b *blockCheck) block(bl Block) {
+	if id := Str(bl["block_id"]); id != "" {
 		b.checkLength("block_id", id, maxID)
 		if b.ids["block "+id] {
 			b.addError("`block_id` %s already exists", id)
 		}
 		b.ids["block "+id] = true
 	}
-	switch kind := str(bl["type"]); kind {
+	switch kind := Str(bl["type"]); kind {
 	case "section":
 		b.section(bl)
 	case "header":
@@ -103,7 +108,7 @@ func (b *blockCheck) block(bl block) {
 	}
 }
 
-func (b *blockCheck) section(bl block) {
+func (b *blockCheck) section(bl Block) {
 	fields, _ := bl["fields"].([]any)
 	if bl["text"] == nil && len(fields) == 0 {
 		b.addError("must provide either `text` or `fields`")
@@ -117,17 +122,17 @@ func (b *blockCheck) section(bl block) {
 	for _, f := range fields {
 		b.textObject(f, "", maxField)
 	}
-	if acc, ok := bl["accessory"].(block); ok {
+	if acc, ok := bl["accessory"].(Block); ok {
 		b.element(acc)
 	}
 }
 
-func (b *blockCheck) input(bl block) {
+func (b *blockCheck) input(bl Block) {
 	b.textObject(bl["label"], "plain_text", 2000)
 	if bl["hint"] != nil {
 		b.textObject(bl["hint"], "plain_text", 2000)
 	}
-	el, ok := bl["element"].(block)
+	el, ok := bl["element"].(Block)
 	if !ok {
 		b.addError("missing required field: element")
 		return
@@ -135,7 +140,7 @@ func (b *blockCheck) input(bl block) {
 	b.element(el)
 }
 
-func (b *blockCheck) markdown(bl block) {
+func (b *blockCheck) markdown(bl Block) {
 	text, ok := bl["text"].(string)
 	switch {
 	case b.view:
@@ -147,22 +152,22 @@ func (b *blockCheck) markdown(bl block) {
 	b.text += utf8.RuneCountInString(text)
 }
 
-func (b *blockCheck) image(bl block) {
-	if str(bl["image_url"]) == "" && bl["slack_file"] == nil {
+func (b *blockCheck) image(bl Block) {
+	if Str(bl["image_url"]) == "" && bl["slack_file"] == nil {
 		b.addError("must provide either `image_url` or `slack_file`")
 	}
-	b.checkLength("image_url", str(bl["image_url"]), maxURL)
-	if str(bl["alt_text"]) == "" {
+	b.checkLength("image_url", Str(bl["image_url"]), maxURL)
+	if Str(bl["alt_text"]) == "" {
 		b.addError("missing required field: alt_text")
 	}
-	b.checkLength("alt_text", str(bl["alt_text"]), 2000)
+	b.checkLength("alt_text", Str(bl["alt_text"]), 2000)
 }
 
 // textObject checks a composition object; kind "" allows both kinds.
 func (b *blockCheck) textObject(v any, kind string, most int) {
-	t, ok := v.(block)
+	t, ok := v.(Block)
 	text, isText := t["text"].(string)
-	switch got := str(t["type"]); {
+	switch got := Str(t["type"]); {
 	case !ok:
 		b.addError("missing required field: text")
 		return
@@ -190,13 +195,13 @@ func (b *blockCheck) elements(v any, most int, interactive bool) {
 		b.addError("no more than %d items allowed", most)
 	}
 	for _, e := range list {
-		el, ok := e.(block)
+		el, ok := e.(Block)
 		switch {
 		case !ok:
 			b.addError("must be an object")
 		case interactive:
 			b.element(el)
-		case str(el["type"]) == "image":
+		case Str(el["type"]) == "image":
 			b.image(el)
 		default:
 			b.textObject(el, "", maxSectionText)
@@ -204,14 +209,14 @@ func (b *blockCheck) elements(v any, most int, interactive bool) {
 	}
 }
 
-func (b *blockCheck) element(el block) {
-	id := str(el["action_id"])
+func (b *blockCheck) element(el Block) {
+	id := Str(el["action_id"])
 	b.checkLength("action_id", id, maxID)
 	if id != "" && b.ids["action "+id] && !b.view {
 		b.addError("`action_id` %s already exists", id)
 	}
 	b.ids["action "+id] = true
-	switch kind := str(el["type"]); kind {
+	switch kind := Str(el["type"]); kind {
 	case "button":
 		b.button(el)
 	case "static_select", "multi_static_select", "radio_buttons", "checkboxes", "overflow":
@@ -233,16 +238,16 @@ func (b *blockCheck) element(el block) {
 	}
 }
 
-func (b *blockCheck) button(el block) {
+func (b *blockCheck) button(el Block) {
 	b.textObject(el["text"], "plain_text", maxButtonText)
-	b.checkLength("value", str(el["value"]), maxButtonValue)
-	b.checkLength("url", str(el["url"]), maxURL)
-	if s := str(el["style"]); s != "" && s != "primary" && s != "danger" {
+	b.checkLength("value", Str(el["value"]), maxButtonValue)
+	b.checkLength("url", Str(el["url"]), maxURL)
+	if s := Str(el["style"]); s != "" && s != "primary" && s != "danger" {
 		b.addError("style must be primary or danger")
 	}
 }
 
-func (b *blockCheck) options(el block) {
+func (b *blockCheck) options(el Block) {
 	list, _ := el["options"].([]any)
 	groups, _ := el["option_groups"].([]any)
 	if len(list) == 0 && len(groups) == 0 {
@@ -252,14 +257,14 @@ func (b *blockCheck) options(el block) {
 		b.addError("no more than %d items allowed", maxOptions)
 	}
 	for _, o := range list {
-		opt, _ := o.(block)
+		opt, _ := o.(Block)
 		b.textObject(opt["text"], "", maxButtonText)
-		b.checkLength("value", str(opt["value"]), 150)
+		b.checkLength("value", Str(opt["value"]), 150)
 	}
 }
 
 func (b *blockCheck) confirm(v any) {
-	c, _ := v.(block)
+	c, _ := v.(Block)
 	b.textObject(c["title"], "plain_text", 100)
 	b.textObject(c["text"], "", 300)
 	b.textObject(c["confirm"], "plain_text", 30)
@@ -283,20 +288,21 @@ func (b *blockCheck) countText(v any) {
 	}
 }
 
-func str(v any) string { s, _ := v.(string); return s }
+// Str is a string value, or empty when it is something else.
+func Str(v any) string { s, _ := v.(string); return s }
 
-// fillBlockIDs gives each block the id that Slack gives to one without.
-func fillBlockIDs(raw string) json.RawMessage {
-	var blocks []block
+// FillIDs gives each block the id that Slack gives to one without.
+func FillIDs(raw string) json.RawMessage {
+	var blocks []Block
 	if json.Unmarshal([]byte(raw), &blocks) != nil || len(blocks) == 0 {
 		return nil
 	}
 	used := map[string]bool{}
 	for i, bl := range blocks {
-		if str(bl["block_id"]) == "" {
-			bl["block_id"] = randomHex(3)
+		if Str(bl["block_id"]) == "" {
+			bl["block_id"] = slackid.Hex(3)
 		}
-		used[str(bl["block_id"])] = true
+		used[Str(bl["block_id"])] = true
 		fillActionIDs(bl, i)
 	}
 	out, err := json.Marshal(blocks)
@@ -306,18 +312,18 @@ func fillBlockIDs(raw string) json.RawMessage {
 	return out
 }
 
-func fillActionIDs(bl block, i int) {
+func fillActionIDs(bl Block, i int) {
 	elements, _ := bl["elements"].([]any)
 	for _, key := range []string{"accessory", "element"} {
 		elements = append(elements, bl[key])
 	}
 	for j, e := range elements {
-		el, ok := e.(block)
-		if !ok || str(bl["type"]) == "rich_text" || str(bl["type"]) == "context" {
+		el, ok := e.(Block)
+		if !ok || Str(bl["type"]) == "rich_text" || Str(bl["type"]) == "context" {
 			continue
 		}
-		if str(el["action_id"]) == "" && str(el["type"]) != "image" {
-			el["action_id"] = fmt.Sprintf("%s%d%d", randomHex(2), i, j)
+		if Str(el["action_id"]) == "" && Str(el["type"]) != "image" {
+			el["action_id"] = fmt.Sprintf("%s%d%d", slackid.Hex(2), i, j)
 		}
 	}
 }

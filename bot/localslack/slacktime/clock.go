@@ -1,4 +1,6 @@
-package localslack
+// Package slacktime is the time of the local workspace: a clock that a test can move, a scheduler on it, and timestamps as
+// Slack writes them.
+package slacktime
 
 import (
 	"container/heap"
@@ -12,10 +14,14 @@ type Clock interface {
 	After(d time.Duration) <-chan time.Time
 }
 
-type realClock struct{}
+// RealClock is the time of this machine.
+type RealClock struct{}
 
-func (realClock) Now() time.Time                         { return time.Now() }
-func (realClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+// Now implements [Clock].
+func (RealClock) Now() time.Time { return time.Now() }
+
+// After implements [Clock].
+func (RealClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // FakeClock stands still until a test moves it.
 type FakeClock struct {
@@ -63,31 +69,31 @@ func (c *FakeClock) Advance(d time.Duration) {
 	}
 }
 
-// scheduler runs functions when the workspace's clock reaches their time. run is its one goroutine.
-type scheduler struct {
+// Scheduler runs functions when the workspace's clock reaches their time. run is its one goroutine.
+type Scheduler struct {
 	clock Clock
 	wake  chan struct{}
 
-	mu    sync.Mutex // guards the fields that follow
-	tasks taskHeap
+	Mu    sync.Mutex // guards the fields that follow
+	Tasks taskHeap
 	seq   int
 }
 
 type task struct {
-	due       time.Time
+	Due       time.Time
 	seq       int
 	fn        func()
-	cancelled bool
+	Cancelled bool
 }
 
 type taskHeap []*task
 
 func (h taskHeap) Len() int { return len(h) }
 func (h taskHeap) Less(i, j int) bool {
-	if h[i].due.Equal(h[j].due) {
+	if h[i].Due.Equal(h[j].Due) {
 		return h[i].seq < h[j].seq
 	}
-	return h[i].due.Before(h[j].due)
+	return h[i].Due.Before(h[j].Due)
 }
 func (h taskHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
 func (h *taskHeap) Push(x any)   { *h = append(*h, x.(*task)) }
@@ -99,37 +105,39 @@ func (h *taskHeap) Pop() any {
 	return last
 }
 
-func newScheduler(clock Clock) *scheduler {
-	return &scheduler{clock: clock, wake: make(chan struct{}, 1)}
+// NewScheduler makes a scheduler on a clock. Run runs what it is given.
+func NewScheduler(clock Clock) *Scheduler {
+	return &Scheduler{clock: clock, wake: make(chan struct{}, 1)}
 }
 
-// after schedules fn and returns a function that calls it off.
-func (s *scheduler) after(d time.Duration, fn func()) (cancel func()) {
-	s.mu.Lock()
+// After schedules fn and returns a function that calls it off.
+func (s *Scheduler) After(d time.Duration, fn func()) (cancel func()) {
+	s.Mu.Lock()
 	s.seq++
-	t := &task{due: s.clock.Now().Add(d), seq: s.seq, fn: fn}
-	heap.Push(&s.tasks, t)
-	first := s.tasks[0] == t
-	s.mu.Unlock()
+	t := &task{Due: s.clock.Now().Add(d), seq: s.seq, fn: fn}
+	heap.Push(&s.Tasks, t)
+	first := s.Tasks[0] == t
+	s.Mu.Unlock()
 	if first {
 		s.signal()
 	}
 	return func() {
-		s.mu.Lock()
-		t.cancelled = true
+		s.Mu.Lock()
+		t.Cancelled = true
 		t.fn = nil
-		s.mu.Unlock()
+		s.Mu.Unlock()
 	}
 }
 
-func (s *scheduler) signal() {
+func (s *Scheduler) signal() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (s *scheduler) run(done <-chan struct{}) {
+// Run runs what is due until done is closed.
+func (s *Scheduler) Run(done <-chan struct{}) {
 	var timer <-chan time.Time
 	var armed time.Time
 	for {
@@ -154,7 +162,7 @@ func (s *scheduler) run(done <-chan struct{}) {
 }
 
 // runDue runs what is due and returns the time of what is next.
-func (s *scheduler) runDue() (next time.Time, ok bool) {
+func (s *Scheduler) runDue() (next time.Time, ok bool) {
 	for {
 		fn, next, ok := s.pop()
 		if fn == nil {
@@ -164,19 +172,19 @@ func (s *scheduler) runDue() (next time.Time, ok bool) {
 	}
 }
 
-func (s *scheduler) pop() (fn func(), next time.Time, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for len(s.tasks) > 0 {
-		t := s.tasks[0]
-		if t.cancelled {
-			heap.Pop(&s.tasks)
+func (s *Scheduler) pop() (fn func(), next time.Time, ok bool) {
+	s.Mu.Lock()
+	defer s.Mu.Unlock()
+	for len(s.Tasks) > 0 {
+		t := s.Tasks[0]
+		if t.Cancelled {
+			heap.Pop(&s.Tasks)
 			continue
 		}
-		if t.due.After(s.clock.Now()) {
-			return nil, t.due, true
+		if t.Due.After(s.clock.Now()) {
+			return nil, t.Due, true
 		}
-		heap.Pop(&s.tasks)
+		heap.Pop(&s.Tasks)
 		return t.fn, time.Time{}, true
 	}
 	return nil, time.Time{}, false

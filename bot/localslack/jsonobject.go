@@ -1,0 +1,3 @@
+package localslack
+
+type jsonObject map[string]any
