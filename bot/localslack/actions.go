@@ -66,7 +66,7 @@ func (w *Workspace) withAction(pl jsonObject, p *Person, action blockkit.Block) 
 	return pl
 }
 
-func (w *Workspace) findEphemeral(user, ts string) *Ephemeral {
+func (w *Store) findEphemeral(user, ts string) *Ephemeral {
 	list := w.ephemerals[user]
 	for i := range list {
 		if list[i].TS == ts && !list[i].Deleted {
@@ -104,7 +104,7 @@ func (p *Person) viewClickPayload(id string, on blockkit.ElementAction) (jsonObj
 		return nil, err
 	}
 	pl := w.newInteraction("block_actions", p)
-	pl["container"], pl["view"] = jsonObject{"type": "view", "view_id": v.ID}, v.payload(w)
+	pl["container"], pl["view"] = jsonObject{"type": "view", "view_id": v.ID}, v.payload(w.Store)
 	pl = w.withAction(pl, p, action)
 	w.triggers[pl["trigger_id"].(string)].viewID = v.ID
 	return pl, nil

@@ -1,8 +1,9 @@
 package localslack
 
 import (
-	"the-loop/bot/localslack/slacktime"
 	"time"
+
+	"the-loop/bot/localslack/slacktime"
 )
 
 // Clock is [slacktime.Clock].

@@ -187,7 +187,7 @@ func postMessage(c *call) (jsonObject, error) {
 }
 
 // newBotMessage is a message of the app's bot user. The caller holds mu.
-func (w *Workspace) newBotMessage(k messageContent) *Message {
+func (w *API) newBotMessage(k messageContent) *Message {
 	blocks := k.blocks
 	if blocks == nil {
 		blocks = richTextFromMrkdwn(k.text)
@@ -282,7 +282,7 @@ func postEphemeral(c *call) (jsonObject, error) {
 }
 
 // showEphemeral shows a message to one member. The caller holds mu.
-func (w *Workspace) showEphemeral(e Ephemeral) (ts string) {
+func (w *Store) showEphemeral(e Ephemeral) (ts string) {
 	e.TS = w.newTS()
 	w.ephemerals[e.User] = append(w.ephemerals[e.User], e)
 	w.recordChange(change{kind: ephemeralChanged, user: e.User, ts: e.TS})
@@ -302,7 +302,7 @@ func getPermalink(c *call) (jsonObject, error) {
 	return jsonObject{"channel": ch.id, "permalink": c.w.permalink(ch, m)}, nil
 }
 
-func (w *Workspace) permalink(ch *channelState, m *Message) string {
+func (w *API) permalink(ch *channelState, m *Message) string {
 	link := "https://" + w.opts.TeamDomain + ".slack.com/archives/" + ch.id + "/p" + strings.ReplaceAll(m.TS, ".", "")
 	if m.IsReply() {
 		link += "?" + url.Values{"thread_ts": {m.ThreadTS}, "cid": {ch.id}}.Encode()

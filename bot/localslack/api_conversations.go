@@ -19,7 +19,7 @@ func (c *call) readableChannel(what string) (*channelState, error) {
 	return ch, c.w.requireScope(c, scopeFor(ch.kind, what))
 }
 
-func (w *Workspace) channelInfo(ch *channelState) jsonObject {
+func (w *API) channelInfo(ch *channelState) jsonObject {
 	out := jsonObject{"id": ch.id, "created": ch.created, "is_archived": ch.archived, "is_im": ch.kind == DirectMessage,
 		"is_mpim": ch.kind == GroupMessage, "is_channel": ch.kind == PublicChannel, "is_group": ch.kind == PrivateChannel,
 		"is_private": ch.kind != PublicChannel, "is_ext_shared": ch.extShared, "is_pending_ext_shared": ch.pendingShare, "is_shared": ch.extShared,

@@ -23,7 +23,7 @@ type storedFile struct {
 }
 
 // storeFiles gives the files of a message ids and URLs. The caller holds mu.
-func (w *Workspace) storeFiles(ch *channelState, m *Message) {
+func (w *Store) storeFiles(ch *channelState, m *Message) {
 	m.Files = slices.Clone(m.Files)
 	for i := range m.Files {
 		f := &m.Files[i]
@@ -45,7 +45,7 @@ func (f *File) markSharedIn(ch *channelState) {
 	}
 }
 
-func (w *Workspace) storeFile(f *File) {
+func (w *Store) storeFile(f *File) {
 	f.Channels, f.Groups, f.IMs = append([]string{}, f.Channels...), append([]string{}, f.Groups...), append([]string{}, f.IMs...)
 	if f.ID == "" {
 		f.ID = w.newID("F")
@@ -64,12 +64,12 @@ func (w *Workspace) storeFile(f *File) {
 }
 
 // serveFile is url_private: without a token that may read files, a sign-in page with status 200.
-func (w *Workspace) serveFile(rw http.ResponseWriter, r *http.Request) {
+func (w *API) serveFile(rw http.ResponseWriter, r *http.Request) {
 	seq := w.logRequest("file", map[string]string{"id": r.PathValue("id")})
 	fault := w.faults.takeForMethod("file")
 	if fault.appliesBefore() {
 		w.finishRequest(seq, fault.status, false, fault.code, fault.name)
-		if fault.applyBefore(w, rw, r) {
+		if fault.applyBefore(w.clock, rw, r) {
 			return
 		}
 	}
@@ -106,11 +106,11 @@ func filesGetUploadURL(c *call) (jsonObject, error) {
 }
 
 // serveUpload takes the bytes of an upload, raw or as a multipart form.
-func (w *Workspace) serveUpload(rw http.ResponseWriter, r *http.Request) {
+func (w *API) serveUpload(rw http.ResponseWriter, r *http.Request) {
 	seq := w.logRequest("upload", map[string]string{"id": r.PathValue("id")})
 	if fault := w.faults.takeForMethod("upload"); fault.appliesBefore() {
 		w.finishRequest(seq, fault.status, false, fault.code, fault.name)
-		if fault.applyBefore(w, rw, r) {
+		if fault.applyBefore(w.clock, rw, r) {
 			return
 		}
 	}

@@ -52,7 +52,7 @@ func reactionsAdd(c *call) (jsonObject, error) {
 }
 
 // addReaction puts one member's emoji on a message. The caller holds mu.
-func (w *Workspace) addReaction(ch *channelState, m *Message, user, name string) error {
+func (w *Feed) addReaction(ch *channelState, m *Message, user, name string) error {
 	own, at := 0, -1
 	for i, r := range m.Reactions {
 		if slices.Contains(r.Users, user) {
@@ -89,7 +89,7 @@ func reactionsRemove(c *call) (jsonObject, error) {
 }
 
 // removeReaction takes one member's emoji off a message. The caller holds mu.
-func (w *Workspace) removeReaction(ch *channelState, m *Message, user, name string) error {
+func (w *Feed) removeReaction(ch *channelState, m *Message, user, name string) error {
 	for i := range m.Reactions {
 		r := &m.Reactions[i]
 		if r.Name != name || !slices.Contains(r.Users, user) {

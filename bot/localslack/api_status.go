@@ -42,7 +42,7 @@ func assistantStatus(c *call) (jsonObject, error) {
 }
 
 // showStatus changes the status of a thread; an empty one is none. The caller holds mu.
-func (w *Workspace) showStatus(ch *channelState, thread, text string) {
+func (w *Store) showStatus(ch *channelState, thread, text string) {
 	key := ch.id + "/" + thread
 	if end := w.cancelStatusExpiry[key]; end != nil {
 		end()

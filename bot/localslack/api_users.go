@@ -11,16 +11,16 @@ type userGroup struct {
 	Users            []string
 }
 
-func (w *Workspace) userInfo(p *Person) jsonObject {
+func (w *API) userInfo(p *Member) jsonObject {
 	return jsonObject{"id": p.ID, "team_id": p.TeamID, "name": p.Name, "real_name": p.RealName, "deleted": p.deleted,
 		"is_bot": p.bot, "is_app_user": false, "is_admin": false, "is_owner": false, "is_primary_owner": false,
-		"is_restricted": p.restricted, "is_ultra_restricted": p.ultraRestricted, "is_stranger": p.isStranger(), "tz": "Etc/UTC",
+		"is_restricted": p.restricted, "is_ultra_restricted": p.ultraRestricted, "is_stranger": p.IsStranger(), "tz": "Etc/UTC",
 		"profile": jsonObject{"real_name": p.RealName, "display_name": p.DisplayName, "team": p.TeamID}}
 }
 
 // known says whether the bot may see a member: strangers only through a channel that both are in.
-func (w *Workspace) isVisibleToBot(p *Person) bool {
-	if !p.isStranger() {
+func (w *API) isVisibleToBot(p *Member) bool {
+	if !p.IsStranger() {
 		return true
 	}
 	for _, ch := range w.channels {

@@ -18,7 +18,7 @@ type view struct {
 }
 
 // wire is the view object of Slack's payloads.
-func (v *view) payload(w *Workspace) jsonObject {
+func (v *view) payload(w *Store) jsonObject {
 	out := jsonObject{}
 	for k, e := range v.body {
 		out[k] = e
@@ -77,7 +77,7 @@ func (c *call) redeemTrigger() (*trigger, error) {
 	return t, nil
 }
 
-func (w *Workspace) isExternalIDTaken(id, except string) bool {
+func (w *Store) isExternalIDTaken(id, except string) bool {
 	for _, v := range w.views {
 		if id != "" && v.ExternalID == id && v.ID != except {
 			return true
@@ -87,7 +87,7 @@ func (w *Workspace) isExternalIDTaken(id, except string) bool {
 }
 
 // newView opens a view for somebody on top of what is open. The caller holds mu.
-func (w *Workspace) newView(user string, body blockkit.Block, raw json.RawMessage, below *view) (*view, error) {
+func (w *Store) newView(user string, body blockkit.Block, raw json.RawMessage, below *view) (*view, error) {
 	if w.isExternalIDTaken(blockkit.Str(body["external_id"]), "") {
 		return nil, slackerr.New("duplicate_external_id")
 	}
@@ -119,7 +119,7 @@ func viewsOpen(c *call) (jsonObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonObject{"view": v.payload(c.w)}, nil
+	return jsonObject{"view": v.payload(c.w.Store)}, nil
 }
 
 func viewsPush(c *call) (jsonObject, error) {
@@ -135,10 +135,10 @@ func viewsPush(c *call) (jsonObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonObject{"view": v.payload(c.w)}, nil
+	return jsonObject{"view": v.payload(c.w.Store)}, nil
 }
 
-func (w *Workspace) pushView(user string, raw json.RawMessage, below *view) (*view, error) {
+func (w *Store) pushView(user string, raw json.RawMessage, below *view) (*view, error) {
 	body, err := blockkit.ParseView(raw, "modal")
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (w *Workspace) pushView(user string, raw json.RawMessage, below *view) (*vi
 	return w.newView(user, body, raw, below)
 }
 
-func (w *Workspace) changeView(v *view, raw json.RawMessage) error {
+func (w *Store) changeView(v *view, raw json.RawMessage) error {
 	body, err := blockkit.ParseView(raw, v.Type)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func viewsUpdate(c *call) (jsonObject, error) {
 	if err := w.changeView(v, json.RawMessage(c.arg("view"))); err != nil {
 		return nil, err
 	}
-	return jsonObject{"view": v.payload(w)}, nil
+	return jsonObject{"view": v.payload(w.Store)}, nil
 }
 
 func viewsPublish(c *call) (jsonObject, error) {
@@ -213,11 +213,11 @@ func viewsPublish(c *call) (jsonObject, error) {
 	w.views[v.ID] = v
 	w.recordChange(change{kind: homeChanged, user: p.ID})
 	w.notify()
-	return jsonObject{"view": v.payload(w)}, nil
+	return jsonObject{"view": v.payload(w.Store)}, nil
 }
 
 // closeViewsFrom closes somebody's modals from position keep upwards. The caller holds mu.
-func (w *Workspace) closeViewsFrom(user string, keep int) {
+func (w *Store) closeViewsFrom(user string, keep int) {
 	stack := w.viewStacks[user]
 	if keep < 0 || keep >= len(stack) {
 		return

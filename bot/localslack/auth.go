@@ -33,7 +33,7 @@ func allScopes() []string {
 }
 
 // authenticate checks token and scope. The caller holds mu.
-func (w *Workspace) authenticate(c *call, m method) error {
+func (w *API) authenticate(c *call, m method) error {
 	if m.token == noToken {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (w *Workspace) authenticate(c *call, m method) error {
 }
 
 // requireScope fails with missing_scope as Slack does, naming what is needed and what is there.
-func (w *Workspace) requireScope(c *call, scope string) error {
+func (w *API) requireScope(c *call, scope string) error {
 	have := w.opts.Scopes
 	if c.kind == appToken {
 		have = w.opts.AppScopes
@@ -71,7 +71,7 @@ func (w *Workspace) requireScope(c *call, scope string) error {
 	return &slackerr.Error{Code: "missing_scope", Extra: jsonObject{"needed": scope, "provided": strings.Join(have, ",")}}
 }
 
-func (w *Workspace) setScopeHeaders(h http.Header, have []string, need string) {
+func (w *API) setScopeHeaders(h http.Header, have []string, need string) {
 	h.Set("X-OAuth-Scopes", strings.Join(have, ","))
 	if need != "" {
 		h.Set("X-Accepted-OAuth-Scopes", need)

@@ -27,7 +27,7 @@ func Members(users ...string) ChannelOption {
 }
 
 // AddChannel adds a channel, a public one unless an option says otherwise. Nobody is in it.
-func (w *Workspace) AddChannel(name string, opts ...ChannelOption) Channel {
+func (w *Places) AddChannel(name string, opts ...ChannelOption) Channel {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := &channelState{name: name, kind: PublicChannel}
@@ -43,7 +43,7 @@ func (w *Workspace) AddChannel(name string, opts ...ChannelOption) Channel {
 }
 
 // OpenIM returns the direct message between somebody and the bot.
-func (w *Workspace) OpenIM(user string) Channel {
+func (w *Places) OpenIM(user string) Channel {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.person(user); p != nil {
@@ -54,7 +54,7 @@ func (w *Workspace) OpenIM(user string) Channel {
 
 // Invite puts people into a channel by id or name, the bot too. Once the workspace has started, joining shows: a
 // channel_join message and a member_joined_channel event.
-func (w *Workspace) Invite(channel string, users ...string) {
+func (w *Feed) Invite(channel string, users ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ch := w.channel(channel)
@@ -73,9 +73,9 @@ func (w *Workspace) Invite(channel string, users ...string) {
 }
 
 // Join is Invite.
-func (w *Workspace) Join(channel string, users ...string) { w.Invite(channel, users...) }
+func (w *Feed) Join(channel string, users ...string) { w.Invite(channel, users...) }
 
-func (w *Workspace) emitJoined(ch *channelState, p *Person) {
+func (w *Feed) emitJoined(ch *channelState, p *Member) {
 	if ch.kind == PublicChannel || ch.kind == PrivateChannel {
 		w.post(ch, &Message{Type: "message", Subtype: "channel_join", User: p.ID, TS: w.newTS(), Team: p.TeamID,
 			Inviter: ch.members[0], Text: "<@" + p.ID + "> has joined the channel"})
@@ -83,7 +83,7 @@ func (w *Workspace) emitJoined(ch *channelState, p *Person) {
 	w.emit(ch, "member_joined_channel", w.newMemberEvent("member_joined_channel", ch, p))
 }
 
-func (w *Workspace) newMemberEvent(kind string, ch *channelState, p *Person) jsonObject {
+func (w *Feed) newMemberEvent(kind string, ch *channelState, p *Member) jsonObject {
 	letter := "C"
 	if ch.kind == PrivateChannel {
 		letter = "G"
@@ -92,7 +92,7 @@ func (w *Workspace) newMemberEvent(kind string, ch *channelState, p *Person) jso
 }
 
 // Leave takes people out of a channel; the bot is told of it when it is still there or was the one.
-func (w *Workspace) Leave(channel string, users ...string) {
+func (w *Feed) Leave(channel string, users ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ch := w.channel(channel)
@@ -109,7 +109,7 @@ func (w *Workspace) Leave(channel string, users ...string) {
 }
 
 // Archive archives a channel; the event is channel_archive or group_archive.
-func (w *Workspace) Archive(channel string) {
+func (w *Feed) Archive(channel string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ch := w.channel(channel)
@@ -127,7 +127,7 @@ func (w *Workspace) Archive(channel string) {
 }
 
 // Unarchive makes a channel usable again.
-func (w *Workspace) Unarchive(channel string) {
+func (w *Feed) Unarchive(channel string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ch := w.channel(channel)
@@ -145,7 +145,7 @@ func (w *Workspace) Unarchive(channel string) {
 }
 
 // ShareChannel connects a channel with other teams while it is in use; the event is channel_shared.
-func (w *Workspace) ShareChannel(channel string, teams ...string) {
+func (w *Feed) ShareChannel(channel string, teams ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ch := w.channel(channel)
@@ -162,7 +162,7 @@ func (w *Workspace) ShareChannel(channel string, teams ...string) {
 }
 
 // InviteTeam asks another team to share a channel. Until it accepts, the channel is not shared, and no event tells of it.
-func (w *Workspace) InviteTeam(channel string) {
+func (w *Feed) InviteTeam(channel string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ch := w.channel(channel); ch != nil {
@@ -173,7 +173,7 @@ func (w *Workspace) InviteTeam(channel string) {
 
 // ChangeChannelID gives a channel another id, as Slack does when a private one is shared, and returns it. The old one is not
 // known any more. The event is channel_id_changed.
-func (w *Workspace) ChangeChannelID(channel string) string {
+func (w *Feed) ChangeChannelID(channel string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ch := w.channel(channel)
@@ -192,7 +192,7 @@ func (w *Workspace) ChangeChannelID(channel string) string {
 }
 
 // UnshareChannel disconnects a channel from all other teams; the event is channel_unshared.
-func (w *Workspace) UnshareChannel(channel string) {
+func (w *Feed) UnshareChannel(channel string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ch := w.channel(channel)

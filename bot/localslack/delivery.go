@@ -36,7 +36,7 @@ type envelopeDelivery struct {
 }
 
 // startDelivery starts a delivery, through the faults that wait for one. The caller holds mu.
-func (w *Workspace) startDelivery(d *envelopeDelivery) {
+func (w *Hub) startDelivery(d *envelopeDelivery) {
 	if d.kind == "events_api" {
 		d.fault = w.faults.takeDelivery(d)
 		if d.fault != nil && d.fault.kind == suppress {
@@ -50,7 +50,7 @@ func (w *Workspace) startDelivery(d *envelopeDelivery) {
 }
 
 // attempt sends an envelope to one of the sockets and waits for its ack. The caller holds mu.
-func (w *Workspace) attemptDelivery(d *envelopeDelivery) {
+func (w *Hub) attemptDelivery(d *envelopeDelivery) {
 	if d.envelopeID == "" || d.attempt > 1 { // Slack repeats the envelope's id at times, and at times makes a new one
 		d.envelopeID = slackid.UUID()
 	}
@@ -74,7 +74,7 @@ func (w *Workspace) attemptDelivery(d *envelopeDelivery) {
 }
 
 // attemptFrames returns the frames of one attempt: none when a fault loses it, two when one doubles it.
-func (w *Workspace) attemptFrames(d *envelopeDelivery) [][]byte {
+func (w *Hub) attemptFrames(d *envelopeDelivery) [][]byte {
 	if d.fault.dropsAttempt(d.attempt) {
 		return nil
 	}
@@ -100,12 +100,12 @@ func (w *Workspace) attemptFrames(d *envelopeDelivery) [][]byte {
 	return out
 }
 
-func (w *Workspace) trackPending(d *envelopeDelivery, id string) {
+func (w *Hub) trackPending(d *envelopeDelivery, id string) {
 	w.pending[id] = d
 	d.envelopeIDs = append(d.envelopeIDs, id)
 }
 
-func (w *Workspace) encodeJSON(v any) []byte {
+func (w *Hub) encodeJSON(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
 		w.log.Error("a frame cannot be written", "err", err)
@@ -114,7 +114,7 @@ func (w *Workspace) encodeJSON(v any) []byte {
 }
 
 // ackTimedOut is the ack deadline.
-func (w *Workspace) ackTimedOut(d *envelopeDelivery, reason string) {
+func (w *Hub) ackTimedOut(d *envelopeDelivery, reason string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !d.done {
@@ -123,7 +123,7 @@ func (w *Workspace) ackTimedOut(d *envelopeDelivery, reason string) {
 }
 
 // retryOrGiveUp schedules the next attempt of an event, or gives up. The caller holds mu.
-func (w *Workspace) retryOrGiveUp(d *envelopeDelivery, reason string) {
+func (w *Hub) retryOrGiveUp(d *envelopeDelivery, reason string) {
 	w.recordOutcome(d, false)
 	if d.kind != "events_api" || d.attempt >= len(retryDelays) {
 		w.finishDelivery(d)
@@ -143,7 +143,7 @@ func (w *Workspace) retryOrGiveUp(d *envelopeDelivery, reason string) {
 	})
 }
 
-func (w *Workspace) finishDelivery(d *envelopeDelivery) {
+func (w *Hub) finishDelivery(d *envelopeDelivery) {
 	d.done = true
 	for _, id := range d.envelopeIDs {
 		delete(w.pending, id)
@@ -152,7 +152,7 @@ func (w *Workspace) finishDelivery(d *envelopeDelivery) {
 }
 
 // handleAck settles the delivery that an envelope id belongs to; note says what became of the ack. The caller holds mu.
-func (w *Workspace) handleAck(envelope string, payload json.RawMessage) (note string) {
+func (w *Hub) handleAck(envelope string, payload json.RawMessage) (note string) {
 	d := w.pending[envelope]
 	switch {
 	case d == nil:
@@ -178,7 +178,7 @@ type attemptResult struct {
 }
 
 // recordOutcome counts deliveries of the last hour and turns events off when under 5 % of at least 20 were acked.
-func (w *Workspace) recordOutcome(d *envelopeDelivery, ok bool) {
+func (w *Hub) recordOutcome(d *envelopeDelivery, ok bool) {
 	if !w.opts.AutoDisable || d.kind != "events_api" {
 		return
 	}
@@ -197,21 +197,21 @@ func (w *Workspace) recordOutcome(d *envelopeDelivery, ok bool) {
 }
 
 // EventsDisabled says whether Slack has turned the app's events off, as it does when nearly nothing is acked.
-func (w *Workspace) EventsDisabled() bool {
+func (w *Hub) EventsDisabled() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.eventsDisabled
 }
 
 // EnableEvents is the operator's click on "re-enable" in the app's settings.
-func (w *Workspace) EnableEvents() {
+func (w *Hub) EnableEvents() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.eventsDisabled, w.recentAttempts = false, nil
 }
 
 // Pending is how many deliveries are neither acked nor given up, those that wait for a retry included.
-func (w *Workspace) Pending() int {
+func (w *Hub) Pending() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := map[*envelopeDelivery]bool{}
@@ -222,7 +222,7 @@ func (w *Workspace) Pending() int {
 }
 
 // InjectFrame sends any bytes as a text frame to one of the sockets; it says whether there was one.
-func (w *Workspace) InjectFrame(frame json.RawMessage) bool {
+func (w *Hub) InjectFrame(frame json.RawMessage) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.pickConn()
@@ -234,7 +234,7 @@ func (w *Workspace) InjectFrame(frame json.RawMessage) bool {
 }
 
 // InjectEvent sends any inner event in a proper envelope, with acks and retries.
-func (w *Workspace) InjectEvent(inner json.RawMessage) {
+func (w *Hub) InjectEvent(inner json.RawMessage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.startDelivery(&envelopeDelivery{kind: "events_api", name: "injected", inner: inner, eventID: w.newID("Ev"), happenedAt: w.clock.Now()})

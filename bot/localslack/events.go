@@ -16,7 +16,7 @@ type messageEvent struct {
 }
 
 // post stores a new message and sends its events. The caller holds mu.
-func (w *Workspace) post(ch *channelState, m *Message) {
+func (w *Feed) post(ch *channelState, m *Message) {
 	ch.add(m)
 	w.recordMessageChange(ch, m)
 	if m.BotID == w.botID && m.IsReply() {
@@ -32,7 +32,7 @@ func (w *Workspace) post(ch *channelState, m *Message) {
 	w.notify()
 }
 
-func (w *Workspace) emitMessage(ch *channelState, m *Message) {
+func (w *Feed) emitMessage(ch *channelState, m *Message) {
 	if m.raw != nil {
 		w.emit(ch, "message", m.raw)
 		return
@@ -66,13 +66,13 @@ type changeEvent struct {
 	EventTS     string      `json:"event_ts"`
 }
 
-func (w *Workspace) newChangeEvent(ch *channelState, subtype string) changeEvent {
+func (w *Feed) newChangeEvent(ch *channelState, subtype string) changeEvent {
 	ts := w.newTS()
 	return changeEvent{Type: "message", Subtype: subtype, Hidden: true, Channel: ch.id, ChannelType: ch.kind, TS: ts, EventTS: ts}
 }
 
 // edit changes a message and sends message_changed. An empty editor leaves no mark of an edit, as an unfurl does.
-func (w *Workspace) edit(ch *channelState, m *Message, editor string, change func(*Message)) {
+func (w *Feed) edit(ch *channelState, m *Message, editor string, change func(*Message)) {
 	before := m.clone()
 	change(m)
 	ev := w.newChangeEvent(ch, "message_changed")
@@ -88,7 +88,7 @@ func (w *Workspace) edit(ch *channelState, m *Message, editor string, change fun
 }
 
 // delete removes a message. A root with replies leaves a tombstone, whose event is a change.
-func (w *Workspace) delete(ch *channelState, m *Message) {
+func (w *Feed) delete(ch *channelState, m *Message) {
 	if m.ReplyCount > 0 {
 		w.edit(ch, m, "", func(m *Message) {
 			m.Subtype, m.Hidden, m.Text, m.User = "tombstone", true, "This message was deleted.", "USLACKBOT"
@@ -106,14 +106,14 @@ func (w *Workspace) delete(ch *channelState, m *Message) {
 	w.notify()
 }
 
-func (w *Workspace) emitReplied(ch *channelState, root *Message) {
+func (w *Feed) emitReplied(ch *channelState, root *Message) {
 	ev := w.newChangeEvent(ch, "message_replied")
 	ev.Message = root.clone()
 	w.emit(ch, "message", ev)
 }
 
 // unfurl adds a link preview as Slack does: the message changes, its text does not. The caller holds mu.
-func (w *Workspace) unfurl(ch *channelState, m *Message) {
+func (w *Feed) unfurl(ch *channelState, m *Message) {
 	link := "https://example.com/"
 	if found := mrkdwnToken().FindStringSubmatch(m.Text); found != nil && strings.HasPrefix(found[1], "http") {
 		link, _, _ = strings.Cut(found[1], "|")
@@ -126,7 +126,7 @@ func (w *Workspace) unfurl(ch *channelState, m *Message) {
 	w.edit(ch, m, "", func(m *Message) { m.Attachments = preview })
 }
 
-func (w *Workspace) emitReaction(kind string, ch *channelState, m *Message, user, name string) {
+func (w *Feed) emitReaction(kind string, ch *channelState, m *Message, user, name string) {
 	w.emit(ch, kind, map[string]any{"type": kind, "user": user, "reaction": name, "item_user": m.User,
 		"item": jsonObject{"type": "message", "channel": ch.id, "ts": m.TS}, "event_ts": w.newTS()})
 	w.recordMessageChange(ch, m)
@@ -135,7 +135,7 @@ func (w *Workspace) emitReaction(kind string, ch *channelState, m *Message, user
 
 // emit sends an event that happened in a channel. Nothing leaves a channel that the bot is not in, and nothing that
 // the app has neither subscribed to nor the scope for.
-func (w *Workspace) emit(ch *channelState, kind string, inner any) {
+func (w *Feed) emit(ch *channelState, kind string, inner any) {
 	if !ch.hasMember(w.botUser) {
 		return
 	}
@@ -157,7 +157,7 @@ func (w *Workspace) emit(ch *channelState, kind string, inner any) {
 }
 
 // emitEvent wraps an inner event and sends it off. ch may be nil.
-func (w *Workspace) emitEvent(name string, inner any, ch *channelState) {
+func (w *Feed) emitEvent(name string, inner any, ch *channelState) {
 	if !w.started || w.eventsDisabled || w.opts.Events != nil && !slices.Contains(w.opts.Events, name) {
 		return
 	}
@@ -174,7 +174,7 @@ func (w *Workspace) emitEvent(name string, inner any, ch *channelState) {
 }
 
 // eventPayload is the wrapper around an inner event.
-func (w *Workspace) eventPayload(d *envelopeDelivery, inner json.RawMessage) jsonObject {
+func (w *Hub) eventPayload(d *envelopeDelivery, inner json.RawMessage) jsonObject {
 	channel, shared := "", false
 	if d.channel != nil {
 		channel, shared = d.channel.id, d.channel.extShared

@@ -9,7 +9,7 @@ import (
 // Faults is the script of what goes wrong. A fault is used up after the given number of times; a negative number means
 // always. Clear ends all of them.
 type Faults struct {
-	w *Workspace
+	w *Hub
 
 	mu                 sync.Mutex // guards the fields that follow
 	api                []*scheduledFault[APIFault]
@@ -30,7 +30,7 @@ type scheduledFault[T any] struct {
 	fault T
 }
 
-func newFaults(w *Workspace) *Faults { return &Faults{w: w} }
+func newFaults(w *Hub) *Faults { return &Faults{w: w} }
 
 func addFault[T any](list *[]*scheduledFault[T], times int, match string, what T) {
 	if times != 0 {
@@ -185,7 +185,7 @@ func (f *APIFault) nameOrEmpty() string {
 }
 
 // applyBefore plays what happens instead of the call; it says whether the call is over.
-func (f *APIFault) applyBefore(w *Workspace, rw http.ResponseWriter, r *http.Request) bool {
+func (f *APIFault) applyBefore(clock Clock, rw http.ResponseWriter, r *http.Request) bool {
 	switch f.mode {
 	case modeHang:
 		<-r.Context().Done()
@@ -193,7 +193,7 @@ func (f *APIFault) applyBefore(w *Workspace, rw http.ResponseWriter, r *http.Req
 		closeConnection(rw)
 	case modeDelay:
 		select {
-		case <-w.clock.After(f.delay):
+		case <-clock.After(f.delay):
 			return false
 		case <-r.Context().Done():
 		}

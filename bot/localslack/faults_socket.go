@@ -217,7 +217,7 @@ func (f *Faults) StopShuffle() {
 }
 
 // holdForShuffle keeps an event for Shuffle. The caller holds mu.
-func (w *Workspace) holdForShuffle(d *envelopeDelivery) bool {
+func (w *Hub) holdForShuffle(d *envelopeDelivery) bool {
 	w.faults.mu.Lock()
 	n := w.faults.shuffle
 	if n > 0 && len(w.heldForShuffle)+1 >= n {
@@ -235,7 +235,7 @@ func (w *Workspace) holdForShuffle(d *envelopeDelivery) bool {
 }
 
 // releaseHeld sends held events, never in the order they happened. The caller holds mu.
-func (w *Workspace) releaseHeld() {
+func (w *Hub) releaseHeld() {
 	held := w.heldForShuffle
 	w.heldForShuffle = nil
 	if len(held) < 2 {

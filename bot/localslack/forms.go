@@ -28,7 +28,7 @@ func (p *Person) Submit(ctx context.Context, viewID string, values map[string]st
 	v.state = state
 	pl := w.newInteraction("view_submission", p)
 	pl["trigger_id"] = w.newTrigger(p.ID, v.ID)
-	pl["view"], pl["response_urls"] = v.payload(w), []any{}
+	pl["view"], pl["response_urls"] = v.payload(w.Store), []any{}
 	w.mu.Unlock()
 	ack, err := w.sendAndAwaitAck(ctx, &envelopeDelivery{kind: "interactive", payload: w.encodeJSON(pl), acceptsPayload: true})
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *Person) CloseView(ctx context.Context, viewID string) error {
 	w.closeViewsFrom(p.ID, at)
 	w.notify()
 	pl := w.newInteraction("view_closed", p)
-	pl["view"], pl["is_cleared"] = v.payload(w), false
+	pl["view"], pl["is_cleared"] = v.payload(w.Store), false
 	w.mu.Unlock()
 	if !v.notifyOnClose {
 		return nil

@@ -17,17 +17,17 @@ type Frame struct {
 }
 
 // Frames returns the last frames in both directions, oldest first (Options.FrameLog of them).
-func (w *Workspace) Frames() []Frame { return w.FramesSince(0) }
+func (w *Base) Frames() []Frame { return w.FramesSince(0) }
 
 // FramesSince returns the frames after a sequence number; with Changed it makes a live view.
-func (w *Workspace) FramesSince(seq int) []Frame {
+func (w *Base) FramesSince(seq int) []Frame {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.frames.since(seq)
 }
 
 // WatchFrames calls fn with each frame from now on, in order, until ctx ends or the workspace closes.
-func (w *Workspace) WatchFrames(ctx context.Context, fn func(Frame)) {
+func (w *Base) WatchFrames(ctx context.Context, fn func(Frame)) {
 	w.mu.Lock()
 	seq := w.frames.last
 	w.mu.Unlock()
@@ -48,7 +48,7 @@ func (w *Workspace) WatchFrames(ctx context.Context, fn func(Frame)) {
 }
 
 // recordFrameLocked keeps a frame. The caller holds mu.
-func (w *Workspace) recordFrameLocked(f Frame) {
+func (w *Base) recordFrameLocked(f Frame) {
 	f.Time = w.clock.Now()
 	w.frames.add(func(seq int) Frame { f.Seq = seq; return f })
 	w.notify()

@@ -50,7 +50,7 @@ func (w *Workspace) trackRequests(next http.Handler) http.Handler {
 
 // call is one request of the Web InjectAPI.
 type call struct {
-	w      *Workspace
+	w      *API
 	method string
 	args   map[string]string
 	token  string
@@ -78,7 +78,7 @@ func (c *call) limit(def, most int) (int, error) {
 	return min(n, most), nil
 }
 
-func (w *Workspace) serveAPI(rw http.ResponseWriter, r *http.Request) {
+func (w *API) serveAPI(rw http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, method: r.PathValue("method"), header: rw.Header()}
 	m, known := w.methods[c.method]
 	err := c.readArgs(r, m.json)
@@ -86,7 +86,7 @@ func (w *Workspace) serveAPI(rw http.ResponseWriter, r *http.Request) {
 	fault := w.faults.takeForCall(c.method, c.args)
 	if fault.appliesBefore() {
 		w.finishRequest(seq, fault.status, false, fault.code, fault.name)
-		if fault.applyBefore(w, rw, r) {
+		if fault.applyBefore(w.clock, rw, r) {
 			return
 		}
 	}
@@ -108,7 +108,7 @@ func (w *Workspace) serveAPI(rw http.ResponseWriter, r *http.Request) {
 }
 
 // dispatch checks token, scopes and rates in Slack's order and runs the method.
-func (w *Workspace) dispatch(c *call, m method) (jsonObject, error) {
+func (w *API) dispatch(c *call, m method) (jsonObject, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.authenticate(c, m); err != nil {
@@ -214,7 +214,7 @@ func (c *call) readJSON(body io.Reader, jsonOK bool) error {
 	return nil
 }
 
-func (w *Workspace) logRequest(method string, args map[string]string) (seq int) {
+func (w *Base) logRequest(method string, args map[string]string) (seq int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.requests.add(func(n int) Request {
@@ -225,7 +225,7 @@ func (w *Workspace) logRequest(method string, args map[string]string) (seq int) 
 	return seq
 }
 
-func (w *Workspace) finishRequest(seq, status int, ok bool, slackError, fault string) {
+func (w *Base) finishRequest(seq, status int, ok bool, slackError, fault string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if r := w.requests.at(seq); r != nil {

@@ -9,14 +9,14 @@ import (
 )
 
 // newID returns an id as Slack's look: a letter or two, then capitals and digits. The caller holds mu, or is New.
-func (w *Workspace) newID(prefix string) string {
+func (w *Base) newID(prefix string) string {
 	w.lastID++
 	n := strings.ToUpper(strconv.FormatInt(0x5_0000_0000+w.lastID*7919, 36))
 	return prefix + "0" + fmt.Sprintf("%09s", n)
 }
 
 // newTS returns the next timestamp: the clock's, made unique and increasing. The caller holds mu.
-func (w *Workspace) newTS() string {
+func (w *Base) newTS() string {
 	now := w.clock.Now().UnixMicro()
 	if now <= w.lastTS {
 		now = w.lastTS + 1

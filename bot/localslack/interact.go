@@ -25,7 +25,7 @@ type trigger struct {
 }
 
 // newTrigger makes a trigger id. The caller holds mu.
-func (w *Workspace) newTrigger(user, viewID string) string {
+func (w *Store) newTrigger(user, viewID string) string {
 	if len(w.triggers) > 4096 {
 		maps.DeleteFunc(w.triggers, func(_ string, t *trigger) bool { return w.clock.Now().Sub(t.expires) > time.Minute })
 	}
@@ -35,7 +35,7 @@ func (w *Workspace) newTrigger(user, viewID string) string {
 }
 
 // sendAndAwaitAck sends a payload and waits for its ack.
-func (w *Workspace) sendAndAwaitAck(ctx context.Context, d *envelopeDelivery) (json.RawMessage, error) {
+func (w *Hub) sendAndAwaitAck(ctx context.Context, d *envelopeDelivery) (json.RawMessage, error) {
 	type answer struct {
 		payload json.RawMessage
 		failure string
@@ -140,7 +140,7 @@ func (p *Person) slashPayload(ch *channelState, command, text string) (SlashResu
 		name = "directmessage"
 	}
 	domain := w.opts.TeamDomain
-	if p.isStranger() {
+	if p.IsStranger() {
 		domain = "elsewhere"
 	}
 	return res, jsonObject{"token": "verification", "team_id": p.TeamID, "team_domain": domain,
@@ -227,7 +227,7 @@ func (p *Person) OpenHome(context.Context) error {
 	defer w.mu.Unlock()
 	ev := jsonObject{"type": "app_home_opened", "user": p.ID, "channel": w.im(p.ID).id, "tab": "home", "event_ts": w.newTS()}
 	if h := w.homes[p.ID]; h != nil {
-		ev["view"] = h.payload(w)
+		ev["view"] = h.payload(w.Store)
 	}
 	w.emitEvent("app_home_opened", ev, nil)
 	return nil

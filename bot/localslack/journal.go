@@ -24,12 +24,12 @@ type change struct {
 const journalLength = 8192
 
 // recordChange notes a change. The caller holds mu, and notifies.
-func (w *Workspace) recordChange(c change) {
+func (w *Base) recordChange(c change) {
 	w.journal.add(func(int) change { return c })
 }
 
 // recordMessageChange notes that a message changed, and with it what its thread's root tells of the replies.
-func (w *Workspace) recordMessageChange(ch *channelState, m *Message) {
+func (w *Base) recordMessageChange(ch *channelState, m *Message) {
 	w.recordChange(change{kind: messageChanged, channel: ch.id, ts: m.TS})
 	if m.IsReply() {
 		w.recordChange(change{kind: messageChanged, channel: ch.id, ts: m.ThreadTS})
@@ -38,7 +38,7 @@ func (w *Workspace) recordMessageChange(ch *channelState, m *Message) {
 
 // changesSince returns what changed after a place in the journal, each thing once, and the place to go on from. whole is
 // false when more changed than is kept. The caller holds mu.
-func (w *Workspace) changesSince(seq int) (changes []change, next int, whole bool) {
+func (w *Base) changesSince(seq int) (changes []change, next int, whole bool) {
 	next = w.journal.last
 	all := w.journal.since(seq)
 	if seq > next || len(all) != next-seq {

@@ -146,8 +146,8 @@ func (p *Page) persona(user string) (*Person, error) {
 		if v.User == user {
 			p.w.mu.Lock()
 			defer p.w.mu.Unlock()
-			if person := p.w.people[user]; person != nil {
-				return person, nil
+			if m := p.w.people[user]; m != nil {
+				return &Person{Member: m, w: p.w}, nil
 			}
 		}
 	}

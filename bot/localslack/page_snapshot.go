@@ -118,7 +118,7 @@ const maxPageEphemerals = 50
 func (w *Workspace) directory(me string) (people []pagePerson, channels []pageChannel) {
 	for _, id := range w.peopleOrder {
 		o := w.people[id]
-		people = append(people, pagePerson{ID: o.ID, Name: o.Name, RealName: orElse(o.RealName, o.Name), Bot: o.bot, Stranger: o.isStranger()})
+		people = append(people, pagePerson{ID: o.ID, Name: o.Name, RealName: orElse(o.RealName, o.Name), Bot: o.bot, Stranger: o.IsStranger()})
 	}
 	for _, id := range w.channelOrder {
 		c := w.channels[id]

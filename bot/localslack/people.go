@@ -13,62 +13,65 @@ import (
 
 // Person is a member, a guest or a stranger, and acts as one does in a Slack client.
 type Person struct {
+	*Member
 	w *Workspace
+}
 
+// Member is what the workspace knows of a person. It does not change once the person was added.
+type Member struct {
 	ID          string
 	Name        string // what others type after the @
 	RealName    string
 	DisplayName string
 	TeamID      string // another one than the workspace's for people of a shared channel
+	HomeTeam    string // the workspace's
 
 	deleted, restricted, ultraRestricted, bot bool
 	botID, appID                              string // of another app's bot
 }
 
 // IsStranger says whether somebody belongs to another team.
-func (p *Person) IsStranger() bool { return p.isStranger() }
+func (p *Member) IsStranger() bool { return p.TeamID != p.HomeTeam }
 
 // IsGuest says whether somebody is a guest of either kind.
-func (p *Person) IsGuest() bool { return p.restricted }
+func (p *Member) IsGuest() bool { return p.restricted }
 
 // IsDeleted says whether the account is deactivated.
-func (p *Person) IsDeleted() bool { return p.deleted }
-
-func (p *Person) isStranger() bool { return p.TeamID != p.w.opts.TeamID }
+func (p *Member) IsDeleted() bool { return p.deleted }
 
 // IsBot says whether this is an app's bot user.
-func (p *Person) IsBot() bool { return p.bot }
+func (p *Member) IsBot() bool { return p.bot }
 
 // UserOption makes somebody other than a full member.
-type UserOption func(*Person)
+type UserOption func(*Member)
 
 // Guest is a multi-channel guest: is_restricted.
-func Guest() UserOption { return func(p *Person) { p.restricted = true } }
+func Guest() UserOption { return func(p *Member) { p.restricted = true } }
 
 // SingleChannelGuest is is_ultra_restricted too.
 func SingleChannelGuest() UserOption {
-	return func(p *Person) { p.restricted, p.ultraRestricted = true, true }
+	return func(p *Member) { p.restricted, p.ultraRestricted = true, true }
 }
 
 // Stranger is somebody of another team, met in a channel that is shared with it.
-func Stranger(team string) UserOption { return func(p *Person) { p.TeamID = team } }
+func Stranger(team string) UserOption { return func(p *Member) { p.TeamID = team } }
 
 // Deleted is a deactivated account. It can still be looked up.
-func Deleted() UserOption { return func(p *Person) { p.deleted = true } }
+func Deleted() UserOption { return func(p *Member) { p.deleted = true } }
 
 // Bot is the bot user of another app.
-func Bot() UserOption { return func(p *Person) { p.bot = true } }
+func Bot() UserOption { return func(p *Member) { p.bot = true } }
 
 // Named sets real name and display name, which several people may share.
 func Named(realName, displayName string) UserOption {
-	return func(p *Person) { p.RealName, p.DisplayName = realName, displayName }
+	return func(p *Member) { p.RealName, p.DisplayName = realName, displayName }
 }
 
 // AddUser adds somebody; name is what others type after the @.
 func (w *Workspace) AddUser(name string, opts ...UserOption) *Person {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	p := &Person{w: w, ID: w.newID("U"), Name: name, RealName: name, DisplayName: name, TeamID: w.opts.TeamID}
+	p := &Member{ID: w.newID("U"), Name: name, RealName: name, DisplayName: name, TeamID: w.opts.TeamID, HomeTeam: w.opts.TeamID}
 	for _, o := range opts {
 		o(p)
 	}
@@ -79,11 +82,11 @@ func (w *Workspace) AddUser(name string, opts ...UserOption) *Person {
 	w.peopleOrder = append(w.peopleOrder, p.ID)
 	w.recordChange(change{kind: directoryChanged})
 	w.notify()
-	return p
+	return &Person{Member: p, w: w}
 }
 
 // AddGroup adds a user group that people mention as @handle.
-func (w *Workspace) AddGroup(handle string, users ...string) (id string) {
+func (w *Places) AddGroup(handle string, users ...string) (id string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	g := userGroup{ID: w.newID("S"), Handle: handle, Name: handle, Users: users}
@@ -286,7 +289,7 @@ func (p *Person) Unreact(channel, ts, name string) error {
 }
 
 // DeleteMessage removes anybody's message, as an admin does.
-func (w *Workspace) DeleteMessage(channel, ts string) error {
+func (w *Feed) DeleteMessage(channel, ts string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ch := w.channel(channel)
@@ -298,7 +301,7 @@ func (w *Workspace) DeleteMessage(channel, ts string) error {
 }
 
 // Unfurl adds a link preview to a message: message_changed with the same text.
-func (w *Workspace) Unfurl(channel, ts string) error {
+func (w *Feed) Unfurl(channel, ts string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	ch := w.channel(channel)
@@ -310,7 +313,7 @@ func (w *Workspace) Unfurl(channel, ts string) error {
 }
 
 // SendMessageReplied sends the hidden message_replied event of a thread.
-func (w *Workspace) SendMessageReplied(channel, ts string) {
+func (w *Feed) SendMessageReplied(channel, ts string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ch := w.channel(channel); ch != nil && ch.byTS[ts] != nil {

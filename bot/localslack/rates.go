@@ -35,7 +35,7 @@ func (b *bucket) take(now time.Time, size, perSecond float64) time.Duration {
 }
 
 // limitRate counts one call against a method's tier. The caller holds mu.
-func (w *Workspace) limitRate(name string, m method) error {
+func (w *API) limitRate(name string, m method) error {
 	if m.tier == 0 {
 		return nil
 	}
@@ -43,14 +43,14 @@ func (w *Workspace) limitRate(name string, m method) error {
 }
 
 // limitPost counts one message against its channel and the workspace. The caller holds mu.
-func (w *Workspace) limitPost(channel string) error {
+func (w *API) limitPost(channel string) error {
 	if err := w.takeToken("post/"+channel, postBurst, 1); err != nil {
 		return err
 	}
 	return w.takeToken("post", postPerMinute, postPerMinute/60)
 }
 
-func (w *Workspace) takeToken(key string, size, perSecond float64) error {
+func (w *API) takeToken(key string, size, perSecond float64) error {
 	if w.opts.RateLimits == RateLimitsOff {
 		return nil
 	}

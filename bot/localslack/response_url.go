@@ -25,7 +25,7 @@ type responseURL struct {
 }
 
 // newResponseURL registers a response URL. The caller holds mu.
-func (w *Workspace) newResponseURL(r *responseURL) string {
+func (w *Store) newResponseURL(r *responseURL) string {
 	id := slackid.Hex(16)
 	r.expires = w.clock.Now().Add(responseURLTTL)
 	w.responseURLs[id] = r
@@ -42,13 +42,13 @@ type responsePayload struct {
 	ThreadTS        string          `json:"thread_ts"`
 }
 
-func (w *Workspace) serveResponseURL(rw http.ResponseWriter, r *http.Request) {
+func (w *API) serveResponseURL(rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	seq := w.logRequest("response_url", map[string]string{"body": string(body)})
 	fault := w.faults.takeForMethod("response_url")
 	if fault.appliesBefore() {
 		w.finishRequest(seq, fault.status, false, fault.code, fault.name)
-		if fault.applyBefore(w, rw, r) {
+		if fault.applyBefore(w.clock, rw, r) {
 			return
 		}
 	}
@@ -73,7 +73,7 @@ func (w *Workspace) serveResponseURL(rw http.ResponseWriter, r *http.Request) {
 	w.finishRequest(seq, status, err == nil, slackerr.CodeOf(err), fault.nameOrEmpty())
 }
 
-func (w *Workspace) handleResponseURL(id string, body []byte) error {
+func (w *API) handleResponseURL(id string, body []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	u := w.responseURLs[id]
@@ -117,7 +117,7 @@ func (a responsePayload) check() error {
 }
 
 // replaceOriginal changes or deletes the message that the click was on. The caller holds mu.
-func (w *Workspace) replaceOriginal(u *responseURL, a responsePayload) error {
+func (w *API) replaceOriginal(u *responseURL, a responsePayload) error {
 	if u.ephemeral {
 		e := w.findEphemeral(u.user, u.ts)
 		if e == nil {
@@ -149,7 +149,7 @@ func (w *Workspace) replaceOriginal(u *responseURL, a responsePayload) error {
 }
 
 // showResponse is an answer as an ephemeral message, or to everybody when it says in_channel. The caller holds mu.
-func (w *Workspace) showResponse(ch *channelState, user string, a responsePayload, source string) error {
+func (w *API) showResponse(ch *channelState, user string, a responsePayload, source string) error {
 	if a.ResponseType == "in_channel" {
 		m := w.newBotMessage(messageContent{text: a.Text, blocks: blockkit.FillIDs(string(a.Blocks))})
 		if root := ch.byTS[a.ThreadTS]; root != nil {
@@ -164,7 +164,7 @@ func (w *Workspace) showResponse(ch *channelState, user string, a responsePayloa
 }
 
 // say shows what an ack carries, if it carries something to be shown. The caller holds mu.
-func (w *Workspace) showAck(ch *channelState, user, thread, source string, ack json.RawMessage) error {
+func (w *API) showAck(ch *channelState, user, thread, source string, ack json.RawMessage) error {
 	var a responsePayload
 	if len(ack) == 0 || string(ack) == "null" {
 		return nil

@@ -6,13 +6,11 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"sync"
 	"time"
 
-	"the-loop/bot/localslack/slackid"
 	"the-loop/bot/localslack/slacktime"
 )
 
@@ -73,79 +71,17 @@ type Options struct {
 // Workspace is one Slack workspace with one app installed in it. Its methods are safe for concurrent use. Start owns
 // the listener and all goroutines; Close ends them.
 type Workspace struct {
-	opts    Options
-	clock   slacktime.Clock
-	log     *slog.Logger
-	sched   *slacktime.Scheduler
-	faults  *Faults
-	methods map[string]method
+	*API
 
-	appID, botID, botUser string
-
-	wg      sync.WaitGroup
-	ctx     context.Context
-	cancel  context.CancelFunc
-	server  *http.Server
-	baseURL string // http://127.0.0.1:PORT
-
-	mu                 sync.Mutex // guards the fields that follow
-	started            bool
-	closed             bool
-	changed            chan struct{}
-	rng                *rand.Rand
-	lastTS             int64
-	lastID             int64
-	people             map[string]*Person
-	peopleOrder        []string
-	groups             []userGroup
-	channels           map[string]*channelState
-	channelOrder       []string
-	ephemerals         map[string][]Ephemeral
-	views              map[string]*view
-	viewStacks         map[string][]string // user → open modals, bottom first
-	homes              map[string]*view
-	triggers           map[string]*trigger
-	responseURLs       map[string]*responseURL
-	files              map[string]*storedFile
-	statuses           map[string]string // channel/thread → assistant status
-	cancelStatusExpiry map[string]func() // channel/thread → calls off that Slack takes the status away
-	tickets            map[string]time.Time
-	conns              []*conn
-	connSeq            int
-	pending            map[string]*envelopeDelivery // envelope id → delivery
-	heldForShuffle     []*envelopeDelivery          // waiting for Shuffle to have enough
-	messageEvents      map[string]*envelopeDelivery // channel/ts → the event of that message
-	eventsDisabled     bool                         // events turned off by AutoDisable
-	recentAttempts     []attemptResult
-	rates              map[string]*bucket
-	tokenErrors        map[string]string // token → Slack error, for revoked ones
-	frames             ring[Frame]
-	requests           ring[Request]
-	journal            ring[change]
+	wg     sync.WaitGroup
+	cancel context.CancelFunc
+	server *http.Server
+	closed bool // guarded by the store's mu
 }
 
 // New makes a workspace. It does nothing until Start.
 func New(opts Options) *Workspace {
-	opts = withDefaults(opts)
-	w := &Workspace{
-		opts: opts, clock: opts.Clock, log: opts.Log, sched: slacktime.NewScheduler(opts.Clock),
-		changed: make(chan struct{}), rng: rand.New(rand.NewPCG(opts.Seed, 0x5eed)),
-		people: map[string]*Person{}, channels: map[string]*channelState{}, ephemerals: map[string][]Ephemeral{},
-		views: map[string]*view{}, viewStacks: map[string][]string{}, homes: map[string]*view{},
-		triggers: map[string]*trigger{}, responseURLs: map[string]*responseURL{}, files: map[string]*storedFile{},
-		statuses: map[string]string{}, tickets: map[string]time.Time{}, pending: map[string]*envelopeDelivery{}, messageEvents: map[string]*envelopeDelivery{},
-		cancelStatusExpiry: map[string]func(){},
-		rates:              map[string]*bucket{}, tokenErrors: map[string]string{},
-		frames: ring[Frame]{max: opts.FrameLog}, requests: ring[Request]{max: opts.RequestLog}, journal: ring[change]{max: journalLength},
-	}
-	w.faults, w.methods = newFaults(w), methodTable()
-	w.appID, w.botID = slackid.AppID(opts.AppToken), w.newID("B")
-	bot := &Person{w: w, ID: w.newID("U"), Name: opts.BotName, TeamID: opts.TeamID, bot: true}
-	bot.botID, bot.appID = w.botID, w.appID
-	w.botUser = bot.ID
-	w.people[bot.ID] = bot
-	w.peopleOrder = append(w.peopleOrder, bot.ID)
-	return w
+	return &Workspace{API: newAPI(newFeed(newHub(newStore(withDefaults(opts)))))}
 }
 
 func withDefaults(o Options) Options {
@@ -242,41 +178,41 @@ func (w *Workspace) trackHandler() bool {
 }
 
 // APIURL is the base of the Web InjectAPI, with the trailing slash that clients want.
-func (w *Workspace) APIURL() string { return w.baseURL + "/api/" }
+func (w *Base) APIURL() string { return w.baseURL + "/api/" }
 
 // URL is the base of everything the workspace serves, without a trailing slash.
-func (w *Workspace) URL() string { return w.baseURL }
+func (w *Base) URL() string { return w.baseURL }
 
 // BotToken is the token of the installed app, xoxb-….
-func (w *Workspace) BotToken() string { return w.opts.BotToken }
+func (w *Base) BotToken() string { return w.opts.BotToken }
 
 // AppToken is the app-level token, xapp-1-A….
-func (w *Workspace) AppToken() string { return w.opts.AppToken }
+func (w *Base) AppToken() string { return w.opts.AppToken }
 
 // BotUserID is the bot's member id, U….
-func (w *Workspace) BotUserID() string { return w.botUser }
+func (w *Base) BotUserID() string { return w.botUser }
 
 // BotID is the bot's id in messages, B….
-func (w *Workspace) BotID() string { return w.botID }
+func (w *Base) BotID() string { return w.botID }
 
 // BotName is what people type after the @ to mention the bot.
-func (w *Workspace) BotName() string { return w.opts.BotName }
+func (w *Base) BotName() string { return w.opts.BotName }
 
 // AppID is the app's id, A….
-func (w *Workspace) AppID() string { return w.appID }
+func (w *Base) AppID() string { return w.appID }
 
 // TeamID is the workspace's id, T….
-func (w *Workspace) TeamID() string { return w.opts.TeamID }
+func (w *Base) TeamID() string { return w.opts.TeamID }
 
 // Now is the workspace's time.
-func (w *Workspace) Now() time.Time { return w.clock.Now() }
+func (w *Base) Now() time.Time { return w.clock.Now() }
 
 // Faults is the script of what goes wrong.
-func (w *Workspace) Faults() *Faults { return w.faults }
+func (w *Hub) Faults() *Faults { return w.faults }
 
 // RevokeToken makes every later use of a token fail with a Slack error such as token_revoked, invalid_auth or
 // account_inactive; an empty error makes it valid again.
-func (w *Workspace) RevokeToken(token, slackError string) {
+func (w *API) RevokeToken(token, slackError string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.tokenErrors[token] = slackError

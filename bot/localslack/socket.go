@@ -21,7 +21,7 @@ const (
 
 // conn is one socket. serve owns it: it runs the reader, and waits for writer and pinger.
 type conn struct {
-	w      *Workspace
+	w      *Hub
 	id     int
 	ws     *websocket.Conn
 	tcp    *faultyConn
@@ -37,7 +37,7 @@ type conn struct {
 }
 
 // serveWebSocket is the WebSocket URL of apps.connections.open.
-func (w *Workspace) serveWebSocket(rw http.ResponseWriter, r *http.Request) {
+func (w *Hub) serveWebSocket(rw http.ResponseWriter, r *http.Request) {
 	seq := w.logRequest("link", map[string]string{})
 	if !w.redeemTicket(r.URL.Query().Get("ticket")) {
 		http.Error(rw, "invalid ticket", http.StatusForbidden)
@@ -59,7 +59,7 @@ func (w *Workspace) serveWebSocket(rw http.ResponseWriter, r *http.Request) {
 }
 
 // redeemTicket uses a ticket up. Each is good for one socket and for half a minute.
-func (w *Workspace) redeemTicket(ticket string) bool {
+func (w *Hub) redeemTicket(ticket string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	until, ok := w.tickets[ticket]
@@ -67,7 +67,7 @@ func (w *Workspace) redeemTicket(ticket string) bool {
 	return ok && !w.clock.Now().After(until)
 }
 
-func (w *Workspace) acceptConn(rw http.ResponseWriter, r *http.Request) (*conn, error) {
+func (w *Hub) acceptConn(rw http.ResponseWriter, r *http.Request) (*conn, error) {
 	c := &conn{w: w, queued: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(w.ctx)
 	tap := &hijacker{ResponseWriter: rw}
@@ -89,7 +89,7 @@ func (w *Workspace) acceptConn(rw http.ResponseWriter, r *http.Request) (*conn, 
 }
 
 // recordFrame keeps a frame.
-func (w *Workspace) recordFrame(f Frame) {
+func (w *Base) recordFrame(f Frame) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.recordFrameLocked(f)
@@ -137,7 +137,7 @@ func (c *conn) register(fault ConnectFault) {
 	w.notify()
 }
 
-func (w *Workspace) helloFrame() jsonObject {
+func (w *Hub) helloFrame() jsonObject {
 	return jsonObject{"type": "hello", "num_connections": w.countActive(),
 		"debug_info": jsonObject{"host": "applink-local", "build_number": 1,
 			"approximate_connection_time": int(w.opts.ConnectionLifetime / time.Second)},
@@ -145,7 +145,7 @@ func (w *Workspace) helloFrame() jsonObject {
 }
 
 // countActive counts sockets that take payloads. The caller holds mu.
-func (w *Workspace) countActive() int {
+func (w *Hub) countActive() int {
 	n := 0
 	for _, c := range w.conns {
 		if c.active && !c.draining {
@@ -156,7 +156,7 @@ func (w *Workspace) countActive() int {
 }
 
 // pickConn chooses the socket for one payload, as unpredictably as Slack. The caller holds mu.
-func (w *Workspace) pickConn() *conn {
+func (w *Hub) pickConn() *conn {
 	var open []*conn
 	for _, c := range w.conns {
 		if c.active && !c.draining {
@@ -186,7 +186,7 @@ func (c *conn) scheduleRefresh() {
 	context.AfterFunc(c.ctx, func() { warn(); end() })
 }
 
-func (w *Workspace) disconnectFrame(reason string) []byte {
+func (w *Hub) disconnectFrame(reason string) []byte {
 	return w.encodeJSON(jsonObject{"type": "disconnect", "reason": reason, "debug_info": jsonObject{"host": "applink-local"}})
 }
 
@@ -201,7 +201,7 @@ func (c *conn) disconnect(reason string) {
 
 // Disconnect tells every socket to go: reason is warning, refresh_requested, link_disabled or too_many_websockets.
 // After a warning the socket keeps working for a while, as with Slack.
-func (w *Workspace) Disconnect(reason string) {
+func (w *Hub) Disconnect(reason string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, c := range w.conns {
@@ -285,7 +285,7 @@ func (c *conn) readLoop() {
 }
 
 // handleFrame takes one frame from the app, which can only be an ack.
-func (w *Workspace) handleFrame(c *conn, data []byte) {
+func (w *Hub) handleFrame(c *conn, data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var ack struct {

@@ -85,7 +85,7 @@ func messagesBetween(msgs []*Message, oldest, latest int64, inclusive bool) []*M
 }
 
 // channel finds a conversation by id or name. The caller holds mu.
-func (w *Workspace) channel(ref string) *channelState {
+func (w *Places) channel(ref string) *channelState {
 	if c := w.channels[ref]; c != nil {
 		return c
 	}
@@ -99,7 +99,7 @@ func (w *Workspace) channel(ref string) *channelState {
 }
 
 // person finds a member by id or name. The caller holds mu.
-func (w *Workspace) person(ref string) *Person {
+func (w *Places) person(ref string) *Member {
 	if p := w.people[ref]; p != nil {
 		return p
 	}
@@ -113,7 +113,7 @@ func (w *Workspace) person(ref string) *Person {
 }
 
 // im returns the direct message between the bot and a member, made when needed. The caller holds mu.
-func (w *Workspace) im(user string) *channelState {
+func (w *Places) im(user string) *channelState {
 	for _, id := range w.channelOrder {
 		c := w.channels[id]
 		if c.kind == DirectMessage && c.hasMember(user) && c.hasMember(w.botUser) {
@@ -123,7 +123,7 @@ func (w *Workspace) im(user string) *channelState {
 	return w.newChannel("D", &channelState{kind: DirectMessage, members: []string{user, w.botUser}})
 }
 
-func (w *Workspace) newChannel(prefix string, c *channelState) *channelState {
+func (w *Places) newChannel(prefix string, c *channelState) *channelState {
 	c.id, c.created = w.newID(prefix), w.clock.Now().Unix()
 	c.byTS, c.threads = map[string]*Message{}, map[string][]*Message{}
 	w.channels[c.id] = c

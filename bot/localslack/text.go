@@ -46,7 +46,7 @@ func unescape(s string) string {
 
 // parseComposed turns what a person types into the text and blocks that Slack stores: URLs, mail addresses and things that
 // look like a domain (README.md) become links, names become mentions, emoji become names. The caller holds mu.
-func (w *Workspace) parseComposed(text string) (wire string, blocks json.RawMessage) {
+func (w *Places) parseComposed(text string) (wire string, blocks json.RawMessage) {
 	var b strings.Builder
 	var parts []element
 	at := 0
@@ -66,7 +66,7 @@ func (w *Workspace) parseComposed(text string) (wire string, blocks json.RawMess
 }
 
 // appendSection adds running text, with its inline code.
-func (w *Workspace) appendSection(text string, b *strings.Builder, parts *[]element) {
+func (w *Places) appendSection(text string, b *strings.Builder, parts *[]element) {
 	if text == "" {
 		return
 	}
@@ -83,7 +83,7 @@ func (w *Workspace) appendSection(text string, b *strings.Builder, parts *[]elem
 }
 
 // parseTokens finds what Slack recognises while a person types.
-func (w *Workspace) parseTokens(text string) []element {
+func (w *Places) parseTokens(text string) []element {
 	var out []element
 	at := 0
 	for _, m := range composedToken().FindAllStringIndex(text, -1) {
@@ -100,7 +100,7 @@ func (w *Workspace) parseTokens(text string) []element {
 }
 
 // parseToken resolves one word; used is how much of it belongs to the token.
-func (w *Workspace) parseToken(word string) (el element, used int) {
+func (w *Places) parseToken(word string) (el element, used int) {
 	trimmed := strings.TrimRight(word, ".,!?;:'\")-")
 	switch {
 	case strings.HasPrefix(word, "http://"), strings.HasPrefix(word, "https://"):
@@ -125,7 +125,7 @@ func (w *Workspace) parseToken(word string) (el element, used int) {
 	return nil, 0
 }
 
-func (w *Workspace) parseMention(word string) element {
+func (w *Places) parseMention(word string) element {
 	name := word[1:]
 	switch name {
 	case "here", "channel", "everyone":
@@ -142,7 +142,7 @@ func (w *Workspace) parseMention(word string) element {
 	return nil
 }
 
-func (w *Workspace) groupHandle(group string) string {
+func (w *Places) groupHandle(group string) string {
 	for _, g := range w.groups {
 		if g.ID == group {
 			return g.Handle
@@ -194,7 +194,7 @@ func linkElements(text string, style element) []element {
 }
 
 // renderMrkdwn writes elements as message text.
-func (w *Workspace) renderMrkdwn(elements []element) string {
+func (w *Places) renderMrkdwn(elements []element) string {
 	var b strings.Builder
 	code := false
 	for _, el := range elements {
@@ -211,7 +211,7 @@ func (w *Workspace) renderMrkdwn(elements []element) string {
 	return b.String()
 }
 
-func (w *Workspace) renderElement(el element) string {
+func (w *Places) renderElement(el element) string {
 	switch el["type"] {
 	case "user":
 		return "<@" + blockkit.Str(el["user_id"]) + ">"

@@ -8,13 +8,13 @@ import (
 )
 
 // notify tells everybody who waits that something changed. The caller holds mu.
-func (w *Workspace) notify() {
+func (w *Base) notify() {
 	close(w.changed)
 	w.changed = make(chan struct{})
 }
 
 // Changed returns a channel that is closed at the next change of anything in the workspace.
-func (w *Workspace) Changed() <-chan struct{} {
+func (w *Base) Changed() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.changed
@@ -22,7 +22,7 @@ func (w *Workspace) Changed() <-chan struct{} {
 
 // WaitFor returns nil as soon as cond holds, and the context's error when that ends first. cond is asked again after
 // each change.
-func (w *Workspace) WaitFor(ctx context.Context, cond func() bool) error {
+func (w *Base) WaitFor(ctx context.Context, cond func() bool) error {
 	for {
 		changed := w.Changed()
 		if cond() {
@@ -37,7 +37,7 @@ func (w *Workspace) WaitFor(ctx context.Context, cond func() bool) error {
 }
 
 // WaitForMessage returns the first message of a channel that matches, as soon as there is one.
-func (w *Workspace) WaitForMessage(ctx context.Context, channel string, match func(Message) bool) (found Message, err error) {
+func (w *Places) WaitForMessage(ctx context.Context, channel string, match func(Message) bool) (found Message, err error) {
 	err = w.WaitFor(ctx, func() bool {
 		for _, m := range w.Messages(channel) {
 			if match(m) {
@@ -51,7 +51,7 @@ func (w *Workspace) WaitForMessage(ctx context.Context, channel string, match fu
 }
 
 // WaitForReply returns the first message below a root that matches, as soon as there is one.
-func (w *Workspace) WaitForReply(ctx context.Context, channel, root string, match func(Message) bool) (found Message, err error) {
+func (w *Places) WaitForReply(ctx context.Context, channel, root string, match func(Message) bool) (found Message, err error) {
 	err = w.WaitFor(ctx, func() bool {
 		for _, m := range w.Thread(channel, root) {
 			if m.TS != root && match(m) {
@@ -65,7 +65,7 @@ func (w *Workspace) WaitForReply(ctx context.Context, channel, root string, matc
 }
 
 // Messages returns everything in a channel, replies included, oldest first.
-func (w *Workspace) Messages(channel string) []Message {
+func (w *Places) Messages(channel string) []Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c := w.channel(channel); c != nil {
@@ -75,7 +75,7 @@ func (w *Workspace) Messages(channel string) []Message {
 }
 
 // MessagesSince returns what was posted in a channel after a timestamp, oldest first.
-func (w *Workspace) MessagesSince(channel, ts string) []Message {
+func (w *Places) MessagesSince(channel, ts string) []Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	after, _ := slacktime.Parse(ts)
@@ -86,7 +86,7 @@ func (w *Workspace) MessagesSince(channel, ts string) []Message {
 }
 
 // Message returns one message.
-func (w *Workspace) Message(channel, ts string) (m Message, ok bool) {
+func (w *Places) Message(channel, ts string) (m Message, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c := w.channel(channel); c != nil && c.byTS[ts] != nil {
@@ -96,7 +96,7 @@ func (w *Workspace) Message(channel, ts string) (m Message, ok bool) {
 }
 
 // Thread returns a root and its replies, oldest first.
-func (w *Workspace) Thread(channel, ts string) []Message {
+func (w *Places) Thread(channel, ts string) []Message {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.channel(channel)
@@ -107,13 +107,13 @@ func (w *Workspace) Thread(channel, ts string) []Message {
 }
 
 // Reactions returns the emoji on a message.
-func (w *Workspace) Reactions(channel, ts string) []Reaction {
+func (w *Places) Reactions(channel, ts string) []Reaction {
 	m, _ := w.Message(channel, ts)
 	return m.Reactions
 }
 
 // HasReaction says whether the bot has put that emoji on a message.
-func (w *Workspace) HasReaction(channel, ts, name string) bool {
+func (w *Places) HasReaction(channel, ts, name string) bool {
 	for _, r := range w.Reactions(channel, ts) {
 		if r.Name == name {
 			return slices.Contains(r.Users, w.botUser)
@@ -123,7 +123,7 @@ func (w *Workspace) HasReaction(channel, ts, name string) bool {
 }
 
 // Ephemerals returns what only this member was shown, oldest first.
-func (w *Workspace) Ephemerals(user string) []Ephemeral {
+func (w *Store) Ephemerals(user string) []Ephemeral {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.person(user); p != nil {
@@ -133,7 +133,7 @@ func (w *Workspace) Ephemerals(user string) []Ephemeral {
 }
 
 // Views returns the modals that a member has open, the topmost last.
-func (w *Workspace) Views(user string) []View {
+func (w *Store) Views(user string) []View {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.person(user); p != nil {
@@ -147,7 +147,7 @@ func (w *Workspace) Views(user string) []View {
 }
 
 // Home returns the Home tab that the app published to a member.
-func (w *Workspace) Home(user string) (v View, ok bool) {
+func (w *Store) Home(user string) (v View, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if p := w.person(user); p != nil {
@@ -160,29 +160,29 @@ func (w *Workspace) Home(user string) (v View, ok bool) {
 }
 
 // Requests returns the last InjectAPI calls, oldest first (Options.RequestLog of them).
-func (w *Workspace) Requests() []Request { return w.RequestsSince(0) }
+func (w *Base) Requests() []Request { return w.RequestsSince(0) }
 
 // RequestsSince returns the InjectAPI calls after a sequence number.
-func (w *Workspace) RequestsSince(seq int) []Request {
+func (w *Base) RequestsSince(seq int) []Request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.requests.since(seq)
 }
 
 // RequestsOf returns the last calls of one method.
-func (w *Workspace) RequestsOf(method string) []Request {
+func (w *Base) RequestsOf(method string) []Request {
 	return slices.DeleteFunc(w.Requests(), func(r Request) bool { return r.Method != method })
 }
 
 // Connections is how many sockets are open and said hello to.
-func (w *Workspace) Connections() int {
+func (w *Hub) Connections() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.countActive()
 }
 
 // Channel returns a conversation by id or name.
-func (w *Workspace) Channel(ref string) (ch Channel, ok bool) {
+func (w *Places) Channel(ref string) (ch Channel, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if c := w.channel(ref); c != nil {
@@ -192,7 +192,7 @@ func (w *Workspace) Channel(ref string) (ch Channel, ok bool) {
 }
 
 // Channels returns all conversations, oldest first.
-func (w *Workspace) Channels() []Channel {
+func (w *Places) Channels() []Channel {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	out := make([]Channel, 0, len(w.channelOrder))
@@ -208,13 +208,13 @@ func (w *Workspace) People() []*Person {
 	defer w.mu.Unlock()
 	out := make([]*Person, 0, len(w.peopleOrder))
 	for _, id := range w.peopleOrder {
-		out = append(out, w.people[id])
+		out = append(out, &Person{Member: w.people[id], w: w})
 	}
 	return out
 }
 
 // Status returns what assistant.threads.setStatus shows in a thread.
-func (w *Workspace) Status(channel, threadTS string) string {
+func (w *Store) Status(channel, threadTS string) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.statuses[channel+"/"+threadTS]

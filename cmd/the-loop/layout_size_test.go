@@ -21,8 +21,7 @@ const (
 
 // tooLarge are the packages and types that have still to be divided: they must not grow.
 var tooLarge = map[string]int{
-	"bot/localslack":           7750,
-	"bot/localslack.Workspace": 163,
+	"bot/localslack": 7750,
 }
 
 func TestPackagesAndTypesStaySmall(t *testing.T) {

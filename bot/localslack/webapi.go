@@ -1,0 +1,14 @@
+package localslack
+
+// API is the Web API, with the URLs for responses and files. The store's mu guards its state.
+type API struct {
+	*Feed
+
+	methods     map[string]method
+	rates       map[string]*bucket
+	tokenErrors map[string]string // token → Slack error, for revoked ones
+}
+
+func newAPI(f *Feed) *API {
+	return &API{Feed: f, methods: methodTable(), rates: map[string]*bucket{}, tokenErrors: map[string]string{}}
+}
