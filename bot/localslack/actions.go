@@ -5,6 +5,7 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/store"
 )
 
 // Click presses a button or chooses in a menu of a message that the app posted, also of an ephemeral one. value is
@@ -17,9 +18,9 @@ func (p *Person) Click(ctx context.Context, channel, ts, actionID string, value 
 // ClickIn is Click in one block, by its id: where several have an element with that action, as a Home tab may.
 func (p *Person) ClickIn(ctx context.Context, channel, ts, blockID, actionID string, value ...string) error {
 	w := p.w
-	w.mu.Lock()
+	w.Mu.Lock()
 	pl, err := p.clickPayload(channel, ts, blockkit.ElementAction{Block: blockID, Action: actionID, Value: value})
-	w.mu.Unlock()
+	w.Mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -27,19 +28,19 @@ func (p *Person) ClickIn(ctx context.Context, channel, ts, blockID, actionID str
 	return err
 }
 
-func (p *Person) clickPayload(channel, ts string, on blockkit.ElementAction) (jsonObject, error) {
+func (p *Person) clickPayload(channel, ts string, on blockkit.ElementAction) (store.Object, error) {
 	if channel == "" {
 		return p.viewClickPayload(ts, on)
 	}
 	w := p.w
-	if e := w.findEphemeral(p.ID, ts); e != nil {
+	if e := w.FindEphemeral(p.ID, ts); e != nil {
 		return p.ephemeralClickPayload(e, on)
 	}
 	ch, m, err := p.visibleMessage(channel, ts)
 	if err != nil {
 		return nil, err
 	}
-	if m.BotID != w.botID {
+	if m.BotID != w.BotID() {
 		return nil, slackerr.Refusedf("the message is not the app's")
 	}
 	action, err := blockkit.FindAction(m.Blocks, on)
@@ -47,55 +48,45 @@ func (p *Person) clickPayload(channel, ts string, on blockkit.ElementAction) (js
 		return nil, err
 	}
 	pl := w.newInteraction("block_actions", p)
-	container := jsonObject{"type": "message", "message_ts": m.TS, "channel_id": ch.id, "is_ephemeral": false}
+	container := store.Object{"type": "message", "message_ts": m.TS, "channel_id": ch.Id, "is_ephemeral": false}
 	if m.ThreadTS != "" {
 		container["thread_ts"] = m.ThreadTS
 	}
-	pl["container"], pl["message"] = container, m.clone()
-	pl["channel"] = jsonObject{"id": ch.id, "name": ch.name}
-	pl["response_url"] = w.newResponseURL(&responseURL{channel: ch.id, user: p.ID, ts: m.TS, replace: true})
+	pl["container"], pl["message"] = container, m.Clone()
+	pl["channel"] = store.Object{"id": ch.Id, "name": ch.Name}
+	pl["response_url"] = w.NewResponseURL(&store.ResponseURL{FindChannel: ch.Id, User: p.ID, Ts: m.TS, Replace: true})
 	return w.withAction(pl, p, action), nil
 }
 
-func (w *Workspace) withAction(pl jsonObject, p *Person, action blockkit.Block) jsonObject {
-	action["action_ts"] = w.newTS()
-	pl["actions"], pl["trigger_id"] = []blockkit.Block{action}, w.newTrigger(p.ID, "")
+func (w *Workspace) withAction(pl store.Object, p *Person, action blockkit.Block) store.Object {
+	action["action_ts"] = w.NewTS()
+	pl["actions"], pl["trigger_id"] = []blockkit.Block{action}, w.NewTrigger(p.ID, "")
 	if pl["state"] == nil {
-		pl["state"] = jsonObject{"values": jsonObject{}}
+		pl["state"] = store.Object{"values": store.Object{}}
 	}
 	return pl
 }
 
-func (w *Store) findEphemeral(user, ts string) *Ephemeral {
-	list := w.ephemerals[user]
-	for i := range list {
-		if list[i].TS == ts && !list[i].Deleted {
-			return &list[i]
-		}
-	}
-	return nil
-}
-
-func (p *Person) ephemeralClickPayload(e *Ephemeral, on blockkit.ElementAction) (jsonObject, error) {
+func (p *Person) ephemeralClickPayload(e *store.Ephemeral, on blockkit.ElementAction) (store.Object, error) {
 	w := p.w
 	action, err := blockkit.FindAction(e.Blocks, on)
 	if err != nil {
 		return nil, err
 	}
 	pl := w.newInteraction("block_actions", p)
-	container := jsonObject{"type": "message", "message_ts": e.TS, "channel_id": e.Channel, "is_ephemeral": true}
+	container := store.Object{"type": "message", "message_ts": e.TS, "channel_id": e.Channel, "is_ephemeral": true}
 	if e.ThreadTS != "" {
 		container["thread_ts"] = e.ThreadTS
 	}
 	pl["container"] = container
-	pl["channel"] = jsonObject{"id": e.Channel, "name": w.channels[e.Channel].name}
-	pl["response_url"] = w.newResponseURL(&responseURL{channel: e.Channel, user: p.ID, ts: e.TS, ephemeral: true, replace: true})
+	pl["channel"] = store.Object{"id": e.Channel, "name": w.ChannelsByID[e.Channel].Name}
+	pl["response_url"] = w.NewResponseURL(&store.ResponseURL{FindChannel: e.Channel, User: p.ID, Ts: e.TS, Ephemeral: true, Replace: true})
 	return w.withAction(pl, p, action), nil
 }
 
-func (p *Person) viewClickPayload(id string, on blockkit.ElementAction) (jsonObject, error) {
+func (p *Person) viewClickPayload(id string, on blockkit.ElementAction) (store.Object, error) {
 	w := p.w
-	v := w.views[id]
+	v := w.ViewsByID[id]
 	if v == nil || v.User != p.ID {
 		return nil, slackerr.Refusedf("there is no view %s open", id)
 	}
@@ -104,8 +95,8 @@ func (p *Person) viewClickPayload(id string, on blockkit.ElementAction) (jsonObj
 		return nil, err
 	}
 	pl := w.newInteraction("block_actions", p)
-	pl["container"], pl["view"] = jsonObject{"type": "view", "view_id": v.ID}, v.payload(w.Store)
+	pl["container"], pl["view"] = store.Object{"type": "view", "view_id": v.ID}, v.Payload(w.Store)
 	pl = w.withAction(pl, p, action)
-	w.triggers[pl["trigger_id"].(string)].viewID = v.ID
+	w.Triggers[pl["trigger_id"].(string)].ViewID = v.ID
 	return pl, nil
 }

@@ -4,14 +4,15 @@ import (
 	"context"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/store"
 )
 
 // ClickStale presses a button of a message as the person's client still shows it: the app may have changed the message since.
-func (p *Person) ClickStale(ctx context.Context, channel string, seen Message, actionID string) error {
+func (p *Person) ClickStale(ctx context.Context, channel string, seen store.Message, actionID string) error {
 	w := p.w
-	w.mu.Lock()
+	w.Mu.Lock()
 	pl, err := p.staleClickPayload(channel, seen, actionID)
-	w.mu.Unlock()
+	w.Mu.Unlock()
 	if err != nil {
 		return err
 	}
@@ -19,7 +20,7 @@ func (p *Person) ClickStale(ctx context.Context, channel string, seen Message, a
 	return err
 }
 
-func (p *Person) staleClickPayload(channel string, seen Message, actionID string) (jsonObject, error) {
+func (p *Person) staleClickPayload(channel string, seen store.Message, actionID string) (store.Object, error) {
 	w := p.w
 	ch, m, err := p.visibleMessage(channel, seen.TS)
 	if err != nil {
@@ -30,8 +31,8 @@ func (p *Person) staleClickPayload(channel string, seen Message, actionID string
 		return nil, err
 	}
 	pl := w.newInteraction("block_actions", p)
-	pl["container"] = jsonObject{"type": "message", "message_ts": m.TS, "channel_id": ch.id, "is_ephemeral": false}
-	pl["message"], pl["channel"] = m.clone(), jsonObject{"id": ch.id, "name": ch.name}
-	pl["response_url"] = w.newResponseURL(&responseURL{channel: ch.id, user: p.ID, ts: m.TS, replace: true})
+	pl["container"] = store.Object{"type": "message", "message_ts": m.TS, "channel_id": ch.Id, "is_ephemeral": false}
+	pl["message"], pl["channel"] = m.Clone(), store.Object{"id": ch.Id, "name": ch.Name}
+	pl["response_url"] = w.NewResponseURL(&store.ResponseURL{FindChannel: ch.Id, User: p.ID, Ts: m.TS, Replace: true})
 	return w.withAction(pl, p, action), nil
 }

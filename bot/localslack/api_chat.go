@@ -8,6 +8,7 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/store"
 )
 
 const (
@@ -104,48 +105,48 @@ func (c *call) parseMetadata() (json.RawMessage, error) {
 }
 
 // channelToPostIn finds the channel to post to. A member's id opens the direct message.
-func (c *call) channelToPostIn() (*channelState, error) {
+func (c *call) channelToPostIn() (*store.ChannelState, error) {
 	w, ref := c.w, c.arg("channel")
 	if ref == "" {
 		return nil, slackerr.WithMessages("invalid_arguments", "[ERROR] missing required field: channel")
 	}
-	if p := w.people[ref]; p != nil && !p.bot && !p.deleted {
-		if w.opts.NoMessages {
+	if p := w.MembersByID[ref]; p != nil && !p.Bot && !p.Deleted {
+		if w.Opts.NoMessages {
 			return nil, slackerr.New("messages_tab_disabled")
 		}
-		return w.im(p.ID), nil
+		return w.Im(p.ID), nil
 	}
 	ch, err := c.visibleChannel(ref)
 	switch {
 	case err != nil:
 		return nil, err
-	case ch.archived:
+	case ch.Archived:
 		return nil, slackerr.New("is_archived")
-	case !ch.hasMember(w.botUser):
+	case !ch.HasMember(w.BotUser):
 		return nil, slackerr.New("not_in_channel")
 	}
 	return ch, nil
 }
 
 // visibleChannel finds a channel that the bot may know of: a private one only as a member.
-func (c *call) visibleChannel(ref string) (*channelState, error) {
-	ch := c.w.channels[ref]
+func (c *call) visibleChannel(ref string) (*store.ChannelState, error) {
+	ch := c.w.ChannelsByID[ref]
 	if ch == nil && strings.HasPrefix(ref, "#") {
-		ch = c.w.channel(ref)
+		ch = c.w.FindChannel(ref)
 	}
-	if ch == nil || ch.kind != PublicChannel && !ch.hasMember(c.w.botUser) {
+	if ch == nil || ch.Kind != store.PublicChannel && !ch.HasMember(c.w.BotUser) {
 		return nil, slackerr.New("channel_not_found")
 	}
 	return ch, nil
 }
 
 // parentMessage checks thread_ts: a message of the channel that is not a reply itself.
-func (c *call) parentMessage(ch *channelState) (*Message, error) {
+func (c *call) parentMessage(ch *store.ChannelState) (*store.Message, error) {
 	ts := c.arg("thread_ts")
 	if ts == "" {
 		return nil, nil
 	}
-	root := ch.byTS[ts]
+	root := ch.ByTS[ts]
 	switch {
 	case root == nil:
 		return nil, slackerr.New("thread_not_found")
@@ -155,7 +156,7 @@ func (c *call) parentMessage(ch *channelState) (*Message, error) {
 	return root, nil
 }
 
-func postMessage(c *call) (jsonObject, error) {
+func postMessage(c *call) (store.Object, error) {
 	w := c.w
 	ch, err := c.channelToPostIn()
 	if err != nil {
@@ -169,51 +170,51 @@ func postMessage(c *call) (jsonObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.limitPost(ch.id); err != nil {
+	if err := w.limitPost(ch.Id); err != nil {
 		return nil, err
 	}
 	m := w.newBotMessage(k)
 	if root != nil {
 		m.ThreadTS, m.ParentUserID = root.TS, root.User
-		m.broadcast = c.flag("reply_broadcast")
+		m.Broadcast = c.flag("reply_broadcast")
 	}
 	w.post(ch, m)
-	out := jsonObject{"channel": ch.id, "ts": m.TS, "message": m.clone()}
+	out := store.Object{"channel": ch.Id, "ts": m.TS, "message": m.Clone()}
 	if k.truncated {
 		out["warning"] = "message_truncated"
-		out["response_metadata"] = jsonObject{"warnings": []string{"message_truncated"}}
+		out["response_metadata"] = store.Object{"warnings": []string{"message_truncated"}}
 	}
 	return out, nil
 }
 
 // newBotMessage is a message of the app's bot user. The caller holds mu.
-func (w *API) newBotMessage(k messageContent) *Message {
+func (w *API) newBotMessage(k messageContent) *store.Message {
 	blocks := k.blocks
 	if blocks == nil {
-		blocks = richTextFromMrkdwn(k.text)
+		blocks = store.RichTextFromMrkdwn(k.text)
 	}
-	return &Message{Type: "message", User: w.botUser, BotID: w.botID, AppID: w.appID, Team: w.opts.TeamID,
-		Text: k.text, Blocks: blocks, Attachments: k.attachments, Metadata: k.metadata, TS: w.newTS()}
+	return &store.Message{Type: "message", User: w.BotUser, BotID: w.BotID(), AppID: w.AppID(), Team: w.Opts.TeamID,
+		Text: k.text, Blocks: blocks, Attachments: k.attachments, Metadata: k.metadata, TS: w.NewTS()}
 }
 
 // ownMessage finds a message by ts that the app wrote itself.
-func (c *call) ownMessage(ch *channelState, refusal string) (*Message, error) {
-	m := ch.byTS[c.arg("ts")]
+func (c *call) ownMessage(ch *store.ChannelState, refusal string) (*store.Message, error) {
+	m := ch.ByTS[c.arg("ts")]
 	switch {
 	case m == nil || m.Subtype == "tombstone":
 		return nil, slackerr.New("message_not_found")
-	case m.BotID != c.w.botID:
+	case m.BotID != c.w.BotID():
 		return nil, slackerr.New(refusal)
 	}
 	return m, nil
 }
 
-func updateMessage(c *call) (jsonObject, error) {
+func updateMessage(c *call) (store.Object, error) {
 	ch, err := c.visibleChannel(c.arg("channel"))
 	if err != nil {
 		return nil, err
 	}
-	if ch.archived {
+	if ch.Archived {
 		return nil, slackerr.New("is_inactive")
 	}
 	m, err := c.ownMessage(ch, "cant_update_message")
@@ -224,14 +225,14 @@ func updateMessage(c *call) (jsonObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	editor := c.w.botUser
+	editor := c.w.BotUser
 	if k.blocks != nil {
 		editor = "" // an update of blocks leaves no mark of an edit
 	}
-	c.w.edit(ch, m, editor, func(m *Message) {
+	c.w.edit(ch, m, editor, func(m *store.Message) {
 		m.Text, m.Blocks = k.text, k.blocks
 		if k.blocks == nil {
-			m.Blocks = richTextFromMrkdwn(k.text) // a text without blocks takes the place of blocks, buttons included
+			m.Blocks = store.RichTextFromMrkdwn(k.text) // a text without blocks takes the place of blocks, buttons included
 		}
 		if _, given := c.args["attachments"]; given {
 			m.Attachments = k.attachments
@@ -243,10 +244,10 @@ func updateMessage(c *call) (jsonObject, error) {
 			m.Metadata = k.metadata
 		}
 	})
-	return jsonObject{"channel": ch.id, "ts": m.TS, "text": m.Text, "message": m.clone()}, nil
+	return store.Object{"channel": ch.Id, "ts": m.TS, "text": m.Text, "message": m.Clone()}, nil
 }
 
-func deleteMessage(c *call) (jsonObject, error) {
+func deleteMessage(c *call) (store.Object, error) {
 	ch, err := c.visibleChannel(c.arg("channel"))
 	if err != nil {
 		return nil, err
@@ -256,10 +257,10 @@ func deleteMessage(c *call) (jsonObject, error) {
 		return nil, err
 	}
 	c.w.delete(ch, m)
-	return jsonObject{"channel": ch.id, "ts": m.TS}, nil
+	return store.Object{"channel": ch.Id, "ts": m.TS}, nil
 }
 
-func postEphemeral(c *call) (jsonObject, error) {
+func postEphemeral(c *call) (store.Object, error) {
 	w := c.w
 	ch, err := c.channelToPostIn()
 	if err != nil {
@@ -267,45 +268,36 @@ func postEphemeral(c *call) (jsonObject, error) {
 	}
 	user := c.arg("user")
 	switch {
-	case w.people[user] == nil:
+	case w.MembersByID[user] == nil:
 		return nil, slackerr.New("user_not_found")
-	case !ch.hasMember(user):
+	case !ch.HasMember(user):
 		return nil, slackerr.New("user_not_in_channel")
 	}
 	k, err := c.parseContent(false)
 	if err != nil {
 		return nil, err
 	}
-	e := Ephemeral{Channel: ch.id, User: user, ThreadTS: c.arg("thread_ts"), Text: k.text, Blocks: k.blocks,
+	e := store.Ephemeral{Channel: ch.Id, User: user, ThreadTS: c.arg("thread_ts"), Text: k.text, Blocks: k.blocks,
 		Source: "chat.postEphemeral"}
-	return jsonObject{"message_ts": w.showEphemeral(e)}, nil
+	return store.Object{"message_ts": w.ShowEphemeral(e)}, nil
 }
 
-// showEphemeral shows a message to one member. The caller holds mu.
-func (w *Store) showEphemeral(e Ephemeral) (ts string) {
-	e.TS = w.newTS()
-	w.ephemerals[e.User] = append(w.ephemerals[e.User], e)
-	w.recordChange(change{kind: ephemeralChanged, user: e.User, ts: e.TS})
-	w.notify()
-	return e.TS
-}
-
-func getPermalink(c *call) (jsonObject, error) {
+func getPermalink(c *call) (store.Object, error) {
 	ch, err := c.visibleChannel(c.arg("channel"))
 	if err != nil {
 		return nil, err
 	}
-	m := ch.byTS[c.arg("message_ts")]
+	m := ch.ByTS[c.arg("message_ts")]
 	if m == nil {
 		return nil, slackerr.New("message_not_found")
 	}
-	return jsonObject{"channel": ch.id, "permalink": c.w.permalink(ch, m)}, nil
+	return store.Object{"channel": ch.Id, "permalink": c.w.permalink(ch, m)}, nil
 }
 
-func (w *API) permalink(ch *channelState, m *Message) string {
-	link := "https://" + w.opts.TeamDomain + ".slack.com/archives/" + ch.id + "/p" + strings.ReplaceAll(m.TS, ".", "")
+func (w *API) permalink(ch *store.ChannelState, m *store.Message) string {
+	link := "https://" + w.Opts.TeamDomain + ".slack.com/archives/" + ch.Id + "/p" + strings.ReplaceAll(m.TS, ".", "")
 	if m.IsReply() {
-		link += "?" + url.Values{"thread_ts": {m.ThreadTS}, "cid": {ch.id}}.Encode()
+		link += "?" + url.Values{"thread_ts": {m.ThreadTS}, "cid": {ch.Id}}.Encode()
 	}
 	return link
 }

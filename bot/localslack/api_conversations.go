@@ -8,50 +8,51 @@ import (
 
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/slacktime"
+	"the-loop/bot/localslack/store"
 )
 
 // readableChannel finds a channel and checks the scope for its kind; what is history or read.
-func (c *call) readableChannel(what string) (*channelState, error) {
+func (c *call) readableChannel(what string) (*store.ChannelState, error) {
 	ch, err := c.visibleChannel(c.arg("channel"))
 	if err != nil {
 		return nil, err
 	}
-	return ch, c.w.requireScope(c, scopeFor(ch.kind, what))
+	return ch, c.w.requireScope(c, store.ScopeFor(ch.Kind, what))
 }
 
-func (w *API) channelInfo(ch *channelState) jsonObject {
-	out := jsonObject{"id": ch.id, "created": ch.created, "is_archived": ch.archived, "is_im": ch.kind == DirectMessage,
-		"is_mpim": ch.kind == GroupMessage, "is_channel": ch.kind == PublicChannel, "is_group": ch.kind == PrivateChannel,
-		"is_private": ch.kind != PublicChannel, "is_ext_shared": ch.extShared, "is_pending_ext_shared": ch.pendingShare, "is_shared": ch.extShared,
-		"is_org_shared": false, "is_general": false, "context_team_id": w.opts.TeamID}
-	if ch.kind == DirectMessage {
-		for _, m := range ch.members {
-			if m != w.botUser {
+func (w *API) channelInfo(ch *store.ChannelState) store.Object {
+	out := store.Object{"id": ch.Id, "created": ch.Created, "is_archived": ch.Archived, "is_im": ch.Kind == store.DirectMessage,
+		"is_mpim": ch.Kind == store.GroupMessage, "is_channel": ch.Kind == store.PublicChannel, "is_group": ch.Kind == store.PrivateChannel,
+		"is_private": ch.Kind != store.PublicChannel, "is_ext_shared": ch.ExtShared, "is_pending_ext_shared": ch.PendingShare, "is_shared": ch.ExtShared,
+		"is_org_shared": false, "is_general": false, "context_team_id": w.Opts.TeamID}
+	if ch.Kind == store.DirectMessage {
+		for _, m := range ch.Members {
+			if m != w.BotUser {
 				out["user"] = m
 			}
 		}
 		return out
 	}
-	out["name"], out["name_normalized"], out["is_member"] = ch.name, ch.name, ch.hasMember(w.botUser)
-	out["topic"] = jsonObject{"value": "", "creator": "", "last_set": 0}
-	out["purpose"] = jsonObject{"value": "", "creator": "", "last_set": 0}
-	if ch.extShared {
-		out["shared_team_ids"] = ch.sharedTeams
-		out["conversation_host_id"] = w.opts.TeamID
+	out["name"], out["name_normalized"], out["is_member"] = ch.Name, ch.Name, ch.HasMember(w.BotUser)
+	out["topic"] = store.Object{"value": "", "creator": "", "last_set": 0}
+	out["purpose"] = store.Object{"value": "", "creator": "", "last_set": 0}
+	if ch.ExtShared {
+		out["shared_team_ids"] = ch.SharedTeams
+		out["conversation_host_id"] = w.Opts.TeamID
 	}
 	return out
 }
 
-func conversationsInfo(c *call) (jsonObject, error) {
+func conversationsInfo(c *call) (store.Object, error) {
 	ch, err := c.readableChannel("read")
 	if err != nil {
 		return nil, err
 	}
 	info := c.w.channelInfo(ch)
 	if c.flag("include_num_members") {
-		info["num_members"] = len(ch.members)
+		info["num_members"] = len(ch.Members)
 	}
-	return jsonObject{"channel": info}, nil
+	return store.Object{"channel": info}, nil
 }
 
 // timeRange reads oldest, latest and inclusive.
@@ -88,20 +89,20 @@ func (c *call) decodeCursor(kind string) (string, error) {
 	return value, nil
 }
 
-func withNextCursor(out jsonObject, next string) jsonObject {
+func withNextCursor(out store.Object, next string) store.Object {
 	if next != "" {
-		out["response_metadata"] = jsonObject{"next_cursor": next}
+		out["response_metadata"] = store.Object{"next_cursor": next}
 	}
 	return out
 }
 
 // conversationsHistory pages from the newest to the oldest; replies are not in it unless they were broadcast.
-func conversationsHistory(c *call) (jsonObject, error) {
+func conversationsHistory(c *call) (store.Object, error) {
 	ch, err := c.readableChannel("history")
 	if err != nil {
 		return nil, err
 	}
-	if !ch.hasMember(c.w.botUser) {
+	if !ch.HasMember(c.w.BotUser) {
 		return nil, slackerr.New("not_in_channel")
 	}
 	limit, err := c.limit(100, 999)
@@ -112,22 +113,22 @@ func conversationsHistory(c *call) (jsonObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	msgs := messagesBetween(ch.messages, oldest, latest, inclusive)
+	msgs := store.MessagesBetween(ch.Messages, oldest, latest, inclusive)
 	before, err := c.decodeCursor("next_ts")
 	if err != nil {
 		return nil, err
 	}
 	if before != "" {
 		micro, _ := strconv.ParseInt(before, 10, 64)
-		msgs = messagesBetween(msgs, 0, micro, true)
+		msgs = store.MessagesBetween(msgs, 0, micro, true)
 	}
 	return c.historyPage(msgs, limit), nil
 }
 
-func (c *call) historyPage(msgs []*Message, limit int) jsonObject {
-	out, next := []Message{}, ""
+func (c *call) historyPage(msgs []*store.Message, limit int) store.Object {
+	out, next := []store.Message{}, ""
 	for _, m := range slices.Backward(msgs) {
-		if m.IsReply() && !m.broadcast {
+		if m.IsReply() && !m.Broadcast {
 			continue
 		}
 		if len(out) == limit {
@@ -137,16 +138,16 @@ func (c *call) historyPage(msgs []*Message, limit int) jsonObject {
 		}
 		out = append(out, c.visibleMessage(m))
 	}
-	return withNextCursor(jsonObject{"messages": out, "has_more": next != "", "pin_count": 0}, next)
+	return withNextCursor(store.Object{"messages": out, "has_more": next != "", "pin_count": 0}, next)
 }
 
 // shown is a message as the app may read it: metadata only when asked for.
-func (c *call) visibleMessage(m *Message) Message {
-	s := m.clone()
+func (c *call) visibleMessage(m *store.Message) store.Message {
+	s := m.Clone()
 	if !c.flag("include_all_metadata") {
 		s.Metadata = nil
 	}
-	if m.broadcast {
+	if m.Broadcast {
 		s.Subtype = "thread_broadcast"
 	}
 	return s
@@ -154,12 +155,12 @@ func (c *call) visibleMessage(m *Message) Message {
 
 // conversationsReplies pages from the oldest to the newest, as documented. The root comes first on every page, whatever
 // the bounds.
-func conversationsReplies(c *call) (jsonObject, error) {
+func conversationsReplies(c *call) (store.Object, error) {
 	ch, err := c.readableChannel("history")
 	if err != nil {
 		return nil, err
 	}
-	if !ch.hasMember(c.w.botUser) {
+	if !ch.HasMember(c.w.BotUser) {
 		return nil, slackerr.New("not_in_channel")
 	}
 	root, err := c.rootOf(ch)
@@ -179,20 +180,20 @@ func conversationsReplies(c *call) (jsonObject, error) {
 		return nil, err
 	}
 	micro, _ := strconv.ParseInt(at, 10, 64)
-	msgs := messagesBetween(ch.threads[root.TS], oldest, latest, inclusive)
-	if c.w.opts.RepliesNewestFirst {
-		msgs, micro = newestReplies(messagesBetween(msgs, 0, micro, true), limit-1)
+	msgs := store.MessagesBetween(ch.Threads[root.TS], oldest, latest, inclusive)
+	if c.w.Opts.RepliesNewestFirst {
+		msgs, micro = newestReplies(store.MessagesBetween(msgs, 0, micro, true), limit-1)
 	} else {
-		msgs, micro = oldestReplies(messagesBetween(msgs, micro, 0, true), limit-1)
+		msgs, micro = oldestReplies(store.MessagesBetween(msgs, micro, 0, true), limit-1)
 	}
 	return c.repliesPage(root, msgs, micro), nil
 }
 
 // rootOf finds the root of the thread that the ts argument is in: the root's own, or that of any reply.
-func (c *call) rootOf(ch *channelState) (*Message, error) {
-	m := ch.byTS[c.arg("ts")]
+func (c *call) rootOf(ch *store.ChannelState) (*store.Message, error) {
+	m := ch.ByTS[c.arg("ts")]
 	if m != nil && m.IsReply() {
-		m = ch.byTS[m.ThreadTS]
+		m = ch.ByTS[m.ThreadTS]
 	}
 	if m == nil || m.Subtype == "channel_join" {
 		return nil, slackerr.New("thread_not_found")
@@ -201,7 +202,7 @@ func (c *call) rootOf(ch *channelState) (*Message, error) {
 }
 
 // oldestReplies returns the oldest replies and where the next page starts; 0 when there is none.
-func oldestReplies(msgs []*Message, room int) ([]*Message, int64) {
+func oldestReplies(msgs []*store.Message, room int) ([]*store.Message, int64) {
 	room = max(room, 1)
 	if len(msgs) <= room {
 		return msgs, 0
@@ -211,7 +212,7 @@ func oldestReplies(msgs []*Message, room int) ([]*Message, int64) {
 }
 
 // newestReplies returns the newest replies and where the page before them ends; 0 when there is none.
-func newestReplies(msgs []*Message, room int) ([]*Message, int64) {
+func newestReplies(msgs []*store.Message, room int) ([]*store.Message, int64) {
 	cut := len(msgs) - max(room, 1)
 	if cut <= 0 {
 		return msgs, 0
@@ -220,15 +221,15 @@ func newestReplies(msgs []*Message, room int) ([]*Message, int64) {
 	return msgs[cut:], next
 }
 
-func (c *call) repliesPage(root *Message, msgs []*Message, micro int64) jsonObject {
-	out, next := []Message{c.visibleMessage(root)}, ""
+func (c *call) repliesPage(root *store.Message, msgs []*store.Message, micro int64) store.Object {
+	out, next := []store.Message{c.visibleMessage(root)}, ""
 	if micro > 0 {
 		next = encodeCursor("next_ts", strconv.FormatInt(micro, 10))
 	}
 	for _, m := range msgs {
 		out = append(out, c.visibleMessage(m))
 	}
-	return withNextCursor(jsonObject{"messages": out, "has_more": next != ""}, next)
+	return withNextCursor(store.Object{"messages": out, "has_more": next != ""}, next)
 }
 
 // paginate cuts a list that is paged by position.
@@ -250,27 +251,27 @@ func paginate[T any](c *call, list []T, def, most int) (part []T, next string, e
 	return list[start:end], next, nil
 }
 
-func conversationsMembers(c *call) (jsonObject, error) {
+func conversationsMembers(c *call) (store.Object, error) {
 	ch, err := c.readableChannel("read")
 	if err != nil {
 		return nil, err
 	}
-	part, next, err := paginate(c, ch.members, 100, 1000)
+	part, next, err := paginate(c, ch.Members, 100, 1000)
 	if err != nil {
 		return nil, err
 	}
-	return withNextCursor(jsonObject{"members": append([]string{}, part...)}, next), nil
+	return withNextCursor(store.Object{"members": append([]string{}, part...)}, next), nil
 }
 
-func conversationsList(c *call) (jsonObject, error) { return c.listChannels(false) }
+func conversationsList(c *call) (store.Object, error) { return c.listChannels(false) }
 
 // usersConversations are the channels that the bot is in.
-func usersConversations(c *call) (jsonObject, error) { return c.listChannels(true) }
+func usersConversations(c *call) (store.Object, error) { return c.listChannels(true) }
 
-func (c *call) listChannels(mine bool) (jsonObject, error) {
+func (c *call) listChannels(mine bool) (store.Object, error) {
 	w := c.w
-	kinds := map[string]ChannelKind{"public_channel": PublicChannel, "private_channel": PrivateChannel, "im": DirectMessage, "mpim": GroupMessage}
-	want := map[ChannelKind]bool{}
+	kinds := map[string]store.ChannelKind{"public_channel": store.PublicChannel, "private_channel": store.PrivateChannel, "im": store.DirectMessage, "mpim": store.GroupMessage}
+	want := map[store.ChannelKind]bool{}
 	types := c.arg("types")
 	if types == "" {
 		types = "public_channel"
@@ -280,18 +281,18 @@ func (c *call) listChannels(mine bool) (jsonObject, error) {
 		if !ok {
 			return nil, slackerr.New("invalid_types")
 		}
-		if err := w.requireScope(c, scopeFor(k, "read")); err != nil {
+		if err := w.requireScope(c, store.ScopeFor(k, "read")); err != nil {
 			return nil, err
 		}
 		want[k] = true
 	}
-	var list []jsonObject
-	for _, id := range w.channelOrder {
-		ch := w.channels[id]
-		hidden := (mine || ch.kind != PublicChannel) && !ch.hasMember(w.botUser) || ch.archived && c.flag("exclude_archived")
-		if want[ch.kind] && !hidden {
+	var list []store.Object
+	for _, id := range w.ChannelOrder {
+		ch := w.ChannelsByID[id]
+		hidden := (mine || ch.Kind != store.PublicChannel) && !ch.HasMember(w.BotUser) || ch.Archived && c.flag("exclude_archived")
+		if want[ch.Kind] && !hidden {
 			info := w.channelInfo(ch)
-			info["num_members"] = len(ch.members)
+			info["num_members"] = len(ch.Members)
 			list = append(list, info)
 		}
 	}
@@ -299,13 +300,13 @@ func (c *call) listChannels(mine bool) (jsonObject, error) {
 	if err != nil {
 		return nil, err
 	}
-	return withNextCursor(jsonObject{"channels": append([]jsonObject{}, part...)}, next), nil
+	return withNextCursor(store.Object{"channels": append([]store.Object{}, part...)}, next), nil
 }
 
-func conversationsOpen(c *call) (jsonObject, error) {
+func conversationsOpen(c *call) (store.Object, error) {
 	users := strings.Split(c.arg("users"), ",")
-	if len(users) != 1 || c.w.people[users[0]] == nil {
+	if len(users) != 1 || c.w.MembersByID[users[0]] == nil {
 		return nil, slackerr.New("user_not_found")
 	}
-	return jsonObject{"channel": c.w.channelInfo(c.w.im(users[0]))}, nil
+	return store.Object{"channel": c.w.channelInfo(c.w.Im(users[0]))}, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/slacktime"
+	"the-loop/bot/localslack/store"
 )
 
 const (
@@ -17,7 +18,7 @@ const (
 var emojiName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9_+'\-]+(::skin-tone-[2-6])?$`) })
 
 // reactionTarget finds the message of a reaction call.
-func (c *call) reactionTarget() (*channelState, *Message, error) {
+func (c *call) reactionTarget() (*store.ChannelState, *store.Message, error) {
 	if c.arg("channel") == "" || c.arg("timestamp") == "" {
 		return nil, nil, slackerr.New("no_item_specified")
 	}
@@ -28,31 +29,31 @@ func (c *call) reactionTarget() (*channelState, *Message, error) {
 	switch {
 	case err != nil:
 		return nil, nil, err
-	case !ch.hasMember(c.w.botUser):
+	case !ch.HasMember(c.w.BotUser):
 		return nil, nil, slackerr.New("not_in_channel")
 	}
-	m := ch.byTS[c.arg("timestamp")]
+	m := ch.ByTS[c.arg("timestamp")]
 	if m == nil || m.Subtype == "tombstone" {
 		return nil, nil, slackerr.New("message_not_found")
 	}
 	return ch, m, nil
 }
 
-func reactionsAdd(c *call) (jsonObject, error) {
+func reactionsAdd(c *call) (store.Object, error) {
 	ch, m, err := c.reactionTarget()
 	switch {
 	case err != nil:
 		return nil, err
-	case ch.archived:
+	case ch.Archived:
 		return nil, slackerr.New("is_archived")
 	case !emojiName().MatchString(c.arg("name")):
 		return nil, slackerr.New("invalid_name")
 	}
-	return nil, c.w.addReaction(ch, m, c.w.botUser, c.arg("name"))
+	return nil, c.w.addReaction(ch, m, c.w.BotUser, c.arg("name"))
 }
 
 // addReaction puts one member's emoji on a message. The caller holds mu.
-func (w *Feed) addReaction(ch *channelState, m *Message, user, name string) error {
+func (w *Feed) addReaction(ch *store.ChannelState, m *store.Message, user, name string) error {
 	own, at := 0, -1
 	for i, r := range m.Reactions {
 		if slices.Contains(r.Users, user) {
@@ -70,7 +71,7 @@ func (w *Feed) addReaction(ch *channelState, m *Message, user, name string) erro
 	case at < 0 && len(m.Reactions) >= maxEmojiPerItem:
 		return slackerr.New("too_many_emoji")
 	case at < 0:
-		m.Reactions = append(m.Reactions, Reaction{Name: name})
+		m.Reactions = append(m.Reactions, store.Reaction{Name: name})
 		at = len(m.Reactions) - 1
 	}
 	r := &m.Reactions[at]
@@ -80,16 +81,16 @@ func (w *Feed) addReaction(ch *channelState, m *Message, user, name string) erro
 	return nil
 }
 
-func reactionsRemove(c *call) (jsonObject, error) {
+func reactionsRemove(c *call) (store.Object, error) {
 	ch, m, err := c.reactionTarget()
 	if err != nil {
 		return nil, err
 	}
-	return nil, c.w.removeReaction(ch, m, c.w.botUser, c.arg("name"))
+	return nil, c.w.removeReaction(ch, m, c.w.BotUser, c.arg("name"))
 }
 
 // removeReaction takes one member's emoji off a message. The caller holds mu.
-func (w *Feed) removeReaction(ch *channelState, m *Message, user, name string) error {
+func (w *Feed) removeReaction(ch *store.ChannelState, m *store.Message, user, name string) error {
 	for i := range m.Reactions {
 		r := &m.Reactions[i]
 		if r.Name != name || !slices.Contains(r.Users, user) {
@@ -106,10 +107,10 @@ func (w *Feed) removeReaction(ch *channelState, m *Message, user, name string) e
 	return slackerr.New("no_reaction")
 }
 
-func reactionsGet(c *call) (jsonObject, error) {
+func reactionsGet(c *call) (store.Object, error) {
 	ch, m, err := c.reactionTarget()
 	if err != nil {
 		return nil, err
 	}
-	return jsonObject{"type": "message", "channel": ch.id, "message": m.clone()}, nil
+	return store.Object{"type": "message", "channel": ch.Id, "message": m.Clone()}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/store"
 )
 
 type tokenKind int
@@ -18,18 +19,11 @@ const (
 
 // method is one entry of the Web InjectAPI.
 type method struct {
-	fn    func(*call) (jsonObject, error)
+	fn    func(*call) (store.Object, error)
 	tier  int // calls a minute; 0: none that matters here
 	scope string
 	token tokenKind
 	json  bool // Slack reads a JSON body
-}
-
-// allScopes are the bot scopes that some method of the workspace asks for.
-func allScopes() []string {
-	return strings.Fields(`app_mentions:read assistant:write channels:history channels:read chat:write commands
-		files:read files:write groups:history groups:read im:history im:read im:write mpim:history mpim:read
-		reactions:read reactions:write usergroups:read users:read`)
 }
 
 // authenticate checks token and scope. The caller holds mu.
@@ -44,12 +38,12 @@ func (w *API) authenticate(c *call, m method) error {
 		return slackerr.New(e)
 	}
 	switch c.token {
-	case w.opts.BotToken:
+	case w.Opts.BotToken:
 		c.kind = botToken
-		w.setScopeHeaders(c.header, w.opts.Scopes, m.scope)
-	case w.opts.AppToken:
+		w.setScopeHeaders(c.header, w.Opts.Scopes, m.scope)
+	case w.Opts.AppToken:
 		c.kind = appToken
-		w.setScopeHeaders(c.header, w.opts.AppScopes, m.scope)
+		w.setScopeHeaders(c.header, w.Opts.AppScopes, m.scope)
 	default:
 		return slackerr.New("invalid_auth")
 	}
@@ -61,14 +55,14 @@ func (w *API) authenticate(c *call, m method) error {
 
 // requireScope fails with missing_scope as Slack does, naming what is needed and what is there.
 func (w *API) requireScope(c *call, scope string) error {
-	have := w.opts.Scopes
+	have := w.Opts.Scopes
 	if c.kind == appToken {
-		have = w.opts.AppScopes
+		have = w.Opts.AppScopes
 	}
 	if scope == "" || slices.Contains(have, scope) {
 		return nil
 	}
-	return &slackerr.Error{Code: "missing_scope", Extra: jsonObject{"needed": scope, "provided": strings.Join(have, ",")}}
+	return &slackerr.Error{Code: "missing_scope", Extra: store.Object{"needed": scope, "provided": strings.Join(have, ",")}}
 }
 
 func (w *API) setScopeHeaders(h http.Header, have []string, need string) {
@@ -76,20 +70,4 @@ func (w *API) setScopeHeaders(h http.Header, have []string, need string) {
 	if need != "" {
 		h.Set("X-Accepted-OAuth-Scopes", need)
 	}
-}
-
-// scopeFor names the scope that reads a kind of conversation; what is history or read.
-func scopeFor(kind ChannelKind, what string) string {
-	return kindName(kind) + ":" + what
-}
-
-// kindName is how scopes and event names call a kind of conversation.
-func kindName(kind ChannelKind) string {
-	switch kind {
-	case PublicChannel:
-		return "channels"
-	case PrivateChannel:
-		return "groups"
-	}
-	return string(kind)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/store"
 
 	"github.com/slack-go/slack"
 )
@@ -49,7 +50,7 @@ func TestTheTokenMayBeInTheBody(t *testing.T) {
 
 func TestAMissingScopeIsNamed(t *testing.T) {
 	t.Parallel()
-	f := startFixture(t, func(o *Options) { o.Scopes = []string{"channels:history", "commands"} })
+	f := startFixture(t, func(o *store.Options) { o.Scopes = []string{"channels:history", "commands"} })
 	_, _, err := f.api.PostMessageContext(f.ctx, f.ch, slack.MsgOptionText("x", false))
 	var se slack.SlackErrorResponse
 	if !errors.As(err, &se) || se.Err != "missing_scope" || se.Needed != "chat:write" || se.Provided != "channels:history,commands" {
@@ -60,7 +61,7 @@ func TestAMissingScopeIsNamed(t *testing.T) {
 	if got := res.Header.Get("X-OAuth-Scopes"); got != "channels:history,commands" {
 		t.Errorf("X-OAuth-Scopes is %q", got)
 	}
-	f2 := startFixture(t, func(o *Options) { o.AppScopes = []string{} })
+	f2 := startFixture(t, func(o *store.Options) { o.AppScopes = []string{} })
 	if out, _ := f2.callAs(f2.AppToken(), "apps.connections.open", nil); out["error"] != "missing_scope" || out["needed"] != "connections:write" {
 		t.Errorf("got %v", out)
 	}

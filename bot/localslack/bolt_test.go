@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"the-loop/bot/localslack/store"
 )
 
 const boltDir = "../../testdata/bolt"
@@ -28,9 +30,9 @@ func (f *fixture) bolt() {
 	go func() {
 		_ = cmd.Wait() // killed at the end
 		close(exited)
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.notify()
+		f.Mu.Lock()
+		defer f.Mu.Unlock()
+		f.Notify()
 	}()
 	f.t.Cleanup(func() {
 		cancel()
@@ -49,7 +51,7 @@ func (f *fixture) bolt() {
 	})
 }
 
-func realTime(o *Options) { o.Clock = nil }
+func realTime(o *store.Options) { o.Clock = nil }
 
 func TestBoltRunsAConversation(t *testing.T) {
 	t.Parallel()

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/store"
 )
 
 // typeSamples collects what the workspace says, each with the name of Slack's own TypeScript type for it.
@@ -173,8 +174,8 @@ func TestBoltTypesFindATypo(t *testing.T) {
 
 func (f *fixture) sampleEvents(l *typeSamples) {
 	s := f.dialReady()
-	eve := f.AddUser("eve", Stranger("T0OTHERCO1"))
-	shared := f.AddChannel("shared", ExtShared("T0OTHERCO1"), Members(eve.ID, f.BotUserID()))
+	eve := f.AddUser("eve", store.Stranger("T0OTHERCO1"))
+	shared := f.AddChannel("shared", store.ExtShared("T0OTHERCO1"), store.Members(eve.ID, f.BotUserID()))
 	next := func(typ string) {
 		f.t.Helper()
 		payload, inner := s.event()
@@ -191,7 +192,7 @@ func (f *fixture) sampleEvents(l *typeSamples) {
 	next("GenericMessageEvent")
 	loud := f.reply(root, "loud", Broadcast())
 	next("ThreadBroadcastMessageEvent")
-	f.reply(root, "file", WithFiles(File{Name: "a.txt", Content: []byte("x")}))
+	f.reply(root, "file", WithFiles(store.File{Name: "a.txt", Content: []byte("x")}))
 	next("FileShareMessageEvent")
 	f.reply(root, "hook", AsBotMessage("hook"))
 	next("BotMessageEvent")
@@ -265,7 +266,7 @@ func (f *fixture) sampleResponses(l *typeSamples) {
 		return out
 	}
 	root := f.post("root")
-	f.reply(root, "with a file", WithFiles(File{Name: "a.txt", Content: []byte("x")}))
+	f.reply(root, "with a file", WithFiles(store.File{Name: "a.txt", Content: []byte("x")}))
 	ask("AuthTestResponse", "auth.test")
 	ts := blockkit.Str(ask("ChatPostMessageResponse", "chat.postMessage", "channel", f.ch, "text", "x", "thread_ts", root, "metadata", `{"event_type":"a","event_payload":{}}`)["ts"])
 	ask("ChatUpdateResponse", "chat.update", "channel", f.ch, "ts", ts, "text", "y")

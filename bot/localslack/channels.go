@@ -2,71 +2,25 @@ package localslack
 
 import (
 	"slices"
+
+	"the-loop/bot/localslack/store"
 )
-
-// ChannelOption makes a channel other than public.
-type ChannelOption func(*channelState)
-
-// Private makes a private channel: it does not exist for a bot that is not in it.
-func Private() ChannelOption { return func(c *channelState) { c.kind = PrivateChannel } }
-
-// Mpim makes a direct message of several people.
-func Mpim() ChannelOption { return func(c *channelState) { c.kind = GroupMessage } }
-
-// ExtShared shares the channel with other teams (Slack Connect).
-func ExtShared(teams ...string) ChannelOption {
-	return func(c *channelState) { c.extShared, c.sharedTeams = true, append(c.sharedTeams, teams...) }
-}
-
-// Archived makes a channel that nobody can post in.
-func Archived() ChannelOption { return func(c *channelState) { c.archived = true } }
-
-// Members puts members in from the beginning, by id.
-func Members(users ...string) ChannelOption {
-	return func(c *channelState) { c.members = append(c.members, users...) }
-}
-
-// AddChannel adds a channel, a public one unless an option says otherwise. Nobody is in it.
-func (w *Places) AddChannel(name string, opts ...ChannelOption) Channel {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	c := &channelState{name: name, kind: PublicChannel}
-	for _, o := range opts {
-		o(c)
-	}
-	prefix := "C"
-	if c.kind == GroupMessage {
-		prefix = "G"
-	}
-	c.sharedTeams = append(c.sharedTeams, w.opts.TeamID)
-	return w.newChannel(prefix, c).public()
-}
-
-// OpenIM returns the direct message between somebody and the bot.
-func (w *Places) OpenIM(user string) Channel {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if p := w.person(user); p != nil {
-		user = p.ID
-	}
-	return w.im(user).public()
-}
 
 // Invite puts people into a channel by id or name, the bot too. Once the workspace has started, joining shows: a
 // channel_join message and a member_joined_channel event.
 func (w *Feed) Invite(channel string, users ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ch := w.channel(channel)
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	ch := w.FindChannel(channel)
 	for _, user := range users {
-		p := w.person(user)
-		if ch == nil || p == nil || ch.hasMember(p.ID) {
+		p := w.FindMember(user)
+		if ch == nil || p == nil || ch.HasMember(p.ID) {
 			continue
 		}
-		ch.members = append(ch.members, p.ID)
-		w.recordChange(change{kind: directoryChanged})
-		w.notify()
-		if w.started {
+		ch.Members = append(ch.Members, p.ID)
+		w.RecordChange(store.Change{Kind: store.DirectoryChanged})
+		w.Notify()
+		if w.Started {
 			w.emitJoined(ch, p)
 		}
 	}
@@ -75,136 +29,136 @@ func (w *Feed) Invite(channel string, users ...string) {
 // Join is Invite.
 func (w *Feed) Join(channel string, users ...string) { w.Invite(channel, users...) }
 
-func (w *Feed) emitJoined(ch *channelState, p *Member) {
-	if ch.kind == PublicChannel || ch.kind == PrivateChannel {
-		w.post(ch, &Message{Type: "message", Subtype: "channel_join", User: p.ID, TS: w.newTS(), Team: p.TeamID,
-			Inviter: ch.members[0], Text: "<@" + p.ID + "> has joined the channel"})
+func (w *Feed) emitJoined(ch *store.ChannelState, p *store.Member) {
+	if ch.Kind == store.PublicChannel || ch.Kind == store.PrivateChannel {
+		w.post(ch, &store.Message{Type: "message", Subtype: "channel_join", User: p.ID, TS: w.NewTS(), Team: p.TeamID,
+			Inviter: ch.Members[0], Text: "<@" + p.ID + "> has joined the channel"})
 	}
 	w.emit(ch, "member_joined_channel", w.newMemberEvent("member_joined_channel", ch, p))
 }
 
-func (w *Feed) newMemberEvent(kind string, ch *channelState, p *Member) jsonObject {
+func (w *Feed) newMemberEvent(kind string, ch *store.ChannelState, p *store.Member) store.Object {
 	letter := "C"
-	if ch.kind == PrivateChannel {
+	if ch.Kind == store.PrivateChannel {
 		letter = "G"
 	}
-	return jsonObject{"type": kind, "user": p.ID, "channel": ch.id, "channel_type": letter, "team": p.TeamID, "event_ts": w.newTS()}
+	return store.Object{"type": kind, "user": p.ID, "channel": ch.Id, "channel_type": letter, "team": p.TeamID, "event_ts": w.NewTS()}
 }
 
 // Leave takes people out of a channel; the bot is told of it when it is still there or was the one.
 func (w *Feed) Leave(channel string, users ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ch := w.channel(channel)
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	ch := w.FindChannel(channel)
 	for _, user := range users {
-		p := w.person(user)
-		if ch == nil || p == nil || !ch.hasMember(p.ID) {
+		p := w.FindMember(user)
+		if ch == nil || p == nil || !ch.HasMember(p.ID) {
 			continue
 		}
 		w.emit(ch, "member_left_channel", w.newMemberEvent("member_left_channel", ch, p))
-		ch.members = without(ch.members, p.ID)
-		w.recordChange(change{kind: directoryChanged})
-		w.notify()
+		ch.Members = store.Without(ch.Members, p.ID)
+		w.RecordChange(store.Change{Kind: store.DirectoryChanged})
+		w.Notify()
 	}
 }
 
 // Archive archives a channel; the event is channel_archive or group_archive.
 func (w *Feed) Archive(channel string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ch := w.channel(channel)
-	if ch == nil || ch.archived {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	ch := w.FindChannel(channel)
+	if ch == nil || ch.Archived {
 		return
 	}
 	kind := "channel_archive"
-	if ch.kind == PrivateChannel {
+	if ch.Kind == store.PrivateChannel {
 		kind = "group_archive"
 	}
-	ch.archived = true
-	w.recordChange(change{kind: directoryChanged})
-	w.emit(ch, kind, jsonObject{"type": kind, "channel": ch.id, "user": w.peopleOrder[0], "event_ts": w.newTS()})
-	w.notify()
+	ch.Archived = true
+	w.RecordChange(store.Change{Kind: store.DirectoryChanged})
+	w.emit(ch, kind, store.Object{"type": kind, "channel": ch.Id, "user": w.PeopleOrder[0], "event_ts": w.NewTS()})
+	w.Notify()
 }
 
 // Unarchive makes a channel usable again.
 func (w *Feed) Unarchive(channel string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ch := w.channel(channel)
-	if ch == nil || !ch.archived {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	ch := w.FindChannel(channel)
+	if ch == nil || !ch.Archived {
 		return
 	}
 	kind := "channel_unarchive"
-	if ch.kind == PrivateChannel {
+	if ch.Kind == store.PrivateChannel {
 		kind = "group_unarchive"
 	}
-	ch.archived = false
-	w.recordChange(change{kind: directoryChanged})
-	w.emit(ch, kind, jsonObject{"type": kind, "channel": ch.id, "user": w.peopleOrder[0], "event_ts": w.newTS()})
-	w.notify()
+	ch.Archived = false
+	w.RecordChange(store.Change{Kind: store.DirectoryChanged})
+	w.emit(ch, kind, store.Object{"type": kind, "channel": ch.Id, "user": w.PeopleOrder[0], "event_ts": w.NewTS()})
+	w.Notify()
 }
 
 // ShareChannel connects a channel with other teams while it is in use; the event is channel_shared.
 func (w *Feed) ShareChannel(channel string, teams ...string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ch := w.channel(channel)
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	ch := w.FindChannel(channel)
 	if ch == nil {
 		return
 	}
-	ch.pendingShare = false
-	ExtShared(slices.Clone(teams)...)(ch)
-	w.recordChange(change{kind: directoryChanged})
+	ch.PendingShare = false
+	store.ExtShared(slices.Clone(teams)...)(ch)
+	w.RecordChange(store.Change{Kind: store.DirectoryChanged})
 	for _, team := range teams {
-		w.emit(ch, "channel_shared", jsonObject{"type": "channel_shared", "connected_team_id": team, "channel": ch.id, "event_ts": w.newTS()})
+		w.emit(ch, "channel_shared", store.Object{"type": "channel_shared", "connected_team_id": team, "channel": ch.Id, "event_ts": w.NewTS()})
 	}
-	w.notify()
+	w.Notify()
 }
 
 // InviteTeam asks another team to share a channel. Until it accepts, the channel is not shared, and no event tells of it.
 func (w *Feed) InviteTeam(channel string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if ch := w.channel(channel); ch != nil {
-		ch.pendingShare = true
-		w.notify()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	if ch := w.FindChannel(channel); ch != nil {
+		ch.PendingShare = true
+		w.Notify()
 	}
 }
 
 // ChangeChannelID gives a channel another id, as Slack does when a private one is shared, and returns it. The old one is not
 // known any more. The event is channel_id_changed.
 func (w *Feed) ChangeChannelID(channel string) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ch := w.channel(channel)
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	ch := w.FindChannel(channel)
 	if ch == nil {
 		return ""
 	}
-	old := ch.id
-	ch.id = w.newID("C")
-	delete(w.channels, old)
-	w.channels[ch.id] = ch
-	w.channelOrder[slices.Index(w.channelOrder, old)] = ch.id
-	w.recordChange(change{kind: directoryChanged})
-	w.emit(ch, "channel_id_changed", jsonObject{"type": "channel_id_changed", "old_channel_id": old, "new_channel_id": ch.id, "event_ts": w.newTS()})
-	w.notify()
-	return ch.id
+	old := ch.Id
+	ch.Id = w.NewID("C")
+	delete(w.ChannelsByID, old)
+	w.ChannelsByID[ch.Id] = ch
+	w.ChannelOrder[slices.Index(w.ChannelOrder, old)] = ch.Id
+	w.RecordChange(store.Change{Kind: store.DirectoryChanged})
+	w.emit(ch, "channel_id_changed", store.Object{"type": "channel_id_changed", "old_channel_id": old, "new_channel_id": ch.Id, "event_ts": w.NewTS()})
+	w.Notify()
+	return ch.Id
 }
 
 // UnshareChannel disconnects a channel from all other teams; the event is channel_unshared.
 func (w *Feed) UnshareChannel(channel string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ch := w.channel(channel)
-	if ch == nil || !ch.extShared {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	ch := w.FindChannel(channel)
+	if ch == nil || !ch.ExtShared {
 		return
 	}
-	others := without(slices.Clone(ch.sharedTeams), w.opts.TeamID)
-	ch.extShared, ch.sharedTeams = false, []string{w.opts.TeamID}
-	w.recordChange(change{kind: directoryChanged})
+	others := store.Without(slices.Clone(ch.SharedTeams), w.Opts.TeamID)
+	ch.ExtShared, ch.SharedTeams = false, []string{w.Opts.TeamID}
+	w.RecordChange(store.Change{Kind: store.DirectoryChanged})
 	for _, team := range others {
-		w.emit(ch, "channel_unshared", jsonObject{"type": "channel_unshared", "previously_connected_team_id": team, "channel": ch.id,
-			"is_ext_shared": false, "event_ts": w.newTS()})
+		w.emit(ch, "channel_unshared", store.Object{"type": "channel_unshared", "previously_connected_team_id": team, "channel": ch.Id,
+			"is_ext_shared": false, "event_ts": w.NewTS()})
 	}
-	w.notify()
+	w.Notify()
 }

@@ -6,6 +6,7 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/store"
 
 	"github.com/slack-go/slack"
 )
@@ -15,10 +16,10 @@ func TestConversationsOfEveryKindHaveTheirEvents(t *testing.T) {
 	f := startFixture(t)
 	got := f.dialReady()
 	bob := f.AddUser("bob")
-	for want, ch := range map[ChannelKind]Channel{
-		GroupMessage:   f.AddChannel("", Mpim(), Members(f.ann.ID, bob.ID, f.BotUserID())),
-		PrivateChannel: f.AddChannel("private", Private(), Members(f.ann.ID, f.BotUserID())),
-		DirectMessage:  f.OpenIM("ann"),
+	for want, ch := range map[store.ChannelKind]store.Channel{
+		store.GroupMessage:   f.AddChannel("", store.Mpim(), store.Members(f.ann.ID, bob.ID, f.BotUserID())),
+		store.PrivateChannel: f.AddChannel("private", store.Private(), store.Members(f.ann.ID, f.BotUserID())),
+		store.DirectMessage:  f.OpenIM("ann"),
 	} {
 		must[string](t)(f.ann.Post(ch.ID, "hi"))
 		if _, ev := got.event(); ev["channel_type"] != string(want) || ev["channel"] != ch.ID {
@@ -66,8 +67,8 @@ func TestChannelsChangeWhileTheyAreUsed(t *testing.T) {
 func TestUsersAreListed(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	f.AddUser("gus", Guest())
-	f.AddUser("far", Stranger("T0OTHERCO1"))
+	f.AddUser("gus", store.Guest())
+	f.AddUser("far", store.Stranger("T0OTHERCO1"))
 	list := f.callOK("users.list", form())["members"].([]any)
 	if len(list) != 3 {
 		t.Errorf("the bot sees %d of %d", len(list), len(f.People()))

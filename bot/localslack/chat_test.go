@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/store"
 
 	"github.com/slack-go/slack"
 )
@@ -18,8 +19,8 @@ func TestPostingIsRefusedAsSlackRefusesIt(t *testing.T) {
 	root := f.post("root")
 	reply := f.reply(root, "reply")
 	away := f.AddChannel("away")
-	secret := f.AddChannel("secret", Private())
-	old := f.AddChannel("old", Archived(), Members(f.BotUserID()))
+	secret := f.AddChannel("secret", store.Private())
+	old := f.AddChannel("old", store.Archived(), store.Members(f.BotUserID()))
 	for want, args := range map[string][]string{
 		"invalid_arguments":       {"text", "x"},
 		"channel_not_found":       {"channel", "C0NOWHERE", "text", "x"},
@@ -153,7 +154,7 @@ func TestBlocksHaveSlacksLimits(t *testing.T) {
 func TestOneMessageASecondAndChannel(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	other := f.AddChannel("other", Members(f.BotUserID()))
+	other := f.AddChannel("other", store.Members(f.BotUserID()))
 	say := func(ch string) error {
 		_, _, err := f.api.PostMessageContext(f.ctx, ch, slack.MsgOptionText("x", false))
 		return err
@@ -254,7 +255,7 @@ func TestAMessageToAMemberOpensTheDirectMessage(t *testing.T) {
 	f := startFixture(t)
 	out := f.callOK("chat.postMessage", form("channel", f.ann.ID, "text", "hi"))
 	im := f.OpenIM(f.ann.ID)
-	if out["channel"] != im.ID || len(f.Messages(im.ID)) != 1 || im.Kind != DirectMessage {
+	if out["channel"] != im.ID || len(f.Messages(im.ID)) != 1 || im.Kind != store.DirectMessage {
 		t.Errorf("posted to %v, the direct message is %+v", out["channel"], im)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"the-loop/bot/localslack/slacktime"
+	"the-loop/bot/localslack/store"
 
 	"github.com/slack-go/slack"
 )
@@ -65,7 +66,7 @@ func TestRepliesStartWithTheRootOnEveryPage(t *testing.T) {
 
 func TestRepliesCanComeNewestPagesFirst(t *testing.T) {
 	t.Parallel()
-	f := startFixture(t, func(o *Options) { o.RepliesNewestFirst = true })
+	f := startFixture(t, func(o *store.Options) { o.RepliesNewestFirst = true })
 	root := f.post("root")
 	var last string
 	for i := range 5 {
@@ -88,7 +89,7 @@ func TestRepliesRefuseUnknownThreadsAndBadArguments(t *testing.T) {
 	f.callFails("thread_not_found", "conversations.replies", form("channel", f.ch, "ts", "1.000001"))
 	f.callFails("invalid_cursor", "conversations.replies", form("channel", f.ch, "ts", f.post("x"), "cursor", "zzz"))
 	f.callFails("invalid_ts_oldest", "conversations.replies", form("channel", f.ch, "ts", f.post("x"), "oldest", "yesterday"))
-	away := f.AddChannel("away", Members(f.ann.ID))
+	away := f.AddChannel("away", store.Members(f.ann.ID))
 	ts := must[string](t)(f.ann.Post(away.ID, "x"))
 	f.callFails("not_in_channel", "conversations.replies", form("channel", away.ID, "ts", ts))
 	f.callFails("not_in_channel", "conversations.history", form("channel", away.ID))
@@ -136,11 +137,11 @@ func TestOneMalformedBlockHitsTheWholePage(t *testing.T) {
 func TestConversationsInfoReportsTheKind(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	eve := f.AddUser("eve", Stranger("T0OTHERCO1"))
-	shared := f.AddChannel("shared", ExtShared("T0OTHERCO1"), Members(f.ann.ID, eve.ID))
-	secret := f.AddChannel("secret", Private(), Members(f.ann.ID))
-	inside := f.AddChannel("inside", Private(), Members(f.BotUserID()))
-	old := f.AddChannel("old", Archived())
+	eve := f.AddUser("eve", store.Stranger("T0OTHERCO1"))
+	shared := f.AddChannel("shared", store.ExtShared("T0OTHERCO1"), store.Members(f.ann.ID, eve.ID))
+	secret := f.AddChannel("secret", store.Private(), store.Members(f.ann.ID))
+	inside := f.AddChannel("inside", store.Private(), store.Members(f.BotUserID()))
+	old := f.AddChannel("old", store.Archived())
 	info := func(id string) *slack.Channel {
 		t.Helper()
 		return must[*slack.Channel](t)(f.api.GetConversationInfoContext(f.ctx, &slack.GetConversationInfoInput{ChannelID: id, IncludeNumMembers: true}))
@@ -184,7 +185,7 @@ func TestTimestampsAreUniqueWhenTheClockStands(t *testing.T) {
 
 func TestAThousandThreadsAndTenThousandMessages(t *testing.T) {
 	t.Parallel()
-	f := startFixture(t, noRates, func(o *Options) { o.Events = []string{} })
+	f := startFixture(t, noRates, func(o *store.Options) { o.Events = []string{} })
 	var roots []string
 	for i := range 1000 {
 		roots = append(roots, f.post(fmt.Sprint("root ", i)))
@@ -204,9 +205,9 @@ func TestAThousandThreadsAndTenThousandMessages(t *testing.T) {
 }
 
 func BenchmarkReplies(b *testing.B) {
-	w := New(Options{RateLimits: RateLimitsOff, Events: []string{}})
+	w := New(store.Options{RateLimits: store.RateLimitsOff, Events: []string{}})
 	ann := w.AddUser("ann")
-	ch := w.AddChannel("general", Members(ann.ID, w.BotUserID())).ID
+	ch := w.AddChannel("general", store.Members(ann.ID, w.BotUserID())).ID
 	root, err := ann.Post(ch, "root")
 	if err != nil {
 		b.Fatal(err)

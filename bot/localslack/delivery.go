@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/slackid"
+	"the-loop/bot/localslack/store"
 )
 
 const (
@@ -23,7 +24,7 @@ type envelopeDelivery struct {
 	payload        json.RawMessage // of commands and interactions
 	eventID        string
 	happenedAt     time.Time
-	channel        *channelState
+	channel        *store.ChannelState
 	acceptsPayload bool // accepts_response_payload
 	attempt        int
 	envelopeID     string   // the last attempt's id
@@ -65,11 +66,11 @@ func (w *Hub) attemptDelivery(d *envelopeDelivery) {
 	}
 	switch {
 	case sent || d.fault.dropsAttempt(d.attempt):
-		d.cancelDeadline = w.sched.After(ackDeadline, func() { w.ackTimedOut(d, "timeout") })
+		d.cancelDeadline = w.Sched.After(ackDeadline, func() { w.ackTimedOut(d, "timeout") })
 	case d.kind == "events_api":
 		w.retryOrGiveUp(d, "no connection")
 	default:
-		d.cancelDeadline = w.sched.After(0, func() { w.ackTimedOut(d, "no connection") })
+		d.cancelDeadline = w.Sched.After(0, func() { w.ackTimedOut(d, "no connection") })
 	}
 }
 
@@ -78,7 +79,7 @@ func (w *Hub) attemptFrames(d *envelopeDelivery) [][]byte {
 	if d.fault.dropsAttempt(d.attempt) {
 		return nil
 	}
-	env := jsonObject{"envelope_id": d.envelopeID, "type": d.kind, "accepts_response_payload": d.acceptsPayload}
+	env := store.Object{"envelope_id": d.envelopeID, "type": d.kind, "accepts_response_payload": d.acceptsPayload}
 	if d.kind == "events_api" {
 		env["payload"] = w.eventPayload(d, d.fault.corrupt(d.inner))
 		env["retry_attempt"], env["retry_reason"] = d.attempt, ""
@@ -108,15 +109,15 @@ func (w *Hub) trackPending(d *envelopeDelivery, id string) {
 func (w *Hub) encodeJSON(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
-		w.log.Error("a frame cannot be written", "err", err)
+		w.Log.Error("a frame cannot be written", "err", err)
 	}
 	return data
 }
 
 // ackTimedOut is the ack deadline.
 func (w *Hub) ackTimedOut(d *envelopeDelivery, reason string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	if !d.done {
 		w.retryOrGiveUp(d, reason)
 	}
@@ -134,9 +135,9 @@ func (w *Hub) retryOrGiveUp(d *envelopeDelivery, reason string) {
 	}
 	delay := retryDelays[d.attempt]
 	d.attempt++
-	d.cancelDeadline = w.sched.After(delay, func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
+	d.cancelDeadline = w.Sched.After(delay, func() {
+		w.Mu.Lock()
+		defer w.Mu.Unlock()
 		if !d.done {
 			w.attemptDelivery(d)
 		}
@@ -148,7 +149,7 @@ func (w *Hub) finishDelivery(d *envelopeDelivery) {
 	for _, id := range d.envelopeIDs {
 		delete(w.pending, id)
 	}
-	w.notify()
+	w.Notify()
 }
 
 // handleAck settles the delivery that an envelope id belongs to; note says what became of the ack. The caller holds mu.
@@ -179,10 +180,10 @@ type attemptResult struct {
 
 // recordOutcome counts deliveries of the last hour and turns events off when under 5 % of at least 20 were acked.
 func (w *Hub) recordOutcome(d *envelopeDelivery, ok bool) {
-	if !w.opts.AutoDisable || d.kind != "events_api" {
+	if !w.Opts.AutoDisable || d.kind != "events_api" {
 		return
 	}
-	now := w.clock.Now()
+	now := w.Clock.Now()
 	w.recentAttempts = append(w.recentAttempts, attemptResult{now, ok})
 	for len(w.recentAttempts) > 0 && now.Sub(w.recentAttempts[0].at) > time.Hour {
 		w.recentAttempts = w.recentAttempts[1:]
@@ -198,22 +199,22 @@ func (w *Hub) recordOutcome(d *envelopeDelivery, ok bool) {
 
 // EventsDisabled says whether Slack has turned the app's events off, as it does when nearly nothing is acked.
 func (w *Hub) EventsDisabled() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	return w.eventsDisabled
 }
 
 // EnableEvents is the operator's click on "re-enable" in the app's settings.
 func (w *Hub) EnableEvents() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	w.eventsDisabled, w.recentAttempts = false, nil
 }
 
 // Pending is how many deliveries are neither acked nor given up, those that wait for a retry included.
 func (w *Hub) Pending() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	n := map[*envelopeDelivery]bool{}
 	for _, d := range w.pending {
 		n[d] = true
@@ -223,8 +224,8 @@ func (w *Hub) Pending() int {
 
 // InjectFrame sends any bytes as a text frame to one of the sockets; it says whether there was one.
 func (w *Hub) InjectFrame(frame json.RawMessage) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	c := w.pickConn()
 	if c == nil {
 		return false
@@ -235,7 +236,7 @@ func (w *Hub) InjectFrame(frame json.RawMessage) bool {
 
 // InjectEvent sends any inner event in a proper envelope, with acks and retries.
 func (w *Hub) InjectEvent(inner json.RawMessage) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.startDelivery(&envelopeDelivery{kind: "events_api", name: "injected", inner: inner, eventID: w.newID("Ev"), happenedAt: w.clock.Now()})
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.startDelivery(&envelopeDelivery{kind: "events_api", name: "injected", inner: inner, eventID: w.NewID("Ev"), happenedAt: w.Clock.Now()})
 }

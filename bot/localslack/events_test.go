@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/store"
 )
 
 func TestEachKindOfMessageHasItsEvent(t *testing.T) {
@@ -34,12 +35,12 @@ func TestEachKindOfMessageHasItsEvent(t *testing.T) {
 	if _, ev = got.event(); ev["subtype"] != "thread_broadcast" || ev["thread_ts"] != root || ev["root"].(map[string]any)["reply_count"] != 2.0 {
 		t.Errorf("openclaw/openclaw#41073: %v", ev)
 	}
-	f.reply(root, "caption", WithFiles(File{Name: "a.txt", Content: []byte("hi")}))
+	f.reply(root, "caption", WithFiles(store.File{Name: "a.txt", Content: []byte("hi")}))
 	_, ev = got.event()
 	if files := ev["files"].([]any); ev["subtype"] != "file_share" || ev["text"] != "caption" || files[0].(map[string]any)["name"] != "a.txt" {
 		t.Errorf("spacedriveapp/spacebot#228: %v", ev)
 	}
-	f.reply(root, "", WithFiles(File{Name: "b.txt", Content: []byte("hi")}))
+	f.reply(root, "", WithFiles(store.File{Name: "b.txt", Content: []byte("hi")}))
 	if _, ev = got.event(); ev["text"] != "" {
 		t.Errorf("a file without a caption: %v", ev)
 	}
@@ -127,7 +128,7 @@ func TestTheBotReceivesNothingFromChannelsItIsNotIn(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	got := f.dialReady()
-	away := f.AddChannel("away", Members(f.ann.ID))
+	away := f.AddChannel("away", store.Members(f.ann.ID))
 	must[string](t)(f.ann.Post(away.ID, "@the-loop can you hear me?"))
 	f.post("here")
 	if _, ev := got.event(); ev["text"] != "here" {
@@ -157,12 +158,12 @@ func TestTheBotReceivesNothingFromChannelsItIsNotIn(t *testing.T) {
 
 func TestOnlySubscribedEventsWithTheirScopeAreSent(t *testing.T) {
 	t.Parallel()
-	f := startFixture(t, func(o *Options) {
+	f := startFixture(t, func(o *store.Options) {
 		o.Events = []string{"message.channels", "message.groups"}
 		o.Scopes = []string{"channels:history", "app_mentions:read"}
 	})
 	got := f.dialReady()
-	private := f.AddChannel("private", Private(), Members(f.ann.ID, f.BotUserID()))
+	private := f.AddChannel("private", store.Private(), store.Members(f.ann.ID, f.BotUserID()))
 	must[string](t)(f.ann.Post(private.ID, "no scope for this"))
 	must[string](t)(f.ann.Post(f.OpenIM(f.ann.ID).ID, "not subscribed to this"))
 	f.post("@the-loop not subscribed to mentions")
@@ -179,8 +180,8 @@ func TestStrangersShowTheirTeam(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	got := f.dialReady()
-	eve := f.AddUser("eve", Stranger("T0OTHERCO1"), Named("Ann", "ann"))
-	shared := f.AddChannel("shared", ExtShared("T0OTHERCO1"), Members(f.BotUserID(), eve.ID))
+	eve := f.AddUser("eve", store.Stranger("T0OTHERCO1"), store.Named("Ann", "ann"))
+	shared := f.AddChannel("shared", store.ExtShared("T0OTHERCO1"), store.Members(f.BotUserID(), eve.ID))
 	must[string](t)(eve.Post(shared.ID, "hello"))
 	payload, ev := got.event()
 	if payload["is_ext_shared_channel"] != true || payload["team_id"] != f.TeamID() {
@@ -192,15 +193,15 @@ func TestStrangersShowTheirTeam(t *testing.T) {
 	if u, err := f.api.GetUserInfoContext(f.ctx, eve.ID); err != nil || !u.IsStranger || u.TeamID != "T0OTHERCO1" || u.Profile.DisplayName != "ann" {
 		t.Errorf("users.info: %+v, %v", u, err)
 	}
-	hidden := f.AddUser("mallory", Stranger("T0OTHERCO1"))
+	hidden := f.AddUser("mallory", store.Stranger("T0OTHERCO1"))
 	f.callFails("user_not_visible", "users.info", form("user", hidden.ID))
 }
 
 func TestUsersInfoReportsTheKindOfAccount(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	guest, single := f.AddUser("gus", Guest()), f.AddUser("sue", SingleChannelGuest())
-	gone, robot := f.AddUser("gone", Deleted()), f.AddUser("robot", Bot())
+	guest, single := f.AddUser("gus", store.Guest()), f.AddUser("sue", store.SingleChannelGuest())
+	gone, robot := f.AddUser("gone", store.Deleted()), f.AddUser("robot", store.Bot())
 	f.callFails("user_not_found", "users.info", form("user", "U0NOBODY"))
 	for id, want := range map[string][4]bool{guest.ID: {true}, single.ID: {true, true}, gone.ID: {false, false, true}, robot.ID: {false, false, false, true}, f.ann.ID: {}, f.BotUserID(): {false, false, false, true}} {
 		u, err := f.api.GetUserInfoContext(f.ctx, id)
@@ -232,7 +233,7 @@ func TestUsersInfoReportsTheKindOfAccount(t *testing.T) {
 
 func TestAutoUnfurlEditsWhatHasALink(t *testing.T) {
 	t.Parallel()
-	f := startFixture(t, func(o *Options) { o.AutoUnfurl = true; o.MessageReplied = true })
+	f := startFixture(t, func(o *store.Options) { o.AutoUnfurl = true; o.MessageReplied = true })
 	got := f.dialReady()
 	root := f.post("no link")
 	got.event()
@@ -249,13 +250,13 @@ func TestWaitingEndsWithTheMessageOrTheContext(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	root := f.post("root")
-	got := make(chan Message, 2)
+	got := make(chan store.Message, 2)
 	go func() {
-		m, _ := f.WaitForReply(f.ctx, f.ch, root, func(m Message) bool { return m.Text == "b" })
+		m, _ := f.WaitForReply(f.ctx, f.ch, root, func(m store.Message) bool { return m.Text == "b" })
 		got <- m
 	}()
 	go func() {
-		m, _ := f.WaitForMessage(f.ctx, f.ch, func(m Message) bool { return m.Text == "b" })
+		m, _ := f.WaitForMessage(f.ctx, f.ch, func(m store.Message) bool { return m.Text == "b" })
 		got <- m
 	}()
 	f.reply(root, "a")
@@ -267,7 +268,7 @@ func TestWaitingEndsWithTheMessageOrTheContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
-	if _, err := f.WaitForMessage(ctx, f.ch, func(Message) bool { return false }); !errors.Is(err, context.Canceled) {
+	if _, err := f.WaitForMessage(ctx, f.ch, func(store.Message) bool { return false }); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,14 +8,15 @@ import (
 	"github.com/slack-go/slack"
 
 	"the-loop/bot/localslack"
+	"the-loop/bot/localslack/store"
 )
 
 func Example() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	ws := localslack.New(localslack.Options{})
+	ws := localslack.New(store.Options{})
 	ann := ws.AddUser("ann")
-	general := ws.AddChannel("general", localslack.Members(ann.ID, ws.BotUserID()))
+	general := ws.AddChannel("general", store.Members(ann.ID, ws.BotUserID()))
 	if err := ws.Start(ctx); err != nil {
 		fmt.Println(err)
 		return
@@ -30,7 +31,7 @@ func Example() {
 	bot := slack.New(ws.BotToken(), slack.OptionAPIURL(ws.APIURL()))
 	go bot.PostMessageContext(ctx, general.ID, slack.MsgOptionText("it is", false), slack.MsgOptionTS(root))
 
-	if _, err := ws.WaitForReply(ctx, general.ID, root, func(m localslack.Message) bool { return m.BotID == ws.BotID() }); err != nil {
+	if _, err := ws.WaitForReply(ctx, general.ID, root, func(m store.Message) bool { return m.BotID == ws.BotID() }); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/slackid"
+	"the-loop/bot/localslack/store"
 )
 
 // ConnectFault is what a new socket meets.
@@ -99,9 +100,9 @@ func (f *Faults) IgnoreAcks(times int) {
 }
 
 func (f *Faults) forEachConn(fn func(*conn)) {
-	f.w.mu.Lock()
+	f.w.Mu.Lock()
 	conns := append([]*conn(nil), f.w.conns...)
-	f.w.mu.Unlock()
+	f.w.Mu.Unlock()
 	for _, c := range conns {
 		fn(c)
 	}
@@ -208,8 +209,8 @@ func (f *Faults) Shuffle(n int) {
 
 // StopShuffle sends what Shuffle still holds back.
 func (f *Faults) StopShuffle() {
-	f.w.mu.Lock()
-	defer f.w.mu.Unlock()
+	f.w.Mu.Lock()
+	defer f.w.Mu.Unlock()
 	f.mu.Lock()
 	f.shuffle = 0
 	f.mu.Unlock()
@@ -261,13 +262,13 @@ func (w *Hub) releaseHeld() {
 // this retry_attempt. It says whether there was such an event.
 func (f *Faults) Redeliver(channel, ts string, attempt int) bool {
 	w := f.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ch := w.channel(channel)
-	if ch == nil || w.messageEvents[ch.id+"/"+ts] == nil {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	ch := w.FindChannel(channel)
+	if ch == nil || w.messageEvents[ch.Id+"/"+ts] == nil {
 		return false
 	}
-	d := w.messageEvents[ch.id+"/"+ts]
+	d := w.messageEvents[ch.Id+"/"+ts]
 	w.attemptDelivery(&envelopeDelivery{kind: d.kind, name: d.name, inner: d.inner, eventID: d.eventID, happenedAt: d.happenedAt, channel: d.channel, attempt: attempt})
 	return true
 }
@@ -292,9 +293,9 @@ func (f *Faults) EmptyPayload() bool {
 
 // AppRateLimited sends what Slack sends when over 30,000 events happen within an hour.
 func (f *Faults) AppRateLimited() bool {
-	env := jsonObject{"envelope_id": slackid.UUID(), "type": "events_api", "accepts_response_payload": false, "retry_attempt": 0,
-		"retry_reason": "", "payload": jsonObject{"token": "verification", "type": "app_rate_limited", "team_id": f.w.opts.TeamID,
-			"minute_rate_limited": f.w.clock.Now().Unix() / 60 * 60, "api_app_id": f.w.appID}}
+	env := store.Object{"envelope_id": slackid.UUID(), "type": "events_api", "accepts_response_payload": false, "retry_attempt": 0,
+		"retry_reason": "", "payload": store.Object{"token": "verification", "type": "app_rate_limited", "team_id": f.w.Opts.TeamID,
+			"minute_rate_limited": f.w.Clock.Now().Unix() / 60 * 60, "api_app_id": f.w.AppID()}}
 	return f.w.InjectFrame(f.w.encodeJSON(env))
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/store"
 
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
@@ -140,7 +141,7 @@ func testRecovery(t *testing.T, what string, cause func(*fixture)) {
 		got := f.collectEvents()
 		cause(f)
 		f.waitUntil("it is back", func() bool {
-			return f.Connections() == 1 && slices.ContainsFunc(f.Frames(), func(fr Frame) bool { return fr.Kind == "open" && fr.Conn > 1 })
+			return f.Connections() == 1 && slices.ContainsFunc(f.Frames(), func(fr store.Frame) bool { return fr.Kind == "open" && fr.Conn > 1 })
 		})
 		f.post("after")
 		for m := f.nextMessage(got); m.Text != "after"; m = f.nextMessage(got) {
@@ -206,7 +207,7 @@ func TestAStalledSocketIsSilentButOpen(t *testing.T) {
 	f.Faults().Stall()
 	f.post("lost on the dead socket")
 	f.waitUntil("slack-go/slack#1093: the client notices by the missing pings", func() bool {
-		return slices.ContainsFunc(f.Frames(), func(fr Frame) bool { return fr.Kind == "open" && fr.Conn == 2 })
+		return slices.ContainsFunc(f.Frames(), func(fr store.Frame) bool { return fr.Kind == "open" && fr.Conn == 2 })
 	})
 	f.waitUntil("the ghost is gone", func() bool { return f.Connections() == 1 })
 }
@@ -330,7 +331,7 @@ func TestAcksCanBeIgnored(t *testing.T) {
 	f.post("x")
 	s.event()
 	f.waitUntil("the ack came", func() bool {
-		return slices.ContainsFunc(f.Frames(), func(fr Frame) bool { return strings.Contains(fr.Note, "ignored") })
+		return slices.ContainsFunc(f.Frames(), func(fr store.Frame) bool { return strings.Contains(fr.Note, "ignored") })
 	})
 	f.clock.Advance(ackDeadline)
 	env := s.next()
@@ -389,7 +390,7 @@ func TestTheRealClientSurvivesUnexpectedFrames(t *testing.T) {
 
 func TestPingsCanBeLate(t *testing.T) {
 	t.Parallel()
-	f := startFixture(t, func(o *Options) { o.PingEvery = 10 * time.Millisecond })
+	f := startFixture(t, func(o *store.Options) { o.PingEvery = 10 * time.Millisecond })
 	f.dialReady()
 	f.Faults().PingEvery(25 * time.Second)
 	s := f.dialReady()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/store"
 
 	"github.com/slack-go/slack"
 )
@@ -16,7 +17,7 @@ import (
 func TestAFileNeedsTheBotToken(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	ts := f.post("look", WithFiles(File{Name: "a.txt", Content: []byte("content")}))
+	ts := f.post("look", WithFiles(store.File{Name: "a.txt", Content: []byte("content")}))
 	m, _ := f.Message(f.ch, ts)
 	file := m.Files[0]
 	var out bytes.Buffer
@@ -37,7 +38,7 @@ func TestAFileNeedsTheBotToken(t *testing.T) {
 func TestAFileMayBeExternal(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	ts := f.post("look", WithFiles(File{Name: "a.txt", URLPrivate: "http://127.0.0.1:1/evil", IsExternal: true}))
+	ts := f.post("look", WithFiles(store.File{Name: "a.txt", URLPrivate: "http://127.0.0.1:1/evil", IsExternal: true}))
 	if m, _ := f.Message(f.ch, ts); m.Files[0].URLPrivate != "http://127.0.0.1:1/evil" || !m.Files[0].IsExternal {
 		t.Errorf("GHSA-3q3v-34v2-g88f: %+v", m.Files[0])
 	}
@@ -92,7 +93,7 @@ func TestAnUploadThatCannotBeSharedIsNotComplete(t *testing.T) {
 func TestDownloadsAndUploadsCanFail(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	m, _ := f.Message(f.ch, f.post("look", WithFiles(File{Name: "a b\x1b.txt", Content: []byte("content")})))
+	m, _ := f.Message(f.ch, f.post("look", WithFiles(store.File{Name: "a b\x1b.txt", Content: []byte("content")})))
 	get := func() *http.Response {
 		req := must[*http.Request](t)(http.NewRequestWithContext(f.ctx, http.MethodGet, m.Files[0].URLPrivate, nil))
 		req.Header.Set("Authorization", "Bearer "+f.BotToken())

@@ -8,34 +8,35 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/store"
 )
 
 // Submit presses a modal's submit button with values by block_id. It returns what the app, or the Slack client itself,
 // finds wrong, by block_id; the modal stays open then. Otherwise it closes, or becomes what the app answers.
 func (p *Person) Submit(ctx context.Context, viewID string, values map[string]string) (map[string]string, error) {
 	w := p.w
-	w.mu.Lock()
-	v := w.views[viewID]
-	if v == nil || !slices.Contains(w.viewStacks[p.ID], viewID) {
-		w.mu.Unlock()
+	w.Mu.Lock()
+	v := w.ViewsByID[viewID]
+	if v == nil || !slices.Contains(w.ViewStacks[p.ID], viewID) {
+		w.Mu.Unlock()
 		return nil, slackerr.Refusedf("%s has no view %s open", p.Name, viewID)
 	}
 	state, wrong, err := blockkit.FillInputs(v.Blocks, values)
 	if err != nil || len(wrong) > 0 {
-		w.mu.Unlock()
+		w.Mu.Unlock()
 		return wrong, err
 	}
-	v.state = state
+	v.State = state
 	pl := w.newInteraction("view_submission", p)
-	pl["trigger_id"] = w.newTrigger(p.ID, v.ID)
-	pl["view"], pl["response_urls"] = v.payload(w.Store), []any{}
-	w.mu.Unlock()
+	pl["trigger_id"] = w.NewTrigger(p.ID, v.ID)
+	pl["view"], pl["response_urls"] = v.Payload(w.Store), []any{}
+	w.Mu.Unlock()
 	ack, err := w.sendAndAwaitAck(ctx, &envelopeDelivery{kind: "interactive", payload: w.encodeJSON(pl), acceptsPayload: true})
 	if err != nil {
 		return nil, fmt.Errorf("submit the modal: %w", err)
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	return w.handleSubmissionAck(p, v, ack)
 }
 
@@ -47,26 +48,26 @@ type submissionResponse struct {
 }
 
 // handleSubmissionAck does what the app answered to a submission.
-func (w *Workspace) handleSubmissionAck(p *Person, v *view, ack json.RawMessage) (map[string]string, error) {
+func (w *Workspace) handleSubmissionAck(p *Person, v *store.OpenView, ack json.RawMessage) (map[string]string, error) {
 	var a submissionResponse
 	if len(ack) > 0 {
 		if err := json.Unmarshal(ack, &a); err != nil {
 			return nil, fmt.Errorf("%w: the answer to the modal cannot be read", slackerr.ErrNoAnswer)
 		}
 	}
-	defer w.notify()
+	defer w.Notify()
 	switch a.Action {
 	case "errors":
-		return a.Errors, v.checkErrors(a.Errors)
+		return a.Errors, checkErrors(v.Blocks, a.Errors)
 	case "update":
-		return nil, w.changeView(v, a.View)
+		return nil, w.ChangeView(v, a.View)
 	case "push":
-		_, err := w.pushView(p.ID, a.View, v)
+		_, err := w.PushView(p.ID, a.View, v)
 		return nil, err
 	case "clear":
-		w.closeViewsFrom(p.ID, 0)
+		w.CloseViewsFrom(p.ID, 0)
 	case "":
-		w.closeViewsFrom(p.ID, slices.Index(w.viewStacks[p.ID], v.ID))
+		w.CloseViewsFrom(p.ID, slices.Index(w.ViewStacks[p.ID], v.ID))
 	default:
 		return nil, fmt.Errorf("%w: response_action %q is unknown", slackerr.ErrNoAnswer, a.Action)
 	}
@@ -74,9 +75,9 @@ func (w *Workspace) handleSubmissionAck(p *Person, v *view, ack json.RawMessage)
 }
 
 // checkErrors refuses errors that belong to no input: Slack shows the person nothing but a general failure then.
-func (v *view) checkErrors(errs map[string]string) error {
+func checkErrors(blocks json.RawMessage, errs map[string]string) error {
 	var list []blockkit.Block
-	if err := json.Unmarshal(v.Blocks, &list); err != nil {
+	if err := json.Unmarshal(blocks, &list); err != nil {
 		return err
 	}
 	inputs := map[string]bool{}
@@ -99,19 +100,19 @@ func (v *view) checkErrors(errs map[string]string) error {
 // CloseView presses a modal's cancel; the app hears of it when it asked to (notify_on_close).
 func (p *Person) CloseView(ctx context.Context, viewID string) error {
 	w := p.w
-	w.mu.Lock()
-	at := slices.Index(w.viewStacks[p.ID], viewID)
+	w.Mu.Lock()
+	at := slices.Index(w.ViewStacks[p.ID], viewID)
 	if at < 0 {
-		w.mu.Unlock()
+		w.Mu.Unlock()
 		return slackerr.Refusedf("%s has no view %s open", p.Name, viewID)
 	}
-	v := w.views[viewID]
-	w.closeViewsFrom(p.ID, at)
-	w.notify()
+	v := w.ViewsByID[viewID]
+	w.CloseViewsFrom(p.ID, at)
+	w.Notify()
 	pl := w.newInteraction("view_closed", p)
-	pl["view"], pl["is_cleared"] = v.payload(w.Store), false
-	w.mu.Unlock()
-	if !v.notifyOnClose {
+	pl["view"], pl["is_cleared"] = v.Payload(w.Store), false
+	w.Mu.Unlock()
+	if !v.NotifyOnClose {
 		return nil
 	}
 	_, err := w.sendAndAwaitAck(ctx, &envelopeDelivery{kind: "interactive", payload: w.encodeJSON(pl)})

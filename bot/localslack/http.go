@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/store"
 )
 
 const maxBody = 64 << 20
@@ -29,7 +30,7 @@ func (w *Workspace) newServer() *http.Server {
 	return &http.Server{
 		Handler:           w.trackRequests(mux),
 		ReadHeaderTimeout: 10 * time.Second,
-		BaseContext:       func(net.Listener) context.Context { return w.ctx },
+		BaseContext:       func(net.Listener) context.Context { return w.Ctx },
 		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
 	}
 }
@@ -42,7 +43,7 @@ func (w *Workspace) trackRequests(next http.Handler) http.Handler {
 			return
 		}
 		defer w.wg.Done()
-		rw.Header().Set("Date", w.clock.Now().UTC().Format(http.TimeFormat))
+		rw.Header().Set("Date", w.Clock.Now().UTC().Format(http.TimeFormat))
 		r.Body = http.MaxBytesReader(rw, r.Body, maxBody)
 		next.ServeHTTP(rw, r)
 	})
@@ -82,35 +83,35 @@ func (w *API) serveAPI(rw http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, method: r.PathValue("method"), header: rw.Header()}
 	m, known := w.methods[c.method]
 	err := c.readArgs(r, m.json)
-	seq := w.logRequest(c.method, c.args)
+	seq := w.LogRequest(c.method, c.args)
 	fault := w.faults.takeForCall(c.method, c.args)
 	if fault.appliesBefore() {
-		w.finishRequest(seq, fault.status, false, fault.code, fault.name)
-		if fault.applyBefore(w.clock, rw, r) {
+		w.FinishRequest(seq, fault.status, false, fault.code, fault.name)
+		if fault.applyBefore(w.Clock, rw, r) {
 			return
 		}
 	}
-	var out jsonObject
+	var out store.Object
 	switch {
 	case err != nil:
 	case !known:
-		err = &slackerr.Error{Code: "unknown_method", Extra: jsonObject{"req_method": c.method}}
+		err = &slackerr.Error{Code: "unknown_method", Extra: store.Object{"req_method": c.method}}
 	default:
 		out, err = w.dispatch(c, m)
 	}
 	if fault.dropsAnswer() {
-		w.finishRequest(seq, 0, err == nil, slackerr.CodeOf(err), fault.name)
+		w.FinishRequest(seq, 0, err == nil, slackerr.CodeOf(err), fault.name)
 		fault.applyAfter(r, rw)
 		return
 	}
 	status := writeReply(rw, out, err)
-	w.finishRequest(seq, status, err == nil, slackerr.CodeOf(err), fault.nameOrEmpty())
+	w.FinishRequest(seq, status, err == nil, slackerr.CodeOf(err), fault.nameOrEmpty())
 }
 
 // dispatch checks token, scopes and rates in Slack's order and runs the method.
-func (w *API) dispatch(c *call, m method) (jsonObject, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (w *API) dispatch(c *call, m method) (store.Object, error) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	if err := w.authenticate(c, m); err != nil {
 		return nil, err
 	}
@@ -120,16 +121,16 @@ func (w *API) dispatch(c *call, m method) (jsonObject, error) {
 	return m.fn(c)
 }
 
-func writeReply(rw http.ResponseWriter, out jsonObject, err error) (status int) {
+func writeReply(rw http.ResponseWriter, out store.Object, err error) (status int) {
 	status = http.StatusOK
 	if err == nil {
 		if out == nil {
-			out = jsonObject{}
+			out = store.Object{}
 		}
 		out["ok"] = true
 		return writeJSON(rw, status, out)
 	}
-	body := jsonObject{"ok": false, "error": "internal_error"}
+	body := store.Object{"ok": false, "error": "internal_error"}
 	var e *slackerr.Error
 	if errors.As(err, &e) {
 		body["error"] = e.Code
@@ -212,24 +213,4 @@ func (c *call) readJSON(body io.Reader, jsonOK bool) error {
 		}
 	}
 	return nil
-}
-
-func (w *Base) logRequest(method string, args map[string]string) (seq int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.requests.add(func(n int) Request {
-		seq = n
-		return Request{Seq: n, Time: w.clock.Now(), Method: method, Args: args}
-	})
-	w.notify()
-	return seq
-}
-
-func (w *Base) finishRequest(seq, status int, ok bool, slackError, fault string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if r := w.requests.at(seq); r != nil {
-		r.Status, r.OK, r.Error, r.Fault = status, ok, slackError, fault
-	}
-	w.notify()
 }

@@ -3,11 +3,13 @@ package localslack
 import (
 	"math/rand/v2"
 	"time"
+
+	"the-loop/bot/localslack/store"
 )
 
 // Hub is Socket Mode: the sockets of the app, and what is delivered over them. The store's mu guards its state.
 type Hub struct {
-	*Store
+	*store.Store
 	faults *Faults
 
 	rng            *rand.Rand
@@ -22,9 +24,16 @@ type Hub struct {
 }
 
 // newHub makes a hub without a socket.
-func newHub(s *Store) *Hub {
-	h := &Hub{Store: s, rng: rand.New(rand.NewPCG(s.opts.Seed, 0x5eed)), tickets: map[string]time.Time{},
+func newHub(s *store.Store) *Hub {
+	h := &Hub{Store: s, rng: rand.New(rand.NewPCG(s.Opts.Seed, 0x5eed)), tickets: map[string]time.Time{},
 		pending: map[string]*envelopeDelivery{}, messageEvents: map[string]*envelopeDelivery{}}
 	h.faults = newFaults(h)
 	return h
+}
+
+// Connections is how many sockets are open and said hello to.
+func (w *Hub) Connections() int {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	return w.countActive()
 }

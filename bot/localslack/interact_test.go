@@ -11,6 +11,7 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/store"
 
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
@@ -54,7 +55,7 @@ func emptyAck(map[string]any) any { return nil }
 
 func TestACommandInAThreadIsRefused(t *testing.T) {
 	t.Parallel()
-	f := startFixture(t, func(o *Options) { o.Commands = []string{"/agent"} })
+	f := startFixture(t, func(o *store.Options) { o.Commands = []string{"/agent"} })
 	f.ackWith(emptyAck)
 	root := f.post("root")
 	_, err := f.ann.Slash(f.ctx, f.ch, "/agent", "restart", InThread(root))
@@ -171,7 +172,7 @@ func TestAClickSaysWhereItWas(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}
-	eve := f.AddUser("eve", Stranger("T0OTHERCO1"))
+	eve := f.AddUser("eve", store.Stranger("T0OTHERCO1"))
 	f.Join(f.ch, eve.ID)
 	if err := eve.Click(f.ctx, f.ch, ts, "go"); err != nil {
 		t.Fatal(err)
@@ -200,7 +201,7 @@ func TestResponseURLsAreGoodForFiveUsesAndHalfAnHour(t *testing.T) {
 		t.Errorf("refused with %q", r[5].Error)
 	}
 	res = must[SlashResult](t)(f.ann.Slash(f.ctx, f.ch, "/agent", ""))
-	f.clock.Advance(responseURLTTL + time.Second)
+	f.clock.Advance(store.ResponseURLTTL + time.Second)
 	_, _, err := f.api.PostMessageContext(f.ctx, "", slack.MsgOptionText("x", false), slack.MsgOptionResponseURL(res.ResponseURL, slack.ResponseTypeEphemeral))
 	if r := f.RequestsOf("response_url"); err == nil || r[6].Error != "expired_url" {
 		t.Errorf("an old URL: %v, %q", err, r[6].Error)
@@ -428,7 +429,7 @@ func TestHomeIsPublishedAndOpened(t *testing.T) {
 
 func TestShortcutsCarryTheirMessage(t *testing.T) {
 	t.Parallel()
-	f := startFixture(t, func(o *Options) { o.Shortcuts = []string{"session_menu", "new"} })
+	f := startFixture(t, func(o *store.Options) { o.Shortcuts = []string{"session_menu", "new"} })
 	got := make(chan slack.InteractionCallback, 2)
 	f.connect(func(c *socketmode.Client, ev socketmode.Event) {
 		if cb, ok := ev.Data.(slack.InteractionCallback); ok {
@@ -474,7 +475,7 @@ func TestAnAssistantStatusIsClearedByPosting(t *testing.T) {
 	if s := f.Status(f.ch, root); s != "" {
 		t.Errorf("still %q", s)
 	}
-	off := startFixture(t, func(o *Options) { o.NoAssistant = true })
+	off := startFixture(t, func(o *store.Options) { o.NoAssistant = true })
 	off.callFails("feature_disabled", "assistant.threads.setStatus", form("channel_id", off.ch, "thread_ts", root, "status", "x"))
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slacktime"
+	"the-loop/bot/localslack/store"
 
 	"github.com/gorilla/websocket"
 	"github.com/slack-go/slack"
@@ -37,10 +38,10 @@ type fixture struct {
 	api   *slack.Client
 }
 
-func startFixture(t *testing.T, change ...func(*Options)) *fixture {
+func startFixture(t *testing.T, change ...func(*store.Options)) *fixture {
 	t.Helper()
 	clock := slacktime.NewFakeClock(startTime)
-	opts := Options{Clock: clock, Log: slog.New(slog.DiscardHandler)}
+	opts := store.Options{Clock: clock, Log: slog.New(slog.DiscardHandler)}
 	for _, c := range change {
 		c(&opts)
 	}
@@ -48,7 +49,7 @@ func startFixture(t *testing.T, change ...func(*Options)) *fixture {
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)
 	t.Cleanup(cancel)
 	ann := w.AddUser("ann")
-	ch := w.AddChannel("general", Members(ann.ID, w.BotUserID()))
+	ch := w.AddChannel("general", store.Members(ann.ID, w.BotUserID()))
 	if err := w.Start(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +169,7 @@ func form(pairs ...string) url.Values {
 	return v
 }
 
-func noRates(o *Options) { o.RateLimits = RateLimitsOff }
+func noRates(o *store.Options) { o.RateLimits = store.RateLimitsOff }
 
 // rawSocket is a Socket Mode client that does only what it is told.
 type rawSocket struct {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/store"
 )
 
 const goodManifest = `
@@ -24,7 +25,7 @@ settings:
 
 func TestApplyManifestConfiguresTheApp(t *testing.T) {
 	t.Parallel()
-	f := startFixture(t, func(o *Options) {
+	f := startFixture(t, func(o *store.Options) {
 		if err := o.ApplyManifest([]byte(goodManifest)); err != nil {
 			t.Fatal(err)
 		}
@@ -57,7 +58,7 @@ func TestAnInconsistentManifestIsRefused(t *testing.T) {
 		"features:|features: [":                     "read the app manifest",
 	} {
 		from, to, _ := strings.Cut(change, "|")
-		var o Options
+		var o store.Options
 		err := o.ApplyManifest([]byte(strings.Replace(goodManifest, from, to, 1)))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", change, err, want)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/store"
 )
 
 //go:embed web
@@ -65,7 +66,7 @@ type Page struct {
 
 // NewPage makes a page of a workspace that has started. It does nothing until Start.
 func NewPage(w *Workspace, opts PageOptions) *Page {
-	setDefault(&opts.Addr, "127.0.0.1:0")
+	store.SetDefault(&opts.Addr, "127.0.0.1:0")
 	return &Page{w: w, opts: opts}
 }
 
@@ -144,9 +145,9 @@ func (p *Page) handler() (http.Handler, error) {
 func (p *Page) persona(user string) (*Person, error) {
 	for _, v := range p.opts.Personas {
 		if v.User == user {
-			p.w.mu.Lock()
-			defer p.w.mu.Unlock()
-			if m := p.w.people[user]; m != nil {
+			p.w.Mu.Lock()
+			defer p.w.Mu.Unlock()
+			if m := p.w.MembersByID[user]; m != nil {
 				return &Person{Member: m, w: p.w}, nil
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/store"
 )
 
 // act is what somebody does on the page.
@@ -79,7 +80,7 @@ func (p *Page) serveAction(rw http.ResponseWriter, r *http.Request) {
 		writeFailure(rw, err)
 		return
 	}
-	writeJSON(rw, http.StatusOK, jsonObject{"ok": true, "result": out})
+	writeJSON(rw, http.StatusOK, store.Object{"ok": true, "result": out})
 }
 
 // writeFailure says why something did not happen, in the words that a person is shown.
@@ -94,7 +95,7 @@ func writeFailure(rw http.ResponseWriter, err error) {
 	case errors.As(err, &refusal):
 		text = refusal.Code
 	}
-	writeJSON(rw, status, jsonObject{"ok": false, "error": text})
+	writeJSON(rw, status, store.Object{"ok": false, "error": text})
 }
 
 func (p *Page) post(_ context.Context, me *Person, a pageAction) (any, error) {
@@ -103,7 +104,7 @@ func (p *Page) post(_ context.Context, me *Person, a pageAction) (any, error) {
 		opts = append(opts, Broadcast())
 	}
 	ts, err := me.send(a.Channel, a.Thread, a.Text, opts)
-	return jsonObject{"ts": ts}, err
+	return store.Object{"ts": ts}, err
 }
 
 // react puts an emoji on a message, or takes one's own off again.
@@ -130,7 +131,7 @@ func (p *Page) click(ctx context.Context, me *Person, a pageAction) (any, error)
 
 func (p *Page) submit(ctx context.Context, me *Person, a pageAction) (any, error) {
 	wrong, err := me.Submit(ctx, a.View, a.Values)
-	return jsonObject{"errors": wrong}, err
+	return store.Object{"errors": wrong}, err
 }
 
 func (p *Page) slash(ctx context.Context, me *Person, a pageAction) (any, error) {
@@ -147,5 +148,5 @@ func (p *Page) runControl(ctx context.Context, _ *Person, a pageAction) (any, er
 		return nil, slackerr.Refusedf("there is nothing behind this page")
 	}
 	said, err := p.opts.Demo.RunControl(ctx, a.Name, a.Channel, a.Thread)
-	return jsonObject{"said": said}, err
+	return store.Object{"said": said}, err
 }

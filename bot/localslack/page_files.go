@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/store"
 )
 
 // inlineImageTypes are the types that are shown as a picture; everything else is only ever downloaded.
@@ -30,12 +31,12 @@ func (p *Page) servePageFile(rw http.ResponseWriter, r *http.Request) {
 	_, _ = rw.Write(f.Content) // the browser may be gone
 }
 
-func (p *Page) file(id string) (File, bool) {
-	p.w.mu.Lock()
-	defer p.w.mu.Unlock()
-	f := p.w.files[id]
-	if f == nil || !f.complete {
-		return File{}, false
+func (p *Page) file(id string) (store.File, bool) {
+	p.w.Mu.Lock()
+	defer p.w.Mu.Unlock()
+	f := p.w.Files[id]
+	if f == nil || !f.Complete {
+		return store.File{}, false
 	}
 	return f.File, true
 }
@@ -65,10 +66,10 @@ func (p *Page) servePostFiles(rw http.ResponseWriter, r *http.Request) {
 		writeFailure(rw, err)
 		return
 	}
-	writeJSON(rw, http.StatusOK, jsonObject{"ok": true, "result": jsonObject{"ts": ts}})
+	writeJSON(rw, http.StatusOK, store.Object{"ok": true, "result": store.Object{"ts": ts}})
 }
 
-func readFormFiles(headers []*multipart.FileHeader) (files []File, err error) {
+func readFormFiles(headers []*multipart.FileHeader) (files []store.File, err error) {
 	if len(headers) == 0 || len(headers) > maxFilesPerMessage {
 		return nil, slackerr.Refusedf("a message has one to %d files", maxFilesPerMessage)
 	}
@@ -82,7 +83,7 @@ func readFormFiles(headers []*multipart.FileHeader) (files []File, err error) {
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, File{Name: h.Filename, Mimetype: http.DetectContentType(data), Content: data})
+		files = append(files, store.File{Name: h.Filename, Mimetype: http.DetectContentType(data), Content: data})
 	}
 	return files, nil
 }

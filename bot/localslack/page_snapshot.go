@@ -9,6 +9,7 @@ import (
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/slacktime"
+	"the-loop/bot/localslack/store"
 )
 
 // pagePerson is a member as the page shows one.
@@ -31,7 +32,7 @@ type pageChannel struct {
 
 // pageMessage is a message, or that there is none any more.
 type pageMessage struct {
-	Message
+	store.Message
 	Channel   string `json:"channel"`
 	Broadcast bool   `json:"broadcast,omitempty"`
 	Deleted   bool   `json:"gone,omitempty"`
@@ -89,20 +90,20 @@ func (p *Page) serveSnapshot(rw http.ResponseWriter, r *http.Request) {
 }
 
 func (p *Page) snapshot(me *Person) pageSnapshot {
-	w := p.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	s := pageSnapshot{Position: formatPosition(w.journal.last), Me: me.ID, Bot: w.botUser, Team: w.opts.TeamDomain, Channel: p.opts.Channel,
+	w := p.w.Store
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	s := pageSnapshot{Position: formatPosition(w.Journal.Last), Me: me.ID, Bot: w.BotUser, Team: w.Opts.TeamDomain, Channel: p.opts.Channel,
 		Personas: p.opts.Personas, Commands: p.opts.Commands, Shortcuts: p.opts.Shortcuts, Tips: p.opts.Tips, HasDemo: p.opts.Demo != nil,
-		Views: w.pageViews(me.ID), Home: w.pageHome(me.ID), Statuses: map[string]string{}}
-	s.People, s.Channels = w.directory(me.ID)
-	for _, e := range w.ephemerals[me.ID] {
+		Views: pageViews(w, me.ID), Home: pageHome(w, me.ID), Statuses: map[string]string{}}
+	s.People, s.Channels = directory(w, me.ID)
+	for _, e := range w.EphemeralsByUser[me.ID] {
 		if !e.Deleted {
-			s.Ephemeral = append(s.Ephemeral, e.toPageEphemeral())
+			s.Ephemeral = append(s.Ephemeral, toPageEphemeral(e))
 		}
 	}
 	s.Ephemeral = s.Ephemeral[max(0, len(s.Ephemeral)-maxPageEphemerals):]
-	for key, text := range w.statuses {
+	for key, text := range w.Statuses {
 		s.Statuses[key] = text
 	}
 	if s.Channel == "" && len(s.Channels) > 0 {
@@ -115,15 +116,15 @@ func (p *Page) snapshot(me *Person) pageSnapshot {
 const maxPageEphemerals = 50
 
 // directory are the people and the channels that a member knows of. The caller holds mu.
-func (w *Workspace) directory(me string) (people []pagePerson, channels []pageChannel) {
-	for _, id := range w.peopleOrder {
-		o := w.people[id]
-		people = append(people, pagePerson{ID: o.ID, Name: o.Name, RealName: orElse(o.RealName, o.Name), Bot: o.bot, Stranger: o.IsStranger()})
+func directory(w *store.Store, me string) (people []pagePerson, channels []pageChannel) {
+	for _, id := range w.PeopleOrder {
+		o := w.MembersByID[id]
+		people = append(people, pagePerson{ID: o.ID, Name: o.Name, RealName: orElse(o.RealName, o.Name), Bot: o.Bot, Stranger: o.IsStranger()})
 	}
-	for _, id := range w.channelOrder {
-		c := w.channels[id]
-		if c.kind == PublicChannel || c.kind == PrivateChannel && c.hasMember(me) {
-			channels = append(channels, pageChannel{ID: c.id, Name: c.name, Shared: c.extShared, Members: len(c.members), Joined: c.hasMember(me)})
+	for _, id := range w.ChannelOrder {
+		c := w.ChannelsByID[id]
+		if c.Kind == store.PublicChannel || c.Kind == store.PrivateChannel && c.HasMember(me) {
+			channels = append(channels, pageChannel{ID: c.Id, Name: c.Name, Shared: c.ExtShared, Members: len(c.Members), Joined: c.HasMember(me)})
 		}
 	}
 	return people, channels
@@ -136,29 +137,29 @@ func orElse(s, other string) string {
 	return s
 }
 
-func (e Ephemeral) toPageEphemeral() pageEphemeral {
+func toPageEphemeral(e store.Ephemeral) pageEphemeral {
 	return pageEphemeral{Channel: e.Channel, Thread: e.ThreadTS, TS: e.TS, Text: e.Text, Blocks: e.Blocks, Source: e.Source, Deleted: e.Deleted}
 }
 
 // pageViews are the modals that a member has open, the topmost last. The caller holds mu.
-func (w *Workspace) pageViews(user string) []pageView {
+func pageViews(w *store.Store, user string) []pageView {
 	all := []pageView{}
-	for _, id := range w.viewStacks[user] {
-		all = append(all, w.views[id].toPageView())
+	for _, id := range w.ViewStacks[user] {
+		all = append(all, toPageView(w.ViewsByID[id]))
 	}
 	return all
 }
 
-func (w *Workspace) pageHome(user string) *pageView {
-	if h := w.homes[user]; h != nil {
-		v := h.toPageView()
+func pageHome(w *store.Store, user string) *pageView {
+	if h := w.Homes[user]; h != nil {
+		v := toPageView(h)
 		return &v
 	}
 	return nil
 }
 
-func (v *view) toPageView() pageView {
-	label := func(key string) string { t, _ := v.body[key].(blockkit.Block); return blockkit.Str(t["text"]) }
+func toPageView(v *store.OpenView) pageView {
+	label := func(key string) string { t, _ := v.Body[key].(blockkit.Block); return blockkit.Str(t["text"]) }
 	return pageView{ID: v.ID, Hash: v.Hash, Title: v.Title, Submit: label("submit"), Close: label("close"), Blocks: v.Blocks}
 }
 
@@ -184,44 +185,44 @@ func (p *Page) serveHistory(rw http.ResponseWriter, r *http.Request) {
 	if err != nil || limit < 1 || limit > pageSize {
 		limit = pageSize
 	}
-	p.w.mu.Lock()
-	defer p.w.mu.Unlock()
-	ch := p.w.channels[q.Get("channel")]
-	if ch == nil || !ch.hasMember(me.ID) {
+	p.w.Mu.Lock()
+	defer p.w.Mu.Unlock()
+	ch := p.w.ChannelsByID[q.Get("channel")]
+	if ch == nil || !ch.HasMember(me.ID) {
 		writeFailure(rw, slackerr.Refusedf("%s is not in that channel", me.Name))
 		return
 	}
-	writeJSON(rw, http.StatusOK, ch.history(q.Get("thread"), q.Get("before"), limit))
+	writeJSON(rw, http.StatusOK, history(ch, q.Get("thread"), q.Get("before"), limit))
 }
 
 // history is the last messages before a timestamp, of the channel itself, or of a thread.
-func (c *channelState) history(thread, before string, limit int) pageHistory {
-	list := c.messages
+func history(c *store.ChannelState, thread, before string, limit int) pageHistory {
+	list := c.Messages
 	h := pageHistory{Messages: []pageMessage{}}
 	if thread != "" {
-		list = c.threads[thread]
-		if root := c.byTS[thread]; root != nil {
-			m := root.toPageMessage(c)
+		list = c.Threads[thread]
+		if root := c.ByTS[thread]; root != nil {
+			m := toPageMessage(root, c)
 			h.Root = &m
 		}
 	}
 	latest, _ := slacktime.Parse(before)
-	for _, m := range slices.Backward(messagesBetween(list, 0, latest, false)) {
-		if thread == "" && m.IsReply() && !m.broadcast {
+	for _, m := range slices.Backward(store.MessagesBetween(list, 0, latest, false)) {
+		if thread == "" && m.IsReply() && !m.Broadcast {
 			continue
 		}
 		if len(h.Messages) == limit {
 			h.More = true
 			break
 		}
-		h.Messages = append(h.Messages, m.toPageMessage(c))
+		h.Messages = append(h.Messages, toPageMessage(m, c))
 	}
 	slices.Reverse(h.Messages)
 	return h
 }
 
-func (m *Message) toPageMessage(c *channelState) pageMessage {
-	out := pageMessage{Message: m.clone(), Channel: c.id, Broadcast: m.broadcast}
+func toPageMessage(m *store.Message, c *store.ChannelState) pageMessage {
+	out := pageMessage{Message: m.Clone(), Channel: c.Id, Broadcast: m.Broadcast}
 	out.Metadata = nil
 	return out
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/slackid"
+	"the-loop/bot/localslack/store"
 )
 
 const (
@@ -35,15 +36,15 @@ func parsePosition(s string) (seq int, ok bool) {
 
 // changeForPage is what is new of one thing.
 type pageChange struct {
-	Kind      changeKind     `json:"kind"`
-	Message   *pageMessage   `json:"message,omitempty"`
-	Ephemeral *pageEphemeral `json:"ephemeral,omitempty"`
-	Views     []pageView     `json:"views,omitempty"`
-	Home      *pageView      `json:"home,omitempty"`
-	Key       string         `json:"key,omitempty"` // channel/thread of a status
-	Status    string         `json:"status,omitempty"`
-	People    []pagePerson   `json:"people,omitempty"`
-	Channels  []pageChannel  `json:"channels,omitempty"`
+	Kind      store.ChangeKind `json:"kind"`
+	Message   *pageMessage     `json:"message,omitempty"`
+	Ephemeral *pageEphemeral   `json:"ephemeral,omitempty"`
+	Views     []pageView       `json:"views,omitempty"`
+	Home      *pageView        `json:"home,omitempty"`
+	Key       string           `json:"key,omitempty"` // channel/thread of a status
+	Status    string           `json:"status,omitempty"`
+	People    []pagePerson     `json:"people,omitempty"`
+	Channels  []pageChannel    `json:"channels,omitempty"`
 }
 
 // eventStream is one browser that is told what is new. serveStream owns it.
@@ -102,7 +103,7 @@ func (s *eventStream) run(ctx context.Context) {
 			s.write(": here\n\n")
 		case <-ctx.Done():
 			return
-		case <-s.p.w.ctx.Done():
+		case <-s.p.w.Ctx.Done():
 			return
 		}
 	}
@@ -139,7 +140,7 @@ func (s *eventStream) sendChanges() {
 	changes, next, whole := s.collectChanges()
 	if s.needsReset || !whole {
 		s.needsReset, s.seq = false, next
-		s.sendEvent("reset", formatPosition(next), jsonObject{})
+		s.sendEvent("reset", formatPosition(next), store.Object{})
 		return
 	}
 	s.seq = next
@@ -149,12 +150,12 @@ func (s *eventStream) sendChanges() {
 }
 
 func (s *eventStream) collectChanges() (news []pageChange, next int, whole bool) {
-	w := s.p.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	changes, next, whole := w.changesSince(s.seq)
+	w := s.p.w.Store
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	changes, next, whole := w.ChangesSince(s.seq)
 	for _, c := range changes {
-		if n, ok := w.changeForPage(c, s.me.ID); ok {
+		if n, ok := changeForPage(w, c, s.me.ID); ok {
 			news = append(news, n)
 		}
 	}
@@ -162,37 +163,37 @@ func (s *eventStream) collectChanges() (news []pageChange, next int, whole bool)
 }
 
 // changeForPage is what somebody sees of a change, if anything. The caller holds mu.
-func (w *Workspace) changeForPage(c change, me string) (n pageChange, seen bool) {
-	n.Kind = c.kind
-	if c.user != "" && c.user != me {
+func changeForPage(w *store.Store, c store.Change, me string) (n pageChange, seen bool) {
+	n.Kind = c.Kind
+	if c.User != "" && c.User != me {
 		return n, false
 	}
-	ch := w.channels[c.channel]
-	if c.channel != "" && (ch == nil || !ch.hasMember(me)) {
+	ch := w.ChannelsByID[c.FindChannel]
+	if c.FindChannel != "" && (ch == nil || !ch.HasMember(me)) {
 		return n, false
 	}
-	switch c.kind {
-	case messageChanged:
-		m := pageMessage{Message: Message{TS: c.ts}, Channel: c.channel, Deleted: true}
-		if now := ch.byTS[c.ts]; now != nil {
-			m = now.toPageMessage(ch)
+	switch c.Kind {
+	case store.MessageChanged:
+		m := pageMessage{Message: store.Message{TS: c.Ts}, Channel: c.FindChannel, Deleted: true}
+		if now := ch.ByTS[c.Ts]; now != nil {
+			m = toPageMessage(now, ch)
 		}
 		n.Message = &m
-	case ephemeralChanged:
-		e := pageEphemeral{TS: c.ts, Deleted: true}
-		if now := w.findEphemeral(me, c.ts); now != nil {
-			e = now.toPageEphemeral()
+	case store.EphemeralChanged:
+		e := pageEphemeral{TS: c.Ts, Deleted: true}
+		if now := w.FindEphemeral(me, c.Ts); now != nil {
+			e = toPageEphemeral(*now)
 		}
 		n.Ephemeral = &e
-	case viewsChanged:
-		n.Views = w.pageViews(me)
-	case homeChanged:
-		n.Home = w.pageHome(me)
-	case statusChanged:
-		n.Key = c.channel + "/" + c.ts
-		n.Status = w.statuses[n.Key]
-	case directoryChanged:
-		n.People, n.Channels = w.directory(me)
+	case store.ViewsChanged:
+		n.Views = pageViews(w, me)
+	case store.HomeChanged:
+		n.Home = pageHome(w, me)
+	case store.StatusChanged:
+		n.Key = c.FindChannel + "/" + c.Ts
+		n.Status = w.Statuses[n.Key]
+	case store.DirectoryChanged:
+		n.People, n.Channels = directory(w, me)
 	}
 	return n, true
 }
@@ -238,7 +239,7 @@ func (s *eventStream) sendTraffic() {
 	}
 }
 
-func callFrame(c Request) pageFrame {
+func callFrame(c store.Request) pageFrame {
 	args := map[string]string{}
 	for k, v := range c.Args {
 		args[k] = shorten(v)

@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/store"
 )
 
 // pageFixture is a page with a browser that was let in.
@@ -43,7 +44,7 @@ func (s *fakeDemoController) RunControl(_ context.Context, control, _, _ string)
 	return "played " + control, nil
 }
 
-func startPage(t *testing.T, change ...func(*Options)) *pageFixture {
+func startPage(t *testing.T, change ...func(*store.Options)) *pageFixture {
 	t.Helper()
 	f := startFixture(t, append(change, noRates)...)
 	p := &pageFixture{fixture: f, bob: f.AddUser("bob"), demo: &fakeDemoController{}}
@@ -335,7 +336,7 @@ func TestHistoryComesInPages(t *testing.T) {
 	if len(h.Messages) != 2 || h.Root == nil || h.Root.ReplyCount != 3 || !h.More {
 		t.Errorf("the thread: %+v", h)
 	}
-	other := p.AddChannel("secret", Private(), Members(p.bob.ID)).ID
+	other := p.AddChannel("secret", store.Private(), store.Members(p.bob.ID)).ID
 	if res := p.get("/api/history?as=" + p.ann.ID + "&channel=" + other); res.StatusCode != http.StatusConflict {
 		t.Errorf("a channel that ann is not in: %s", res.Status)
 	}
@@ -421,7 +422,7 @@ func TestTheStreamHidesWhatOnlyOtherMembersSee(t *testing.T) {
 	p.getJSON("/api/state?as="+p.bob.ID, &s)
 	l := p.openStream("as=" + p.bob.ID + "&since=" + s.Position)
 	p.callOK("chat.postEphemeral", form("channel", p.ch, "user", p.ann.ID, "text", "for ann"))
-	secret := p.AddChannel("secret", Private(), Members(p.ann.ID)).ID
+	secret := p.AddChannel("secret", store.Private(), store.Members(p.ann.ID)).ID
 	must[string](t)(p.ann.Post(secret, "not for bob"))
 	p.post("for all")
 	var news []pageChange
@@ -498,11 +499,11 @@ func TestAStreamThatMissedTooMuchIsReset(t *testing.T) {
 	p := startPage(t)
 	var s pageSnapshot
 	p.getJSON("/api/state?as="+p.ann.ID, &s)
-	p.mu.Lock()
-	for range 3 * journalLength {
-		p.recordChange(change{kind: directoryChanged})
+	p.Mu.Lock()
+	for range 3 * store.JournalLength {
+		p.RecordChange(store.Change{Kind: store.DirectoryChanged})
 	}
-	p.mu.Unlock()
+	p.Mu.Unlock()
 	var none map[string]any
 	l := p.openStream("as=" + p.ann.ID + "&since=" + s.Position)
 	l.next("reset", &none)

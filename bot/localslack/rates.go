@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/store"
 )
 
 // Slack's tiers, in calls a minute, and its own rules for chat.postMessage: one message a second and channel with
@@ -51,10 +52,10 @@ func (w *API) limitPost(channel string) error {
 }
 
 func (w *API) takeToken(key string, size, perSecond float64) error {
-	if w.opts.RateLimits == RateLimitsOff {
+	if w.Opts.RateLimits == store.RateLimitsOff {
 		return nil
 	}
-	now := w.clock.Now()
+	now := w.Clock.Now()
 	b := w.rates[key]
 	if b == nil {
 		b = &bucket{tokens: size, last: now}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"the-loop/bot/localslack/store"
+
 	"github.com/gorilla/websocket"
 )
 
@@ -38,21 +40,21 @@ type conn struct {
 
 // serveWebSocket is the WebSocket URL of apps.connections.open.
 func (w *Hub) serveWebSocket(rw http.ResponseWriter, r *http.Request) {
-	seq := w.logRequest("link", map[string]string{})
+	seq := w.LogRequest("link", map[string]string{})
 	if !w.redeemTicket(r.URL.Query().Get("ticket")) {
 		http.Error(rw, "invalid ticket", http.StatusForbidden)
-		w.finishRequest(seq, http.StatusForbidden, false, "invalid_ticket", "")
+		w.FinishRequest(seq, http.StatusForbidden, false, "invalid_ticket", "")
 		return
 	}
 	fault := w.faults.takeConnect()
 	if fault.rejectUpgrade(rw) {
-		w.finishRequest(seq, fault.rejectStatus, false, "", "rejected upgrade")
+		w.FinishRequest(seq, fault.rejectStatus, false, "", "rejected upgrade")
 		return
 	}
-	w.finishRequest(seq, http.StatusSwitchingProtocols, true, "", "")
+	w.FinishRequest(seq, http.StatusSwitchingProtocols, true, "", "")
 	c, err := w.acceptConn(rw, r)
 	if err != nil {
-		w.log.Info("a socket was not accepted", "err", err)
+		w.Log.Info("a socket was not accepted", "err", err)
 		return
 	}
 	c.serve(fault)
@@ -60,16 +62,16 @@ func (w *Hub) serveWebSocket(rw http.ResponseWriter, r *http.Request) {
 
 // redeemTicket uses a ticket up. Each is good for one socket and for half a minute.
 func (w *Hub) redeemTicket(ticket string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	until, ok := w.tickets[ticket]
 	delete(w.tickets, ticket)
-	return ok && !w.clock.Now().After(until)
+	return ok && !w.Clock.Now().After(until)
 }
 
 func (w *Hub) acceptConn(rw http.ResponseWriter, r *http.Request) (*conn, error) {
 	c := &conn{w: w, queued: make(chan struct{}, 1)}
-	c.ctx, c.cancel = context.WithCancel(w.ctx)
+	c.ctx, c.cancel = context.WithCancel(w.Ctx)
 	tap := &hijacker{ResponseWriter: rw}
 	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }} // clients send Slack's own Origin
 	ws, err := upgrader.Upgrade(tap, r, nil)
@@ -79,20 +81,13 @@ func (w *Hub) acceptConn(rw http.ResponseWriter, r *http.Request) (*conn, error)
 	}
 	ws.SetReadLimit(1 << 20)
 	ws.SetPingHandler(func(data string) error {
-		w.recordFrame(Frame{Conn: c.id, Dir: "in", Kind: "ping", Data: []byte(data)})
+		w.RecordFrame(store.Frame{Conn: c.id, Dir: "in", Kind: "ping", Data: []byte(data)})
 		_ = ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeTimeout)) // the reader sees the end
 		return nil
 	})
 	c.ws, c.tcp = ws, tap.conn
 	context.AfterFunc(c.ctx, func() { _ = ws.Close() })
 	return c, nil
-}
-
-// recordFrame keeps a frame.
-func (w *Base) recordFrame(f Frame) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.recordFrameLocked(f)
 }
 
 func (c *conn) serve(fault ConnectFault) {
@@ -116,12 +111,12 @@ func (c *conn) register(fault ConnectFault) {
 	if w.faults.closingNeverFinishes() {
 		c.tcp.disableClose()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	w.connSeq++
 	c.id = w.connSeq
 	w.conns = append(w.conns, c)
-	w.recordFrameLocked(Frame{Conn: c.id, Dir: "in", Kind: "open"})
+	w.RecordFrameLocked(store.Frame{Conn: c.id, Dir: "in", Kind: "open"})
 	switch {
 	case fault.disconnectReason != "":
 		c.disconnect(fault.disconnectReason)
@@ -134,14 +129,14 @@ func (c *conn) register(fault ConnectFault) {
 		}
 		c.scheduleRefresh()
 	}
-	w.notify()
+	w.Notify()
 }
 
-func (w *Hub) helloFrame() jsonObject {
-	return jsonObject{"type": "hello", "num_connections": w.countActive(),
-		"debug_info": jsonObject{"host": "applink-local", "build_number": 1,
-			"approximate_connection_time": int(w.opts.ConnectionLifetime / time.Second)},
-		"connection_info": jsonObject{"app_id": w.appID}}
+func (w *Hub) helloFrame() store.Object {
+	return store.Object{"type": "hello", "num_connections": w.countActive(),
+		"debug_info": store.Object{"host": "applink-local", "build_number": 1,
+			"approximate_connection_time": int(w.Opts.ConnectionLifetime / time.Second)},
+		"connection_info": store.Object{"app_id": w.AppID()}}
 }
 
 // countActive counts sockets that take payloads. The caller holds mu.
@@ -175,35 +170,35 @@ func (c *conn) scheduleRefresh() {
 	during := func(fn func()) func() {
 		return func() {
 			if c.ctx.Err() == nil {
-				w.mu.Lock()
-				defer w.mu.Unlock()
+				w.Mu.Lock()
+				defer w.Mu.Unlock()
 				fn()
 			}
 		}
 	}
-	warn := w.sched.After(w.opts.ConnectionLifetime-warnBefore, during(func() { c.send(w.disconnectFrame("warning")) }))
-	end := w.sched.After(w.opts.ConnectionLifetime, during(func() { c.disconnect("refresh_requested") }))
+	warn := w.Sched.After(w.Opts.ConnectionLifetime-warnBefore, during(func() { c.send(w.disconnectFrame("warning")) }))
+	end := w.Sched.After(w.Opts.ConnectionLifetime, during(func() { c.disconnect("refresh_requested") }))
 	context.AfterFunc(c.ctx, func() { warn(); end() })
 }
 
 func (w *Hub) disconnectFrame(reason string) []byte {
-	return w.encodeJSON(jsonObject{"type": "disconnect", "reason": reason, "debug_info": jsonObject{"host": "applink-local"}})
+	return w.encodeJSON(store.Object{"type": "disconnect", "reason": reason, "debug_info": store.Object{"host": "applink-local"}})
 }
 
 // disconnect sends disconnect; the socket gets nothing more and is closed a little later. The caller holds mu.
 func (c *conn) disconnect(reason string) {
 	c.send(c.w.disconnectFrame(reason))
 	c.draining = true
-	cancel := c.w.sched.After(closeAfterWarn, c.cancel)
+	cancel := c.w.Sched.After(closeAfterWarn, c.cancel)
 	context.AfterFunc(c.ctx, cancel)
-	c.w.notify()
+	c.w.Notify()
 }
 
 // Disconnect tells every socket to go: reason is warning, refresh_requested, link_disabled or too_many_websockets.
 // After a warning the socket keeps working for a while, as with Slack.
 func (w *Hub) Disconnect(reason string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	for _, c := range w.conns {
 		switch {
 		case c.draining:
@@ -246,7 +241,7 @@ func (c *conn) writeLoop() {
 }
 
 func (c *conn) writeFrame(data []byte) error {
-	c.w.recordFrame(Frame{Conn: c.id, Dir: "out", Kind: "text", Data: data})
+	c.w.RecordFrame(store.Frame{Conn: c.id, Dir: "out", Kind: "text", Data: data})
 	err := errors.Join(c.ws.SetWriteDeadline(time.Now().Add(writeTimeout)), c.ws.WriteMessage(websocket.TextMessage, data))
 	if c.w.faults.countSentFrame() {
 		return errors.Join(err, c.tcp.closeTCP())
@@ -256,11 +251,11 @@ func (c *conn) writeFrame(data []byte) error {
 
 // pingLoop keeps the client sure that somebody is there.
 func (c *conn) pingLoop() {
-	every := c.w.faults.pingInterval(c.w.opts.PingEvery)
+	every := c.w.faults.pingInterval(c.w.Opts.PingEvery)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		c.w.recordFrame(Frame{Conn: c.id, Dir: "out", Kind: "ping"})
+		c.w.RecordFrame(store.Frame{Conn: c.id, Dir: "out", Kind: "ping"})
 		if c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout)) != nil {
 			return
 		}
@@ -286,8 +281,8 @@ func (c *conn) readLoop() {
 
 // handleFrame takes one frame from the app, which can only be an ack.
 func (w *Hub) handleFrame(c *conn, data []byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	var ack struct {
 		EnvelopeID string          `json:"envelope_id"`
 		Payload    json.RawMessage `json:"payload"`
@@ -303,21 +298,21 @@ func (w *Hub) handleFrame(c *conn, data []byte) {
 	default:
 		note = w.handleAck(ack.EnvelopeID, ack.Payload)
 	}
-	w.recordFrameLocked(Frame{Conn: c.id, Dir: "in", Kind: "text", Data: data, Note: note})
+	w.RecordFrameLocked(store.Frame{Conn: c.id, Dir: "in", Kind: "text", Data: data, Note: note})
 }
 
 // unregister takes the socket out of the choice.
 func (c *conn) unregister() {
 	w := c.w
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	for i, o := range w.conns {
 		if o == c {
 			w.conns = append(w.conns[:i:i], w.conns[i+1:]...)
 			break
 		}
 	}
-	w.recordFrameLocked(Frame{Conn: c.id, Dir: "in", Kind: "close"})
+	w.RecordFrameLocked(store.Frame{Conn: c.id, Dir: "in", Kind: "close"})
 }
 
 // linger keeps TCP open after the end when a fault says that closing never finishes, until the peer has had enough.
@@ -328,7 +323,7 @@ func (c *conn) linger() {
 	if !keep {
 		return
 	}
-	stop := context.AfterFunc(c.w.ctx, func() { _ = c.tcp.closeTCP() })
+	stop := context.AfterFunc(c.w.Ctx, func() { _ = c.tcp.closeTCP() })
 	defer stop()
 	_, _ = io.Copy(io.Discard, c.tcp.Conn) // ends with the connection
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/store"
 
 	"github.com/slack-go/slack/socketmode"
 )
@@ -103,14 +104,14 @@ func TestAnEventIsRetriedAtOnceAfterAMinuteAndAfterFive(t *testing.T) {
 func (f *fixture) waitScheduled(d time.Duration) {
 	f.t.Helper()
 	for {
-		f.sched.Mu.Lock()
+		f.Sched.Mu.Lock()
 		var next time.Time
-		for _, task := range f.sched.Tasks {
+		for _, task := range f.Sched.Tasks {
 			if !task.Cancelled && (next.IsZero() || task.Due.Before(next)) {
 				next = task.Due
 			}
 		}
-		f.sched.Mu.Unlock()
+		f.Sched.Mu.Unlock()
 		if next.Equal(f.clock.Now().Add(d)) {
 			return
 		}
@@ -263,7 +264,7 @@ func TestAConnectionIsRefreshedAtTheEndOfItsLife(t *testing.T) {
 
 func TestEventsAreTurnedOffWhenNothingIsAcked(t *testing.T) {
 	t.Parallel()
-	f := startFixture(t, func(o *Options) { o.AutoDisable = true })
+	f := startFixture(t, func(o *store.Options) { o.AutoDisable = true })
 	for range 20 {
 		f.post("x")
 	}
@@ -281,10 +282,10 @@ func TestFramesAreRecordedInBothDirections(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	s := f.dialReady()
-	seen := make(chan Frame, 100)
+	seen := make(chan store.Frame, 100)
 	watching := make(chan struct{})
 	ctx, stop := context.WithCancel(f.ctx)
-	go func() { defer close(watching); f.WatchFrames(ctx, func(fr Frame) { seen <- fr }) }()
+	go func() { defer close(watching); f.WatchFrames(ctx, func(fr store.Frame) { seen <- fr }) }()
 	t.Cleanup(func() { stop(); <-watching })
 	f.post("x")
 	s.event()
@@ -335,7 +336,7 @@ func TestClosingTakesLessThanASecond(t *testing.T) {
 
 func TestTheWorkspaceListensOnLoopbackOnly(t *testing.T) {
 	t.Parallel()
-	if err := New(Options{Host: "0.0.0.0:0"}).Start(t.Context()); err == nil || !strings.Contains(err.Error(), "loopback") {
+	if err := New(store.Options{Host: "0.0.0.0:0"}).Start(t.Context()); err == nil || !strings.Contains(err.Error(), "loopback") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/store"
 )
 
 // plainOf puts a rich_text block together as the person typed it.
@@ -25,9 +26,9 @@ func plainOf(t *testing.T, f *fixture, blocks json.RawMessage) string {
 		for _, el := range part.Elements {
 			switch el["type"] {
 			case "user":
-				f.mu.Lock()
-				b.WriteString("@" + f.people[blockkit.Str(el["user_id"])].Name)
-				f.mu.Unlock()
+				f.Mu.Lock()
+				b.WriteString("@" + f.MembersByID[blockkit.Str(el["user_id"])].Name)
+				f.Mu.Unlock()
 			case "channel":
 				ch, _ := f.Channel(blockkit.Str(el["channel_id"]))
 				b.WriteString("#" + ch.Name)
@@ -92,7 +93,7 @@ func TestCodeIsMarkedInBlocks(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	m, _ := f.Message(f.ch, f.post("run `go test`\n```a\nb```"))
-	var list []struct{ Elements []element }
+	var list []struct{ Elements []store.Element }
 	if err := json.Unmarshal(m.Blocks, &list); err != nil {
 		t.Fatal(err)
 	}

@@ -70,6 +70,7 @@ var layout = map[string][]string{
 	"bot/localslack/slackerr":        {},
 	"bot/localslack/slackid":         {},
 	"bot/localslack/slacktime":       {},
+	"bot/localslack/store":           {"bot/localslack/blockkit", "bot/localslack/slackerr", "bot/localslack/slackid", "bot/localslack/slacktime"},
 	"bot/localslack/webapi":          {"bot/localslack/"},
 	"bot/localslack/socket":          {"bot/localslack/"},
 	"bot/localslack/page":            {"bot/localslack/"},

@@ -1,4 +1,4 @@
-package localslack
+package store
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"the-loop/bot/localslack/slackid"
 )
 
-// element is a leaf of a rich_text block.
-type element = map[string]any
+// Element is a leaf of a rich_text block.
+type Element = map[string]any
 
 var (
 	preformatted  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?s)```(.+?)```\n?") })
@@ -23,7 +23,7 @@ var (
 			`|\b[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)*\.(?:com|org|net|io|dev|ai|app|md|rs|sh|py)\b(?:/[^\s<>|]*)?` +
 			`|:[a-z0-9_+\-]+:`)
 	})
-	mrkdwnToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([^<>]+)>`) })
+	MrkdwnToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([^<>]+)>`) })
 )
 
 // emojis are the few that people of this workspace have: Slack turns them into a name in the text, and keeps their
@@ -35,8 +35,8 @@ var emojis = []struct{ char, name, code string }{
 	{"🇩🇪", "de", "1f1e9-1f1ea"},
 }
 
-// escape is all that Slack escapes in text.
-func escape(s string) string {
+// Escape is all that Slack escapes in text.
+func Escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(s)
 }
 
@@ -44,17 +44,17 @@ func unescape(s string) string {
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(s)
 }
 
-// parseComposed turns what a person types into the text and blocks that Slack stores: URLs, mail addresses and things that
+// ParseComposed turns what a person types into the text and blocks that Slack stores: URLs, mail addresses and things that
 // look like a domain (README.md) become links, names become mentions, emoji become names. The caller holds mu.
-func (w *Places) parseComposed(text string) (wire string, blocks json.RawMessage) {
+func (w *Places) ParseComposed(text string) (wire string, blocks json.RawMessage) {
 	var b strings.Builder
-	var parts []element
+	var parts []Element
 	at := 0
 	for _, m := range preformatted().FindAllStringSubmatchIndex(text, -1) {
 		w.appendSection(text[at:m[0]], &b, &parts)
 		inner := strings.TrimPrefix(text[m[2]:m[3]], "\n")
 		elements := linkElements(strings.TrimSuffix(inner, "\n"), nil)
-		parts = append(parts, element{"type": "rich_text_preformatted", "elements": elements, "border": 0})
+		parts = append(parts, Element{"type": "rich_text_preformatted", "elements": elements, "border": 0})
 		b.WriteString("```" + w.renderMrkdwn(linkElements(text[m[2]:m[3]], nil)) + "```")
 		if strings.HasSuffix(text[m[0]:m[1]], "\n") {
 			b.WriteString("\n")
@@ -66,29 +66,29 @@ func (w *Places) parseComposed(text string) (wire string, blocks json.RawMessage
 }
 
 // appendSection adds running text, with its inline code.
-func (w *Places) appendSection(text string, b *strings.Builder, parts *[]element) {
+func (w *Places) appendSection(text string, b *strings.Builder, parts *[]Element) {
 	if text == "" {
 		return
 	}
-	var elements []element
+	var elements []Element
 	at := 0
 	for _, m := range inlineCode().FindAllStringIndex(text, -1) {
 		elements = append(elements, w.parseTokens(text[at:m[0]])...)
-		elements = append(elements, linkElements(text[m[0]+1:m[1]-1], element{"code": true})...)
+		elements = append(elements, linkElements(text[m[0]+1:m[1]-1], Element{"code": true})...)
 		at = m[1]
 	}
 	elements = append(elements, w.parseTokens(text[at:])...)
 	b.WriteString(w.renderMrkdwn(elements))
-	*parts = append(*parts, element{"type": "rich_text_section", "elements": elements})
+	*parts = append(*parts, Element{"type": "rich_text_section", "elements": elements})
 }
 
 // parseTokens finds what Slack recognises while a person types.
-func (w *Places) parseTokens(text string) []element {
-	var out []element
+func (w *Places) parseTokens(text string) []Element {
+	var out []Element
 	at := 0
 	for _, m := range composedToken().FindAllStringIndex(text, -1) {
 		word := text[m[0]:m[1]]
-		el, used := w.parseToken(word)
+		el, used := w.ParseToken(word)
 		if el == nil {
 			continue
 		}
@@ -99,51 +99,51 @@ func (w *Places) parseTokens(text string) []element {
 	return append(out, textElements(text[at:])...)
 }
 
-// parseToken resolves one word; used is how much of it belongs to the token.
-func (w *Places) parseToken(word string) (el element, used int) {
+// ParseToken resolves one word; used is how much of it belongs to the token.
+func (w *Places) ParseToken(word string) (el Element, used int) {
 	trimmed := strings.TrimRight(word, ".,!?;:'\")-")
 	switch {
 	case strings.HasPrefix(word, "http://"), strings.HasPrefix(word, "https://"):
-		return element{"type": "link", "url": trimmed}, len(trimmed)
+		return Element{"type": "link", "url": trimmed}, len(trimmed)
 	case word[0] == '@':
 		return w.parseMention(trimmed), len(trimmed)
 	case word[0] == '#':
-		if ch := w.channel(trimmed); ch != nil && ch.kind == PublicChannel {
-			return element{"type": "channel", "channel_id": ch.id}, len(trimmed)
+		if ch := w.FindChannel(trimmed); ch != nil && ch.Kind == PublicChannel {
+			return Element{"type": "channel", "channel_id": ch.Id}, len(trimmed)
 		}
 	case word[0] == ':':
 		for _, e := range emojis {
 			if word == ":"+e.name+":" {
-				return element{"type": "emoji", "name": e.name, "unicode": e.code}, len(word)
+				return Element{"type": "emoji", "name": e.name, "unicode": e.code}, len(word)
 			}
 		}
 	case strings.Contains(word, "@"):
-		return element{"type": "link", "url": "mailto:" + word, "text": word}, len(word)
+		return Element{"type": "link", "url": "mailto:" + word, "text": word}, len(word)
 	default:
-		return element{"type": "link", "url": "http://" + trimmed, "text": trimmed}, len(trimmed)
+		return Element{"type": "link", "url": "http://" + trimmed, "text": trimmed}, len(trimmed)
 	}
 	return nil, 0
 }
 
-func (w *Places) parseMention(word string) element {
+func (w *Places) parseMention(word string) Element {
 	name := word[1:]
 	switch name {
 	case "here", "channel", "everyone":
-		return element{"type": "broadcast", "range": name}
+		return Element{"type": "broadcast", "range": name}
 	}
-	if p := w.person(name); p != nil {
-		return element{"type": "user", "user_id": p.ID}
+	if p := w.FindMember(name); p != nil {
+		return Element{"type": "user", "user_id": p.ID}
 	}
-	for _, g := range w.groups {
+	for _, g := range w.Groups {
 		if g.Handle == name {
-			return element{"type": "usergroup", "usergroup_id": g.ID}
+			return Element{"type": "usergroup", "usergroup_id": g.ID}
 		}
 	}
 	return nil
 }
 
 func (w *Places) groupHandle(group string) string {
-	for _, g := range w.groups {
+	for _, g := range w.Groups {
 		if g.ID == group {
 			return g.Handle
 		}
@@ -152,23 +152,23 @@ func (w *Places) groupHandle(group string) string {
 }
 
 // textElements is text without tokens, apart from emoji.
-func textElements(text string) []element {
+func textElements(text string) []Element {
 	if text == "" {
 		return nil
 	}
 	for _, e := range emojis {
 		if before, after, found := strings.Cut(text, e.char); found {
-			out := append(textElements(before), element{"type": "emoji", "name": e.name, "unicode": e.code})
+			out := append(textElements(before), Element{"type": "emoji", "name": e.name, "unicode": e.code})
 			return append(out, textElements(after)...)
 		}
 	}
-	return []element{{"type": "text", "text": text}}
+	return []Element{{"type": "text", "text": text}}
 }
 
 // linkElements finds full URLs only, as Slack does within code.
-func linkElements(text string, style element) []element {
-	var out []element
-	add := func(el element) {
+func linkElements(text string, style Element) []Element {
+	var out []Element
+	add := func(el Element) {
 		if style != nil {
 			el["style"] = style
 		}
@@ -182,28 +182,28 @@ func linkElements(text string, style element) []element {
 		}
 		word = strings.TrimRight(word, ".,!?;:'\")-")
 		if m[0] > at {
-			add(element{"type": "text", "text": text[at:m[0]]})
+			add(Element{"type": "text", "text": text[at:m[0]]})
 		}
-		add(element{"type": "link", "url": word})
+		add(Element{"type": "link", "url": word})
 		at = m[0] + len(word)
 	}
 	if at < len(text) {
-		add(element{"type": "text", "text": text[at:]})
+		add(Element{"type": "text", "text": text[at:]})
 	}
 	return out
 }
 
 // renderMrkdwn writes elements as message text.
-func (w *Places) renderMrkdwn(elements []element) string {
+func (w *Places) renderMrkdwn(elements []Element) string {
 	var b strings.Builder
 	code := false
 	for _, el := range elements {
-		style, _ := el["style"].(element)
+		style, _ := el["style"].(Element)
 		if now := style["code"] == true; now != code {
 			b.WriteByte('`')
 			code = now
 		}
-		b.WriteString(w.renderElement(el))
+		b.WriteString(w.RenderElement(el))
 	}
 	if code {
 		b.WriteByte('`')
@@ -211,13 +211,13 @@ func (w *Places) renderMrkdwn(elements []element) string {
 	return b.String()
 }
 
-func (w *Places) renderElement(el element) string {
+func (w *Places) RenderElement(el Element) string {
 	switch el["type"] {
 	case "user":
 		return "<@" + blockkit.Str(el["user_id"]) + ">"
 	case "channel":
 		id := blockkit.Str(el["channel_id"])
-		return "<#" + id + "|" + w.channels[id].name + ">"
+		return "<#" + id + "|" + w.ChannelsByID[id].Name + ">"
 	case "usergroup":
 		return "<!subteam^" + blockkit.Str(el["usergroup_id"]) + "|@" + w.groupHandle(blockkit.Str(el["usergroup_id"])) + ">"
 	case "broadcast":
@@ -226,55 +226,55 @@ func (w *Places) renderElement(el element) string {
 		return ":" + blockkit.Str(el["name"]) + ":"
 	case "link":
 		if label := blockkit.Str(el["text"]); label != "" {
-			return "<" + escape(blockkit.Str(el["url"])) + "|" + escape(label) + ">"
+			return "<" + Escape(blockkit.Str(el["url"])) + "|" + Escape(label) + ">"
 		}
-		return "<" + escape(blockkit.Str(el["url"])) + ">"
+		return "<" + Escape(blockkit.Str(el["url"])) + ">"
 	}
-	return escape(blockkit.Str(el["text"]))
+	return Escape(blockkit.Str(el["text"]))
 }
 
-// richTextFromMrkdwn is the rich_text block that Slack makes of an app's text.
-func richTextFromMrkdwn(wire string) json.RawMessage {
+// RichTextFromMrkdwn is the rich_text block that Slack makes of an app's text.
+func RichTextFromMrkdwn(wire string) json.RawMessage {
 	if wire == "" {
 		return nil
 	}
-	var elements []element
+	var elements []Element
 	at := 0
 	text := func(s string) {
 		if s != "" {
-			elements = append(elements, element{"type": "text", "text": unescape(s)})
+			elements = append(elements, Element{"type": "text", "text": unescape(s)})
 		}
 	}
-	for _, m := range mrkdwnToken().FindAllStringSubmatchIndex(wire, -1) {
+	for _, m := range MrkdwnToken().FindAllStringSubmatchIndex(wire, -1) {
 		text(wire[at:m[0]])
 		elements = append(elements, parseMrkdwnToken(wire[m[2]:m[3]]))
 		at = m[1]
 	}
 	text(wire[at:])
-	return richTextBlock([]element{{"type": "rich_text_section", "elements": elements}})
+	return richTextBlock([]Element{{"type": "rich_text_section", "elements": elements}})
 }
 
 // parseMrkdwnToken reads what stands between < and >.
-func parseMrkdwnToken(token string) element {
+func parseMrkdwnToken(token string) Element {
 	ref, label, _ := strings.Cut(token, "|")
 	switch {
 	case strings.HasPrefix(ref, "@"):
-		return element{"type": "user", "user_id": ref[1:]}
+		return Element{"type": "user", "user_id": ref[1:]}
 	case strings.HasPrefix(ref, "#"):
-		return element{"type": "channel", "channel_id": ref[1:]}
+		return Element{"type": "channel", "channel_id": ref[1:]}
 	case strings.HasPrefix(ref, "!subteam^"):
-		return element{"type": "usergroup", "usergroup_id": strings.TrimPrefix(ref, "!subteam^")}
+		return Element{"type": "usergroup", "usergroup_id": strings.TrimPrefix(ref, "!subteam^")}
 	case ref == "!here", ref == "!channel", ref == "!everyone":
-		return element{"type": "broadcast", "range": ref[1:]}
+		return Element{"type": "broadcast", "range": ref[1:]}
 	}
-	el := element{"type": "link", "url": unescape(ref)}
+	el := Element{"type": "link", "url": unescape(ref)}
 	if label != "" {
 		el["text"] = unescape(label)
 	}
 	return el
 }
 
-func richTextBlock(parts []element) json.RawMessage {
+func richTextBlock(parts []Element) json.RawMessage {
 	if len(parts) == 0 {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package localslack
+package store
 
 import (
 	"context"
@@ -21,16 +21,16 @@ func (w *Base) Frames() []Frame { return w.FramesSince(0) }
 
 // FramesSince returns the frames after a sequence number; with Changed it makes a live view.
 func (w *Base) FramesSince(seq int) []Frame {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
 	return w.frames.since(seq)
 }
 
 // WatchFrames calls fn with each frame from now on, in order, until ctx ends or the workspace closes.
 func (w *Base) WatchFrames(ctx context.Context, fn func(Frame)) {
-	w.mu.Lock()
-	seq := w.frames.last
-	w.mu.Unlock()
+	w.Mu.Lock()
+	seq := w.frames.Last
+	w.Mu.Unlock()
 	for {
 		changed := w.Changed()
 		for _, f := range w.FramesSince(seq) {
@@ -41,15 +41,22 @@ func (w *Base) WatchFrames(ctx context.Context, fn func(Frame)) {
 		case <-changed:
 		case <-ctx.Done():
 			return
-		case <-w.ctx.Done():
+		case <-w.Ctx.Done():
 			return
 		}
 	}
 }
 
-// recordFrameLocked keeps a frame. The caller holds mu.
-func (w *Base) recordFrameLocked(f Frame) {
-	f.Time = w.clock.Now()
+// RecordFrameLocked keeps a frame. The caller holds mu.
+func (w *Base) RecordFrameLocked(f Frame) {
+	f.Time = w.Clock.Now()
 	w.frames.add(func(seq int) Frame { f.Seq = seq; return f })
-	w.notify()
+	w.Notify()
+}
+
+// RecordFrame keeps a frame.
+func (w *Base) RecordFrame(f Frame) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	w.RecordFrameLocked(f)
 }

@@ -1,4 +1,4 @@
-package localslack
+package store
 
 import (
 	"encoding/json"
@@ -35,9 +35,9 @@ type Message struct {
 	Reactions    []Reaction      `json:"reactions,omitempty"`
 	Inviter      string          `json:"inviter,omitempty"`
 
-	broadcast    bool
-	leadingSlash bool            // starts with a slash and is no command
-	raw          json.RawMessage // a hand-made inner event
+	Broadcast    bool            `json:"-"`
+	LeadingSlash bool            `json:"-"` // starts with a slash and is no command
+	Raw          json.RawMessage `json:"-"` // a hand-made inner event
 }
 
 // IsReply says whether the message is in a thread and not its root.

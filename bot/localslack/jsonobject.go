@@ -1,3 +1,0 @@
-package localslack
-
-type jsonObject map[string]any

@@ -1,0 +1,7 @@
+package store
+
+import "slices"
+
+func Without(list []string, v string) []string {
+	return slices.DeleteFunc(list, func(o string) bool { return o == v })
+}
