@@ -39,7 +39,7 @@ type envelopeDelivery struct {
 // startDelivery starts a delivery, through the faults that wait for one. The caller holds mu.
 func (w *Hub) startDelivery(d *envelopeDelivery) {
 	if d.kind == "events_api" {
-		d.fault = w.faults.takeDelivery(d)
+		d.fault = w.faults.takeDelivery(d.name)
 		if d.fault != nil && d.fault.kind == suppress {
 			return
 		}

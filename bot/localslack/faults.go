@@ -6,11 +6,9 @@ import (
 	"time"
 )
 
-// Faults is the script of what goes wrong. A fault is used up after the given number of times; a negative number means
-// always. Clear ends all of them.
-type Faults struct {
-	w *Hub
-
+// Script is what goes wrong, as it was told. A fault is used up after the given number of times; a negative number means
+// always.
+type Script struct {
 	mu                 sync.Mutex // guards the fields that follow
 	api                []*scheduledFault[APIFault]
 	persistent         []persistentFault
@@ -29,8 +27,6 @@ type scheduledFault[T any] struct {
 	match string
 	fault T
 }
-
-func newFaults(w *Hub) *Faults { return &Faults{w: w} }
 
 func addFault[T any](list *[]*scheduledFault[T], times int, match string, what T) {
 	if times != 0 {
@@ -55,13 +51,12 @@ func takeFault[T any](list *[]*scheduledFault[T], match string) *T {
 	return nil
 }
 
-// Clear ends every fault that is still to come. Sockets that were stalled stay so.
-func (f *Faults) Clear() {
-	f.StopShuffle()
+// Reset forgets every fault that is still to come.
+func (f *Script) Reset() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.api, f.persistent, f.connects, f.deliveries = nil, nil, nil, nil
-	f.ignoreAcks, f.closeAfter, f.neverFinishClosing, f.pingEvery = 0, 0, false, 0
+	f.shuffle, f.ignoreAcks, f.closeAfter, f.neverFinishClosing, f.pingEvery = 0, 0, 0, false, 0
 }
 
 // APIFault is what a call of the Web InjectAPI gets instead of its answer.
@@ -135,7 +130,7 @@ func CutAfter() APIFault { return APIFault{name: "cut after", mode: modeCutAfter
 func Delay(d time.Duration) APIFault { return APIFault{name: "delay", mode: modeDelay, delay: d} }
 
 // InjectAPI makes the next calls of a method ("*" for any; "file" is a download, "upload" the bytes of an upload) fail. Faults of one method play in the order they were given.
-func (f *Faults) InjectAPI(method string, times int, fault APIFault) {
+func (f *Script) InjectAPI(method string, times int, fault APIFault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	addFault(&f.api, times, method, fault)
@@ -150,14 +145,14 @@ type persistentFault struct {
 
 // RefuseMatching answers those calls of a method with a Slack error whose arguments match, such as invalid_blocks, msg_too_long or
 // too_many_emoji, until Clear: what Slack says of one message or one channel again and again.
-func (f *Faults) RefuseMatching(method, code string, match func(args map[string]string) bool) {
+func (f *Script) RefuseMatching(method, code string, match func(args map[string]string) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.persistent = append(f.persistent, persistentFault{method: method, match: match, fault: Error(code)})
 }
 
 // takeForCall is takeForMethod for a call with its arguments.
-func (f *Faults) takeForCall(method string, args map[string]string) *APIFault {
+func (f *Script) takeForCall(method string, args map[string]string) *APIFault {
 	if fault := f.takeForMethod(method); fault != nil {
 		return fault
 	}
@@ -171,7 +166,7 @@ func (f *Faults) takeForCall(method string, args map[string]string) *APIFault {
 	return nil
 }
 
-func (f *Faults) takeForMethod(method string) *APIFault {
+func (f *Script) takeForMethod(method string) *APIFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return takeFault(&f.api, method)

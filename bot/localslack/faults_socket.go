@@ -26,14 +26,14 @@ func DisconnectFirst(reason string) ConnectFault { return ConnectFault{disconnec
 func NoHello() ConnectFault { return ConnectFault{noHello: true} }
 
 // InjectConnect makes the next sockets fail.
-func (f *Faults) InjectConnect(times int, fault ConnectFault) {
+func (f *Script) InjectConnect(times int, fault ConnectFault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	addFault(&f.connects, times, "", fault)
 }
 
 // TooManyWebsockets refuses every new socket from now on as if ten were open.
-func (f *Faults) TooManyWebsockets() { f.InjectConnect(-1, DisconnectFirst("too_many_websockets")) }
+func (f *Script) TooManyWebsockets() { f.InjectConnect(-1, DisconnectFirst("too_many_websockets")) }
 
 // LinkDisabled tells every socket that Socket Mode was switched off, and every new one.
 func (f *Faults) LinkDisabled() {
@@ -41,7 +41,7 @@ func (f *Faults) LinkDisabled() {
 	f.w.Disconnect("link_disabled")
 }
 
-func (f *Faults) takeConnect() ConnectFault {
+func (f *Script) takeConnect() ConnectFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c := takeFault(&f.connects, ""); c != nil {
@@ -71,7 +71,7 @@ func (f *Faults) GoAway() {
 }
 
 // DropAfter closes TCP under the socket that sends the nth text frame from now, in the middle of a burst.
-func (f *Faults) DropAfter(n int) {
+func (f *Script) DropAfter(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.closeAfter = n
@@ -79,21 +79,19 @@ func (f *Faults) DropAfter(n int) {
 
 // NeverFinishClosing leaves every close handshake unanswered, with TCP open.
 func (f *Faults) NeverFinishClosing() {
-	f.mu.Lock()
-	f.neverFinishClosing = true
-	f.mu.Unlock()
+	f.leaveOpen()
 	f.forEachConn(func(c *conn) { c.tcp.disableClose() })
 }
 
 // PingEvery changes the time between pings, by the real clock, for sockets that are opened from now on.
-func (f *Faults) PingEvery(d time.Duration) {
+func (f *Script) PingEvery(d time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.pingEvery = d
 }
 
 // IgnoreAcks overlooks the next acks; a negative number means all.
-func (f *Faults) IgnoreAcks(times int) {
+func (f *Script) IgnoreAcks(times int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ignoreAcks = times
@@ -109,7 +107,7 @@ func (f *Faults) forEachConn(fn func(*conn)) {
 }
 
 // countSentFrame counts for DropAfter; it says whether the socket is to be closed now.
-func (f *Faults) countSentFrame() bool {
+func (f *Script) countSentFrame() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closeAfter == 0 {
@@ -119,7 +117,7 @@ func (f *Faults) countSentFrame() bool {
 	return f.closeAfter == 0
 }
 
-func (f *Faults) takeIgnoredAck() bool {
+func (f *Script) takeIgnoredAck() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.ignoreAcks > 0 {
@@ -151,7 +149,7 @@ const (
 const suppress = Suppress
 
 // InjectDelivery makes the next events of a name (message.channels, app_mention, …; "*" for any) go wrong.
-func (f *Faults) InjectDelivery(event string, times int, fault DeliveryFault) {
+func (f *Script) InjectDelivery(event string, times int, fault DeliveryFault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	addFault(&f.deliveries, times, event, fault)
@@ -159,10 +157,10 @@ func (f *Faults) InjectDelivery(event string, times int, fault DeliveryFault) {
 
 type activeFault struct{ kind DeliveryFault }
 
-func (f *Faults) takeDelivery(d *envelopeDelivery) *activeFault {
+func (f *Script) takeDelivery(event string) *activeFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if k := takeFault(&f.deliveries, d.name); k != nil {
+	if k := takeFault(&f.deliveries, event); k != nil {
 		return &activeFault{kind: *k}
 	}
 	return nil
@@ -201,30 +199,41 @@ func (f *activeFault) corrupt(inner json.RawMessage) json.RawMessage {
 }
 
 // Shuffle holds the next n events back and then sends them in another order.
-func (f *Faults) Shuffle(n int) {
+func (f *Script) Shuffle(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.shuffle = n
+}
+
+// takeShuffle is how many events are held back before they are sent; once that many are held, it is over.
+func (f *Script) takeShuffle(held int) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n = f.shuffle
+	if n > 0 && held >= n {
+		f.shuffle = 0
+	}
+	return n
+}
+
+// leaveOpen lets no close handshake end from now on.
+func (f *Script) leaveOpen() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.neverFinishClosing = true
 }
 
 // StopShuffle sends what Shuffle still holds back.
 func (f *Faults) StopShuffle() {
 	f.w.Mu.Lock()
 	defer f.w.Mu.Unlock()
-	f.mu.Lock()
-	f.shuffle = 0
-	f.mu.Unlock()
+	f.Shuffle(0)
 	f.w.releaseHeld()
 }
 
 // holdForShuffle keeps an event for Shuffle. The caller holds mu.
 func (w *Hub) holdForShuffle(d *envelopeDelivery) bool {
-	w.faults.mu.Lock()
-	n := w.faults.shuffle
-	if n > 0 && len(w.heldForShuffle)+1 >= n {
-		w.faults.shuffle = 0
-	}
-	w.faults.mu.Unlock()
+	n := w.faults.takeShuffle(len(w.heldForShuffle) + 1)
 	if n == 0 {
 		return false
 	}

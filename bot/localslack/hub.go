@@ -10,7 +10,7 @@ import (
 // Hub is Socket Mode: the sockets of the app, and what is delivered over them. The store's mu guards its state.
 type Hub struct {
 	*store.Store
-	faults *Faults
+	faults *Script
 
 	rng            *rand.Rand
 	tickets        map[string]time.Time
@@ -25,10 +25,8 @@ type Hub struct {
 
 // newHub makes a hub without a socket.
 func newHub(s *store.Store) *Hub {
-	h := &Hub{Store: s, rng: rand.New(rand.NewPCG(s.Opts.Seed, 0x5eed)), tickets: map[string]time.Time{},
+	return &Hub{Store: s, faults: &Script{}, rng: rand.New(rand.NewPCG(s.Opts.Seed, 0x5eed)), tickets: map[string]time.Time{},
 		pending: map[string]*envelopeDelivery{}, messageEvents: map[string]*envelopeDelivery{}}
-	h.faults = newFaults(h)
-	return h
 }
 
 // Connections is how many sockets are open and said hello to.
@@ -36,4 +34,17 @@ func (w *Hub) Connections() int {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
 	return w.countActive()
+}
+
+// Faults makes things go wrong. A fault is used up after the given number of times; a negative number means always.
+// Clear ends all of them.
+type Faults struct {
+	*Script
+	w *Hub
+}
+
+// Clear ends every fault that is still to come. Sockets that were stalled stay so.
+func (f *Faults) Clear() {
+	f.StopShuffle()
+	f.Reset()
 }

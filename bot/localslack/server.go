@@ -91,8 +91,8 @@ func (w *Workspace) trackHandler() bool {
 	return true
 }
 
-// Faults is the script of what goes wrong.
-func (w *Hub) Faults() *Faults { return w.faults }
+// Faults makes things go wrong.
+func (w *Hub) Faults() *Faults { return &Faults{Script: w.faults, w: w} }
 
 // RevokeToken makes every later use of a token fail with a Slack error such as token_revoked, invalid_auth or
 // account_inactive; an empty error makes it valid again.

@@ -334,13 +334,13 @@ func (c *conn) terminate() {
 	_ = c.tcp.closeTCP()
 }
 
-func (f *Faults) closingNeverFinishes() bool {
+func (f *Script) closingNeverFinishes() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.neverFinishClosing
 }
 
-func (f *Faults) pingInterval(usual time.Duration) time.Duration {
+func (f *Script) pingInterval(usual time.Duration) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.pingEvery > 0 {
