@@ -5,6 +5,7 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
 )
 
@@ -24,7 +25,7 @@ func (p *Person) ClickIn(ctx context.Context, channel, ts, blockID, actionID str
 	if err != nil {
 		return err
 	}
-	_, err = w.sendAndAwaitAck(ctx, &envelopeDelivery{kind: "interactive", payload: w.encodeJSON(pl)})
+	_, err = w.SendAndAwaitAck(ctx, &socket.Delivery{Kind: "interactive", Payload: w.EncodeJSON(pl)})
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
 )
 
@@ -16,7 +17,7 @@ func (p *Person) ClickStale(ctx context.Context, channel string, seen store.Mess
 	if err != nil {
 		return err
 	}
-	_, err = w.sendAndAwaitAck(ctx, &envelopeDelivery{kind: "interactive", payload: w.encodeJSON(pl)})
+	_, err = w.SendAndAwaitAck(ctx, &socket.Delivery{Kind: "interactive", Payload: w.EncodeJSON(pl)})
 	return err
 }
 

@@ -3,7 +3,9 @@ package localslack
 import (
 	"time"
 
+	"the-loop/bot/localslack/faults"
 	"the-loop/bot/localslack/slacktime"
+	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
 )
 
@@ -72,3 +74,72 @@ type UserOption = store.UserOption
 
 // ChannelOption is [store.ChannelOption].
 type ChannelOption = store.ChannelOption
+
+// APIFault is [faults.APIFault].
+type APIFault = faults.APIFault
+
+// BadBlocks is [faults.BadBlocks].
+const BadBlocks = faults.BadBlocks
+
+// BadJSON is [faults.BadJSON].
+func BadJSON() APIFault { return faults.BadJSON() }
+
+// BadText is [faults.BadText].
+const BadText = faults.BadText
+
+// ConnectFault is [faults.ConnectFault].
+type ConnectFault = faults.ConnectFault
+
+// CutAfter is [faults.CutAfter].
+func CutAfter() APIFault { return faults.CutAfter() }
+
+// CutBefore is [faults.CutBefore].
+func CutBefore() APIFault { return faults.CutBefore() }
+
+// Delay is [faults.Delay].
+func Delay(d time.Duration) APIFault { return faults.Delay(d) }
+
+// DeliveryFault is [faults.DeliveryFault].
+type DeliveryFault = faults.DeliveryFault
+
+// DisconnectFirst is [faults.DisconnectFirst].
+func DisconnectFirst(reason string) ConnectFault { return faults.DisconnectFirst(reason) }
+
+// Duplicate is [faults.Duplicate].
+const Duplicate = faults.Duplicate
+
+// DuplicateNewEnvelope is [faults.DuplicateNewEnvelope].
+const DuplicateNewEnvelope = faults.DuplicateNewEnvelope
+
+// Error is [faults.Error].
+func Error(code string) APIFault { return faults.Error(code) }
+
+// HTML is [faults.HTML].
+func HTML(status int) APIFault { return faults.HTML(status) }
+
+// Hang is [faults.Hang].
+func Hang() APIFault { return faults.Hang() }
+
+// HangAfter is [faults.HangAfter].
+func HangAfter() APIFault { return faults.HangAfter() }
+
+// LoseFirst is [faults.LoseFirst].
+const LoseFirst = faults.LoseFirst
+
+// NoHello is [faults.NoHello].
+func NoHello() ConnectFault { return faults.NoHello() }
+
+// RateLimited is [faults.RateLimited].
+func RateLimited(retryAfter string) APIFault { return faults.RateLimited(retryAfter) }
+
+// Redirect is [faults.Redirect].
+func Redirect(to string) APIFault { return faults.Redirect(to) }
+
+// RejectUpgrade is [faults.RejectUpgrade].
+func RejectUpgrade(status int) ConnectFault { return faults.RejectUpgrade(status) }
+
+// Suppress is [faults.Suppress].
+const Suppress = faults.Suppress
+
+// Faults is [socket.Faults].
+type Faults = socket.Faults

@@ -38,7 +38,7 @@ func authTest(c *call) (store.Object, error) {
 func connectionsOpen(c *call) (store.Object, error) {
 	w := c.w
 	ticket := slackid.UUID()
-	w.tickets[ticket] = w.Clock.Now().Add(ticketTTL)
+	w.Tickets[ticket] = w.Clock.Now().Add(ticketTTL)
 	url := strings.Replace(w.BaseURL, "http://", "ws://", 1) + "/link/?ticket=" + ticket + "&app_id=" + w.AppID()
 	return store.Object{"url": url}, nil
 }

@@ -19,10 +19,10 @@ const signInPage = "<!DOCTYPE html><html><head><title>Sign in to Slack | Slack</
 // serveFile is url_private: without a token that may read files, a sign-in page with status 200.
 func (w *API) serveFile(rw http.ResponseWriter, r *http.Request) {
 	seq := w.LogRequest("file", map[string]string{"id": r.PathValue("id")})
-	fault := w.faults.takeForMethod("file")
-	if fault.appliesBefore() {
-		w.FinishRequest(seq, fault.status, false, fault.code, fault.name)
-		if fault.applyBefore(w.Clock, rw, r) {
+	fault := w.Script.TakeForMethod("file")
+	if fault.AppliesBefore() {
+		w.FinishRequest(seq, fault.Status, false, fault.Code, fault.Name)
+		if fault.ApplyBefore(w.Clock, rw, r) {
 			return
 		}
 	}
@@ -61,9 +61,9 @@ func filesGetUploadURL(c *call) (store.Object, error) {
 // serveUpload takes the bytes of an upload, raw or as a multipart form.
 func (w *API) serveUpload(rw http.ResponseWriter, r *http.Request) {
 	seq := w.LogRequest("upload", map[string]string{"id": r.PathValue("id")})
-	if fault := w.faults.takeForMethod("upload"); fault.appliesBefore() {
-		w.FinishRequest(seq, fault.status, false, fault.code, fault.name)
-		if fault.applyBefore(w.Clock, rw, r) {
+	if fault := w.Script.TakeForMethod("upload"); fault.AppliesBefore() {
+		w.FinishRequest(seq, fault.Status, false, fault.Code, fault.Name)
+		if fault.ApplyBefore(w.Clock, rw, r) {
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
 )
 
@@ -160,7 +161,7 @@ func (w *Feed) emit(ch *store.ChannelState, kind string, inner any) {
 
 // emitEvent wraps an inner event and sends it off. ch may be nil.
 func (w *Feed) emitEvent(name string, inner any, ch *store.ChannelState) {
-	if !w.Started || w.eventsDisabled || w.Opts.Events != nil && !slices.Contains(w.Opts.Events, name) {
+	if !w.Started || w.EventsOff || w.Opts.Events != nil && !slices.Contains(w.Opts.Events, name) {
 		return
 	}
 	raw, err := json.Marshal(inner)
@@ -168,24 +169,9 @@ func (w *Feed) emitEvent(name string, inner any, ch *store.ChannelState) {
 		w.Log.Error("an event cannot be written", "event", name, "err", err)
 		return
 	}
-	d := &envelopeDelivery{kind: "events_api", name: name, inner: raw, eventID: w.NewID("Ev"), happenedAt: w.Clock.Now(), channel: ch}
+	d := &socket.Delivery{Kind: "events_api", Name: name, Inner: raw, EventID: w.NewID("Ev"), HappenedAt: w.Clock.Now(), Channel: ch}
 	if m, ok := inner.(messageEvent); ok && m.Type == "message" {
-		w.messageEvents[m.Channel+"/"+m.TS] = d
+		w.MessageEvents[m.Channel+"/"+m.TS] = d
 	}
-	w.startDelivery(d)
-}
-
-// eventPayload is the wrapper around an inner event.
-func (w *Hub) eventPayload(d *envelopeDelivery, inner json.RawMessage) store.Object {
-	channel, shared := "", false
-	if d.channel != nil {
-		channel, shared = d.channel.Id, d.channel.ExtShared
-	}
-	p := store.Object{"token": "verification", "team_id": w.Opts.TeamID, "context_team_id": w.Opts.TeamID,
-		"context_enterprise_id": nil, "api_app_id": w.AppID(), "event": inner,
-		"type": "event_callback", "event_id": d.eventID, "event_time": d.happenedAt.Unix(),
-		"authorizations": []store.Object{{"enterprise_id": nil, "team_id": w.Opts.TeamID, "user_id": w.BotUser, "is_bot": true,
-			"is_enterprise_install": false}},
-		"is_ext_shared_channel": shared, "event_context": "4-" + d.name + "-" + w.Opts.TeamID + "-" + channel}
-	return p
+	w.StartDelivery(d)
 }

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/faults"
+	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
 
 	"github.com/slack-go/slack"
@@ -27,30 +29,30 @@ func (f *fixture) postAsApp() error {
 func TestAPIFaults(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		fault APIFault
+		fault faults.APIFault
 		done  int // messages that were posted all the same
 		check func(error) bool
 	}{
-		"a Slack error": {Error("internal_error"), 0, func(err error) bool { return err.Error() == "internal_error" }},
-		"429 with Retry-After": {RateLimited("7"), 0, func(err error) bool {
+		"a Slack error": {faults.Error("internal_error"), 0, func(err error) bool { return err.Error() == "internal_error" }},
+		"429 with Retry-After": {faults.RateLimited("7"), 0, func(err error) bool {
 			var e *slack.RateLimitedError
 			return errors.As(err, &e) && e.RetryAfter == 7*time.Second
 		}},
-		"429 without": {RateLimited(""), 0, func(err error) bool {
+		"429 without": {faults.RateLimited(""), 0, func(err error) bool {
 			var e slack.StatusCodeError
 			return errors.As(err, &e) && e.Code == 429
 		}},
-		"503 page": {HTML(http.StatusServiceUnavailable), 0, func(err error) bool {
+		"503 page": {faults.HTML(http.StatusServiceUnavailable), 0, func(err error) bool {
 			var e slack.StatusCodeError
 			return errors.As(err, &e) && e.Code == 503
 		}},
-		"200 page": {HTML(http.StatusOK), 0, func(err error) bool {
+		"200 page": {faults.HTML(http.StatusOK), 0, func(err error) bool {
 			var e *json.SyntaxError
 			return errors.As(err, &e)
 		}},
-		"half JSON":             {BadJSON(), 0, func(error) bool { return true }},
-		"cut before it is done": {CutBefore(), 0, func(error) bool { return true }},
-		"cut after it was done": {CutAfter(), 1, func(error) bool { return true }},
+		"half JSON":             {faults.BadJSON(), 0, func(error) bool { return true }},
+		"cut before it is done": {faults.CutBefore(), 0, func(error) bool { return true }},
+		"cut after it was done": {faults.CutAfter(), 1, func(error) bool { return true }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -75,9 +77,9 @@ func TestAPIFaults(t *testing.T) {
 func TestAHangingCallIsTheClientsToEnd(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		fault APIFault
+		fault faults.APIFault
 		done  int
-	}{"nothing done": {Hang(), 0}, "done all the same": {HangAfter(), 1}} {
+	}{"nothing done": {faults.Hang(), 0}, "done all the same": {faults.HangAfter(), 1}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := startFixture(t)
@@ -100,7 +102,7 @@ func TestAHangingCallIsTheClientsToEnd(t *testing.T) {
 func TestADelayedCallFollowsTheClock(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	f.Faults().InjectAPI("chat.postMessage", 1, Delay(time.Minute))
+	f.Faults().InjectAPI("chat.postMessage", 1, faults.Delay(time.Minute))
 	got := make(chan error, 1)
 	go func() { got <- f.postAsApp() }()
 	f.waitUntil("it came in", func() bool { return len(f.Requests()) == 1 })
@@ -120,9 +122,9 @@ func TestADelayedCallFollowsTheClock(t *testing.T) {
 func TestFaultsPlayInOrderAndCanBeCleared(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	f.Faults().InjectAPI("auth.test", 1, Error("internal_error"))
-	f.Faults().InjectAPI("auth.test", 1, Error("fatal_error"))
-	f.Faults().InjectAPI("chat.delete", -1, Error("internal_error"))
+	f.Faults().InjectAPI("auth.test", 1, faults.Error("internal_error"))
+	f.Faults().InjectAPI("auth.test", 1, faults.Error("fatal_error"))
+	f.Faults().InjectAPI("chat.delete", -1, faults.Error("internal_error"))
 	f.callFails("internal_error", "auth.test", nil)
 	f.callFails("fatal_error", "auth.test", nil)
 	f.callOK("auth.test", nil)
@@ -162,20 +164,20 @@ func TestTheRealClientReconnects(t *testing.T) {
 	testRecovery(t, "closed with a close frame", func(f *fixture) { f.Faults().GoAway() })
 	testRecovery(t, "refresh", func(f *fixture) { f.Disconnect("refresh_requested") })
 	testRecovery(t, "slackapi/bolt-js#1061: the upgrade gives 408 twice", func(f *fixture) {
-		f.Faults().InjectConnect(2, RejectUpgrade(http.StatusRequestTimeout))
+		f.Faults().InjectConnect(2, faults.RejectUpgrade(http.StatusRequestTimeout))
 		f.Faults().Drop()
 	})
 	testRecovery(t, "slackapi/bolt-js#2225: disconnect before hello", func(f *fixture) {
-		f.Faults().InjectConnect(1, DisconnectFirst("refresh_requested"))
+		f.Faults().InjectConnect(1, faults.DisconnectFirst("refresh_requested"))
 		f.Faults().Drop()
 	})
 	testRecovery(t, "no hello", func(f *fixture) {
-		f.Faults().InjectConnect(1, NoHello())
+		f.Faults().InjectConnect(1, faults.NoHello())
 		f.Faults().Drop()
 	})
 	testRecovery(t, "slackapi/node-slack-sdk#1495: internal_error on open", func(f *fixture) {
-		f.Faults().InjectAPI("apps.connections.open", 1, Error("internal_error"))
-		f.Faults().InjectAPI("apps.connections.open", 1, HTML(http.StatusServiceUnavailable))
+		f.Faults().InjectAPI("apps.connections.open", 1, faults.Error("internal_error"))
+		f.Faults().InjectAPI("apps.connections.open", 1, faults.HTML(http.StatusServiceUnavailable))
 		f.Faults().Drop()
 	})
 	testRecovery(t, "slackapi/node-slack-sdk#2752: closing never finishes", func(f *fixture) {
@@ -239,7 +241,7 @@ func TestDeliveryFaults(t *testing.T) {
 	f := startFixture(t)
 	s := f.dialReady()
 
-	f.Faults().InjectDelivery("message.channels", 1, Duplicate)
+	f.Faults().InjectDelivery("message.channels", 1, faults.Duplicate)
 	f.post("twice")
 	a, b := s.next(), s.next()
 	if a["envelope_id"] != b["envelope_id"] || b["retry_attempt"] != 0.0 {
@@ -248,7 +250,7 @@ func TestDeliveryFaults(t *testing.T) {
 	s.ack(a)
 	s.ack(b)
 
-	f.Faults().InjectDelivery("*", 1, DuplicateNewEnvelope)
+	f.Faults().InjectDelivery("*", 1, faults.DuplicateNewEnvelope)
 	f.post("twice")
 	a, b = s.next(), s.next()
 	if a["envelope_id"] == b["envelope_id"] || a["payload"].(map[string]any)["event_id"] != b["payload"].(map[string]any)["event_id"] {
@@ -257,23 +259,23 @@ func TestDeliveryFaults(t *testing.T) {
 	s.ack(b)
 	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 
-	f.Faults().InjectDelivery("*", 1, Suppress)
+	f.Faults().InjectDelivery("*", 1, faults.Suppress)
 	f.post("never comes")
-	f.Faults().InjectDelivery("*", 1, LoseFirst)
+	f.Faults().InjectDelivery("*", 1, faults.LoseFirst)
 	f.post("late")
-	f.clock.Advance(ackDeadline)
+	f.clock.Advance(socket.AckDeadline)
 	if env := s.next(); env["retry_attempt"] != 1.0 || env["payload"].(map[string]any)["event"].(map[string]any)["text"] != "late" {
 		t.Errorf("vercel/chat#666: %v", env)
 	} else {
 		s.ack(env)
 	}
 
-	f.Faults().InjectDelivery("*", 1, BadBlocks)
+	f.Faults().InjectDelivery("*", 1, faults.BadBlocks)
 	f.post("bad blocks")
 	if _, ev := s.event(); ev["blocks"].([]any)[0].(map[string]any)["elements"] != "none" {
 		t.Errorf("bad blocks: %v", ev)
 	}
-	f.Faults().InjectDelivery("*", 1, BadText)
+	f.Faults().InjectDelivery("*", 1, faults.BadText)
 	f.post("bad text")
 	if _, ev := s.event(); ev["text"] != 42.0 {
 		t.Errorf("bad text: %v", ev)
@@ -333,7 +335,7 @@ func TestAcksCanBeIgnored(t *testing.T) {
 	f.waitUntil("the ack came", func() bool {
 		return slices.ContainsFunc(f.Frames(), func(fr store.Frame) bool { return strings.Contains(fr.Note, "ignored") })
 	})
-	f.clock.Advance(ackDeadline)
+	f.clock.Advance(socket.AckDeadline)
 	env := s.next()
 	if env["retry_attempt"] != 1.0 {
 		t.Errorf("got %v", env)
@@ -381,7 +383,7 @@ func TestTheRealClientSurvivesUnexpectedFrames(t *testing.T) {
 	f.Faults().EmptyPayload()
 	f.Faults().AppRateLimited()
 	f.Faults().UnknownEvent()
-	f.Faults().InjectDelivery("*", 1, BadText)
+	f.Faults().InjectDelivery("*", 1, faults.BadText)
 	f.post("bad")
 	f.post("good")
 	for m := f.nextMessage(got); m.Text != "good"; m = f.nextMessage(got) {

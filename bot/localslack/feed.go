@@ -1,8 +1,10 @@
 package localslack
 
+import "the-loop/bot/localslack/socket"
+
 // Feed changes the messages and channels of a workspace, and sends the app the events of that.
 type Feed struct {
-	*Hub
+	*socket.Hub
 }
 
-func newFeed(h *Hub) *Feed { return &Feed{Hub: h} }
+func newFeed(h *socket.Hub) *Feed { return &Feed{Hub: h} }

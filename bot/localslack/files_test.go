@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/faults"
 	"the-loop/bot/localslack/store"
 
 	"github.com/slack-go/slack"
@@ -104,11 +105,11 @@ func TestDownloadsAndUploadsCanFail(t *testing.T) {
 	if res := get(); res.StatusCode != http.StatusOK || !strings.HasPrefix(res.Header.Get("Content-Disposition"), "attachment") {
 		t.Errorf("%s %v", res.Status, res.Header)
 	}
-	f.Faults().InjectAPI("file", 1, Redirect("/?redir=x"))
+	f.Faults().InjectAPI("file", 1, faults.Redirect("/?redir=x"))
 	if res := get(); res.StatusCode != http.StatusFound || res.Header.Get("Location") != "/?redir=x" {
 		t.Errorf("%s %v", res.Status, res.Header)
 	}
-	f.Faults().InjectAPI("upload", 1, HTML(http.StatusServiceUnavailable))
+	f.Faults().InjectAPI("upload", 1, faults.HTML(http.StatusServiceUnavailable))
 	out := f.callOK("files.getUploadURLExternal", form("filename", "a", "length", "1"))
 	res := must[*http.Response](t)(http.Post(blockkit.Str(out["upload_url"]), "", strings.NewReader("x")))
 	if _ = res.Body.Close(); res.StatusCode != http.StatusServiceUnavailable {

@@ -8,6 +8,7 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
 )
 
@@ -31,7 +32,7 @@ func (p *Person) Submit(ctx context.Context, viewID string, values map[string]st
 	pl["trigger_id"] = w.NewTrigger(p.ID, v.ID)
 	pl["view"], pl["response_urls"] = v.Payload(w.Store), []any{}
 	w.Mu.Unlock()
-	ack, err := w.sendAndAwaitAck(ctx, &envelopeDelivery{kind: "interactive", payload: w.encodeJSON(pl), acceptsPayload: true})
+	ack, err := w.SendAndAwaitAck(ctx, &socket.Delivery{Kind: "interactive", Payload: w.EncodeJSON(pl), AcceptsPayload: true})
 	if err != nil {
 		return nil, fmt.Errorf("submit the modal: %w", err)
 	}
@@ -115,6 +116,6 @@ func (p *Person) CloseView(ctx context.Context, viewID string) error {
 	if !v.NotifyOnClose {
 		return nil
 	}
-	_, err := w.sendAndAwaitAck(ctx, &envelopeDelivery{kind: "interactive", payload: w.encodeJSON(pl)})
+	_, err := w.SendAndAwaitAck(ctx, &socket.Delivery{Kind: "interactive", Payload: w.EncodeJSON(pl)})
 	return err
 }

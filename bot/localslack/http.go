@@ -23,7 +23,7 @@ type connKey struct{}
 func (w *Workspace) newServer() *http.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/{method}", w.serveAPI)
-	mux.HandleFunc("/link/", w.serveWebSocket)
+	mux.HandleFunc("/link/", w.ServeWebSocket)
 	mux.HandleFunc("POST /response/{id}", w.serveResponseURL)
 	mux.HandleFunc("POST /upload/{id}", w.serveUpload)
 	mux.HandleFunc("GET /files/{id}/{name}", w.serveFile)
@@ -84,10 +84,10 @@ func (w *API) serveAPI(rw http.ResponseWriter, r *http.Request) {
 	m, known := w.methods[c.method]
 	err := c.readArgs(r, m.json)
 	seq := w.LogRequest(c.method, c.args)
-	fault := w.faults.takeForCall(c.method, c.args)
-	if fault.appliesBefore() {
-		w.FinishRequest(seq, fault.status, false, fault.code, fault.name)
-		if fault.applyBefore(w.Clock, rw, r) {
+	fault := w.Script.TakeForCall(c.method, c.args)
+	if fault.AppliesBefore() {
+		w.FinishRequest(seq, fault.Status, false, fault.Code, fault.Name)
+		if fault.ApplyBefore(w.Clock, rw, r) {
 			return
 		}
 	}
@@ -99,13 +99,13 @@ func (w *API) serveAPI(rw http.ResponseWriter, r *http.Request) {
 	default:
 		out, err = w.dispatch(c, m)
 	}
-	if fault.dropsAnswer() {
-		w.FinishRequest(seq, 0, err == nil, slackerr.CodeOf(err), fault.name)
-		fault.applyAfter(r, rw)
+	if fault.DropsAnswer() {
+		w.FinishRequest(seq, 0, err == nil, slackerr.CodeOf(err), fault.Name)
+		fault.ApplyAfter(r, rw)
 		return
 	}
 	status := writeReply(rw, out, err)
-	w.FinishRequest(seq, status, err == nil, slackerr.CodeOf(err), fault.nameOrEmpty())
+	w.FinishRequest(seq, status, err == nil, slackerr.CodeOf(err), fault.NameOrEmpty())
 }
 
 // dispatch checks token, scopes and rates in Slack's order and runs the method.

@@ -3,42 +3,14 @@ package localslack
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
 )
-
-// sendAndAwaitAck sends a payload and waits for its ack.
-func (w *Hub) sendAndAwaitAck(ctx context.Context, d *envelopeDelivery) (json.RawMessage, error) {
-	type answer struct {
-		payload json.RawMessage
-		failure string
-	}
-	if d.kind == "interactive" && w.Opts.NoInteractivity {
-		return nil, slackerr.Refusedf("This app is not configured to handle interactive responses.")
-	}
-	got := make(chan answer, 1)
-	d.onAck = func(p json.RawMessage) { got <- answer{payload: p} }
-	d.onFail = func(reason string) { got <- answer{failure: reason} }
-	w.Mu.Lock()
-	w.startDelivery(d)
-	w.Mu.Unlock()
-	select {
-	case a := <-got:
-		if a.failure != "" {
-			return nil, fmt.Errorf("%w: %s", slackerr.ErrNoAnswer, a.failure)
-		}
-		return a.payload, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-w.Ctx.Done():
-		return nil, fmt.Errorf("%w: the workspace closed", slackerr.ErrNoAnswer)
-	}
-}
 
 // SlashOption changes where a command is typed.
 type SlashOption func(*slashOptions)
@@ -72,7 +44,7 @@ func (p *Person) Slash(ctx context.Context, channel, command, text string, opts 
 	}
 	res, payload := p.slashPayload(ch, command, text)
 	w.Mu.Unlock()
-	ack, err := w.sendAndAwaitAck(ctx, &envelopeDelivery{kind: "slash_commands", payload: w.encodeJSON(payload), acceptsPayload: true})
+	ack, err := w.SendAndAwaitAck(ctx, &socket.Delivery{Kind: "slash_commands", Payload: w.EncodeJSON(payload), AcceptsPayload: true})
 	if err != nil {
 		w.Mu.Lock()
 		w.ShowEphemeral(store.Ephemeral{Channel: ch.Id, User: p.ID, Source: "slackbot",
@@ -181,7 +153,7 @@ func (p *Person) Shortcut(ctx context.Context, channel, ts, callbackID string) e
 	pl["message_ts"], pl["message"] = m.TS, m.Clone()
 	pl["response_url"] = w.NewResponseURL(&store.ResponseURL{FindChannel: ch.Id, User: p.ID, Ts: m.TS})
 	w.Mu.Unlock()
-	_, err = w.sendAndAwaitAck(ctx, &envelopeDelivery{kind: "interactive", payload: w.encodeJSON(pl)})
+	_, err = w.SendAndAwaitAck(ctx, &socket.Delivery{Kind: "interactive", Payload: w.EncodeJSON(pl)})
 	return err
 }
 
@@ -194,7 +166,7 @@ func (p *Person) GlobalShortcut(ctx context.Context, callbackID string) error {
 	pl["user"] = store.Object{"id": p.ID, "username": p.Name, "team_id": p.TeamID}
 	pl["action_ts"], pl["callback_id"], pl["trigger_id"] = w.NewTS(), callbackID, w.NewTrigger(p.ID, "")
 	w.Mu.Unlock()
-	_, err := w.sendAndAwaitAck(ctx, &envelopeDelivery{kind: "interactive", payload: w.encodeJSON(pl)})
+	_, err := w.SendAndAwaitAck(ctx, &socket.Delivery{Kind: "interactive", Payload: w.EncodeJSON(pl)})
 	return err
 }
 

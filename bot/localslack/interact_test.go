@@ -11,6 +11,7 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slackerr"
+	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
 
 	"github.com/slack-go/slack"
@@ -102,7 +103,7 @@ func TestCommandsAndClicksAreNotRetried(t *testing.T) {
 	got := make(chan error, 1)
 	go func() { _, err := f.ann.Slash(f.ctx, f.ch, "/agent", ""); got <- err }()
 	late := s.next()
-	f.clock.Advance(ackDeadline)
+	f.clock.Advance(socket.AckDeadline)
 	if err := <-got; !errors.Is(err, slackerr.ErrNoAnswer) {
 		t.Errorf("nobody acked: %v", err)
 	}

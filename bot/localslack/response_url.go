@@ -25,19 +25,19 @@ type responsePayload struct {
 func (w *API) serveResponseURL(rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	seq := w.LogRequest("response_url", map[string]string{"body": string(body)})
-	fault := w.faults.takeForMethod("response_url")
-	if fault.appliesBefore() {
-		w.FinishRequest(seq, fault.status, false, fault.code, fault.name)
-		if fault.applyBefore(w.Clock, rw, r) {
+	fault := w.Script.TakeForMethod("response_url")
+	if fault.AppliesBefore() {
+		w.FinishRequest(seq, fault.Status, false, fault.Code, fault.Name)
+		if fault.ApplyBefore(w.Clock, rw, r) {
 			return
 		}
 	}
 	if err == nil {
 		err = w.handleResponseURL(r.PathValue("id"), body)
 	}
-	if fault.dropsAnswer() {
-		w.FinishRequest(seq, 0, err == nil, slackerr.CodeOf(err), fault.name)
-		fault.applyAfter(r, rw)
+	if fault.DropsAnswer() {
+		w.FinishRequest(seq, 0, err == nil, slackerr.CodeOf(err), fault.Name)
+		fault.ApplyAfter(r, rw)
 		return
 	}
 	status := http.StatusOK
@@ -50,7 +50,7 @@ func (w *API) serveResponseURL(rw http.ResponseWriter, r *http.Request) {
 	default:
 		status = writeJSON(rw, http.StatusBadRequest, store.Object{"ok": false, "error": code})
 	}
-	w.FinishRequest(seq, status, err == nil, slackerr.CodeOf(err), fault.nameOrEmpty())
+	w.FinishRequest(seq, status, err == nil, slackerr.CodeOf(err), fault.NameOrEmpty())
 }
 
 func (w *API) handleResponseURL(id string, body []byte) error {

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 
+	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
 )
 
@@ -24,7 +25,7 @@ type Workspace struct {
 
 // New makes a workspace. It does nothing until Start.
 func New(opts store.Options) *Workspace {
-	return &Workspace{API: newAPI(newFeed(newHub(store.New(store.WithDefaults(opts)))))}
+	return &Workspace{API: newAPI(newFeed(socket.New(store.New(store.WithDefaults(opts)))))}
 }
 
 // Start listens and serves until ctx ends or Close is called.
@@ -71,11 +72,11 @@ func (w *Workspace) Close() error {
 func (w *Workspace) shutdown() {
 	w.Mu.Lock()
 	w.closed = true
-	conns := append([]*conn(nil), w.conns...)
+	conns := append([]*socket.Conn(nil), w.Conns...)
 	w.Notify()
 	w.Mu.Unlock()
 	for _, c := range conns {
-		c.terminate()
+		c.Terminate()
 	}
 	_ = w.server.Close()
 }
@@ -90,9 +91,6 @@ func (w *Workspace) trackHandler() bool {
 	w.wg.Add(1)
 	return true
 }
-
-// Faults makes things go wrong.
-func (w *Hub) Faults() *Faults { return &Faults{Script: w.faults, w: w} }
 
 // RevokeToken makes every later use of a token fail with a Slack error such as token_revoked, invalid_auth or
 // account_inactive; an empty error makes it valid again.

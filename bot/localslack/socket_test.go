@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/faults"
+	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
 
 	"github.com/slack-go/slack/socketmode"
@@ -60,13 +62,13 @@ func TestATicketIsGoodForOneSocketAndHalfAMinute(t *testing.T) {
 func TestTheEleventhSocketIsOneTooMany(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	for range maxConnections {
+	for range socket.MaxConnections {
 		f.dialReady()
 	}
 	if d := f.dial().next(); d["type"] != "disconnect" || d["reason"] != "too_many_websockets" {
 		t.Errorf("got %v", d)
 	}
-	if n := f.Connections(); n != maxConnections {
+	if n := f.Connections(); n != socket.MaxConnections {
 		t.Errorf("%d connections", n)
 	}
 }
@@ -81,8 +83,8 @@ func TestAnEventIsRetriedAtOnceAfterAMinuteAndAfterFive(t *testing.T) {
 		t.Fatalf("attempt %v, %q", attempt, reason)
 	}
 	first := id
-	for i, delay := range retryDelays {
-		f.clock.Advance(ackDeadline)
+	for i, delay := range socket.RetryDelays {
+		f.clock.Advance(socket.AckDeadline)
 		if delay > 0 {
 			f.waitScheduled(delay)
 			f.clock.Advance(delay)
@@ -96,7 +98,7 @@ func TestAnEventIsRetriedAtOnceAfterAMinuteAndAfterFive(t *testing.T) {
 	if id == first {
 		t.Error("gugu91/pinet#226: a later retry has a new envelope id")
 	}
-	f.clock.Advance(ackDeadline)
+	f.clock.Advance(socket.AckDeadline)
 	f.waitUntil("given up", func() bool { return f.Pending() == 0 })
 }
 
@@ -143,7 +145,7 @@ func TestTheFirstRetryRepeatsTheEnvelope(t *testing.T) {
 	s := f.dialReady()
 	f.post("x")
 	a := s.next()
-	f.clock.Advance(ackDeadline)
+	f.clock.Advance(socket.AckDeadline)
 	b := s.next()
 	if a["envelope_id"] != b["envelope_id"] {
 		t.Error("slackapi/bolt-js#2487: the same envelope comes twice")
@@ -244,21 +246,21 @@ func TestAConnectionIsRefreshedAtTheEndOfItsLife(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	s := f.dialReady()
-	f.clock.Advance(18060*time.Second - warnBefore)
+	f.clock.Advance(18060*time.Second - socket.WarnBefore)
 	if d := s.next(); d["reason"] != "warning" {
 		t.Errorf("got %v", d)
 	}
 	if f.Connections() != 1 {
 		t.Error("a warning ended it")
 	}
-	f.clock.Advance(warnBefore)
+	f.clock.Advance(socket.WarnBefore)
 	if d := s.next(); d["type"] != "disconnect" || d["reason"] != "refresh_requested" {
 		t.Errorf("got %v", d)
 	}
 	if f.Connections() != 0 {
 		t.Error("it still gets payloads")
 	}
-	f.clock.Advance(closeAfterWarn)
+	f.clock.Advance(socket.CloseAfterWarn)
 	s.waitClosed()
 }
 
@@ -317,7 +319,7 @@ func TestClosingTakesLessThanASecond(t *testing.T) {
 	s := f.dialReady()
 	f.Faults().NeverFinishClosing()
 	f.Faults().Stall()
-	f.Faults().InjectAPI("auth.test", 1, Hang())
+	f.Faults().InjectAPI("auth.test", 1, faults.Hang())
 	hung := make(chan error, 1)
 	go func() { _, err := f.api.AuthTestContext(f.ctx); hung <- err }()
 	f.waitUntil("a call hangs", func() bool { return len(f.RequestsOf("auth.test")) == 1 })

@@ -3,6 +3,8 @@ package localslack
 import (
 	"testing"
 	"time"
+
+	"the-loop/bot/localslack/faults"
 )
 
 const setStatus = "assistant.threads.setStatus"
@@ -19,7 +21,7 @@ func TestAStatusIsOfAThreadThatTheAppMayWriteIn(t *testing.T) {
 	f.callFails("invalid_thread_ts", setStatus, form("channel_id", f.ch, "thread_ts", "1.000001", "status", "x"))
 	f.callFails("invalid_thread_ts", setStatus, form("channel_id", f.ch, "thread_ts", inside, "status", "x"))
 	f.callFails("invalid_arguments", setStatus, form("channel_id", f.ch, "thread_ts", root))
-	f.Faults().InjectAPI(setStatus, 1, Error("unknown_method"))
+	f.Faults().InjectAPI(setStatus, 1, faults.Error("unknown_method"))
 	f.callFails("unknown_method", setStatus, form("channel_id", f.ch, "thread_ts", root, "status", "x"))
 	if s := f.Status(f.ch, root); s != "" {
 		t.Errorf("it shows %q", s)

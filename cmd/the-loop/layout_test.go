@@ -71,6 +71,8 @@ var layout = map[string][]string{
 	"bot/localslack/slackid":         {},
 	"bot/localslack/slacktime":       {},
 	"bot/localslack/store":           {"bot/localslack/blockkit", "bot/localslack/slackerr", "bot/localslack/slackid", "bot/localslack/slacktime"},
+	"bot/localslack/faults":          {"bot/localslack/slackid", "bot/localslack/slacktime"},
+	"bot/localslack/events":          {"bot/localslack/slackerr", "bot/localslack/socket", "bot/localslack/store"},
 	"bot/localslack/webapi":          {"bot/localslack/"},
 	"bot/localslack/socket":          {"bot/localslack/"},
 	"bot/localslack/page":            {"bot/localslack/"},

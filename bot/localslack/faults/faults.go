@@ -1,9 +1,13 @@
-package localslack
+// Package faults is the script of what goes wrong in the local workspace: calls that fail, sockets that are refused, and
+// events that are lost, doubled or broken.
+package faults
 
 import (
 	"net/http"
 	"sync"
 	"time"
+
+	"the-loop/bot/localslack/slacktime"
 )
 
 // Script is what goes wrong, as it was told. A fault is used up after the given number of times; a negative number means
@@ -61,9 +65,9 @@ func (f *Script) Reset() {
 
 // APIFault is what a call of the Web InjectAPI gets instead of its answer.
 type APIFault struct {
-	name   string
-	code   string
-	status int
+	Name   string
+	Code   string
+	Status int
 	header http.Header
 	body   string
 	delay  time.Duration
@@ -85,14 +89,14 @@ const maintenancePage = "<!DOCTYPE html><html><head><title>Server Error | Slack<
 
 // Error answers with a Slack error such as internal_error, fatal_error or token_revoked.
 func Error(code string) APIFault {
-	return APIFault{name: "error " + code, code: code, status: http.StatusOK, body: `{"ok":false,"error":"` + code + `"}`,
+	return APIFault{Name: "error " + code, Code: code, Status: http.StatusOK, body: `{"ok":false,"error":"` + code + `"}`,
 		header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}}
 }
 
 // RateLimited answers 429 with this Retry-After, in seconds; an empty one leaves the header out.
 func RateLimited(retryAfter string) APIFault {
 	f := Error("ratelimited")
-	f.name, f.status = "429", http.StatusTooManyRequests
+	f.Name, f.Status = "429", http.StatusTooManyRequests
 	if retryAfter != "" {
 		f.header.Set("Retry-After", retryAfter)
 	}
@@ -101,33 +105,33 @@ func RateLimited(retryAfter string) APIFault {
 
 // HTML answers with a page and this status; 503 is Slack in trouble, 200 a proxy or a sign-in page.
 func HTML(status int) APIFault {
-	return APIFault{name: "html", status: status, body: maintenancePage, header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}}
+	return APIFault{Name: "html", Status: status, body: maintenancePage, header: http.Header{"Content-Type": {"text/html; charset=utf-8"}}}
 }
 
 // Redirect answers 302 with another address, as Slack does with its sign-in page for a file.
 func Redirect(to string) APIFault {
-	return APIFault{name: "redirect", status: http.StatusFound, header: http.Header{"Location": {to}}}
+	return APIFault{Name: "redirect", Status: http.StatusFound, header: http.Header{"Location": {to}}}
 }
 
 // BadJSON answers 200 with JSON that ends in the middle.
 func BadJSON() APIFault {
-	return APIFault{name: "bad json", status: http.StatusOK, body: `{"ok":true,"ts":"17`, header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}}
+	return APIFault{Name: "bad json", Status: http.StatusOK, body: `{"ok":true,"ts":"17`, header: http.Header{"Content-Type": {"application/json; charset=utf-8"}}}
 }
 
 // Hang never answers and does nothing.
-func Hang() APIFault { return APIFault{name: "hang", mode: modeHang} }
+func Hang() APIFault { return APIFault{Name: "hang", mode: modeHang} }
 
 // HangAfter does what was asked and never answers: the client cannot know.
-func HangAfter() APIFault { return APIFault{name: "hang after", mode: modeHangAfter} }
+func HangAfter() APIFault { return APIFault{Name: "hang after", mode: modeHangAfter} }
 
 // CutBefore closes the connection and does nothing.
-func CutBefore() APIFault { return APIFault{name: "cut before", mode: modeCut} }
+func CutBefore() APIFault { return APIFault{Name: "cut before", mode: modeCut} }
 
 // CutAfter does what was asked and closes the connection without an answer: the client cannot know.
-func CutAfter() APIFault { return APIFault{name: "cut after", mode: modeCutAfter} }
+func CutAfter() APIFault { return APIFault{Name: "cut after", mode: modeCutAfter} }
 
 // Delay answers as usual after d of the workspace's time.
-func Delay(d time.Duration) APIFault { return APIFault{name: "delay", mode: modeDelay, delay: d} }
+func Delay(d time.Duration) APIFault { return APIFault{Name: "delay", mode: modeDelay, delay: d} }
 
 // InjectAPI makes the next calls of a method ("*" for any; "file" is a download, "upload" the bytes of an upload) fail. Faults of one method play in the order they were given.
 func (f *Script) InjectAPI(method string, times int, fault APIFault) {
@@ -151,9 +155,9 @@ func (f *Script) RefuseMatching(method, code string, match func(args map[string]
 	f.persistent = append(f.persistent, persistentFault{method: method, match: match, fault: Error(code)})
 }
 
-// takeForCall is takeForMethod for a call with its arguments.
-func (f *Script) takeForCall(method string, args map[string]string) *APIFault {
-	if fault := f.takeForMethod(method); fault != nil {
+// TakeForCall is takeForMethod for a call with its arguments.
+func (f *Script) TakeForCall(method string, args map[string]string) *APIFault {
+	if fault := f.TakeForMethod(method); fault != nil {
 		return fault
 	}
 	f.mu.Lock()
@@ -166,21 +170,21 @@ func (f *Script) takeForCall(method string, args map[string]string) *APIFault {
 	return nil
 }
 
-func (f *Script) takeForMethod(method string) *APIFault {
+func (f *Script) TakeForMethod(method string) *APIFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return takeFault(&f.api, method)
 }
 
-func (f *APIFault) nameOrEmpty() string {
+func (f *APIFault) NameOrEmpty() string {
 	if f == nil {
 		return ""
 	}
-	return f.name
+	return f.Name
 }
 
-// applyBefore plays what happens instead of the call; it says whether the call is over.
-func (f *APIFault) applyBefore(clock Clock, rw http.ResponseWriter, r *http.Request) bool {
+// ApplyBefore plays what happens instead of the call; it says whether the call is over.
+func (f *APIFault) ApplyBefore(clock slacktime.Clock, rw http.ResponseWriter, r *http.Request) bool {
 	switch f.mode {
 	case modeHang:
 		<-r.Context().Done()
@@ -196,22 +200,22 @@ func (f *APIFault) applyBefore(clock Clock, rw http.ResponseWriter, r *http.Requ
 		for k, v := range f.header {
 			rw.Header()[k] = v
 		}
-		rw.WriteHeader(f.status)
+		rw.WriteHeader(f.Status)
 		_, _ = rw.Write([]byte(f.body)) // the client may be gone
 	}
 	return true
 }
 
-// dropsAnswer says whether the call is done and its answer is not sent.
-func (f *APIFault) dropsAnswer() bool {
+// DropsAnswer says whether the call is done and its answer is not sent.
+func (f *APIFault) DropsAnswer() bool {
 	return f != nil && (f.mode == modeHangAfter || f.mode == modeCutAfter)
 }
 
-// appliesBefore says whether something happens before the call.
-func (f *APIFault) appliesBefore() bool { return f != nil && !f.dropsAnswer() }
+// AppliesBefore says whether something happens before the call.
+func (f *APIFault) AppliesBefore() bool { return f != nil && !f.DropsAnswer() }
 
-// applyAfter plays what happens once the call was done.
-func (f *APIFault) applyAfter(r *http.Request, rw http.ResponseWriter) {
+// ApplyAfter plays what happens once the call was done.
+func (f *APIFault) ApplyAfter(r *http.Request, rw http.ResponseWriter) {
 	if f.mode == modeHangAfter {
 		<-r.Context().Done()
 		return

@@ -1,4 +1,4 @@
-package localslack
+package socket
 
 import (
 	"context"
@@ -9,20 +9,21 @@ import (
 	"sync"
 	"time"
 
+	"the-loop/bot/localslack/faults"
 	"the-loop/bot/localslack/store"
 
 	"github.com/gorilla/websocket"
 )
 
 const (
-	maxConnections = 10
+	MaxConnections = 10
 	writeTimeout   = 10 * time.Second
-	warnBefore     = 10 * time.Second // a connection's end is announced that long before
-	closeAfterWarn = 5 * time.Second  // after refresh_requested Slack closes the socket itself
+	WarnBefore     = 10 * time.Second // a connection's end is announced that long before
+	CloseAfterWarn = 5 * time.Second  // after refresh_requested Slack closes the socket itself
 )
 
-// conn is one socket. serve owns it: it runs the reader, and waits for writer and pinger.
-type conn struct {
+// Conn is one socket. serve owns it: it runs the reader, and waits for writer and pinger.
+type Conn struct {
 	w      *Hub
 	id     int
 	ws     *websocket.Conn
@@ -38,17 +39,17 @@ type conn struct {
 	queued chan struct{}
 }
 
-// serveWebSocket is the WebSocket URL of apps.connections.open.
-func (w *Hub) serveWebSocket(rw http.ResponseWriter, r *http.Request) {
+// ServeWebSocket is the WebSocket URL of apps.connections.open.
+func (w *Hub) ServeWebSocket(rw http.ResponseWriter, r *http.Request) {
 	seq := w.LogRequest("link", map[string]string{})
 	if !w.redeemTicket(r.URL.Query().Get("ticket")) {
 		http.Error(rw, "invalid ticket", http.StatusForbidden)
 		w.FinishRequest(seq, http.StatusForbidden, false, "invalid_ticket", "")
 		return
 	}
-	fault := w.faults.takeConnect()
-	if fault.rejectUpgrade(rw) {
-		w.FinishRequest(seq, fault.rejectStatus, false, "", "rejected upgrade")
+	fault := w.Script.TakeConnect()
+	if fault.RejectUpgrade(rw) {
+		w.FinishRequest(seq, fault.RejectStatus, false, "", "rejected upgrade")
 		return
 	}
 	w.FinishRequest(seq, http.StatusSwitchingProtocols, true, "", "")
@@ -64,13 +65,13 @@ func (w *Hub) serveWebSocket(rw http.ResponseWriter, r *http.Request) {
 func (w *Hub) redeemTicket(ticket string) bool {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
-	until, ok := w.tickets[ticket]
-	delete(w.tickets, ticket)
+	until, ok := w.Tickets[ticket]
+	delete(w.Tickets, ticket)
 	return ok && !w.Clock.Now().After(until)
 }
 
-func (w *Hub) acceptConn(rw http.ResponseWriter, r *http.Request) (*conn, error) {
-	c := &conn{w: w, queued: make(chan struct{}, 1)}
+func (w *Hub) acceptConn(rw http.ResponseWriter, r *http.Request) (*Conn, error) {
+	c := &Conn{w: w, queued: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(w.Ctx)
 	tap := &hijacker{ResponseWriter: rw}
 	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }} // clients send Slack's own Origin
@@ -90,7 +91,7 @@ func (w *Hub) acceptConn(rw http.ResponseWriter, r *http.Request) (*conn, error)
 	return c, nil
 }
 
-func (c *conn) serve(fault ConnectFault) {
+func (c *Conn) serve(fault faults.ConnectFault) {
 	defer c.cancel()
 	c.register(fault)
 	var wg sync.WaitGroup
@@ -106,26 +107,26 @@ func (c *conn) serve(fault ConnectFault) {
 }
 
 // open registers the socket and greets it.
-func (c *conn) register(fault ConnectFault) {
+func (c *Conn) register(fault faults.ConnectFault) {
 	w := c.w
-	if w.faults.closingNeverFinishes() {
+	if w.Script.ClosingNeverFinishes() {
 		c.tcp.disableClose()
 	}
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
 	w.connSeq++
 	c.id = w.connSeq
-	w.conns = append(w.conns, c)
+	w.Conns = append(w.Conns, c)
 	w.RecordFrameLocked(store.Frame{Conn: c.id, Dir: "in", Kind: "open"})
 	switch {
-	case fault.disconnectReason != "":
-		c.disconnect(fault.disconnectReason)
-	case w.countActive() >= maxConnections:
+	case fault.DisconnectReason != "":
+		c.disconnect(fault.DisconnectReason)
+	case w.countActive() >= MaxConnections:
 		c.disconnect("too_many_websockets")
 	default:
 		c.active = true
-		if !fault.noHello {
-			c.send(w.encodeJSON(w.helloFrame()))
+		if !fault.NoHello {
+			c.send(w.EncodeJSON(w.helloFrame()))
 		}
 		c.scheduleRefresh()
 	}
@@ -142,7 +143,7 @@ func (w *Hub) helloFrame() store.Object {
 // countActive counts sockets that take payloads. The caller holds mu.
 func (w *Hub) countActive() int {
 	n := 0
-	for _, c := range w.conns {
+	for _, c := range w.Conns {
 		if c.active && !c.draining {
 			n++
 		}
@@ -151,9 +152,9 @@ func (w *Hub) countActive() int {
 }
 
 // pickConn chooses the socket for one payload, as unpredictably as Slack. The caller holds mu.
-func (w *Hub) pickConn() *conn {
-	var open []*conn
-	for _, c := range w.conns {
+func (w *Hub) pickConn() *Conn {
+	var open []*Conn
+	for _, c := range w.Conns {
 		if c.active && !c.draining {
 			open = append(open, c)
 		}
@@ -165,7 +166,7 @@ func (w *Hub) pickConn() *conn {
 }
 
 // scheduleRefresh refreshes the connection at the end of its life: a warning, then the request.
-func (c *conn) scheduleRefresh() {
+func (c *Conn) scheduleRefresh() {
 	w := c.w
 	during := func(fn func()) func() {
 		return func() {
@@ -176,20 +177,20 @@ func (c *conn) scheduleRefresh() {
 			}
 		}
 	}
-	warn := w.Sched.After(w.Opts.ConnectionLifetime-warnBefore, during(func() { c.send(w.disconnectFrame("warning")) }))
+	warn := w.Sched.After(w.Opts.ConnectionLifetime-WarnBefore, during(func() { c.send(w.disconnectFrame("warning")) }))
 	end := w.Sched.After(w.Opts.ConnectionLifetime, during(func() { c.disconnect("refresh_requested") }))
 	context.AfterFunc(c.ctx, func() { warn(); end() })
 }
 
 func (w *Hub) disconnectFrame(reason string) []byte {
-	return w.encodeJSON(store.Object{"type": "disconnect", "reason": reason, "debug_info": store.Object{"host": "applink-local"}})
+	return w.EncodeJSON(store.Object{"type": "disconnect", "reason": reason, "debug_info": store.Object{"host": "applink-local"}})
 }
 
 // disconnect sends disconnect; the socket gets nothing more and is closed a little later. The caller holds mu.
-func (c *conn) disconnect(reason string) {
+func (c *Conn) disconnect(reason string) {
 	c.send(c.w.disconnectFrame(reason))
 	c.draining = true
-	cancel := c.w.Sched.After(closeAfterWarn, c.cancel)
+	cancel := c.w.Sched.After(CloseAfterWarn, c.cancel)
 	context.AfterFunc(c.ctx, cancel)
 	c.w.Notify()
 }
@@ -199,7 +200,7 @@ func (c *conn) disconnect(reason string) {
 func (w *Hub) Disconnect(reason string) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
-	for _, c := range w.conns {
+	for _, c := range w.Conns {
 		switch {
 		case c.draining:
 		case reason == "warning":
@@ -211,7 +212,7 @@ func (w *Hub) Disconnect(reason string) {
 }
 
 // send queues a text frame. It never blocks.
-func (c *conn) send(data []byte) {
+func (c *Conn) send(data []byte) {
 	c.mu.Lock()
 	c.queue = append(c.queue, data)
 	c.mu.Unlock()
@@ -221,7 +222,7 @@ func (c *conn) send(data []byte) {
 	}
 }
 
-func (c *conn) writeLoop() {
+func (c *Conn) writeLoop() {
 	for {
 		select {
 		case <-c.queued:
@@ -240,18 +241,18 @@ func (c *conn) writeLoop() {
 	}
 }
 
-func (c *conn) writeFrame(data []byte) error {
+func (c *Conn) writeFrame(data []byte) error {
 	c.w.RecordFrame(store.Frame{Conn: c.id, Dir: "out", Kind: "text", Data: data})
 	err := errors.Join(c.ws.SetWriteDeadline(time.Now().Add(writeTimeout)), c.ws.WriteMessage(websocket.TextMessage, data))
-	if c.w.faults.countSentFrame() {
+	if c.w.Script.CountSentFrame() {
 		return errors.Join(err, c.tcp.closeTCP())
 	}
 	return err
 }
 
 // pingLoop keeps the client sure that somebody is there.
-func (c *conn) pingLoop() {
-	every := c.w.faults.pingInterval(c.w.Opts.PingEvery)
+func (c *Conn) pingLoop() {
+	every := c.w.Script.PingInterval(c.w.Opts.PingEvery)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
@@ -267,7 +268,7 @@ func (c *conn) pingLoop() {
 	}
 }
 
-func (c *conn) readLoop() {
+func (c *Conn) readLoop() {
 	for {
 		kind, data, err := c.ws.ReadMessage()
 		if err != nil {
@@ -280,7 +281,7 @@ func (c *conn) readLoop() {
 }
 
 // handleFrame takes one frame from the app, which can only be an ack.
-func (w *Hub) handleFrame(c *conn, data []byte) {
+func (w *Hub) handleFrame(c *Conn, data []byte) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
 	var ack struct {
@@ -293,7 +294,7 @@ func (w *Hub) handleFrame(c *conn, data []byte) {
 		note = "dropped: an ack of 20 KB or more"
 	case err != nil || ack.EnvelopeID == "":
 		note = "not an ack"
-	case w.faults.takeIgnoredAck():
+	case w.Script.TakeIgnoredAck():
 		note = "ack ignored by a fault"
 	default:
 		note = w.handleAck(ack.EnvelopeID, ack.Payload)
@@ -302,13 +303,13 @@ func (w *Hub) handleFrame(c *conn, data []byte) {
 }
 
 // unregister takes the socket out of the choice.
-func (c *conn) unregister() {
+func (c *Conn) unregister() {
 	w := c.w
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
-	for i, o := range w.conns {
+	for i, o := range w.Conns {
 		if o == c {
-			w.conns = append(w.conns[:i:i], w.conns[i+1:]...)
+			w.Conns = append(w.Conns[:i:i], w.Conns[i+1:]...)
 			break
 		}
 	}
@@ -316,7 +317,7 @@ func (c *conn) unregister() {
 }
 
 // linger keeps TCP open after the end when a fault says that closing never finishes, until the peer has had enough.
-func (c *conn) linger() {
+func (c *Conn) linger() {
 	c.tcp.mu.Lock()
 	keep := c.tcp.keepOpen
 	c.tcp.mu.Unlock()
@@ -328,23 +329,8 @@ func (c *conn) linger() {
 	_, _ = io.Copy(io.Discard, c.tcp.Conn) // ends with the connection
 }
 
-// terminate ends the socket now, whatever the faults say.
-func (c *conn) terminate() {
+// Terminate ends the socket now, whatever the faults say.
+func (c *Conn) Terminate() {
 	c.cancel()
 	_ = c.tcp.closeTCP()
-}
-
-func (f *Script) closingNeverFinishes() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.neverFinishClosing
-}
-
-func (f *Script) pingInterval(usual time.Duration) time.Duration {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.pingEvery > 0 {
-		return f.pingEvery
-	}
-	return usual
 }

@@ -1,31 +1,32 @@
-package localslack
+package socket
 
 import (
 	"encoding/json"
 	"time"
 
+	"the-loop/bot/localslack/faults"
 	"the-loop/bot/localslack/slackid"
 	"the-loop/bot/localslack/store"
 )
 
 const (
-	ackDeadline = 3 * time.Second
+	AckDeadline = 3 * time.Second
 	maxAck      = 20_000 // bytes; Slack silently drops an ack that is larger
 )
 
-// retryDelays are when an event that nobody acked is sent again.
-var retryDelays = []time.Duration{0, time.Minute, 5 * time.Minute}
+// RetryDelays are when an event that nobody acked is sent again.
+var RetryDelays = []time.Duration{0, time.Minute, 5 * time.Minute}
 
-// envelopeDelivery is one envelope on its way, with its retries. The workspace's mu guards it.
-type envelopeDelivery struct {
-	kind           string // events_api, slash_commands, interactive
-	name           string // the event's name as subscribed to
-	inner          json.RawMessage
-	payload        json.RawMessage // of commands and interactions
-	eventID        string
-	happenedAt     time.Time
-	channel        *store.ChannelState
-	acceptsPayload bool // accepts_response_payload
+// Delivery is one envelope on its way, with its retries. The workspace's mu guards it.
+type Delivery struct {
+	Kind           string // events_api, slash_commands, interactive
+	Name           string // the event's name as subscribed to
+	Inner          json.RawMessage
+	Payload        json.RawMessage // of commands and interactions
+	EventID        string
+	HappenedAt     time.Time
+	Channel        *store.ChannelState
+	AcceptsPayload bool // accepts_response_payload
 	attempt        int
 	envelopeID     string   // the last attempt's id
 	envelopeIDs    []string // all that were used
@@ -33,14 +34,14 @@ type envelopeDelivery struct {
 	cancelDeadline func()
 	onAck          func(payload json.RawMessage) // of commands and interactions
 	onFail         func(reason string)
-	fault          *activeFault
+	fault          *faults.ActiveFault
 }
 
-// startDelivery starts a delivery, through the faults that wait for one. The caller holds mu.
-func (w *Hub) startDelivery(d *envelopeDelivery) {
-	if d.kind == "events_api" {
-		d.fault = w.faults.takeDelivery(d.name)
-		if d.fault != nil && d.fault.kind == suppress {
+// StartDelivery starts a delivery, through the faults that wait for one. The caller holds mu.
+func (w *Hub) StartDelivery(d *Delivery) {
+	if d.Kind == "events_api" {
+		d.fault = w.Script.TakeDelivery(d.Name)
+		if d.fault != nil && d.fault.Kind == faults.Suppress {
 			return
 		}
 		if w.holdForShuffle(d) {
@@ -51,7 +52,7 @@ func (w *Hub) startDelivery(d *envelopeDelivery) {
 }
 
 // attempt sends an envelope to one of the sockets and waits for its ack. The caller holds mu.
-func (w *Hub) attemptDelivery(d *envelopeDelivery) {
+func (w *Hub) attemptDelivery(d *Delivery) {
 	if d.envelopeID == "" || d.attempt > 1 { // Slack repeats the envelope's id at times, and at times makes a new one
 		d.envelopeID = slackid.UUID()
 	}
@@ -65,9 +66,9 @@ func (w *Hub) attemptDelivery(d *envelopeDelivery) {
 		}
 	}
 	switch {
-	case sent || d.fault.dropsAttempt(d.attempt):
-		d.cancelDeadline = w.Sched.After(ackDeadline, func() { w.ackTimedOut(d, "timeout") })
-	case d.kind == "events_api":
+	case sent || d.fault.DropsAttempt(d.attempt):
+		d.cancelDeadline = w.Sched.After(AckDeadline, func() { w.ackTimedOut(d, "timeout") })
+	case d.Kind == "events_api":
 		w.retryOrGiveUp(d, "no connection")
 	default:
 		d.cancelDeadline = w.Sched.After(0, func() { w.ackTimedOut(d, "no connection") })
@@ -75,38 +76,38 @@ func (w *Hub) attemptDelivery(d *envelopeDelivery) {
 }
 
 // attemptFrames returns the frames of one attempt: none when a fault loses it, two when one doubles it.
-func (w *Hub) attemptFrames(d *envelopeDelivery) [][]byte {
-	if d.fault.dropsAttempt(d.attempt) {
+func (w *Hub) attemptFrames(d *Delivery) [][]byte {
+	if d.fault.DropsAttempt(d.attempt) {
 		return nil
 	}
-	env := store.Object{"envelope_id": d.envelopeID, "type": d.kind, "accepts_response_payload": d.acceptsPayload}
-	if d.kind == "events_api" {
-		env["payload"] = w.eventPayload(d, d.fault.corrupt(d.inner))
+	env := store.Object{"envelope_id": d.envelopeID, "type": d.Kind, "accepts_response_payload": d.AcceptsPayload}
+	if d.Kind == "events_api" {
+		env["payload"] = w.eventPayload(d, d.fault.Corrupt(d.Inner))
 		env["retry_attempt"], env["retry_reason"] = d.attempt, ""
 		if d.attempt > 0 {
 			env["retry_reason"] = "timeout"
 		}
 	} else {
-		env["payload"] = d.payload
+		env["payload"] = d.Payload
 	}
-	out := [][]byte{w.encodeJSON(env)}
-	if again, newID := d.fault.duplicates(); again && d.attempt == 0 {
+	out := [][]byte{w.EncodeJSON(env)}
+	if again, newID := d.fault.Duplicates(); again && d.attempt == 0 {
 		if newID {
 			id := slackid.UUID()
 			w.trackPending(d, id)
 			env["envelope_id"] = id
 		}
-		out = append(out, w.encodeJSON(env))
+		out = append(out, w.EncodeJSON(env))
 	}
 	return out
 }
 
-func (w *Hub) trackPending(d *envelopeDelivery, id string) {
+func (w *Hub) trackPending(d *Delivery, id string) {
 	w.pending[id] = d
 	d.envelopeIDs = append(d.envelopeIDs, id)
 }
 
-func (w *Hub) encodeJSON(v any) []byte {
+func (w *Hub) EncodeJSON(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
 		w.Log.Error("a frame cannot be written", "err", err)
@@ -115,7 +116,7 @@ func (w *Hub) encodeJSON(v any) []byte {
 }
 
 // ackTimedOut is the ack deadline.
-func (w *Hub) ackTimedOut(d *envelopeDelivery, reason string) {
+func (w *Hub) ackTimedOut(d *Delivery, reason string) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
 	if !d.done {
@@ -124,16 +125,16 @@ func (w *Hub) ackTimedOut(d *envelopeDelivery, reason string) {
 }
 
 // retryOrGiveUp schedules the next attempt of an event, or gives up. The caller holds mu.
-func (w *Hub) retryOrGiveUp(d *envelopeDelivery, reason string) {
+func (w *Hub) retryOrGiveUp(d *Delivery, reason string) {
 	w.recordOutcome(d, false)
-	if d.kind != "events_api" || d.attempt >= len(retryDelays) {
+	if d.Kind != "events_api" || d.attempt >= len(RetryDelays) {
 		w.finishDelivery(d)
 		if d.onFail != nil {
 			d.onFail(reason)
 		}
 		return
 	}
-	delay := retryDelays[d.attempt]
+	delay := RetryDelays[d.attempt]
 	d.attempt++
 	d.cancelDeadline = w.Sched.After(delay, func() {
 		w.Mu.Lock()
@@ -144,7 +145,7 @@ func (w *Hub) retryOrGiveUp(d *envelopeDelivery, reason string) {
 	})
 }
 
-func (w *Hub) finishDelivery(d *envelopeDelivery) {
+func (w *Hub) finishDelivery(d *Delivery) {
 	d.done = true
 	for _, id := range d.envelopeIDs {
 		delete(w.pending, id)
@@ -179,8 +180,8 @@ type attemptResult struct {
 }
 
 // recordOutcome counts deliveries of the last hour and turns events off when under 5 % of at least 20 were acked.
-func (w *Hub) recordOutcome(d *envelopeDelivery, ok bool) {
-	if !w.Opts.AutoDisable || d.kind != "events_api" {
+func (w *Hub) recordOutcome(d *Delivery, ok bool) {
+	if !w.Opts.AutoDisable || d.Kind != "events_api" {
 		return
 	}
 	now := w.Clock.Now()
@@ -194,28 +195,28 @@ func (w *Hub) recordOutcome(d *envelopeDelivery, ok bool) {
 			good++
 		}
 	}
-	w.eventsDisabled = len(w.recentAttempts) >= 20 && good*20 < len(w.recentAttempts)
+	w.EventsOff = len(w.recentAttempts) >= 20 && good*20 < len(w.recentAttempts)
 }
 
 // EventsDisabled says whether Slack has turned the app's events off, as it does when nearly nothing is acked.
 func (w *Hub) EventsDisabled() bool {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
-	return w.eventsDisabled
+	return w.EventsOff
 }
 
 // EnableEvents is the operator's click on "re-enable" in the app's settings.
 func (w *Hub) EnableEvents() {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
-	w.eventsDisabled, w.recentAttempts = false, nil
+	w.EventsOff, w.recentAttempts = false, nil
 }
 
 // Pending is how many deliveries are neither acked nor given up, those that wait for a retry included.
 func (w *Hub) Pending() int {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
-	n := map[*envelopeDelivery]bool{}
+	n := map[*Delivery]bool{}
 	for _, d := range w.pending {
 		n[d] = true
 	}
@@ -238,5 +239,5 @@ func (w *Hub) InjectFrame(frame json.RawMessage) bool {
 func (w *Hub) InjectEvent(inner json.RawMessage) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
-	w.startDelivery(&envelopeDelivery{kind: "events_api", name: "injected", inner: inner, eventID: w.NewID("Ev"), happenedAt: w.Clock.Now()})
+	w.StartDelivery(&Delivery{Kind: "events_api", Name: "injected", Inner: inner, EventID: w.NewID("Ev"), HappenedAt: w.Clock.Now()})
 }
