@@ -178,7 +178,7 @@ func postMessage(c *call) (store.Object, error) {
 		m.ThreadTS, m.ParentUserID = root.TS, root.User
 		m.Broadcast = c.flag("reply_broadcast")
 	}
-	w.post(ch, m)
+	w.Post(ch, m)
 	out := store.Object{"channel": ch.Id, "ts": m.TS, "message": m.Clone()}
 	if k.truncated {
 		out["warning"] = "message_truncated"
@@ -229,7 +229,7 @@ func updateMessage(c *call) (store.Object, error) {
 	if k.blocks != nil {
 		editor = "" // an update of blocks leaves no mark of an edit
 	}
-	c.w.edit(ch, m, editor, func(m *store.Message) {
+	c.w.Edit(ch, m, editor, func(m *store.Message) {
 		m.Text, m.Blocks = k.text, k.blocks
 		if k.blocks == nil {
 			m.Blocks = store.RichTextFromMrkdwn(k.text) // a text without blocks takes the place of blocks, buttons included
@@ -256,7 +256,7 @@ func deleteMessage(c *call) (store.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.w.delete(ch, m)
+	c.w.Delete(ch, m)
 	return store.Object{"channel": ch.Id, "ts": m.TS}, nil
 }
 

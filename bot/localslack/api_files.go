@@ -151,7 +151,7 @@ func (c *call) prepareShare(files []store.File) (post func(), err error) {
 		if root != nil {
 			m.ThreadTS, m.ParentUserID = root.TS, root.User
 		}
-		c.w.post(ch, m)
+		c.w.Post(ch, m)
 	}, nil
 }
 

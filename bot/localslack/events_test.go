@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/events"
 	"the-loop/bot/localslack/store"
 )
 
@@ -296,7 +297,7 @@ func TestReactionsFollowSlacksRules(t *testing.T) {
 	if f.HasReaction(f.ch, ts, "eyes") {
 		t.Error("it is still there")
 	}
-	for i := range maxReactionsPerUser {
+	for i := range events.MaxReactionsPerUser {
 		f.callOK("reactions.add", form(with("e"+string(rune('a'+i)))...))
 	}
 	f.callFails("too_many_reactions", "reactions.add", form(with("more")...))

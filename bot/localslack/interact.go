@@ -179,6 +179,6 @@ func (p *Person) OpenHome(context.Context) error {
 	if h := w.Homes[p.ID]; h != nil {
 		ev["view"] = h.Payload(w.Store)
 	}
-	w.emitEvent("app_home_opened", ev, nil)
+	w.EmitEvent("app_home_opened", ev, nil)
 	return nil
 }

@@ -131,7 +131,7 @@ func (p *Person) send(channel, thread, text string, opts []PostOption) (string, 
 		return "", slackerr.Refusedf("an empty message cannot be sent")
 	}
 	w.StoreFiles(ch, m)
-	w.post(ch, m)
+	w.Post(ch, m)
 	return m.TS, nil
 }
 
@@ -190,7 +190,7 @@ func (p *Person) Edit(channel, ts, text string) error {
 	if m.User != p.ID {
 		return slackerr.Refusedf("the message is not %s's", p.Name)
 	}
-	w.edit(ch, m, p.ID, func(m *store.Message) { m.Text, m.Blocks = w.ParseComposed(text) })
+	w.Edit(ch, m, p.ID, func(m *store.Message) { m.Text, m.Blocks = w.ParseComposed(text) })
 	return nil
 }
 
@@ -205,7 +205,7 @@ func (p *Person) Delete(channel, ts string) error {
 	if m.User != p.ID {
 		return slackerr.Refusedf("the message is not %s's", p.Name)
 	}
-	p.w.delete(ch, m)
+	p.w.Delete(ch, m)
 	return nil
 }
 
@@ -217,7 +217,7 @@ func (p *Person) React(channel, ts, name string) error {
 	if err != nil {
 		return err
 	}
-	return p.w.addReaction(ch, m, p.ID, name)
+	return p.w.AddReaction(ch, m, p.ID, name)
 }
 
 // Unreact takes it off again.
@@ -228,38 +228,5 @@ func (p *Person) Unreact(channel, ts, name string) error {
 	if err != nil {
 		return err
 	}
-	return p.w.removeReaction(ch, m, p.ID, name)
-}
-
-// DeleteMessage removes anybody's message, as an admin does.
-func (w *Feed) DeleteMessage(channel, ts string) error {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	ch := w.FindChannel(channel)
-	if ch == nil || ch.ByTS[ts] == nil {
-		return slackerr.Refusedf("there is no message %s in %s", ts, channel)
-	}
-	w.delete(ch, ch.ByTS[ts])
-	return nil
-}
-
-// Unfurl adds a link preview to a message: message_changed with the same text.
-func (w *Feed) Unfurl(channel, ts string) error {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	ch := w.FindChannel(channel)
-	if ch == nil || ch.ByTS[ts] == nil {
-		return slackerr.Refusedf("there is no message %s in %s", ts, channel)
-	}
-	w.unfurl(ch, ch.ByTS[ts])
-	return nil
-}
-
-// SendMessageReplied sends the hidden message_replied event of a thread.
-func (w *Feed) SendMessageReplied(channel, ts string) {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	if ch := w.FindChannel(channel); ch != nil && ch.ByTS[ts] != nil {
-		w.emitReplied(ch, ch.ByTS[ts])
-	}
+	return p.w.RemoveReaction(ch, m, p.ID, name)
 }

@@ -116,10 +116,10 @@ func (w *API) replaceOriginal(u *store.ResponseURL, a responsePayload) error {
 		return slackerr.New("message_not_found")
 	}
 	if a.DeleteOriginal {
-		w.delete(ch, m)
+		w.Delete(ch, m)
 		return nil
 	}
-	w.edit(ch, m, w.BotUser, func(m *store.Message) {
+	w.Edit(ch, m, w.BotUser, func(m *store.Message) {
 		m.Text, m.Blocks = a.Text, blockkit.FillIDs(string(a.Blocks))
 		if m.Blocks == nil {
 			m.Blocks = store.RichTextFromMrkdwn(a.Text)
@@ -135,7 +135,7 @@ func (w *API) showResponse(ch *store.ChannelState, user string, a responsePayloa
 		if root := ch.ByTS[a.ThreadTS]; root != nil {
 			m.ThreadTS, m.ParentUserID = root.TS, root.User
 		}
-		w.post(ch, m)
+		w.Post(ch, m)
 		return nil
 	}
 	w.ShowEphemeral(store.Ephemeral{Channel: ch.Id, User: user, ThreadTS: a.ThreadTS, Text: a.Text,

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"sync"
 
+	"the-loop/bot/localslack/events"
 	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
 )
@@ -25,7 +26,7 @@ type Workspace struct {
 
 // New makes a workspace. It does nothing until Start.
 func New(opts store.Options) *Workspace {
-	return &Workspace{API: newAPI(newFeed(socket.New(store.New(store.WithDefaults(opts)))))}
+	return &Workspace{API: newAPI(events.New(socket.New(store.New(store.WithDefaults(opts)))))}
 }
 
 // Start listens and serves until ctx ends or Close is called.

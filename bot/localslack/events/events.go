@@ -1,4 +1,4 @@
-package localslack
+package events
 
 import (
 	"encoding/json"
@@ -18,8 +18,8 @@ type messageEvent struct {
 	Root        any               `json:"root,omitempty"`
 }
 
-// post stores a new message and sends its events. The caller holds mu.
-func (w *Feed) post(ch *store.ChannelState, m *store.Message) {
+// Post stores a new message and sends its events. The caller holds mu.
+func (w *Feed) Post(ch *store.ChannelState, m *store.Message) {
 	ch.Add(m)
 	w.RecordMessageChange(ch, m)
 	if m.BotID == w.BotID() && m.IsReply() {
@@ -30,7 +30,7 @@ func (w *Feed) post(ch *store.ChannelState, m *store.Message) {
 		w.emitReplied(ch, ch.ByTS[m.ThreadTS])
 	}
 	if w.Opts.AutoUnfurl && strings.Contains(m.Text, "<http") {
-		w.unfurl(ch, m)
+		w.AddPreview(ch, m)
 	}
 	w.Notify()
 }
@@ -74,8 +74,8 @@ func (w *Feed) newChangeEvent(ch *store.ChannelState, subtype string) changeEven
 	return changeEvent{Type: "message", Subtype: subtype, Hidden: true, Channel: ch.Id, ChannelType: ch.Kind, TS: ts, EventTS: ts}
 }
 
-// edit changes a message and sends message_changed. An empty editor leaves no mark of an edit, as an unfurl does.
-func (w *Feed) edit(ch *store.ChannelState, m *store.Message, editor string, change func(*store.Message)) {
+// Edit changes a message and sends message_changed. An empty editor leaves no mark of an edit, as an unfurl does.
+func (w *Feed) Edit(ch *store.ChannelState, m *store.Message, editor string, change func(*store.Message)) {
 	before := m.Clone()
 	change(m)
 	ev := w.newChangeEvent(ch, "message_changed")
@@ -90,10 +90,10 @@ func (w *Feed) edit(ch *store.ChannelState, m *store.Message, editor string, cha
 	w.Notify()
 }
 
-// delete removes a message. A root with replies leaves a tombstone, whose event is a change.
-func (w *Feed) delete(ch *store.ChannelState, m *store.Message) {
+// Delete removes a message. A root with replies leaves a tombstone, whose event is a change.
+func (w *Feed) Delete(ch *store.ChannelState, m *store.Message) {
 	if m.ReplyCount > 0 {
-		w.edit(ch, m, "", func(m *store.Message) {
+		w.Edit(ch, m, "", func(m *store.Message) {
 			m.Subtype, m.Hidden, m.Text, m.User = "tombstone", true, "This message was deleted.", "USLACKBOT"
 			m.Blocks, m.Attachments, m.Files, m.Metadata, m.Reactions = nil, nil, nil, nil, nil
 			m.BotID, m.AppID, m.Edited, m.ClientMsgID = "", "", nil, ""
@@ -115,8 +115,8 @@ func (w *Feed) emitReplied(ch *store.ChannelState, root *store.Message) {
 	w.emit(ch, "message", ev)
 }
 
-// unfurl adds a link preview as Slack does: the message changes, its text does not. The caller holds mu.
-func (w *Feed) unfurl(ch *store.ChannelState, m *store.Message) {
+// AddPreview adds a link preview as Slack does: the message changes, its text does not. The caller holds mu.
+func (w *Feed) AddPreview(ch *store.ChannelState, m *store.Message) {
 	link := "https://example.com/"
 	if found := store.MrkdwnToken().FindStringSubmatch(m.Text); found != nil && strings.HasPrefix(found[1], "http") {
 		link, _, _ = strings.Cut(found[1], "|")
@@ -126,7 +126,7 @@ func (w *Feed) unfurl(ch *store.ChannelState, m *store.Message) {
 	if err != nil {
 		return
 	}
-	w.edit(ch, m, "", func(m *store.Message) { m.Attachments = preview })
+	w.Edit(ch, m, "", func(m *store.Message) { m.Attachments = preview })
 }
 
 func (w *Feed) emitReaction(kind string, ch *store.ChannelState, m *store.Message, user, name string) {
@@ -155,12 +155,12 @@ func (w *Feed) emit(ch *store.ChannelState, kind string, inner any) {
 		scope = store.ScopeFor(ch.Kind, "read")
 	}
 	if scope == "" || slices.Contains(w.Opts.Scopes, scope) {
-		w.emitEvent(name, inner, ch)
+		w.EmitEvent(name, inner, ch)
 	}
 }
 
-// emitEvent wraps an inner event and sends it off. ch may be nil.
-func (w *Feed) emitEvent(name string, inner any, ch *store.ChannelState) {
+// EmitEvent wraps an inner event and sends it off. ch may be nil.
+func (w *Feed) EmitEvent(name string, inner any, ch *store.ChannelState) {
 	if !w.Started || w.EventsOff || w.Opts.Events != nil && !slices.Contains(w.Opts.Events, name) {
 		return
 	}

@@ -1,4 +1,4 @@
-package localslack
+package events
 
 import (
 	"slices"
@@ -31,7 +31,7 @@ func (w *Feed) Join(channel string, users ...string) { w.Invite(channel, users..
 
 func (w *Feed) emitJoined(ch *store.ChannelState, p *store.Member) {
 	if ch.Kind == store.PublicChannel || ch.Kind == store.PrivateChannel {
-		w.post(ch, &store.Message{Type: "message", Subtype: "channel_join", User: p.ID, TS: w.NewTS(), Team: p.TeamID,
+		w.Post(ch, &store.Message{Type: "message", Subtype: "channel_join", User: p.ID, TS: w.NewTS(), Team: p.TeamID,
 			Inviter: ch.Members[0], Text: "<@" + p.ID + "> has joined the channel"})
 	}
 	w.emit(ch, "member_joined_channel", w.newMemberEvent("member_joined_channel", ch, p))

@@ -1,4 +1,4 @@
-package localslack
+package events
 
 import "the-loop/bot/localslack/socket"
 
@@ -7,4 +7,4 @@ type Feed struct {
 	*socket.Hub
 }
 
-func newFeed(h *socket.Hub) *Feed { return &Feed{Hub: h} }
+func New(h *socket.Hub) *Feed { return &Feed{Hub: h} }
