@@ -9,6 +9,7 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/webapi"
 
 	"github.com/slack-go/slack"
 )
@@ -159,7 +160,7 @@ func TestOneMessageASecondAndChannel(t *testing.T) {
 		_, _, err := f.api.PostMessageContext(f.ctx, ch, slack.MsgOptionText("x", false))
 		return err
 	}
-	for i := range postBurst {
+	for i := range webapi.PostBurst {
 		if err := say(f.ch); err != nil {
 			t.Fatalf("message %d of a short burst: %v", i, err)
 		}
@@ -178,7 +179,7 @@ func TestOneMessageASecondAndChannel(t *testing.T) {
 	if err := say(f.ch); !errors.As(err, &limited) {
 		t.Errorf("the second one within the second: %v", err)
 	}
-	if n := len(f.Messages(f.ch)); n != postBurst+1 {
+	if n := len(f.Messages(f.ch)); n != webapi.PostBurst+1 {
 		t.Errorf("%d messages", n)
 	}
 }
@@ -192,7 +193,7 @@ func TestEachMethodHasItsTier(t *testing.T) {
 		"reactions.remove":      {"channel", f.ch, "timestamp", ts, "name", "eyes"},
 		"users.info":            {"user", f.ann.ID},
 	} {
-		tier := f.methods[method].tier
+		tier := f.Methods[method].Tier
 		for range tier {
 			if out, _ := f.call(method, form(args...)); out["error"] == "ratelimited" {
 				t.Fatalf("%s: limited too early", method)

@@ -55,7 +55,7 @@ func (p *Person) Slash(ctx context.Context, channel, command, text string, opts 
 	res.Ack = ack
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
-	return res, w.showAck(ch, p.ID, "", "ack", ack)
+	return res, w.ShowAck(ch, p.ID, "", "ack", ack)
 }
 
 func slashErrorCode(err error) string {

@@ -9,6 +9,7 @@ import (
 
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/webapi"
 )
 
 // act is what somebody does on the page.
@@ -80,7 +81,7 @@ func (p *Page) serveAction(rw http.ResponseWriter, r *http.Request) {
 		writeFailure(rw, err)
 		return
 	}
-	writeJSON(rw, http.StatusOK, store.Object{"ok": true, "result": out})
+	webapi.WriteJSON(rw, http.StatusOK, store.Object{"ok": true, "result": out})
 }
 
 // writeFailure says why something did not happen, in the words that a person is shown.
@@ -95,7 +96,7 @@ func writeFailure(rw http.ResponseWriter, err error) {
 	case errors.As(err, &refusal):
 		text = refusal.Code
 	}
-	writeJSON(rw, status, store.Object{"ok": false, "error": text})
+	webapi.WriteJSON(rw, status, store.Object{"ok": false, "error": text})
 }
 
 func (p *Page) post(_ context.Context, me *Person, a pageAction) (any, error) {

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"the-loop/bot/localslack/slackid"
+	"the-loop/bot/localslack/webapi"
 )
 
 // door decides who may use the page: the browser that came by the address with the key. Other people of this machine
@@ -69,7 +70,7 @@ func (d *pageAuth) middleware(next http.Handler) http.Handler {
 			"Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY"} {
 			rw.Header().Set(name, value)
 		}
-		r.Body = http.MaxBytesReader(rw, r.Body, maxBody)
+		r.Body = http.MaxBytesReader(rw, r.Body, webapi.MaxBody)
 		switch {
 		case !d.isSameSite(r):
 			http.Error(rw, "This page is not for other sites.", http.StatusForbidden)

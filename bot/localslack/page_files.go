@@ -9,6 +9,7 @@ import (
 
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/webapi"
 )
 
 // inlineImageTypes are the types that are shown as a picture; everything else is only ever downloaded.
@@ -66,7 +67,7 @@ func (p *Page) servePostFiles(rw http.ResponseWriter, r *http.Request) {
 		writeFailure(rw, err)
 		return
 	}
-	writeJSON(rw, http.StatusOK, store.Object{"ok": true, "result": store.Object{"ts": ts}})
+	webapi.WriteJSON(rw, http.StatusOK, store.Object{"ok": true, "result": store.Object{"ts": ts}})
 }
 
 func readFormFiles(headers []*multipart.FileHeader) (files []store.File, err error) {

@@ -10,6 +10,7 @@ import (
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/slacktime"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/webapi"
 )
 
 // pagePerson is a member as the page shows one.
@@ -86,7 +87,7 @@ func (p *Page) serveSnapshot(rw http.ResponseWriter, r *http.Request) {
 		writeFailure(rw, err)
 		return
 	}
-	writeJSON(rw, http.StatusOK, p.snapshot(me))
+	webapi.WriteJSON(rw, http.StatusOK, p.snapshot(me))
 }
 
 func (p *Page) snapshot(me *Person) pageSnapshot {
@@ -192,7 +193,7 @@ func (p *Page) serveHistory(rw http.ResponseWriter, r *http.Request) {
 		writeFailure(rw, slackerr.Refusedf("%s is not in that channel", me.Name))
 		return
 	}
-	writeJSON(rw, http.StatusOK, history(ch, q.Get("thread"), q.Get("before"), limit))
+	webapi.WriteJSON(rw, http.StatusOK, history(ch, q.Get("thread"), q.Get("before"), limit))
 }
 
 // history is the last messages before a timestamp, of the channel itself, or of a thread.

@@ -11,12 +11,13 @@ import (
 	"the-loop/bot/localslack/events"
 	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/webapi"
 )
 
 // Workspace is one Slack workspace with one app installed in it. Its methods are safe for concurrent use. Start owns
 // the listener and all goroutines; Close ends them.
 type Workspace struct {
-	*API
+	*webapi.API
 
 	wg     sync.WaitGroup
 	cancel context.CancelFunc
@@ -26,7 +27,7 @@ type Workspace struct {
 
 // New makes a workspace. It does nothing until Start.
 func New(opts store.Options) *Workspace {
-	return &Workspace{API: newAPI(events.New(socket.New(store.New(store.WithDefaults(opts)))))}
+	return &Workspace{API: webapi.New(events.New(socket.New(store.New(store.WithDefaults(opts)))))}
 }
 
 // Start listens and serves until ctx ends or Close is called.
@@ -80,23 +81,4 @@ func (w *Workspace) shutdown() {
 		c.Terminate()
 	}
 	_ = w.server.Close()
-}
-
-// enter registers a handler that Close waits for. It says no once the workspace is closed.
-func (w *Workspace) trackHandler() bool {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	if w.closed {
-		return false
-	}
-	w.wg.Add(1)
-	return true
-}
-
-// RevokeToken makes every later use of a token fail with a Slack error such as token_revoked, invalid_auth or
-// account_inactive; an empty error makes it valid again.
-func (w *API) RevokeToken(token, slackError string) {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	w.tokenErrors[token] = slackError
 }

@@ -12,6 +12,7 @@ import (
 	"the-loop/bot/localslack/faults"
 	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/webapi"
 
 	"github.com/slack-go/slack/socketmode"
 )
@@ -53,7 +54,7 @@ func TestATicketIsGoodForOneSocketAndHalfAMinute(t *testing.T) {
 		t.Error("a ticket was used twice")
 	}
 	u = open()
-	f.clock.Advance(ticketTTL + time.Second)
+	f.clock.Advance(webapi.TicketTTL + time.Second)
 	if _, err := f.dialURL(u); err == nil {
 		t.Error("an old ticket was taken")
 	}

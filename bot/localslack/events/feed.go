@@ -1,3 +1,4 @@
+// Package events changes the messages and channels of the local workspace and sends the app the events of that, as Slack does.
 package events
 
 import "the-loop/bot/localslack/socket"

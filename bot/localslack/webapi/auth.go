@@ -1,4 +1,4 @@
-package localslack
+package webapi
 
 import (
 	"net/http"
@@ -20,7 +20,7 @@ const (
 // method is one entry of the Web InjectAPI.
 type method struct {
 	fn    func(*call) (store.Object, error)
-	tier  int // calls a minute; 0: none that matters here
+	Tier  int // calls a minute; 0: none that matters here
 	scope string
 	token tokenKind
 	json  bool // Slack reads a JSON body

@@ -1,4 +1,4 @@
-package localslack
+package webapi
 
 import (
 	"encoding/base64"

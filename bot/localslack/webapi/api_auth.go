@@ -1,4 +1,4 @@
-package localslack
+package webapi
 
 import (
 	"strings"
@@ -9,8 +9,8 @@ import (
 	"the-loop/bot/localslack/store"
 )
 
-// ticketTTL is how long the URL of apps.connections.open may wait to be dialled.
-const ticketTTL = 30 * time.Second
+// TicketTTL is how long the URL of apps.connections.open may wait to be dialled.
+const TicketTTL = 30 * time.Second
 
 func apiTest(c *call) (store.Object, error) {
 	if e := c.arg("error"); e != "" {
@@ -38,7 +38,7 @@ func authTest(c *call) (store.Object, error) {
 func connectionsOpen(c *call) (store.Object, error) {
 	w := c.w
 	ticket := slackid.UUID()
-	w.Tickets[ticket] = w.Clock.Now().Add(ticketTTL)
+	w.Tickets[ticket] = w.Clock.Now().Add(TicketTTL)
 	url := strings.Replace(w.BaseURL, "http://", "ws://", 1) + "/link/?ticket=" + ticket + "&app_id=" + w.AppID()
 	return store.Object{"url": url}, nil
 }

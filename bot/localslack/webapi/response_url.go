@@ -1,4 +1,4 @@
-package localslack
+package webapi
 
 import (
 	"encoding/json"
@@ -22,7 +22,7 @@ type responsePayload struct {
 	ThreadTS        string          `json:"thread_ts"`
 }
 
-func (w *API) serveResponseURL(rw http.ResponseWriter, r *http.Request) {
+func (w *API) ServeResponseURL(rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	seq := w.LogRequest("response_url", map[string]string{"body": string(body)})
 	fault := w.Script.TakeForMethod("response_url")
@@ -46,9 +46,9 @@ func (w *API) serveResponseURL(rw http.ResponseWriter, r *http.Request) {
 		rw.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = rw.Write([]byte("ok")) // the client may be gone
 	case "used_url", "expired_url", "no_such_url":
-		status = writeJSON(rw, http.StatusNotFound, store.Object{"ok": false, "error": code})
+		status = WriteJSON(rw, http.StatusNotFound, store.Object{"ok": false, "error": code})
 	default:
-		status = writeJSON(rw, http.StatusBadRequest, store.Object{"ok": false, "error": code})
+		status = WriteJSON(rw, http.StatusBadRequest, store.Object{"ok": false, "error": code})
 	}
 	w.FinishRequest(seq, status, err == nil, slackerr.CodeOf(err), fault.NameOrEmpty())
 }
@@ -144,7 +144,7 @@ func (w *API) showResponse(ch *store.ChannelState, user string, a responsePayloa
 }
 
 // say shows what an ack carries, if it carries something to be shown. The caller holds mu.
-func (w *API) showAck(ch *store.ChannelState, user, thread, source string, ack json.RawMessage) error {
+func (w *API) ShowAck(ch *store.ChannelState, user, thread, source string, ack json.RawMessage) error {
 	var a responsePayload
 	if len(ack) == 0 || string(ack) == "null" {
 		return nil

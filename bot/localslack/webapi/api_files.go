@@ -1,4 +1,4 @@
-package localslack
+package webapi
 
 import (
 	"encoding/json"
@@ -16,8 +16,8 @@ import (
 
 const signInPage = "<!DOCTYPE html><html><head><title>Sign in to Slack | Slack</title></head><body><h1>Sign in to your workspace</h1></body></html>"
 
-// serveFile is url_private: without a token that may read files, a sign-in page with status 200.
-func (w *API) serveFile(rw http.ResponseWriter, r *http.Request) {
+// ServeFile is url_private: without a token that may read files, a sign-in page with status 200.
+func (w *API) ServeFile(rw http.ResponseWriter, r *http.Request) {
 	seq := w.LogRequest("file", map[string]string{"id": r.PathValue("id")})
 	fault := w.Script.TakeForMethod("file")
 	if fault.AppliesBefore() {
@@ -58,8 +58,8 @@ func filesGetUploadURL(c *call) (store.Object, error) {
 	return store.Object{"upload_url": w.BaseURL + "/upload/" + f.ID, "file_id": f.ID}, nil
 }
 
-// serveUpload takes the bytes of an upload, raw or as a multipart form.
-func (w *API) serveUpload(rw http.ResponseWriter, r *http.Request) {
+// ServeUpload takes the bytes of an upload, raw or as a multipart form.
+func (w *API) ServeUpload(rw http.ResponseWriter, r *http.Request) {
 	seq := w.LogRequest("upload", map[string]string{"id": r.PathValue("id")})
 	if fault := w.Script.TakeForMethod("upload"); fault.AppliesBefore() {
 		w.FinishRequest(seq, fault.Status, false, fault.Code, fault.Name)

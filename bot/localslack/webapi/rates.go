@@ -1,4 +1,4 @@
-package localslack
+package webapi
 
 import (
 	"time"
@@ -14,7 +14,7 @@ const (
 	tier3 = 50
 	tier4 = 100
 
-	postBurst     = 4
+	PostBurst     = 4
 	postPerMinute = 300
 )
 
@@ -37,15 +37,15 @@ func (b *bucket) take(now time.Time, size, perSecond float64) time.Duration {
 
 // limitRate counts one call against a method's tier. The caller holds mu.
 func (w *API) limitRate(name string, m method) error {
-	if m.tier == 0 {
+	if m.Tier == 0 {
 		return nil
 	}
-	return w.takeToken(name, float64(m.tier), float64(m.tier)/60)
+	return w.takeToken(name, float64(m.Tier), float64(m.Tier)/60)
 }
 
 // limitPost counts one message against its channel and the workspace. The caller holds mu.
 func (w *API) limitPost(channel string) error {
-	if err := w.takeToken("post/"+channel, postBurst, 1); err != nil {
+	if err := w.takeToken("post/"+channel, PostBurst, 1); err != nil {
 		return err
 	}
 	return w.takeToken("post", postPerMinute, postPerMinute/60)

@@ -1,11 +1,9 @@
-package localslack
+package webapi
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -16,38 +14,7 @@ import (
 	"the-loop/bot/localslack/store"
 )
 
-const maxBody = 64 << 20
-
-type connKey struct{}
-
-func (w *Workspace) newServer() *http.Server {
-	mux := http.NewServeMux()
-	mux.HandleFunc("/api/{method}", w.serveAPI)
-	mux.HandleFunc("/link/", w.ServeWebSocket)
-	mux.HandleFunc("POST /response/{id}", w.serveResponseURL)
-	mux.HandleFunc("POST /upload/{id}", w.serveUpload)
-	mux.HandleFunc("GET /files/{id}/{name}", w.serveFile)
-	return &http.Server{
-		Handler:           w.trackRequests(mux),
-		ReadHeaderTimeout: 10 * time.Second,
-		BaseContext:       func(net.Listener) context.Context { return w.Ctx },
-		ConnContext:       func(ctx context.Context, c net.Conn) context.Context { return context.WithValue(ctx, connKey{}, c) },
-	}
-}
-
-// trackRequests lets Close wait for handlers and puts the workspace's clock on every response.
-func (w *Workspace) trackRequests(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		if !w.trackHandler() {
-			http.Error(rw, "the workspace is closed", http.StatusServiceUnavailable)
-			return
-		}
-		defer w.wg.Done()
-		rw.Header().Set("Date", w.Clock.Now().UTC().Format(http.TimeFormat))
-		r.Body = http.MaxBytesReader(rw, r.Body, maxBody)
-		next.ServeHTTP(rw, r)
-	})
-}
+const MaxBody = 64 << 20
 
 // call is one request of the Web InjectAPI.
 type call struct {
@@ -79,9 +46,9 @@ func (c *call) limit(def, most int) (int, error) {
 	return min(n, most), nil
 }
 
-func (w *API) serveAPI(rw http.ResponseWriter, r *http.Request) {
+func (w *API) ServeAPI(rw http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, method: r.PathValue("method"), header: rw.Header()}
-	m, known := w.methods[c.method]
+	m, known := w.Methods[c.method]
 	err := c.readArgs(r, m.json)
 	seq := w.LogRequest(c.method, c.args)
 	fault := w.Script.TakeForCall(c.method, c.args)
@@ -128,7 +95,7 @@ func writeReply(rw http.ResponseWriter, out store.Object, err error) (status int
 			out = store.Object{}
 		}
 		out["ok"] = true
-		return writeJSON(rw, status, out)
+		return WriteJSON(rw, status, out)
 	}
 	body := store.Object{"ok": false, "error": "internal_error"}
 	var e *slackerr.Error
@@ -142,10 +109,10 @@ func writeReply(rw http.ResponseWriter, out store.Object, err error) (status int
 			rw.Header().Set("Retry-After", strconv.Itoa(max(1, int((e.RetryAfter+time.Second-1)/time.Second))))
 		}
 	}
-	return writeJSON(rw, status, body)
+	return WriteJSON(rw, status, body)
 }
 
-func writeJSON(rw http.ResponseWriter, status int, body any) int {
+func WriteJSON(rw http.ResponseWriter, status int, body any) int {
 	data, err := json.Marshal(body)
 	if err != nil {
 		status, data = http.StatusInternalServerError, []byte(`{"ok":false,"error":"internal_error"}`)
@@ -167,7 +134,7 @@ func (c *call) readArgs(r *http.Request, jsonOK bool) error {
 	case "application/json":
 		err = c.readJSON(r.Body, jsonOK)
 	case "multipart/form-data":
-		if err = r.ParseMultipartForm(maxBody); err == nil {
+		if err = r.ParseMultipartForm(MaxBody); err == nil {
 			c.addArgs(url.Values(r.MultipartForm.Value))
 		}
 	default:
