@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slack-go/slack"
+
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/store"
-
-	"github.com/slack-go/slack"
 )
 
 func TestTokensAreChecked(t *testing.T) {

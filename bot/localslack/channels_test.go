@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/slack-go/slack"
+
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/store"
-
-	"github.com/slack-go/slack"
 )
 
 func TestConversationsOfEveryKindHaveTheirEvents(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slack-go/slack"
+
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/store"
 	"the-loop/bot/localslack/webapi"
-
-	"github.com/slack-go/slack"
 )
 
 func TestPostingIsRefusedAsSlackRefusesIt(t *testing.T) {

@@ -5,10 +5,10 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/slack-go/slack"
+
 	"the-loop/bot/localslack/slacktime"
 	"the-loop/bot/localslack/store"
-
-	"github.com/slack-go/slack"
 )
 
 func texts(msgs []slack.Message) (out []string) {

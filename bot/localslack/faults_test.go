@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slack-go/slack"
+	"github.com/slack-go/slack/socketmode"
+
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/faults"
 	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
-
-	"github.com/slack-go/slack"
-	"github.com/slack-go/slack/socketmode"
 )
 
 func (f *fixture) postAsApp() error {

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/slack-go/slack"
+
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/faults"
 	"the-loop/bot/localslack/store"
-
-	"github.com/slack-go/slack"
 )
 
 func TestAFileNeedsTheBotToken(t *testing.T) {

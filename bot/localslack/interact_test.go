@@ -9,13 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slack-go/slack"
+	"github.com/slack-go/slack/socketmode"
+
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
-
-	"github.com/slack-go/slack"
-	"github.com/slack-go/slack/socketmode"
 )
 
 const formView = `{"type":"modal","callback_id":"form","private_metadata":"pm","notify_on_close":true,

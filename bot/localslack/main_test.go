@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"the-loop/bot/localslack/blockkit"
-	"the-loop/bot/localslack/slacktime"
-	"the-loop/bot/localslack/store"
-
 	"github.com/gorilla/websocket"
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
 	"go.uber.org/goleak"
+
+	"the-loop/bot/localslack/blockkit"
+	"the-loop/bot/localslack/slacktime"
+	"the-loop/bot/localslack/store"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

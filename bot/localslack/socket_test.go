@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/slack-go/slack/socketmode"
+
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/faults"
 	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
 	"the-loop/bot/localslack/webapi"
-
-	"github.com/slack-go/slack/socketmode"
 )
 
 // lastEnvelope reads an envelope without acking it.

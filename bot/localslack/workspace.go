@@ -10,3 +10,11 @@ func (w *Workspace) People() []*Person {
 	}
 	return out
 }
+
+// Person returns a member by id.
+func (w *Workspace) Person(id string) (p *Person, ok bool) {
+	w.Mu.Lock()
+	defer w.Mu.Unlock()
+	m := w.MembersByID[id]
+	return &Person{Member: m, w: w}, m != nil
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"the-loop/bot/localslack"
+	"the-loop/bot/localslack/page"
 )
 
 // pageEnv is a workspace with a page and no bot.
@@ -21,7 +22,7 @@ type pageEnv struct {
 	t    *testing.T
 	ann  *localslack.Person
 	ch   string
-	page *localslack.Page
+	page *page.Page
 }
 
 func startPageEnv(t *testing.T) *pageEnv {
@@ -33,7 +34,7 @@ func startPageEnv(t *testing.T) *pageEnv {
 	}
 	w.ann = w.AddUser("ann", localslack.Named("Ann", "Ann"))
 	w.ch = w.AddChannel("agents", localslack.Members(w.ann.ID, w.BotUserID())).ID
-	w.page = localslack.NewPage(w.Workspace, localslack.PageOptions{Channel: w.ch, Personas: []localslack.Persona{{User: w.ann.ID, Role: "authorized", About: "Ann", Authorized: true}}})
+	w.page = page.New(w.Workspace, page.Options{Channel: w.ch, Personas: []page.Persona{{User: w.ann.ID, Role: "authorized", About: "Ann", Authorized: true}}})
 	if err := w.page.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gorilla/websocket"
+
 	"the-loop/bot/localslack/faults"
 	"the-loop/bot/localslack/store"
-
-	"github.com/gorilla/websocket"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"the-loop/bot/localslack"
+	"the-loop/bot/localslack/page"
 	"the-loop/sessions/eventlog"
 )
 
@@ -22,14 +22,14 @@ type recentEvents struct {
 }
 
 // facts returns the last events, the newest first, each with its outcome or reason.
-func (r *recentEvents) facts(ctx context.Context) localslack.FactGroup {
+func (r *recentEvents) facts(ctx context.Context) page.FactGroup {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at, err := eventlog.Read(ctx, r.path, r.position, func(e eventlog.Entry) error {
 		r.entries = append(r.entries[max(0, len(r.entries)-eventsShown+1):], e)
 		return nil
 	})
-	f := localslack.FactGroup{Title: "Event log", Wide: true}
+	f := page.FactGroup{Title: "Event log", Wide: true}
 	if err != nil {
 		f.Lines = append(f.Lines, markedFact("log", oneLine(err), false))
 		return f
@@ -41,7 +41,7 @@ func (r *recentEvents) facts(ctx context.Context) localslack.FactGroup {
 	return f
 }
 
-func eventFact(e eventlog.Entry) localslack.Fact {
+func eventFact(e eventlog.Entry) page.Fact {
 	text := e.Name
 	for _, field := range []string{"outcome", "reason", "verdict"} {
 		if v, given := e.Fields[field]; given {

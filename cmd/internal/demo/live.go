@@ -22,6 +22,7 @@ import (
 	"the-loop/bot"
 	"the-loop/bot/command"
 	"the-loop/bot/localslack"
+	"the-loop/bot/localslack/page"
 	"the-loop/cmd/internal/config"
 	"the-loop/sessions"
 	"the-loop/sessions/harness/smallagent"
@@ -34,7 +35,7 @@ type live struct {
 	options  Options
 	stranger *localslack.Person
 	bot      *botProcess
-	page     *localslack.Page
+	page     *page.Page
 	events   recentEvents
 }
 
@@ -152,9 +153,9 @@ func (d *live) waitAnnounced(ctx context.Context) error {
 }
 
 func (d *live) servePage(ctx context.Context) error {
-	d.page = localslack.NewPage(d.slack, localslack.PageOptions{
+	d.page = page.New(d.slack, page.Options{
 		Addr: "127.0.0.1:" + strconv.Itoa(d.options.Port), Channel: d.channel, Demo: d, Tips: d.tips(), Commands: commands(), Shortcuts: shortcuts(),
-		Personas: []localslack.Persona{
+		Personas: []page.Persona{
 			{User: d.ann.ID, Role: "authorized", Authorized: true, About: "Ann is authorized: her replies are typed into the terminal, and her buttons work."},
 			{User: d.bob.ID, Role: "not authorized", About: "Bob is a colleague without authorization: he can read, but nothing he does reaches an agent."},
 			{User: d.stranger.ID, Role: "other company", About: "Mallory works at another company and shares the channel: nothing she does reaches an agent or is answered."},
@@ -167,16 +168,16 @@ func (d *live) servePage(ctx context.Context) error {
 }
 
 // commands returns the slash commands that the page's composer suggests.
-func commands() (all []localslack.Command) {
+func commands() (all []page.Command) {
 	for _, u := range command.Usages() {
-		all = append(all, localslack.Command{Name: commandName, Verb: u.Verb, Hint: u.Args, Description: u.Description})
+		all = append(all, page.Command{Name: commandName, Verb: u.Verb, Hint: u.Args, Description: u.Description})
 	}
 	return all
 }
 
-func shortcuts() (all []localslack.Shortcut) {
+func shortcuts() (all []page.Shortcut) {
 	for id, name := range bot.MessageShortcuts() {
-		all = append(all, localslack.Shortcut{ID: id, Name: name})
+		all = append(all, page.Shortcut{ID: id, Name: name})
 	}
 	return all
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack"
+	"the-loop/bot/localslack/page"
 	"the-loop/bot/render"
 	"the-loop/sessions"
 	"the-loop/threads/binding"
@@ -34,10 +35,10 @@ const (
 	duplicatedEvents = 3
 )
 
-// State implements [localslack.DemoController]: the terminal of the thread's session, and what record, binding and processes
+// State implements [page.DemoController]: the terminal of the thread's session, and what record, binding and processes
 // say now. What cannot be read is said, and the rest is shown.
-func (d *live) State(ctx context.Context, channel, thread string) localslack.State {
-	s := localslack.State{Controls: d.controls()}
+func (d *live) State(ctx context.Context, channel, thread string) page.State {
+	s := page.State{Controls: d.controls()}
 	rows, err := d.app.Core.List(ctx)
 	if err != nil {
 		s.Note = oneLine(err)
@@ -59,7 +60,7 @@ func (d *live) State(ctx context.Context, channel, thread string) localslack.Sta
 }
 
 // addSession adds the terminal and the facts of one session.
-func (d *live) addSession(ctx context.Context, s *localslack.State, row sessions.Row, binding binding.Binding) {
+func (d *live) addSession(ctx context.Context, s *page.State, row sessions.Row, binding binding.Binding) {
 	s.Title = row.Name + " · " + string(row.State)
 	ansi, err := d.app.Core.PeekANSI(ctx, sessions.PeekRequest{Ref: row.Ref})
 	switch {
@@ -73,12 +74,12 @@ func (d *live) addSession(ctx context.Context, s *localslack.State, row sessions
 	s.Facts = append(s.Facts, recordFacts(row), bindingFacts(binding), d.driftFacts(ctx, row), d.botFacts(), d.events.facts(ctx))
 }
 
-func screenRuns(screen render.Screen) [][]localslack.Run {
-	lines := [][]localslack.Run{}
+func screenRuns(screen render.Screen) [][]page.Run {
+	lines := [][]page.Run{}
 	for _, row := range screen.Runs() {
-		line := []localslack.Run{}
+		line := []page.Run{}
 		for _, r := range row {
-			line = append(line, localslack.Run{Text: r.Text, FG: r.FG, BG: r.BG, Bold: r.Bold, Dim: r.Dim, Underline: r.Underline, Strike: r.Strike})
+			line = append(line, page.Run{Text: r.Text, FG: r.FG, BG: r.BG, Bold: r.Bold, Dim: r.Dim, Underline: r.Underline, Strike: r.Strike})
 		}
 		lines = append(lines, line)
 	}
@@ -98,27 +99,27 @@ func (d *live) findBinding(channel, thread string) (binding.Binding, bool) {
 	return binding.Binding{}, false
 }
 
-func plainFact(name, value string) localslack.Fact { return localslack.Fact{Name: name, Value: value} }
+func plainFact(name, value string) page.Fact { return page.Fact{Name: name, Value: value} }
 
-func markedFact(name, value string, good bool) localslack.Fact {
-	f := localslack.Fact{Name: name, Value: value, Mark: "bad"}
+func markedFact(name, value string, good bool) page.Fact {
+	f := page.Fact{Name: name, Value: value, Mark: "bad"}
 	if good {
 		f.Mark = "good"
 	}
 	return f
 }
 
-func recordFacts(row sessions.Row) localslack.FactGroup {
-	lines := []localslack.Fact{markedFact("state", string(row.State), row.Running), plainFact("agent", row.Harness), plainFact("pane", row.TmuxTarget+" "+row.Pane),
+func recordFacts(row sessions.Row) page.FactGroup {
+	lines := []page.Fact{markedFact("state", string(row.State), row.Running), plainFact("agent", row.Harness), plainFact("pane", row.TmuxTarget+" "+row.Pane),
 		plainFact("conversation", shortID(row.Conversation)), plainFact("changed", clockTime(row.Changed))}
 	if row.Detail != "" {
 		lines = append(lines, plainFact("detail", row.Detail))
 	}
-	return localslack.FactGroup{Title: "Record", Lines: lines}
+	return page.FactGroup{Title: "Record", Lines: lines}
 }
 
 // bindingFacts says how far the replies of a thread are settled.
-func bindingFacts(b binding.Binding) localslack.FactGroup {
+func bindingFacts(b binding.Binding) page.FactGroup {
 	count := map[string]int{}
 	for _, e := range b.Replies {
 		name := string(e.State)
@@ -127,7 +128,7 @@ func bindingFacts(b binding.Binding) localslack.FactGroup {
 		}
 		count[name]++
 	}
-	lines := []localslack.Fact{plainFact("thread of", clockTime(localslack.TSTime(b.Root))), plainFact("settled to", clockTime(localslack.TSTime(b.Cursor)))}
+	lines := []page.Fact{plainFact("thread of", clockTime(localslack.TSTime(b.Root))), plainFact("settled to", clockTime(localslack.TSTime(b.Cursor)))}
 	for _, name := range []string{"inflight", "held", "doubt", "offered", "approved", "accepted", "typed", "failed", "dropped", "withdrawn", "skipped", "command"} {
 		if count[name] > 0 {
 			lines = append(lines, plainFact(name, plural(count[name], "reply", "replies")))
@@ -142,12 +143,12 @@ func bindingFacts(b binding.Binding) localslack.FactGroup {
 	if open > 0 {
 		lines = append(lines, plainFact("prompts", plural(open, "open question", "open questions")))
 	}
-	return localslack.FactGroup{Title: "Binding", Lines: lines}
+	return page.FactGroup{Title: "Binding", Lines: lines}
 }
 
 // driftFacts says which names of the env file the agent holds with another value. Values appear nowhere.
-func (d *live) driftFacts(ctx context.Context, row sessions.Row) localslack.FactGroup {
-	f := localslack.FactGroup{Title: "Credentials", Lines: []localslack.Fact{plainFact("env file", filepath.Base(d.envFile()))}}
+func (d *live) driftFacts(ctx context.Context, row sessions.Row) page.FactGroup {
+	f := page.FactGroup{Title: "Credentials", Lines: []page.Fact{plainFact("env file", filepath.Base(d.envFile()))}}
 	drift := d.app.Core.Drift(ctx)
 	if drift.Problem != "" {
 		f.Lines = append(f.Lines, markedFact("problem", drift.Problem, false))
@@ -180,8 +181,8 @@ func (d *live) agentPID(ctx context.Context, id string) int {
 	return 0
 }
 
-func (d *live) botFacts() localslack.FactGroup {
-	f := localslack.FactGroup{Title: "Bot"}
+func (d *live) botFacts() page.FactGroup {
+	f := page.FactGroup{Title: "Bot"}
 	pid := d.bot.pid()
 	if pid == 0 {
 		f.Lines = append(f.Lines, markedFact("process", "not running", false))
@@ -205,12 +206,12 @@ func (d *live) botFacts() localslack.FactGroup {
 	return f
 }
 
-func (d *live) controls() []localslack.Control {
-	life := localslack.Control{ID: controlToggleBot, Label: "Kill the bot", Description: "Kills its process without warning. Replies wait in Slack."}
+func (d *live) controls() []page.Control {
+	life := page.Control{ID: controlToggleBot, Label: "Kill the bot", Description: "Kills its process without warning. Replies wait in Slack."}
 	if d.bot.pid() == 0 {
-		life = localslack.Control{ID: controlToggleBot, Label: "Start the bot", Description: "Starts it again. It catches up on replies written meanwhile."}
+		life = page.Control{ID: controlToggleBot, Label: "Start the bot", Description: "Starts it again. It catches up on replies written meanwhile."}
 	}
-	return []localslack.Control{
+	return []page.Control{
 		{ID: controlDropConnection, Label: "Drop the connection", Description: "Cuts the bot's connection. It reconnects and catches up."},
 		{ID: controlFailCalls, Label: "Fail Slack calls", Description: fmt.Sprintf("The bot's next %d calls to Slack fail.", failedCalls)},
 		{ID: controlDuplicateEvents, Label: "Duplicate events", Description: fmt.Sprintf("The next %d messages are sent to the bot twice, as Slack sometimes does.", duplicatedEvents)},
@@ -220,7 +221,7 @@ func (d *live) controls() []localslack.Control {
 	}
 }
 
-// RunControl implements [localslack.DemoController].
+// RunControl implements [page.DemoController].
 func (d *live) RunControl(ctx context.Context, control, channel, thread string) (string, error) {
 	switch control {
 	case controlDropConnection:

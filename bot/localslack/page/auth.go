@@ -1,4 +1,4 @@
-package localslack
+package page
 
 import (
 	"crypto/subtle"

@@ -1,4 +1,4 @@
-package localslack
+package page
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"the-loop/bot/localslack"
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/store"
 )
@@ -24,7 +25,7 @@ type pageFixture struct {
 	*fixture
 	page   *Page
 	client *http.Client
-	bob    *Person
+	bob    *localslack.Person
 	base   string
 	demo   *fakeDemoController
 }
@@ -49,7 +50,7 @@ func startPage(t *testing.T, change ...func(*store.Options)) *pageFixture {
 	f := startFixture(t, append(change, noRates)...)
 	p := &pageFixture{fixture: f, bob: f.AddUser("bob"), demo: &fakeDemoController{}}
 	f.Join(f.ch, p.bob.ID)
-	p.page = NewPage(f.Workspace, PageOptions{Channel: f.ch, Demo: p.demo,
+	p.page = New(f.Workspace, Options{Channel: f.ch, Demo: p.demo,
 		Personas:  []Persona{{User: f.ann.ID, Role: "authorized", Authorized: true}, {User: p.bob.ID, Role: "not on it"}},
 		Commands:  []Command{{Name: "/the-loop", Verb: "status", Description: "how it is"}},
 		Shortcuts: []Shortcut{{ID: "session", Name: "Session"}}})
@@ -519,7 +520,7 @@ func TestThePageIsServedOnLoopbackAlone(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	for addr, want := range map[string]string{"0.0.0.0:0": "not a loopback address", "127.0.0.1:99999": "listen for the page"} {
-		page := NewPage(f.Workspace, PageOptions{Addr: addr, Personas: []Persona{{User: f.ann.ID}}})
+		page := New(f.Workspace, Options{Addr: addr, Personas: []Persona{{User: f.ann.ID}}})
 		if err := page.Start(f.ctx); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", addr, err)
 		}
@@ -527,7 +528,7 @@ func TestThePageIsServedOnLoopbackAlone(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := NewPage(f.Workspace, PageOptions{}).Start(f.ctx); err == nil {
+	if err := New(f.Workspace, Options{}).Start(f.ctx); err == nil {
 		t.Error("a page with nobody to write as started")
 	}
 }

@@ -1,4 +1,4 @@
-package localslack
+package page
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"the-loop/bot/localslack"
 	"the-loop/bot/localslack/slackid"
 	"the-loop/bot/localslack/store"
 )
@@ -52,7 +53,7 @@ type eventStream struct {
 	p           *Page
 	rw          http.ResponseWriter
 	ctrl        *http.ResponseController
-	me          *Person
+	me          *localslack.Person
 	seq         int // in the journal
 	needsReset  bool
 	showTraffic bool // frames and calls are shown

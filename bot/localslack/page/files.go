@@ -1,4 +1,4 @@
-package localslack
+package page
 
 import (
 	"io"
@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 
+	"the-loop/bot/localslack"
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/store"
 	"the-loop/bot/localslack/webapi"
@@ -62,7 +63,7 @@ func (p *Page) servePostFiles(rw http.ResponseWriter, r *http.Request) {
 		writeFailure(rw, err)
 		return
 	}
-	ts, err := me.send(r.FormValue("channel"), r.FormValue("thread"), r.FormValue("text"), []PostOption{WithFiles(files...)})
+	ts, err := send(me, r.FormValue("channel"), r.FormValue("thread"), r.FormValue("text"), localslack.WithFiles(files...))
 	if err != nil {
 		writeFailure(rw, err)
 		return

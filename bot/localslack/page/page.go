@@ -1,4 +1,5 @@
-package localslack
+// Package page shows the local workspace in a browser, to one person who writes as several.
+package page
 
 import (
 	"context"
@@ -11,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"the-loop/bot/localslack"
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/store"
 )
@@ -18,8 +20,8 @@ import (
 //go:embed web
 var webFiles embed.FS
 
-// PageOptions are what a page is made of. Visitors, of whom one at least is needed, are the only required ones.
-type PageOptions struct {
+// Options are what a page is made of. Visitors, of whom one at least is needed, are the only required ones.
+type Options struct {
 	Addr      string         // listen address, a loopback one; default 127.0.0.1:0
 	Personas  []Persona      // as whom one can write, the first one at first
 	Channel   string         // the channel that is shown at first; default: the first one
@@ -54,8 +56,8 @@ type Shortcut struct {
 // Page shows the workspace in a browser, as people know it, and lets one write there as several people. It is served on
 // loopback, to the browser that came by its address. Start owns the listener and all goroutines; Close ends them.
 type Page struct {
-	w    *Workspace
-	opts PageOptions
+	w    *localslack.Workspace
+	opts Options
 	auth *pageAuth // nil before Start
 
 	ctx    context.Context
@@ -64,8 +66,8 @@ type Page struct {
 	wg     sync.WaitGroup
 }
 
-// NewPage makes a page of a workspace that has started. It does nothing until Start.
-func NewPage(w *Workspace, opts PageOptions) *Page {
+// New makes a page of a workspace that has started. It does nothing until Start.
+func New(w *localslack.Workspace, opts Options) *Page {
 	store.SetDefault(&opts.Addr, "127.0.0.1:0")
 	return &Page{w: w, opts: opts}
 }
@@ -142,13 +144,11 @@ func (p *Page) handler() (http.Handler, error) {
 }
 
 // persona is the member that a request speaks for: one of those that the page may write as.
-func (p *Page) persona(user string) (*Person, error) {
+func (p *Page) persona(user string) (*localslack.Person, error) {
 	for _, v := range p.opts.Personas {
 		if v.User == user {
-			p.w.Mu.Lock()
-			defer p.w.Mu.Unlock()
-			if m := p.w.MembersByID[user]; m != nil {
-				return &Person{Member: m, w: p.w}, nil
+			if person, ok := p.w.Person(user); ok {
+				return person, nil
 			}
 		}
 	}

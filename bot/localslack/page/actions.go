@@ -1,4 +1,4 @@
-package localslack
+package page
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"the-loop/bot/localslack"
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/store"
 	"the-loop/bot/localslack/webapi"
@@ -32,24 +33,28 @@ type pageAction struct {
 const actionTimeout = 20 * time.Second
 
 // actions are what can be done on the page. What comes back is shown to who did it.
-func (p *Page) actions() map[string]func(context.Context, *Person, pageAction) (any, error) {
-	return map[string]func(context.Context, *Person, pageAction) (any, error){
+func (p *Page) actions() map[string]func(context.Context, *localslack.Person, pageAction) (any, error) {
+	return map[string]func(context.Context, *localslack.Person, pageAction) (any, error){
 		"post": p.post,
-		"edit": func(_ context.Context, me *Person, a pageAction) (any, error) {
+		"edit": func(_ context.Context, me *localslack.Person, a pageAction) (any, error) {
 			return nil, me.Edit(a.Channel, a.TS, a.Text)
 		},
-		"delete": func(_ context.Context, me *Person, a pageAction) (any, error) { return nil, me.Delete(a.Channel, a.TS) },
+		"delete": func(_ context.Context, me *localslack.Person, a pageAction) (any, error) {
+			return nil, me.Delete(a.Channel, a.TS)
+		},
 		"react":  p.react,
 		"click":  p.click,
 		"submit": p.submit,
-		"close": func(ctx context.Context, me *Person, a pageAction) (any, error) {
+		"close": func(ctx context.Context, me *localslack.Person, a pageAction) (any, error) {
 			return nil, me.CloseView(ctx, a.View)
 		},
 		"slash": p.slash,
-		"shortcut": func(ctx context.Context, me *Person, a pageAction) (any, error) {
+		"shortcut": func(ctx context.Context, me *localslack.Person, a pageAction) (any, error) {
 			return nil, me.Shortcut(ctx, a.Channel, a.TS, a.Name)
 		},
-		"home": func(ctx context.Context, me *Person, _ pageAction) (any, error) { return nil, me.OpenHome(ctx) },
+		"home": func(ctx context.Context, me *localslack.Person, _ pageAction) (any, error) {
+			return nil, me.OpenHome(ctx)
+		},
 		"play": p.runControl,
 	}
 }
@@ -99,17 +104,17 @@ func writeFailure(rw http.ResponseWriter, err error) {
 	webapi.WriteJSON(rw, status, store.Object{"ok": false, "error": text})
 }
 
-func (p *Page) post(_ context.Context, me *Person, a pageAction) (any, error) {
-	var opts []PostOption
+func (p *Page) post(_ context.Context, me *localslack.Person, a pageAction) (any, error) {
+	var opts []localslack.PostOption
 	if a.AlsoSend {
-		opts = append(opts, Broadcast())
+		opts = append(opts, localslack.Broadcast())
 	}
-	ts, err := me.send(a.Channel, a.Thread, a.Text, opts)
+	ts, err := send(me, a.Channel, a.Thread, a.Text, opts...)
 	return store.Object{"ts": ts}, err
 }
 
 // react puts an emoji on a message, or takes one's own off again.
-func (p *Page) react(_ context.Context, me *Person, a pageAction) (any, error) {
+func (p *Page) react(_ context.Context, me *localslack.Person, a pageAction) (any, error) {
 	err := me.React(a.Channel, a.TS, a.Name)
 	var refusal *slackerr.Error
 	if errors.As(err, &refusal) && refusal.Code == "already_reacted" {
@@ -118,7 +123,7 @@ func (p *Page) react(_ context.Context, me *Person, a pageAction) (any, error) {
 	return nil, err
 }
 
-func (p *Page) click(ctx context.Context, me *Person, a pageAction) (any, error) {
+func (p *Page) click(ctx context.Context, me *localslack.Person, a pageAction) (any, error) {
 	var value []string
 	if a.Value != nil {
 		value = []string{*a.Value}
@@ -130,24 +135,32 @@ func (p *Page) click(ctx context.Context, me *Person, a pageAction) (any, error)
 	return nil, me.ClickIn(ctx, a.Channel, ts, a.Block, a.Action, value...)
 }
 
-func (p *Page) submit(ctx context.Context, me *Person, a pageAction) (any, error) {
+func (p *Page) submit(ctx context.Context, me *localslack.Person, a pageAction) (any, error) {
 	wrong, err := me.Submit(ctx, a.View, a.Values)
 	return store.Object{"errors": wrong}, err
 }
 
-func (p *Page) slash(ctx context.Context, me *Person, a pageAction) (any, error) {
-	var opts []SlashOption
+func (p *Page) slash(ctx context.Context, me *localslack.Person, a pageAction) (any, error) {
+	var opts []localslack.SlashOption
 	if a.Thread != "" {
-		opts = append(opts, InThread(a.Thread))
+		opts = append(opts, localslack.InThread(a.Thread))
 	}
 	_, err := me.Slash(ctx, a.Channel, a.Name, a.Text, opts...)
 	return nil, err
 }
 
-func (p *Page) runControl(ctx context.Context, _ *Person, a pageAction) (any, error) {
+func (p *Page) runControl(ctx context.Context, _ *localslack.Person, a pageAction) (any, error) {
 	if p.opts.Demo == nil {
 		return nil, slackerr.Refusedf("there is nothing behind this page")
 	}
 	said, err := p.opts.Demo.RunControl(ctx, a.Name, a.Channel, a.Thread)
 	return store.Object{"said": said}, err
+}
+
+// send writes a message in a channel, or in a thread of it.
+func send(me *localslack.Person, channel, thread, text string, opts ...localslack.PostOption) (ts string, err error) {
+	if thread == "" {
+		return me.Post(channel, text, opts...)
+	}
+	return me.Reply(channel, thread, text, opts...)
 }

@@ -1,4 +1,4 @@
-package localslack
+package page
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"the-loop/bot/localslack"
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/slacktime"
@@ -90,7 +91,7 @@ func (p *Page) serveSnapshot(rw http.ResponseWriter, r *http.Request) {
 	webapi.WriteJSON(rw, http.StatusOK, p.snapshot(me))
 }
 
-func (p *Page) snapshot(me *Person) pageSnapshot {
+func (p *Page) snapshot(me *localslack.Person) pageSnapshot {
 	w := p.w.Store
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
