@@ -116,7 +116,7 @@ func (f *fixture) connect(handle func(*socketmode.Client, socketmode.Event)) {
 	f.t.Cleanup(func() { cancel(); <-done; <-done })
 }
 
-// call speaks to the Web InjectAPI without a client library.
+// call speaks to the Web API without a client library.
 func (f *fixture) call(method string, args url.Values) (map[string]any, *http.Response) {
 	f.t.Helper()
 	return f.callAs(f.BotToken(), method, args)

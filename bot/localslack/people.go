@@ -135,7 +135,7 @@ func (p *Person) send(channel, thread, text string, opts []PostOption) (string, 
 	return m.TS, nil
 }
 
-// compose makes a message of what was typed. The caller holds mu.
+// compose makes a message of what was typed. The caller holds Mu.
 func (p *Person) compose(ch *store.ChannelState, text string) *store.Message {
 	w := p.w
 	m := &store.Message{Type: "message", User: p.ID, TS: w.NewTS(), ClientMsgID: slackid.UUID(), Team: p.TeamID}
@@ -149,7 +149,7 @@ func (p *Person) compose(ch *store.ChannelState, text string) *store.Message {
 	return m
 }
 
-// writableChannel finds a channel that this person can post in. The caller holds mu.
+// writableChannel finds a channel that this person can post in. The caller holds Mu.
 func (p *Person) writableChannel(channel string) (*store.ChannelState, error) {
 	ch := p.w.FindChannel(channel)
 	switch {
@@ -165,7 +165,7 @@ func (p *Person) writableChannel(channel string) (*store.ChannelState, error) {
 	return ch, nil
 }
 
-// message finds a message that this person can see. The caller holds mu.
+// message finds a message that this person can see. The caller holds Mu.
 func (p *Person) visibleMessage(channel, ts string) (*store.ChannelState, *store.Message, error) {
 	ch := p.w.FindChannel(channel)
 	if ch == nil || !ch.HasMember(p.ID) {

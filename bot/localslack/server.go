@@ -22,7 +22,7 @@ type Workspace struct {
 	wg     sync.WaitGroup
 	cancel context.CancelFunc
 	server *http.Server
-	closed bool // guarded by the store's mu
+	closed bool // guarded by the store's Mu
 }
 
 // New makes a workspace. It does nothing until Start.

@@ -10,7 +10,8 @@ const (
 	maxViewTitle       = 24
 	maxPrivateMetadata = 3_000
 	maxViewBytes       = 250_000
-	MaxViewStack       = 3
+	// MaxViewStack is how many modals somebody can have open.
+	MaxViewStack = 3
 )
 
 // ParseView checks a view as Slack does.

@@ -9,7 +9,7 @@ import (
 	"the-loop/bot/localslack/store"
 )
 
-// messageEvent is a message as the Events InjectAPI sends it.
+// messageEvent is a message as the Events API sends it.
 type messageEvent struct {
 	store.Message
 	Channel     string            `json:"channel"`
@@ -18,7 +18,7 @@ type messageEvent struct {
 	Root        any               `json:"root,omitempty"`
 }
 
-// Post stores a new message and sends its events. The caller holds mu.
+// Post stores a new message and sends its events. The caller holds Mu.
 func (w *Feed) Post(ch *store.ChannelState, m *store.Message) {
 	ch.Add(m)
 	w.RecordMessageChange(ch, m)
@@ -115,7 +115,7 @@ func (w *Feed) emitReplied(ch *store.ChannelState, root *store.Message) {
 	w.emit(ch, "message", ev)
 }
 
-// AddPreview adds a link preview as Slack does: the message changes, its text does not. The caller holds mu.
+// AddPreview adds a link preview as Slack does: the message changes, its text does not. The caller holds Mu.
 func (w *Feed) AddPreview(ch *store.ChannelState, m *store.Message) {
 	link := "https://example.com/"
 	if found := store.MrkdwnToken().FindStringSubmatch(m.Text); found != nil && strings.HasPrefix(found[1], "http") {

@@ -8,4 +8,5 @@ type Feed struct {
 	*socket.Hub
 }
 
+// New makes a feed whose events go to a hub.
 func New(h *socket.Hub) *Feed { return &Feed{Hub: h} }

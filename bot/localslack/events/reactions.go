@@ -12,7 +12,7 @@ const (
 	maxEmojiPerItem     = 50
 )
 
-// AddReaction puts one member's emoji on a message. The caller holds mu.
+// AddReaction puts one member's emoji on a message. The caller holds Mu.
 func (w *Feed) AddReaction(ch *store.ChannelState, m *store.Message, user, name string) error {
 	own, at := 0, -1
 	for i, r := range m.Reactions {
@@ -41,7 +41,7 @@ func (w *Feed) AddReaction(ch *store.ChannelState, m *store.Message, user, name 
 	return nil
 }
 
-// RemoveReaction takes one member's emoji off a message. The caller holds mu.
+// RemoveReaction takes one member's emoji off a message. The caller holds Mu.
 func (w *Feed) RemoveReaction(ch *store.ChannelState, m *store.Message, user, name string) error {
 	for i := range m.Reactions {
 		r := &m.Reactions[i]

@@ -63,7 +63,7 @@ func (f *Script) Reset() {
 	f.shuffle, f.ignoreAcks, f.closeAfter, f.neverFinishClosing, f.pingEvery = 0, 0, 0, false, 0
 }
 
-// APIFault is what a call of the Web InjectAPI gets instead of its answer.
+// APIFault is what a call of the Web API gets instead of its answer.
 type APIFault struct {
 	Name   string
 	Code   string
@@ -170,12 +170,14 @@ func (f *Script) TakeForCall(method string, args map[string]string) *APIFault {
 	return nil
 }
 
+// TakeForMethod is the fault that the next call of a method meets, used up once; nil for none.
 func (f *Script) TakeForMethod(method string) *APIFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return takeFault(&f.api, method)
 }
 
+// NameOrEmpty is the name of a fault; empty for none.
 func (f *APIFault) NameOrEmpty() string {
 	if f == nil {
 		return ""

@@ -32,6 +32,7 @@ func (f *Script) InjectConnect(times int, fault ConnectFault) {
 // TooManyWebsockets refuses every new socket from now on as if ten were open.
 func (f *Script) TooManyWebsockets() { f.InjectConnect(-1, DisconnectFirst("too_many_websockets")) }
 
+// TakeConnect is the fault that a new socket meets, used up once; the zero fault for none.
 func (f *Script) TakeConnect() ConnectFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,6 +74,7 @@ func (f *Script) CountSentFrame() bool {
 	return f.closeAfter == 0
 }
 
+// TakeIgnoredAck says whether an ack is to be overlooked, and counts it.
 func (f *Script) TakeIgnoredAck() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -109,8 +111,10 @@ func (f *Script) InjectDelivery(event string, times int, fault DeliveryFault) {
 	addFault(&f.deliveries, times, event, fault)
 }
 
+// ActiveFault is the fault of one delivery; nil is none.
 type ActiveFault struct{ Kind DeliveryFault }
 
+// TakeDelivery is the fault that an event of this name meets, used up once; nil for none.
 func (f *Script) TakeDelivery(event string) *ActiveFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -120,10 +124,12 @@ func (f *Script) TakeDelivery(event string) *ActiveFault {
 	return nil
 }
 
+// DropsAttempt says whether an attempt of the delivery is lost.
 func (f *ActiveFault) DropsAttempt(attempt int) bool {
 	return f != nil && (f.Kind == LoseFirst && attempt == 0 || f.Kind == Suppress)
 }
 
+// Duplicates says whether the envelope is sent again, and whether that has an id of its own.
 func (f *ActiveFault) Duplicates() (again, newID bool) {
 	if f == nil {
 		return false, false
@@ -185,12 +191,14 @@ func (c ConnectFault) RejectUpgrade(rw http.ResponseWriter) bool {
 	return c.RejectStatus != 0
 }
 
+// ClosingNeverFinishes says whether close handshakes stay unanswered.
 func (f *Script) ClosingNeverFinishes() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.neverFinishClosing
 }
 
+// PingInterval is the time between pings: the usual one unless it was changed.
 func (f *Script) PingInterval(usual time.Duration) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

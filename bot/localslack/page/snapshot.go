@@ -117,7 +117,7 @@ func (p *Page) snapshot(me *localslack.Person) pageSnapshot {
 // maxPageEphemerals is how many of the last ephemeral messages a page is given.
 const maxPageEphemerals = 50
 
-// directory are the people and the channels that a member knows of. The caller holds mu.
+// directory are the people and the channels that a member knows of. The caller holds Mu.
 func directory(w *store.Store, me string) (people []pagePerson, channels []pageChannel) {
 	for _, id := range w.PeopleOrder {
 		o := w.MembersByID[id]
@@ -143,7 +143,7 @@ func toPageEphemeral(e store.Ephemeral) pageEphemeral {
 	return pageEphemeral{Channel: e.Channel, Thread: e.ThreadTS, TS: e.TS, Text: e.Text, Blocks: e.Blocks, Source: e.Source, Deleted: e.Deleted}
 }
 
-// pageViews are the modals that a member has open, the topmost last. The caller holds mu.
+// pageViews are the modals that a member has open, the topmost last. The caller holds Mu.
 func pageViews(w *store.Store, user string) []pageView {
 	all := []pageView{}
 	for _, id := range w.ViewStacks[user] {

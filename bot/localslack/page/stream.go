@@ -163,7 +163,7 @@ func (s *eventStream) collectChanges() (news []pageChange, next int, whole bool)
 	return news, next, whole
 }
 
-// changeForPage is what somebody sees of a change, if anything. The caller holds mu.
+// changeForPage is what somebody sees of a change, if anything. The caller holds Mu.
 func changeForPage(w *store.Store, c store.Change, me string) (n pageChange, seen bool) {
 	n.Kind = c.Kind
 	if c.User != "" && c.User != me {
@@ -199,7 +199,7 @@ func changeForPage(w *store.Store, c store.Change, me string) (n pageChange, see
 	return n, true
 }
 
-// pageFrame is a frame of the socket or a call of the Web InjectAPI, for people who want to see them pass.
+// pageFrame is a frame of the socket or a call of the Web API, for people who want to see them pass.
 type pageFrame struct {
 	Time   time.Time         `json:"time"`
 	Seq    int               `json:"seq"`

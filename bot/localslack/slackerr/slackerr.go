@@ -14,6 +14,7 @@ type Error struct {
 	RetryAfter time.Duration // of a 429
 }
 
+// Error names the code.
 func (e *Error) Error() string { return "slack: " + e.Code }
 
 // New is an error with a code such as channel_not_found.

@@ -7,6 +7,7 @@ import (
 	"time"
 )
 
+// Format is the timestamp of a time in microseconds.
 func Format(micro int64) string {
 	return fmt.Sprintf("%d.%06d", micro/1e6, micro%1e6)
 }

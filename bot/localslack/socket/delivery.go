@@ -10,6 +10,7 @@ import (
 )
 
 const (
+	// AckDeadline is within what an envelope has to be acked.
 	AckDeadline = 3 * time.Second
 	maxAck      = 20_000 // bytes; Slack silently drops an ack that is larger
 )
@@ -17,7 +18,7 @@ const (
 // RetryDelays are when an event that nobody acked is sent again.
 var RetryDelays = []time.Duration{0, time.Minute, 5 * time.Minute}
 
-// Delivery is one envelope on its way, with its retries. The workspace's mu guards it.
+// Delivery is one envelope on its way, with its retries. The store's Mu guards it.
 type Delivery struct {
 	Kind           string // events_api, slash_commands, interactive
 	Name           string // the event's name as subscribed to
@@ -37,7 +38,7 @@ type Delivery struct {
 	fault          *faults.ActiveFault
 }
 
-// StartDelivery starts a delivery, through the faults that wait for one. The caller holds mu.
+// StartDelivery starts a delivery, through the faults that wait for one. The caller holds Mu.
 func (w *Hub) StartDelivery(d *Delivery) {
 	if d.Kind == "events_api" {
 		d.fault = w.Script.TakeDelivery(d.Name)
@@ -51,7 +52,7 @@ func (w *Hub) StartDelivery(d *Delivery) {
 	w.attemptDelivery(d)
 }
 
-// attempt sends an envelope to one of the sockets and waits for its ack. The caller holds mu.
+// attempt sends an envelope to one of the sockets and waits for its ack. The caller holds Mu.
 func (w *Hub) attemptDelivery(d *Delivery) {
 	if d.envelopeID == "" || d.attempt > 1 { // Slack repeats the envelope's id at times, and at times makes a new one
 		d.envelopeID = slackid.UUID()
@@ -107,6 +108,7 @@ func (w *Hub) trackPending(d *Delivery, id string) {
 	d.envelopeIDs = append(d.envelopeIDs, id)
 }
 
+// EncodeJSON writes a frame or a payload as JSON.
 func (w *Hub) EncodeJSON(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
@@ -124,7 +126,7 @@ func (w *Hub) ackTimedOut(d *Delivery, reason string) {
 	}
 }
 
-// retryOrGiveUp schedules the next attempt of an event, or gives up. The caller holds mu.
+// retryOrGiveUp schedules the next attempt of an event, or gives up. The caller holds Mu.
 func (w *Hub) retryOrGiveUp(d *Delivery, reason string) {
 	w.recordOutcome(d, false)
 	if d.Kind != "events_api" || d.attempt >= len(RetryDelays) {
@@ -153,7 +155,7 @@ func (w *Hub) finishDelivery(d *Delivery) {
 	w.Notify()
 }
 
-// handleAck settles the delivery that an envelope id belongs to; note says what became of the ack. The caller holds mu.
+// handleAck settles the delivery that an envelope id belongs to; note says what became of the ack. The caller holds Mu.
 func (w *Hub) handleAck(envelope string, payload json.RawMessage) (note string) {
 	d := w.pending[envelope]
 	switch {

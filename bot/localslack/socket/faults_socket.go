@@ -57,7 +57,7 @@ func (f *Faults) StopShuffle() {
 	f.w.releaseHeld()
 }
 
-// holdForShuffle keeps an event for Shuffle. The caller holds mu.
+// holdForShuffle keeps an event for Shuffle. The caller holds Mu.
 func (w *Hub) holdForShuffle(d *Delivery) bool {
 	n := w.Script.TakeShuffle(len(w.heldForShuffle) + 1)
 	if n == 0 {
@@ -70,7 +70,7 @@ func (w *Hub) holdForShuffle(d *Delivery) bool {
 	return true
 }
 
-// releaseHeld sends held events, never in the order they happened. The caller holds mu.
+// releaseHeld sends held events, never in the order they happened. The caller holds Mu.
 func (w *Hub) releaseHeld() {
 	held := w.heldForShuffle
 	w.heldForShuffle = nil

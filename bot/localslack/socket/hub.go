@@ -10,7 +10,7 @@ import (
 	"the-loop/bot/localslack/store"
 )
 
-// Hub is Socket Mode: the sockets of the app, and what is delivered over them. The store's mu guards its state.
+// Hub is Socket Mode: the sockets of the app, and what is delivered over them. The store's Mu guards its state.
 type Hub struct {
 	*store.Store
 	Script *faults.Script

@@ -16,6 +16,7 @@ import (
 )
 
 const (
+	// MaxConnections is how many sockets an app can have.
 	MaxConnections = 10
 	writeTimeout   = 10 * time.Second
 	WarnBefore     = 10 * time.Second // a connection's end is announced that long before
@@ -31,7 +32,7 @@ type Conn struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
-	active   bool // guarded by the workspace's mu, like draining
+	active   bool // guarded by the store's Mu, like draining
 	draining bool // was told to disconnect: gets no more payloads
 
 	mu     sync.Mutex // guards the fields that follow
@@ -140,7 +141,7 @@ func (w *Hub) helloFrame() store.Object {
 		"connection_info": store.Object{"app_id": w.AppID()}}
 }
 
-// countActive counts sockets that take payloads. The caller holds mu.
+// countActive counts sockets that take payloads. The caller holds Mu.
 func (w *Hub) countActive() int {
 	n := 0
 	for _, c := range w.Conns {
@@ -151,7 +152,7 @@ func (w *Hub) countActive() int {
 	return n
 }
 
-// pickConn chooses the socket for one payload, as unpredictably as Slack. The caller holds mu.
+// pickConn chooses the socket for one payload, as unpredictably as Slack. The caller holds Mu.
 func (w *Hub) pickConn() *Conn {
 	var open []*Conn
 	for _, c := range w.Conns {
@@ -186,7 +187,7 @@ func (w *Hub) disconnectFrame(reason string) []byte {
 	return w.EncodeJSON(store.Object{"type": "disconnect", "reason": reason, "debug_info": store.Object{"host": "applink-local"}})
 }
 
-// disconnect sends disconnect; the socket gets nothing more and is closed a little later. The caller holds mu.
+// disconnect sends disconnect; the socket gets nothing more and is closed a little later. The caller holds Mu.
 func (c *Conn) disconnect(reason string) {
 	c.send(c.w.disconnectFrame(reason))
 	c.draining = true

@@ -7,6 +7,7 @@ import (
 	"the-loop/bot/localslack/slackid"
 )
 
+// FindEphemeral is the ephemeral message of a member with a timestamp; nil when there is none any more. The caller holds Mu.
 func (w *Store) FindEphemeral(user, ts string) *Ephemeral {
 	list := w.EphemeralsByUser[user]
 	for i := range list {
@@ -17,7 +18,7 @@ func (w *Store) FindEphemeral(user, ts string) *Ephemeral {
 	return nil
 }
 
-// ShowEphemeral shows a message to one member. The caller holds mu.
+// ShowEphemeral shows a message to one member. The caller holds Mu.
 func (w *Store) ShowEphemeral(e Ephemeral) (ts string) {
 	e.TS = w.NewTS()
 	w.EphemeralsByUser[e.User] = append(w.EphemeralsByUser[e.User], e)
@@ -29,7 +30,7 @@ func (w *Store) ShowEphemeral(e Ephemeral) (ts string) {
 // statusTTL is when Slack takes a status away by itself.
 const statusTTL = 2 * time.Minute
 
-// ShowStatus changes the status of a thread; an empty one is none. The caller holds mu.
+// ShowStatus changes the status of a thread; an empty one is none. The caller holds Mu.
 func (w *Store) ShowStatus(ch *ChannelState, thread, text string) {
 	key := ch.Id + "/" + thread
 	if end := w.cancelStatusExpiry[key]; end != nil {
@@ -52,6 +53,7 @@ func (w *Store) ShowStatus(ch *ChannelState, thread, text string) {
 	w.Notify()
 }
 
+// ResponseURLTTL is how long a response URL takes answers.
 const ResponseURLTTL = 30 * time.Minute
 
 // ResponseURL answers a command or a click later: five times within half an hour.
@@ -62,7 +64,7 @@ type ResponseURL struct {
 	Expires               time.Time
 }
 
-// NewResponseURL registers a response URL. The caller holds mu.
+// NewResponseURL registers a response URL. The caller holds Mu.
 func (w *Store) NewResponseURL(r *ResponseURL) string {
 	id := slackid.Hex(16)
 	r.Expires = w.Clock.Now().Add(ResponseURLTTL)

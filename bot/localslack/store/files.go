@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// StoredFile is a file and, before completeUploadExternal, an upload under way. The workspace's mu guards it.
+// StoredFile is a file and, before completeUploadExternal, an upload under way. The store's Mu guards it.
 type StoredFile struct {
 	File
 	Complete bool
 }
 
-// StoreFiles gives the files of a message ids and URLs. The caller holds mu.
+// StoreFiles gives the files of a message ids and URLs. The caller holds Mu.
 func (w *Store) StoreFiles(ch *ChannelState, m *Message) {
 	m.Files = slices.Clone(m.Files)
 	for i := range m.Files {
@@ -36,6 +36,7 @@ func (f *File) MarkSharedIn(ch *ChannelState) {
 	}
 }
 
+// StoreFile gives a file what it lacks, such as an id and URLs, and keeps it. The caller holds Mu.
 func (w *Store) StoreFile(f *File) {
 	f.Channels, f.Groups, f.IMs = append([]string{}, f.Channels...), append([]string{}, f.Groups...), append([]string{}, f.IMs...)
 	if f.ID == "" {

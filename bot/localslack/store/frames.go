@@ -47,7 +47,7 @@ func (w *Base) WatchFrames(ctx context.Context, fn func(Frame)) {
 	}
 }
 
-// RecordFrameLocked keeps a frame. The caller holds mu.
+// RecordFrameLocked keeps a frame. The caller holds Mu.
 func (w *Base) RecordFrameLocked(f Frame) {
 	f.Time = w.Clock.Now()
 	w.frames.add(func(seq int) Frame { f.Seq = seq; return f })

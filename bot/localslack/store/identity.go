@@ -2,7 +2,7 @@ package store
 
 import "time"
 
-// APIURL is the base of the Web InjectAPI, with the trailing slash that clients want.
+// APIURL is the base of the Web API, with the trailing slash that clients want.
 func (w *Base) APIURL() string { return w.BaseURL + "/api/" }
 
 // URL is the base of everything the workspace serves, without a trailing slash.

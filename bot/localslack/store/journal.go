@@ -23,7 +23,7 @@ type Change struct {
 // JournalLength is how many changes are kept: who has missed more reads everything anew.
 const JournalLength = 8192
 
-// RecordChange notes a change. The caller holds mu, and notifies.
+// RecordChange notes a change. The caller holds Mu, and notifies.
 func (w *Base) RecordChange(c Change) {
 	w.Journal.add(func(int) Change { return c })
 }
@@ -37,7 +37,7 @@ func (w *Base) RecordMessageChange(ch *ChannelState, m *Message) {
 }
 
 // ChangesSince returns what changed after a place in the journal, each thing once, and the place to go on from. whole is
-// false when more changed than is kept. The caller holds mu.
+// false when more changed than is kept. The caller holds Mu.
 func (w *Base) ChangesSince(seq int) (changes []Change, next int, whole bool) {
 	next = w.Journal.Last
 	all := w.Journal.since(seq)

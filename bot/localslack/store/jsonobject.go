@@ -1,3 +1,4 @@
 package store
 
+// Object is a JSON object.
 type Object map[string]any

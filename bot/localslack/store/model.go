@@ -113,7 +113,7 @@ type View struct {
 	Raw             json.RawMessage // as the app sent it
 }
 
-// Request is one call of the Web InjectAPI, of a response URL or of a file URL.
+// Request is one call of the Web API, of a response URL or of a file URL.
 type Request struct {
 	Seq    int
 	Time   time.Time

@@ -67,10 +67,11 @@ type Options struct {
 	ConnectionLifetime time.Duration // until Slack refreshes a connection, by Clock; default 18060 s
 	PingEvery          time.Duration // WebSocket pings, by the real clock; default 5 s
 	FrameLog           int           // how many frames are kept; default 4096
-	RequestLog         int           // how many InjectAPI calls are kept; default 16384
+	RequestLog         int           // how many API calls are kept; default 16384
 	Seed               uint64        // of the random choice among sockets and of Shuffle
 }
 
+// WithDefaults are the options with what was left out.
 func WithDefaults(o Options) Options {
 	SetDefault(&o.Clock, slacktime.Clock(slacktime.RealClock{}))
 	SetDefault(&o.Log, slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -93,6 +94,7 @@ func WithDefaults(o Options) Options {
 	return o
 }
 
+// SetDefault sets a value that is zero.
 func SetDefault[T comparable](v *T, def T) {
 	var zero T
 	if *v == zero {

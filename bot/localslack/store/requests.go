@@ -2,6 +2,7 @@ package store
 
 import "slices"
 
+// LogRequest keeps a call that has begun; seq is its number.
 func (w *Base) LogRequest(method string, args map[string]string) (seq int) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -13,6 +14,7 @@ func (w *Base) LogRequest(method string, args map[string]string) (seq int) {
 	return seq
 }
 
+// FinishRequest notes how a call ended: its HTTP status, whether it succeeded, its Slack error and the fault that was played.
 func (w *Base) FinishRequest(seq, status int, ok bool, slackError, fault string) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
@@ -22,10 +24,10 @@ func (w *Base) FinishRequest(seq, status int, ok bool, slackError, fault string)
 	w.Notify()
 }
 
-// Requests returns the last InjectAPI calls, oldest first (Options.RequestLog of them).
+// Requests returns the last API calls, oldest first (Options.RequestLog of them).
 func (w *Base) Requests() []Request { return w.RequestsSince(0) }
 
-// RequestsSince returns the InjectAPI calls after a sequence number.
+// RequestsSince returns the API calls after a sequence number.
 func (w *Base) RequestsSince(seq int) []Request {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

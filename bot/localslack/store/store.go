@@ -8,7 +8,7 @@ import (
 	"the-loop/bot/localslack/slacktime"
 )
 
-// ChannelState is a conversation with its messages. The workspace's mu guards it.
+// ChannelState is a conversation with its messages. The store's Mu guards it.
 type ChannelState struct {
 	Id        string
 	Name      string
@@ -25,8 +25,10 @@ type ChannelState struct {
 	Threads      map[string][]*Message // root's ts → replies, oldest first
 }
 
+// HasMember says whether somebody is in the channel.
 func (c *ChannelState) HasMember(user string) bool { return slices.Contains(c.Members, user) }
 
+// Add keeps a message, below its root if it is a reply.
 func (c *ChannelState) Add(m *Message) {
 	c.Messages = append(c.Messages, m)
 	c.ByTS[m.TS] = m
@@ -56,6 +58,7 @@ func (c *ChannelState) countReplies(root *Message) {
 	root.ReplyUsersN = len(root.ReplyUsers)
 }
 
+// Remove takes a message out of the channel.
 func (c *ChannelState) Remove(m *Message) {
 	c.Messages = slices.DeleteFunc(c.Messages, func(o *Message) bool { return o == m })
 	delete(c.ByTS, m.TS)
@@ -84,7 +87,7 @@ func MessagesBetween(msgs []*Message, oldest, latest int64, inclusive bool) []*M
 	return msgs[lo:hi]
 }
 
-// FindChannel finds a conversation by id or name. The caller holds mu.
+// FindChannel finds a conversation by id or name. The caller holds Mu.
 func (w *Places) FindChannel(ref string) *ChannelState {
 	if c := w.ChannelsByID[ref]; c != nil {
 		return c
@@ -98,7 +101,7 @@ func (w *Places) FindChannel(ref string) *ChannelState {
 	return nil
 }
 
-// FindMember finds a member by id or name. The caller holds mu.
+// FindMember finds a member by id or name. The caller holds Mu.
 func (w *Places) FindMember(ref string) *Member {
 	if p := w.MembersByID[ref]; p != nil {
 		return p
@@ -112,7 +115,7 @@ func (w *Places) FindMember(ref string) *Member {
 	return nil
 }
 
-// Im returns the direct message between the bot and a member, made when needed. The caller holds mu.
+// Im returns the direct message between the bot and a member, made when needed. The caller holds Mu.
 func (w *Places) Im(user string) *ChannelState {
 	for _, id := range w.ChannelOrder {
 		c := w.ChannelsByID[id]
@@ -133,6 +136,7 @@ func (w *Places) newChannel(prefix string, c *ChannelState) *ChannelState {
 	return c
 }
 
+// Clone is a copy that shares nothing which changes.
 func (m *Message) Clone() Message {
 	c := *m
 	c.ReplyUsers = slices.Clone(m.ReplyUsers)

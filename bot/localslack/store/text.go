@@ -45,7 +45,7 @@ func unescape(s string) string {
 }
 
 // ParseComposed turns what a person types into the text and blocks that Slack stores: URLs, mail addresses and things that
-// look like a domain (README.md) become links, names become mentions, emoji become names. The caller holds mu.
+// look like a domain (README.md) become links, names become mentions, emoji become names. The caller holds Mu.
 func (w *Places) ParseComposed(text string) (wire string, blocks json.RawMessage) {
 	var b strings.Builder
 	var parts []Element
@@ -211,6 +211,7 @@ func (w *Places) renderMrkdwn(elements []Element) string {
 	return b.String()
 }
 
+// RenderElement writes one element as message text.
 func (w *Places) RenderElement(el Element) string {
 	switch el["type"] {
 	case "user":

@@ -12,7 +12,7 @@ import (
 	"the-loop/bot/localslack/slackid"
 )
 
-// OpenView is a modal or Home tab with what only the workspace needs. The workspace's mu guards it.
+// OpenView is a modal or Home tab with what only the workspace needs. The store's Mu guards it.
 type OpenView struct {
 	View
 	Body          blockkit.Block
@@ -20,7 +20,7 @@ type OpenView struct {
 	NotifyOnClose bool // notify_on_close
 }
 
-// wire is the view object of Slack's payloads.
+// Payload is the view object of Slack's payloads.
 func (v *OpenView) Payload(w *Store) Object {
 	out := Object{}
 	for k, e := range v.Body {
@@ -74,7 +74,7 @@ func (w *Store) isExternalIDTaken(id, except string) bool {
 	return false
 }
 
-// NewView opens a view for somebody on top of what is open. The caller holds mu.
+// NewView opens a view for somebody on top of what is open. The caller holds Mu.
 func (w *Store) NewView(user string, body blockkit.Block, raw json.RawMessage, below *OpenView) (*OpenView, error) {
 	if w.isExternalIDTaken(blockkit.Str(body["external_id"]), "") {
 		return nil, slackerr.New("duplicate_external_id")
@@ -92,6 +92,7 @@ func (w *Store) NewView(user string, body blockkit.Block, raw json.RawMessage, b
 	return v, nil
 }
 
+// PushView opens a modal on top of another one. The caller holds Mu.
 func (w *Store) PushView(user string, raw json.RawMessage, below *OpenView) (*OpenView, error) {
 	body, err := blockkit.ParseView(raw, "modal")
 	if err != nil {
@@ -103,6 +104,7 @@ func (w *Store) PushView(user string, raw json.RawMessage, below *OpenView) (*Op
 	return w.NewView(user, body, raw, below)
 }
 
+// ChangeView replaces what a view shows. The caller holds Mu.
 func (w *Store) ChangeView(v *OpenView, raw json.RawMessage) error {
 	body, err := blockkit.ParseView(raw, v.Type)
 	if err != nil {
@@ -121,7 +123,7 @@ func (w *Store) ChangeView(v *OpenView, raw json.RawMessage) error {
 	return nil
 }
 
-// CloseViewsFrom closes somebody's modals from position keep upwards. The caller holds mu.
+// CloseViewsFrom closes somebody's modals from position keep upwards. The caller holds Mu.
 func (w *Store) CloseViewsFrom(user string, keep int) {
 	stack := w.ViewStacks[user]
 	if keep < 0 || keep >= len(stack) {
@@ -144,7 +146,7 @@ type Trigger struct {
 	ViewID  string // the modal it came from
 }
 
-// NewTrigger makes a trigger id. The caller holds mu.
+// NewTrigger makes a trigger id. The caller holds Mu.
 func (w *Store) NewTrigger(user, viewID string) string {
 	if len(w.Triggers) > 4096 {
 		maps.DeleteFunc(w.Triggers, func(_ string, t *Trigger) bool { return w.Clock.Now().Sub(t.Expires) > time.Minute })

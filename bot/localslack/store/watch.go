@@ -7,7 +7,7 @@ import (
 	"the-loop/bot/localslack/slacktime"
 )
 
-// Notify tells everybody who waits that something changed. The caller holds mu.
+// Notify tells everybody who waits that something changed. The caller holds Mu.
 func (w *Base) Notify() {
 	close(w.changed)
 	w.changed = make(chan struct{})

@@ -187,7 +187,7 @@ func postMessage(c *call) (store.Object, error) {
 	return out, nil
 }
 
-// newBotMessage is a message of the app's bot user. The caller holds mu.
+// newBotMessage is a message of the app's bot user. The caller holds Mu.
 func (w *API) newBotMessage(k messageContent) *store.Message {
 	blocks := k.blocks
 	if blocks == nil {

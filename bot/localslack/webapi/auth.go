@@ -17,7 +17,7 @@ const (
 	noToken // api.test
 )
 
-// method is one entry of the Web InjectAPI.
+// method is one entry of the Web API.
 type method struct {
 	fn    func(*call) (store.Object, error)
 	Tier  int // calls a minute; 0: none that matters here
@@ -26,7 +26,7 @@ type method struct {
 	json  bool // Slack reads a JSON body
 }
 
-// authenticate checks token and scope. The caller holds mu.
+// authenticate checks token and scope. The caller holds Mu.
 func (w *API) authenticate(c *call, m method) error {
 	if m.token == noToken {
 		return nil

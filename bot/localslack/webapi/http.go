@@ -14,9 +14,10 @@ import (
 	"the-loop/bot/localslack/store"
 )
 
+// MaxBody is the most bytes of a request.
 const MaxBody = 64 << 20
 
-// call is one request of the Web InjectAPI.
+// call is one request of the Web API.
 type call struct {
 	w      *API
 	method string
@@ -46,6 +47,7 @@ func (c *call) limit(def, most int) (int, error) {
 	return min(n, most), nil
 }
 
+// ServeAPI serves a call of a Web API method.
 func (w *API) ServeAPI(rw http.ResponseWriter, r *http.Request) {
 	c := &call{w: w, method: r.PathValue("method"), header: rw.Header()}
 	m, known := w.Methods[c.method]
@@ -112,6 +114,7 @@ func writeReply(rw http.ResponseWriter, out store.Object, err error) (status int
 	return WriteJSON(rw, status, body)
 }
 
+// WriteJSON writes an answer and returns its status: 500 when the body cannot be written as JSON.
 func WriteJSON(rw http.ResponseWriter, status int, body any) int {
 	data, err := json.Marshal(body)
 	if err != nil {

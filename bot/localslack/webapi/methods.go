@@ -1,6 +1,6 @@
 package webapi
 
-// methodTable is the Web InjectAPI: what a method does, its tier, its scope, and whether Slack reads a JSON body for it.
+// methodTable is the Web API: what a method does, its tier, its scope, and whether Slack reads a JSON body for it.
 func methodTable() map[string]method {
 	return map[string]method{
 		"api.test":              {fn: apiTest, token: noToken, json: true},

@@ -35,7 +35,7 @@ func (b *bucket) take(now time.Time, size, perSecond float64) time.Duration {
 	return time.Duration((1 - b.tokens) / perSecond * float64(time.Second))
 }
 
-// limitRate counts one call against a method's tier. The caller holds mu.
+// limitRate counts one call against a method's tier. The caller holds Mu.
 func (w *API) limitRate(name string, m method) error {
 	if m.Tier == 0 {
 		return nil
@@ -43,7 +43,7 @@ func (w *API) limitRate(name string, m method) error {
 	return w.takeToken(name, float64(m.Tier), float64(m.Tier)/60)
 }
 
-// limitPost counts one message against its channel and the workspace. The caller holds mu.
+// limitPost counts one message against its channel and the workspace. The caller holds Mu.
 func (w *API) limitPost(channel string) error {
 	if err := w.takeToken("post/"+channel, PostBurst, 1); err != nil {
 		return err

@@ -22,6 +22,7 @@ type responsePayload struct {
 	ThreadTS        string          `json:"thread_ts"`
 }
 
+// ServeResponseURL serves a post to a response URL.
 func (w *API) ServeResponseURL(rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	seq := w.LogRequest("response_url", map[string]string{"body": string(body)})
@@ -96,7 +97,7 @@ func (a responsePayload) check() error {
 	return nil
 }
 
-// replaceOriginal changes or deletes the message that the click was on. The caller holds mu.
+// replaceOriginal changes or deletes the message that the click was on. The caller holds Mu.
 func (w *API) replaceOriginal(u *store.ResponseURL, a responsePayload) error {
 	if u.Ephemeral {
 		e := w.FindEphemeral(u.User, u.Ts)
@@ -128,7 +129,7 @@ func (w *API) replaceOriginal(u *store.ResponseURL, a responsePayload) error {
 	return nil
 }
 
-// showResponse is an answer as an ephemeral message, or to everybody when it says in_channel. The caller holds mu.
+// showResponse is an answer as an ephemeral message, or to everybody when it says in_channel. The caller holds Mu.
 func (w *API) showResponse(ch *store.ChannelState, user string, a responsePayload, source string) error {
 	if a.ResponseType == "in_channel" {
 		m := w.newBotMessage(messageContent{text: a.Text, blocks: blockkit.FillIDs(string(a.Blocks))})
@@ -143,7 +144,7 @@ func (w *API) showResponse(ch *store.ChannelState, user string, a responsePayloa
 	return nil
 }
 
-// say shows what an ack carries, if it carries something to be shown. The caller holds mu.
+// ShowAck shows what an ack carries, if it carries something to be shown. The caller holds Mu.
 func (w *API) ShowAck(ch *store.ChannelState, user, thread, source string, ack json.RawMessage) error {
 	var a responsePayload
 	if len(ack) == 0 || string(ack) == "null" {

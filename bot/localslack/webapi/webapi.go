@@ -4,7 +4,7 @@ package webapi
 
 import "the-loop/bot/localslack/events"
 
-// API is the Web API, with the URLs for responses and files. The store's mu guards its state.
+// API is the Web API, with the URLs for responses and files. The store's Mu guards its state.
 type API struct {
 	*events.Feed
 
@@ -13,6 +13,7 @@ type API struct {
 	tokenErrors map[string]string // token → Slack error, for revoked ones
 }
 
+// New makes the Web API of a workspace.
 func New(f *events.Feed) *API {
 	return &API{Feed: f, Methods: methodTable(), rates: map[string]*bucket{}, tokenErrors: map[string]string{}}
 }
