@@ -40,7 +40,7 @@ func (w *Workspace) trackRequests(next http.Handler) http.Handler {
 	})
 }
 
-// enter registers a handler that Close waits for. It says no once the workspace is closed.
+// trackHandler registers a handler that Close waits for. It says no once the workspace is closed.
 func (w *Workspace) trackHandler() bool {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()

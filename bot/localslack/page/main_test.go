@@ -27,6 +27,7 @@ const testTimeout = 20 * time.Second
 
 var startTime = time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC)
 
+// fixture is a workspace with a channel, a member and the bot in it.
 type fixture struct {
 	*localslack.Workspace
 	t     *testing.T
@@ -64,13 +65,6 @@ func startFixture(t *testing.T, change ...func(*store.Options)) *fixture {
 
 func (f *fixture) client(token string) *slack.Client {
 	return slack.New(token, slack.OptionAppLevelToken(f.AppToken()), slack.OptionAPIURL(f.APIURL()))
-}
-
-func (f *fixture) waitUntil(what string, cond func() bool) {
-	f.t.Helper()
-	if err := f.WaitFor(f.ctx, cond); err != nil {
-		f.t.Fatalf("%s: %v", what, err)
-	}
 }
 
 func must[T any](t *testing.T) func(T, error) T {

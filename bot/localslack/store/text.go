@@ -23,6 +23,7 @@ var (
 			`|\b[A-Za-z0-9\-]+(?:\.[A-Za-z0-9\-]+)*\.(?:com|org|net|io|dev|ai|app|md|rs|sh|py)\b(?:/[^\s<>|]*)?` +
 			`|:[a-z0-9_+\-]+:`)
 	})
+	// MrkdwnToken is a link, a mention or another reference in message text.
 	MrkdwnToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([^<>]+)>`) })
 )
 
