@@ -22,7 +22,8 @@ type fileState struct {
 }
 
 type fileEnv struct {
-	File string `json:"file"`
+	File string   `json:"file"`
+	Pass []string `json:"pass"`
 }
 
 type fileRouting struct {
