@@ -173,6 +173,7 @@ func defaults() fileRoot {
 	return fileRoot{
 		Version: 1,
 		State:   fileState{Root: "."},
+		Env:     fileEnv{Pass: []string{}},
 		Routing: fileRouting{
 			DefaultHarness:  "claude",
 			HarnessArgs:     map[string][]string{},

@@ -232,7 +232,7 @@ channels: {slack: {apiUrl: "http://127.0.0.1:1/api", create: {cwdRoots: ["~", /s
 func TestDefaultConfig(t *testing.T) {
 	t.Parallel()
 	want := &Config{
-		Path: "/etc/loop/c.yaml", StateRoot: "/etc/loop",
+		Path: "/etc/loop/c.yaml", StateRoot: "/etc/loop", EnvPass: []string{},
 		Routing: Routing{DefaultHarness: "claude", HarnessArgs: map[string][]string{}, SpawnWorkdir: "/w", AuthorizedUsers: []string{},
 			HarnessTrust: HarnessTrust{true, "auto"}, Tmux: Tmux{"the-loop", true, true, 2 * time.Second, 5 * time.Second}},
 		Harnesses: map[string]Harness{},
