@@ -156,19 +156,25 @@ func (ps *permissions) message(name string, r permission.Request) chat.Post {
 type PermissionDecision struct {
 	Token   string // the button's value
 	Verdict sessions.Verdict
-	Reason  string // for the agent
-	Actor   authz.Actor
-	TS      string // of the message with the button; may be empty
+	Reason  string              // for the agent
+	Answers []permission.Answer // to the questions of the request
+	// AcceptEdits says with a plan that is allowed that the agent may edit files without asking.
+	AcceptEdits bool
+	Actor       authz.Actor
+	TS          string // of the message with the button; may be empty
 }
 
-// CanDecide reports whether an agent's permission request can be decided now, and else why not, as a text for the person.
-func (m *Manager) CanDecide(ctx context.Context, token string) (why string, ok bool) {
+// Decidable returns an agent's permission request if it can be decided now, and else why not, as a text for the person.
+func (m *Manager) Decidable(ctx context.Context, token string) (r permission.Request, why string, ok bool) {
 	t := m.threadByToken(token)
 	if t == nil {
-		return sessionGoneText, false
+		return r, sessionGoneText, false
 	}
-	why, there := actor.Call(ctx, t.Actor, func(context.Context) string { return t.permissions.whyUndecidable(token) })
-	return why, there && why == ""
+	why, there := actor.Call(ctx, t.Actor, func(context.Context) string {
+		r = t.permissions.B.PermissionRequests[token]
+		return t.permissions.whyUndecidable(token)
+	})
+	return r, why, there && why == ""
 }
 
 const sessionGoneText = "This session is gone, and the question with it."
@@ -220,14 +226,20 @@ func (ps *permissions) decide(d PermissionDecision, answer chan<- string) {
 		return
 	}
 	r := ps.B.PermissionRequests[d.Token]
-	next, _ := r.Next(permission.Event{Kind: permission.Decide, At: ps.svc.now(), TS: d.TS, Verdict: d.Verdict, By: d.Actor.User, HasReason: d.Reason != ""})
+	answers, choice, err := choose(r, d)
+	if err != nil {
+		answer <- "Nothing was decided: " + err.Error() + "."
+		return
+	}
+	next, _ := r.Next(permission.Event{Kind: permission.Decide, At: ps.svc.now(), TS: d.TS, Verdict: d.Verdict, By: d.Actor.User, HasReason: d.Reason != "", Choice: choice})
 	ps.B.PermissionRequests[d.Token] = next
 	if err := ps.Save(); err != nil {
 		ps.B.PermissionRequests[d.Token] = r
 		answer <- "I could not store this decision, so nothing was decided: " + chat.Escape(err.Error())
 		return
 	}
-	q := sessions.AnswerPermissionRequest{Ref: ps.Ref, ID: ps.SessionID, DialogExcerpt: r.DialogExcerpt, PermissionDecision: sessions.PermissionDecision{Token: r.Token, Verdict: d.Verdict, Reason: d.Reason}}
+	q := sessions.AnswerPermissionRequest{Ref: ps.Ref, ID: ps.SessionID, DialogExcerpt: r.DialogExcerpt, PermissionDecision: sessions.PermissionDecision{Token: r.Token, Verdict: d.Verdict, Reason: d.Reason,
+		Answers: answers, AcceptEdits: d.AcceptEdits}}
 	if !ps.svc.Start(func(ctx context.Context) {
 		err := ps.svc.Reports.AnswerPermission(ctx, q)
 		ps.Do(func(ctx context.Context) { answer <- ps.onAnswered(ctx, d.Token, err) })
@@ -235,6 +247,23 @@ func (ps *permissions) decide(d PermissionDecision, answer chan<- string) {
 		answer <- "I am just stopping. Try again when I am back."
 	}
 }
+
+// choose returns what the agent is answered beside yes or no, and how the message shows it.
+func choose(r permission.Request, d PermissionDecision) (answers []string, shown string, err error) {
+	switch {
+	case d.Verdict != sessions.VerdictAllow:
+		return nil, "", nil
+	case len(r.Questions) > 0:
+		return r.Choose(d.Answers)
+	case r.Plan && d.AcceptEdits:
+		return nil, ", with edits accepted unasked,", nil
+	case len(d.Answers) > 0 || d.AcceptEdits:
+		return nil, "", errNoSuchChoice
+	}
+	return nil, "", nil
+}
+
+var errNoSuchChoice = errors.New("this question does not have that answer")
 
 // onAnswered handles what became of giving the agent a decision, and returns what is true for who decided.
 func (ps *permissions) onAnswered(ctx context.Context, name string, err error) string {

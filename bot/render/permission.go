@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"the-loop/sessions"
@@ -28,6 +29,11 @@ const (
 func PermissionText(a sessions.PermissionRequest, attach string) (text string, whole bool) {
 	q := &permissionWriter{remaining: maxPermission - permissionReserve, attach: attach, complete: !a.Unresolved}
 	q.writeHeader(a)
+	for _, block := range questionBlocks(a) {
+		text, all := q.codeBlock(block, maxCommand)
+		q.add(text)
+		q.complete = q.complete && all
+	}
 	q.addPath("File: ", a.File, a.FileTargets)
 	if a.Command != "" {
 		block, all := q.codeBlock(a.Command, maxCommand)
@@ -42,12 +48,35 @@ func PermissionText(a sessions.PermissionRequest, attach string) (text string, w
 		block, _ := q.codeBlock(a.Input, maxInput)
 		q.add(block)
 	}
-	texts := append(append([]string{a.Tool, a.Cwd, a.File, a.Command, a.Explanation, a.Input}, a.CwdTargets...), a.FileTargets...)
+	texts := slices.Concat([]string{a.Tool, a.Cwd, a.File, a.Command, a.Explanation, a.Input}, questionBlocks(a), a.CwdTargets, a.FileTargets)
 	q.parts = append(q.parts, spoofingWarnings(texts...)...)
 	if !q.complete {
 		q.parts = append(q.parts, q.undecidableNote(a))
 	}
 	return strings.Join(q.parts, "\n"), q.complete
+}
+
+// questionBlocks are what an agent asks beside permission, a block for each question, or the plan.
+func questionBlocks(a sessions.PermissionRequest) []string {
+	if a.Plan != "" {
+		return []string{a.Plan}
+	}
+	var blocks []string
+	for _, question := range a.Questions {
+		var b strings.Builder
+		b.WriteString(question.Text)
+		if question.Multiple {
+			b.WriteString(" (more than one may be chosen)")
+		}
+		for i, o := range question.Options {
+			fmt.Fprintf(&b, "\n%d. %s", i+1, o.Label)
+			if o.Description != "" {
+				b.WriteString(": " + o.Description)
+			}
+		}
+		blocks = append(blocks, b.String())
+	}
+	return blocks
 }
 
 // permissionWriter is the text of a question, part by part.
@@ -75,7 +104,12 @@ func (q *permissionWriter) writeHeader(a sessions.PermissionRequest) {
 		name = InlineCode(name)
 	}
 	head := "The agent asks: " + name
-	if a.Decidable {
+	switch {
+	case len(a.Questions) > 0:
+		head = "The agent has a question"
+	case a.Plan != "":
+		head = "The agent has a plan"
+	case a.Decidable:
 		head = "The agent asks to use " + name
 	}
 	if a.Cwd == "" {
