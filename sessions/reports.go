@@ -55,6 +55,7 @@ type PermissionRequest struct {
 	File        string     // that it would read or write; empty: none
 	Cwd         string     // the folder that it is in
 	Explanation string     // in the agent's words; may be empty
+	Diff        string     // what it would change in the file, as a unified diff; empty: that is not known
 	Input       string     // what else the tool would be given, as JSON; empty: nothing
 	Questions   []Question // that are answered by choices; none: it is asked for permission
 	Plan        string     // that the agent would carry out, in Markdown; empty: it is not about a plan

@@ -31,6 +31,16 @@ type ReportReader interface {
 	AnswerPermission(ctx context.Context, q sessions.AnswerPermissionRequest) error
 }
 
+// PermissionRendering is a permission request as a message.
+type PermissionRendering struct {
+	Text  string
+	Whole bool // everything that matters is in the text; else nobody decides by it
+	// File has all of the request, where something is cut in the text; nil: nothing is, or it cannot be posted. TextWithFile is the text
+	// of a message below the file.
+	File         *outbox.TextFile
+	TextWithFile string
+}
+
 // dialogStatus shows whether a dialog of the agent waits for an answer.
 type dialogStatus interface{ SetDialogOpen(open bool) }
 
@@ -39,6 +49,7 @@ type permissions struct {
 	*threadState
 	waiting *waitNotice
 	dialog  dialogStatus
+	files   map[string]*outbox.Message // with all of what is cut in a request that was not posted yet, by its name
 }
 
 // Add remembers what the agent asks, and returns the new names. The caller saves it, with the place up to which the
@@ -49,11 +60,29 @@ func (ps *permissions) Add(reports sessions.ReportBatch) (fresh []string) {
 			continue
 		}
 		name := token(ps.SessionID)
-		text, whole := ps.svc.permissionText(ps.Ref, a)
-		ps.B.PermissionRequests[name] = permission.FromAsk(a, text, whole)
+		r := ps.svc.permissionText(ps.Ref, a)
+		if ps.attachFile(name, a, r) {
+			r.Text, r.Whole = r.TextWithFile, true
+		}
+		request := permission.FromAsk(a, r.Text, r.Whole)
+		_, request.HasFile = ps.files[name]
+		ps.B.PermissionRequests[name] = request
 		fresh = append(fresh, name)
 	}
 	return fresh
+}
+
+// attachFile makes the message with all of a request, which is posted before the request is. It reports false when there is none.
+func (ps *permissions) attachFile(name string, a sessions.PermissionRequest, r PermissionRendering) bool {
+	if r.File == nil {
+		return false
+	}
+	msg := &outbox.Message{Post: ps.NewPost("", name+".file"), Since: a.At}
+	if err := ps.svc.outbox.AttachText(msg, *r.File, ps.svc.Settings().MaxFile); err != nil || msg.File == nil {
+		return false
+	}
+	ps.files[name] = msg
+	return true
 }
 
 // permissionRetry is the pause before an agent that cannot be reached is tried again.
@@ -95,8 +124,15 @@ func (ps *permissions) apply(ctx context.Context, name string, e permission.Even
 	}
 	e.At = ps.svc.now()
 	next, fx := r.Next(e)
+	if fx.Post != nil && r.HasFile && ps.files[name] == nil { // an earlier run ended before it posted either
+		next.Decidable = false
+		fx.Post = &next
+	}
 	ps.B.PermissionRequests[name] = next
 	if fx.Post != nil { // a failure was logged; the terminal asks too
+		if file := ps.files[name]; file != nil {
+			_ = ps.svc.outbox.Put(file)
+		}
 		_ = ps.svc.outbox.Put(&outbox.Message{Post: ps.message(name, *fx.Post), Since: r.At, MaybePosted: earlier})
 	}
 	if fx.Edit != nil {
@@ -107,6 +143,9 @@ func (ps *permissions) apply(ctx context.Context, name string, e permission.Even
 	}
 	if fx.Waiting {
 		ps.waiting.set(r.At, nil)
+	}
+	if fx.Post != nil || fx.Forget {
+		delete(ps.files, name) // what was not posted is swept at the next start
 	}
 	if fx.Forget {
 		delete(ps.B.PermissionRequests, name)

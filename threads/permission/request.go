@@ -34,6 +34,7 @@ type Request struct {
 	Questions []sessions.Question `json:"questions,omitempty"`
 	At        time.Time           `json:"at"`
 	Text      string              `json:"text,omitempty"` // of the message, until it says what became of the request
+	HasFile   bool                `json:"file,omitempty"` // all of it is in a file above the message
 	TS        string              `json:"ts,omitempty"`   // of the message
 
 	State     State            `json:"state,omitempty"`
@@ -51,6 +52,9 @@ type Request struct {
 // FromAsk is the request for what an agent asks. text is how the thread shows it, and whole says that this is all of it:
 // what is not shown whole is not decided in the thread.
 func FromAsk(a sessions.PermissionRequest, text string, whole bool) Request {
+	if !whole {
+		a.Questions = nil
+	}
 	return Request{Token: a.Token, DialogExcerpt: shownExcerpt(a.DialogExcerpt(), text), Decidable: a.Decidable && whole, At: a.At, Text: text,
 		Plan: a.Plan != "", Questions: a.Questions}
 }

@@ -54,6 +54,7 @@ func ParseRequest(data json.RawMessage) (sessions.PermissionRequest, bool) {
 		return r, true
 	}
 	r.Command, r.File, r.Explanation = takeString(input, inputKeys.command), takeString(input, inputKeys.file), takeString(input, inputKeys.why)
+	r.Diff = takeDiff(input, r.File)
 	if len(input) > 0 {
 		rest, _ := json.Marshal(input) // it was decoded from JSON
 		r.Input = indentJSON(rest)
