@@ -142,20 +142,95 @@ func TestAPermissionRequestIsDeniedWithAReason(t *testing.T) {
 	a := w.startSession("helper")
 	m := a.requestPermission("deploy")
 	a.pressDecision(w.ann, m.TS, chat.ActionReason)
-	var view localslack.View
-	w.waitUntil("the form", func() bool {
-		open := w.Views(w.ann.ID)
-		if len(open) > 0 {
-			view = open[len(open)-1]
-		}
-		return len(open) > 0
-	})
+	view := a.waitForm(w.ann)
 	a.waitState(smallagent.StateAsking)
 	if wrong, err := w.ann.Submit(w.ctx, view.ID, map[string]string{"reason": "not before \"noon\" & <never>"}); err != nil || len(wrong) > 0 {
 		t.Fatal(wrong, err)
 	}
 	a.waitDecided(m.TS, "Denied, with a reason, by <@"+w.ann.ID+">")
 	a.wantDialogResults("denied|hook|not before \"noon\" & <never>")
+}
+
+// waitForm waits for the modal that opens for a member.
+func (a *testSession) waitForm(who *localslack.Person) localslack.View {
+	a.env.t.Helper()
+	var view localslack.View
+	a.env.waitUntil("the form", func() bool {
+		open := a.env.Views(who.ID)
+		if len(open) > 0 {
+			view = open[len(open)-1]
+		}
+		return len(open) > 0
+	})
+	return view
+}
+
+func TestAQuestionIsAnsweredByAButtonOrInAForm(t *testing.T) {
+	t.Parallel()
+	w := newEnv(t)
+	a := w.startSession("helper")
+	a.replyAccepted("choose: Which <!here>? | *Red* | Blue, or so")
+	m := a.waitBotMessage("The agent has a question", "Which &lt;!here&gt;?", "2. Blue, or so: the option Blue, or so")
+	if got := buttonLabels(m.Blocks); got != "*Red* Blue, or so Other… Decline" {
+		t.Errorf("it has the buttons %q", got)
+	}
+	a.waitState(smallagent.StateAsking)
+	a.pressDecision(w.ann, m.TS, chat.ActionChoose+"2")
+	a.waitDecided(m.TS, "Answered `Blue, or so` by <@"+w.ann.ID+">")
+	a.wantDialogResults("chosen|hook|Blue, or so")
+	w.pressRemovedButton(w.ann, a, m, chat.ActionChoose+"1", buttonValue(m.Blocks))
+	a.waitEphemeral("Already decided", "Answered `Blue, or so`")
+
+	a.replyAccepted("choose: And now? | A | B")
+	m = a.waitBotMessage("The agent has a question", "And now?")
+	a.pressDecision(w.ann, m.TS, chat.ActionAnswer)
+	view := a.waitForm(w.ann)
+	for _, values := range []map[string]string{{}, {"question0": "0", "words0": "both"}} {
+		if wrong, err := w.ann.Submit(w.ctx, view.ID, values); err != nil || wrong["question0"] == "" {
+			t.Errorf("%v is taken: %v, %v", values, wrong, err)
+		}
+	}
+	if wrong, err := w.ann.Submit(w.ctx, view.ID, map[string]string{"words0": "neither, \"wait\" <a bit>"}); err != nil || len(wrong) > 0 {
+		t.Fatal(wrong, err)
+	}
+	a.waitDecided(m.TS, "Answered in their own words by <@"+w.ann.ID+">")
+	a.wantDialogResults("chosen|hook|Blue, or so", `chosen|hook|neither, "wait" <a bit>`)
+
+	a.replyAccepted("choose: The last one? | A | B")
+	m = a.waitBotMessage("The agent has a question", "The last one?")
+	a.pressDecision(w.bob, m.TS, chat.ActionChoose+"1") // he is not on the list
+	a.pressDecision(w.ann, m.TS, chat.ActionDeny)
+	a.waitDecided(m.TS, "Declined by <@"+w.ann.ID+">")
+	a.waitState(smallagent.StateReady)
+}
+
+func TestAPlanIsApprovedOrSentBack(t *testing.T) {
+	t.Parallel()
+	w := newEnv(t)
+	a := w.startSession("helper")
+	for _, c := range []struct {
+		action, outcome, result string
+	}{
+		{chat.ActionAllow, "Plan approved by <@" + w.ann.ID + ">", "approved|hook|default"},
+		{chat.ActionApproveEdits, "Plan approved, with edits accepted unasked, by <@" + w.ann.ID + ">", "approved|hook|acceptEdits"},
+		{chat.ActionReason, "Plan sent back, with a reason, by <@" + w.ann.ID + ">", "denied|hook|think again"},
+	} {
+		before := a.dialogResults()
+		a.replyAccepted("plan: # For " + c.action + "\n1. *Do* it <!here>")
+		m := a.waitBotMessage("The agent has a plan", "# For "+c.action, "1. *Do* it &lt;!here&gt;")
+		if got := buttonLabels(m.Blocks); got != "Approve Approve, accept edits Keep planning…" {
+			t.Errorf("it has the buttons %q", got)
+		}
+		a.pressDecision(w.ann, m.TS, c.action)
+		if c.action == chat.ActionReason {
+			if wrong, err := w.ann.Submit(w.ctx, a.waitForm(w.ann).ID, map[string]string{"reason": "think again"}); err != nil || len(wrong) > 0 {
+				t.Fatal(wrong, err)
+			}
+		}
+		a.waitDecided(m.TS, c.outcome)
+		a.wantDialogResults(append(before, c.result)...)
+		a.waitState(smallagent.StateReady)
+	}
 }
 
 func TestNobodyElseDecidesAPermissionRequest(t *testing.T) {

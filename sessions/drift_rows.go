@@ -7,7 +7,7 @@ type DriftState string
 
 // Drift is how the environments of the running sessions compare with the env file. It holds names and no value.
 type Drift struct {
-	Configured bool       `json:"configured"` // env.file is set; else nothing is compared
+	Configured bool       `json:"configured"` // env.file or env.pass is set; else nothing is compared
 	Running    int        `json:"running"`
 	Stale      int        `json:"stale"`
 	Unknown    int        `json:"unknown"`
@@ -16,6 +16,7 @@ type Drift struct {
 	Malformed  []int      `json:"malformedLines,omitempty"`
 	Refused    []string   `json:"refused,omitempty"` // names that the env file declares and that no pane gets
 	Warning    string     `json:"warning,omitempty"` // of who may read the file
+	Unset      []string   `json:"unset,omitempty"`   // names in env.pass that are not set in our environment: they are not compared
 
 	Starting int `json:"-"` // sessions that are on their way up, or down and up again: they may count nowhere else
 	// ChangeCount counts how often the file was found to declare something else than before, by this core.

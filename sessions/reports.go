@@ -48,19 +48,36 @@ type ReportedFile struct {
 
 // PermissionRequest is a question that an agent waits for an answer to.
 type PermissionRequest struct {
-	Token       string    // names it; it cannot be guessed, and resolves the request once
-	At          time.Time // by this machine's clock
-	Tool        string    // that the agent would use, in its own word
-	Command     string    // that it would run; empty: none
-	File        string    // that it would read or write; empty: none
-	Cwd         string    // the folder that it is in
-	Explanation string    // in the agent's words; may be empty
-	Input       string    // what else the tool would be given, as JSON; empty: nothing
-	Decidable   bool      // yes or no answers it; else it can only be answered in the terminal
+	Token       string     // names it; it cannot be guessed, and resolves the request once
+	At          time.Time  // by this machine's clock
+	Tool        string     // that the agent would use, in its own word
+	Command     string     // that it would run; empty: none
+	File        string     // that it would read or write; empty: none
+	Cwd         string     // the folder that it is in
+	Explanation string     // in the agent's words; may be empty
+	Diff        string     // what it would change in the file, as a unified diff; empty: that is not known
+	Input       string     // what else the tool would be given, as JSON; empty: nothing
+	Questions   []Question // that are answered by choices; none: it is asked for permission
+	Plan        string     // that the agent would carry out, in Markdown; empty: it is not about a plan
+	Decidable   bool       // it can be answered here: with yes or no, or with a choice for each question; else only in the terminal
 	// CwdTargets and FileTargets are where Cwd and File lead to, where that is another place than they name: more than one where it
 	// depends on the program. Unresolved says that it could not be found out.
 	CwdTargets, FileTargets []string
 	Unresolved              bool
+}
+
+// Question is a question of an agent that is answered by choosing.
+type Question struct {
+	Text     string           `json:"text"`
+	Header   string           `json:"header,omitempty"` // a word or two
+	Options  []QuestionOption `json:"options"`
+	Multiple bool             `json:"multiple,omitempty"` // more than one may be chosen
+}
+
+// QuestionOption is one answer that an agent offers.
+type QuestionOption struct {
+	Label       string `json:"label"`
+	Description string `json:"description,omitempty"`
 }
 
 // Verdict is what is decided about a [PermissionRequest].
@@ -78,6 +95,10 @@ type PermissionDecision struct {
 	Token   string
 	Verdict Verdict
 	Reason  string // of a refusal, for the agent; may be empty
+	// Answers are those to the request's questions, in their order: labels, or somebody's own words.
+	Answers []string
+	// AcceptEdits says with a plan that is allowed that the agent may edit files without asking.
+	AcceptEdits bool
 }
 
 // AnsweredPermission is a decision that the agent was given.

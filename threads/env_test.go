@@ -47,7 +47,7 @@ type env struct {
 	ref   sessions.Ref
 
 	tickets        TicketWriter
-	permissionText func(sessions.Ref, sessions.PermissionRequest) (string, bool)
+	permissionText func(sessions.Ref, sessions.PermissionRequest) PermissionRendering
 
 	mu            sync.Mutex
 	users         []string

@@ -74,7 +74,7 @@ type Options struct {
 	Reports      ReportReader // optional: without it nothing is heard of what agents report
 	// PermissionText shows what an agent asks, and says whether that is all of it: where it is not, nobody decides here. DialogText
 	// shows what stands in a dialog on an agent's screen. Optional: in plain words, and not at all.
-	PermissionText func(ref sessions.Ref, a sessions.PermissionRequest) (text string, whole bool)
+	PermissionText func(ref sessions.Ref, a sessions.PermissionRequest) PermissionRendering
 	DialogText     func(lines []string) string
 	RemindAfter    time.Duration          // optional: how long an agent may wait for its operator before the thread says so; a minute
 	RenderAnswer   relay.AnswerRenderer   // optional: each text is one message

@@ -31,6 +31,16 @@ type ReportReader interface {
 	AnswerPermission(ctx context.Context, q sessions.AnswerPermissionRequest) error
 }
 
+// PermissionRendering is a permission request as a message.
+type PermissionRendering struct {
+	Text  string
+	Whole bool // everything that matters is in the text; else nobody decides by it
+	// File has all of the request, where something is cut in the text; nil: nothing is, or it cannot be posted. TextWithFile is the text
+	// of a message below the file.
+	File         *outbox.TextFile
+	TextWithFile string
+}
+
 // dialogStatus shows whether a dialog of the agent waits for an answer.
 type dialogStatus interface{ SetDialogOpen(open bool) }
 
@@ -39,6 +49,7 @@ type permissions struct {
 	*threadState
 	waiting *waitNotice
 	dialog  dialogStatus
+	files   map[string]*outbox.Message // with all of what is cut in a request that was not posted yet, by its name
 }
 
 // Add remembers what the agent asks, and returns the new names. The caller saves it, with the place up to which the
@@ -49,11 +60,29 @@ func (ps *permissions) Add(reports sessions.ReportBatch) (fresh []string) {
 			continue
 		}
 		name := token(ps.SessionID)
-		text, whole := ps.svc.permissionText(ps.Ref, a)
-		ps.B.PermissionRequests[name] = permission.FromAsk(a, text, whole)
+		r := ps.svc.permissionText(ps.Ref, a)
+		if ps.attachFile(name, a, r) {
+			r.Text, r.Whole = r.TextWithFile, true
+		}
+		request := permission.FromAsk(a, r.Text, r.Whole)
+		_, request.HasFile = ps.files[name]
+		ps.B.PermissionRequests[name] = request
 		fresh = append(fresh, name)
 	}
 	return fresh
+}
+
+// attachFile makes the message with all of a request, which is posted before the request is. It reports false when there is none.
+func (ps *permissions) attachFile(name string, a sessions.PermissionRequest, r PermissionRendering) bool {
+	if r.File == nil {
+		return false
+	}
+	msg := &outbox.Message{Post: ps.NewPost("", name+".file"), Since: a.At}
+	if err := ps.svc.outbox.AttachText(msg, *r.File, ps.svc.Settings().MaxFile); err != nil || msg.File == nil {
+		return false
+	}
+	ps.files[name] = msg
+	return true
 }
 
 // permissionRetry is the pause before an agent that cannot be reached is tried again.
@@ -95,8 +124,15 @@ func (ps *permissions) apply(ctx context.Context, name string, e permission.Even
 	}
 	e.At = ps.svc.now()
 	next, fx := r.Next(e)
+	if fx.Post != nil && r.HasFile && ps.files[name] == nil { // an earlier run ended before it posted either
+		next.Decidable = false
+		fx.Post = &next
+	}
 	ps.B.PermissionRequests[name] = next
 	if fx.Post != nil { // a failure was logged; the terminal asks too
+		if file := ps.files[name]; file != nil {
+			_ = ps.svc.outbox.Put(file)
+		}
 		_ = ps.svc.outbox.Put(&outbox.Message{Post: ps.message(name, *fx.Post), Since: r.At, MaybePosted: earlier})
 	}
 	if fx.Edit != nil {
@@ -107,6 +143,9 @@ func (ps *permissions) apply(ctx context.Context, name string, e permission.Even
 	}
 	if fx.Waiting {
 		ps.waiting.set(r.At, nil)
+	}
+	if fx.Post != nil || fx.Forget {
+		delete(ps.files, name) // what was not posted is swept at the next start
 	}
 	if fx.Forget {
 		delete(ps.B.PermissionRequests, name)
@@ -156,19 +195,25 @@ func (ps *permissions) message(name string, r permission.Request) chat.Post {
 type PermissionDecision struct {
 	Token   string // the button's value
 	Verdict sessions.Verdict
-	Reason  string // for the agent
-	Actor   authz.Actor
-	TS      string // of the message with the button; may be empty
+	Reason  string              // for the agent
+	Answers []permission.Answer // to the questions of the request
+	// AcceptEdits says with a plan that is allowed that the agent may edit files without asking.
+	AcceptEdits bool
+	Actor       authz.Actor
+	TS          string // of the message with the button; may be empty
 }
 
-// CanDecide reports whether an agent's permission request can be decided now, and else why not, as a text for the person.
-func (m *Manager) CanDecide(ctx context.Context, token string) (why string, ok bool) {
+// Decidable returns an agent's permission request if it can be decided now, and else why not, as a text for the person.
+func (m *Manager) Decidable(ctx context.Context, token string) (r permission.Request, why string, ok bool) {
 	t := m.threadByToken(token)
 	if t == nil {
-		return sessionGoneText, false
+		return r, sessionGoneText, false
 	}
-	why, there := actor.Call(ctx, t.Actor, func(context.Context) string { return t.permissions.whyUndecidable(token) })
-	return why, there && why == ""
+	why, there := actor.Call(ctx, t.Actor, func(context.Context) string {
+		r = t.permissions.B.PermissionRequests[token]
+		return t.permissions.whyUndecidable(token)
+	})
+	return r, why, there && why == ""
 }
 
 const sessionGoneText = "This session is gone, and the question with it."
@@ -220,14 +265,20 @@ func (ps *permissions) decide(d PermissionDecision, answer chan<- string) {
 		return
 	}
 	r := ps.B.PermissionRequests[d.Token]
-	next, _ := r.Next(permission.Event{Kind: permission.Decide, At: ps.svc.now(), TS: d.TS, Verdict: d.Verdict, By: d.Actor.User, HasReason: d.Reason != ""})
+	answers, choice, err := choose(r, d)
+	if err != nil {
+		answer <- "Nothing was decided: " + err.Error() + "."
+		return
+	}
+	next, _ := r.Next(permission.Event{Kind: permission.Decide, At: ps.svc.now(), TS: d.TS, Verdict: d.Verdict, By: d.Actor.User, HasReason: d.Reason != "", Choice: choice})
 	ps.B.PermissionRequests[d.Token] = next
 	if err := ps.Save(); err != nil {
 		ps.B.PermissionRequests[d.Token] = r
 		answer <- "I could not store this decision, so nothing was decided: " + chat.Escape(err.Error())
 		return
 	}
-	q := sessions.AnswerPermissionRequest{Ref: ps.Ref, ID: ps.SessionID, DialogExcerpt: r.DialogExcerpt, PermissionDecision: sessions.PermissionDecision{Token: r.Token, Verdict: d.Verdict, Reason: d.Reason}}
+	q := sessions.AnswerPermissionRequest{Ref: ps.Ref, ID: ps.SessionID, DialogExcerpt: r.DialogExcerpt, PermissionDecision: sessions.PermissionDecision{Token: r.Token, Verdict: d.Verdict, Reason: d.Reason,
+		Answers: answers, AcceptEdits: d.AcceptEdits}}
 	if !ps.svc.Start(func(ctx context.Context) {
 		err := ps.svc.Reports.AnswerPermission(ctx, q)
 		ps.Do(func(ctx context.Context) { answer <- ps.onAnswered(ctx, d.Token, err) })
@@ -235,6 +286,23 @@ func (ps *permissions) decide(d PermissionDecision, answer chan<- string) {
 		answer <- "I am just stopping. Try again when I am back."
 	}
 }
+
+// choose returns what the agent is answered beside yes or no, and how the message shows it.
+func choose(r permission.Request, d PermissionDecision) (answers []string, shown string, err error) {
+	switch {
+	case d.Verdict != sessions.VerdictAllow:
+		return nil, "", nil
+	case len(r.Questions) > 0:
+		return r.Choose(d.Answers)
+	case r.Plan && d.AcceptEdits:
+		return nil, ", with edits accepted unasked,", nil
+	case len(d.Answers) > 0 || d.AcceptEdits:
+		return nil, "", errNoSuchChoice
+	}
+	return nil, "", nil
+}
+
+var errNoSuchChoice = errors.New("this question does not have that answer")
 
 // onAnswered handles what became of giving the agent a decision, and returns what is true for who decided.
 func (ps *permissions) onAnswered(ctx context.Context, name string, err error) string {

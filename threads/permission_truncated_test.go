@@ -12,7 +12,9 @@ import (
 func TestAQuestionThatIsNotShownWholeIsAnsweredInTheTerminal(t *testing.T) {
 	change := func(w *env) {
 		w.hooks = &fakeHooks{waiting: map[string]chan struct{}{}}
-		w.permissionText = func(_ sessions.Ref, a sessions.PermissionRequest) (string, bool) { return a.Command, a.Token != "long" }
+		w.permissionText = func(_ sessions.Ref, a sessions.PermissionRequest) PermissionRendering {
+			return PermissionRendering{Text: a.Command, Whole: a.Token != "long"}
+		}
 	}
 	withEnvSetup(t, change, func(w *env) {
 		w.wantPermissionAnswers()

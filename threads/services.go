@@ -67,9 +67,9 @@ func (sv *services) renderAnswer(ref sessions.Ref, said sessions.AgentMessage) r
 	return sv.RenderAnswer(ref, said)
 }
 
-func (sv *services) permissionText(ref sessions.Ref, a sessions.PermissionRequest) (text string, whole bool) {
+func (sv *services) permissionText(ref sessions.Ref, a sessions.PermissionRequest) PermissionRendering {
 	if sv.PermissionText == nil {
-		return "The agent asks: " + chat.Escape(a.Tool+" "+a.Command+a.File), true
+		return PermissionRendering{Text: "The agent asks: " + chat.Escape(a.Tool+" "+a.Command+a.File), Whole: true}
 	}
 	return sv.PermissionText(ref, a)
 }

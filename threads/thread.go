@@ -90,7 +90,7 @@ func newThread(svc *services, l *loops, b binding.Binding, fresh bool) *thread {
 	t.prompts = &prompts{threadState: s, entries: t.entries}
 	t.waiting = &waitNotice{threadState: s}
 	t.turn = l.status.NewTurn(s.Thread)
-	t.permissions = &permissions{threadState: s, waiting: t.waiting, dialog: t.turn}
+	t.permissions = &permissions{threadState: s, waiting: t.waiting, dialog: t.turn, files: map[string]*outbox.Message{}}
 	t.relay = relay.New(s.Thread, relay.Options{Outbox: svc.outbox, Agent: svc.Agent, Reports: svc.Reports, Turn: t.turn, Permissions: t.permissions,
 		Answers: svc.answerMode, Render: svc.renderAnswer, MaxFile: func() int64 { return svc.Settings().MaxFile }, IsSecret: svc.isSecret, Clock: svc.Clock, Now: svc.Now}, fresh)
 	t.replies = &replies{threadState: s, entries: t.entries, prompts: t.prompts, waiting: t.waiting,

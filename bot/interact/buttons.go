@@ -3,6 +3,7 @@ package interact
 import (
 	"cmp"
 	"context"
+	"strconv"
 
 	slackgo "github.com/slack-go/slack"
 
@@ -10,6 +11,7 @@ import (
 	"the-loop/bot/render"
 	"the-loop/sessions"
 	"the-loop/threads/chat"
+	"the-loop/threads/permission"
 )
 
 // ShortcutSession is the callback id of the message shortcut.
@@ -22,6 +24,12 @@ func (h *handlers) register(r *InteractionRouter) {
 	r.OnAction(chat.ActionDeny, h.permissionHandler(sessions.VerdictDeny))
 	r.OnAction(chat.ActionReason, h.openReasonModal)
 	r.OnView(render.ViewReason, h.submitReason)
+	r.OnAction(chat.ActionApproveEdits, h.approveEdits)
+	for i := range permission.MaxChoiceButtons {
+		r.OnAction(chat.ActionChoose+strconv.Itoa(i+1), h.chooseHandler(i))
+	}
+	r.OnAction(chat.ActionAnswer, h.openAnswerModal)
+	r.OnView(render.ViewAnswer, h.submitAnswers)
 	r.OnAction(render.ActionPeek, h.handlePeek)
 	r.OnAction(render.ActionRestart, h.lifecycleHandler(command.VerbRestart))
 	r.OnAction(render.ActionStop, h.lifecycleHandler(command.VerbStop))

@@ -13,6 +13,7 @@ import (
 	"the-loop/bot/slack"
 	"the-loop/sessions"
 	"the-loop/threads"
+	"the-loop/threads/permission"
 )
 
 // Views shows modals and Home tabs.
@@ -26,8 +27,8 @@ type Views interface {
 
 // Permissions decides permission requests of agents.
 type Permissions interface {
-	// CanDecide says whether a request can be decided now; else why not, for the member.
-	CanDecide(ctx context.Context, token string) (why string, ok bool)
+	// Decidable returns a request that can be decided now; else why not, for the member.
+	Decidable(ctx context.Context, token string) (r permission.Request, why string, ok bool)
 	DecidePermission(ctx context.Context, d threads.PermissionDecision) (answer string, err error)
 }
 

@@ -2,11 +2,14 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf16"
 
 	"the-loop/bot/render"
 	"the-loop/sessions"
+	"the-loop/threads"
+	"the-loop/threads/outbox"
 	"the-loop/threads/relay"
 )
 
@@ -47,9 +50,14 @@ func fullText(ref sessions.Ref, text string) *relay.FullText {
 		Fallback: fmt.Sprintf("_This was the beginning of %d characters. All of it, on the agent's machine:_ %s", n, render.InlineCode("the-loop attach "+ref.Name()))}
 }
 
-// Permission renders a permission request. It reports whether everything that matters is shown.
-func (t Texts) Permission(ref sessions.Ref, a sessions.PermissionRequest) (text string, whole bool) {
-	for _, part := range []*string{&a.Tool, &a.Command, &a.File, &a.Cwd, &a.Explanation, &a.Input} {
+// permissionFile is the name of the file with all of a permission request.
+const permissionFile = "question.txt"
+
+// Permission renders a permission request. One whose questions hold a value of the environment is not shown whole: an answer names its
+// question by its text.
+func (t Texts) Permission(ref sessions.Ref, a sessions.PermissionRequest) threads.PermissionRendering {
+	hasSecret := t.scrubQuestions(&a)
+	for _, part := range []*string{&a.Tool, &a.Command, &a.File, &a.Cwd, &a.Explanation, &a.Diff, &a.Plan, &a.Input} {
 		*part = t.Scrub(*part)
 	}
 	for _, paths := range [][]string{a.CwdTargets, a.FileTargets} {
@@ -57,7 +65,40 @@ func (t Texts) Permission(ref sessions.Ref, a sessions.PermissionRequest) (text 
 			paths[i] = t.Scrub(paths[i])
 		}
 	}
-	return render.PermissionText(a, "the-loop attach "+ref.Name())
+	attach := "the-loop attach " + ref.Name()
+	r := threads.PermissionRendering{}
+	r.Text, r.Whole = render.PermissionText(a, attach)
+	if hasSecret || a.Unresolved {
+		r.Whole = false
+		return r
+	}
+	if text, content := render.PermissionFile(a, attach, permissionFile); content != "" {
+		r.TextWithFile, r.File = text, &outbox.TextFile{Name: permissionFile, Content: content, Fallback: ":warning: The file with all of the question could not be posted. " +
+			"See it on the agent's machine: " + render.InlineCode(attach)}
+	}
+	return r
+}
+
+// scrubQuestions removes values of the environment from questions, and reports whether there were any.
+func (t Texts) scrubQuestions(a *sessions.PermissionRequest) (found bool) {
+	scrub := func(text *string) {
+		clean := t.Scrub(*text)
+		found = found || clean != *text
+		*text = clean
+	}
+	questions := make([]sessions.Question, len(a.Questions))
+	for i, q := range a.Questions {
+		questions[i] = q
+		questions[i].Options = slices.Clone(q.Options)
+		scrub(&questions[i].Text)
+		scrub(&questions[i].Header)
+		for j := range questions[i].Options {
+			scrub(&questions[i].Options[j].Label)
+			scrub(&questions[i].Options[j].Description)
+		}
+	}
+	a.Questions = questions
+	return found
 }
 
 // Dialog renders a dialog on an agent's screen.

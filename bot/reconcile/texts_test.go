@@ -58,8 +58,17 @@ func TestAgentTextsAreScrubbedBeforeTheyAreCut(t *testing.T) {
 		pad := strings.Repeat("x", rapid.IntRange(0, 3200).Draw(t, "pad")) + "\n"
 		for name, text := range encodings(secret) {
 			answer := b.Answer("standing:a", sessions.AgentMessage{Text: pad + text})
-			question, _ := b.Permission("standing:a", sessions.PermissionRequest{Tool: text, Command: pad + text, File: text, Cwd: text, Explanation: text, Input: text})
-			made := append(answer.Texts, question, b.Dialog(strings.Split(text, "\n")), render.ParseScreen(pad+text).Scrubbed(scrub).Text())
+			question := b.Permission("standing:a", sessions.PermissionRequest{Tool: text, Command: pad + text, File: text, Cwd: text, Explanation: text, Input: text,
+				Diff: pad + text, Plan: text, CwdTargets: []string{text}, FileTargets: []string{text}})
+			asked := b.Permission("standing:a", sessions.PermissionRequest{Questions: []sessions.Question{{Text: pad + text, Header: text,
+				Options: []sessions.QuestionOption{{Label: text, Description: text}}}}})
+			if asked.Whole || asked.File != nil {
+				t.Fatalf("a question with %q in it could be answered", secret)
+			}
+			made := append(answer.Texts, question.Text, question.TextWithFile, asked.Text, b.Dialog(strings.Split(text, "\n")), render.ParseScreen(pad+text).Scrubbed(scrub).Text())
+			if question.File != nil {
+				made = append(made, question.File.Content)
+			}
 			if answer.FullText != nil {
 				made = append(made, answer.FullText.Content)
 			}

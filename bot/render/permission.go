@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"the-loop/sessions"
@@ -24,15 +25,68 @@ const (
 // PermissionText shows a question of an agent's: the tool, what it would do, where, and why. Everything is text; what cannot be seen
 // is written as its number, so that nothing hides in a command, and it is said where letters mislead. attach is the command
 // that shows the rest of what is cut. whole reports whether all that matters is there: the tool, the paths and where they
-// lead to, and the command.
+// lead to, the command, the plan and the questions.
 func PermissionText(a sessions.PermissionRequest, attach string) (text string, whole bool) {
-	q := &permissionWriter{remaining: maxPermission - permissionReserve, attach: attach, complete: !a.Unresolved}
+	q := writePermission(a, attach, "")
+	return strings.Join(q.parts, "\n"), q.complete
+}
+
+// PermissionFile is [PermissionText] beside a file with all of it, which is posted first. The content is empty when nothing is cut.
+func PermissionFile(a sessions.PermissionRequest, attach, name string) (text, content string) {
+	q := writePermission(a, attach, name)
+	if !q.cut {
+		return "", ""
+	}
+	return strings.Join(q.parts, "\n"), permissionContent(a)
+}
+
+// permissionContent is all of a question, as a text.
+func permissionContent(a sessions.PermissionRequest) string {
+	var b strings.Builder
+	add := func(name string, texts ...string) {
+		for _, text := range texts {
+			if text != "" {
+				fmt.Fprintf(&b, "%s:\n%s\n\n", name, showInvisible(text, false))
+			}
+		}
+	}
+	add("Tool", a.Tool)
+	add("Folder", a.Cwd)
+	add("which leads to", a.CwdTargets...)
+	add("File", a.File)
+	add("which leads to", a.FileTargets...)
+	add("Command", a.Command)
+	add("Change", a.Diff)
+	if a.Plan != "" {
+		add("Plan", a.Plan)
+	}
+	for i, block := range questionBlocks(a) {
+		if a.Plan == "" {
+			add(fmt.Sprintf("Question %d", i+1), block)
+		}
+	}
+	add("It says", a.Explanation)
+	add("Input", a.Input)
+	return b.String()
+}
+
+func writePermission(a sessions.PermissionRequest, attach, file string) *permissionWriter {
+	q := &permissionWriter{remaining: maxPermission - permissionReserve, attach: attach, file: file, complete: !a.Unresolved}
 	q.writeHeader(a)
+	for _, block := range questionBlocks(a) {
+		text, all := q.codeBlock(block, maxCommand)
+		q.add(text)
+		q.complete = q.complete && all
+	}
 	q.addPath("File: ", a.File, a.FileTargets)
 	if a.Command != "" {
 		block, all := q.codeBlock(a.Command, maxCommand)
 		q.add(block)
 		q.complete = q.complete && all
+	}
+	if a.Diff != "" {
+		block, _ := q.codeBlock(a.Diff, maxCommand)
+		q.add(block)
 	}
 	if a.Explanation != "" {
 		why, all := q.truncate(showInvisible(a.Explanation, true), maxExplanation)
@@ -42,12 +96,35 @@ func PermissionText(a sessions.PermissionRequest, attach string) (text string, w
 		block, _ := q.codeBlock(a.Input, maxInput)
 		q.add(block)
 	}
-	texts := append(append([]string{a.Tool, a.Cwd, a.File, a.Command, a.Explanation, a.Input}, a.CwdTargets...), a.FileTargets...)
+	texts := slices.Concat([]string{a.Tool, a.Cwd, a.File, a.Command, a.Diff, a.Explanation, a.Input}, questionBlocks(a), a.CwdTargets, a.FileTargets)
 	q.parts = append(q.parts, spoofingWarnings(texts...)...)
 	if !q.complete {
 		q.parts = append(q.parts, q.undecidableNote(a))
 	}
-	return strings.Join(q.parts, "\n"), q.complete
+	return q
+}
+
+// questionBlocks are what an agent asks beside permission, a block for each question, or the plan.
+func questionBlocks(a sessions.PermissionRequest) []string {
+	if a.Plan != "" {
+		return []string{a.Plan}
+	}
+	var blocks []string
+	for _, question := range a.Questions {
+		var b strings.Builder
+		b.WriteString(question.Text)
+		if question.Multiple {
+			b.WriteString(" (more than one may be chosen)")
+		}
+		for i, o := range question.Options {
+			fmt.Fprintf(&b, "\n%d. %s", i+1, o.Label)
+			if o.Description != "" {
+				b.WriteString(": " + o.Description)
+			}
+		}
+		blocks = append(blocks, b.String())
+	}
+	return blocks
 }
 
 // permissionWriter is the text of a question, part by part.
@@ -55,7 +132,9 @@ type permissionWriter struct {
 	parts     []string
 	remaining int // characters that are left
 	attach    string
-	complete  bool
+	file      string // with all of it; empty: there is none
+	cut       bool   // something is not all there
+	complete  bool   // all that matters is there
 }
 
 func (q *permissionWriter) add(part string) {
@@ -75,7 +154,12 @@ func (q *permissionWriter) writeHeader(a sessions.PermissionRequest) {
 		name = InlineCode(name)
 	}
 	head := "The agent asks: " + name
-	if a.Decidable {
+	switch {
+	case len(a.Questions) > 0:
+		head = "The agent has a question"
+	case a.Plan != "":
+		head = "The agent has a plan"
+	case a.Decidable:
 		head = "The agent asks to use " + name
 	}
 	if a.Cwd == "" {
@@ -116,16 +200,26 @@ func (q *permissionWriter) codeBlock(text string, limit int) (block string, all 
 	head, all := q.truncate(text, limit)
 	block = Preformatted(head)
 	if !all {
-		block += fmt.Sprintf("\n:warning: This is only the beginning: %d more characters follow. All of it, on the agent's machine: %s",
-			utf16Len(text)-utf16Len(head), InlineCode(q.attach))
+		block += fmt.Sprintf("\n:warning: This is only the beginning: %d more characters follow. %s", utf16Len(text)-utf16Len(head), q.whereAll())
 	}
 	return block, all
 }
 
-// undecidableNote says why a question is not decided here.
+// whereAll says where all of the question is.
+func (q *permissionWriter) whereAll() string {
+	if q.file != "" {
+		return "All of it is in the file " + InlineCode(q.file) + " above."
+	}
+	return "All of it, on the agent's machine: " + InlineCode(q.attach)
+}
+
+// undecidableNote says why a question is not decided here, or what to read first.
 func (q *permissionWriter) undecidableNote(a sessions.PermissionRequest) string {
 	if a.Unresolved {
 		return ":warning: I could not find out where its paths lead to, so it is not decided here. See it on the agent's machine: " + InlineCode(q.attach)
+	}
+	if q.file != "" {
+		return ":warning: It is too long to be shown whole here. " + q.whereAll() + " Read it before you decide."
 	}
 	return ":warning: It is too long to be shown whole, so it is not decided here. See it on the agent's machine: " + InlineCode(q.attach)
 }
@@ -133,6 +227,7 @@ func (q *permissionWriter) undecidableNote(a sessions.PermissionRequest) string 
 // begins is as much of a text as there is room for, and at most limit characters.
 func (q *permissionWriter) truncate(text string, limit int) (head string, all bool) {
 	head = truncateEscaped(text, max(0, min(limit, q.remaining)))
+	q.cut = q.cut || head != text
 	return head, head == text
 }
 

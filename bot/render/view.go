@@ -22,6 +22,7 @@ const (
 	ViewCreate = "session_create"
 	ViewDelete = "session_delete"
 	ViewReason = "ask_reason"
+	ViewAnswer = "ask_answer"
 )
 
 // The block ids of the form that creates a session. What is wrong with a field is shown at its block.
@@ -74,11 +75,15 @@ func DeleteModal(r sessions.Row, handle string) slack.ModalViewRequest {
 // maxReason is how long a reason may be.
 const maxReason = 2000
 
-// ReasonModal is a modal that asks why a question of an agent's is denied. token travels with it.
-func ReasonModal(token string) slack.ModalViewRequest {
+// ReasonModal is a modal that asks why a question of an agent's is denied, or what to change in its plan. token travels with it.
+func ReasonModal(token string, plan bool) slack.ModalViewRequest {
+	title, do := "Deny with a reason", "Deny"
+	if plan {
+		title, do = "Keep planning", "Send back"
+	}
 	why := slack.NewPlainTextInputBlockElement(plainTextObject("What it should do instead, or why not"), FieldValue)
 	why.Multiline, why.MaxLength = true, maxReason
-	return slack.ModalViewRequest{Type: slack.VTModal, Title: plainTextObject("Deny with a reason"), Submit: plainTextObject("Deny"), Close: plainTextObject("Cancel"),
+	return slack.ModalViewRequest{Type: slack.VTModal, Title: plainTextObject(title), Submit: plainTextObject(do), Close: plainTextObject("Cancel"),
 		CallbackID: ViewReason, PrivateMetadata: token, Blocks: slack.Blocks{BlockSet: []slack.Block{
 			input(FieldReason, "Reason", "The agent is told it", why, false),
 		}}}

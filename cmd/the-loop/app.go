@@ -153,7 +153,7 @@ func (c *cli) buildApp(cfg func() *config.Config, log *slog.Logger) (*app, error
 	if err != nil {
 		return nil, err
 	}
-	c.scrubberFor(first).setSources(func() string { return cfg().EnvFile }, a.tmux.Panes)
+	c.scrubberFor(first).setSources(func() declaredSources { return c.declaredSources(cfg()) }, a.tmux.Panes)
 	index := &report.Index{}
 	program := sync.OnceValues(func() (string, error) { return stableProgramPath(c.env.self, filepath.Join(first.StateRoot, "run")) })
 	a.harnesses = func() (harness.Set, error) {
@@ -172,7 +172,7 @@ func (c *cli) buildApp(cfg func() *config.Config, log *slog.Logger) (*app, error
 	a.core = core.New(core.Options{Terminal: terminal, TerminalAt: others.terminalAt, Store: a.registry, Sink: a.events, Log: log,
 		Reports: report.Reader{Dir: filepath.Join(first.StateRoot, "reports"), PermissionDir: filepath.Join(first.StateRoot, "run", "ask"), Index: index},
 		Config: func() core.Config {
-			now := cfg().SessionsConfig(own)
+			now := cfg().SessionsConfig(own, c.env.getenv)
 			now.Program, _ = program() // without one no agent can be started, and that says why
 			return now
 		},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 
@@ -21,9 +22,15 @@ the agent uses the network, and everything is removed when you press Ctrl-C. Wit
 a browser.`}
 	cmd.Flags().BoolVar(&once, "once", false, "play one conversation, print it and exit")
 	cmd.Flags().StringVar(&o.Harness, "harness", "small-agent", "the agent program: a built-in one such as claude, or one from your configuration")
+	cmd.Flags().StringArrayVar(&o.EnvPass, "env", nil, "the name of a variable that the agent gets from this shell, such as ANTHROPIC_API_KEY; may be repeated")
 	cmd.Flags().IntVar(&o.Port, "port", 0, "the page's port (default: any free port)")
 	cmd.Flags().BoolVar(&o.NoOpen, "no-open", false, "do not open a browser")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		for _, name := range o.EnvPass {
+			if c.env.getenv(name) == "" {
+				return usageError(fmt.Errorf("--env %s: there is no such variable in this shell: export it first", name))
+			}
+		}
 		o.Host = c.demoHost()
 		if once {
 			return demo.PlayScript(cmd.Context(), o.Host, cmd.OutOrStdout())
@@ -59,7 +66,7 @@ func (c *cli) openDemoApp(r demo.AppRequest) (*demo.App, error) {
 		return nil, err
 	}
 	return &demo.App{Config: r.Config, Core: a.core, Tmux: a.tmux, Registry: a.registry, Events: a.events,
-		Scrub:        newScrubber(func() string { return r.Config.EnvFile }, a.tmux.Panes, r.Tokens).scrub,
+		Scrub:        newScrubber(func() declaredSources { return c.declaredSources(r.Config) }, a.tmux.Panes, r.Tokens).scrub,
 		BotCommand:   []string{program, "serve", "--" + flagDetached, "--config", inDemo.configPath, "--" + flagSocket, r.TmuxSocket},
 		BotErrorPath: botErrorPath(r.Config.StateRoot)}, nil
 }

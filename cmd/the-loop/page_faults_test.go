@@ -51,7 +51,7 @@ func TestTheBotRecoversFromTheFaultsOfThePage(t *testing.T) {
 
 	b.click("[data-control=bot]")
 	b.waitForText(".said", "was killed")
-	b.waitForText(".facts", "does not run")
+	b.waitForText(".facts", "not running")
 	b.sendText("thread", "while the bot was dead")
 	b.clickLabel(".controls", "Start the bot")
 	b.waitForReceipts(5)
@@ -80,7 +80,7 @@ func TestRestartingAllAfterARotationIsSeenOnThePage(t *testing.T) {
 	b.waitForText("#channel-list article:last-child", "1 of 1 running with a stale environment")
 	b.clickLabel("#channel-list", "Restart all")
 	b.waitForText("#channel-list", "No session runs on a stale environment any more")
-	b.waitForText(".facts", "holds what is declared")
+	b.waitForText(".facts", "environment is current")
 	b.waitFor("the button is gone", "![...document.querySelectorAll('#channel-list button')].some(e => e.innerText === 'Restart all')")
 	b.sendText("thread", "after the rotation")
 	b.waitForReceipts(2)

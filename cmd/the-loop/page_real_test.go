@@ -37,7 +37,7 @@ func TestRealClaudeOnThePage(t *testing.T) {
 	b.waitForText("#thread-list", "The agent asks to use Bash")
 	b.clickLabel("#thread-list", "Allow")
 	b.waitForText("#thread-list", "Allowed by @ann")
-	b.waitForText(".facts", "holds what is declared")
+	b.waitForText(".facts", "environment is current")
 	b.click("[data-control=rotate]")
 	b.waitForText(".facts", demo.KeyVariable)
 	if kept, err := os.ReadFile(file); err != nil || strings.Contains(string(kept), demo.KeyVariable) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -20,24 +21,36 @@ import (
 type scrubber struct {
 	secrets *envstate.Secrets
 
-	mu          sync.Mutex                                     // guards the fields that follow
-	envFilePath func() string                                  // of the env file
-	panes       func(context.Context) ([]sessions.Pane, error) // whose processes may hold other values; nil: nobody looks
-	readStamp   envFileStamp                                   // the file's, as it was read last
-	lastScan    time.Time                                      // when the panes were last looked at with success
-	nextScan    time.Time                                      // before that they are not looked at again
+	mu        sync.Mutex // guards the fields that follow
+	sources   func() declaredSources
+	panes     func(context.Context) ([]sessions.Pane, error) // whose processes may hold other values; nil: nobody looks
+	readStamp envFileStamp                                   // the file's, as it was read last
+	inFile    envstate.Values                                // what it declared then
+	passed    envstate.Values                                // what the environment declared when it was read last
+	lastScan  time.Time                                      // when the panes were last looked at with success
+	nextScan  time.Time                                      // before that they are not looked at again
 }
 
-func newScrubber(path func() string, panes func(context.Context) ([]sessions.Pane, error), own map[string]string) *scrubber {
-	return &scrubber{envFilePath: path, panes: panes, secrets: envstate.NewSecrets(own)}
+// declaredSources are where declared values are: the env file, by its path, and variables of our own environment.
+type declaredSources struct {
+	envFile string
+	passed  envstate.Values
+}
+
+func (c *cli) declaredSources(cfg *config.Config) declaredSources {
+	return declaredSources{envFile: cfg.EnvFile, passed: cfg.PassedEnv(c.env.getenv)}
+}
+
+func newScrubber(sources func() declaredSources, panes func(context.Context) ([]sessions.Pane, error), own map[string]string) *scrubber {
+	return &scrubber{sources: sources, panes: panes, secrets: envstate.NewSecrets(own)}
 }
 
 // setSources changes where secrets are looked for.
-func (s *scrubber) setSources(path func() string, panes func(context.Context) ([]sessions.Pane, error)) {
+func (s *scrubber) setSources(sources func() declaredSources, panes func(context.Context) ([]sessions.Pane, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.envFilePath, s.panes = path, panes
-	s.readEnvFileLocked()
+	s.sources, s.panes = sources, panes
+	s.readSourcesLocked()
 }
 
 // scrubKnown is scrub with what is known already. What logs while it is looked for secrets needs it.
@@ -56,7 +69,7 @@ func (s *scrubber) scrub(text string) string {
 func (s *scrubber) refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.readEnvFileLocked()
+	s.readSourcesLocked()
 	if now := time.Now(); s.panes != nil && now.Sub(s.lastScan) > scanInterval && now.After(s.nextScan) {
 		if s.scanPanes() {
 			s.lastScan = now
@@ -65,18 +78,23 @@ func (s *scrubber) refresh() {
 	}
 }
 
-// read reads the file when it changed. The caller holds mu.
-func (s *scrubber) readEnvFileLocked() {
-	stamp := statEnvFile(s.envFilePath())
-	if stamp == s.readStamp || stamp == (envFileStamp{}) {
+// readSourcesLocked learns what is declared now, when that changed. The caller holds mu.
+func (s *scrubber) readSourcesLocked() {
+	now := s.sources()
+	changed := !maps.Equal(now.passed, s.passed)
+	if stamp := statEnvFile(now.envFile); stamp != s.readStamp && stamp != (envFileStamp{}) {
+		if file, err := envstate.ReadFile(stamp.path); err == nil { // else it is tried again with the next text
+			s.readStamp, s.inFile, changed = stamp, file.Values(), true
+		}
+	}
+	if !changed {
 		return
 	}
-	file, err := envstate.ReadFile(stamp.path)
-	if err != nil {
-		return // it is tried again with the next text
-	}
-	s.readStamp = stamp
-	s.secrets.SetDeclared(file.Values())
+	s.passed = now.passed
+	declared := map[string]string{}
+	maps.Copy(declared, s.passed)
+	maps.Copy(declared, s.inFile)
+	s.secrets.SetDeclared(declared)
 	s.lastScan, s.nextScan = time.Time{}, time.Time{}
 }
 
@@ -118,7 +136,7 @@ func (s *scrubber) scanPanes() bool {
 // scrubberFor is what takes secrets out of texts, by a configuration.
 func (c *cli) scrubberFor(cfg *config.Config) *scrubber {
 	if c.scrubber == nil {
-		c.scrubber = newScrubber(func() string { return cfg.EnvFile }, nil, c.readTokens(cfg))
+		c.scrubber = newScrubber(func() declaredSources { return c.declaredSources(cfg) }, nil, c.readTokens(cfg))
 	}
 	return c.scrubber
 }

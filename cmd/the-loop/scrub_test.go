@@ -30,7 +30,7 @@ func TestPostsContainNoTokensNorCurrentOrFormerValues(t *testing.T) {
 		}
 	}
 	nothing := func(context.Context) ([]sessions.Pane, error) { return nil, sessions.ErrTerminalTimeout }
-	s := newScrubber(func() string { return file }, nothing, map[string]string{"BOT_TOKEN": "xoxb-canary"})
+	s := newScrubber(func() declaredSources { return declaredSources{envFile: file} }, nothing, map[string]string{"BOT_TOKEN": "xoxb-canary"})
 	want := func(text, scrubbed string) {
 		t.Helper()
 		if got := s.scrub(text); got != scrubbed {
@@ -62,7 +62,7 @@ func TestValuesOfARunningAgentAreScrubbed(t *testing.T) {
 	us := func(context.Context) ([]sessions.Pane, error) {
 		return []sessions.Pane{{PID: os.Getpid(), Mark: "x"}}, nil
 	}
-	s := newScrubber(func() string { return file }, us, nil)
+	s := newScrubber(func() declaredSources { return declaredSources{envFile: file} }, us, nil)
 	if got := s.scrub("in " + home); home != "" && got != "in [HOME]" {
 		t.Errorf("scrub = %q", got)
 	}
@@ -103,7 +103,7 @@ func TestDeclaredAndHeldValuesStayScrubbed(t *testing.T) {
 				environ = append(environ, fmt.Sprintf("API_KEY=generation-%03d", i))
 			}
 			panes := startAgentProcesses(t, environ...)
-			s := newScrubber(func() string { return file }, func(context.Context) ([]sessions.Pane, error) { return panes, nil },
+			s := newScrubber(func() declaredSources { return declaredSources{envFile: file} }, func(context.Context) ([]sessions.Pane, error) { return panes, nil },
 				map[string]string{"BOT_TOKEN": "xoxb-canary"})
 			gone := func(text, name string) {
 				t.Helper()
@@ -135,14 +135,14 @@ func TestValuesHeldByPanesAreScrubbedWithoutTheEnvFile(t *testing.T) {
 	panes[0].Declared = "OLD_KEY OTHER"
 	file := filepath.Join(t.TempDir(), "agents.env")
 	looks := func(context.Context) ([]sessions.Pane, error) { return panes, nil }
-	missing := newScrubber(func() string { return file }, looks, nil)
+	missing := newScrubber(func() declaredSources { return declaredSources{envFile: file} }, looks, nil)
 	if got := missing.scrub("of-a-former-file"); got != "[OLD_KEY]" {
 		t.Errorf("without a file: %q", got)
 	}
 	if err := os.WriteFile(file, []byte("NEW_KEY=of-this-file\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	left := newScrubber(func() string { return file }, looks, nil)
+	left := newScrubber(func() declaredSources { return declaredSources{envFile: file} }, looks, nil)
 	if got := left.scrub("of-a-former-file, of-this-file"); got != "[OLD_KEY], [NEW_KEY]" {
 		t.Errorf("with a file that has the name no more: %q", got)
 	}

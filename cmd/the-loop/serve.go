@@ -62,7 +62,7 @@ func (c *cli) serve(ctx context.Context, say func(line string)) error {
 		return err
 	}
 	defer client.Close()
-	c.scrubber = newScrubber(func() string { return cfg.EnvFile }, nil, own)
+	c.scrubber = newScrubber(func() declaredSources { return c.declaredSources(cfg) }, nil, own)
 	var also io.Writer = c.env.err
 	if c.detached {
 		also = io.Discard

@@ -172,6 +172,11 @@ func (s status) writeText(w io.Writer) error {
 	if err := printTable(w, s.Sessions); err != nil {
 		return err
 	}
+	for _, note := range s.Environment.Notes() {
+		if _, err := fmt.Fprintf(w, "          ! %s\n", note); err != nil {
+			return err
+		}
+	}
 	if line := s.Environment.StatusLine(); line != "" {
 		_, err := fmt.Fprintln(w, line)
 		return err

@@ -14,23 +14,24 @@ import (
 // Drift compares what every running session holds with what the env file declares, from one list of the panes. It never fails:
 // what is not known is a row that says so, or [sessions.Drift].Problem.
 func (qs *Queries) Drift(ctx context.Context) sessions.Drift {
-	return qs.computeDrift(func(d *sessions.Drift, declared map[string]string) error {
+	return qs.computeDrift(func(d *sessions.Drift, env sessions.EnvFile) error {
 		f, err := qs.inventory(ctx)
 		if err != nil {
 			return err
 		}
-		return qs.compareSessions(ctx, d, f, declared)
+		return qs.compareSessions(ctx, d, f, env)
 	})
 }
 
 // computeDrift reads the env file and, where there is one, calls compare.
-func (qs *Queries) computeDrift(compare func(d *sessions.Drift, declared map[string]string) error) sessions.Drift {
+func (qs *Queries) computeDrift(compare func(d *sessions.Drift, env sessions.EnvFile) error) sessions.Drift {
 	d := sessions.Drift{Rows: []sessions.DriftRow{}}
 	env, err := qs.config().readEnvFile()
 	d.Configured, d.Malformed, d.Refused, d.Warning = env.Configured || err != nil, env.Malformed, env.Refused, env.Warning
+	d.Unset = env.Unset
 	d.ChangeCount = qs.envChanges.Observe(env.Values, err == nil)
 	if err == nil && d.Configured {
-		err = compare(&d, env.Values)
+		err = compare(&d, env)
 	}
 	if err != nil {
 		d.Problem = err.Error()
@@ -39,7 +40,7 @@ func (qs *Queries) computeDrift(compare func(d *sessions.Drift, declared map[str
 }
 
 // compareSessions adds a row for each running session. Records that cannot be read are left to [Queries.List].
-func (qs *Queries) compareSessions(ctx context.Context, d *sessions.Drift, f sessions.Inventory, declared map[string]string) error {
+func (qs *Queries) compareSessions(ctx context.Context, d *sessions.Drift, f sessions.Inventory, env sessions.EnvFile) error {
 	if f.TimeoutErr != nil {
 		return fmt.Errorf("list the panes: %w", f.TimeoutErr)
 	}
@@ -52,7 +53,7 @@ func (qs *Queries) compareSessions(ctx context.Context, d *sessions.Drift, f ses
 	}
 	for _, p := range f.Panes {
 		if r, ours := of[p.Mark]; ours && !p.Dead {
-			d.Add(qs.compareSession(ctx, r, p, declared))
+			d.Add(qs.compareSession(ctx, r, p, env))
 		}
 	}
 	slices.SortFunc(d.Rows, func(a, b sessions.DriftRow) int { return cmp.Compare(a.Ref, b.Ref) })
@@ -66,14 +67,14 @@ const staleStartAge = time.Minute
 const freshRunAge = 2 * time.Second
 
 // compareSession compares one session. Its harness is called only when there is a difference.
-func (qs *Queries) compareSession(ctx context.Context, r sessions.Record, p sessions.Pane, declared map[string]string) sessions.DriftRow {
+func (qs *Queries) compareSession(ctx context.Context, r sessions.Record, p sessions.Pane, env sessions.EnvFile) sessions.DriftRow {
 	row := sessions.DriftRow{Ref: r.Ref, ID: r.ID, TmuxTarget: r.Ref.TmuxName(), State: sessions.DriftCurrent, Stale: []string{}}
 	actual, known := envstate.ProcessEnviron(ctx, p.PID)
-	all := envstate.Expected{Values: declared, Started: declaredNames(p)}
+	all := envstate.Expected{Values: env.Values, Started: startedNames(p, env)}
 	if known && len(all.Diff(actual)) == 0 {
 		return row
 	}
-	want, limit := qs.expectedEnv(ctx, r, p, declared), time.Duration(0)
+	want, limit := qs.expectedEnv(ctx, r, p, env), time.Duration(0)
 	if qs.now().Sub(r.Changed) < freshRunAge {
 		limit = envStabiliseTime / 4
 	}

@@ -3,9 +3,11 @@ package core_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,6 +58,62 @@ func TestNothingIsTypedWhileAPermissionDialogIsAboutToBeShown(t *testing.T) {
 		t.Error(err)
 	}
 	w.submit("a", "afterwards")
+}
+
+// leftReports is an agent's hook that waits until it is answered, and keeps the answers.
+type leftReports struct {
+	waitingReports
+	answers chan sessions.Verdict
+	over    chan struct{}
+	end     func() // closes over, once
+}
+
+func (r leftReports) WaitResolved(ctx context.Context, _, _ string, open func()) error {
+	open()
+	select {
+	case <-r.over:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+func (r leftReports) AnswerPermission(_ context.Context, _ string, d sessions.PermissionDecision) error {
+	r.answers <- d.Verdict
+	r.end()
+	return nil
+}
+
+// Somebody answers in the terminal before anybody looked at the screen, and the agent leaves its hook waiting.
+func TestAPermissionRequestWhoseDialogWasNeverSeenEnds(t *testing.T) {
+	t.Parallel()
+	for _, clicked := range []bool{false, true} {
+		t.Run(fmt.Sprintf("clicked=%t", clicked), func(t *testing.T) {
+			t.Parallel()
+			hook := leftReports{answers: make(chan sessions.Verdict, 2), over: make(chan struct{})}
+			hook.end = sync.OnceFunc(func() { close(hook.over) })
+			e := newEnv(t, func(_ *env, o *core.Options) { o.Reports = hook }, sessions.Definition{Name: "a"})
+			e.start("a")
+			e.awaitUserTexts("a", 1)
+			open, ended := make(chan struct{}), make(chan error, 1)
+			go func() {
+				ended <- e.WaitResolved(t.Context(), sessions.WaitResolvedRequest{Ref: ref("a"), ID: e.record("a").ID, Token: "t", OnOpen: func() { close(open) }})
+			}()
+			<-open
+			if clicked {
+				err := e.AnswerPermission(t.Context(), sessions.AnswerPermissionRequest{Ref: ref("a"), ID: e.record("a").ID,
+					PermissionDecision: sessions.PermissionDecision{Token: "t", Verdict: sessions.VerdictAllow}})
+				if !errors.Is(err, sessions.ErrPermissionEnded) && err != nil {
+					t.Errorf("the click: %v", err)
+				}
+			}
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if got := <-hook.answers; got != sessions.VerdictUndecided {
+				t.Errorf("the hook was told %q", got)
+			}
+		})
+	}
 }
 
 // fileRequestReports is an agent whose hook asked for a file.

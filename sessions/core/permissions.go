@@ -21,7 +21,7 @@ type openPermissions struct {
 type openPermission struct {
 	sessionID string
 	openedAt  time.Time
-	shown     bool // its dialog was seen on the screen; only then does a screen without it mean that it is over
+	shown     bool // its dialog was seen on the screen
 }
 
 // dialogDrawTimeout is how long an agent may take to show the dialog that its hook reported. Until then nothing is typed, since
@@ -48,11 +48,22 @@ func (o *openPermissions) markShown(token string) {
 	}
 }
 
-func (o *openPermissions) isShown(token string) bool {
+// isOver reports whether a screen in that state means that the request is over; pending that it is too early to say: its dialog may
+// not be drawn yet.
+func (o *openPermissions) isOver(token string, state dialogState) (over, pending bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	a := o.byToken[token]
-	return a != nil && a.shown
+	switch {
+	case a == nil || state == dialogUnknown || state == dialogOpen:
+		return false, false
+	case a.shown:
+		return true, false
+	case state == dialogOther: // dialogs are shown one after the other
+		return false, false
+	}
+	drawn := time.Since(a.openedAt) >= dialogDrawTimeout // it was answered before anybody looked
+	return drawn, !drawn
 }
 
 // hasPendingDialog reports whether the session's agent has a permission request whose dialog its screen may not show yet.
@@ -110,12 +121,13 @@ func (in *Input) watchDialog(ctx context.Context, q sessions.WaitResolvedRequest
 		if !loop.Sleep(ctx, permissionPollInterval(time.Since(began))) {
 			return
 		}
-		switch in.readDialogState(ctx, q) {
-		case dialogOpen:
+		state := in.readDialogState(ctx, q)
+		if state == dialogOpen {
 			gone = 0
 			in.permissions.markShown(q.Token)
-		case dialogGone:
-			if gone++; gone > 1 && in.permissions.isShown(q.Token) { // one read may fall between two frames
+		}
+		if over, _ := in.permissions.isOver(q.Token, state); over {
+			if gone++; gone > 1 { // one read may fall between two frames
 				_ = in.reports.AnswerPermission(ctx, q.ID, sessions.PermissionDecision{Token: q.Token, Verdict: sessions.VerdictUndecided}) // or it ended by itself
 				return
 			}
@@ -129,7 +141,8 @@ type dialogState int
 const (
 	dialogUnknown dialogState = iota
 	dialogOpen                // the dialog of this request is open
-	dialogGone                // it is not
+	dialogOther               // the dialog of another request is open
+	dialogNone                // none is
 )
 
 // readDialogState reads the screen. One that cannot be read, or on which something covers the dialog, is dialogUnknown.
@@ -147,16 +160,16 @@ func (in *Input) readDialogState(ctx context.Context, q sessions.WaitResolvedReq
 	case err != nil:
 		return dialogUnknown
 	case view.State == sessions.ViewReady, view.State == sessions.ViewWorking:
-		return dialogGone
+		return dialogNone
 	case view.State != sessions.ViewDialog:
 		return dialogUnknown
 	case strings.Contains(sessions.StripSpace(strings.Join(view.Lines, "")), q.DialogExcerpt):
 		return dialogOpen
 	}
-	return dialogGone // another dialog is open: they are shown one after the other
+	return dialogOther
 }
 
-// dialogRecheckDelay is the pause before a screen that shows no dialog is read a second time.
+// dialogRecheckDelay is the pause before a screen that does not show the dialog is read again.
 const dialogRecheckDelay = 150 * time.Millisecond
 
 // AnswerPermission decides a permission request, through the hook that waits for it: no key is pressed.
@@ -167,8 +180,15 @@ func (in *Input) AnswerPermission(ctx context.Context, q sessions.AnswerPermissi
 		return fmt.Errorf("decide a permission request: %w", errors.ErrUnsupported)
 	}
 	waiting := sessions.WaitResolvedRequest{Ref: q.Ref, ID: q.ID, Token: q.Token, DialogExcerpt: q.DialogExcerpt}
-	for reads := 0; in.permissions.isShown(q.Token) && in.readDialogState(ctx, waiting) == dialogGone; reads++ {
-		if reads > 0 {
+	for gone := 0; ; {
+		over, pending := in.permissions.isOver(q.Token, in.readDialogState(ctx, waiting))
+		if !over && !pending {
+			break
+		}
+		if over {
+			gone++
+		}
+		if gone > 1 { // one read may fall between two frames
 			_ = in.reports.AnswerPermission(ctx, q.ID, sessions.PermissionDecision{Token: q.Token, Verdict: sessions.VerdictUndecided}) // or it ended by itself
 			return sessions.ErrPermissionEnded
 		}

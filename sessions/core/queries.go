@@ -18,7 +18,7 @@ type Queries struct {
 	agents      *agents
 	store       sessions.Store
 	reports     sessions.Reports // nil: there are none
-	expectedEnv func(ctx context.Context, r sessions.Record, p sessions.Pane, declared map[string]string) envstate.Expected
+	expectedEnv func(ctx context.Context, r sessions.Record, p sessions.Pane, env sessions.EnvFile) envstate.Expected
 	config      func() Config
 	now         func() time.Time
 
@@ -138,8 +138,8 @@ func (qs *Queries) Survey(ctx context.Context) (sessions.Survey, error) {
 		return sessions.Survey{}, err
 	}
 	rows := qs.buildRows(ctx, f)
-	return sessions.Survey{Rows: rows, Drift: qs.computeDrift(func(d *sessions.Drift, declared map[string]string) error {
-		return qs.compareSessions(ctx, d, f, declared)
+	return sessions.Survey{Rows: rows, Drift: qs.computeDrift(func(d *sessions.Drift, env sessions.EnvFile) error {
+		return qs.compareSessions(ctx, d, f, env)
 	})}, nil
 }
 

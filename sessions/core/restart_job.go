@@ -91,7 +91,7 @@ func (o *restartJob) restart(ctx context.Context, rec sessions.Record) (sessions
 	if err != nil {
 		return "", err
 	}
-	want := o.part.expectedEnv(ctx, rec, own, o.env.Values)
+	want := o.part.expectedEnv(ctx, rec, own, o.env)
 	current := o.inspectOldEnv(ctx, own, want)
 	switch {
 	case o.onlyStale && current:
@@ -157,7 +157,7 @@ func (o *restartJob) verify(ctx context.Context, rec sessions.Record, want envst
 	if err != nil || !there || own.Dead {
 		return sessions.OutcomeUnverified
 	}
-	want.Started = declaredNames(own)
+	want.Started = startedNames(own, o.env)
 	differ, known := want.AwaitMatch(ctx, own.PID, envStabiliseTime)
 	switch {
 	case !known:

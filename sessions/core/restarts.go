@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -62,7 +63,7 @@ func (rs *Restarts) requireEnvFile() (sessions.EnvFile, error) {
 		return sessions.EnvFile{}, &sessions.Refusal{Cause: sessions.ErrEnvFile, What: "env.file is not set in the configuration, so there is nothing to bring sessions onto",
 			Remedy: "set env.file to the file that declares their variables"}
 	}
-	return env, nil
+	return env, env.CheckComplete()
 }
 
 // restartRows returns the rows of the requested sessions. A record that cannot be read has its outcome already.
@@ -112,7 +113,7 @@ func (rs *Restarts) restartOne(ctx context.Context, row sessions.RestartRow, env
 
 // expectedEnv is what the process in a session's pane should hold. It leaves out the names to which the product or the session's
 // harness gives another value.
-func (rs *Restarts) expectedEnv(ctx context.Context, rec sessions.Record, p sessions.Pane, declared map[string]string) envstate.Expected {
+func (rs *Restarts) expectedEnv(ctx context.Context, rec sessions.Record, p sessions.Pane, env sessions.EnvFile) envstate.Expected {
 	var own map[string]string
 	if h, err := rs.agents.harness(rec.Definition.Harness); err == nil {
 		cmd, err := h.Command(sessions.Launch{Conversation: rec.Conversation, Resume: true, Args: rec.Definition.HarnessArgs, Cwd: rec.Definition.Cwd})
@@ -120,8 +121,11 @@ func (rs *Restarts) expectedEnv(ctx context.Context, rec sessions.Record, p sess
 			own = cmd.Env
 		}
 	}
-	return envstate.Expected{Values: envstate.Passed(declared, rs.config().paneEnvironment(rec, declared, own)), Started: declaredNames(p)}
+	return envstate.Expected{Values: envstate.Passed(env.Values, rs.config().paneEnvironment(rec, env.Values, own)), Started: startedNames(p, env)}
 }
 
-// declaredNames are the names that were declared when the process in the pane was started.
-func declaredNames(p sessions.Pane) []string { return strings.Fields(p.Declared) }
+// startedNames returns the names that were declared when the process in the pane was started, without those of which it is not
+// known what is declared now.
+func startedNames(p sessions.Pane, env sessions.EnvFile) []string {
+	return slices.DeleteFunc(strings.Fields(p.Declared), func(name string) bool { return slices.Contains(env.Unset, name) })
+}

@@ -114,6 +114,9 @@ func (s *starter) newLauncher(def sessions.Definition) (*launcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := env.CheckComplete(); err != nil {
+		return nil, err
+	}
 	prompt, err := sessions.BootPrompt(def, cfg.ChatService, cfg.Program)
 	if err != nil {
 		return nil, err

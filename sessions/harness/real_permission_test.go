@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"the-loop/sessions"
 	"the-loop/sessions/harness/permission"
 )
@@ -185,31 +187,110 @@ func TestRealClaudesPermissionRequestsOfToolsAtOnce(t *testing.T) {
 	s.waitIdle()
 }
 
-// TestRealClaudesChoicesAreNoPermissions has what is not answered by yes or no.
-func TestRealClaudesChoicesAreNoPermissions(t *testing.T) {
-	t.Parallel()
-	for tool, input := range map[string]string{
-		"AskUserQuestion": `{"questions":[{"question":"Which colour?","header":"Colour","multiSelect":false,"options":[{"label":"Red","description":"r"},{"label":"Blue","description":"b"}]}]}`,
-		"ExitPlanMode":    `{"plan":"1. Do it"}`,
-	} {
-		t.Run(tool, func(t *testing.T) {
-			t.Parallel()
-			s := newClaudeAgentEnv(t)
-			if tool == "ExitPlanMode" {
-				s.def.HarnessArgs = []string{"--permission-mode", "plan"}
-				s.newCore(s.harness, s.env)
+// toolResults are the contents of the results of a tool in the transcripts of this home.
+func (s *agentEnv) toolResults() string {
+	s.Helper()
+	var all strings.Builder
+	files, _ := filepath.Glob(filepath.Join(s.home, ".claude", "projects", "*", "*.jsonl")) // the pattern is well-formed
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			s.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			if strings.Contains(line, `"tool_result"`) {
+				all.WriteString(line)
 			}
-			s.start()
-			s.waitIdle()
-			offset := sessions.Offset("")
-			s.submit("[[call " + tool + " " + input + "]]")
-			q := s.waitRequests(&offset, 1)[0]
-			if q.Tool != tool || q.Decidable || q.Input == "" {
-				t.Errorf("asked %+v", q.PermissionRequest)
-			}
-			s.waitState(sessions.ViewDialog)
-			s.sendKeys("Escape")
-			q.assertResolved()
-		})
+		}
 	}
+	return all.String()
+}
+
+func TestRealClaudesQuestionsAreAnsweredThroughItsHook(t *testing.T) {
+	t.Parallel()
+	s := newClaudeAgentEnv(t)
+	s.start()
+	s.waitIdle()
+	offset := sessions.Offset("")
+	s.submit(`[[call AskUserQuestion {"questions":[` +
+		`{"question":"Which colour?","header":"Colour","multiSelect":true,"options":[{"label":"Red","description":"r"},{"label":"Blue, or so","description":"b"}]},` +
+		`{"question":"How large?","header":"Size","multiSelect":false,"options":[{"label":"L","description":"large"},{"label":"M","description":"medium"}]}]}]]`)
+	q := s.waitRequests(&offset, 1)[0]
+	want := []sessions.Question{
+		{Text: "Which colour?", Header: "Colour", Multiple: true, Options: []sessions.QuestionOption{{Label: "Red", Description: "r"}, {Label: "Blue, or so", Description: "b"}}},
+		{Text: "How large?", Header: "Size", Options: []sessions.QuestionOption{{Label: "L", Description: "large"}, {Label: "M", Description: "medium"}}}}
+	if diff := cmp.Diff(want, q.Questions); diff != "" || !q.Decidable {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	s.waitState(sessions.ViewDialog) // the terminal can be used
+	if err := s.core.AnswerPermission(t.Context(), sessions.AnswerPermissionRequest{Ref: realRef, ID: s.record().ID, PermissionDecision: sessions.PermissionDecision{
+		Token: q.Token, Verdict: sessions.VerdictAllow, Answers: []string{"Red, Blue, or so", "as it \"comes\""}}}); err != nil {
+		t.Fatal(err)
+	}
+	q.assertResolved()
+	s.waitUntil("the answers in the transcript", func() bool {
+		got := s.toolResults()
+		return strings.Contains(got, `\"Which colour?\"=\"Red, Blue, or so\"`) && strings.Contains(got, `as it \"comes\"`)
+	})
+	s.waitIdle()
+}
+
+// TestRealClaudesPlanIsDecidedThroughItsHook has a plan that is sent back with words, then one that is approved with edits.
+func TestRealClaudesPlanIsDecidedThroughItsHook(t *testing.T) {
+	t.Parallel()
+	s := newClaudeAgentEnv(t)
+	s.def.HarnessArgs = []string{"--permission-mode", "plan"}
+	s.newCore(s.harness, s.env)
+	s.start()
+	s.waitIdle()
+	s.submit("hello")
+	s.waitIdle()
+	offset := sessions.Offset("")
+	plan := func(text string) *pendingPermission {
+		t.Helper()
+		if file := s.model.PlanFile(); file != "" { // newer versions read the plan from there
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.submit(`[[call ExitPlanMode {"plan":"` + text + `"}]]`)
+		q := s.waitRequests(&offset, 1)[0]
+		if q.Plan != text || !q.Decidable {
+			t.Errorf("asked %+v", q.PermissionRequest)
+		}
+		s.waitState(sessions.ViewDialog)
+		return q
+	}
+	q := plan("1. Do it")
+	if err := q.answer(sessions.VerdictDeny, "use the other door"); err != nil {
+		t.Fatal(err)
+	}
+	q.assertResolved()
+	s.waitUntil("the words in the transcript", func() bool { return strings.Contains(s.toolResults(), "use the other door") })
+	s.waitIdle()
+	q = plan("2. Do it better")
+	if err := s.core.AnswerPermission(t.Context(), sessions.AnswerPermissionRequest{Ref: realRef, ID: s.record().ID,
+		PermissionDecision: sessions.PermissionDecision{Token: q.Token, Verdict: sessions.VerdictAllow, AcceptEdits: true}}); err != nil {
+		t.Fatal(err)
+	}
+	q.assertResolved()
+	s.waitUntil("the mode on the screen", func() bool { return strings.Contains(s.screen(), "accept edits on") })
+	s.waitIdle()
+}
+
+// TestRealClaudesQuestionCanBeLeft has one answered with Escape in the terminal.
+func TestRealClaudesQuestionCanBeLeft(t *testing.T) {
+	t.Parallel()
+	s := newClaudeAgentEnv(t)
+	s.start()
+	s.waitIdle()
+	offset := sessions.Offset("")
+	s.submit(`[[call AskUserQuestion {"questions":[{"question":"Which?","header":"C","multiSelect":false,"options":[{"label":"A","description":"a"},{"label":"B","description":"b"}]}]}]]`)
+	q := s.waitRequests(&offset, 1)[0]
+	s.waitState(sessions.ViewDialog)
+	s.sendKeys("Escape")
+	q.assertResolved()
 }

@@ -72,6 +72,10 @@ const (
 	ActionAllow  = "ask_allow"  // what an agent asks permission for
 	ActionDeny   = "ask_deny"   // the same
 	ActionReason = "ask_reason" // deny it, with a reason that is asked for first
+
+	ActionApproveEdits = "ask_allow_edits" // allow a plan, and edits without asking
+	ActionAnswer       = "ask_answer"      // answer questions in a form
+	ActionChoose       = "ask_choose_"     // and the number of an option, from 1: choose it, the answer to a single question
 )
 
 // Reply is one message of a bound thread, or of one that may be.

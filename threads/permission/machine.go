@@ -31,6 +31,7 @@ type Event struct {
 	Verdict   sessions.Verdict
 	By        string // member id
 	HasReason bool
+	Choice    string // see [Request]
 }
 
 // Names of the events that are recorded about requests.
@@ -111,7 +112,7 @@ func (r Request) decide(e Event) (Request, Effects) {
 	if r.WhyUndecidable() != "" {
 		return r, Effects{}
 	}
-	r.State, r.Verdict, r.DecidedBy, r.HasReason, r.Ended, r.Delivering = Deciding, e.Verdict, e.By, e.HasReason, e.At, true
+	r.State, r.Verdict, r.DecidedBy, r.HasReason, r.Choice, r.Ended, r.Delivering = Deciding, e.Verdict, e.By, e.HasReason, e.Choice, e.At, true
 	if e.TS != "" {
 		r.TS = e.TS
 	}

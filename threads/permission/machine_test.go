@@ -2,6 +2,7 @@ package permission
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -76,7 +77,7 @@ func TestEveryEventInEveryState(t *testing.T) {
 			got := describe(next, fx)
 			expected, changes := want[at]
 			if seen[at] = true; !changes {
-				if expected = describe(r, Effects{}); next != r {
+				if expected = describe(r, Effects{}); !reflect.DeepEqual(next, r) {
 					t.Errorf("%s: changed to %+v", at, next)
 				}
 			}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"the-loop/sessions/envstate"
 )
 
 // checkConstraints records what a schema cannot say: what one key demands of another.
@@ -17,6 +19,7 @@ func checkConstraints(d *document, raw fileRoot, c *Config) {
 	for _, name := range slices.Sorted(maps.Keys(raw.Harnesses)) {
 		checkHarness(d, joinKey("harnesses", name), raw.Harnesses[name])
 	}
+	checkEnvPass(d, c)
 	checkSlack(d, c)
 	checkReceipts(d, raw.Channels.Slack.Receipts)
 	checkListeners(d, c)
@@ -78,6 +81,15 @@ func checkTemplate(d *document, key string, args []string) {
 				d.addProblem(at, "mixes %s with other text — make it an argument of its own", p)
 			}
 			seen[p] = true
+		}
+	}
+}
+
+// checkEnvPass refuses names that no agent gets.
+func checkEnvPass(d *document, c *Config) {
+	for i, name := range c.EnvPass {
+		if _, refused := envstate.Split(map[string]string{name: ""}, c.SecretNames()...); len(refused) > 0 {
+			d.addProblem(indexKey("env.pass", i), "%s is a variable that no agent gets: it is tmux's, or holds a token of the-loop — remove it", quoteValue(name))
 		}
 	}
 }

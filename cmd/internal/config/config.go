@@ -8,9 +8,10 @@ import (
 // Config is a valid configuration with its defaults filled in and its paths absolute. It is never changed after it was
 // loaded and may be shared. A default stands in parentheses.
 type Config struct {
-	Path          string // the file it came from, absolute
-	StateRoot     string // the folder of everything that is stored (the file's own folder)
-	EnvFile       string // the agents' credentials; empty: none
+	Path          string   // the file it came from, absolute
+	StateRoot     string   // the folder of everything that is stored (the file's own folder)
+	EnvFile       string   // the agents' credentials; empty: none
+	EnvPass       []string // names of variables that agents get from our own environment
 	Routing       Routing
 	Harnesses     map[string]Harness // declared ones only, by name
 	Standing      Standing

@@ -22,7 +22,8 @@ type fileState struct {
 }
 
 type fileEnv struct {
-	File string `json:"file"`
+	File string   `json:"file"`
+	Pass []string `json:"pass"`
 }
 
 type fileRouting struct {
@@ -172,6 +173,7 @@ func defaults() fileRoot {
 	return fileRoot{
 		Version: 1,
 		State:   fileState{Root: "."},
+		Env:     fileEnv{Pass: []string{}},
 		Routing: fileRouting{
 			DefaultHarness:  "claude",
 			HarnessArgs:     map[string][]string{},

@@ -24,7 +24,7 @@ func TestRefusalsNameFileLineAndKey(t *testing.T) {
 		{"another version, whatever its keys", "version: 2\nnew: key\n", "c.yaml:1: version: must be 1 — this version of the-loop supports no other"},
 		{"version as text", "version: \"1\"\n", "c.yaml:1: version: must be a whole number, not text — write digits, without quotes"},
 		{"misspelt key", "version: 1\nstanding-sessions: {}\n", "c.yaml:2: standing-sessions: is not known — did you mean standingSessions?"},
-		{"unknown key", "version: 1\nenv:\n  zzz: 1\n", "c.yaml:3: env.zzz: is not known — here there are file"},
+		{"unknown key", "version: 1\nenv:\n  zzz: 1\n", "c.yaml:3: env.zzz: is not known — here there are file, pass"},
 		{"key twice", "version: 1\nenv: {file: a}\nenv: {file: b}\n", "c.yaml:3: env: is written twice, first at c.yaml:2 — keep one of them"},
 		{"no value", "version: 1\nchannels:\n", "c.yaml:2: channels: has no value — remove the line, or give it a block of keys"},
 		{"text for a switch", "version: 1\nstandingSessions: {enabled: \"true\"}\n",
@@ -232,7 +232,7 @@ channels: {slack: {apiUrl: "http://127.0.0.1:1/api", create: {cwdRoots: ["~", /s
 func TestDefaultConfig(t *testing.T) {
 	t.Parallel()
 	want := &Config{
-		Path: "/etc/loop/c.yaml", StateRoot: "/etc/loop",
+		Path: "/etc/loop/c.yaml", StateRoot: "/etc/loop", EnvPass: []string{},
 		Routing: Routing{DefaultHarness: "claude", HarnessArgs: map[string][]string{}, SpawnWorkdir: "/w", AuthorizedUsers: []string{},
 			HarnessTrust: HarnessTrust{true, "auto"}, Tmux: Tmux{"the-loop", true, true, 2 * time.Second, 5 * time.Second}},
 		Harnesses: map[string]Harness{},

@@ -26,11 +26,11 @@ func (c *Config) chatService() string {
 }
 
 // SessionsConfig is what the core asks of the configuration. own are the variables that every pane gets whatever the env file
-// says.
-func (c *Config) SessionsConfig(own map[string]string) core.Config {
+// says. getenv reads our own environment, for env.pass.
+func (c *Config) SessionsConfig(own map[string]string, getenv func(string) string) core.Config {
 	t := c.Routing.Tmux
 	s := core.Config{Enabled: c.Standing.Enabled, RemainOnExit: t.RemainOnExit, Resume: t.ResumeOnRespawn,
-		Probe: t.ResumeProbe, KillGrace: t.HarnessKillGrace, Env: c.readEnvFile, OwnEnv: own, ChatService: c.chatService(),
+		Probe: t.ResumeProbe, KillGrace: t.HarnessKillGrace, Env: func() (sessions.EnvFile, error) { return c.readEnv(getenv) }, OwnEnv: own, ChatService: c.chatService(),
 		Defaults: sessions.Defaults{Harness: c.Routing.DefaultHarness, HarnessArgs: c.Routing.HarnessArgs, Cwd: c.Routing.SpawnWorkdir}}
 	for _, d := range c.Standing.Sessions {
 		s.Declared = append(s.Declared, d.definition())
@@ -44,18 +44,41 @@ func (s Session) definition() sessions.Definition {
 		Chat: sessions.ChatDefinition{Enabled: s.Slack.Enabled, Channel: s.Slack.Channel}}
 }
 
-// readEnvFile is what the env file declares now, less what no pane may get: the names that tmux owns, and the names of
-// our own tokens and secrets.
-func (c *Config) readEnvFile() (sessions.EnvFile, error) {
+// readEnv returns what env.file and env.pass declare now, less what no pane may get: the names that tmux owns, and the names of
+// our own tokens and secrets. A name in both has the value of the file.
+func (c *Config) readEnv(getenv func(string) string) (sessions.EnvFile, error) {
 	file, err := envstate.ReadFile(c.EnvFile)
-	if errors.Is(err, envstate.ErrNotConfigured) {
-		return sessions.EnvFile{}, nil
-	}
-	if err != nil {
+	if err != nil && !errors.Is(err, envstate.ErrNotConfigured) {
 		return sessions.EnvFile{}, fmt.Errorf("env.file: %w", err)
 	}
-	pass, refused := envstate.Split(file.Values(), c.SecretNames()...)
-	return sessions.EnvFile{Configured: true, Values: pass, Refused: refused, Malformed: file.Malformed, Warning: file.Warning}, nil
+	values := file.Values()
+	passed := c.PassedEnv(getenv)
+	var unset []string
+	for _, name := range c.EnvPass {
+		if _, declared := values[name]; declared {
+			continue
+		}
+		if value, set := passed[name]; set {
+			values[name] = value
+		} else {
+			unset = append(unset, name)
+		}
+	}
+	pass, refused := envstate.Split(values, c.SecretNames()...)
+	return sessions.EnvFile{Configured: c.EnvFile != "" || len(c.EnvPass) > 0, Values: pass, Refused: refused, Malformed: file.Malformed,
+		Warning: file.Warning, Unset: unset}, nil
+}
+
+// PassedEnv returns the variables of env.pass that are set in our own environment, which getenv reads. An empty one counts as not
+// set.
+func (c *Config) PassedEnv(getenv func(string) string) envstate.Values {
+	values := envstate.Values{}
+	for _, name := range c.EnvPass {
+		if value := getenv(name); value != "" {
+			values[name] = value
+		}
+	}
+	return values
 }
 
 // SecretNames are the variables that hold our own tokens and secrets.

@@ -19,6 +19,7 @@ func (l Loader) resolve(d *document, raw fileRoot) *Config {
 		Path:          d.file,
 		StateRoot:     r.resolvePath("state.root", raw.State.Root, dir),
 		EnvFile:       r.resolveOptionalPath("env.file", raw.Env.File, dir),
+		EnvPass:       raw.Env.Pass,
 		Routing:       r.resolveRouting(raw.Routing, l.Workdir),
 		Harnesses:     r.resolveHarnesses(raw.Harnesses),
 		Slack:         r.resolveSlack(raw.Channels.Slack),

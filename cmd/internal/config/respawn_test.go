@@ -16,7 +16,7 @@ func TestR4_1_R4_2_RespawnsAreConfigurableAndResumeByDefault(t *testing.T) {
 		"version: 1\nrouting: {tmux: {resumeOnRespawn: false, resumeProbeSeconds: 0}}\n": {false, 0},
 		"version: 1\nrouting: {tmux: {resumeProbeSeconds: 0.5}}\n":                       {true, 500 * time.Millisecond},
 	} {
-		got := mustParse(t, yaml).SessionsConfig(nil)
+		got := mustParse(t, yaml).SessionsConfig(nil, func(string) string { return "" })
 		if got.Resume != want.resume || got.Probe != want.probe {
 			t.Errorf("%q: resume %t, probe %s", yaml, got.Resume, got.Probe)
 		}

@@ -70,7 +70,7 @@ func (d *live) buildConfig(work string, operator *config.Config) map[string]any 
 	if args, given := operator.Routing.HarnessArgs[d.options.Harness]; given {
 		routing["harnessArgs"] = map[string]any{d.options.Harness: args}
 	}
-	cfg := map[string]any{"version": 1, "env": map[string]any{"file": "agents.env"}, "routing": routing,
+	cfg := map[string]any{"version": 1, "env": map[string]any{"file": "agents.env", "pass": d.passedNames(operator)}, "routing": routing,
 		"standingSessions": map[string]any{"enabled": true, "sessions": []any{
 			map[string]any{"name": sessionRef.Name(), "description": "An agent to play with: " + d.options.Harness}}},
 		"channels": map[string]any{"slack": map[string]any{"enabled": true, "channel": d.channel, "authorizedUsers": []string{d.ann.ID},
@@ -79,6 +79,17 @@ func (d *live) buildConfig(work string, operator *config.Config) map[string]any 
 		cfg["harnesses"] = map[string]any{d.options.Harness: harnessEntry(h)}
 	}
 	return cfg
+}
+
+// passedNames returns the names of the variables that the agent gets from our own environment: those that the operator's
+// configuration names, as far as they are set, and those that were asked for.
+func (d *live) passedNames(operator *config.Config) []string {
+	names := slices.Clone(d.options.EnvPass)
+	for name := range operator.PassedEnv(d.options.Host.Getenv) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return slices.Compact(append([]string{}, names...))
 }
 
 func harnessEntry(h config.Harness) map[string]any {

@@ -28,9 +28,10 @@ import (
 
 // Options are the choices of the person who starts a demo, and what the demo takes from the program that it is part of.
 type Options struct {
-	Harness string // the agent program of the demo with a page
-	Port    int    // of the page; 0: any free one
-	NoOpen  bool   // starts no browser
+	Harness string   // the agent program of the demo with a page
+	Port    int      // of the page; 0: any free one
+	NoOpen  bool     // starts no browser
+	EnvPass []string // names of variables that the agent gets from our own environment
 
 	Host Host
 }

@@ -27,7 +27,7 @@ var (
 	})
 	foldedPastePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\[Pasted text #\d+ \+(\d+) lines\]$`) })
 	questionPattern    = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`Do you want|\b1\. Yes|trust this folder|Enter to select · ↑/↓ to navigate · Esc to cancel|Would you like`)
+		return regexp.MustCompile(`Do you want|\b1\. Yes|trust this folder|Enter to select · .* to navigate · Esc to cancel|Would you like`)
 	})
 )
 

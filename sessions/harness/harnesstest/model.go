@@ -24,6 +24,7 @@ type Model struct {
 	mu       sync.Mutex // guards the fields that follow
 	texts    []string   // the user's in the newest request that offers tools
 	requests int
+	planFile string
 }
 
 // NewModel is a model that is there until the test ends.
@@ -55,6 +56,15 @@ func (m *Model) CountTexts(word string) int {
 	}
 	return n
 }
+
+// PlanFile is the file that Claude Code tells the model to write its plan to, since 2.1.3xx; empty: it told of none.
+func (m *Model) PlanFile() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.planFile
+}
+
+var planFilePattern = regexp.MustCompile(`/[^" ]+/\.claude/plans/[a-z0-9-]+\.md`)
 
 // modelRequest is a request as all three APIs have it.
 type modelRequest struct {
@@ -103,7 +113,7 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	m.recordRequest(&t)
+	m.recordRequest(&t, planFilePattern.Find(body))
 	if status, ok := t.directive("fail"); ok {
 		code, _ := strconv.Atoi(status)
 		http.Error(w, `{"type":"error","error":{"type":"api_error","message":"as asked"}}`, code)
@@ -123,9 +133,12 @@ func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	speak(w, t)
 }
 
-func (m *Model) recordRequest(t *modelRequest) {
+func (m *Model) recordRequest(t *modelRequest, planFile []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if len(planFile) > 0 {
+		m.planFile = string(planFile)
+	}
 	m.requests++
 	t.number = m.requests
 	if len(t.tools) > 0 && len(t.texts) > 0 {

@@ -48,7 +48,7 @@ func (c Client) Decide(ctx context.Context, d sessions.PermissionDecision) error
 	}
 	defer hook.close()
 	var reply message
-	if err := errors.Join(hook.encoder.Encode(message{Verdict: d.Verdict, Reason: d.Reason}), hook.decoder.Decode(&reply)); err != nil {
+	if err := errors.Join(hook.encoder.Encode(message{Verdict: d.Verdict, Reason: d.Reason, Answers: d.Answers, Edits: d.AcceptEdits}), hook.decoder.Decode(&reply)); err != nil {
 		return fmt.Errorf("answer the agent: %w: %w", sessions.ErrInDoubt, err)
 	}
 	if !reply.Accepted {

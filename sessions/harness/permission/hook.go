@@ -28,10 +28,11 @@ const (
 
 // Hook is an agent's hook that waits for the decision about one permission request.
 type Hook struct {
-	Dir       string      // the folder of the sockets
-	Out       *os.File    // where the agent reads the decision
-	ParentPID func() int  // of the process that started the hook; when it changes, that process has ended
-	IsMoot    func() bool // reports whether the agent went on without the decision; nil: that is not known
+	Dir       string          // the folder of the sockets
+	Out       *os.File        // where the agent reads the decision
+	ParentPID func() int      // of the process that started the hook; when it changes, that process has ended
+	Payload   json.RawMessage // what the agent told the hook of the request
+	IsMoot    func() bool     // reports whether the agent went on without the decision; nil: that is not known
 
 	// OnDecided is called when the agent was given a decision. The token is that of the request.
 	OnDecided func(token string, allow bool)
@@ -201,7 +202,7 @@ func (w *waiter) printDecision(m message) bool {
 	if isReaderGone(w.hook.Out) {
 		return false
 	}
-	line, err := encodeDecision(m)
+	line, err := encodeDecision(m, w.hook.Payload)
 	if err != nil {
 		return false
 	}
@@ -213,10 +214,13 @@ func (w *waiter) printDecision(m message) bool {
 }
 
 // encodeDecision returns the decision as an agent reads it from its hook.
-func encodeDecision(m message) ([]byte, error) {
-	decision := map[string]string{"behavior": "allow"}
+func encodeDecision(m message, request json.RawMessage) ([]byte, error) {
+	decision := map[string]any{"behavior": "allow"}
 	switch m.Verdict {
 	case sessions.VerdictAllow:
+		if err := addAnswers(decision, m, request); err != nil {
+			return nil, err
+		}
 	case sessions.VerdictDeny:
 		decision["behavior"], decision["message"] = "deny", cmp.Or(m.Reason, "The operator denied this.")
 	default:

@@ -3,7 +3,6 @@ package permission
 import (
 	"bytes"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"the-loop/sessions"
@@ -26,8 +25,11 @@ var inputKeys = struct{ command, file, why []string }{
 	why:     []string{"description"},
 }
 
-// terminalOnlyTools are the tools whose request asks for more than yes or no: for a choice, or for a plan to be read.
-var terminalOnlyTools = []string{"AskUserQuestion", "ExitPlanMode"}
+// The tools whose request asks for more than yes or no: for answers to questions, and for a plan to be read.
+const (
+	toolQuestions = "AskUserQuestion"
+	toolPlan      = "ExitPlanMode"
+)
 
 // ParseRequest parses what a hook was told. The token and the time are left empty.
 func ParseRequest(data json.RawMessage) (sessions.PermissionRequest, bool) {
@@ -35,13 +37,24 @@ func ParseRequest(data json.RawMessage) (sessions.PermissionRequest, bool) {
 	if json.Unmarshal(data, &p) != nil || p.Tool == "" {
 		return sessions.PermissionRequest{}, false
 	}
-	r := sessions.PermissionRequest{Tool: p.Tool, Cwd: p.Cwd, Decidable: !slices.Contains(terminalOnlyTools, p.Tool)}
+	r := sessions.PermissionRequest{Tool: p.Tool, Cwd: p.Cwd, Decidable: true}
+	switch p.Tool {
+	case toolQuestions:
+		r.Questions, r.Decidable = parseQuestions(p.Input)
+	case toolPlan:
+		r.Plan = parsePlan(p.Input)
+		r.Decidable = r.Plan != ""
+	}
+	if r.Questions != nil || r.Plan != "" {
+		return r, true
+	}
 	var input map[string]json.RawMessage
 	if json.Unmarshal(p.Input, &input) != nil {
 		r.Input = indentJSON(p.Input)
 		return r, true
 	}
 	r.Command, r.File, r.Explanation = takeString(input, inputKeys.command), takeString(input, inputKeys.file), takeString(input, inputKeys.why)
+	r.Diff = takeDiff(input, r.File)
 	if len(input) > 0 {
 		rest, _ := json.Marshal(input) // it was decoded from JSON
 		r.Input = indentJSON(rest)

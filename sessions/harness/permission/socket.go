@@ -39,6 +39,8 @@ type message struct {
 	Token    string           `json:"token,omitempty"`
 	Verdict  sessions.Verdict `json:"verdict,omitempty"`
 	Reason   string           `json:"reason,omitempty"`
+	Answers  []string         `json:"answers,omitempty"`
+	Edits    bool             `json:"acceptEdits,omitempty"`
 	Open     bool             `json:"open,omitempty"`
 	Accepted bool             `json:"taken,omitempty"`
 }

@@ -71,7 +71,7 @@ func (h Hook) Run(ctx context.Context, in io.Reader, now time.Time) error {
 
 // requestPermission reports a permission request and waits for its decision.
 func (h Hook) requestPermission(ctx context.Context, r Report) error {
-	w := permission.Hook{Dir: h.PermissionDir, Out: h.Out, ParentPID: h.ParentPID, OnDecided: h.reportDecision}
+	w := permission.Hook{Dir: h.PermissionDir, Out: h.Out, ParentPID: h.ParentPID, OnDecided: h.reportDecision, Payload: r.Payload}
 	if h.WatchTool != nil {
 		w.IsMoot = h.WatchTool(r.Payload)
 	}

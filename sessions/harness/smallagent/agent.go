@@ -420,8 +420,12 @@ func (o *options) dialogFor(text string) *dialog {
 		return permissionDialog(strings.TrimSpace(what))
 	}
 	if what, ok := strings.CutPrefix(line, "choose:"); ok {
-		what = strings.TrimSpace(what)
-		return &dialog{title: what, choices: []string{"This", "That"}, subject: what, isChoice: true}
+		return choiceDialog(strings.TrimSpace(what))
+	}
+	if what, ok := strings.CutPrefix(text, "plan:"); ok {
+		d := permissionDialog("the plan")
+		d.plan = strings.TrimSpace(what)
+		return d
 	}
 	for _, word := range o.ask {
 		if strings.Contains(text, word) {
@@ -429,6 +433,19 @@ func (o *options) dialogFor(text string) *dialog {
 		}
 	}
 	return nil
+}
+
+// choiceDialog is a question with options; where the text has none after "|", with two that a hook is not told.
+func choiceDialog(text string) *dialog {
+	what, rest, given := strings.Cut(text, "|")
+	d := &dialog{title: strings.TrimSpace(what), choices: []string{"This", "That"}, subject: text, isChoice: true}
+	if given {
+		d.choices, d.hasOptions = nil, true
+		for option := range strings.SplitSeq(rest, "|") {
+			d.choices = append(d.choices, strings.TrimSpace(option))
+		}
+	}
+	return d
 }
 
 func permissionDialog(what string) *dialog {
@@ -451,7 +468,7 @@ func (a *agent) handleDialogKey(e event) {
 		a.answerInTerminal(a.dialog.selected)
 	case e.key == keyEscape, e.key == keyBreak:
 		a.answerInTerminal(-1)
-	case e.key == keyText && (e.text == "1" || e.text == "2"):
+	case e.key == keyText && len(e.text) == 1 && e.text[0] >= '1' && int(e.text[0]-'1') < len(a.dialog.choices):
 		a.answerInTerminal(int(e.text[0] - '1'))
 	case e.key == keyUp:
 		a.dialog.selected = 0

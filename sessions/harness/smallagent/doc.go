@@ -34,6 +34,9 @@
 //
 //	ask: TEXT    asks "Allow TEXT?" with "Yes" preselected: Enter approves, 2 or Escape denies, a paste is dropped
 //	choose: TEXT asks TEXT with "This" and "That", of which neither is yes or no
+//	choose: TEXT | A | B
+//	             asks TEXT with options that its hook is told
+//	plan: TEXT   asks for permission to carry out a plan
 //	menu         opens a menu, which drops a paste too
 //	slow: 2s     makes this turn take that long
 //	say: TEXT    is answered with TEXT, whole; the screen shows the beginning of it
@@ -44,7 +47,8 @@
 //
 // With --hook COMMAND the shell runs it for each question (ask and choose, not menu), with JSON on its standard input:
 // {"hook_event_name":"PermissionRequest","session_id":…,"cwd":…,"tool_name":"Shell","tool_input":{"command":TEXT}}; of a
-// choice the tool is AskUserQuestion and the input {"question":TEXT}. The dialog stays usable meanwhile. When the command
+// choice the tool is AskUserQuestion and the input {"question":TEXT}, or with options as Claude Code has them, and an answer is taken
+// from "updatedInput"; of a plan the tool is ExitPlanMode and the input {"plan":TEXT}. The dialog stays usable meanwhile. When the command
 // prints {"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow"}}}, or "deny" with a
 // "message", that answers it; else nothing does. Answered in the terminal, or at the agent's end, its group gets a TERM;
 // with --leave-hook it is left alone, and only the agent's end closes its output, as with Claude Code.

@@ -20,15 +20,21 @@ type hook struct {
 type hookDecision struct {
 	Behavior string `json:"behavior"` // allow or deny
 	Message  string `json:"message"`  // why it was denied
+	Input    struct {
+		Answers map[string]string `json:"answers"` // by the text of the question
+	} `json:"updatedInput"`
+	Permissions []struct {
+		Mode string `json:"mode"`
+	} `json:"updatedPermissions"`
 }
 
 // hookInput is what a hook reads, as Claude Code's hooks read it.
 type hookInput struct {
-	Event        string            `json:"hook_event_name"`
-	Conversation string            `json:"session_id"`
-	Cwd          string            `json:"cwd"`
-	Tool         string            `json:"tool_name"`
-	Input        map[string]string `json:"tool_input"`
+	Event        string `json:"hook_event_name"`
+	Conversation string `json:"session_id"`
+	Cwd          string `json:"cwd"`
+	Tool         string `json:"tool_name"`
+	Input        any    `json:"tool_input"`
 }
 
 // startHook has the shell run the command line, in a process group of its own.
@@ -86,13 +92,27 @@ func (a *agent) startHook(d *dialog) {
 		return
 	}
 	in := hookInput{Event: "PermissionRequest", Conversation: a.conv.id, Cwd: a.opts.cwd, Tool: "Shell", Input: map[string]string{"command": d.subject}}
-	if d.isChoice {
+	switch {
+	case d.hasOptions:
+		in.Tool, in.Input = "AskUserQuestion", questionsInput(d)
+	case d.isChoice:
 		in.Tool, in.Input = "AskUserQuestion", map[string]string{"question": d.subject}
+	case d.plan != "":
+		in.Tool, in.Input = "ExitPlanMode", map[string]string{"plan": d.plan}
 	}
 	var err error
 	if a.hook, err = startHook(a.opts.hook, in); err != nil {
 		a.show("note", err.Error())
 	}
+}
+
+// questionsInput is a question as Claude Code's hooks read it.
+func questionsInput(d *dialog) any {
+	var options []map[string]string
+	for _, choice := range d.choices {
+		options = append(options, map[string]string{"label": choice, "description": "the option " + choice})
+	}
+	return map[string]any{"questions": []any{map[string]any{"question": d.title, "header": "Question", "multiSelect": false, "options": options}}}
 }
 
 // hookDecisions is where the hook's answer comes from; nil while none runs.
@@ -111,7 +131,11 @@ func (a *agent) handleHookDecision(said hookDecision) {
 	}
 	switch said.Behavior {
 	case "allow":
-		a.closeDialog(0, HowHook, "")
+		why := said.Input.Answers[a.dialog.title]
+		for _, p := range said.Permissions {
+			why = p.Mode
+		}
+		a.closeDialog(0, HowHook, why)
 	case "deny":
 		a.closeDialog(-1, HowHook, said.Message)
 	}

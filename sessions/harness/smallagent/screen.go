@@ -181,6 +181,9 @@ type dialog struct {
 	isMenu   bool
 	isChoice bool   // neither yes nor no answers it
 	subject  string // that is asked
+	plan     string // what it asks to carry out
+
+	hasOptions bool // the hook is told the choices, and may answer with one
 }
 
 func (d *dialog) lines(columns int) (rows []string, y, x int) {
