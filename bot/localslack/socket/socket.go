@@ -25,7 +25,10 @@ const (
 
 // Conn is one socket. serve owns it: it runs the reader, and waits for writer and pinger.
 type Conn struct {
-	w      *Hub
+	store    *store.Store
+	script   *faults.Script
+	received func(*Conn, []byte) // takes a text frame from the app
+
 	id     int
 	ws     *websocket.Conn
 	tcp    *faultyConn
@@ -59,7 +62,7 @@ func (w *Hub) ServeWebSocket(rw http.ResponseWriter, r *http.Request) {
 		w.Log.Info("a socket was not accepted", "err", err)
 		return
 	}
-	c.serve(fault)
+	w.serve(c, fault)
 }
 
 // redeemTicket uses a ticket up. Each is good for one socket and for half a minute.
@@ -72,7 +75,7 @@ func (w *Hub) redeemTicket(ticket string) bool {
 }
 
 func (w *Hub) acceptConn(rw http.ResponseWriter, r *http.Request) (*Conn, error) {
-	c := &Conn{w: w, queued: make(chan struct{}, 1)}
+	c := &Conn{store: w.Store, script: w.Script, received: w.handleFrame, queued: make(chan struct{}, 1)}
 	c.ctx, c.cancel = context.WithCancel(w.Ctx)
 	tap := &hijacker{ResponseWriter: rw}
 	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }} // clients send Slack's own Origin
@@ -92,14 +95,15 @@ func (w *Hub) acceptConn(rw http.ResponseWriter, r *http.Request) (*Conn, error)
 	return c, nil
 }
 
-func (c *Conn) serve(fault faults.ConnectFault) {
+// serve runs a socket from its greeting to its end.
+func (w *Hub) serve(c *Conn, fault faults.ConnectFault) {
 	defer c.cancel()
-	c.register(fault)
+	w.register(c, fault)
 	var wg sync.WaitGroup
 	wg.Go(c.writeLoop)
 	wg.Go(c.pingLoop)
 	c.readLoop()
-	c.unregister()
+	w.unregister(c)
 	c.cancel()
 	_ = c.ws.Close()
 	wg.Wait()
@@ -107,9 +111,8 @@ func (c *Conn) serve(fault faults.ConnectFault) {
 	_ = c.tcp.closeTCP()
 }
 
-// open registers the socket and greets it.
-func (c *Conn) register(fault faults.ConnectFault) {
-	w := c.w
+// register registers the socket and greets it.
+func (w *Hub) register(c *Conn, fault faults.ConnectFault) {
 	if w.Script.ClosingNeverFinishes() {
 		c.tcp.disableClose()
 	}
@@ -121,15 +124,15 @@ func (c *Conn) register(fault faults.ConnectFault) {
 	w.RecordFrameLocked(store.Frame{Conn: c.id, Dir: "in", Kind: "open"})
 	switch {
 	case fault.DisconnectReason != "":
-		c.disconnect(fault.DisconnectReason)
+		w.disconnect(c, fault.DisconnectReason)
 	case w.countActive() >= MaxConnections:
-		c.disconnect("too_many_websockets")
+		w.disconnect(c, "too_many_websockets")
 	default:
 		c.active = true
 		if !fault.NoHello {
 			c.send(w.EncodeJSON(w.helloFrame()))
 		}
-		c.scheduleRefresh()
+		w.scheduleRefresh(c)
 	}
 	w.Notify()
 }
@@ -167,8 +170,7 @@ func (w *Hub) pickConn() *Conn {
 }
 
 // scheduleRefresh refreshes the connection at the end of its life: a warning, then the request.
-func (c *Conn) scheduleRefresh() {
-	w := c.w
+func (w *Hub) scheduleRefresh(c *Conn) {
 	during := func(fn func()) func() {
 		return func() {
 			if c.ctx.Err() == nil {
@@ -179,7 +181,7 @@ func (c *Conn) scheduleRefresh() {
 		}
 	}
 	warn := w.Sched.After(w.Opts.ConnectionLifetime-WarnBefore, during(func() { c.send(w.disconnectFrame("warning")) }))
-	end := w.Sched.After(w.Opts.ConnectionLifetime, during(func() { c.disconnect("refresh_requested") }))
+	end := w.Sched.After(w.Opts.ConnectionLifetime, during(func() { w.disconnect(c, "refresh_requested") }))
 	context.AfterFunc(c.ctx, func() { warn(); end() })
 }
 
@@ -188,12 +190,12 @@ func (w *Hub) disconnectFrame(reason string) []byte {
 }
 
 // disconnect sends disconnect; the socket gets nothing more and is closed a little later. The caller holds Mu.
-func (c *Conn) disconnect(reason string) {
-	c.send(c.w.disconnectFrame(reason))
+func (w *Hub) disconnect(c *Conn, reason string) {
+	c.send(w.disconnectFrame(reason))
 	c.draining = true
-	cancel := c.w.Sched.After(CloseAfterWarn, c.cancel)
+	cancel := w.Sched.After(CloseAfterWarn, c.cancel)
 	context.AfterFunc(c.ctx, cancel)
-	c.w.Notify()
+	w.Notify()
 }
 
 // Disconnect tells every socket to go: reason is warning, refresh_requested, link_disabled or too_many_websockets.
@@ -207,7 +209,7 @@ func (w *Hub) Disconnect(reason string) {
 		case reason == "warning":
 			c.send(w.disconnectFrame(reason))
 		default:
-			c.disconnect(reason)
+			w.disconnect(c, reason)
 		}
 	}
 }
@@ -243,9 +245,9 @@ func (c *Conn) writeLoop() {
 }
 
 func (c *Conn) writeFrame(data []byte) error {
-	c.w.RecordFrame(store.Frame{Conn: c.id, Dir: "out", Kind: "text", Data: data})
+	c.store.RecordFrame(store.Frame{Conn: c.id, Dir: "out", Kind: "text", Data: data})
 	err := errors.Join(c.ws.SetWriteDeadline(time.Now().Add(writeTimeout)), c.ws.WriteMessage(websocket.TextMessage, data))
-	if c.w.Script.CountSentFrame() {
+	if c.script.CountSentFrame() {
 		return errors.Join(err, c.tcp.closeTCP())
 	}
 	return err
@@ -253,11 +255,11 @@ func (c *Conn) writeFrame(data []byte) error {
 
 // pingLoop keeps the client sure that somebody is there.
 func (c *Conn) pingLoop() {
-	every := c.w.Script.PingInterval(c.w.Opts.PingEvery)
+	every := c.script.PingInterval(c.store.Opts.PingEvery)
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
-		c.w.RecordFrame(store.Frame{Conn: c.id, Dir: "out", Kind: "ping"})
+		c.store.RecordFrame(store.Frame{Conn: c.id, Dir: "out", Kind: "ping"})
 		if c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeTimeout)) != nil {
 			return
 		}
@@ -276,7 +278,7 @@ func (c *Conn) readLoop() {
 			return
 		}
 		if kind == websocket.TextMessage {
-			c.w.handleFrame(c, data)
+			c.received(c, data)
 		}
 	}
 }
@@ -304,8 +306,7 @@ func (w *Hub) handleFrame(c *Conn, data []byte) {
 }
 
 // unregister takes the socket out of the choice.
-func (c *Conn) unregister() {
-	w := c.w
+func (w *Hub) unregister(c *Conn) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
 	for i, o := range w.Conns {
@@ -325,7 +326,7 @@ func (c *Conn) linger() {
 	if !keep {
 		return
 	}
-	stop := context.AfterFunc(c.w.Ctx, func() { _ = c.tcp.closeTCP() })
+	stop := context.AfterFunc(c.store.Ctx, func() { _ = c.tcp.closeTCP() })
 	defer stop()
 	_, _ = io.Copy(io.Discard, c.tcp.Conn) // ends with the connection
 }
