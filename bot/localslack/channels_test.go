@@ -1,13 +1,11 @@
 package localslack
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/slack-go/slack"
 
 	"the-loop/bot/localslack/blockkit"
-	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/store"
 )
 
@@ -88,51 +86,5 @@ func TestUsersAreListed(t *testing.T) {
 	}
 	if kinds != [3]bool{true, true, true} {
 		t.Errorf("guest, stranger, bot: %v", kinds)
-	}
-}
-
-func TestEveryKindOfInputHasItsState(t *testing.T) {
-	t.Parallel()
-	options := []any{
-		blockkit.Block{"value": "a", "text": blockkit.Block{"type": "plain_text", "text": "A"}},
-		blockkit.Block{"value": "b", "text": blockkit.Block{"type": "plain_text", "text": "B"}},
-	}
-	for kind, c := range map[string]struct{ value, want string }{
-		"plain_text_input":     {"x", `{"value":"x"}`},
-		"radio_buttons":        {"b", `{"selected_option":{"text":{"text":"B","type":"plain_text"},"value":"b"}}`},
-		"checkboxes":           {"a,b", `{"selected_options":[{"text":{"text":"A","type":"plain_text"},"value":"a"},{"text":{"text":"B","type":"plain_text"},"value":"b"}]}`},
-		"users_select":         {"U1", `{"selected_user":"U1"}`},
-		"conversations_select": {"C1", `{"selected_conversation":"C1"}`},
-		"channels_select":      {"C1", `{"selected_channel":"C1"}`},
-		"datepicker":           {"2026-01-01", `{"selected_date":"2026-01-01"}`},
-	} {
-		got, err := blockkit.SelectedState(blockkit.Block{"type": kind, "options": options}, c.value)
-		if raw := must[[]byte](t)(json.Marshal(got)); err != nil || string(raw) != c.want {
-			t.Errorf("%s: %s, %v", kind, raw, err)
-		}
-	}
-	if _, err := blockkit.SelectedState(blockkit.Block{"type": "hologram"}, "x"); err == nil {
-		t.Error("an unknown element was filled in")
-	}
-	grouped := blockkit.Block{"type": "static_select", "option_groups": []any{blockkit.Block{"options": options}}}
-	if _, err := blockkit.SelectedState(grouped, "b"); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestConfirmDialogsAreChecked(t *testing.T) {
-	t.Parallel()
-	text := func(s string) blockkit.Block { return blockkit.Block{"type": "plain_text", "text": s} }
-	with := func(confirm blockkit.Block) string {
-		el := blockkit.Block{"type": "button", "text": text("x"), "confirm": confirm}
-		return string(must[[]byte](t)(json.Marshal([]blockkit.Block{{"type": "actions", "elements": []blockkit.Block{el}}})))
-	}
-	good := blockkit.Block{"title": text("Sure?"), "text": text("It goes away."), "confirm": text("Yes"), "deny": text("No")}
-	if err := blockkit.Check(with(good), false); err != nil {
-		t.Error(err)
-	}
-	delete(good, "deny")
-	if err := blockkit.Check(with(good), false); slackerr.CodeOf(err) != "invalid_blocks" {
-		t.Errorf("got %v", err)
 	}
 }
