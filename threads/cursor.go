@@ -30,7 +30,7 @@ func (rs *replies) advanceCursor(replies []chat.Reply, now time.Time) {
 			if chat.CompareTS(ts, limit) > 0 || rs.entries.blocksCursor(ts) {
 				break
 			}
-			cursor = maxTS(cursor, ts)
+			cursor = chat.MaxTS(cursor, ts)
 		}
 		rs.entries.moveCursor(cursor)
 		if len(rs.B.Traces) < maxTraces {

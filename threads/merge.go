@@ -56,10 +56,10 @@ func (rs *replies) merge(ctx context.Context, number int, from string, replies [
 	newest := from
 	for _, r := range replies {
 		there[r.TS] = true
-		newest = maxTS(newest, r.TS)
+		newest = chat.MaxTS(newest, r.TS)
 	}
 	if !now.IsZero() {
-		newest = maxTS(newest, chat.TimeTS(now.Add(-readLag)))
+		newest = chat.MaxTS(newest, chat.TimeTS(now.Add(-readLag)))
 	}
 	rs.withdrawMissing(ctx, from, there, newest)
 	for _, r := range replies {
@@ -67,11 +67,4 @@ func (rs *replies) merge(ctx context.Context, number int, from string, replies [
 	}
 	rs.advanceCursor(replies, now)
 	rs.sendNext(ctx)
-}
-
-func maxTS(a, b string) string {
-	if chat.CompareTS(a, b) >= 0 {
-		return a
-	}
-	return b
 }

@@ -265,7 +265,7 @@ func (ps *permissions) decide(d PermissionDecision, answer chan<- string) {
 		return
 	}
 	r := ps.B.PermissionRequests[d.Token]
-	answers, choice, err := choose(r, d)
+	answers, choice, err := r.Answers(d.Verdict, d.Answers, d.AcceptEdits)
 	if err != nil {
 		answer <- "Nothing was decided: " + err.Error() + "."
 		return
@@ -286,23 +286,6 @@ func (ps *permissions) decide(d PermissionDecision, answer chan<- string) {
 		answer <- "I am just stopping. Try again when I am back."
 	}
 }
-
-// choose returns what the agent is answered beside yes or no, and how the message shows it.
-func choose(r permission.Request, d PermissionDecision) (answers []string, shown string, err error) {
-	switch {
-	case d.Verdict != sessions.VerdictAllow:
-		return nil, "", nil
-	case len(r.Questions) > 0:
-		return r.Choose(d.Answers)
-	case r.Plan && d.AcceptEdits:
-		return nil, ", with edits accepted unasked,", nil
-	case len(d.Answers) > 0 || d.AcceptEdits:
-		return nil, "", errNoSuchChoice
-	}
-	return nil, "", nil
-}
-
-var errNoSuchChoice = errors.New("this question does not have that answer")
 
 // onAnswered handles what became of giving the agent a decision, and returns what is true for who decided.
 func (ps *permissions) onAnswered(ctx context.Context, name string, err error) string {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/slack-go/slack"
 
+	"the-loop/bot/render/visible"
 	"the-loop/sessions"
 )
 
@@ -27,7 +28,7 @@ func QuestionWordsField(i int) string { return fmt.Sprintf("words%d", i) }
 func AnswerModal(token string, questions []sessions.Question) slack.ModalViewRequest {
 	var blocks []slack.Block
 	for i, q := range questions {
-		label := Truncate(showInvisible(q.Text, true), maxFieldLabel)
+		label := Truncate(visible.Show(q.Text, true), maxFieldLabel)
 		blocks = append(blocks, input(QuestionField(i), label, "", optionsElement(q), true),
 			input(QuestionWordsField(i), "Another answer", "", wordsElement(), true))
 	}
@@ -45,9 +46,9 @@ func wordsElement() slack.BlockElement {
 func optionsElement(q sessions.Question) slack.BlockElement {
 	var options []*slack.OptionBlockObject
 	for i, o := range q.Options {
-		option := slack.NewOptionBlockObject(strconv.Itoa(i), plainTextObject(Truncate(showInvisible(o.Label, true), maxOptionText)), nil)
+		option := slack.NewOptionBlockObject(strconv.Itoa(i), plainTextObject(Truncate(visible.Show(o.Label, true), maxOptionText)), nil)
 		if o.Description != "" {
-			option.Description = plainTextObject(Truncate(showInvisible(o.Description, true), maxOptionText))
+			option.Description = plainTextObject(Truncate(visible.Show(o.Description, true), maxOptionText))
 		}
 		options = append(options, option)
 	}

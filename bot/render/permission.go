@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"the-loop/bot/render/visible"
 	"the-loop/sessions"
 )
 
@@ -46,7 +47,7 @@ func permissionContent(a sessions.PermissionRequest) string {
 	add := func(name string, texts ...string) {
 		for _, text := range texts {
 			if text != "" {
-				fmt.Fprintf(&b, "%s:\n%s\n\n", name, showInvisible(text, false))
+				fmt.Fprintf(&b, "%s:\n%s\n\n", name, visible.Show(text, false))
 			}
 		}
 	}
@@ -89,7 +90,7 @@ func writePermission(a sessions.PermissionRequest, attach, file string) *permiss
 		q.add(block)
 	}
 	if a.Explanation != "" {
-		why, all := q.truncate(showInvisible(a.Explanation, true), maxExplanation)
+		why, all := q.truncate(visible.Show(a.Explanation, true), maxExplanation)
 		q.add("It says: " + InlineCode(withEllipsis(why, all)))
 	}
 	if a.Input != "" {
@@ -97,7 +98,7 @@ func writePermission(a sessions.PermissionRequest, attach, file string) *permiss
 		q.add(block)
 	}
 	texts := slices.Concat([]string{a.Tool, a.Cwd, a.File, a.Command, a.Diff, a.Explanation, a.Input}, questionBlocks(a), a.CwdTargets, a.FileTargets)
-	q.parts = append(q.parts, spoofingWarnings(texts...)...)
+	q.parts = append(q.parts, visible.SpoofingWarnings(texts...)...)
 	if !q.complete {
 		q.parts = append(q.parts, q.undecidableNote(a))
 	}
@@ -146,7 +147,7 @@ func (q *permissionWriter) add(part string) {
 var plainToolName = regexp.MustCompile(`^[A-Za-z0-9]+$`)
 
 func (q *permissionWriter) writeHeader(a sessions.PermissionRequest) {
-	name, all := q.truncate(showInvisible(a.Tool, true), maxTool)
+	name, all := q.truncate(visible.Show(a.Tool, true), maxTool)
 	q.complete = q.complete && all
 	if name = withEllipsis(name, all); plainToolName.MatchString(name) {
 		name = "*" + name + "*"
@@ -186,7 +187,7 @@ func (q *permissionWriter) addPath(before, path string, leads []string) {
 
 // formatPath is a path, in a block when it is long. One that is not all there is not to be decided on.
 func (q *permissionWriter) formatPath(path string) string {
-	text, all := q.truncate(showInvisible(path, true), maxPath)
+	text, all := q.truncate(visible.Show(path, true), maxPath)
 	q.complete = q.complete && all
 	if text = withEllipsis(text, all); utf16Len(text) > maxInlinePath {
 		return "\n" + Preformatted(text)
@@ -196,7 +197,7 @@ func (q *permissionWriter) formatPath(path string) string {
 
 // codeBlock is a block of text. Where it is cut, it says how much is missing, and where all of it is.
 func (q *permissionWriter) codeBlock(text string, limit int) (block string, all bool) {
-	text = showInvisible(text, false)
+	text = visible.Show(text, false)
 	head, all := q.truncate(text, limit)
 	block = Preformatted(head)
 	if !all {
@@ -254,7 +255,7 @@ func Dialog(lines []string) string {
 	for _, line := range lines {
 		trimmed = append(trimmed, strings.TrimRight(line, " "))
 	}
-	text := showInvisible(strings.Trim(strings.Join(trimmed, "\n"), "\n"), false)
+	text := visible.Show(strings.Trim(strings.Join(trimmed, "\n"), "\n"), false)
 	head := truncateEscaped(text, maxDialog)
 	return Preformatted(withEllipsis(head, head == text))
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 
+	"the-loop/bot/render/visible"
 	"the-loop/sessions"
 )
 
@@ -166,7 +167,7 @@ func TestNoTwoTextsLookTheSame(t *testing.T) {
 			if (a == b) != (one == other) {
 				t.Fatalf("inline: %v, %+q and %+q are both seen as %+q", inline, one, other, a)
 			}
-			if again := parseShown(t, showInvisible(one, inline)); again != one {
+			if again := parseShown(t, visible.Show(one, inline)); again != one {
 				t.Fatalf("inline: %v, %+q is read as %+q", inline, one, again)
 			}
 		}
@@ -175,9 +176,9 @@ func TestNoTwoTextsLookTheSame(t *testing.T) {
 
 // visibleForm is what somebody sees of a text in a question.
 func visibleForm(t *rapid.T, text string, inline bool) string {
-	shown := Preformatted(showInvisible(text, inline))
+	shown := Preformatted(visible.Show(text, inline))
 	if inline {
-		shown = InlineCode(showInvisible(text, inline))
+		shown = InlineCode(visible.Show(text, inline))
 	}
 	for _, r := range shown {
 		if r != '\n' && (!sessions.IsVisible(r) || r == '\u2800') {
@@ -230,11 +231,11 @@ func TestAPermissionRequestThatIsCutSaysSo(t *testing.T) {
 			t.Fatalf("%d characters", n)
 		}
 		for what, part := range map[string]string{"tool": a.Tool, "file": a.File, "cwd": a.Cwd, "cwdAt": a.CwdTargets[0], "fileAt": a.FileTargets[0]} {
-			if path := Escape(strings.ReplaceAll(showInvisible(part, true), "`", "ˋ")); whole && (what == "tool" || a.File != "" && a.Cwd != "") && !strings.Contains(strings.ReplaceAll(got, "`", "ˋ"), path) {
+			if path := Escape(strings.ReplaceAll(visible.Show(part, true), "`", "ˋ")); whole && (what == "tool" || a.File != "" && a.Cwd != "") && !strings.Contains(strings.ReplaceAll(got, "`", "ˋ"), path) {
 				t.Fatalf("the %s is not there", what)
 			}
 		}
-		if command := Preformatted(showInvisible(a.Command, false)); whole && a.Command != "" && !strings.Contains(got, command) {
+		if command := Preformatted(visible.Show(a.Command, false)); whole && a.Command != "" && !strings.Contains(got, command) {
 			t.Fatal("the command is not there")
 		}
 		if whole == strings.Contains(got, "not decided here") {

@@ -18,6 +18,14 @@ func CompareTS(a, b string) int {
 	return cmp.Or(cmp.Compare(as, bs), cmp.Compare(af, bf))
 }
 
+// MaxTS returns the later of two ts.
+func MaxTS(a, b string) string {
+	if CompareTS(a, b) >= 0 {
+		return a
+	}
+	return b
+}
+
 // TSTime is the moment of a message by Slack's clock; zero when ts is not one.
 func TSTime(ts string) time.Time {
 	s, f, _ := strings.Cut(ts, ".")

@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -186,6 +187,23 @@ func (r Request) Choose(answers []Answer) (texts []string, shown string, err err
 	}
 	return texts, strings.Join(chosen, "; "), nil
 }
+
+// Answers returns what the agent is answered beside yes or no, and how the message shows it.
+func (r Request) Answers(verdict sessions.Verdict, answers []Answer, acceptEdits bool) (texts []string, shown string, err error) {
+	switch {
+	case verdict != sessions.VerdictAllow:
+		return nil, "", nil
+	case len(r.Questions) > 0:
+		return r.Choose(answers)
+	case r.Plan && acceptEdits:
+		return nil, ", with edits accepted unasked,", nil
+	case len(answers) > 0 || acceptEdits:
+		return nil, "", errNoSuchChoice
+	}
+	return nil, "", nil
+}
+
+var errNoSuchChoice = errors.New("this question does not have that answer")
 
 // answerLabels returns an answer as the agent gets it and as the message shows it; none when it is not one that the question takes.
 func answerLabels(q sessions.Question, a Answer) (labels, shown []string) {

@@ -1,4 +1,6 @@
-package render
+// Package visible shows texts of agents so that nothing in them hides: what cannot be seen is written as its number, and letters that
+// mislead are pointed out.
+package visible
 
 import (
 	"fmt"
@@ -19,12 +21,12 @@ const (
 	maxBreakRun = 3
 )
 
-// showInvisible writes a text so that nothing in it hides and no two texts look the same: a character that cannot be seen, or
+// Show writes a text so that nothing in it hides and no two texts look the same: a character that cannot be seen, or
 // changes how others are, becomes its number, as ⟨U+3164⟩ or ⟨U+3164×5⟩. So do the second way to write the same character
 // (e and an accent), marks that stand on no letter of their script, and the two characters that would make this ambiguous.
 // On one line (inline) every line break and every blank that is not a single one between words is a number, in a block those
 // that cannot be seen there.
-func showInvisible(text string, inline bool) string {
+func Show(text string, inline bool) string {
 	w := invisibleWriter{inline: inline}
 	for len(text) > 0 {
 		n := norm.NFC.NextBoundaryInString(text, true)
@@ -137,9 +139,9 @@ func scriptOf(r rune) string {
 	return ""
 }
 
-// spoofingWarnings says what in texts can be seen and misleads all the same: letters of several scripts in one word, and text that
+// SpoofingWarnings says what in texts can be seen and misleads all the same: letters of several scripts in one word, and text that
 // runs from right to left. Empty: nothing.
-func spoofingWarnings(texts ...string) []string {
+func SpoofingWarnings(texts ...string) []string {
 	var mixed []string
 	rightToLeft := false
 	for _, text := range texts {
@@ -188,7 +190,7 @@ func describeMixedWord(word string, scripts []string) string {
 			b.WriteRune(r)
 		}
 	}
-	return InlineCode(b.String()) + " (" + strings.Join(scripts, ", ") + ")"
+	return "`" + b.String() + "` (" + strings.Join(scripts, ", ") + ")" // letters and digits need no escape
 }
 
 // scriptsOf are the scripts of a word's letters, in their order.
