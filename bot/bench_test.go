@@ -30,14 +30,14 @@ import (
 	"the-loop/threads/chat"
 )
 
-// meter is a session whose program says when it read what.
+// meteredSession is a session whose program says when it read what.
 type meteredSession struct {
 	*testSession
 	lines *bufio.Scanner
 	total int // bytes it has read, all in all
 }
 
-// meter starts one, in a channel of its own: Slack takes one message a second in each.
+// startMetered starts one, in a channel of its own: Slack takes one message a second in each.
 func (w *env) startMetered(name string) *meteredSession {
 	w.t.Helper()
 	pipe := filepath.Join(w.botConfig.TmuxDir, name)
@@ -293,7 +293,7 @@ func (w *env) bindStopped(count int) {
 	}
 }
 
-// status reads a size in kB from /proc/PID/status.
+// procStatusKB reads a size in kB from /proc/PID/status.
 func procStatusKB(t testing.TB, pid int, key string) int {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -109,7 +109,7 @@ func (l *botEnv) slashAnswer(text string) string {
 	return l.Ephemerals(l.ann.ID)[before].Text
 }
 
-// status gives the command of that name and returns what the channel is told, or where Slack does not take that, Ann.
+// statusAnswer gives the command of that name and returns what the channel is told, or where Slack does not take that, Ann.
 func (l *botEnv) statusAnswer() string {
 	l.t.Helper()
 	whispers, posts := len(l.Ephemerals(l.ann.ID)), l.statusPosts()
@@ -237,7 +237,7 @@ func buttonLabels(blocks json.RawMessage) string {
 	return strings.Join(all, " ")
 }
 
-// press presses a button of the announcement as Ann.
+// pressButton presses a button of the announcement as Ann.
 func (a *testSession) pressButton(action string) {
 	a.env.t.Helper()
 	if err := a.env.ann.Click(a.env.ctx, a.env.ch, a.root, action); err != nil {
@@ -245,7 +245,7 @@ func (a *testSession) pressButton(action string) {
 	}
 }
 
-// whispered waits for Ann to be told something in the thread that has all of the parts.
+// waitEphemeral waits for Ann to be told something in the thread that has all of the parts.
 func (a *testSession) waitEphemeral(parts ...string) localslack.Ephemeral {
 	a.env.t.Helper()
 	var found localslack.Ephemeral
@@ -276,7 +276,7 @@ func (l *botEnv) checkSecretNotPosted() {
 	}
 }
 
-// count is how many events of that name there were.
+// countEvents is how many events of that name there were.
 func (l *botEnv) countEvents(name string) int {
 	return len(slices.DeleteFunc(l.events.Events(), func(e sessions.Event) bool { return e.Name != name }))
 }

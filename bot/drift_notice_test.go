@@ -16,7 +16,7 @@ import (
 	"the-loop/sessions/envstate"
 )
 
-// env writes the env file and has the bot told, as its watcher does.
+// writeEnvFile writes the env file and has the bot told, as its watcher does.
 func (w *env) writeEnvFile(lines ...string) {
 	w.t.Helper()
 	path := filepath.Join(w.botConfig.TmuxDir, "env")
@@ -81,7 +81,7 @@ func (w *env) pressRestartAll(m localslack.Message, by *localslack.Person) {
 	}
 }
 
-// held is what the session's agent was started with.
+// startedWith is what the session's agent was started with.
 func (a *testSession) startedWith(name string) string {
 	a.env.t.Helper()
 	values, ok := envstate.ProcessEnviron(a.env.ctx, a.pane().PID)

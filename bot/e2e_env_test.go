@@ -83,7 +83,7 @@ func init() {
 	}
 }
 
-// plan is all that a bot needs to know, so that one in a process of its own is the same as one in the test.
+// botConfig is all that a bot needs to know, so that one in a process of its own is the same as one in the test.
 type botConfig struct {
 	Root, APIURL, BotToken, AppToken string
 	TmuxDir                          string
@@ -131,7 +131,7 @@ func (p botConfig) newCore(sink sessions.Sink, config func() botConfig) (*core.C
 		}}), nil
 }
 
-// env is what the sessions' env file declares.
+// envFile is what the sessions' env file declares.
 func (p botConfig) envFile() func() (sessions.EnvFile, error) {
 	if p.Real != nil {
 		return p.Real.envFile()
@@ -155,7 +155,7 @@ func (p botConfig) threadSettings() threads.Settings {
 		binding.MarkAccepted: receiptAccepted, binding.MarkHeld: receiptHeld, binding.MarkFailed: receiptFailed, binding.MarkInDoubt: receiptInDoubt}}
 }
 
-// bot makes one, with its client.
+// newBot makes one, with its client.
 func (p botConfig) newBot(core *core.Core, sink sessions.Sink, config func() botConfig, change func(*bot.Options)) (*bot.Bot, *slack.Client, error) {
 	client, err := bot.NewClient(slack.ClientOptions{BotToken: p.BotToken, AppToken: p.AppToken, APIURL: p.APIURL})
 	if err != nil {
@@ -455,7 +455,7 @@ func (w *env) startAndConnect() {
 	w.waitUntil("a connection", func() bool { return w.Connections() == 1 })
 }
 
-// until polls for what the workspace, a file or a screen shows.
+// waitUntil polls for what the workspace, a file or a screen shows.
 func (w *env) waitUntil(what string, cond func() bool) {
 	w.t.Helper()
 	for {
@@ -490,7 +490,7 @@ func (w *env) channelText() string {
 	return b.String()
 }
 
-// agent is one session with its thread.
+// testSession is one session with its thread.
 type testSession struct {
 	env  *env
 	ref  sessions.Ref
@@ -506,7 +506,7 @@ func (w *env) definition(name string, flags ...string) sessions.Definition {
 		HarnessArgs: append([]string{"--log-bytes", "--reply-delay", "10ms"}, flags...), Chat: sessions.ChatDefinition{Enabled: true}}
 }
 
-// agent starts a session with the small agent and waits for its announcement and its readiness.
+// startSession starts a session with the small agent and waits for its announcement and its readiness.
 func (w *env) startSession(name string, flags ...string) *testSession {
 	w.t.Helper()
 	a := w.startDefined(w.definition(name, flags...))
@@ -547,7 +547,7 @@ func (a *testSession) waitReady() {
 	a.waitState(smallagent.StateReady)
 }
 
-// until waits for a state of the agent's screen.
+// waitState waits for a state of the agent's screen.
 func (a *testSession) waitState(state smallagent.State) smallagent.Screen {
 	a.env.t.Helper()
 	var s smallagent.Screen
@@ -695,7 +695,7 @@ func (a *testSession) botMessages() []localslack.Message {
 	return slices.DeleteFunc(all, func(m localslack.Message) bool { return m.User != a.env.BotUserID() })
 }
 
-// count is how many of the bot's messages in the thread have the part.
+// countBotMessages is how many of the bot's messages in the thread have the part.
 func (a *testSession) countBotMessages(part string) int {
 	n := 0
 	for _, m := range a.botMessages() {
@@ -713,7 +713,7 @@ func (a *testSession) binding() (binding.Binding, bool) {
 	return b, err == nil && json.Unmarshal(data, &b) == nil
 }
 
-// state is what is stored of one reply.
+// storedReply is what is stored of one reply.
 func (a *testSession) storedReply(ts string) binding.Entry {
 	b, _ := a.binding()
 	return storedReplyIn(b, ts)

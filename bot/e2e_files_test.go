@@ -160,7 +160,7 @@ func (a *testSession) waitPostedFile(name string) string {
 	return content
 }
 
-// posts reports a file as the agent does.
+// reportFile reports a file as the agent does.
 func (a *testSession) reportFile(path, comment string) {
 	a.env.t.Helper()
 	file, err := report.Path(filepath.Join(a.env.botConfig.Root, "reports"), a.id)

@@ -359,7 +359,7 @@ func TestAPermissionRequestMadeWhileTheBotWasDownIsPostedLater(t *testing.T) {
 	}
 }
 
-// say types a text into the session without Slack.
+// submitDirectly types a text into the session without Slack.
 func (a *testSession) submitDirectly(text string) {
 	a.env.t.Helper()
 	if _, err := a.env.core.Submit(a.env.ctx, sessions.SubmitRequest{Ref: a.ref, Text: text}); err != nil {
@@ -470,7 +470,7 @@ func buttonValue(blocks json.RawMessage) string {
 	return ""
 }
 
-// press presses a button that is not there any more, as one does whose Slack has not heard of that yet.
+// pressRemovedButton presses a button that is not there any more, as one does whose Slack has not heard of that yet.
 func (w *env) pressRemovedButton(who *localslack.Person, a *testSession, m localslack.Message, action, value string) {
 	w.t.Helper()
 	payload := map[string]any{"type": "block_actions", "user": map[string]any{"id": who.ID, "team_id": who.TeamID},

@@ -50,7 +50,7 @@ func TestR4_5_ASessionStartsWhateverIsWrongWithSlack(t *testing.T) {
 	}
 }
 
-// posts is how often a message was tried to be posted in the channel, or looked for there.
+// postAttempts is how often a message was tried to be posted in the channel, or looked for there.
 func (l *botEnv) postAttempts() int {
 	return len(l.RequestsOf("chat.postMessage")) + len(l.RequestsOf("conversations.history"))
 }

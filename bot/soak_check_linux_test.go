@@ -53,7 +53,7 @@ func (k *soakSession) reportedOutcome(b binding.Binding, r *soakReply) string {
 // outcomeForgotten is the verdict on a reply of which nothing is kept but that it is settled.
 const outcomeForgotten = "settled"
 
-// account holds what the agents were told against what was written and what the bot says of it.
+// checkReplies holds what the agents were told against what was written and what the bot says of it.
 func (s *soakEnv) checkReplies() {
 	s.t.Helper()
 	var delays []time.Duration
@@ -72,7 +72,7 @@ func (s *soakEnv) checkReplies() {
 	}
 }
 
-// account is soak.account for one session. It counts receipts and returns how long replies took while nothing was wrong with this
+// checkSession is soak.account for one session. It counts receipts and returns how long replies took while nothing was wrong with this
 // session.
 func (k *soakSession) checkSession(s *soakEnv, counts map[string]int) (delays []time.Duration) {
 	got := slices.DeleteFunc(k.entries(smallagent.TypeUser, smallagent.TypeShell, smallagent.TypeCommand),

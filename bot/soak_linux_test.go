@@ -70,7 +70,7 @@ type soakEnv struct {
 	playedFaults []playedFault
 }
 
-// played is a fault that was played.
+// playedFault is a fault that was played.
 type playedFault struct {
 	name       string
 	began, end time.Time
@@ -123,7 +123,7 @@ type soakFault struct {
 	run  func(context.Context) error
 }
 
-// disturb plays faults at random moments, on average one in each time of that length.
+// injectFaults plays faults at random moments, on average one in each time of that length.
 func (s *soakEnv) injectFaults(ctx context.Context, every time.Duration, faults []soakFault) error {
 	for len(faults) > 0 && sleepCtx(ctx, rand.N(2*every)) {
 		f, began := faults[rand.IntN(len(faults))], time.Now()
@@ -283,7 +283,7 @@ func soakText() string {
 	return []string{"short", "two\nlines", "日本語 e\u0301 👩‍👩‍👧", strings.Repeat("long ", 100), strings.Repeat("many\nlines ", 30), "`code` & <tag> \"quoted\""}[rand.IntN(6)]
 }
 
-// disturb marks the time until the returned function is called, and a while that the session needs to be back to normal.
+// markDisturbed marks the time until the returned function is called, and a while that the session needs to be back to normal.
 func (k *soakSession) markDisturbed() (end func()) {
 	from := time.Now()
 	return func() {
@@ -293,7 +293,7 @@ func (k *soakSession) markDisturbed() (end func()) {
 	}
 }
 
-// say writes a reply under a number of its own. changes: it may be edited or deleted a moment later.
+// writeReply writes a reply under a number of its own. changes: it may be edited or deleted a moment later.
 func (k *soakSession) writeReply(text string, changes bool) error {
 	k.mu.Lock()
 	r := &soakReply{texts: []string{fmt.Sprintf("%s s%02d r%04d", text, k.number, len(k.written))}, at: time.Now()}

@@ -26,7 +26,7 @@ func (l *botEnv) deliverEvent(id, text string) sessions.DeliveryResult {
 	return d
 }
 
-// item registers a work item and delivers its first event.
+// newWorkItem registers a work item and delivers its first event.
 func (l *botEnv) newWorkItem() *testSession {
 	l.t.Helper()
 	_, err := l.core.Register(l.ctx, sessions.RegisterRequest{Ref: workItemRef, Chat: sessions.ChatDefinition{Enabled: true}})

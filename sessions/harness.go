@@ -106,7 +106,7 @@ type Capabilities struct {
 	Interrupt          string        // bytes that stop a running turn; empty: Escape
 	ClearLine          string        // bytes that take the line with the cursor out of the input box, and do nothing else; empty: none
 	CanResume          bool
-	ReportsPermissions bool          // it reports its permission requests, and a hook of it waits for the decision: see [Reader]
+	ReportsPermissions bool          // it reports its permission requests, and a hook of it waits for the decision: see [Reports]
 	AcceptTimeout      time.Duration // how long evidence may take before the box is looked at; 0: DefaultAcceptTimeout
 
 	// MoveKeys, DenyKeys and ModeKeys are names of keys, see [KeyNames]. While a dialog or a menu is open, MoveKeys answer

@@ -54,7 +54,7 @@ type LedgerEntry struct {
 	InPrompt bool          `json:"opening,omitempty"` // an agent was started with it
 }
 
-// isAbandoned reports whether whoever brought the delivery has certainly died over it.
+// IsAbandoned reports whether whoever brought the delivery has certainly died over it.
 func (e LedgerEntry) IsAbandoned() bool {
 	return e.State == DeliveryInFlight && time.Since(e.At) > 2*OpeningTimeout
 }
@@ -62,7 +62,7 @@ func (e LedgerEntry) IsAbandoned() bool {
 // deliveryPattern is the shape of a delivery's id; GitHub's are UUIDs.
 var deliveryPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$`) })
 
-// find returns the entry of a delivery and its position; -1: it is not known.
+// Find returns the entry of a delivery and its position; -1: it is not known.
 func (l Ledger) Find(id string) (LedgerEntry, int) {
 	i := slices.IndexFunc(l.Deliveries, func(e LedgerEntry) bool { return e.ID == id })
 	if i < 0 {
@@ -71,7 +71,7 @@ func (l Ledger) Find(id string) (LedgerEntry, int) {
 	return l.Deliveries[i], i
 }
 
-// put adds or replaces an entry, and forgets the oldest.
+// Put adds or replaces an entry, and forgets the oldest.
 func (l *Ledger) Put(e LedgerEntry) {
 	if _, i := l.Find(e.ID); i >= 0 {
 		l.Deliveries[i] = e

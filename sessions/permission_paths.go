@@ -11,7 +11,7 @@ import (
 	securejoin "github.com/cyphar/filepath-securejoin"
 )
 
-// resolvePaths is the ask with what its paths lead to, as the file system is now: links are followed, also dangling ones, and
+// ResolvePaths is the ask with what its paths lead to, as the file system is now: links are followed, also dangling ones, and
 // those of paths that do not exist yet.
 func (a PermissionRequest) ResolvePaths() PermissionRequest {
 	var folder, file error

@@ -97,25 +97,25 @@ func (r Record) AgentConversation() Conversation {
 	return Conversation{Session: r.ID, ID: r.Conversation, Cwd: r.Definition.Cwd, Started: r.Changed}
 }
 
-// hasRun reports whether there was an agent: a pane was made, or the conversation of one that ran elsewhere is known.
+// HasRun reports whether there was an agent: a pane was made, or the conversation of one that ran elsewhere is known.
 func (r Record) HasRun() bool { return r.Server != (Server{}) || r.Conversation != "" }
 
-// isDown reports whether no pane is to be expected.
+// IsDown reports whether no pane is to be expected.
 func (r Record) IsDown() bool { return r.Status == StatusStopped || r.Status == StatusNew }
 
-// withPane records where the session lives now.
+// WithPane records where the session lives now.
 func (r Record) WithPane(p Pane, s Status, now time.Time) Record {
 	r.Server, r.Pane, r.TmuxSession = p.Server, p.ID, p.SessionID
 	r.Status, r.Changed, r.ReplacesPID = s, now, 0
 	return r
 }
 
-// isRestartPending reports that a restart was cut short before it had ended what runs in the pane.
+// IsRestartPending reports that a restart was cut short before it had ended what runs in the pane.
 func (r Record) IsRestartPending(p Pane) bool {
 	return r.Status == StatusStarting && r.ReplacesPID != 0 && r.ReplacesPID == p.PID
 }
 
-// validate refuses what the configuration's schema refuses of a declared session.
+// Validate refuses what the configuration's schema refuses of a declared session.
 func (d Definition) Validate() error {
 	refuse := func(what, remedy string) error { return &Refusal{Cause: ErrRefused, What: what, Remedy: remedy} }
 	switch {

@@ -17,7 +17,7 @@ const (
 	KindWorkItem = "github" // a ticket on GitHub, its pull requests included
 )
 
-// namePattern is the shape of a standing session's name: it becomes part of a tmux target and a file name.
+// NamePattern is the shape of a standing session's name: it becomes part of a tmux target and a file name.
 var NamePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,39}$`) })
 
 // workItemPattern is the shape of a ticket: GitHub's logins have up to 39 characters, names of repositories up to 100.
@@ -25,7 +25,7 @@ var workItemPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,38}/([A-Za-z0-9._-]{1,100})#[1-9][0-9]{0,9}$`)
 })
 
-// conversationPattern is the shape of a conversation id: one that could be read as a flag is never put into an argv.
+// ConversationPattern is the shape of a conversation id: one that could be read as a flag is never put into an argv.
 // It is slow to compile, and most runs of the program do without it.
 var ConversationPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`) })
 

@@ -118,7 +118,7 @@ func (a PermissionRequest) DialogExcerpt() string {
 	return string(runes[:min(len(runes), maxExcerpt)])
 }
 
-// stripSpace is text without white space, since dialogs wrap.
+// StripSpace is text without white space, since dialogs wrap.
 func StripSpace(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {

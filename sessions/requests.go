@@ -7,7 +7,7 @@ import (
 )
 
 // CreateRequest makes a session that the configuration does not declare. What is left out comes from
-// [Config.Defaults].
+// [Defaults].
 type CreateRequest struct {
 	Name        string
 	Description string
@@ -89,7 +89,7 @@ type AnswerPermissionRequest struct {
 	PermissionDecision
 }
 
-// RegisterRequest makes a work item's session known. What is left out comes from [Config.Defaults].
+// RegisterRequest makes a work item's session known. What is left out comes from [Defaults].
 type RegisterRequest struct {
 	Ref          Ref
 	Harness      string

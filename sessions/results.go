@@ -73,8 +73,8 @@ type Receipt string
 
 // Survey is what status shows of the sessions.
 type Survey struct {
-	Rows  []Row // as of [Core.SessionList]
-	Drift Drift // as of [Core.Drift]
+	Rows  []Row // of all sessions
+	Drift Drift // of the running ones
 }
 
 // The receipts of a text that was typed.

@@ -58,14 +58,14 @@ type State string
 // The states of a session, as the panes and the record together show it.
 const (
 	StateRunning State = "running"
-	StateEnded   State = "ended"   // the agent has ended on its own; its last screen may still be there, see [Core.Peek]
+	StateEnded   State = "ended"   // the agent has ended on its own; its last screen may still be there, and can be peeked at
 	StateStopped State = "stopped" // taken down by us
 	StateNew     State = "new"     // declared or registered, never started
 	StateUnknown State = "unknown" // tmux did not answer
 	StateBroken  State = "broken"  // its record cannot be read
 )
 
-// exitDescription says how the agent in a dead pane ended.
+// ExitDescription says how the agent in a dead pane ended.
 func (p Pane) ExitDescription() string {
 	switch {
 	case p.ExitSignal != "":

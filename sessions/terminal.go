@@ -32,7 +32,7 @@ type PaneWriter interface {
 	// Paste pastes the text, bracketed and whole, and submits it. Errors: [ErrPaneGone], [ErrPaneDead] and any
 	// other error mean that nothing was typed; one that is [ErrInDoubt] means that it may have been.
 	Paste(ctx context.Context, d Paste) error
-	// Press pastes the bytes of keys, unbracketed, e.g. "\r" or "\x1b". Errors as for Deliver.
+	// Press pastes the bytes of keys, unbracketed, e.g. "\r" or "\x1b". Errors as for Paste.
 	Press(ctx context.Context, t Target, keys string) error
 }
 
@@ -65,7 +65,7 @@ type Pane struct {
 	ExitStatus  int    // when Dead; -1 unknown or killed by a signal
 	ExitSignal  string // when Dead and killed by a signal
 	Server      Server
-	Declared    string // as [Spawn.ReadFile] was, for this process; separated by blanks
+	Declared    string // as [Spawn].Declared was, for this process; separated by blanks
 }
 
 // Server identifies a tmux server: pane ids start over with each.
@@ -107,7 +107,7 @@ type Paste struct {
 	Submit string        // the bytes of the submit key, e.g. "\r"; empty: do not submit
 	Delay  time.Duration // between paste and submit; kept by the tmux server, not by us
 	// Commit is called, at most once, when the way into the pane is being opened and before the text is handed over.
-	// When it fails, nothing is typed, and Deliver returns its error. May be nil.
+	// When it fails, nothing is typed, and Paste returns its error. May be nil.
 	Commit func() error
 }
 
@@ -127,4 +127,22 @@ func FindPane(panes []Pane, id string) (Pane, bool) {
 		}
 	}
 	return Pane{}, false
+}
+
+// ANSICapturer is a [Terminal] that can also read a pane's screen with its colours.
+type ANSICapturer interface {
+	// CaptureANSI reads the visible screen with the escape sequences of its colours. Errors as for [PaneReader.Capture].
+	CaptureANSI(ctx context.Context, t Target) (string, error)
+}
+
+// PaneActivity is what a pane tells of itself without its screen being read.
+type PaneActivity struct {
+	LastOutput int64 // Unix seconds of the last output
+	PID        int   // of the process that runs in it; 0: it has ended
+}
+
+// ActivityReader is a [Terminal] that knows when its panes wrote something last.
+type ActivityReader interface {
+	// ReadActivity returns the activity of every pane of ours, by its mark. Errors as for [PaneReader.Panes].
+	ReadActivity(ctx context.Context) (map[string]PaneActivity, error)
 }

@@ -3,7 +3,7 @@ package sessions
 import "time"
 
 // Turn is what an agent's record shows of the turn that it is in or was in last. The record of an agent that was killed
-// goes on saying that it works: the pane knows better, see [Core.WithFacts].
+// goes on saying that it works: the pane knows better, so the state of the pane goes before it.
 type Turn struct {
 	Working bool      `json:"working,omitzero"`
 	Since   time.Time `json:"since,omitzero"` // when it began, by this machine's clock; zero: not known

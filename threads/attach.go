@@ -11,7 +11,7 @@ import (
 	"the-loop/threads/chat"
 )
 
-// Folders says where sessions work. The core does, see [sessions.Core.Folder].
+// Folders says where sessions work. The core does, see core.Queries.Folder.
 type Folders interface {
 	Folder(ctx context.Context, q sessions.FolderRequest) (string, error)
 }

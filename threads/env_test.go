@@ -64,7 +64,7 @@ type env struct {
 	stop func()
 }
 
-// run plays f in a bubble, with a manager that runs and a session that is announced.
+// withEnv plays f in a bubble, with a manager that runs and a session that is announced.
 func withEnv(t *testing.T, f func(w *env)) {
 	t.Helper()
 	withEnvSetup(t, func(*env) {}, f)
@@ -163,19 +163,19 @@ func (w *env) announce() {
 // wait lets everything that can happen at this moment happen.
 func (w *env) wait() { synctest.Wait() }
 
-// after lets time pass.
+// advance lets time pass.
 func (w *env) advance(d time.Duration) {
 	time.Sleep(d) // the bubble's time
 	synctest.Wait()
 }
 
-// hear delivers the event of a message that is in the thread.
+// deliverEvent delivers the event of a message that is in the thread.
 func (w *env) deliverEvent(ts string) {
 	w.m.HandleReply(w.slack.reply(ts))
 	w.wait()
 }
 
-// say writes a reply in the thread and delivers its event.
+// reply writes a reply in the thread and delivers its event.
 func (w *env) reply(text string) string {
 	ts := w.slack.write(ann, text)
 	w.deliverEvent(ts)
@@ -789,7 +789,7 @@ func (a *fakeAgent) addMessage(text string, final bool) {
 	a.messages = append(a.messages, sessions.AgentMessage{Text: text, Final: final, At: time.Now(), Key: fmt.Sprint("key ", len(a.messages))})
 }
 
-// told has the number of texts so far as its places.
+// readTranscript has the number of texts so far as its places.
 func (a *fakeAgent) readTranscript(l *managerRun, q sessions.TranscriptRequest) (sessions.TranscriptBatch, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -380,7 +380,7 @@ func (m *Manager) Status() Status {
 // ResendChoice is a click on a button of a prompt.
 type ResendChoice struct {
 	Token  string // the button's value
-	Action string // [ActionSend] or [ActionSkip]
+	Action string // [chat.ActionSend] or [chat.ActionSkip]
 	Actor  authz.Actor
 	TS     string // of the message with the button
 }

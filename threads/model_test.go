@@ -289,7 +289,7 @@ func (d *replyModel) restartIfKilled() {
 	d.wait()
 }
 
-// close lets everything come to rest and judges the day.
+// finish lets everything come to rest and judges the day.
 func (d *replyModel) finish() {
 	d.agent.setOnStep(nil)
 	d.slack.setOnPost(nil)

@@ -20,7 +20,7 @@ import (
 	"the-loop/threads/relay"
 )
 
-// pages has each part between bars as a message, and what follows "whole:" as a file.
+// renderPages has each part between bars as a message, and what follows "whole:" as a file.
 func renderPages(_ sessions.Ref, s sessions.AgentMessage) relay.Rendering {
 	text, whole, long := strings.Cut(s.Text, "whole:")
 	r := relay.Rendering{Texts: strings.Split(text, "|")}
@@ -125,7 +125,7 @@ func (w *env) createFile(name, content string) {
 	}
 }
 
-// reports has the agent report a file, and the bot hear of it.
+// reportFile has the agent report a file, and the bot hear of it.
 func (w *env) reportFile(path, comment string) {
 	w.agent.mu.Lock()
 	w.agent.reportedFiles = append(w.agent.reportedFiles, sessions.ReportedFile{Path: path, Comment: comment, At: time.Now()})

@@ -26,7 +26,7 @@ type fakeHooks struct {
 // fakeAPIWithHooks is the agent with its hooks, as one run of the manager sees them.
 type fakeAPIWithHooks struct{ fakeAPI }
 
-// ask has the agent ask.
+// request has the agent ask.
 func (h *fakeHooks) request(token string, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -41,7 +41,7 @@ func (h *fakeHooks) setDuring(during func(l *managerRun, token string) error) {
 	h.during = during
 }
 
-// reports has these answers, and no others, reported by the hooks.
+// setAnswered has these answers, and no others, reported by the hooks.
 func (h *fakeHooks) setAnswered(answered ...sessions.AnsweredPermission) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -114,7 +114,7 @@ func (a fakeAPIWithHooks) AnswerPermission(ctx context.Context, q sessions.Answe
 	return a.blockIfEnded(ctx)
 }
 
-// asking is a world with an agent that asks.
+// withHooks is a world with an agent that asks.
 func withHooks(t *testing.T, f func(w *env)) {
 	t.Helper()
 	withEnvSetup(t, func(w *env) { w.hooks = &fakeHooks{waiting: map[string]chan struct{}{}} }, f)
@@ -129,7 +129,7 @@ func (w *env) relayReports() {
 	w.advance(5 * time.Second)
 }
 
-// asked has the agent ask, and returns the value of the buttons in the thread.
+// requestPermission has the agent ask, and returns the value of the buttons in the thread.
 func (w *env) requestPermission(token string) string {
 	w.t.Helper()
 	w.hooks.request(token, time.Now())
@@ -167,7 +167,7 @@ func (w *env) decide(button string, v sessions.Verdict, user string) string {
 	return text
 }
 
-// shows is the text of the question in the thread.
+// permissionMessage is the text of the question in the thread.
 func (w *env) permissionMessage(token string) string {
 	w.t.Helper()
 	for _, text := range w.slack.posted() {

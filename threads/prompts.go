@@ -77,7 +77,7 @@ func choiceText(q binding.ResendPrompt) string {
 	return fmt.Sprintf("%s by <@%s> at %s.", did, q.By, chat.DateText(chat.TimeTS(q.At)))
 }
 
-// resend settles a prompt by a choice, once. It returns what is true for who chose, and the replies to be typec.
+// resend settles a prompt by a choice, once. It returns what is true for who chose, and the replies to be typed.
 func (ps *prompts) resend(c ResendChoice) (answer string, again []string) {
 	q, ok := ps.B.ResendPrompts[c.Token]
 	switch {

@@ -38,7 +38,7 @@ type fakeScreen struct {
 	reads       int
 }
 
-// posted takes the status away, as Slack does.
+// clearStatus takes the status away, as Slack does.
 func (s *fakeScreen) clearStatus() {
 	if s == nil {
 		return
@@ -48,7 +48,7 @@ func (s *fakeScreen) clearStatus() {
 	s.status = ""
 }
 
-// shows is what the thread shows now.
+// shownStatus is what the thread shows now.
 func (s *fakeScreen) shownStatus() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func (a fakeAPI) View(ctx context.Context, _ sessions.ViewRequest) (sessions.Vie
 	return sessions.View{State: s.view}, s.viewErr
 }
 
-// turned changes what the agent's record says of its turn.
+// updateTurn changes what the agent's record says of its turn.
 func (a *fakeAgent) updateTurn(f func(sessions.Turn) sessions.Turn) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -126,7 +126,7 @@ func (w *env) beginTurn() {
 	w.relay()
 }
 
-// rests has the agent end its turn, with these words when there are any.
+// endTurn has the agent end its turn, with these words when there are any.
 func (w *env) endTurn(text string) {
 	w.agent.endTurn()
 	if text != "" {

@@ -29,7 +29,7 @@ type SlashResult struct {
 }
 
 // Slash types a command. It returns when the app acked it; a text in the ack is shown as an ephemeral message, or
-// posted when it says in_channel. Slack's refusals are [ErrRefused], an app that is silent is [ErrNoAnswer].
+// posted when it says in_channel. Slack's refusals are [slackerr.ErrRefused], an app that is silent is [slackerr.ErrNoAnswer].
 func (p *Person) Slash(ctx context.Context, channel, command, text string, opts ...SlashOption) (SlashResult, error) {
 	var s slashOptions
 	for _, o := range opts {
@@ -124,7 +124,7 @@ func (w *Workspace) escapeWord(word string) string {
 	return w.RenderElement(el) + store.Escape(word[used:])
 }
 
-// person as payloads of interactions name them.
+// userPayload is a person as payloads of interactions name them.
 func (p *Person) userPayload() store.Object {
 	return store.Object{"id": p.ID, "username": p.Name, "name": p.Name, "team_id": p.TeamID}
 }

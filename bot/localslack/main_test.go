@@ -67,7 +67,7 @@ func (f *fixture) client(token string) *slack.Client {
 	return slack.New(token, slack.OptionAppLevelToken(f.AppToken()), slack.OptionAPIURL(f.APIURL()))
 }
 
-// wait fails the test when cond does not come true.
+// waitUntil fails the test when cond does not come true.
 func (f *fixture) waitUntil(what string, cond func() bool) {
 	f.t.Helper()
 	if err := f.WaitFor(f.ctx, cond); err != nil {
@@ -206,7 +206,7 @@ func (f *fixture) dialURL(u string) (*rawSocket, error) {
 	return &rawSocket{f: f, ws: ws}, nil
 }
 
-// greeted dials and reads the hello.
+// dialReady dials and reads the hello.
 func (f *fixture) dialReady() *rawSocket {
 	f.t.Helper()
 	s := f.dial()

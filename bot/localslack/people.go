@@ -165,7 +165,7 @@ func (p *Person) writableChannel(channel string) (*store.ChannelState, error) {
 	return ch, nil
 }
 
-// message finds a message that this person can see. The caller holds Mu.
+// visibleMessage finds a message that this person can see. The caller holds Mu.
 func (p *Person) visibleMessage(channel, ts string) (*store.ChannelState, *store.Message, error) {
 	ch := p.w.FindChannel(channel)
 	if ch == nil || !ch.HasMember(p.ID) {

@@ -17,7 +17,7 @@ import (
 	"the-loop/bot/localslack/webapi"
 )
 
-// lastEnvelope reads an envelope without acking it.
+// envelope reads an envelope without acking it.
 func (s *rawSocket) envelope() (id, eventID string, attempt float64, reason string) {
 	s.f.t.Helper()
 	env := s.next()

@@ -134,7 +134,7 @@ func (l *layout) block(n ast.Node, m *linePrefix) {
 	}
 }
 
-// raw is the source of a block's lines.
+// rawLines is the source of a block's lines.
 func (l *layout) rawLines(n ast.Node) []string {
 	segments := n.Lines()
 	lines := make([]string, 0, segments.Len())
@@ -255,7 +255,7 @@ func (l *layout) marker(n *ast.List, item ast.Node, number int) string {
 	return mark + "☐ "
 }
 
-// written is the number of an item as it was written. Markdown counts on from the first one whatever the others say.
+// writtenNumber is the number of an item as it was written. Markdown counts on from the first one whatever the others say.
 func (l *layout) writtenNumber(item ast.Node) int {
 	number := 0
 	for at := max(0, item.Pos()); at < len(l.source) && number < 1e9 && '0' <= l.source[at] && l.source[at] <= '9'; at++ {

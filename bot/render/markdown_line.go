@@ -307,7 +307,7 @@ func cutText(text string, room int) []string {
 	return append(pieces, text)
 }
 
-// written is how many characters text has at most when it is escaped and tamed.
+// escapedLen is how many characters text has at most when it is escaped and tamed.
 func escapedLen(text string) int {
 	n := 0
 	for _, r := range text {

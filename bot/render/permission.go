@@ -225,14 +225,14 @@ func (q *permissionWriter) undecidableNote(a sessions.PermissionRequest) string 
 	return ":warning: It is too long to be shown whole, so it is not decided here. See it on the agent's machine: " + InlineCode(q.attach)
 }
 
-// begins is as much of a text as there is room for, and at most limit characters.
+// truncate is as much of a text as there is room for, and at most limit characters.
 func (q *permissionWriter) truncate(text string, limit int) (head string, all bool) {
 	head = truncateEscaped(text, max(0, min(limit, q.remaining)))
 	q.cut = q.cut || head != text
 	return head, head == text
 }
 
-// begins is as much of a text as takes limit characters in a message.
+// truncateEscaped is as much of a text as takes limit characters in a message.
 func truncateEscaped(text string, limit int) string {
 	for i, r := range text {
 		if limit -= utf16Len(Escape(string(r))); limit < 0 {

@@ -81,7 +81,7 @@ func (c *API) scrubber() scrub.Scrubber {
 // Close closes idle connections.
 func (c *API) Close() { c.transport.http.CloseIdleConnections() }
 
-// Self is who we are, as of the last [Client.Identify]; the zero Self before the first.
+// Self is who we are, as of the last [API.Identify]; the zero Self before the first.
 func (c *API) Self() Self {
 	if s := c.self.Load(); s != nil {
 		return *s
@@ -128,7 +128,7 @@ func (c *API) EnsureIdentified(ctx context.Context) error {
 	return err
 }
 
-// AuthTest asks Slack whose the bot token is. Unlike [Client.Identify] it neither checks scopes nor remembers the answer.
+// AuthTest asks Slack whose the bot token is. Unlike [API.Identify] it neither checks scopes nor remembers the answer.
 func (c *API) AuthTest(ctx context.Context) (Self, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -140,7 +140,7 @@ func (c *API) AuthTest(ctx context.Context) (Self, error) {
 		Name: who.User, Scopes: scopesOf(who.Header)}, nil
 }
 
-// SetSelf makes self who we are, as [Client.Identify] does.
+// SetSelf makes self who we are, as [API.Identify] does.
 func (c *API) SetSelf(self Self) { c.self.Store(&self) }
 
 // OpenConnection asks for the address of a Socket Mode connection, with the app token.

@@ -19,7 +19,7 @@ type ClientOptions struct {
 	APIURL   string        // default https://slack.com/api/
 	HTTP     *http.Client  // nil: one of its own
 	Timeout  time.Duration // of one call; default 15 s
-	Scopes   []string      // without which the bot cannot work, see [Client.Identify]
+	Scopes   []string      // without which the bot cannot work, see [API.Identify]
 	Renderer Renderer
 	Text     TextRules
 }

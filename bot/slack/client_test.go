@@ -328,7 +328,7 @@ func TestReactionsMayBeRepeated(t *testing.T) {
 	}
 }
 
-// slack-go GHSA-3q3v-34v2-g88f: a token never goes to a host that is not the InjectAPI's.
+// slack-go GHSA-3q3v-34v2-g88f: a token never goes to a host that is not the API's.
 func TestTheTokenStaysWithItsHost(t *testing.T) {
 	t.Parallel()
 	stolen := make(chan string, 10)

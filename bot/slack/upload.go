@@ -132,7 +132,7 @@ func (c *Files) MayUpload() bool {
 	return !c.lacksScope(ScopeUpload)
 }
 
-// upload posts a file in a thread. ErrNoUpload when the bot may not.
+// PostFile posts a file in a thread. ErrNoUpload when the bot may not.
 func (c *Files) PostFile(ctx context.Context, channel, root, name, title string, data []byte) error {
 	if !c.MayUpload() {
 		return ErrNoUpload

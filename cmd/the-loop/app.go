@@ -138,7 +138,7 @@ func isOwnSocket(path, name string) bool {
 	return ok && (rest == "/tmp" || err == nil && rest == real)
 }
 
-// build makes the core over a configuration that may change.
+// buildApp makes the core over a configuration that may change.
 func (c *cli) buildApp(cfg func() *config.Config, log *slog.Logger) (*app, error) {
 	first := cfg()
 	a := &app{cfg: cfg, registry: registry.New(first.StateRoot), log: log}

@@ -54,7 +54,7 @@ func (s service) withFailure(format string, args ...any) service {
 	return s
 }
 
-// bot is how the bot is.
+// botService returns how the bot is.
 func (a *app) botService() (service, registry.BotState) {
 	s := service{Name: serviceBot, Enabled: a.cfg().Slack.Enabled}
 	state, alive, err := a.registry.BotRunning()
@@ -186,7 +186,7 @@ func withoutSessionVariables(environ []string) []string {
 	})
 }
 
-// until looks every few milliseconds, until ok or the end of ctx.
+// pollUntil looks every few milliseconds, until ok or the end of ctx.
 func pollUntil(ctx context.Context, ok func() bool) error {
 	tick := time.NewTicker(botPollInterval)
 	defer tick.Stop()

@@ -113,7 +113,7 @@ func (b *browser) open(url string) {
 	b.do(chromedp.Navigate(url), chromedp.WaitReady(chromedp.CSS(`body[data-ready][data-stream=open]`)))
 }
 
-// until waits until an expression in the page is true.
+// waitFor waits until an expression in the page is true.
 func (b *browser) waitFor(what, expression string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
@@ -300,7 +300,7 @@ func (d *runningDemo) readOutput(said <-chan string) {
 	}()
 }
 
-// end is Ctrl-C. Nothing may be left: no file, no process.
+// interrupt is Ctrl-C. Nothing may be left: no file, no process.
 func (d *runningDemo) interrupt() {
 	_ = d.cmd.Process.Signal(syscall.SIGINT) // it may have ended
 	select {

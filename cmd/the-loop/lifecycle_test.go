@@ -18,7 +18,7 @@ import (
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
-// up runs start, stop or restart and returns its exit code and its report.
+// runLifecycle runs start, stop or restart and returns its exit code and its report.
 func (s *testEnv) runLifecycle(args ...string) (int, lifecycleResult) {
 	s.t.Helper()
 	code, out, errOut := s.run(context.Background(), append(args, "--format", "json")...)

@@ -58,7 +58,7 @@ func (w *pageEnv) post(text string, opts ...localslack.PostOption) string {
 	return ts
 }
 
-// call has the app call a method of the Web InjectAPI.
+// call has the app call a method of the Web API.
 func (w *pageEnv) call(method string, args ...string) {
 	w.t.Helper()
 	form := url.Values{"token": {w.BotToken()}}

@@ -45,14 +45,14 @@ session's folder. The bot copies the file when it reads the report: a moment lat
 	return cmd
 }
 
-// reporter is the session in whose terminal this runs.
+// reportingSession is the session in whose terminal this runs.
 type reportingSession struct {
 	root   string // of the state
 	record sessions.Record
 	cfg    *config.Config // nil: it cannot be read at the moment
 }
 
-// reporter finds the session by what its pane was given.
+// findReportingSession finds the session by what its pane was given.
 func (c *cli) findReportingSession(ctx context.Context) (*reportingSession, error) {
 	id, root, err := c.paneSession(ctx)
 	if err != nil {

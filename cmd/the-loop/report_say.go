@@ -61,7 +61,7 @@ func (c *cli) readReportText(args []string) (string, error) {
 	return text, nil
 }
 
-// say reports a text, when it is read by anybody. While the configuration cannot be read, the text is kept.
+// reportText reports a text, when it is read by anybody. While the configuration cannot be read, the text is kept.
 func (c *cli) reportText(cmd *cobra.Command, note report.AgentMessagePayload) error {
 	s, err := c.findReportingSession(cmd.Context())
 	if err != nil {

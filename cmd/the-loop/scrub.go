@@ -106,7 +106,7 @@ const (
 	scanRetryDelay = time.Second
 )
 
-// look learns what the processes in the panes hold, under the names that are or were declared: now or before, or when the
+// scanPanes learns what the processes in the panes hold, under the names that are or were declared: now or before, or when the
 // process was started, which its pane tells. So it does not matter whether there is a file.
 func (s *scrubber) scanPanes() bool {
 	ctx, cancel := context.WithTimeout(context.Background(), scanTimeout)

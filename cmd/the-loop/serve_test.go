@@ -147,7 +147,7 @@ func (s *testEnv) startServe() *serveProcess {
 	return b
 }
 
-// read ends with the process, which every test ends.
+// readLines ends with the process, which every test ends.
 func (b *serveProcess) readLines(out io.Reader) {
 	defer close(b.lines)
 	for scan := bufio.NewScanner(out); scan.Scan(); {
@@ -178,7 +178,7 @@ func (b *serveProcess) signalAndWait(sig os.Signal) int {
 	return b.cmd.ProcessState.ExitCode()
 }
 
-// until waits for a condition of the workspace.
+// waitFor waits for a condition of the workspace.
 func (s *testEnv) waitFor(what string, cond func() bool) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testTimeout)

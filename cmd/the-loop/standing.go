@@ -79,7 +79,7 @@ while the agent asks a question or its input box holds unsent text.`}
 	return cmd
 }
 
-// say types a text into a session and prints how well it is known to have arrived.
+// submitText types a text into a session and prints how well it is known to have arrived.
 func submitText(cmd *cobra.Command, text string) func(*app, sessions.Ref) error {
 	return func(a *app, ref sessions.Ref) error {
 		receipt, err := a.core.Submit(cmd.Context(), sessions.SubmitRequest{Ref: ref, Text: text})

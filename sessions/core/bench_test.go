@@ -180,7 +180,7 @@ func timed(do func()) time.Duration {
 	return time.Since(begin)
 }
 
-// each runs a tmux command n times, so many at once.
+// runTmuxTimes runs a tmux command n times, so many at once.
 func runTmuxTimes(b *testing.B, n, atOnce int, socket string, words ...string) {
 	b.Helper()
 	gate := make(chan struct{}, atOnce)

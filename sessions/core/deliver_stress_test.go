@@ -28,7 +28,7 @@ const runAsDeliverer = "SESSIONS_TEST_COURIER"
 // delivererReady is what it prints before the first.
 const delivererReady = "ready"
 
-// courier is what such a process works on.
+// delivererArgs is what such a process works on.
 type delivererArgs struct {
 	Dir  string
 	From int // the first event
@@ -55,7 +55,7 @@ func runDeliverer(order string) int {
 	return 0
 }
 
-// bring delivers an event until it is known what became of it: with the same id whenever nothing arrived.
+// deliverUntilKnown delivers an event until it is known what became of it: with the same id whenever nothing arrived.
 func deliverUntilKnown(ctx context.Context, core *core.Core, seed uint64, n int) string {
 	q := sessions.DeliverRequest{Ref: item, DeliveryID: fmt.Sprint("d", n), Text: stressText(seed, n), Wait: time.Minute}
 	for {
@@ -223,7 +223,7 @@ func TestEveryEventIsProcessedOnceOrReportedWhileDeliverersAreKilled(t *testing.
 	s.check(n)
 }
 
-// courier has a process bring events, kills it after a while, and returns which event is the next.
+// runDelivererFor has a process bring events, kills it after a while, and returns which event is the next.
 func (s *stressTest) runDelivererFor(ctx context.Context, from, to int, life time.Duration) int {
 	s.t.Helper()
 	out := s.startDeliverer(ctx, from, to)
@@ -246,7 +246,7 @@ func (s *stressTest) runDelivererFor(ctx context.Context, from, to int, life tim
 	return next
 }
 
-// running is a courier at work.
+// delivererProcess is a courier at work.
 type delivererProcess struct {
 	cmd   *exec.Cmd
 	lines *bufio.Scanner

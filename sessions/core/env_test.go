@@ -230,7 +230,7 @@ func (w *env) wantEvents(names ...string) {
 	}
 }
 
-// event is the last event of a name.
+// lastEvent is the last event of a name.
 func (w *env) lastEvent(name string) sessions.Event {
 	w.t.Helper()
 	for _, e := range slices.Backward(w.events.Events()) {

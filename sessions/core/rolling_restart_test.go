@@ -24,7 +24,7 @@ import (
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
-// envFile is an env file on disk that the configuration names.
+// writeEnvFile is an env file on disk that the configuration names.
 func (w *env) writeEnvFile(lines ...string) string {
 	w.t.Helper()
 	path := filepath.Join(w.dir, "env")

@@ -196,7 +196,7 @@ func (f *logFile) read(ctx context.Context, pos Position, fn func(Entry) error) 
 // followEvery is how often a follower looks for events.
 const followEvery = 200 * time.Millisecond
 
-// Follow is [Last] that goes on with the events to come, across rotations, until ctx ends or fn fails; its error is
+// Follow is [Read] that goes on with the events to come, across rotations, until ctx ends or fn fails; its error is
 // that of ctx, of fn, or of reading. It looks five times a second; what is rotated away in between ([MaxRotatedFiles] files and more)
 // is skipped.
 func Follow(ctx context.Context, path string, from Position, fn func(Entry) error) error {

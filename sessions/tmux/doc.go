@@ -9,7 +9,7 @@
 // the pane is ours, alive and takes input, and only then pastes. The text is complete in the kernel before the client
 // starts, so a process that dies in between leaves all of it or nothing. The server asks a client for its standard
 // input before it runs what follows; a client that died with all of it unread has therefore typed nothing, and this is
-// how a certain failure is told from a doubtful one (see [Tmux.InjectDelivery]).
+// how a certain failure is told from a doubtful one (see [Tmux.Paste]).
 //
 // What was met on tmux 3.3a and is kept in mind throughout:
 //

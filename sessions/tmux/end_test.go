@@ -15,7 +15,7 @@ import (
 	"the-loop/sessions/tmux/tmuxtest"
 )
 
-// gone fails unless the pane is.
+// assertGone fails unless the pane is.
 func (f *tmuxEnv) assertGone(mark string) {
 	f.t.Helper()
 	panes, err := f.Panes(f.t.Context())

@@ -64,7 +64,7 @@ func (e *callError) Error() string {
 
 func (e *callError) Unwrap() error { return e.cause }
 
-// untouched reports that err is certain to have changed nothing.
+// hadNoEffect reports that err is certain to have changed nothing.
 func hadNoEffect(err error) bool {
 	var call *callError
 	return errors.As(err, &call) && call.noEffect

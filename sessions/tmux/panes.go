@@ -21,7 +21,7 @@ const markOption = "@the-loop-id"
 const declaredOption = "@the-loop-env"
 
 // paneFormat prints one pane in one line. A mark that is none of ours (anything in a pane may set the option) is left out,
-// so that a line holds no TAB but ours. tmux compiles the expressions anew for each pane, see [listFormat].
+// so that a line holds no TAB but ours. tmux compiles the expressions anew for each pane, see [listFormats].
 var paneFormat = strings.Join([]string{"PANE", "#{pane_id}", "#{session_id}", "#{session_name}",
 	"#{?#{m/r:^[A-Za-z0-9._-]+$,#{" + markOption + "}},#{" + markOption + "},}", "#{pane_pid}", "#{pane_dead}",
 	"#{pane_dead_status}", "#{pane_dead_signal}", "#{pid}", "#{start_time}", "#{socket_path}",

@@ -14,7 +14,7 @@ import (
 	"the-loop/sessions"
 )
 
-// MaxDelay is the longest wait between paste and submit that [Tmux.InjectDelivery] takes.
+// MaxDelay is the longest wait between paste and submit that [Tmux.Paste] takes.
 const MaxDelay = time.Minute
 
 const maxKeys = 4096 // bytes; they are few keys, not text
@@ -40,7 +40,7 @@ func (t *Tmux) Paste(ctx context.Context, d sessions.Paste) error {
 	})
 }
 
-// Press pastes the bytes of keys as they are, unbracketed. Errors as for [Tmux.InjectDelivery].
+// Press pastes the bytes of keys as they are, unbracketed. Errors as for [Tmux.Paste].
 func (t *Tmux) Press(ctx context.Context, target sessions.Target, keys string) error {
 	switch {
 	case keys == "":

@@ -38,7 +38,7 @@ type FileUpload struct {
 }
 
 // FileUploader posts files, in two steps: so it can be found out later whether the second was done. Errors: a [*FileError] when
-// no later try does better, and those of [Sender].
+// no later try does better, and those of [Poster].
 type FileUploader interface {
 	// Upload hands a file's content over, for nobody to see yet, and returns its id. It needs no id, name and size alone.
 	Upload(ctx context.Context, f FileUpload, content io.Reader) (id string, err error)

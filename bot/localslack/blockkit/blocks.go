@@ -271,7 +271,7 @@ func (b *blockCheck) confirm(v any) {
 	b.textObject(c["deny"], "plain_text", 30)
 }
 
-// count adds the text of a block that is not checked further.
+// countText adds the text of a block that is not checked further.
 func (b *blockCheck) countText(v any) {
 	switch t := v.(type) {
 	case map[string]any:

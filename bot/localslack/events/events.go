@@ -55,7 +55,7 @@ func (w *Feed) emitMessage(ch *store.ChannelState, m *store.Message) {
 	}
 }
 
-// newChangeEvent is message_changed, message_deleted or message_replied.
+// changeEvent is message_changed, message_deleted or message_replied.
 type changeEvent struct {
 	Type        string            `json:"type"`
 	Subtype     string            `json:"subtype"`

@@ -225,7 +225,7 @@ func (f *APIFault) ApplyAfter(r *http.Request, rw http.ResponseWriter) {
 	closeConnection(rw)
 }
 
-// cut closes the connection under a response.
+// closeConnection closes the connection under a response.
 func closeConnection(rw http.ResponseWriter) {
 	if c, _, err := http.NewResponseController(rw).Hijack(); err == nil {
 		_ = c.Close()

@@ -13,7 +13,7 @@ import (
 	"the-loop/bot/localslack/webapi"
 )
 
-// act is what somebody does on the page.
+// pageAction is what somebody does on the page.
 type pageAction struct {
 	As       string            `json:"as"` // member id
 	Channel  string            `json:"channel"`

@@ -14,7 +14,7 @@ import (
 	"the-loop/bot/localslack/webapi"
 )
 
-// door decides who may use the page: the browser that came by the address with the key. Other people of this machine
+// pageAuth decides who may use the page: the browser that came by the address with the key. Other people of this machine
 // can reach the port too, and so can every web page that this browser has open.
 type pageAuth struct {
 	key     string

@@ -83,7 +83,7 @@ func (p *pageFixture) request(method, path string, body io.Reader) *http.Request
 	return r
 }
 
-// answer sends a request and returns the response with its whole body.
+// roundTrip sends a request and returns the response with its whole body.
 func (p *pageFixture) roundTrip(r *http.Request) (*http.Response, []byte) {
 	p.t.Helper()
 	res := must[*http.Response](p.t)(p.client.Do(r))
@@ -97,7 +97,7 @@ func (p *pageFixture) get(path string) *http.Response {
 	return res
 }
 
-// read gets JSON.
+// getJSON gets JSON.
 func (p *pageFixture) getJSON(path string, into any) {
 	p.t.Helper()
 	res, body := p.roundTrip(p.request(http.MethodGet, path, nil))
@@ -106,7 +106,7 @@ func (p *pageFixture) getJSON(path string, into any) {
 	}
 }
 
-// act does something on the page and returns what went wrong, and what came of it.
+// runAction does something on the page and returns what went wrong, and what came of it.
 func (p *pageFixture) runAction(name string, a pageAction) (wrong string, result map[string]any) {
 	p.t.Helper()
 	body := must[[]byte](p.t)(json.Marshal(a))

@@ -35,7 +35,7 @@ func parsePosition(s string) (seq int, ok bool) {
 	return seq, err == nil && epoch == journalEpoch
 }
 
-// changeForPage is what is new of one thing.
+// pageChange is what is new of one thing.
 type pageChange struct {
 	Kind      store.ChangeKind `json:"kind"`
 	Message   *pageMessage     `json:"message,omitempty"`
@@ -123,7 +123,7 @@ func (s *eventStream) write(text string) {
 	}
 }
 
-// event sends one event; id is the place in the journal, if it has one.
+// sendEvent sends one event; id is the place in the journal, if it has one.
 func (s *eventStream) sendEvent(name, id string, data any) {
 	raw, err := json.Marshal(data)
 	if err != nil {

@@ -52,7 +52,7 @@ func (w *Hub) StartDelivery(d *Delivery) {
 	w.attemptDelivery(d)
 }
 
-// attempt sends an envelope to one of the sockets and waits for its ack. The caller holds Mu.
+// attemptDelivery sends an envelope to one of the sockets and waits for its ack. The caller holds Mu.
 func (w *Hub) attemptDelivery(d *Delivery) {
 	if d.envelopeID == "" || d.attempt > 1 { // Slack repeats the envelope's id at times, and at times makes a new one
 		d.envelopeID = slackid.UUID()

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// wire is the TCP connection under a socket, with what faults do to it.
+// faultyConn is the TCP connection under a socket, with what faults do to it.
 type faultyConn struct {
 	net.Conn
 	mu            sync.Mutex // guards the fields that follow
@@ -69,7 +69,7 @@ func (c *faultyConn) disableClose() {
 	c.keepOpen = true
 }
 
-// cut sends the header of a text frame of 4,096 bytes with a few of them, and closes.
+// cutMidFrame sends the header of a text frame of 4,096 bytes with a few of them, and closes.
 func (c *faultyConn) cutMidFrame() {
 	c.mu.Lock()
 	c.discardWrites = true

@@ -7,7 +7,7 @@ type ring[T any] struct {
 	Last  int // seq of the newest item
 }
 
-// Add appends an item that make builds from its seq.
+// add appends an item that make builds from its seq.
 func (r *ring[T]) add(build func(seq int) T) {
 	r.Last++
 	r.items = append(r.items, build(r.Last))

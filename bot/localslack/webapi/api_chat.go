@@ -17,7 +17,7 @@ const (
 	maxMetadata   = 16_000 // bytes of metadata; the documented error is metadata_too_large
 )
 
-// content is what the app says in a message, checked.
+// messageContent is what the app says in a message, checked.
 type messageContent struct {
 	text        string
 	blocks      json.RawMessage
@@ -26,7 +26,7 @@ type messageContent struct {
 	truncated   bool
 }
 
-// content checks text, blocks, markdown_text, attachments and metadata. most is the limit of the text; when hard, a
+// parseContent checks text, blocks, markdown_text, attachments and metadata. most is the limit of the text; when hard, a
 // longer one is msg_too_long, otherwise it is cut at maxText.
 func (c *call) parseContent(hard bool) (messageContent, error) {
 	var out messageContent

@@ -141,7 +141,7 @@ func (c *call) historyPage(msgs []*store.Message, limit int) store.Object {
 	return withNextCursor(store.Object{"messages": out, "has_more": next != "", "pin_count": 0}, next)
 }
 
-// shown is a message as the app may read it: metadata only when asked for.
+// visibleMessage is a message as the app may read it: metadata only when asked for.
 func (c *call) visibleMessage(m *store.Message) store.Message {
 	s := m.Clone()
 	if !c.flag("include_all_metadata") {

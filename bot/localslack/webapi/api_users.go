@@ -14,7 +14,7 @@ func (w *API) userInfo(p *store.Member) store.Object {
 		"profile": store.Object{"real_name": p.RealName, "display_name": p.DisplayName, "team": p.TeamID}}
 }
 
-// known says whether the bot may see a member: strangers only through a channel that both are in.
+// isVisibleToBot says whether the bot may see a member: strangers only through a channel that both are in.
 func (w *API) isVisibleToBot(p *store.Member) bool {
 	if !p.IsStranger() {
 		return true

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// scrubRequest removes secrets from a request's arguments. Texts are scrubbed where they are made too, before they are cut; this
+// Request removes secrets from a request's arguments. Texts are scrubbed where they are made too, before they are cut; this
 // is the one place that every text passes, whoever made it.
 func Request(req *http.Request, s Scrubber) error {
 	kind := req.Header.Get("Content-Type")
@@ -63,7 +63,7 @@ func scrubArgument(value string, s Scrubber) string {
 	return s.Scrub(value)
 }
 
-// isMachineField reports whether an argument or key of Slack's API is read by programs and not shown to people: ids, numbers,
+// IsMachineField reports whether an argument or key of Slack's API is read by programs and not shown to people: ids, numbers,
 // moments.
 func IsMachineField(name string) bool {
 	switch name {

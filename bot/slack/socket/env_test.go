@@ -104,7 +104,7 @@ func (x *env) socket(change ...func(*Options)) (*Socket, chan error) {
 	return New(o), make(chan error, 1)
 }
 
-// up connects and waits for the hello.
+// connectAndWait connects and waits for the hello.
 func (x *env) connectAndWait(change ...func(*Options)) *Socket {
 	x.t.Helper()
 	s := x.connect(change...)

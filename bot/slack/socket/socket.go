@@ -133,7 +133,7 @@ func (s *Socket) State() State {
 	return st
 }
 
-// Run stays connected until ctx ends (then it returns nil) or Slack refuses us for good (then a [*FatalError]).
+// Run stays connected until ctx ends (then it returns nil) or Slack refuses us for good (then a [*slack.FatalError]).
 func (s *Socket) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup

@@ -3,6 +3,6 @@
 //
 // The way of a file: [Find] decides which one, a [Loader] turns it into a [Config] or into an [*Error] that names file,
 // line and key, and a [Watcher] does so again after each change. A configuration is taken whole or not at all. [Init]
-// writes the first one; [AcceptTrust] accepts one that somebody else wrote. Values of the environment, tokens above all, are
+// writes the first one; [Trust] accepts one that somebody else wrote. Values of the environment, tokens above all, are
 // never part of a configuration and never part of an error; [ReadTokens] reads them.
 package config

@@ -73,7 +73,7 @@ func checkBytes(file string, data []byte) error {
 	return nil
 }
 
-// decode reads the one document of the file; nil when there is none.
+// decodeNode reads the one document of the file; nil when there is none.
 func (d *document) decodeNode(data []byte) (*yaml.Node, error) {
 	var doc, next yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(data))
@@ -211,7 +211,7 @@ func (d *document) convertText(s, key string, at location) any {
 	return s
 }
 
-// number brings what YAML calls a number to one of the types that the validator and encoding/json agree on.
+// convertNumber brings what YAML calls a number to one of the types that the validator and encoding/json agree on.
 func (d *document) convertNumber(v any, key string, at location) any {
 	switch v := v.(type) {
 	case int:

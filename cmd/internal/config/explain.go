@@ -131,7 +131,7 @@ func patternMessage(text, pattern, key string, at map[string]any) string {
 	return quoteValue(text) + " " + message
 }
 
-// number brings what a document has and what the schema has to one type; other values stay as they are.
+// normalizeNumber brings what a document has and what the schema has to one type; other values stay as they are.
 func normalizeNumber(v any) any {
 	if n, is := v.(int64); is {
 		return float64(n)

@@ -68,7 +68,7 @@ func (l Loader) parse(path string, data []byte) (*Config, error) {
 	return c, nil
 }
 
-// complete fills in what the process knows.
+// applyDefaults fills in what the process knows.
 func (l *Loader) applyDefaults() {
 	if l.Workdir == "" {
 		l.Workdir, _ = os.Getwd() // it may have been removed: what starts there is refused where it is used
@@ -78,7 +78,7 @@ func (l *Loader) applyDefaults() {
 	}
 }
 
-// decode parses and validates.
+// parseAndValidate parses and validates.
 func parseAndValidate(path string, data []byte) (*document, fileRoot, error) {
 	raw := defaults()
 	s, err := loadSchema()

@@ -41,7 +41,7 @@ const (
 	BypassNever  BypassPolicy = "never"
 )
 
-// Name returns [EscapeName].
+// Name returns [Name].
 func (c Harness) Name() string { return Name }
 
 // Capabilities are those of the program: a leading "!" runs a shell command without asking, "/" is a command, and a few words

@@ -27,7 +27,7 @@ type Harness struct {
 	Home   string // of the agents, where their processes do not say; empty: this process's
 }
 
-// Name returns [EscapeName].
+// Name returns [Name].
 func (c Harness) Name() string { return Name }
 
 // Capabilities are those of the program: a leading "!" runs a shell command without asking, "/" is a command (one that is not

@@ -31,7 +31,7 @@ type Harness struct {
 	Home   string // of the agents, where their processes do not say; empty: this process's
 }
 
-// Name returns [EscapeName].
+// Name returns [Name].
 func (g Harness) Name() string { return Name }
 
 // Capabilities are those of the program. A submit that comes with the paste is lost (0 of 8 arrived at 0 ms; all did from 80 ms up

@@ -61,7 +61,7 @@ func Gemini(t testing.TB, home string, m *Model) Agent {
 	return a
 }
 
-// OpenCode is Harness, which asks before it runs a command. With --pure: it would fetch a package at its first start.
+// OpenCode is OpenCode, which asks before it runs a command. With --pure: it would fetch a package at its first start.
 func OpenCode(t testing.TB, home string, m *Model) Agent {
 	t.Helper()
 	if platform() != "linux-x64" {

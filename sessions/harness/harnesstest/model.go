@@ -87,7 +87,7 @@ func (t modelRequest) directive(name string) (string, bool) {
 	return m[1], true
 }
 
-// ServeHTTP answers as the InjectAPI that is asked does.
+// ServeHTTP answers as the API does that is asked.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

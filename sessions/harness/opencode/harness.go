@@ -24,7 +24,7 @@ type Harness struct {
 	Binary string // empty: opencode, from the pane's PATH
 }
 
-// Name returns [EscapeName].
+// Name returns [Name].
 func (o Harness) Name() string { return Name }
 
 // Capabilities are those of the program: "/" is a command also when it was pasted, "!" a mode of the shell when it is typed, and a

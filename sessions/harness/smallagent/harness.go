@@ -29,7 +29,7 @@ type Harness struct {
 	PermissionDir string   // absolute; the folder of the sockets of hooks that wait
 }
 
-// Name returns [EscapeName].
+// Name returns [Name].
 func (a Harness) Name() string { return Name }
 
 // Capabilities are those of the program: "!" and "/" begin commands, and two words alone are commands.

@@ -40,7 +40,7 @@ const (
 	HowHook   = "hook" // a dialog was answered by --hook
 )
 
-// The values of Entry.ResendChoice.
+// The values of Entry.Decision.
 const (
 	DecisionApproved = "approved"
 	DecisionDenied   = "denied"
