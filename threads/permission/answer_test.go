@@ -46,6 +46,16 @@ func TestAnswersAreWhatTheQuestionsTake(t *testing.T) {
 	}
 }
 
+func TestAnOptionThatNobodySeesIsNotOffered(t *testing.T) {
+	t.Parallel()
+	for label, want := range map[string]bool{"A": true, "\u200b": false, "\u202e\n": false, "  \u200b ": false, "\u200bB": true} {
+		r := FromAsk(sessions.PermissionRequest{Token: "t", Decidable: true, Questions: []sessions.Question{{Text: "q?", Options: options("x", label)}}}, "q?", true)
+		if r.Decidable != want || (len(r.Questions) > 0) != want {
+			t.Errorf("%q: decidable %t with %d questions", label, r.Decidable, len(r.Questions))
+		}
+	}
+}
+
 func TestAQuestionHasButtonsForItsOptions(t *testing.T) {
 	t.Parallel()
 	one := sessions.Question{Text: "one?", Options: options("A", "B\u200bC\nD")}

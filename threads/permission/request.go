@@ -3,6 +3,7 @@ package permission
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,6 +54,7 @@ type Request struct {
 // FromAsk is the request for what an agent asks. text is how the thread shows it, and whole says that this is all of it:
 // what is not shown whole is not decided in the thread.
 func FromAsk(a sessions.PermissionRequest, text string, whole bool) Request {
+	whole = whole && !slices.ContainsFunc(a.Questions, hasBlankLabel)
 	if !whole {
 		a.Questions = nil
 	}
@@ -223,9 +225,14 @@ func answerLabels(q sessions.Question, a Answer) (labels, shown []string) {
 	return labels, shown
 }
 
+// hasBlankLabel reports an option of which nothing can be seen: a button cannot show it.
+func hasBlankLabel(q sessions.Question) bool {
+	return slices.ContainsFunc(q.Options, func(o sessions.QuestionOption) bool { return visible(o.Label) == "" })
+}
+
 // visible is a label on one line, without characters that cannot be seen.
 func visible(label string) string {
-	return strings.Join(strings.FieldsFunc(label, func(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }), " ")
+	return strings.TrimSpace(strings.Join(strings.FieldsFunc(label, func(r rune) bool { return r != ' ' && !unicode.IsPrint(r) }), " "))
 }
 
 // maxEnded is how many requests that ended are remembered, for true answers to late clicks.
