@@ -350,7 +350,7 @@ func TestAPermissionRequestMadeWhileTheBotWasDownIsPostedLater(t *testing.T) {
 	a.waitState(smallagent.StateReady)
 	a.submitDirectly("ask: deploy")
 	a.waitState(smallagent.StateAsking)
-	w.startBot()
+	w.startAndConnect()
 	m := a.waitPermissionRequest("deploy")
 	a.pressDecision(w.ann, m.TS, chat.ActionAllow)
 	a.wantDialogResults("approved||", "approved|hook|")
