@@ -19,6 +19,7 @@ import (
 	"the-loop/sessions/core"
 	"the-loop/sessions/harness"
 	"the-loop/sessions/harness/smallagent"
+	"the-loop/sessions/loop"
 	"the-loop/sessions/registry"
 )
 
@@ -95,7 +96,7 @@ type slowStore struct {
 
 func (s slowStore) Lock(ctx context.Context, id, verb string) (func(), error) {
 	if verb == "create" {
-		time.Sleep(s.by) // the work itself, not a wait of the test
+		loop.Sleep(ctx, s.by) // the work itself
 	}
 	return s.Store.Lock(ctx, id, verb)
 }

@@ -93,7 +93,7 @@ func (ps *permissions) Watch(name string, earlier bool) {
 	r := ps.B.PermissionRequests[name]
 	q := sessions.WaitResolvedRequest{Ref: ps.Ref, ID: ps.SessionID, Token: r.Token, DialogExcerpt: r.DialogExcerpt, OnOpen: func() {
 		ps.Do(func(ctx context.Context) {
-			ps.apply(ctx, name, permission.Event{Kind: permission.Opened}, earlier)
+			ps.apply(ctx, name, permission.Event{Kind: permission.Opened, HasFile: ps.files[name] != nil}, earlier)
 		})
 	}}
 	ps.svc.Start(func(context.Context) {
@@ -124,10 +124,6 @@ func (ps *permissions) apply(ctx context.Context, name string, e permission.Even
 	}
 	e.At = ps.svc.now()
 	next, fx := r.Next(e)
-	if fx.Post != nil && r.HasFile && ps.files[name] == nil { // an earlier run ended before it posted either
-		next.Decidable = false
-		fx.Post = &next
-	}
 	ps.B.PermissionRequests[name] = next
 	if fx.Post != nil { // a failure was logged; the terminal asks too
 		if file := ps.files[name]; file != nil {

@@ -53,9 +53,6 @@ const (
 	// staleConfirmAfter is how long sessions must be stale before the channel is told: while a file is written, or an agent starts, they
 	// look stale for a moment.
 	staleConfirmAfter = 700 * time.Millisecond
-	// overConfirmAfter is how long nothing may be stale before the channel is told so: while an agent is restarted, it does not run for
-	// a moment, and its record may have been read before.
-	overConfirmAfter = staleConfirmAfter
 	// restartWait is how long a command waits for its answer; below the time-out of an interaction.
 	restartWait = 50 * time.Second
 )
@@ -70,7 +67,6 @@ type DriftNotice struct {
 	retryAt    time.Time     // nothing is posted before
 	backoff    time.Duration // after a failure
 	staleSince time.Time     // since when sessions are stale while there is no message
-	overSince  time.Time     // since when nothing is stale while there is a message
 	lastChange int           // [sessions.Drift.ChangeCount] that the message is about; 0: not known since the start
 
 	mu      sync.Mutex // guards the fields that follow
@@ -266,11 +262,9 @@ func (r *DriftNotice) refreshMessage(ctx context.Context, p render.DriftNotice, 
 		r.lastChange = p.Drift.ChangeCount
 	}
 	over := p.RequestedBy == "" && p.Drift.Stale == 0 && p.Drift.Problem == ""
-	if over && !r.confirmOver(p.Drift) {
+	if over && p.Drift.Starting > 0 { // those count when they run
+		r.scheduleWithin(staleConfirmAfter)
 		return nil
-	}
-	if !over {
-		r.overSince = time.Time{}
 	}
 	if !over && p.RequestedBy == "" && p.Drift.ChangeCount != r.lastChange && p.Drift.Stale > 0 {
 		over, p.Superseded = true, true
@@ -283,7 +277,7 @@ func (r *DriftNotice) refreshMessage(ctx context.Context, p render.DriftNotice, 
 	}
 	done, err := r.edit(ctx, p, m)
 	if err == nil && done && over {
-		r.staleSince, r.overSince = time.Time{}, time.Time{}
+		r.staleSince = time.Time{}
 		if p.Superseded {
 			r.staleSince = time.Now().Add(-staleConfirmAfter) // confirmed before
 		}
@@ -291,19 +285,6 @@ func (r *DriftNotice) refreshMessage(ctx context.Context, p render.DriftNotice, 
 		r.scheduleWithin(0)
 	}
 	return err
-}
-
-// confirmOver reports whether nothing has been stale for overConfirmAfter, and no session is on its way up: those count when they
-// run. If not, it schedules another comparison.
-func (r *DriftNotice) confirmOver(d sessions.Drift) bool {
-	if r.overSince.IsZero() || d.Starting > 0 {
-		r.overSince = time.Now()
-	}
-	if wait := overConfirmAfter - time.Since(r.overSince); wait > 0 {
-		r.scheduleWithin(wait)
-		return false
-	}
-	return true
 }
 
 // forgetMessage forgets a message that was never posted. One that may have been posted is looked for first, so that it is not left.

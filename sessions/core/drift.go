@@ -54,10 +54,23 @@ func (qs *Queries) compareSessions(ctx context.Context, d *sessions.Drift, f ses
 	for _, p := range f.Panes {
 		if r, ours := of[p.Mark]; ours && !p.Dead {
 			d.Add(qs.compareSession(ctx, r, p, env))
+			delete(of, r.ID)
+		}
+	}
+	for _, r := range of {
+		if r.Status == sessions.StatusRunning && qs.hasChanged(ctx, r) {
+			d.Starting++
 		}
 	}
 	slices.SortFunc(d.Rows, func(a, b sessions.DriftRow) int { return cmp.Compare(a.Ref, b.Ref) })
 	return nil
+}
+
+// hasChanged reports whether a session was restarted while the records and then the panes were read: its pane is then of another
+// moment than its record.
+func (qs *Queries) hasChanged(ctx context.Context, r sessions.Record) bool {
+	now, err := qs.store.Load(ctx, r.Ref)
+	return err == nil && now.ID == r.ID && now.Status != sessions.StatusStopped && (now.Status != r.Status || !now.Changed.Equal(r.Changed))
 }
 
 // staleStartAge is the age from which an unfinished start counts as interrupted.

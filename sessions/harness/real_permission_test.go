@@ -233,6 +233,18 @@ func TestRealClaudesQuestionsAreAnsweredThroughItsHook(t *testing.T) {
 		return strings.Contains(got, `\"Which colour?\"=\"Red, Blue, or so\"`) && strings.Contains(got, `as it \"comes\"`)
 	})
 	s.waitIdle()
+	s.submit(`[[call AskUserQuestion {"questions":[{"question":"Which?","header":"C","multiSelect":false,"options":[{"label":"A","description":"a"},{"label":"B","description":"b"}]}]}]]`)
+	q = s.waitRequests(&offset, 1)[0]
+	s.leave(q)
+}
+
+// leave turns a question down in the terminal.
+func (s *agentEnv) leave(q *pendingPermission) {
+	s.Helper()
+	s.waitState(sessions.ViewDialog)
+	s.sendKeys("Escape")
+	q.assertResolved()
+	s.waitIdle()
 }
 
 // TestRealClaudesPlanIsDecidedThroughItsHook has a plan that is sent back with words, then one that is approved with edits.
@@ -264,6 +276,9 @@ func TestRealClaudesPlanIsDecidedThroughItsHook(t *testing.T) {
 		s.waitState(sessions.ViewDialog)
 		return q
 	}
+	s.leave(plan("0. Leave it"))
+	s.submit("something else") // what follows an interruption goes with it to the model
+	s.waitIdle()
 	q := plan("1. Do it")
 	if err := q.answer(sessions.VerdictDeny, "use the other door"); err != nil {
 		t.Fatal(err)
@@ -279,18 +294,4 @@ func TestRealClaudesPlanIsDecidedThroughItsHook(t *testing.T) {
 	q.assertResolved()
 	s.waitUntil("the mode on the screen", func() bool { return strings.Contains(s.screen(), "accept edits on") })
 	s.waitIdle()
-}
-
-// TestRealClaudesQuestionCanBeLeft has one answered with Escape in the terminal.
-func TestRealClaudesQuestionCanBeLeft(t *testing.T) {
-	t.Parallel()
-	s := newClaudeAgentEnv(t)
-	s.start()
-	s.waitIdle()
-	offset := sessions.Offset("")
-	s.submit(`[[call AskUserQuestion {"questions":[{"question":"Which?","header":"C","multiSelect":false,"options":[{"label":"A","description":"a"},{"label":"B","description":"b"}]}]}]]`)
-	q := s.waitRequests(&offset, 1)[0]
-	s.waitState(sessions.ViewDialog)
-	s.sendKeys("Escape")
-	q.assertResolved()
 }

@@ -32,6 +32,7 @@ type Event struct {
 	By        string // member id
 	HasReason bool
 	Choice    string // see [Request]
+	HasFile   bool   // of Opened: the file above the message is there to be posted
 }
 
 // Names of the events that are recorded about requests.
@@ -57,7 +58,7 @@ type Effects struct {
 func (r Request) Next(e Event) (Request, Effects) {
 	switch e.Kind {
 	case Opened:
-		return r.opened()
+		return r.opened(e)
 	case Resolved:
 		return r.resolved(e)
 	case Posted:
@@ -78,13 +79,14 @@ func (r Request) Next(e Event) (Request, Effects) {
 }
 
 // opened posts a new request. One that an earlier run was deciding, and that is open all the same, was not answered.
-func (r Request) opened() (Request, Effects) {
+func (r Request) opened(e Event) (Request, Effects) {
 	fx := Effects{Waiting: true, Store: true}
 	switch {
 	case !r.IsOpen():
 		return r, Effects{}
 	case r.State == New:
 		r.State = Open
+		r.Decidable = r.Decidable && (!r.HasFile || e.HasFile) // an earlier run ended before it posted the file
 		posted := r
 		fx.Post, fx.Emit = &posted, EventRequested
 	case r.State == Deciding && !r.Delivering:

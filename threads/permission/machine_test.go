@@ -94,6 +94,17 @@ func TestEveryEventInEveryState(t *testing.T) {
 	}
 }
 
+// The file above a request that was not posted is lost with the run of the bot that made it.
+func TestARequestWhoseFileIsLostIsNotDecided(t *testing.T) {
+	t.Parallel()
+	for _, there := range []bool{true, false} {
+		r, fx := Request{Token: "t", Decidable: true, HasFile: true, Text: "do it"}.Next(Event{Kind: Opened, At: now, HasFile: there})
+		if r.Decidable != there || fx.Post == nil || fx.Post.Decidable != there || r.State != Open {
+			t.Errorf("with the file there: %t, it is %+v and posted as %+v", there, r, fx.Post)
+		}
+	}
+}
+
 func describe(r Request, fx Effects) string {
 	state := string(r.State)
 	switch {

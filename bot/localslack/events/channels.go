@@ -63,36 +63,23 @@ func (w *Feed) Leave(channel string, users ...string) {
 }
 
 // Archive archives a channel; the event is channel_archive or group_archive.
-func (w *Feed) Archive(channel string) {
-	w.Mu.Lock()
-	defer w.Mu.Unlock()
-	ch := w.FindChannel(channel)
-	if ch == nil || ch.Archived {
-		return
-	}
-	kind := "channel_archive"
-	if ch.Kind == store.PrivateChannel {
-		kind = "group_archive"
-	}
-	ch.Archived = true
-	w.RecordChange(store.Change{Kind: store.DirectoryChanged})
-	w.emit(ch, kind, store.Object{"type": kind, "channel": ch.Id, "user": w.PeopleOrder[0], "event_ts": w.NewTS()})
-	w.Notify()
-}
+func (w *Feed) Archive(channel string) { w.setArchived(channel, true, "archive") }
 
-// Unarchive makes a channel usable again.
-func (w *Feed) Unarchive(channel string) {
+// Unarchive makes a channel usable again; the event is channel_unarchive or group_unarchive.
+func (w *Feed) Unarchive(channel string) { w.setArchived(channel, false, "unarchive") }
+
+func (w *Feed) setArchived(channel string, archived bool, event string) {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
 	ch := w.FindChannel(channel)
-	if ch == nil || !ch.Archived {
+	if ch == nil || ch.Archived == archived {
 		return
 	}
-	kind := "channel_unarchive"
+	kind := "channel_" + event
 	if ch.Kind == store.PrivateChannel {
-		kind = "group_unarchive"
+		kind = "group_" + event
 	}
-	ch.Archived = false
+	ch.Archived = archived
 	w.RecordChange(store.Change{Kind: store.DirectoryChanged})
 	w.emit(ch, kind, store.Object{"type": kind, "channel": ch.Id, "user": w.PeopleOrder[0], "event_ts": w.NewTS()})
 	w.Notify()

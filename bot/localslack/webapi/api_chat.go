@@ -116,13 +116,18 @@ func (c *call) channelToPostIn() (*store.ChannelState, error) {
 		}
 		return w.Im(p.ID), nil
 	}
+	return c.joinedChannel(ref)
+}
+
+// joinedChannel is a channel that the bot is in and that is in use.
+func (c *call) joinedChannel(ref string) (*store.ChannelState, error) {
 	ch, err := c.visibleChannel(ref)
 	switch {
 	case err != nil:
 		return nil, err
 	case ch.Archived:
 		return nil, slackerr.New("is_archived")
-	case !ch.HasMember(w.BotUser):
+	case !ch.HasMember(c.w.BotUser):
 		return nil, slackerr.New("not_in_channel")
 	}
 	return ch, nil

@@ -19,14 +19,9 @@ func assistantStatus(c *call) (store.Object, error) {
 	if _, given := c.args["status"]; !given {
 		return nil, slackerr.WithMessages("invalid_arguments", "[ERROR] missing required field: status")
 	}
-	ch, err := c.visibleChannel(c.arg("channel_id"))
-	switch {
-	case err != nil:
+	ch, err := c.joinedChannel(c.arg("channel_id"))
+	if err != nil {
 		return nil, err
-	case ch.Archived:
-		return nil, slackerr.New("is_archived")
-	case !ch.HasMember(w.BotUser):
-		return nil, slackerr.New("not_in_channel")
 	}
 	root := ch.ByTS[c.arg("thread_ts")]
 	if root == nil || root.IsReply() || root.Subtype == "tombstone" {
