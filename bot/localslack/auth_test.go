@@ -11,6 +11,7 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/wiretest"
 )
 
 func TestTokensAreChecked(t *testing.T) {
@@ -25,20 +26,20 @@ func TestTokensAreChecked(t *testing.T) {
 		{f.BotToken(), "auth.test", ""},
 		{f.AppToken(), "apps.connections.open", ""},
 	} {
-		if out, _ := f.callAs(c.token, c.method, nil); blockkit.Str(out["error"]) != c.want {
+		if out, _ := f.CallAs(c.token, c.method, nil); blockkit.Str(out["error"]) != c.want {
 			t.Errorf("%s with %.8s: %v, want %s", c.method, c.token, out["error"], c.want)
 		}
 	}
 	f.RevokeToken(f.BotToken(), "token_revoked")
-	f.callFails("token_revoked", "auth.test", nil)
+	f.CallFails("token_revoked", "auth.test", nil)
 	f.RevokeToken(f.BotToken(), "")
-	f.callOK("auth.test", nil)
+	f.CallOK("auth.test", nil)
 }
 
 func TestTheTokenMayBeInTheBody(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	if out, _ := f.callAs("", "auth.test", form("token", f.BotToken())); out["user_id"] != f.BotUserID() || out["bot_id"] != f.BotID() || out["team_id"] != f.TeamID() {
+	if out, _ := f.CallAs("", "auth.test", wiretest.Form("token", f.BotToken())); out["user_id"] != f.BotUserID() || out["bot_id"] != f.BotID() || out["team_id"] != f.TeamID() {
 		t.Errorf("got %v", out)
 	}
 	for _, r := range f.RequestsOf("auth.test") {
@@ -56,13 +57,13 @@ func TestAMissingScopeIsNamed(t *testing.T) {
 	if !errors.As(err, &se) || se.Err != "missing_scope" || se.Needed != "chat:write" || se.Provided != "channels:history,commands" {
 		t.Errorf("got %#v", err)
 	}
-	f.callFails("missing_scope", "conversations.info", form("channel", f.ch))
-	_, res := f.call("auth.test", nil)
+	f.CallFails("missing_scope", "conversations.info", wiretest.Form("channel", f.ch))
+	_, res := f.Call("auth.test", nil)
 	if got := res.Header.Get("X-OAuth-Scopes"); got != "channels:history,commands" {
 		t.Errorf("X-OAuth-Scopes is %q", got)
 	}
 	f2 := startFixture(t, func(o *store.Options) { o.AppScopes = []string{} })
-	if out, _ := f2.callAs(f2.AppToken(), "apps.connections.open", nil); out["error"] != "missing_scope" || out["needed"] != "connections:write" {
+	if out, _ := f2.CallAs(f2.AppToken(), "apps.connections.open", nil); out["error"] != "missing_scope" || out["needed"] != "connections:write" {
 		t.Errorf("got %v", out)
 	}
 }
@@ -71,7 +72,7 @@ func TestEveryResponseCarriesTheWorkspacesTime(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	f.clock.Advance(90 * time.Minute)
-	_, res := f.call("api.test", nil)
+	_, res := f.Call("api.test", nil)
 	if got := res.Header.Get("Date"); got != "Sun, 01 Mar 2026 10:30:00 GMT" {
 		t.Errorf("Date is %q", got)
 	}
@@ -84,7 +85,7 @@ func TestJSONIsReadOnlyWhereSlackReadsIt(t *testing.T) {
 		req := must[*http.Request](t)(http.NewRequestWithContext(f.ctx, http.MethodPost, f.APIURL()+method, strings.NewReader(body)))
 		req.Header.Set("Content-Type", "application/json; charset=utf-8")
 		req.Header.Set("Authorization", "Bearer "+f.BotToken())
-		out, _ := f.do(req)
+		out, _ := f.Do(req)
 		return out
 	}
 	if out := send("chat.postMessage", `{"channel":"`+f.ch+`","text":"x","blocks":[{"type":"divider"}]}`); out["ok"] != true {

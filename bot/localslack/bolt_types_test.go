@@ -13,6 +13,7 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/wiretest"
 )
 
 // typeSamples collects what the workspace says, each with the name of Slack's own TypeScript type for it.
@@ -173,12 +174,12 @@ func TestBoltTypesFindATypo(t *testing.T) {
 }
 
 func (f *fixture) sampleEvents(l *typeSamples) {
-	s := f.dialReady()
+	s := f.DialReady()
 	eve := f.AddUser("eve", store.Stranger("T0OTHERCO1"))
 	shared := f.AddChannel("shared", store.ExtShared("T0OTHERCO1"), store.Members(eve.ID, f.BotUserID()))
 	next := func(typ string) {
 		f.t.Helper()
-		payload, inner := s.event()
+		payload, inner := s.Event()
 		l.addChangedMessages(inner)
 		l.addEvent(typ, inner)
 		payload["event"] = map[string]any{"type": inner["type"]}
@@ -220,7 +221,7 @@ func (f *fixture) sampleEvents(l *typeSamples) {
 	next("MemberLeftChannelEvent")
 	f.Archive(shared.ID)
 	next("ChannelArchiveEvent")
-	_ = s.ws.Close()
+	_ = s.Conn.Close()
 	f.waitUntil("closed", func() bool { return f.Connections() == 0 })
 }
 
@@ -232,15 +233,15 @@ func (f *fixture) sampleInteractions(l *typeSamples) {
 		}
 		return nil
 	})
-	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
+	ts := blockkit.Str(f.CallOK("chat.postMessage", wiretest.Form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
 	res := must[SlashResult](f.t)(f.ann.Slash(f.ctx, f.ch, "/agent", "x"))
 	l.addBolt("SlashCommand", <-got)
-	f.callOK("views.open", form("trigger_id", res.TriggerID, "view", formView))
+	f.CallOK("views.open", wiretest.Form("trigger_id", res.TriggerID, "view", formView))
 	must[map[string]string](f.t)(f.ann.Submit(f.ctx, f.Views("ann")[0].ID, map[string]string{"name": "x"}))
 	l.addBolt("ViewSubmitAction", withoutUsername(<-got))
 	res = must[SlashResult](f.t)(f.ann.Slash(f.ctx, f.ch, "/agent", "x"))
 	<-got
-	f.callOK("views.open", form("trigger_id", res.TriggerID, "view", formView))
+	f.CallOK("views.open", wiretest.Form("trigger_id", res.TriggerID, "view", formView))
 	_ = f.ann.CloseView(f.ctx, f.Views("ann")[0].ID)
 	l.addBolt("ViewClosedAction", withoutUsername(<-got))
 	_ = f.ann.Click(f.ctx, f.ch, ts, "go")
@@ -249,7 +250,7 @@ func (f *fixture) sampleInteractions(l *typeSamples) {
 	l.addBolt("MessageShortcut", <-got)
 	_ = f.ann.GlobalShortcut(f.ctx, "menu")
 	l.addBolt("GlobalShortcut", <-got)
-	_ = s.ws.Close()
+	_ = s.Conn.Close()
 }
 
 // withoutUsername takes the username out, which the types of views do not know.
@@ -261,7 +262,7 @@ func withoutUsername(payload map[string]any) map[string]any {
 func (f *fixture) sampleResponses(l *typeSamples) {
 	ask := func(typ, method string, args ...string) map[string]any {
 		f.t.Helper()
-		out := f.callOK(method, form(args...))
+		out := f.CallOK(method, wiretest.Form(args...))
 		l.addResponse(typ, out)
 		return out
 	}

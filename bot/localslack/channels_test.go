@@ -7,12 +7,13 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/wiretest"
 )
 
 func TestConversationsOfEveryKindHaveTheirEvents(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	got := f.dialReady()
+	got := f.DialReady()
 	bob := f.AddUser("bob")
 	for want, ch := range map[store.ChannelKind]store.Channel{
 		store.GroupMessage:   f.AddChannel("", store.Mpim(), store.Members(f.ann.ID, bob.ID, f.BotUserID())),
@@ -20,15 +21,15 @@ func TestConversationsOfEveryKindHaveTheirEvents(t *testing.T) {
 		store.DirectMessage:  f.OpenIM("ann"),
 	} {
 		must[string](t)(f.ann.Post(ch.ID, "hi"))
-		if _, ev := got.event(); ev["channel_type"] != string(want) || ev["channel"] != ch.ID {
+		if _, ev := got.Event(); ev["channel_type"] != string(want) || ev["channel"] != ch.ID {
 			t.Errorf("%s: %v", want, ev)
 		}
 	}
-	im := f.callOK("conversations.open", form("users", f.ann.ID))["channel"].(map[string]any)
+	im := f.CallOK("conversations.open", wiretest.Form("users", f.ann.ID))["channel"].(map[string]any)
 	if im["id"] != f.OpenIM(f.ann.ID).ID {
 		t.Errorf("opened %v", im)
 	}
-	f.callFails("user_not_found", "conversations.open", form("users", "U0NOBODY"))
+	f.CallFails("user_not_found", "conversations.open", wiretest.Form("users", "U0NOBODY"))
 	if n := len(f.Channels()); n != 4 {
 		t.Errorf("%d conversations", n)
 	}
@@ -38,7 +39,7 @@ func TestChannelsChangeWhileTheyAreUsed(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	f.Archive(f.ch)
-	f.callFails("is_archived", "chat.postMessage", form("channel", f.ch, "text", "x"))
+	f.CallFails("is_archived", "chat.postMessage", wiretest.Form("channel", f.ch, "text", "x"))
 	if _, err := f.ann.Post(f.ch, "x"); err == nil {
 		t.Error("somebody posted in an archived channel")
 	}
@@ -67,16 +68,16 @@ func TestUsersAreListed(t *testing.T) {
 	f := startFixture(t)
 	f.AddUser("gus", store.Guest())
 	f.AddUser("far", store.Stranger("T0OTHERCO1"))
-	list := f.callOK("users.list", form())["members"].([]any)
+	list := f.CallOK("users.list", wiretest.Form())["members"].([]any)
 	if len(list) != 3 {
 		t.Errorf("the bot sees %d of %d", len(list), len(f.People()))
 	}
-	page := f.callOK("users.list", form("limit", "2"))
+	page := f.CallOK("users.list", wiretest.Form("limit", "2"))
 	next := blockkit.Str(page["response_metadata"].(map[string]any)["next_cursor"])
-	if n := len(f.callOK("users.list", form("limit", "2", "cursor", next))["members"].([]any)); n != 1 {
+	if n := len(f.CallOK("users.list", wiretest.Form("limit", "2", "cursor", next))["members"].([]any)); n != 1 {
 		t.Errorf("%d on the second page", n)
 	}
-	f.callFails("invalid_limit", "users.list", form("limit", "many"))
+	f.CallFails("invalid_limit", "users.list", wiretest.Form("limit", "many"))
 	var kinds [3]bool
 	for _, p := range f.People() {
 		kinds = [3]bool{kinds[0] || p.IsGuest(), kinds[1] || p.IsStranger(), kinds[2] || p.IsBot()}

@@ -12,6 +12,7 @@ import (
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/store"
 	"the-loop/bot/localslack/webapi"
+	"the-loop/bot/localslack/wiretest"
 )
 
 func TestPostingIsRefusedAsSlackRefusesIt(t *testing.T) {
@@ -36,9 +37,9 @@ func TestPostingIsRefusedAsSlackRefusesIt(t *testing.T) {
 		"invalid_metadata_schema": {"channel", f.ch, "text", "x", "metadata", `{"event_type":"a"}`},
 		"invalid_blocks_format":   {"channel", f.ch, "text", "x", "blocks", `{"type":"section"}`},
 	} {
-		f.callFails(want, "chat.postMessage", form(args...))
+		f.CallFails(want, "chat.postMessage", wiretest.Form(args...))
 	}
-	f.callFails("channel_not_found", "chat.postMessage", form("channel", secret.ID, "text", "a private channel does not exist for outsiders"))
+	f.CallFails("channel_not_found", "chat.postMessage", wiretest.Form("channel", secret.ID, "text", "a private channel does not exist for outsiders"))
 	if n := len(f.Messages(f.ch)); n != 2 {
 		t.Errorf("%d messages after refusals", n)
 	}
@@ -47,25 +48,25 @@ func TestPostingIsRefusedAsSlackRefusesIt(t *testing.T) {
 func TestALongPostIsCutAndALongUpdateIsRefused(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	out := f.callOK("chat.postMessage", form("channel", f.ch, "text", strings.Repeat("é", 40_001)))
+	out := f.CallOK("chat.postMessage", wiretest.Form("channel", f.ch, "text", strings.Repeat("é", 40_001)))
 	ts := blockkit.Str(out["ts"])
 	if m, _ := f.Message(f.ch, ts); len([]rune(m.Text)) != 40_000 || out["warning"] != "message_truncated" {
 		t.Errorf("kept %d characters, warning %v", len([]rune(m.Text)), out["warning"])
 	}
-	f.callOK("chat.update", form("channel", f.ch, "ts", ts, "text", strings.Repeat("é", 4_000)))
-	f.callFails("msg_too_long", "chat.update", form("channel", f.ch, "ts", ts, "text", strings.Repeat("é", 4_001)))
+	f.CallOK("chat.update", wiretest.Form("channel", f.ch, "ts", ts, "text", strings.Repeat("é", 4_000)))
+	f.CallFails("msg_too_long", "chat.update", wiretest.Form("channel", f.ch, "ts", ts, "text", strings.Repeat("é", 4_001)))
 }
 
 func TestAnUpdateWithTextAloneTakesButtonsAway(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go"), "attachments", `[{"text":"a"}]`))["ts"])
-	f.callOK("chat.update", form("channel", f.ch, "ts", ts, "text", "y", "blocks", button("stop")))
+	ts := blockkit.Str(f.CallOK("chat.postMessage", wiretest.Form("channel", f.ch, "text", "x", "blocks", button("go"), "attachments", `[{"text":"a"}]`))["ts"])
+	f.CallOK("chat.update", wiretest.Form("channel", f.ch, "ts", ts, "text", "y", "blocks", button("stop")))
 	m, _ := f.Message(f.ch, ts)
 	if m.Edited != nil || !strings.Contains(string(m.Blocks), `"stop"`) || m.Attachments == nil {
 		t.Errorf("with blocks: %+v", m)
 	}
-	f.callOK("chat.update", form("channel", f.ch, "ts", ts, "text", "z", "attachments", "[]"))
+	f.CallOK("chat.update", wiretest.Form("channel", f.ch, "ts", ts, "text", "z", "attachments", "[]"))
 	m, _ = f.Message(f.ch, ts)
 	if m.Edited == nil || strings.Contains(string(m.Blocks), `"stop"`) || m.Attachments != nil {
 		t.Errorf("with text alone: %+v", m)
@@ -76,11 +77,11 @@ func TestOnlyOnesOwnMessagesCanBeChanged(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	theirs := f.post("theirs")
-	f.callFails("cant_update_message", "chat.update", form("channel", f.ch, "ts", theirs, "text", "x"))
-	f.callFails("cant_delete_message", "chat.delete", form("channel", f.ch, "ts", theirs))
-	f.callFails("message_not_found", "chat.update", form("channel", f.ch, "ts", "1600000000.000001", "text", "x"))
-	eph := f.callOK("chat.postEphemeral", form("channel", f.ch, "user", f.ann.ID, "text", "psst"))
-	f.callFails("message_not_found", "chat.update", form("channel", f.ch, "ts", blockkit.Str(eph["message_ts"]), "text", "x"))
+	f.CallFails("cant_update_message", "chat.update", wiretest.Form("channel", f.ch, "ts", theirs, "text", "x"))
+	f.CallFails("cant_delete_message", "chat.delete", wiretest.Form("channel", f.ch, "ts", theirs))
+	f.CallFails("message_not_found", "chat.update", wiretest.Form("channel", f.ch, "ts", "1600000000.000001", "text", "x"))
+	eph := f.CallOK("chat.postEphemeral", wiretest.Form("channel", f.ch, "user", f.ann.ID, "text", "psst"))
+	f.CallFails("message_not_found", "chat.update", wiretest.Form("channel", f.ch, "ts", blockkit.Str(eph["message_ts"]), "text", "x"))
 	if e := f.Ephemerals(f.ann.ID); len(e) != 1 || e[0].Text != "psst" {
 		t.Errorf("ephemerals %v", e)
 	}
@@ -90,8 +91,8 @@ func TestEphemeralsNeedSomebodyInTheChannel(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	bob := f.AddUser("bob")
-	f.callFails("user_not_in_channel", "chat.postEphemeral", form("channel", f.ch, "user", bob.ID, "text", "x"))
-	f.callFails("user_not_found", "chat.postEphemeral", form("channel", f.ch, "user", "U0NOBODY", "text", "x"))
+	f.CallFails("user_not_in_channel", "chat.postEphemeral", wiretest.Form("channel", f.ch, "user", bob.ID, "text", "x"))
+	f.CallFails("user_not_found", "chat.postEphemeral", wiretest.Form("channel", f.ch, "user", "U0NOBODY", "text", "x"))
 }
 
 func TestBlocksHaveSlacksLimits(t *testing.T) {
@@ -145,7 +146,7 @@ func TestBlocksHaveSlacksLimits(t *testing.T) {
 		"as much as fits":      {"", many(4, section(3000))},
 	} {
 		raw := string(must[[]byte](t)(json.Marshal(c.blocks)))
-		out, _ := f.call("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", raw))
+		out, _ := f.Call("chat.postMessage", wiretest.Form("channel", f.ch, "text", "x", "blocks", raw))
 		if got := blockkit.Str(out["error"]); got != c.want {
 			t.Errorf("%s: got %q, want %q (%v)", name, got, c.want, out["errors"])
 		}
@@ -195,16 +196,16 @@ func TestEachMethodHasItsTier(t *testing.T) {
 	} {
 		tier := f.Methods[method].Tier
 		for range tier {
-			if out, _ := f.call(method, form(args...)); out["error"] == "ratelimited" {
+			if out, _ := f.Call(method, wiretest.Form(args...)); out["error"] == "ratelimited" {
 				t.Fatalf("%s: limited too early", method)
 			}
 		}
-		out, res := f.call(method, form(args...))
+		out, res := f.Call(method, wiretest.Form(args...))
 		if out["error"] != "ratelimited" || res.StatusCode != 429 || res.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: call %d got %v, %d", method, tier+1, out["error"], res.StatusCode)
 		}
 		f.clock.Advance(time.Minute / time.Duration(tier))
-		if out, _ := f.call(method, form(args...)); out["error"] == "ratelimited" {
+		if out, _ := f.Call(method, wiretest.Form(args...)); out["error"] == "ratelimited" {
 			t.Errorf("%s: still limited after its share of a minute", method)
 		}
 	}
@@ -214,7 +215,7 @@ func TestRatesCanBeSwitchedOff(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t, noRates)
 	for range 60 {
-		f.callOK("chat.postMessage", form("channel", f.ch, "text", "x"))
+		f.CallOK("chat.postMessage", wiretest.Form("channel", f.ch, "text", "x"))
 	}
 }
 
@@ -222,8 +223,8 @@ func TestMetadataIsKeptAndShownWhenAskedFor(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	meta := `{"event_type":"session","event_payload":{"id":"7"}}`
-	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "metadata", meta))["ts"])
-	f.callOK("chat.update", form("channel", f.ch, "ts", ts, "text", "y"))
+	ts := blockkit.Str(f.CallOK("chat.postMessage", wiretest.Form("channel", f.ch, "text", "x", "metadata", meta))["ts"])
+	f.CallOK("chat.update", wiretest.Form("channel", f.ch, "ts", ts, "text", "y"))
 	if m, _ := f.Message(f.ch, ts); string(m.Metadata) != meta {
 		t.Errorf("an update without metadata lost it: %s", m.Metadata)
 	}
@@ -233,7 +234,7 @@ func TestMetadataIsKeptAndShownWhenAskedFor(t *testing.T) {
 			t.Errorf("include_all_metadata=%v: %q, %v", flag, msgs[0].Metadata.EventType, err)
 		}
 	}
-	f.callOK("chat.update", form("channel", f.ch, "ts", ts, "text", "y", "metadata", "{}"))
+	f.CallOK("chat.update", wiretest.Form("channel", f.ch, "ts", ts, "text", "y", "metadata", "{}"))
 	if m, _ := f.Message(f.ch, ts); m.Metadata != nil {
 		t.Errorf("an empty object did not remove it: %s", m.Metadata)
 	}
@@ -244,17 +245,17 @@ func TestAPermalinkOfAReplyNamesItsThread(t *testing.T) {
 	f := startFixture(t)
 	root := f.post("root")
 	ts := f.reply(root, "reply")
-	out := f.callOK("chat.getPermalink", form("channel", f.ch, "message_ts", ts))
+	out := f.CallOK("chat.getPermalink", wiretest.Form("channel", f.ch, "message_ts", ts))
 	if link := blockkit.Str(out["permalink"]); !strings.Contains(link, "/archives/"+f.ch+"/p") || !strings.Contains(link, "thread_ts="+root) {
 		t.Error(link)
 	}
-	f.callFails("message_not_found", "chat.getPermalink", form("channel", f.ch, "message_ts", "1.000001"))
+	f.CallFails("message_not_found", "chat.getPermalink", wiretest.Form("channel", f.ch, "message_ts", "1.000001"))
 }
 
 func TestAMessageToAMemberOpensTheDirectMessage(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	out := f.callOK("chat.postMessage", form("channel", f.ann.ID, "text", "hi"))
+	out := f.CallOK("chat.postMessage", wiretest.Form("channel", f.ann.ID, "text", "hi"))
 	im := f.OpenIM(f.ann.ID)
 	if out["channel"] != im.ID || len(f.Messages(im.ID)) != 1 || im.Kind != store.DirectMessage {
 		t.Errorf("posted to %v, the direct message is %+v", out["channel"], im)
@@ -264,11 +265,11 @@ func TestAMessageToAMemberOpensTheDirectMessage(t *testing.T) {
 func TestAReplyByTheBotCanAlsoGoToTheChannel(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	got := f.dialReady()
+	got := f.DialReady()
 	root := f.post("root")
-	got.event()
-	f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "thread_ts", root, "reply_broadcast", "true"))
-	if _, ev := got.event(); ev["subtype"] != "thread_broadcast" || ev["root"] == nil || ev["bot_id"] != f.BotID() {
+	got.Event()
+	f.CallOK("chat.postMessage", wiretest.Form("channel", f.ch, "text", "x", "thread_ts", root, "reply_broadcast", "true"))
+	if _, ev := got.Event(); ev["subtype"] != "thread_broadcast" || ev["root"] == nil || ev["bot_id"] != f.BotID() {
 		t.Errorf("slack-go/slack#792: %v", ev)
 	}
 }

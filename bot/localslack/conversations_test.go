@@ -9,6 +9,7 @@ import (
 
 	"the-loop/bot/localslack/slacktime"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/wiretest"
 )
 
 func texts(msgs []slack.Message) (out []string) {
@@ -86,13 +87,13 @@ func TestRepliesCanComeNewestPagesFirst(t *testing.T) {
 func TestRepliesRefuseUnknownThreadsAndBadArguments(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	f.callFails("thread_not_found", "conversations.replies", form("channel", f.ch, "ts", "1.000001"))
-	f.callFails("invalid_cursor", "conversations.replies", form("channel", f.ch, "ts", f.post("x"), "cursor", "zzz"))
-	f.callFails("invalid_ts_oldest", "conversations.replies", form("channel", f.ch, "ts", f.post("x"), "oldest", "yesterday"))
+	f.CallFails("thread_not_found", "conversations.replies", wiretest.Form("channel", f.ch, "ts", "1.000001"))
+	f.CallFails("invalid_cursor", "conversations.replies", wiretest.Form("channel", f.ch, "ts", f.post("x"), "cursor", "zzz"))
+	f.CallFails("invalid_ts_oldest", "conversations.replies", wiretest.Form("channel", f.ch, "ts", f.post("x"), "oldest", "yesterday"))
 	away := f.AddChannel("away", store.Members(f.ann.ID))
 	ts := must[string](t)(f.ann.Post(away.ID, "x"))
-	f.callFails("not_in_channel", "conversations.replies", form("channel", away.ID, "ts", ts))
-	f.callFails("not_in_channel", "conversations.history", form("channel", away.ID))
+	f.CallFails("not_in_channel", "conversations.replies", wiretest.Form("channel", away.ID, "ts", ts))
+	f.CallFails("not_in_channel", "conversations.history", wiretest.Form("channel", away.ID))
 }
 
 func TestHistoryIsNewestFirstWithoutReplies(t *testing.T) {
@@ -128,7 +129,7 @@ func TestOneMalformedBlockHitsTheWholePage(t *testing.T) {
 	if err == nil {
 		t.Error("slack-go has become lenient; the workspace must still send what it cannot read")
 	}
-	out := f.callOK("conversations.replies", form("channel", f.ch, "ts", root))
+	out := f.CallOK("conversations.replies", wiretest.Form("channel", f.ch, "ts", root))
 	if n := len(out["messages"].([]any)); n != 3 {
 		t.Errorf("%d messages", n)
 	}
@@ -161,8 +162,8 @@ func TestConversationsInfoReportsTheKind(t *testing.T) {
 	if c := info(f.OpenIM(f.ann.ID).ID); !c.IsIM || c.User != f.ann.ID {
 		t.Errorf("the direct message is %+v", c)
 	}
-	f.callFails("channel_not_found", "conversations.info", form("channel", secret.ID))
-	f.callFails("channel_not_found", "conversations.info", form("channel", "general"))
+	f.CallFails("channel_not_found", "conversations.info", wiretest.Form("channel", secret.ID))
+	f.CallFails("channel_not_found", "conversations.info", wiretest.Form("channel", "general"))
 	members, next, err := f.api.GetUsersInConversationContext(f.ctx, &slack.GetUsersInConversationParameters{ChannelID: f.ch, Limit: 1})
 	if err != nil || len(members) != 1 || next == "" {
 		t.Errorf("members %v, next %q, %v", members, next, err)
@@ -171,7 +172,7 @@ func TestConversationsInfoReportsTheKind(t *testing.T) {
 	if err != nil || len(list) != 3 {
 		t.Errorf("list has %d, %v", len(list), err)
 	}
-	f.callFails("invalid_types", "conversations.list", form("types", "channels"))
+	f.CallFails("invalid_types", "conversations.list", wiretest.Form("types", "channels"))
 }
 
 func TestTimestampsAreUniqueWhenTheClockStands(t *testing.T) {
@@ -194,7 +195,7 @@ func TestAThousandThreadsAndTenThousandMessages(t *testing.T) {
 		f.reply(roots[i%1000], fmt.Sprint(i))
 	}
 	for _, root := range roots[:50] {
-		out := f.callOK("conversations.replies", form("channel", f.ch, "ts", root, "oldest", root))
+		out := f.CallOK("conversations.replies", wiretest.Form("channel", f.ch, "ts", root, "oldest", root))
 		if n := len(out["messages"].([]any)); n != 10 {
 			t.Fatalf("%d messages in a thread", n)
 		}

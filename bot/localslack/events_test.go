@@ -10,14 +10,15 @@ import (
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/events"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/wiretest"
 )
 
 func TestEachKindOfMessageHasItsEvent(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	got := f.dialReady()
+	got := f.DialReady()
 	root := f.post("root")
-	payload, ev := got.event()
+	payload, ev := got.Event()
 	for key, want := range map[string]any{"type": "message", "text": "root", "user": f.ann.ID, "team": f.TeamID(), "ts": root,
 		"event_ts": root, "channel": f.ch, "channel_type": "channel", "subtype": nil, "thread_ts": nil, "user_team": nil} {
 		if ev[key] != want {
@@ -29,40 +30,40 @@ func TestEachKindOfMessageHasItsEvent(t *testing.T) {
 	}
 
 	ts := f.reply(root, "reply")
-	if _, ev = got.event(); ev["thread_ts"] != root || ev["parent_user_id"] != f.ann.ID || ev["ts"] != ts {
+	if _, ev = got.Event(); ev["thread_ts"] != root || ev["parent_user_id"] != f.ann.ID || ev["ts"] != ts {
 		t.Errorf("reply %v", ev)
 	}
 	f.reply(root, "loud", Broadcast())
-	if _, ev = got.event(); ev["subtype"] != "thread_broadcast" || ev["thread_ts"] != root || ev["root"].(map[string]any)["reply_count"] != 2.0 {
+	if _, ev = got.Event(); ev["subtype"] != "thread_broadcast" || ev["thread_ts"] != root || ev["root"].(map[string]any)["reply_count"] != 2.0 {
 		t.Errorf("openclaw/openclaw#41073: %v", ev)
 	}
 	f.reply(root, "caption", WithFiles(store.File{Name: "a.txt", Content: []byte("hi")}))
-	_, ev = got.event()
+	_, ev = got.Event()
 	if files := ev["files"].([]any); ev["subtype"] != "file_share" || ev["text"] != "caption" || files[0].(map[string]any)["name"] != "a.txt" {
 		t.Errorf("spacedriveapp/spacebot#228: %v", ev)
 	}
 	f.reply(root, "", WithFiles(store.File{Name: "b.txt", Content: []byte("hi")}))
-	if _, ev = got.event(); ev["text"] != "" {
+	if _, ev = got.Event(); ev["text"] != "" {
 		t.Errorf("a file without a caption: %v", ev)
 	}
 	f.reply(root, "by a webhook", AsBotMessage("hook"))
-	if _, ev = got.event(); ev["subtype"] != "bot_message" || ev["user"] != nil || ev["username"] != "hook" {
+	if _, ev = got.Event(); ev["subtype"] != "bot_message" || ev["user"] != nil || ev["username"] != "hook" {
 		t.Errorf("errbotio/errbot#969: %v", ev)
 	}
 	f.reply(root, "by an app in my name", AsApp("B1", "A1"))
-	if _, ev = got.event(); ev["user"] != f.ann.ID || ev["bot_id"] != "B1" || ev["app_id"] != "A1" {
+	if _, ev = got.Event(); ev["user"] != f.ann.ID || ev["bot_id"] != "B1" || ev["app_id"] != "A1" {
 		t.Errorf("app with a user's token: %v", ev)
 	}
 	f.reply(root, "plain", WithoutBlocks())
-	if _, ev = got.event(); ev["blocks"] != nil {
+	if _, ev = got.Event(); ev["blocks"] != nil {
 		t.Errorf("without blocks: %v", ev)
 	}
 	f.reply(root, "raw", RawMessage(json.RawMessage(`{"type":"message","subtype":"hand_made"}`)))
-	if _, ev = got.event(); ev["subtype"] != "hand_made" {
+	if _, ev = got.Event(); ev["subtype"] != "hand_made" {
 		t.Errorf("raw: %v", ev)
 	}
 	f.SendMessageReplied(f.ch, root)
-	if _, ev = got.event(); ev["subtype"] != "message_replied" || ev["hidden"] != true {
+	if _, ev = got.Event(); ev["subtype"] != "message_replied" || ev["hidden"] != true {
 		t.Errorf("replied: %v", ev)
 	}
 }
@@ -70,13 +71,13 @@ func TestEachKindOfMessageHasItsEvent(t *testing.T) {
 func TestChangesHaveEventsOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	got := f.dialReady()
+	got := f.DialReady()
 	root := f.post("see https://example.com/a")
-	got.event()
+	got.Event()
 	if err := f.Unfurl(f.ch, root); err != nil {
 		t.Fatal(err)
 	}
-	_, ev := got.event()
+	_, ev := got.Event()
 	now, before := ev["message"].(map[string]any), ev["previous_message"].(map[string]any)
 	if ev["subtype"] != "message_changed" || ev["hidden"] != true || now["text"] != before["text"] || now["attachments"] == nil || now["edited"] != nil {
 		t.Errorf("NousResearch/hermes-agent#95417: %v", ev)
@@ -84,25 +85,25 @@ func TestChangesHaveEventsOfTheirOwn(t *testing.T) {
 	if err := f.ann.Edit(f.ch, root, "other"); err != nil {
 		t.Fatal(err)
 	}
-	_, ev = got.event()
+	_, ev = got.Event()
 	now = ev["message"].(map[string]any)
 	if now["text"] != "other" || now["edited"].(map[string]any)["user"] != f.ann.ID || ev["ts"] == root {
 		t.Errorf("edit: %v", ev)
 	}
 	reply := f.reply(root, "gone soon")
-	got.event()
+	got.Event()
 	if err := f.ann.Delete(f.ch, reply); err != nil {
 		t.Fatal(err)
 	}
-	if _, ev = got.event(); ev["subtype"] != "message_deleted" || ev["deleted_ts"] != reply || f.Thread(f.ch, root)[0].ReplyCount != 0 {
+	if _, ev = got.Event(); ev["subtype"] != "message_deleted" || ev["deleted_ts"] != reply || f.Thread(f.ch, root)[0].ReplyCount != 0 {
 		t.Errorf("delete: %v", ev)
 	}
 	f.reply(root, "stays")
-	got.event()
+	got.Event()
 	if err := f.ann.Delete(f.ch, root); err != nil {
 		t.Fatal(err)
 	}
-	if _, ev = got.event(); ev["subtype"] != "message_changed" || ev["message"].(map[string]any)["subtype"] != "tombstone" {
+	if _, ev = got.Event(); ev["subtype"] != "message_changed" || ev["message"].(map[string]any)["subtype"] != "tombstone" {
 		t.Errorf("a root with replies leaves a tombstone: %v", ev)
 	}
 	if err := f.AddUser("bob").Delete(f.ch, root); err == nil {
@@ -113,10 +114,10 @@ func TestChangesHaveEventsOfTheirOwn(t *testing.T) {
 func TestAMentionComesTwiceWithOneTimestamp(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	got := f.dialReady()
+	got := f.DialReady()
 	ts := f.post("@the-loop restart, please")
-	_, a := got.event()
-	_, b := got.event()
+	_, a := got.Event()
+	_, b := got.Event()
 	if a["type"] != "message" || b["type"] != "app_mention" || a["ts"] != ts || b["ts"] != ts || b["channel_type"] != nil {
 		t.Errorf("chenhg5/cc-connect#1822: %v and %v", a, b)
 	}
@@ -128,31 +129,31 @@ func TestAMentionComesTwiceWithOneTimestamp(t *testing.T) {
 func TestTheBotReceivesNothingFromChannelsItIsNotIn(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	got := f.dialReady()
+	got := f.DialReady()
 	away := f.AddChannel("away", store.Members(f.ann.ID))
 	must[string](t)(f.ann.Post(away.ID, "@the-loop can you hear me?"))
 	f.post("here")
-	if _, ev := got.event(); ev["text"] != "here" {
+	if _, ev := got.Event(); ev["text"] != "here" {
 		t.Fatalf("heard %v", ev)
 	}
 	f.Invite(away.ID, f.BotUserID())
-	if _, ev := got.event(); ev["subtype"] != "channel_join" {
+	if _, ev := got.Event(); ev["subtype"] != "channel_join" {
 		t.Errorf("join: %v", ev)
 	}
-	if _, ev := got.event(); ev["type"] != "member_joined_channel" || ev["user"] != f.BotUserID() {
+	if _, ev := got.Event(); ev["type"] != "member_joined_channel" || ev["user"] != f.BotUserID() {
 		t.Errorf("join: %v", ev)
 	}
 	must[string](t)(f.ann.Post(away.ID, "now?"))
-	if _, ev := got.event(); ev["text"] != "now?" {
+	if _, ev := got.Event(); ev["text"] != "now?" {
 		t.Errorf("heard %v", ev)
 	}
 	f.Leave(away.ID, f.BotUserID())
-	if _, ev := got.event(); ev["type"] != "member_left_channel" {
+	if _, ev := got.Event(); ev["type"] != "member_left_channel" {
 		t.Errorf("leave: %v", ev)
 	}
 	must[string](t)(f.ann.Post(away.ID, "and now?"))
 	f.Archive(f.ch)
-	if _, ev := got.event(); ev["type"] != "channel_archive" {
+	if _, ev := got.Event(); ev["type"] != "channel_archive" {
 		t.Errorf("archive: %v", ev)
 	}
 }
@@ -163,16 +164,16 @@ func TestOnlySubscribedEventsWithTheirScopeAreSent(t *testing.T) {
 		o.Events = []string{"message.channels", "message.groups"}
 		o.Scopes = []string{"channels:history", "app_mentions:read"}
 	})
-	got := f.dialReady()
+	got := f.DialReady()
 	private := f.AddChannel("private", store.Private(), store.Members(f.ann.ID, f.BotUserID()))
 	must[string](t)(f.ann.Post(private.ID, "no scope for this"))
 	must[string](t)(f.ann.Post(f.OpenIM(f.ann.ID).ID, "not subscribed to this"))
 	f.post("@the-loop not subscribed to mentions")
 	f.post("end")
-	if _, ev := got.event(); ev["type"] != "message" || ev["channel"] != f.ch {
+	if _, ev := got.Event(); ev["type"] != "message" || ev["channel"] != f.ch {
 		t.Errorf("got %v", ev)
 	}
-	if _, ev := got.event(); ev["text"] != "end" {
+	if _, ev := got.Event(); ev["text"] != "end" {
 		t.Errorf("got %v", ev)
 	}
 }
@@ -180,11 +181,11 @@ func TestOnlySubscribedEventsWithTheirScopeAreSent(t *testing.T) {
 func TestStrangersShowTheirTeam(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	got := f.dialReady()
+	got := f.DialReady()
 	eve := f.AddUser("eve", store.Stranger("T0OTHERCO1"), store.Named("Ann", "ann"))
 	shared := f.AddChannel("shared", store.ExtShared("T0OTHERCO1"), store.Members(f.BotUserID(), eve.ID))
 	must[string](t)(eve.Post(shared.ID, "hello"))
-	payload, ev := got.event()
+	payload, ev := got.Event()
 	if payload["is_ext_shared_channel"] != true || payload["team_id"] != f.TeamID() {
 		t.Errorf("payload %v", payload)
 	}
@@ -195,7 +196,7 @@ func TestStrangersShowTheirTeam(t *testing.T) {
 		t.Errorf("users.info: %+v, %v", u, err)
 	}
 	hidden := f.AddUser("mallory", store.Stranger("T0OTHERCO1"))
-	f.callFails("user_not_visible", "users.info", form("user", hidden.ID))
+	f.CallFails("user_not_visible", "users.info", wiretest.Form("user", hidden.ID))
 }
 
 func TestUsersInfoReportsTheKindOfAccount(t *testing.T) {
@@ -203,7 +204,7 @@ func TestUsersInfoReportsTheKindOfAccount(t *testing.T) {
 	f := startFixture(t)
 	guest, single := f.AddUser("gus", store.Guest()), f.AddUser("sue", store.SingleChannelGuest())
 	gone, robot := f.AddUser("gone", store.Deleted()), f.AddUser("robot", store.Bot())
-	f.callFails("user_not_found", "users.info", form("user", "U0NOBODY"))
+	f.CallFails("user_not_found", "users.info", wiretest.Form("user", "U0NOBODY"))
 	for id, want := range map[string][4]bool{guest.ID: {true}, single.ID: {true, true}, gone.ID: {false, false, true}, robot.ID: {false, false, false, true}, f.ann.ID: {}, f.BotUserID(): {false, false, false, true}} {
 		u, err := f.api.GetUserInfoContext(f.ctx, id)
 		if err != nil {
@@ -235,13 +236,13 @@ func TestUsersInfoReportsTheKindOfAccount(t *testing.T) {
 func TestAutoUnfurlEditsWhatHasALink(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t, func(o *store.Options) { o.AutoUnfurl = true; o.MessageReplied = true })
-	got := f.dialReady()
+	got := f.DialReady()
 	root := f.post("no link")
-	got.event()
-	f.callOK("chat.postMessage", form("channel", f.ch, "text", "<https://example.com/>", "thread_ts", root))
-	_, own := got.event()
-	_, replied := got.event()
-	_, ev := got.event()
+	got.Event()
+	f.CallOK("chat.postMessage", wiretest.Form("channel", f.ch, "text", "<https://example.com/>", "thread_ts", root))
+	_, own := got.Event()
+	_, replied := got.Event()
+	_, ev := got.Event()
 	if own["bot_id"] != f.BotID() || replied["subtype"] != "message_replied" || ev["message"].(map[string]any)["bot_id"] != f.BotID() {
 		t.Errorf("nearform/slack-knowledgebase-chatgpt-responder#983: %v, %v, %v", own, replied, ev)
 	}
@@ -279,28 +280,28 @@ func TestReactionsFollowSlacksRules(t *testing.T) {
 	f := startFixture(t, noRates)
 	ts := f.post("x")
 	with := func(name string) []string { return []string{"channel", f.ch, "timestamp", ts, "name", name} }
-	f.callOK("reactions.add", form(with("eyes")...))
-	f.callFails("already_reacted", "reactions.add", form(with("eyes")...))
-	f.callFails("invalid_name", "reactions.add", form(with(":eyes:")...))
-	f.callFails("no_reaction", "reactions.remove", form(with("tada")...))
-	f.callFails("message_not_found", "reactions.add", form("channel", f.ch, "timestamp", "1.000001", "name", "eyes"))
-	f.callFails("bad_timestamp", "reactions.add", form("channel", f.ch, "timestamp", "soon", "name", "eyes"))
-	f.callFails("no_item_specified", "reactions.add", form("channel", f.ch, "name", "eyes"))
+	f.CallOK("reactions.add", wiretest.Form(with("eyes")...))
+	f.CallFails("already_reacted", "reactions.add", wiretest.Form(with("eyes")...))
+	f.CallFails("invalid_name", "reactions.add", wiretest.Form(with(":eyes:")...))
+	f.CallFails("no_reaction", "reactions.remove", wiretest.Form(with("tada")...))
+	f.CallFails("message_not_found", "reactions.add", wiretest.Form("channel", f.ch, "timestamp", "1.000001", "name", "eyes"))
+	f.CallFails("bad_timestamp", "reactions.add", wiretest.Form("channel", f.ch, "timestamp", "soon", "name", "eyes"))
+	f.CallFails("no_item_specified", "reactions.add", wiretest.Form("channel", f.ch, "name", "eyes"))
 	if err := f.ann.React(f.ch, ts, "eyes"); err != nil {
 		t.Fatal(err)
 	}
 	if r := f.Reactions(f.ch, ts); len(r) != 1 || r[0].Count != 2 || !f.HasReaction(f.ch, ts, "eyes") {
 		t.Errorf("reactions %v", r)
 	}
-	f.callOK("reactions.get", form("channel", f.ch, "timestamp", ts))
-	f.callOK("reactions.remove", form(with("eyes")...))
+	f.CallOK("reactions.get", wiretest.Form("channel", f.ch, "timestamp", ts))
+	f.CallOK("reactions.remove", wiretest.Form(with("eyes")...))
 	if f.HasReaction(f.ch, ts, "eyes") {
 		t.Error("it is still there")
 	}
 	for i := range events.MaxReactionsPerUser {
-		f.callOK("reactions.add", form(with("e"+string(rune('a'+i)))...))
+		f.CallOK("reactions.add", wiretest.Form(with("e"+string(rune('a'+i)))...))
 	}
-	f.callFails("too_many_reactions", "reactions.add", form(with("more")...))
+	f.CallFails("too_many_reactions", "reactions.add", wiretest.Form(with("more")...))
 	f.Archive(f.ch)
-	f.callFails("is_archived", "reactions.add", form(with("late")...))
+	f.CallFails("is_archived", "reactions.add", wiretest.Form(with("late")...))
 }

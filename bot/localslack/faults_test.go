@@ -125,14 +125,14 @@ func TestFaultsPlayInOrderAndCanBeCleared(t *testing.T) {
 	f.Faults().InjectAPI("auth.test", 1, faults.Error("internal_error"))
 	f.Faults().InjectAPI("auth.test", 1, faults.Error("fatal_error"))
 	f.Faults().InjectAPI("chat.delete", -1, faults.Error("internal_error"))
-	f.callFails("internal_error", "auth.test", nil)
-	f.callFails("fatal_error", "auth.test", nil)
-	f.callOK("auth.test", nil)
+	f.CallFails("internal_error", "auth.test", nil)
+	f.CallFails("fatal_error", "auth.test", nil)
+	f.CallOK("auth.test", nil)
 	for range 3 {
-		f.callFails("internal_error", "chat.delete", nil)
+		f.CallFails("internal_error", "chat.delete", nil)
 	}
 	f.Faults().Clear()
-	f.callFails("channel_not_found", "chat.delete", nil)
+	f.CallFails("channel_not_found", "chat.delete", nil)
 }
 
 // testRecovery lets a fault happen to slack-go's client and checks that the next event reaches it on another socket.
@@ -217,46 +217,46 @@ func TestAStalledSocketIsSilentButOpen(t *testing.T) {
 func TestTooManyWebsocketsAndLinkDisabledStay(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	s := f.dialReady()
+	s := f.DialReady()
 	f.Faults().LinkDisabled()
-	if d := s.next(); d["reason"] != "link_disabled" {
+	if d := s.Next(); d["reason"] != "link_disabled" {
 		t.Errorf("got %v", d)
 	}
 	for range 3 {
-		if d := f.dial().next(); d["reason"] != "link_disabled" {
+		if d := f.Dial().Next(); d["reason"] != "link_disabled" {
 			t.Errorf("got %v", d)
 		}
 	}
 	f.Faults().Clear()
 	f.Faults().TooManyWebsockets()
-	if d := f.dial().next(); d["type"] != "disconnect" || d["reason"] != "too_many_websockets" {
+	if d := f.Dial().Next(); d["type"] != "disconnect" || d["reason"] != "too_many_websockets" {
 		t.Errorf("slackapi/node-slack-sdk#1654: got %v", d)
 	}
 	f.Faults().Clear()
-	f.dialReady()
+	f.DialReady()
 }
 
 func TestDeliveryFaults(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	s := f.dialReady()
+	s := f.DialReady()
 
 	f.Faults().InjectDelivery("message.channels", 1, faults.Duplicate)
 	f.post("twice")
-	a, b := s.next(), s.next()
+	a, b := s.Next(), s.Next()
 	if a["envelope_id"] != b["envelope_id"] || b["retry_attempt"] != 0.0 {
 		t.Errorf("slackapi/bolt-js#2487: %v, %v", a, b)
 	}
-	s.ack(a)
-	s.ack(b)
+	s.Ack(a)
+	s.Ack(b)
 
 	f.Faults().InjectDelivery("*", 1, faults.DuplicateNewEnvelope)
 	f.post("twice")
-	a, b = s.next(), s.next()
+	a, b = s.Next(), s.Next()
 	if a["envelope_id"] == b["envelope_id"] || a["payload"].(map[string]any)["event_id"] != b["payload"].(map[string]any)["event_id"] {
 		t.Errorf("gugu91/pinet#226: %v, %v", a, b)
 	}
-	s.ack(b)
+	s.Ack(b)
 	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 
 	f.Faults().InjectDelivery("*", 1, faults.Suppress)
@@ -264,20 +264,20 @@ func TestDeliveryFaults(t *testing.T) {
 	f.Faults().InjectDelivery("*", 1, faults.LoseFirst)
 	f.post("late")
 	f.clock.Advance(socket.AckDeadline)
-	if env := s.next(); env["retry_attempt"] != 1.0 || env["payload"].(map[string]any)["event"].(map[string]any)["text"] != "late" {
+	if env := s.Next(); env["retry_attempt"] != 1.0 || env["payload"].(map[string]any)["event"].(map[string]any)["text"] != "late" {
 		t.Errorf("vercel/chat#666: %v", env)
 	} else {
-		s.ack(env)
+		s.Ack(env)
 	}
 
 	f.Faults().InjectDelivery("*", 1, faults.BadBlocks)
 	f.post("bad blocks")
-	if _, ev := s.event(); ev["blocks"].([]any)[0].(map[string]any)["elements"] != "none" {
+	if _, ev := s.Event(); ev["blocks"].([]any)[0].(map[string]any)["elements"] != "none" {
 		t.Errorf("bad blocks: %v", ev)
 	}
 	f.Faults().InjectDelivery("*", 1, faults.BadText)
 	f.post("bad text")
-	if _, ev := s.event(); ev["text"] != 42.0 {
+	if _, ev := s.Event(); ev["text"] != 42.0 {
 		t.Errorf("bad text: %v", ev)
 	}
 	f.waitUntil("settled", func() bool { return f.Pending() == 0 })
@@ -286,32 +286,32 @@ func TestDeliveryFaults(t *testing.T) {
 func TestAnAckedEventCanBeRedelivered(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	s := f.dialReady()
+	s := f.DialReady()
 	ts := f.post("x")
-	p, _ := s.event()
+	p, _ := s.Event()
 	for attempt := range 2 {
 		if !f.Faults().Redeliver(f.ch, ts, attempt) {
 			t.Fatal("no such event")
 		}
-		env := s.next()
+		env := s.Next()
 		if env["payload"].(map[string]any)["event_id"] != p["event_id"] || env["retry_attempt"] != float64(attempt) {
 			t.Errorf("chenhg5/cc-connect#364: %v", env)
 		}
-		s.ack(env)
+		s.Ack(env)
 	}
 }
 
 func TestEventsComeOutOfOrder(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	s := f.dialReady()
+	s := f.DialReady()
 	f.Faults().Shuffle(3)
 	for _, text := range []string{"a", "b", "c"} {
 		f.post(text)
 	}
 	var got []string
 	for range 3 {
-		_, ev := s.event()
+		_, ev := s.Event()
 		got = append(got, blockkit.Str(ev["text"]))
 	}
 	if slices.IsSorted(got) || got[2] != "a" {
@@ -320,7 +320,7 @@ func TestEventsComeOutOfOrder(t *testing.T) {
 	f.Faults().Shuffle(10)
 	f.post("d")
 	f.Faults().StopShuffle()
-	if _, ev := s.event(); ev["text"] != "d" {
+	if _, ev := s.Event(); ev["text"] != "d" {
 		t.Errorf("got %v", ev)
 	}
 }
@@ -328,28 +328,28 @@ func TestEventsComeOutOfOrder(t *testing.T) {
 func TestAcksCanBeIgnored(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	s := f.dialReady()
+	s := f.DialReady()
 	f.Faults().IgnoreAcks(1)
 	f.post("x")
-	s.event()
+	s.Event()
 	f.waitUntil("the ack came", func() bool {
 		return slices.ContainsFunc(f.Frames(), func(fr store.Frame) bool { return strings.Contains(fr.Note, "ignored") })
 	})
 	f.clock.Advance(socket.AckDeadline)
-	env := s.next()
+	env := s.Next()
 	if env["retry_attempt"] != 1.0 {
 		t.Errorf("got %v", env)
 	}
-	s.ack(env)
+	s.Ack(env)
 	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 }
 
 func TestFramesThatNoClientExpects(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	s := f.dialReady()
+	s := f.DialReady()
 	raw := func() string {
-		data := must[[]byte](t)(s.read())
+		data := must[[]byte](t)(s.Read())
 		return string(data)
 	}
 	f.Faults().NotJSON()
@@ -357,19 +357,19 @@ func TestFramesThatNoClientExpects(t *testing.T) {
 		t.Error(got)
 	}
 	f.Faults().UnknownEnvelope()
-	if got := s.next(); got["type"] != "brand_new_thing" {
+	if got := s.Next(); got["type"] != "brand_new_thing" {
 		t.Errorf("got %v", got)
 	}
 	f.Faults().EmptyPayload()
-	if got := s.next(); len(got["payload"].(map[string]any)) != 0 {
+	if got := s.Next(); len(got["payload"].(map[string]any)) != 0 {
 		t.Errorf("err-backend-slackv3#72: %v", got)
 	}
 	f.Faults().AppRateLimited()
-	if got := s.next(); got["payload"].(map[string]any)["type"] != "app_rate_limited" {
+	if got := s.Next(); got["payload"].(map[string]any)["type"] != "app_rate_limited" {
 		t.Errorf("slackapi/node-slack-sdk#2167: %v", got)
 	}
 	f.Faults().UnknownEvent()
-	if _, ev := s.event(); ev["type"] != "brand_new_event" {
+	if _, ev := s.Event(); ev["type"] != "brand_new_event" {
 		t.Errorf("got %v", ev)
 	}
 }
@@ -393,10 +393,10 @@ func TestTheRealClientSurvivesUnexpectedFrames(t *testing.T) {
 func TestPingsCanBeLate(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t, func(o *store.Options) { o.PingEvery = 10 * time.Millisecond })
-	f.dialReady()
+	f.DialReady()
 	f.Faults().PingEvery(25 * time.Second)
-	s := f.dialReady()
-	go func() { _, _ = s.read() }()
+	s := f.DialReady()
+	go func() { _, _ = s.Read() }()
 	pings := func(conn int) (n int) {
 		for _, fr := range f.Frames() {
 			if fr.Kind == "ping" && fr.Conn == conn {

@@ -13,6 +13,7 @@ import (
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/faults"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/wiretest"
 )
 
 func TestAFileNeedsTheBotToken(t *testing.T) {
@@ -32,8 +33,8 @@ func TestAFileNeedsTheBotToken(t *testing.T) {
 	if res.StatusCode != 200 || !strings.Contains(res.Header.Get("Content-Type"), "text/html") || !strings.Contains(string(body), "Sign in") {
 		t.Errorf("vercel/eve#1317: %d, %s", res.StatusCode, body)
 	}
-	f.callOK("files.info", form("file", file.ID))
-	f.callFails("file_not_found", "files.info", form("file", "F0NONE"))
+	f.CallOK("files.info", wiretest.Form("file", file.ID))
+	f.CallFails("file_not_found", "files.info", wiretest.Form("file", "F0NONE"))
 }
 
 func TestAFileMayBeExternal(t *testing.T) {
@@ -62,14 +63,14 @@ func TestAnUploadIsSharedInItsThread(t *testing.T) {
 	if err := f.api.GetFileContext(f.ctx, th[1].Files[0].URLPrivate, &out); err != nil || out.String() != "lines" {
 		t.Errorf("got %q, %v", out.String(), err)
 	}
-	f.callFails("file_not_found", "files.completeUploadExternal", form("files", `[{"id":"F0NONE"}]`))
-	f.callFails("file_not_found", "files.completeUploadExternal", form("files", `[{"id":"`+th[1].Files[0].ID+`"}]`)) // it is complete
+	f.CallFails("file_not_found", "files.completeUploadExternal", wiretest.Form("files", `[{"id":"F0NONE"}]`))
+	f.CallFails("file_not_found", "files.completeUploadExternal", wiretest.Form("files", `[{"id":"`+th[1].Files[0].ID+`"}]`)) // it is complete
 }
 
 // uploadFile hands over a file and returns its id.
 func (f *fixture) uploadFile(name, data string) string {
 	f.t.Helper()
-	out := f.callOK("files.getUploadURLExternal", form("filename", name, "length", strconv.Itoa(len(data))))
+	out := f.CallOK("files.getUploadURLExternal", wiretest.Form("filename", name, "length", strconv.Itoa(len(data))))
 	res := must[*http.Response](f.t)(http.Post(blockkit.Str(out["upload_url"]), "application/octet-stream", strings.NewReader(data)))
 	if _ = res.Body.Close(); res.StatusCode != http.StatusOK {
 		f.t.Errorf("the upload got %s", res.Status)
@@ -81,11 +82,11 @@ func TestAnUploadThatCannotBeSharedIsNotComplete(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	id := f.uploadFile("a.txt", "content")
-	f.callFails("file_not_found", "files.info", form("file", id))
-	f.callFails("channel_not_found", "files.completeUploadExternal", form("files", `[{"id":"`+id+`"}]`, "channel_id", "C404"))
-	f.callFails("file_not_found", "files.info", form("file", id))
-	f.callOK("files.completeUploadExternal", form("files", `[{"id":"`+id+`"}]`, "channel_id", f.ch))
-	info := f.callOK("files.info", form("file", id))["file"].(map[string]any)
+	f.CallFails("file_not_found", "files.info", wiretest.Form("file", id))
+	f.CallFails("channel_not_found", "files.completeUploadExternal", wiretest.Form("files", `[{"id":"`+id+`"}]`, "channel_id", "C404"))
+	f.CallFails("file_not_found", "files.info", wiretest.Form("file", id))
+	f.CallOK("files.completeUploadExternal", wiretest.Form("files", `[{"id":"`+id+`"}]`, "channel_id", f.ch))
+	info := f.CallOK("files.info", wiretest.Form("file", id))["file"].(map[string]any)
 	if channels, _ := info["channels"].([]any); len(channels) != 1 || channels[0] != f.ch {
 		t.Errorf("shared in %v", info["channels"])
 	}
@@ -110,7 +111,7 @@ func TestDownloadsAndUploadsCanFail(t *testing.T) {
 		t.Errorf("%s %v", res.Status, res.Header)
 	}
 	f.Faults().InjectAPI("upload", 1, faults.HTML(http.StatusServiceUnavailable))
-	out := f.callOK("files.getUploadURLExternal", form("filename", "a", "length", "1"))
+	out := f.CallOK("files.getUploadURLExternal", wiretest.Form("filename", "a", "length", "1"))
 	res := must[*http.Response](t)(http.Post(blockkit.Str(out["upload_url"]), "", strings.NewReader("x")))
 	if _ = res.Body.Close(); res.StatusCode != http.StatusServiceUnavailable {
 		t.Error(res.Status)

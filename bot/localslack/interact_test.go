@@ -16,6 +16,7 @@ import (
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/wiretest"
 )
 
 const formView = `{"type":"modal","callback_id":"form","private_metadata":"pm","notify_on_close":true,
@@ -26,14 +27,14 @@ const formView = `{"type":"modal","callback_id":"form","private_metadata":"pm","
 
 const homeView = `{"type":"home","blocks":[{"type":"divider"}]}`
 
-func (f *fixture) ackWith(answer func(payload map[string]any) any) *rawSocket {
+func (f *fixture) ackWith(answer func(payload map[string]any) any) *wiretest.Socket {
 	f.t.Helper()
-	s := f.dialReady()
+	s := f.DialReady()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
-			data, err := s.read()
+			data, err := s.Read()
 			if err != nil {
 				return
 			}
@@ -43,12 +44,12 @@ func (f *fixture) ackWith(answer func(payload map[string]any) any) *rawSocket {
 			}
 			payload, _ := env["payload"].(map[string]any)
 			ack, err := json.Marshal(map[string]any{"envelope_id": env["envelope_id"], "payload": answer(payload)})
-			if err != nil || s.write(ack) != nil {
+			if err != nil || s.Write(ack) != nil {
 				return
 			}
 		}
 	}()
-	f.t.Cleanup(func() { _ = s.ws.Close(); <-done })
+	f.t.Cleanup(func() { _ = s.Conn.Close(); <-done })
 	return s
 }
 
@@ -99,18 +100,18 @@ func TestCommandsAndClicksAreNotRetried(t *testing.T) {
 	if _, err := f.ann.Slash(f.ctx, f.ch, "/agent", ""); !errors.Is(err, slackerr.ErrNoAnswer) {
 		t.Errorf("nobody is connected: %v", err)
 	}
-	s := f.dialReady()
+	s := f.DialReady()
 	got := make(chan error, 1)
 	go func() { _, err := f.ann.Slash(f.ctx, f.ch, "/agent", ""); got <- err }()
-	late := s.next()
+	late := s.Next()
 	f.clock.Advance(socket.AckDeadline)
 	if err := <-got; !errors.Is(err, slackerr.ErrNoAnswer) {
 		t.Errorf("nobody acked: %v", err)
 	}
-	s.ack(late)
+	s.Ack(late)
 	f.clock.Advance(time.Hour)
 	f.post("next")
-	if _, ev := s.event(); ev["text"] != "next" {
+	if _, ev := s.Event(); ev["text"] != "next" {
 		t.Errorf("after a command that failed came %v", ev)
 	}
 	e := f.Ephemerals(f.ann.ID)
@@ -150,7 +151,7 @@ func TestAClickSaysWhereItWas(t *testing.T) {
 		return nil
 	})
 	root := f.post("root")
-	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "thread_ts", root, "blocks", button("go")))["ts"])
+	ts := blockkit.Str(f.CallOK("chat.postMessage", wiretest.Form("channel", f.ch, "text", "x", "thread_ts", root, "blocks", button("go")))["ts"])
 	if err := f.ann.Click(f.ctx, f.ch, ts, "go"); err != nil {
 		t.Fatal(err)
 	}
@@ -187,7 +188,7 @@ func TestResponseURLsAreGoodForFiveUsesAndHalfAnHour(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	f.ackWith(emptyAck)
-	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
+	ts := blockkit.Str(f.CallOK("chat.postMessage", wiretest.Form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
 	if err := f.ann.Click(f.ctx, f.ch, ts, "go"); err != nil {
 		t.Fatal(err)
 	}
@@ -222,9 +223,9 @@ func TestAResponseURLCanReplaceAndDeleteItsMessage(t *testing.T) {
 		}
 		return nil
 	})
-	f.callOK("chat.postEphemeral", form("channel", f.ch, "user", f.ann.ID, "text", "x", "blocks", button("go")))
+	f.CallOK("chat.postEphemeral", wiretest.Form("channel", f.ch, "user", f.ann.ID, "text", "x", "blocks", button("go")))
 	eph := f.Ephemerals(f.ann.ID)[0]
-	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
+	ts := blockkit.Str(f.CallOK("chat.postMessage", wiretest.Form("channel", f.ch, "text", "x", "blocks", button("go")))["ts"])
 	for _, where := range []string{eph.TS, ts} {
 		if err := f.ann.Click(f.ctx, f.ch, where, "go"); err != nil {
 			t.Fatal(err)
@@ -255,13 +256,13 @@ func TestATriggerIsGoodForOneModalWithinThreeSeconds(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	f.ackWith(emptyAck)
-	f.callFails("invalid_trigger_id", "views.open", form("trigger_id", "1.2.3", "view", formView))
+	f.CallFails("invalid_trigger_id", "views.open", wiretest.Form("trigger_id", "1.2.3", "view", formView))
 	id := f.newTriggerID()
-	f.callOK("views.open", form("trigger_id", id, "view", formView))
-	f.callFails("exchanged_trigger_id", "views.open", form("trigger_id", id, "view", formView))
+	f.CallOK("views.open", wiretest.Form("trigger_id", id, "view", formView))
+	f.CallFails("exchanged_trigger_id", "views.open", wiretest.Form("trigger_id", id, "view", formView))
 	id = f.newTriggerID()
 	f.clock.Advance(3100 * time.Millisecond)
-	f.callFails("expired_trigger_id", "views.open", form("trigger_id", id, "view", formView))
+	f.CallFails("expired_trigger_id", "views.open", wiretest.Form("trigger_id", id, "view", formView))
 }
 
 func TestViewsHaveSlacksLimits(t *testing.T) {
@@ -291,17 +292,17 @@ func TestViewsHaveSlacksLimits(t *testing.T) {
 		"101 blocks":            with("blocks", blocks),
 		"a markdown block":      with("blocks", []blockkit.Block{{"type": "markdown", "text": "x"}}),
 	} {
-		out, _ := f.call("views.open", form("trigger_id", f.newTriggerID(), "view", view))
+		out, _ := f.Call("views.open", wiretest.Form("trigger_id", f.newTriggerID(), "view", view))
 		if out["error"] != "invalid_arguments" || out["response_metadata"] == nil {
 			t.Errorf("%s: %v", name, out)
 		}
 	}
-	f.callFails("view_too_large", "views.open", form("trigger_id", f.newTriggerID(), "view", with("x", strings.Repeat("x", 250_000))))
-	f.callOK("views.open", form("trigger_id", f.newTriggerID(), "view", with("external_id", "e1")))
-	f.callFails("hash_conflict", "views.update", form("external_id", "e1", "hash", "old", "view", formView))
-	f.callFails("not_found", "views.update", form("view_id", "V0NONE", "view", formView))
+	f.CallFails("view_too_large", "views.open", wiretest.Form("trigger_id", f.newTriggerID(), "view", with("x", strings.Repeat("x", 250_000))))
+	f.CallOK("views.open", wiretest.Form("trigger_id", f.newTriggerID(), "view", with("external_id", "e1")))
+	f.CallFails("hash_conflict", "views.update", wiretest.Form("external_id", "e1", "hash", "old", "view", formView))
+	f.CallFails("not_found", "views.update", wiretest.Form("view_id", "V0NONE", "view", formView))
 	id := f.Views("ann")[0].ID
-	f.callOK("views.update", form("view_id", id, "hash", f.Views("ann")[0].Hash, "view", with("callback_id", "two")))
+	f.CallOK("views.update", wiretest.Form("view_id", id, "hash", f.Views("ann")[0].Hash, "view", with("callback_id", "two")))
 	if v := f.Views("ann")[0]; v.CallbackID != "two" || v.ID != id {
 		t.Errorf("view %+v", v)
 	}
@@ -320,7 +321,7 @@ func TestAModalIsFilledInAndAnswered(t *testing.T) {
 		return <-answers
 	})
 	open := func() string {
-		f.callOK("views.open", form("trigger_id", f.newTriggerID(), "view", formView))
+		f.CallOK("views.open", wiretest.Form("trigger_id", f.newTriggerID(), "view", formView))
 		return f.Views("ann")[0].ID
 	}
 	submit := func(id string, values map[string]string, answer any) (map[string]string, error) {
@@ -395,17 +396,17 @@ func TestThreeViewsAtMost(t *testing.T) {
 		return nil
 	})
 	withButton := `{"type":"modal","title":{"type":"plain_text","text":"x"},"blocks":` + button("more") + `}`
-	f.callOK("views.open", form("trigger_id", f.newTriggerID(), "view", withButton))
+	f.CallOK("views.open", wiretest.Form("trigger_id", f.newTriggerID(), "view", withButton))
 	for want := range 3 {
 		top := f.Views("ann")[want]
 		if err := f.ann.Click(f.ctx, "", top.ID, "more"); err != nil {
 			t.Fatal(err)
 		}
-		args := form("trigger_id", <-triggers, "view", withButton)
+		args := wiretest.Form("trigger_id", <-triggers, "view", withButton)
 		if want == 2 {
-			f.callFails("push_limit_reached", "views.push", args)
+			f.CallFails("push_limit_reached", "views.push", args)
 		} else {
-			f.callOK("views.push", args)
+			f.CallOK("views.push", args)
 		}
 	}
 }
@@ -413,16 +414,16 @@ func TestThreeViewsAtMost(t *testing.T) {
 func TestHomeIsPublishedAndOpened(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	got := f.dialReady()
+	got := f.DialReady()
 	if err := f.ann.OpenHome(f.ctx); err != nil {
 		t.Fatal(err)
 	}
-	if _, ev := got.event(); ev["type"] != "app_home_opened" || ev["user"] != f.ann.ID || ev["tab"] != "home" {
+	if _, ev := got.Event(); ev["type"] != "app_home_opened" || ev["user"] != f.ann.ID || ev["tab"] != "home" {
 		t.Errorf("got %v", ev)
 	}
-	f.callOK("views.publish", form("user_id", f.ann.ID, "view", homeView))
-	f.callFails("invalid_arguments", "views.publish", form("user_id", f.ann.ID, "view", formView))
-	f.callFails("hash_conflict", "views.publish", form("user_id", f.ann.ID, "hash", "x", "view", homeView))
+	f.CallOK("views.publish", wiretest.Form("user_id", f.ann.ID, "view", homeView))
+	f.CallFails("invalid_arguments", "views.publish", wiretest.Form("user_id", f.ann.ID, "view", formView))
+	f.CallFails("hash_conflict", "views.publish", wiretest.Form("user_id", f.ann.ID, "hash", "x", "view", homeView))
 	if v, ok := f.Home("ann"); !ok || v.Type != "home" {
 		t.Errorf("home %+v", v)
 	}
@@ -462,7 +463,7 @@ func TestAnAssistantStatusIsClearedByPosting(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	root := f.post("root")
-	f.callOK("assistant.threads.setStatus", form("channel_id", f.ch, "thread_ts", root, "status", "is thinking…"))
+	f.CallOK("assistant.threads.setStatus", wiretest.Form("channel_id", f.ch, "thread_ts", root, "status", "is thinking…"))
 	if f.Status(f.ch, root) == "" {
 		t.Error("no status")
 	}
@@ -472,18 +473,18 @@ func TestAnAssistantStatusIsClearedByPosting(t *testing.T) {
 	if f.Status(f.ch, root) == "" {
 		t.Error("what a person writes takes it away")
 	}
-	f.callOK("chat.postMessage", form("channel", f.ch, "thread_ts", root, "text", "x"))
+	f.CallOK("chat.postMessage", wiretest.Form("channel", f.ch, "thread_ts", root, "text", "x"))
 	if s := f.Status(f.ch, root); s != "" {
 		t.Errorf("still %q", s)
 	}
 	off := startFixture(t, func(o *store.Options) { o.NoAssistant = true })
-	off.callFails("feature_disabled", "assistant.threads.setStatus", form("channel_id", off.ch, "thread_ts", root, "status", "x"))
+	off.CallFails("feature_disabled", "assistant.threads.setStatus", wiretest.Form("channel_id", off.ch, "thread_ts", root, "status", "x"))
 }
 
 func TestAPendingInteractionEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	f.dialReady()
+	f.DialReady()
 	ctx, cancel := context.WithCancel(f.ctx)
 	cancel()
 	if _, err := f.ann.Slash(ctx, f.ch, "/agent", ""); !errors.Is(err, context.Canceled) {

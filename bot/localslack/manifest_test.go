@@ -7,6 +7,7 @@ import (
 
 	"the-loop/bot/localslack/slackerr"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/wiretest"
 )
 
 const goodManifest = `
@@ -32,8 +33,8 @@ func TestApplyManifestConfiguresTheApp(t *testing.T) {
 	})
 	f.ackWith(emptyAck)
 	ts := f.post("@agent hi")
-	f.callFails("missing_scope", "reactions.add", form("channel", f.ch, "timestamp", ts, "name", "eyes"))
-	f.callFails("not_enabled", "views.publish", form("user_id", f.ann.ID, "view", homeView))
+	f.CallFails("missing_scope", "reactions.add", wiretest.Form("channel", f.ch, "timestamp", ts, "name", "eyes"))
+	f.CallFails("not_enabled", "views.publish", wiretest.Form("user_id", f.ann.ID, "view", homeView))
 	if _, err := f.ann.Slash(f.ctx, f.ch, "/other", ""); !errors.Is(err, slackerr.ErrRefused) {
 		t.Errorf("a command of nobody: %v", err)
 	}

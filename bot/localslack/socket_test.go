@@ -15,12 +15,12 @@ import (
 	"the-loop/bot/localslack/socket"
 	"the-loop/bot/localslack/store"
 	"the-loop/bot/localslack/webapi"
+	"the-loop/bot/localslack/wiretest"
 )
 
 // envelope reads an envelope without acking it.
-func (s *rawSocket) envelope() (id, eventID string, attempt float64, reason string) {
-	s.f.t.Helper()
-	env := s.next()
+func envelope(s *wiretest.Socket) (id, eventID string, attempt float64, reason string) {
+	env := s.Next()
 	payload, _ := env["payload"].(map[string]any)
 	attempt, _ = env["retry_attempt"].(float64)
 	return blockkit.Str(env["envelope_id"]), blockkit.Str(payload["event_id"]), attempt, blockkit.Str(env["retry_reason"])
@@ -30,7 +30,7 @@ func TestHelloCountsConnections(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	for n := 1.0; n <= 2; n++ {
-		h := f.dial().next()
+		h := f.Dial().Next()
 		if h["type"] != "hello" || h["num_connections"] != n {
 			t.Errorf("hello %v", h)
 		}
@@ -45,17 +45,17 @@ func TestATicketIsGoodForOneSocketAndHalfAMinute(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	open := func() string {
-		out, _ := f.callAs(f.AppToken(), "apps.connections.open", nil)
+		out, _ := f.CallAs(f.AppToken(), "apps.connections.open", nil)
 		return blockkit.Str(out["url"])
 	}
 	u := open()
-	must[*rawSocket](t)(f.dialURL(u)).next()
-	if _, err := f.dialURL(u); err == nil {
+	must[*wiretest.Socket](t)(f.DialURL(u)).Next()
+	if _, err := f.DialURL(u); err == nil {
 		t.Error("a ticket was used twice")
 	}
 	u = open()
 	f.clock.Advance(webapi.TicketTTL + time.Second)
-	if _, err := f.dialURL(u); err == nil {
+	if _, err := f.DialURL(u); err == nil {
 		t.Error("an old ticket was taken")
 	}
 }
@@ -64,9 +64,9 @@ func TestTheEleventhSocketIsOneTooMany(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
 	for range socket.MaxConnections {
-		f.dialReady()
+		f.DialReady()
 	}
-	if d := f.dial().next(); d["type"] != "disconnect" || d["reason"] != "too_many_websockets" {
+	if d := f.Dial().Next(); d["type"] != "disconnect" || d["reason"] != "too_many_websockets" {
 		t.Errorf("got %v", d)
 	}
 	if n := f.Connections(); n != socket.MaxConnections {
@@ -77,9 +77,9 @@ func TestTheEleventhSocketIsOneTooMany(t *testing.T) {
 func TestAnEventIsRetriedAtOnceAfterAMinuteAndAfterFive(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	s := f.dialReady()
+	s := f.DialReady()
 	f.post("x")
-	id, event, attempt, reason := s.envelope()
+	id, event, attempt, reason := envelope(s)
 	if attempt != 0 || reason != "" {
 		t.Fatalf("attempt %v, %q", attempt, reason)
 	}
@@ -90,7 +90,7 @@ func TestAnEventIsRetriedAtOnceAfterAMinuteAndAfterFive(t *testing.T) {
 			f.waitScheduled(delay)
 			f.clock.Advance(delay)
 		}
-		nextID, nextEvent, attempt, reason := s.envelope()
+		nextID, nextEvent, attempt, reason := envelope(s)
 		if nextEvent != event || attempt != float64(i+1) || reason != "timeout" {
 			t.Fatalf("retry %d: event %s, attempt %v, %q", i+1, nextEvent, attempt, reason)
 		}
@@ -129,13 +129,13 @@ func (f *fixture) waitScheduled(d time.Duration) {
 func TestAnAckInTimeEndsTheDelivery(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	s := f.dialReady()
+	s := f.DialReady()
 	f.post("x")
-	s.event()
+	s.Event()
 	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 	f.clock.Advance(time.Hour / 2)
 	f.post("y")
-	if _, ev := s.event(); ev["text"] != "y" {
+	if _, ev := s.Event(); ev["text"] != "y" {
 		t.Errorf("after an ack came %v", ev)
 	}
 }
@@ -143,25 +143,25 @@ func TestAnAckInTimeEndsTheDelivery(t *testing.T) {
 func TestTheFirstRetryRepeatsTheEnvelope(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	s := f.dialReady()
+	s := f.DialReady()
 	f.post("x")
-	a := s.next()
+	a := s.Next()
 	f.clock.Advance(socket.AckDeadline)
-	b := s.next()
+	b := s.Next()
 	if a["envelope_id"] != b["envelope_id"] {
 		t.Error("slackapi/bolt-js#2487: the same envelope comes twice")
 	}
-	s.ack(b)
+	s.Ack(b)
 	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 }
 
 func TestAnAckOf20KBIsDropped(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	s := f.dialReady()
+	s := f.DialReady()
 	f.post("x")
-	env := s.next()
-	s.send(map[string]any{"envelope_id": env["envelope_id"], "payload": map[string]string{"text": strings.Repeat("x", 20_000)}})
+	env := s.Next()
+	s.Send(map[string]any{"envelope_id": env["envelope_id"], "payload": map[string]string{"text": strings.Repeat("x", 20_000)}})
 	f.waitUntil("seen", func() bool {
 		for _, fr := range f.Frames() {
 			if strings.HasPrefix(fr.Note, "dropped") {
@@ -173,14 +173,14 @@ func TestAnAckOf20KBIsDropped(t *testing.T) {
 	if f.Pending() != 1 {
 		t.Error("slack-go/slack#1196: the ack counted")
 	}
-	s.ack(env)
+	s.Ack(env)
 	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 }
 
 func TestEachPayloadGoesToOneSocketByChance(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	sockets := []*rawSocket{f.dialReady(), f.dialReady()}
+	sockets := []*wiretest.Socket{f.DialReady(), f.DialReady()}
 	const n = 60
 	for range n {
 		f.post("x")
@@ -189,12 +189,12 @@ func TestEachPayloadGoesToOneSocketByChance(t *testing.T) {
 	for i, s := range sockets {
 		go func() {
 			for {
-				data, err := s.read()
+				data, err := s.Read()
 				if err != nil {
 					return
 				}
 				var env map[string]any
-				if json.Unmarshal(data, &env) == nil && s.write([]byte(`{"envelope_id":"`+blockkit.Str(env["envelope_id"])+`"}`)) == nil {
+				if json.Unmarshal(data, &env) == nil && s.Write([]byte(`{"envelope_id":"`+blockkit.Str(env["envelope_id"])+`"}`)) == nil {
 					got <- i
 				}
 			}
@@ -220,9 +220,9 @@ func TestEventsWithoutAConnectionFollowTheSameSchedule(t *testing.T) {
 	f := startFixture(t)
 	f.post("x")
 	f.waitScheduled(time.Minute)
-	s := f.dialReady()
+	s := f.DialReady()
 	f.clock.Advance(time.Minute)
-	if _, _, attempt, _ := s.envelope(); attempt != 2 {
+	if _, _, attempt, _ := envelope(s); attempt != 2 {
 		t.Errorf("attempt %v", attempt)
 	}
 }
@@ -236,9 +236,9 @@ func TestEventsThatNobodyAcksAreGivenUp(t *testing.T) {
 	f.waitScheduled(5 * time.Minute)
 	f.clock.Advance(5 * time.Minute)
 	f.waitUntil("given up", func() bool { return f.Pending() == 0 })
-	s := f.dialReady()
+	s := f.DialReady()
 	f.post("y")
-	if _, ev := s.event(); ev["text"] != "y" {
+	if _, ev := s.Event(); ev["text"] != "y" {
 		t.Errorf("got %v", ev)
 	}
 }
@@ -246,23 +246,23 @@ func TestEventsThatNobodyAcksAreGivenUp(t *testing.T) {
 func TestAConnectionIsRefreshedAtTheEndOfItsLife(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	s := f.dialReady()
+	s := f.DialReady()
 	f.clock.Advance(18060*time.Second - socket.WarnBefore)
-	if d := s.next(); d["reason"] != "warning" {
+	if d := s.Next(); d["reason"] != "warning" {
 		t.Errorf("got %v", d)
 	}
 	if f.Connections() != 1 {
 		t.Error("a warning ended it")
 	}
 	f.clock.Advance(socket.WarnBefore)
-	if d := s.next(); d["type"] != "disconnect" || d["reason"] != "refresh_requested" {
+	if d := s.Next(); d["type"] != "disconnect" || d["reason"] != "refresh_requested" {
 		t.Errorf("got %v", d)
 	}
 	if f.Connections() != 0 {
 		t.Error("it still gets payloads")
 	}
 	f.clock.Advance(socket.CloseAfterWarn)
-	s.waitClosed()
+	s.WaitClosed()
 }
 
 func TestEventsAreTurnedOffWhenNothingIsAcked(t *testing.T) {
@@ -274,9 +274,9 @@ func TestEventsAreTurnedOffWhenNothingIsAcked(t *testing.T) {
 	f.waitUntil("turned off", f.EventsDisabled)
 	f.waitScheduled(time.Minute) // what failed at once was tried again, and counts as well
 	f.EnableEvents()
-	s := f.dialReady()
+	s := f.DialReady()
 	f.post("y")
-	if _, ev := s.event(); ev["text"] != "y" {
+	if _, ev := s.Event(); ev["text"] != "y" {
 		t.Errorf("got %v", ev)
 	}
 }
@@ -284,14 +284,14 @@ func TestEventsAreTurnedOffWhenNothingIsAcked(t *testing.T) {
 func TestFramesAreRecordedInBothDirections(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	s := f.dialReady()
+	s := f.DialReady()
 	seen := make(chan store.Frame, 100)
 	watching := make(chan struct{})
 	ctx, stop := context.WithCancel(f.ctx)
 	go func() { defer close(watching); f.WatchFrames(ctx, func(fr store.Frame) { seen <- fr }) }()
 	t.Cleanup(func() { stop(); <-watching })
 	f.post("x")
-	s.event()
+	s.Event()
 	f.waitUntil("acked", func() bool { return f.Pending() == 0 })
 	var out, in bool
 	for _, fr := range f.Frames() {
@@ -317,7 +317,7 @@ func TestFramesAreRecordedInBothDirections(t *testing.T) {
 func TestClosingTakesLessThanASecond(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	s := f.dialReady()
+	s := f.DialReady()
 	f.Faults().NeverFinishClosing()
 	f.Faults().Stall()
 	f.Faults().InjectAPI("auth.test", 1, faults.Hang())
@@ -331,7 +331,7 @@ func TestClosingTakesLessThanASecond(t *testing.T) {
 	if d := time.Since(began); d > time.Second {
 		t.Errorf("it took %s", d)
 	}
-	s.waitClosed()
+	s.WaitClosed()
 	if err := <-hung; err == nil {
 		t.Error("a hanging call was answered")
 	}

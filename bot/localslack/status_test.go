@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"the-loop/bot/localslack/faults"
+	"the-loop/bot/localslack/wiretest"
 )
 
 const setStatus = "assistant.threads.setStatus"
@@ -17,12 +18,12 @@ func TestAStatusIsOfAThreadThatTheAppMayWriteIn(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.callFails("channel_not_found", setStatus, form("channel_id", "C0NONE", "thread_ts", root, "status", "x"))
-	f.callFails("invalid_thread_ts", setStatus, form("channel_id", f.ch, "thread_ts", "1.000001", "status", "x"))
-	f.callFails("invalid_thread_ts", setStatus, form("channel_id", f.ch, "thread_ts", inside, "status", "x"))
-	f.callFails("invalid_arguments", setStatus, form("channel_id", f.ch, "thread_ts", root))
+	f.CallFails("channel_not_found", setStatus, wiretest.Form("channel_id", "C0NONE", "thread_ts", root, "status", "x"))
+	f.CallFails("invalid_thread_ts", setStatus, wiretest.Form("channel_id", f.ch, "thread_ts", "1.000001", "status", "x"))
+	f.CallFails("invalid_thread_ts", setStatus, wiretest.Form("channel_id", f.ch, "thread_ts", inside, "status", "x"))
+	f.CallFails("invalid_arguments", setStatus, wiretest.Form("channel_id", f.ch, "thread_ts", root))
 	f.Faults().InjectAPI(setStatus, 1, faults.Error("unknown_method"))
-	f.callFails("unknown_method", setStatus, form("channel_id", f.ch, "thread_ts", root, "status", "x"))
+	f.CallFails("unknown_method", setStatus, wiretest.Form("channel_id", f.ch, "thread_ts", root, "status", "x"))
 	if s := f.Status(f.ch, root); s != "" {
 		t.Errorf("it shows %q", s)
 	}
@@ -34,7 +35,7 @@ func TestAStatusIsTakenAwayAfterTwoMinutes(t *testing.T) {
 	root := f.post("root")
 	set := func(text string) {
 		t.Helper()
-		f.callOK(setStatus, form("channel_id", f.ch, "thread_ts", root, "status", text))
+		f.CallOK(setStatus, wiretest.Form("channel_id", f.ch, "thread_ts", root, "status", text))
 	}
 	set("is working…")
 	f.clock.Advance(100 * time.Second)

@@ -7,6 +7,7 @@ import (
 
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/wiretest"
 )
 
 // plainOf puts a rich_text block together as the person typed it.
@@ -108,7 +109,7 @@ func TestCodeIsMarkedInBlocks(t *testing.T) {
 func TestAnAppsTextGetsRichTextToo(t *testing.T) {
 	t.Parallel()
 	f := startFixture(t)
-	ts := blockkit.Str(f.callOK("chat.postMessage", form("channel", f.ch, "text", "hi <@"+f.ann.ID+"> &amp; <https://a.example/|you> in <#"+f.ch+">"))["ts"])
+	ts := blockkit.Str(f.CallOK("chat.postMessage", wiretest.Form("channel", f.ch, "text", "hi <@"+f.ann.ID+"> &amp; <https://a.example/|you> in <#"+f.ch+">"))["ts"])
 	m, _ := f.Message(f.ch, ts)
 	for _, want := range []string{`"user_id":"` + f.ann.ID, `"text":" \u0026 "`, `"url":"https://a.example/"`, `"channel_id":"` + f.ch} {
 		if !strings.Contains(string(m.Blocks), want) {

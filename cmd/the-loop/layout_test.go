@@ -68,6 +68,7 @@ var layout = map[string][]string{
 	"bot/github":                     {"authz", "sessions", "sessions/statefile", "threads/chat"},
 	"bot/localslack":                 {"bot/localslack/blockkit", "bot/localslack/events", "bot/localslack/faults", "bot/localslack/slackerr", "bot/localslack/slackid", "bot/localslack/slacktime", "bot/localslack/socket", "bot/localslack/store", "bot/localslack/webapi"},
 	"bot/localslack/blockkit":        {"bot/localslack/slackerr", "bot/localslack/slackid"},
+	"bot/localslack/wiretest":        {},
 	"bot/localslack/events":          {"bot/localslack/slackerr", "bot/localslack/socket", "bot/localslack/store"},
 	"bot/localslack/faults":          {"bot/localslack/slacktime"},
 	"bot/localslack/page":            {"bot/localslack", "bot/localslack/blockkit", "bot/localslack/slackerr", "bot/localslack/slackid", "bot/localslack/slacktime", "bot/localslack/store", "bot/localslack/webapi"},

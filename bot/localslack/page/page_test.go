@@ -18,6 +18,7 @@ import (
 	"the-loop/bot/localslack"
 	"the-loop/bot/localslack/blockkit"
 	"the-loop/bot/localslack/store"
+	"the-loop/bot/localslack/wiretest"
 )
 
 // pageFixture is a page with a browser that was let in.
@@ -255,12 +256,12 @@ func TestWhatIsDoneOnThePageIsDoneInTheWorkspace(t *testing.T) {
 // connectAcking is an app that acks everything.
 func (f *fixture) connectAcking() {
 	f.t.Helper()
-	s := f.dialReady()
+	s := f.DialReady()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		for {
-			data, err := s.read()
+			data, err := s.Read()
 			if err != nil {
 				return
 			}
@@ -269,11 +270,11 @@ func (f *fixture) connectAcking() {
 			}
 			if json.Unmarshal(data, &env) == nil && env.ID != "" {
 				ack, _ := json.Marshal(map[string]string{"envelope_id": env.ID})
-				_ = s.write(ack) // it ends with the test
+				_ = s.Write(ack) // it ends with the test
 			}
 		}
 	}()
-	f.t.Cleanup(func() { _ = s.ws.Close(); <-done })
+	f.t.Cleanup(func() { _ = s.Conn.Close(); <-done })
 }
 
 func TestFilesGoBothWaysAndNeverRunInThePage(t *testing.T) {
@@ -422,7 +423,7 @@ func TestTheStreamHidesWhatOnlyOtherMembersSee(t *testing.T) {
 	var s pageSnapshot
 	p.getJSON("/api/state?as="+p.bob.ID, &s)
 	l := p.openStream("as=" + p.bob.ID + "&since=" + s.Position)
-	p.callOK("chat.postEphemeral", form("channel", p.ch, "user", p.ann.ID, "text", "for ann"))
+	p.CallOK("chat.postEphemeral", wiretest.Form("channel", p.ch, "user", p.ann.ID, "text", "for ann"))
 	secret := p.AddChannel("secret", store.Private(), store.Members(p.ann.ID)).ID
 	must[string](t)(p.ann.Post(secret, "not for bob"))
 	p.post("for all")
@@ -465,7 +466,7 @@ func TestTheStreamSendsStateFramesAndCallsOnRequest(t *testing.T) {
 func TestModalsAndTheHomeTabAreShownAndAnswered(t *testing.T) {
 	t.Parallel()
 	p := startPage(t)
-	p.callOK("views.publish", form("user_id", p.ann.ID, "view", `{"type":"home","blocks":[
+	p.CallOK("views.publish", wiretest.Form("user_id", p.ann.ID, "view", `{"type":"home","blocks":[
 		{"type":"actions","block_id":"one","elements":[{"type":"button","action_id":"go","value":"1","text":{"type":"plain_text","text":"Go"}}]},
 		{"type":"actions","block_id":"two","elements":[{"type":"button","action_id":"go","value":"2","text":{"type":"plain_text","text":"Go"}}]}]}`))
 	var s pageSnapshot
@@ -473,16 +474,16 @@ func TestModalsAndTheHomeTabAreShownAndAnswered(t *testing.T) {
 	if s.Home == nil {
 		t.Fatal("no Home tab")
 	}
-	socket := p.dialReady()
+	socket := p.DialReady()
 	pressed := make(chan string, 1)
 	go func() {
-		data, _ := socket.read() // nothing is pressed then
+		data, _ := socket.Read() // nothing is pressed then
 		var env struct {
 			ID      string `json:"envelope_id"`
 			Payload struct{ Actions []struct{ Value string } }
 		}
 		if json.Unmarshal(data, &env) == nil && len(env.Payload.Actions) == 1 {
-			socket.send(map[string]any{"envelope_id": env.ID})
+			socket.Send(map[string]any{"envelope_id": env.ID})
 			pressed <- env.Payload.Actions[0].Value
 		}
 		close(pressed)
