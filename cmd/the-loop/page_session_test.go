@@ -145,6 +145,40 @@ func TestAPermissionQuestionIsAnsweredOnThePage(t *testing.T) {
 	b.waitFor("the modal is closed", "!document.querySelector('#modal').open")
 }
 
+func TestAQuestionAndAPlanAreAnsweredOnThePage(t *testing.T) {
+	d := startDemo(t)
+	b := newBrowser(t, 1440, 900)
+	b.open(d.url)
+	b.sendText("thread", "choose: Which colour? | Red | Blue, or so")
+	b.waitForText("#thread-list", "The agent has a question")
+	b.waitForText(screenSelector, "Which colour?")
+	b.clickLabel("#thread-list", "Blue, or so")
+	b.waitForText("#thread-list", "Answered Blue, or so by @ann")
+	b.waitForText(screenSelector, "chosen Blue, or so")
+	b.waitForText(screenSelector, "ready")
+
+	b.sendText("thread", "choose: How many? | One | Two")
+	b.waitForText(screenSelector, "How many?")
+	b.clickLabel("#thread-list", "Other…")
+	b.waitForText("#modal", "Answer the agent")
+	b.clickLabel("#modal", "Answer")
+	b.waitForText("#modal", "choose one of these, or write your own answer below")
+	b.fill("words0", "as many as you like")
+	b.clickLabel("#modal", "Answer")
+	b.waitForText("#thread-list", "Answered in their own words by @ann")
+	b.waitForText(screenSelector, "chosen as many as you like")
+	b.waitForText(screenSelector, "ready")
+	b.clickLabel("#modal", "Close")
+	b.waitFor("the modal is closed", "!document.querySelector('#modal').open")
+
+	b.sendText("thread", "plan: 1. Look. 2. Leap.")
+	b.waitForText("#thread-list", "The agent has a plan")
+	b.waitForText(screenSelector, "Allow the plan?")
+	b.clickLabel("#thread-list", "Approve, accept edits")
+	b.waitForText("#thread-list", "Plan approved, with edits accepted unasked, by @ann")
+	b.waitForText(screenSelector, "approved acceptEdits")
+}
+
 func TestFilesAndPicturesGoBothWaysOnThePage(t *testing.T) {
 	d := startDemo(t)
 	b := newBrowser(t, 1440, 900)
