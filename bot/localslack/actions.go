@@ -49,13 +49,13 @@ func (p *Person) clickPayload(channel, ts string, on blockkit.ElementAction) (st
 		return nil, err
 	}
 	pl := w.newInteraction("block_actions", p)
-	container := store.Object{"type": "message", "message_ts": m.TS, "channel_id": ch.Id, "is_ephemeral": false}
+	container := store.Object{"type": "message", "message_ts": m.TS, "channel_id": ch.ID, "is_ephemeral": false}
 	if m.ThreadTS != "" {
 		container["thread_ts"] = m.ThreadTS
 	}
 	pl["container"], pl["message"] = container, m.Clone()
-	pl["channel"] = store.Object{"id": ch.Id, "name": ch.Name}
-	pl["response_url"] = w.NewResponseURL(&store.ResponseURL{FindChannel: ch.Id, User: p.ID, Ts: m.TS, Replace: true})
+	pl["channel"] = store.Object{"id": ch.ID, "name": ch.Name}
+	pl["response_url"] = w.NewResponseURL(&store.ResponseURL{Channel: ch.ID, User: p.ID, TS: m.TS, Replace: true})
 	return w.withAction(pl, p, action), nil
 }
 
@@ -81,7 +81,7 @@ func (p *Person) ephemeralClickPayload(e *store.Ephemeral, on blockkit.ElementAc
 	}
 	pl["container"] = container
 	pl["channel"] = store.Object{"id": e.Channel, "name": w.ChannelsByID[e.Channel].Name}
-	pl["response_url"] = w.NewResponseURL(&store.ResponseURL{FindChannel: e.Channel, User: p.ID, Ts: e.TS, Ephemeral: true, Replace: true})
+	pl["response_url"] = w.NewResponseURL(&store.ResponseURL{Channel: e.Channel, User: p.ID, TS: e.TS, Ephemeral: true, Replace: true})
 	return w.withAction(pl, p, action), nil
 }
 

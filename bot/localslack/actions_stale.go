@@ -32,8 +32,8 @@ func (p *Person) staleClickPayload(channel string, seen store.Message, actionID 
 		return nil, err
 	}
 	pl := w.newInteraction("block_actions", p)
-	pl["container"] = store.Object{"type": "message", "message_ts": m.TS, "channel_id": ch.Id, "is_ephemeral": false}
-	pl["message"], pl["channel"] = m.Clone(), store.Object{"id": ch.Id, "name": ch.Name}
-	pl["response_url"] = w.NewResponseURL(&store.ResponseURL{FindChannel: ch.Id, User: p.ID, Ts: m.TS, Replace: true})
+	pl["container"] = store.Object{"type": "message", "message_ts": m.TS, "channel_id": ch.ID, "is_ephemeral": false}
+	pl["message"], pl["channel"] = m.Clone(), store.Object{"id": ch.ID, "name": ch.Name}
+	pl["response_url"] = w.NewResponseURL(&store.ResponseURL{Channel: ch.ID, User: p.ID, TS: m.TS, Replace: true})
 	return w.withAction(pl, p, action), nil
 }

@@ -47,7 +47,7 @@ func (p *Person) Slash(ctx context.Context, channel, command, text string, opts 
 	ack, err := w.SendAndAwaitAck(ctx, &socket.Delivery{Kind: "slash_commands", Payload: w.EncodeJSON(payload), AcceptsPayload: true})
 	if err != nil {
 		w.Mu.Lock()
-		w.ShowEphemeral(store.Ephemeral{Channel: ch.Id, User: p.ID, Source: "slackbot",
+		w.ShowEphemeral(store.Ephemeral{Channel: ch.ID, User: p.ID, Source: "slackbot",
 			Text: command + " failed with the error \"" + slashErrorCode(err) + "\""})
 		w.Mu.Unlock()
 		return res, err
@@ -84,7 +84,7 @@ func (p *Person) slashPayload(ch *store.ChannelState, command, text string) (Sla
 		text = w.escapeCommand(text)
 	}
 	res := SlashResult{TriggerID: w.NewTrigger(p.ID, "")}
-	res.ResponseURL = w.NewResponseURL(&store.ResponseURL{FindChannel: ch.Id, User: p.ID})
+	res.ResponseURL = w.NewResponseURL(&store.ResponseURL{Channel: ch.ID, User: p.ID})
 	name := ch.Name
 	if ch.Kind == store.DirectMessage {
 		name = "directmessage"
@@ -94,7 +94,7 @@ func (p *Person) slashPayload(ch *store.ChannelState, command, text string) (Sla
 		domain = "elsewhere"
 	}
 	return res, store.Object{"token": "verification", "team_id": p.TeamID, "team_domain": domain,
-		"channel_id": ch.Id, "channel_name": name, "user_id": p.ID, "user_name": p.Name, "command": command, "text": text,
+		"channel_id": ch.ID, "channel_name": name, "user_id": p.ID, "user_name": p.Name, "command": command, "text": text,
 		"api_app_id": w.AppID(), "is_enterprise_install": "false", "response_url": res.ResponseURL, "trigger_id": res.TriggerID}
 }
 
@@ -149,9 +149,9 @@ func (p *Person) Shortcut(ctx context.Context, channel, ts, callbackID string) e
 	pl := w.newInteraction("message_action", p)
 	delete(pl, "api_app_id") // shortcuts come without
 	pl["action_ts"], pl["callback_id"], pl["trigger_id"] = w.NewTS(), callbackID, w.NewTrigger(p.ID, "")
-	pl["channel"] = store.Object{"id": ch.Id, "name": ch.Name}
+	pl["channel"] = store.Object{"id": ch.ID, "name": ch.Name}
 	pl["message_ts"], pl["message"] = m.TS, m.Clone()
-	pl["response_url"] = w.NewResponseURL(&store.ResponseURL{FindChannel: ch.Id, User: p.ID, Ts: m.TS})
+	pl["response_url"] = w.NewResponseURL(&store.ResponseURL{Channel: ch.ID, User: p.ID, TS: m.TS})
 	w.Mu.Unlock()
 	_, err = w.SendAndAwaitAck(ctx, &socket.Delivery{Kind: "interactive", Payload: w.EncodeJSON(pl)})
 	return err
@@ -175,7 +175,7 @@ func (p *Person) OpenHome(context.Context) error {
 	w := p.w
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
-	ev := store.Object{"type": "app_home_opened", "user": p.ID, "channel": w.Im(p.ID).Id, "tab": "home", "event_ts": w.NewTS()}
+	ev := store.Object{"type": "app_home_opened", "user": p.ID, "channel": w.Im(p.ID).ID, "tab": "home", "event_ts": w.NewTS()}
 	if h := w.Homes[p.ID]; h != nil {
 		ev["view"] = h.Payload(w.Store)
 	}

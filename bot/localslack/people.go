@@ -117,7 +117,7 @@ func (p *Person) send(channel, thread, text string, opts []PostOption) (string, 
 	if thread != "" {
 		root := ch.ByTS[thread]
 		if root == nil || root.IsReply() {
-			return "", slackerr.Refusedf("there is no thread %s in %s", thread, ch.Id)
+			return "", slackerr.Refusedf("there is no thread %s in %s", thread, ch.ID)
 		}
 		m.ThreadTS, m.ParentUserID = thread, root.User
 	}

@@ -68,6 +68,9 @@ func (t Texts) Permission(ref sessions.Ref, a sessions.PermissionRequest) thread
 	attach := "the-loop attach " + ref.Name()
 	r := threads.PermissionRendering{}
 	r.Text, r.Whole = render.PermissionText(a, attach)
+	if hasSecret {
+		r.Text += "\n:warning: A value of the environment is in it, so it is not answered here."
+	}
 	if hasSecret || a.Unresolved {
 		r.Whole = false
 		return r

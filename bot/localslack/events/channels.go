@@ -42,7 +42,7 @@ func (w *Feed) newMemberEvent(kind string, ch *store.ChannelState, p *store.Memb
 	if ch.Kind == store.PrivateChannel {
 		letter = "G"
 	}
-	return store.Object{"type": kind, "user": p.ID, "channel": ch.Id, "channel_type": letter, "team": p.TeamID, "event_ts": w.NewTS()}
+	return store.Object{"type": kind, "user": p.ID, "channel": ch.ID, "channel_type": letter, "team": p.TeamID, "event_ts": w.NewTS()}
 }
 
 // Leave takes people out of a channel; the bot is told of it when it is still there or was the one.
@@ -81,7 +81,7 @@ func (w *Feed) setArchived(channel string, archived bool, event string) {
 	}
 	ch.Archived = archived
 	w.RecordChange(store.Change{Kind: store.DirectoryChanged})
-	w.emit(ch, kind, store.Object{"type": kind, "channel": ch.Id, "user": w.PeopleOrder[0], "event_ts": w.NewTS()})
+	w.emit(ch, kind, store.Object{"type": kind, "channel": ch.ID, "user": w.PeopleOrder[0], "event_ts": w.NewTS()})
 	w.Notify()
 }
 
@@ -97,7 +97,7 @@ func (w *Feed) ShareChannel(channel string, teams ...string) {
 	store.ExtShared(slices.Clone(teams)...)(ch)
 	w.RecordChange(store.Change{Kind: store.DirectoryChanged})
 	for _, team := range teams {
-		w.emit(ch, "channel_shared", store.Object{"type": "channel_shared", "connected_team_id": team, "channel": ch.Id, "event_ts": w.NewTS()})
+		w.emit(ch, "channel_shared", store.Object{"type": "channel_shared", "connected_team_id": team, "channel": ch.ID, "event_ts": w.NewTS()})
 	}
 	w.Notify()
 }
@@ -121,15 +121,15 @@ func (w *Feed) ChangeChannelID(channel string) string {
 	if ch == nil {
 		return ""
 	}
-	old := ch.Id
-	ch.Id = w.NewID("C")
+	old := ch.ID
+	ch.ID = w.NewID("C")
 	delete(w.ChannelsByID, old)
-	w.ChannelsByID[ch.Id] = ch
-	w.ChannelOrder[slices.Index(w.ChannelOrder, old)] = ch.Id
+	w.ChannelsByID[ch.ID] = ch
+	w.ChannelOrder[slices.Index(w.ChannelOrder, old)] = ch.ID
 	w.RecordChange(store.Change{Kind: store.DirectoryChanged})
-	w.emit(ch, "channel_id_changed", store.Object{"type": "channel_id_changed", "old_channel_id": old, "new_channel_id": ch.Id, "event_ts": w.NewTS()})
+	w.emit(ch, "channel_id_changed", store.Object{"type": "channel_id_changed", "old_channel_id": old, "new_channel_id": ch.ID, "event_ts": w.NewTS()})
 	w.Notify()
-	return ch.Id
+	return ch.ID
 }
 
 // UnshareChannel disconnects a channel from all other teams; the event is channel_unshared.
@@ -144,7 +144,7 @@ func (w *Feed) UnshareChannel(channel string) {
 	ch.ExtShared, ch.SharedTeams = false, []string{w.Opts.TeamID}
 	w.RecordChange(store.Change{Kind: store.DirectoryChanged})
 	for _, team := range others {
-		w.emit(ch, "channel_unshared", store.Object{"type": "channel_unshared", "previously_connected_team_id": team, "channel": ch.Id,
+		w.emit(ch, "channel_unshared", store.Object{"type": "channel_unshared", "previously_connected_team_id": team, "channel": ch.ID,
 			"is_ext_shared": false, "event_ts": w.NewTS()})
 	}
 	w.Notify()

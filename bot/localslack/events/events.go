@@ -40,7 +40,7 @@ func (w *Feed) emitMessage(ch *store.ChannelState, m *store.Message) {
 		w.emit(ch, "message", m.Raw)
 		return
 	}
-	ev := messageEvent{Message: m.Clone(), Channel: ch.Id, ChannelType: ch.Kind, EventTS: m.TS}
+	ev := messageEvent{Message: m.Clone(), Channel: ch.ID, ChannelType: ch.Kind, EventTS: m.TS}
 	ev.ReplyCount, ev.ReplyUsers, ev.ReplyUsersN, ev.LatestReply, ev.Metadata = 0, nil, 0, "", nil
 	if m.Broadcast {
 		ev.Subtype = "thread_broadcast"
@@ -71,7 +71,7 @@ type changeEvent struct {
 
 func (w *Feed) newChangeEvent(ch *store.ChannelState, subtype string) changeEvent {
 	ts := w.NewTS()
-	return changeEvent{Type: "message", Subtype: subtype, Hidden: true, Channel: ch.Id, ChannelType: ch.Kind, TS: ts, EventTS: ts}
+	return changeEvent{Type: "message", Subtype: subtype, Hidden: true, Channel: ch.ID, ChannelType: ch.Kind, TS: ts, EventTS: ts}
 }
 
 // Edit changes a message and sends message_changed. An empty editor leaves no mark of an edit, as an unfurl does.
@@ -131,7 +131,7 @@ func (w *Feed) AddPreview(ch *store.ChannelState, m *store.Message) {
 
 func (w *Feed) emitReaction(kind string, ch *store.ChannelState, m *store.Message, user, name string) {
 	w.emit(ch, kind, map[string]any{"type": kind, "user": user, "reaction": name, "item_user": m.User,
-		"item": store.Object{"type": "message", "channel": ch.Id, "ts": m.TS}, "event_ts": w.NewTS()})
+		"item": store.Object{"type": "message", "channel": ch.ID, "ts": m.TS}, "event_ts": w.NewTS()})
 	w.RecordMessageChange(ch, m)
 	w.Notify()
 }

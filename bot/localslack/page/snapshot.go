@@ -126,7 +126,7 @@ func directory(w *store.Store, me string) (people []pagePerson, channels []pageC
 	for _, id := range w.ChannelOrder {
 		c := w.ChannelsByID[id]
 		if c.Kind == store.PublicChannel || c.Kind == store.PrivateChannel && c.HasMember(me) {
-			channels = append(channels, pageChannel{ID: c.Id, Name: c.Name, Shared: c.ExtShared, Members: len(c.Members), Joined: c.HasMember(me)})
+			channels = append(channels, pageChannel{ID: c.ID, Name: c.Name, Shared: c.ExtShared, Members: len(c.Members), Joined: c.HasMember(me)})
 		}
 	}
 	return people, channels
@@ -224,7 +224,7 @@ func history(c *store.ChannelState, thread, before string, limit int) pageHistor
 }
 
 func toPageMessage(m *store.Message, c *store.ChannelState) pageMessage {
-	out := pageMessage{Message: m.Clone(), Channel: c.Id, Broadcast: m.Broadcast}
+	out := pageMessage{Message: m.Clone(), Channel: c.ID, Broadcast: m.Broadcast}
 	out.Metadata = nil
 	return out
 }

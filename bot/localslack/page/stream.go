@@ -169,20 +169,20 @@ func changeForPage(w *store.Store, c store.Change, me string) (n pageChange, see
 	if c.User != "" && c.User != me {
 		return n, false
 	}
-	ch := w.ChannelsByID[c.FindChannel]
-	if c.FindChannel != "" && (ch == nil || !ch.HasMember(me)) {
+	ch := w.ChannelsByID[c.Channel]
+	if c.Channel != "" && (ch == nil || !ch.HasMember(me)) {
 		return n, false
 	}
 	switch c.Kind {
 	case store.MessageChanged:
-		m := pageMessage{Message: store.Message{TS: c.Ts}, Channel: c.FindChannel, Deleted: true}
-		if now := ch.ByTS[c.Ts]; now != nil {
+		m := pageMessage{Message: store.Message{TS: c.TS}, Channel: c.Channel, Deleted: true}
+		if now := ch.ByTS[c.TS]; now != nil {
 			m = toPageMessage(now, ch)
 		}
 		n.Message = &m
 	case store.EphemeralChanged:
-		e := pageEphemeral{TS: c.Ts, Deleted: true}
-		if now := w.FindEphemeral(me, c.Ts); now != nil {
+		e := pageEphemeral{TS: c.TS, Deleted: true}
+		if now := w.FindEphemeral(me, c.TS); now != nil {
 			e = toPageEphemeral(*now)
 		}
 		n.Ephemeral = &e
@@ -191,7 +191,7 @@ func changeForPage(w *store.Store, c store.Change, me string) (n pageChange, see
 	case store.HomeChanged:
 		n.Home = pageHome(w, me)
 	case store.StatusChanged:
-		n.Key = c.FindChannel + "/" + c.Ts
+		n.Key = c.Channel + "/" + c.TS
 		n.Status = w.Statuses[n.Key]
 	case store.DirectoryChanged:
 		n.People, n.Channels = directory(w, me)

@@ -10,7 +10,7 @@ import (
 func (w *Hub) eventPayload(d *Delivery, inner json.RawMessage) store.Object {
 	channel, shared := "", false
 	if d.Channel != nil {
-		channel, shared = d.Channel.Id, d.Channel.ExtShared
+		channel, shared = d.Channel.ID, d.Channel.ExtShared
 	}
 	p := store.Object{"token": "verification", "team_id": w.Opts.TeamID, "context_team_id": w.Opts.TeamID,
 		"context_enterprise_id": nil, "api_app_id": w.AppID(), "event": inner,

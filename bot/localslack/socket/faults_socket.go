@@ -100,10 +100,10 @@ func (f *Faults) Redeliver(channel, ts string, attempt int) bool {
 	w.Mu.Lock()
 	defer w.Mu.Unlock()
 	ch := w.FindChannel(channel)
-	if ch == nil || w.MessageEvents[ch.Id+"/"+ts] == nil {
+	if ch == nil || w.MessageEvents[ch.ID+"/"+ts] == nil {
 		return false
 	}
-	d := w.MessageEvents[ch.Id+"/"+ts]
+	d := w.MessageEvents[ch.ID+"/"+ts]
 	w.attemptDelivery(&Delivery{Kind: d.Kind, Name: d.Name, Inner: d.Inner, EventID: d.EventID, HappenedAt: d.HappenedAt, Channel: d.Channel, attempt: attempt})
 	return true
 }

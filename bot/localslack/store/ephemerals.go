@@ -22,7 +22,7 @@ func (w *Store) FindEphemeral(user, ts string) *Ephemeral {
 func (w *Store) ShowEphemeral(e Ephemeral) (ts string) {
 	e.TS = w.NewTS()
 	w.EphemeralsByUser[e.User] = append(w.EphemeralsByUser[e.User], e)
-	w.RecordChange(Change{Kind: EphemeralChanged, User: e.User, Ts: e.TS})
+	w.RecordChange(Change{Kind: EphemeralChanged, User: e.User, TS: e.TS})
 	w.Notify()
 	return e.TS
 }
@@ -32,7 +32,7 @@ const statusTTL = 2 * time.Minute
 
 // ShowStatus changes the status of a thread; an empty one is none. The caller holds Mu.
 func (w *Store) ShowStatus(ch *ChannelState, thread, text string) {
-	key := ch.Id + "/" + thread
+	key := ch.ID + "/" + thread
 	if end := w.cancelStatusExpiry[key]; end != nil {
 		end()
 	}
@@ -49,7 +49,7 @@ func (w *Store) ShowStatus(ch *ChannelState, thread, text string) {
 			w.ShowStatus(ch, thread, "")
 		})
 	}
-	w.RecordChange(Change{Kind: StatusChanged, FindChannel: ch.Id, Ts: thread})
+	w.RecordChange(Change{Kind: StatusChanged, Channel: ch.ID, TS: thread})
 	w.Notify()
 }
 
@@ -58,10 +58,10 @@ const ResponseURLTTL = 30 * time.Minute
 
 // ResponseURL answers a command or a click later: five times within half an hour.
 type ResponseURL struct {
-	FindChannel, User, Ts string
-	Ephemeral, Replace    bool
-	Uses                  int
-	Expires               time.Time
+	Channel, User, TS  string
+	Ephemeral, Replace bool
+	Uses               int
+	Expires            time.Time
 }
 
 // NewResponseURL registers a response URL. The caller holds Mu.

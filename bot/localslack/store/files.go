@@ -28,11 +28,11 @@ func (w *Store) StoreFiles(ch *ChannelState, m *Message) {
 func (f *File) MarkSharedIn(ch *ChannelState) {
 	switch ch.Kind {
 	case PublicChannel:
-		f.IsPublic, f.Channels = true, append(f.Channels, ch.Id)
+		f.IsPublic, f.Channels = true, append(f.Channels, ch.ID)
 	case DirectMessage:
-		f.IMs = append(f.IMs, ch.Id)
+		f.IMs = append(f.IMs, ch.ID)
 	default:
-		f.Groups = append(f.Groups, ch.Id)
+		f.Groups = append(f.Groups, ch.ID)
 	}
 }
 

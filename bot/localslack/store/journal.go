@@ -14,10 +14,10 @@ const (
 
 // Change names something that is not what it was: whoever shows it reads it anew.
 type Change struct {
-	Kind        ChangeKind
-	FindChannel string
-	Ts          string // of the message, or of the thread's root
-	User        string // who sees it, when only one member does
+	Kind    ChangeKind
+	Channel string
+	TS      string // of the message, or of the thread's root
+	User    string // who sees it, when only one member does
 }
 
 // JournalLength is how many changes are kept: who has missed more reads everything anew.
@@ -30,9 +30,9 @@ func (w *Base) RecordChange(c Change) {
 
 // RecordMessageChange notes that a message changed, and with it what its thread's root tells of the replies.
 func (w *Base) RecordMessageChange(ch *ChannelState, m *Message) {
-	w.RecordChange(Change{Kind: MessageChanged, FindChannel: ch.Id, Ts: m.TS})
+	w.RecordChange(Change{Kind: MessageChanged, Channel: ch.ID, TS: m.TS})
 	if m.IsReply() {
-		w.RecordChange(Change{Kind: MessageChanged, FindChannel: ch.Id, Ts: m.ThreadTS})
+		w.RecordChange(Change{Kind: MessageChanged, Channel: ch.ID, TS: m.ThreadTS})
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 
 // ChannelState is a conversation with its messages. The store's Mu guards it.
 type ChannelState struct {
-	Id        string
+	ID        string
 	Name      string
 	Kind      ChannelKind
 	ExtShared bool
@@ -127,10 +127,10 @@ func (w *Places) Im(user string) *ChannelState {
 }
 
 func (w *Places) newChannel(prefix string, c *ChannelState) *ChannelState {
-	c.Id, c.Created = w.NewID(prefix), w.Clock.Now().Unix()
+	c.ID, c.Created = w.NewID(prefix), w.Clock.Now().Unix()
 	c.ByTS, c.Threads = map[string]*Message{}, map[string][]*Message{}
-	w.ChannelsByID[c.Id] = c
-	w.ChannelOrder = append(w.ChannelOrder, c.Id)
+	w.ChannelsByID[c.ID] = c
+	w.ChannelOrder = append(w.ChannelOrder, c.ID)
 	w.RecordChange(Change{Kind: DirectoryChanged})
 	w.Notify()
 	return c

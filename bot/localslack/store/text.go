@@ -110,7 +110,7 @@ func (w *Places) ParseToken(word string) (el Element, used int) {
 		return w.parseMention(trimmed), len(trimmed)
 	case word[0] == '#':
 		if ch := w.FindChannel(trimmed); ch != nil && ch.Kind == PublicChannel {
-			return Element{"type": "channel", "channel_id": ch.Id}, len(trimmed)
+			return Element{"type": "channel", "channel_id": ch.ID}, len(trimmed)
 		}
 	case word[0] == ':':
 		for _, e := range emojis {

@@ -144,6 +144,6 @@ func (w *Places) Channels() []Channel {
 }
 
 func (c *ChannelState) public() Channel {
-	return Channel{ID: c.Id, Name: c.Name, Kind: c.Kind, ExtShared: c.ExtShared, Archived: c.Archived,
+	return Channel{ID: c.ID, Name: c.Name, Kind: c.Kind, ExtShared: c.ExtShared, Archived: c.Archived,
 		Members: slices.Clone(c.Members)}
 }

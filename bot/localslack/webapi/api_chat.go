@@ -175,7 +175,7 @@ func postMessage(c *call) (store.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.limitPost(ch.Id); err != nil {
+	if err := w.limitPost(ch.ID); err != nil {
 		return nil, err
 	}
 	m := w.newBotMessage(k)
@@ -184,7 +184,7 @@ func postMessage(c *call) (store.Object, error) {
 		m.Broadcast = c.flag("reply_broadcast")
 	}
 	w.Post(ch, m)
-	out := store.Object{"channel": ch.Id, "ts": m.TS, "message": m.Clone()}
+	out := store.Object{"channel": ch.ID, "ts": m.TS, "message": m.Clone()}
 	if k.truncated {
 		out["warning"] = "message_truncated"
 		out["response_metadata"] = store.Object{"warnings": []string{"message_truncated"}}
@@ -249,7 +249,7 @@ func updateMessage(c *call) (store.Object, error) {
 			m.Metadata = k.metadata
 		}
 	})
-	return store.Object{"channel": ch.Id, "ts": m.TS, "text": m.Text, "message": m.Clone()}, nil
+	return store.Object{"channel": ch.ID, "ts": m.TS, "text": m.Text, "message": m.Clone()}, nil
 }
 
 func deleteMessage(c *call) (store.Object, error) {
@@ -262,7 +262,7 @@ func deleteMessage(c *call) (store.Object, error) {
 		return nil, err
 	}
 	c.w.Delete(ch, m)
-	return store.Object{"channel": ch.Id, "ts": m.TS}, nil
+	return store.Object{"channel": ch.ID, "ts": m.TS}, nil
 }
 
 func postEphemeral(c *call) (store.Object, error) {
@@ -282,7 +282,7 @@ func postEphemeral(c *call) (store.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := store.Ephemeral{Channel: ch.Id, User: user, ThreadTS: c.arg("thread_ts"), Text: k.text, Blocks: k.blocks,
+	e := store.Ephemeral{Channel: ch.ID, User: user, ThreadTS: c.arg("thread_ts"), Text: k.text, Blocks: k.blocks,
 		Source: "chat.postEphemeral"}
 	return store.Object{"message_ts": w.ShowEphemeral(e)}, nil
 }
@@ -296,13 +296,13 @@ func getPermalink(c *call) (store.Object, error) {
 	if m == nil {
 		return nil, slackerr.New("message_not_found")
 	}
-	return store.Object{"channel": ch.Id, "permalink": c.w.permalink(ch, m)}, nil
+	return store.Object{"channel": ch.ID, "permalink": c.w.permalink(ch, m)}, nil
 }
 
 func (w *API) permalink(ch *store.ChannelState, m *store.Message) string {
-	link := "https://" + w.Opts.TeamDomain + ".slack.com/archives/" + ch.Id + "/p" + strings.ReplaceAll(m.TS, ".", "")
+	link := "https://" + w.Opts.TeamDomain + ".slack.com/archives/" + ch.ID + "/p" + strings.ReplaceAll(m.TS, ".", "")
 	if m.IsReply() {
-		link += "?" + url.Values{"thread_ts": {m.ThreadTS}, "cid": {ch.Id}}.Encode()
+		link += "?" + url.Values{"thread_ts": {m.ThreadTS}, "cid": {ch.ID}}.Encode()
 	}
 	return link
 }

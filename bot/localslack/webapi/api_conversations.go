@@ -21,7 +21,7 @@ func (c *call) readableChannel(what string) (*store.ChannelState, error) {
 }
 
 func (w *API) channelInfo(ch *store.ChannelState) store.Object {
-	out := store.Object{"id": ch.Id, "created": ch.Created, "is_archived": ch.Archived, "is_im": ch.Kind == store.DirectMessage,
+	out := store.Object{"id": ch.ID, "created": ch.Created, "is_archived": ch.Archived, "is_im": ch.Kind == store.DirectMessage,
 		"is_mpim": ch.Kind == store.GroupMessage, "is_channel": ch.Kind == store.PublicChannel, "is_group": ch.Kind == store.PrivateChannel,
 		"is_private": ch.Kind != store.PublicChannel, "is_ext_shared": ch.ExtShared, "is_pending_ext_shared": ch.PendingShare, "is_shared": ch.ExtShared,
 		"is_org_shared": false, "is_general": false, "context_team_id": w.Opts.TeamID}

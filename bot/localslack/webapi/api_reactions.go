@@ -59,5 +59,5 @@ func reactionsGet(c *call) (store.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	return store.Object{"type": "message", "channel": ch.Id, "message": m.Clone()}, nil
+	return store.Object{"type": "message", "channel": ch.ID, "message": m.Clone()}, nil
 }

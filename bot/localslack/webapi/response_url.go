@@ -81,7 +81,7 @@ func (w *API) handleResponseURL(id string, body []byte) error {
 	case u.Replace && (a.ReplaceOriginal != nil && *a.ReplaceOriginal):
 		return w.replaceOriginal(u, a)
 	}
-	return w.showResponse(w.ChannelsByID[u.FindChannel], u.User, a, "response_url")
+	return w.showResponse(w.ChannelsByID[u.Channel], u.User, a, "response_url")
 }
 
 func (a responsePayload) check() error {
@@ -100,19 +100,19 @@ func (a responsePayload) check() error {
 // replaceOriginal changes or deletes the message that the click was on. The caller holds Mu.
 func (w *API) replaceOriginal(u *store.ResponseURL, a responsePayload) error {
 	if u.Ephemeral {
-		e := w.FindEphemeral(u.User, u.Ts)
+		e := w.FindEphemeral(u.User, u.TS)
 		if e == nil {
 			return slackerr.New("message_not_found")
 		}
 		e.Deleted = a.DeleteOriginal
-		w.RecordChange(store.Change{Kind: store.EphemeralChanged, User: e.User, Ts: e.TS})
+		w.RecordChange(store.Change{Kind: store.EphemeralChanged, User: e.User, TS: e.TS})
 		if !a.DeleteOriginal {
 			e.Text, e.Blocks = a.Text, blockkit.FillIDs(string(a.Blocks))
 		}
 		return nil
 	}
-	ch := w.ChannelsByID[u.FindChannel]
-	m := ch.ByTS[u.Ts]
+	ch := w.ChannelsByID[u.Channel]
+	m := ch.ByTS[u.TS]
 	if m == nil {
 		return slackerr.New("message_not_found")
 	}
@@ -139,7 +139,7 @@ func (w *API) showResponse(ch *store.ChannelState, user string, a responsePayloa
 		w.Post(ch, m)
 		return nil
 	}
-	w.ShowEphemeral(store.Ephemeral{Channel: ch.Id, User: user, ThreadTS: a.ThreadTS, Text: a.Text,
+	w.ShowEphemeral(store.Ephemeral{Channel: ch.ID, User: user, ThreadTS: a.ThreadTS, Text: a.Text,
 		Blocks: blockkit.FillIDs(string(a.Blocks)), Source: source})
 	return nil
 }
